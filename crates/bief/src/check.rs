@@ -1,0 +1,59 @@
+//! Everything that can be refused before a thread starts, with the reason.
+
+use std::ops::Range;
+
+use crate::chain::{Chain, Node};
+use crate::error::{Error, Result};
+use crate::pipeline::StagePlan;
+
+/// What [`Chain::build`] refuses once every task is in its place.
+pub(crate) fn chain(chain: &Chain) -> Result<()> {
+    if chain.tasks.is_empty() {
+        return Err(Error::build("the chain has no tasks: add a source first"));
+    }
+    if chain.batch == 0 {
+        return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
+    }
+    for pair in chain.marks.windows(2) {
+        if pair[0].first_task == pair[1].first_task {
+            return Err(empty_stage(&pair[0].name));
+        }
+    }
+    match chain.marks.last() {
+        Some(mark) if mark.first_task == chain.tasks.len() => Err(empty_stage(&mark.name)),
+        _ => Ok(()),
+    }
+}
+
+fn empty_stage(name: &str) -> Error {
+    Error::build(format!("stage `{name}` has no tasks: mark a stage before the first task that it contains"))
+}
+
+/// What a pipeline refuses: stages that do not cover the tasks, or replicas of tasks that remember.
+pub(crate) fn stages(stages: &[StagePlan], tasks: &[Node]) -> Result<()> {
+    let covered: usize = stages.iter().map(|stage| stage.tasks.len()).sum();
+    if covered != tasks.len() {
+        return Err(Error::build(format!(
+            "the schedule is for {covered} tasks, but this chain has {}: make the schedule from this chain's profile",
+            tasks.len()
+        )));
+    }
+    stages.iter().try_for_each(|stage| replicable(&stage.name, stage.tasks.clone(), stage.threads, tasks))
+}
+
+fn replicable(stage: &str, range: Range<usize>, threads: usize, tasks: &[Node]) -> Result<()> {
+    if threads == 0 {
+        return Err(Error::build(format!("stage `{stage}` has no threads: give it at least 1")));
+    }
+    if range.is_empty() {
+        return Err(empty_stage(stage));
+    }
+    match tasks[range].iter().find(|task| threads > 1 && task.step.replica().is_none()) {
+        Some(task) => Err(Error::build(format!(
+            "stage `{stage}` cannot have {threads} threads: task `{}` remembers from frame to frame (its `replica` is \
+             None); give the stage 1 thread or put that task in a stage of its own",
+            task.name
+        ))),
+        None => Ok(()),
+    }
+}

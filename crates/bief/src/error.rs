@@ -1,0 +1,177 @@
+//! One [`Error`]: what went wrong (its kind and cause) and where (stage, task, frame).
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of fault it was: tells a caller what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The chain, its stages or its schedule cannot be run as given; no thread was started.
+    Build,
+    /// A task returned an error while the chain ran.
+    Task,
+    /// A task panicked while the chain ran.
+    Panic,
+}
+
+/// Where a fault happened. Parts that do not apply are `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the stage.
+    pub stage: Option<Arc<str>>,
+    /// Name of the task.
+    pub task: Option<Arc<str>>,
+    /// Number of the frame, counted from 0 as the source made them.
+    pub frame: Option<u64>,
+}
+
+/// What went wrong, and where.
+///
+/// A task makes one from a message ([`Error::new`]) or from another error ([`Error::from_source`], or `?` on an
+/// [`std::io::Error`]); the runtime adds the place.
+///
+/// ```
+/// let error = bief::Error::new("the header is damaged");
+/// assert_eq!(error.to_string(), "the header is damaged");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    place: Place,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of a task, told in words.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Task, message: message.into(), place: Place::default(), source: None }
+    }
+
+    /// An error of a task that another error caused; that one stays reachable by
+    /// [`source`](std::error::Error::source).
+    ///
+    /// ```
+    /// use std::error::Error as _;
+    /// let cause = "x".parse::<u8>().unwrap_err();
+    /// let error = bief::Error::from_source(cause);
+    /// assert!(error.source().is_some());
+    /// ```
+    pub fn from_source(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { message: source.to_string(), source: Some(Arc::new(source)), ..Self::new("") }
+    }
+
+    pub(crate) fn build(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Build, ..Self::new(message) }
+    }
+
+    pub(crate) fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a value that is not text".to_owned());
+        Self { kind: ErrorKind::Panic, ..Self::new(format!("panicked: {text}")) }
+    }
+
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// What kind of fault it was.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The message without the place.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Where it happened.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { stage, task, frame } = &self.place;
+        if let Some(task) = task {
+            write!(f, "task `{task}`")?;
+        }
+        let details: Vec<String> = [
+            stage.as_ref().map(|stage| format!("stage `{stage}`")),
+            frame.map(|frame| format!("frame {frame}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match (task.is_some(), details.is_empty()) {
+            (true, false) => write!(f, " ({}): ", details.join(", "))?,
+            (true, true) => f.write_str(": ")?,
+            (false, false) => write!(f, "{}: ", details.join(", "))?,
+            (false, true) => {}
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::from_source(error)
+    }
+}
+
+impl From<bief_schedule::Error> for Error {
+    fn from(error: bief_schedule::Error) -> Self {
+        Self::from_source(error).with_kind(ErrorKind::Build)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_the_place() {
+        let full = Place { stage: Some("decode".into()), task: Some("Ldpc".into()), frame: Some(17) };
+        let error = Error::new("no convergence");
+        assert_eq!(error.clone().at(full).to_string(), "task `Ldpc` (stage `decode`, frame 17): no convergence");
+        let task = Place { task: Some("Ldpc".into()), ..Place::default() };
+        assert_eq!(error.clone().at(task).to_string(), "task `Ldpc`: no convergence");
+        let stage = Place { stage: Some("decode".into()), ..Place::default() };
+        assert_eq!(error.at(stage).to_string(), "stage `decode`: no convergence");
+    }
+
+    #[test]
+    fn a_panic_keeps_its_text() {
+        let payload: Box<dyn std::any::Any + Send> = Box::new(String::from("index 3"));
+        let error = Error::panic(&*payload);
+        assert_eq!(error.kind(), ErrorKind::Panic);
+        assert_eq!(error.to_string(), "panicked: index 3");
+    }
+
+    #[test]
+    fn an_input_output_error_stays_the_source() {
+        use std::error::Error as _;
+        let error = Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert!(error.source().unwrap().downcast_ref::<std::io::Error>().is_some());
+    }
+}

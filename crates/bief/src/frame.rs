@@ -1,0 +1,154 @@
+//! Buffers that frames live in: allocated once, 64-byte aligned, moved by pointer.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// What a wire may carry: plain values that can be copied and have a default.
+///
+/// Implemented for every such type: numbers, arrays of them, `Complex<f32>`, and small structs that derive
+/// `Clone, Copy, Default`.
+pub trait Element: Copy + Default + Send + Sync + 'static {}
+
+impl<T: Copy + Default + Send + Sync + 'static> Element for T {}
+
+/// The type of a wire's elements, known at run time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    size: usize,
+    align: usize,
+    /// Writes `count` default values at a pointer to that much memory of this type.
+    fill: unsafe fn(*mut u8, usize),
+}
+
+impl Format {
+    pub(crate) fn of<T: Element>() -> Self {
+        /// # Safety
+        /// `memory` is valid and aligned for writing `count` values of `T`.
+        unsafe fn fill<T: Element>(memory: *mut u8, count: usize) {
+            let memory = memory.cast::<T>();
+            for index in 0..count {
+                // SAFETY: the caller promises memory for `count` values, and `index < count`.
+                unsafe { memory.add(index).write(T::default()) };
+            }
+        }
+        Self {
+            name: std::any::type_name::<T>(),
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            fill: fill::<T>,
+        }
+    }
+}
+
+/// One wire's memory for a batch of frames. Always initialised; owned, so it can travel between threads.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    memory: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a buffer owns its memory, and `Element` requires the values in it to be `Send` and `Sync`.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// Memory for `count` default values; every buffer begins on a cache line of its own.
+    pub(crate) fn new(format: Format, count: usize) -> Self {
+        const CACHE_LINE: usize = 64;
+        let size = format.size.checked_mul(count).expect("a buffer fits the address space");
+        let layout = Layout::from_size_align(size.max(1), format.align.max(CACHE_LINE))
+            .expect("a buffer fits the address space")
+            .pad_to_align();
+        // SAFETY: the layout's size is at least 1.
+        let memory = unsafe { alloc(layout) };
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        // SAFETY: the memory was allocated with room for `count` values and their alignment.
+        unsafe { (format.fill)(memory.as_ptr(), count) };
+        Self { memory, layout }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.memory.as_ptr()
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout. `Element` values are `Copy`: they have no destructor.
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+    }
+}
+
+/// Which frames of a batch are there, and where they stand in the stream.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    /// Number of the first frame, as the source counts.
+    pub(crate) first: u64,
+    /// Frames in this batch: positions `0..count` of every buffer.
+    pub(crate) count: usize,
+    /// For each position, whether its frame still travels (`false` after a `Flow::Skip`).
+    pub(crate) live: Box<[bool]>,
+    /// Nothing follows this batch.
+    pub(crate) last: bool,
+    /// The position that a task works on: where an error or a panic happened.
+    pub(crate) position: usize,
+}
+
+impl Batch {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { first: 0, count: 0, live: vec![false; capacity].into(), last: false, position: 0 }
+    }
+
+    /// A full batch of new frames, for a source to make.
+    pub(crate) fn renew(&mut self, first: u64) {
+        self.first = first;
+        self.count = self.live.len();
+        self.live.fill(true);
+        self.last = false;
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.live[..self.count].iter().filter(|&&live| live).count()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.live[..self.count].contains(&true)
+    }
+}
+
+/// What one stage hands to the next: a batch and the buffers of every wire that crosses.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) batch: Batch,
+    pub(crate) buffers: Box<[Buffer]>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_aligned_and_holds_defaults() {
+        let buffer = Buffer::new(Format::of::<[f32; 3]>(), 5);
+        assert_eq!(buffer.as_ptr() as usize % 64, 0);
+        // SAFETY: the buffer holds five initialised values of this type.
+        let values = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<[f32; 3]>(), 5) };
+        assert_eq!(values, [[0.0; 3]; 5]);
+    }
+
+    #[test]
+    fn an_empty_buffer_and_a_zero_sized_element_are_fine() {
+        Buffer::new(Format::of::<u64>(), 0);
+        Buffer::new(Format::of::<()>(), 7);
+    }
+
+    #[test]
+    fn a_batch_counts_the_frames_that_live() {
+        let mut batch = Batch::new(4);
+        assert!(batch.is_empty());
+        batch.renew(8);
+        batch.live[1] = false;
+        batch.count = 3;
+        assert_eq!((batch.first, batch.live(), batch.is_empty()), (8, 2, false));
+    }
+}

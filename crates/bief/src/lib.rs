@@ -1,0 +1,89 @@
+//! Bief runs a chain of tasks (software-defined radio, video, audio) on every core of a processor.
+//!
+//! You write tasks and join them with wires; Bief measures them, computes the best pipeline, runs it, and says how far
+//! the run was from the plan:
+//!
+//! ```text
+//! tasks ──add──▶ Chain ──build──▶ Program (one core) ──profile──▶ Profile
+//!                                    │                               │ strategy
+//!                                    └──────── stages ◀────────── Schedule
+//!                                                │
+//!                                             Pipeline ──run──▶ Report (measured beside planned)
+//! ```
+//!
+//! ```
+//! use bief::schedule::strategy::{Otac, Strategy};
+//! use bief::schedule::{CoreKind, Platform};
+//! use bief::{Chain, Flow, In, Out, Result, Task, sink, source};
+//!
+//! #[derive(Clone)]
+//! struct Energy;
+//!
+//! impl Task for Energy {
+//!     type In = In<f32>;
+//!     type Out = Out<f32>;
+//!     fn lens(&self, _: usize) -> Result<usize> {
+//!         Ok(1)
+//!     }
+//!     fn run(&mut self, x: &[f32], y: &mut [f32]) -> Result<Flow> {
+//!         y[0] = x.iter().map(|x| x * x).sum();
+//!         Ok(Flow::Next)
+//!     }
+//!     fn replica(&self) -> Option<Self> {
+//!         Some(self.clone()) // it remembers nothing from frame to frame
+//!     }
+//! }
+//!
+//! fn chain() -> (Chain, sink::Collected<f32>) {
+//!     let samples: Vec<f32> = (0..64_000).map(|k| (k % 7) as f32).collect();
+//!     let mut chain = Chain::new();
+//!     let x = chain.add(source::from_slice(&samples, 64), ());
+//!     let y = chain.add(Energy, &x);
+//!     let (collect, result) = sink::collect();
+//!     chain.add(collect, &y);
+//!     (chain, result)
+//! }
+//!
+//! let profile = chain().0.build()?.profile(100)?;
+//! let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)])?;
+//! let schedule = Otac.schedule(&profile, &platform)?;
+//! let (chain, result) = chain();
+//! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
+//! println!("{report}");
+//! assert_eq!(report.frames, 1000);
+//! assert_eq!(result.take().len(), 1000);
+//! # Ok::<(), bief::Error>(())
+//! ```
+//!
+//! Types are checked when the chain is compiled ([`Chain`]), lengths and stages when it is built, before any thread
+//! starts. A task that may run on several cores at once says so ([`Task::replica`]); frames keep their order all the same.
+//! An error or a panic in any task ends the run with its place, after the frames before it were delivered.
+
+mod chain;
+mod check;
+mod error;
+mod frame;
+mod machine;
+mod pipeline;
+mod profile;
+mod program;
+mod report;
+mod ring;
+pub mod sink;
+pub mod source;
+mod stage;
+mod sync;
+mod task;
+mod wait;
+mod wire;
+
+pub use bief_schedule as schedule;
+pub use chain::{Chain, StageMark};
+pub use error::{Error, ErrorKind, Place, Result};
+pub use frame::Element;
+pub use machine::{Core, CoreKind, Machine};
+pub use pipeline::Pipeline;
+pub use program::Program;
+pub use report::{Report, StageReport};
+pub use task::{Flow, Task};
+pub use wire::{In, InOut, Input, Inputs, Out, Output, Outputs, Wire};

@@ -1,0 +1,66 @@
+//! Time per task: the weights that the schedulers need.
+
+use bief_schedule::{Profile, TaskProfile};
+
+use crate::error::{Error, Result};
+use crate::frame::Batch;
+use crate::machine::Machine;
+use crate::program::{Clock, Program};
+use crate::stage::Stage;
+
+/// The first executions fill caches and pages; they are run and not counted, unless the source has no more.
+const WARM_UP: usize = 8;
+
+/// Runs up to `executions` batches (and a few before, to warm up) and times every task on this thread's core.
+///
+/// A task's weight is its median time over the batches that it ran on, times the share of batches that it ran on: a task
+/// behind one that skips three frames of four counts a quarter.
+pub(crate) fn measure(program: Program, executions: usize) -> Result<Profile> {
+    let Program { tasks, wires, batch: frames, .. } = program;
+    let facts: Vec<(String, bool)> =
+        tasks.iter().map(|task| (task.name.to_string(), task.step.replica().is_some())).collect();
+    let count = tasks.len();
+    let mut stage = Stage::new("profile".into(), tasks, 0..count, &wires, frames);
+    let clock = Clock::calibrated();
+    let mut batch = Batch::new(frames);
+    let mut times: Vec<Vec<u64>> = vec![Vec::with_capacity(executions); count];
+    let mut counted = 0;
+    let mut first = 0;
+    for execution in 0..executions + WARM_UP {
+        if execution == WARM_UP {
+            times.iter_mut().for_each(Vec::clear);
+            counted = 0;
+        }
+        batch.renew(first);
+        first += frames as u64;
+        let note = |task: usize, time: std::time::Duration, ran: bool| {
+            if ran {
+                times[task].push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+            }
+        };
+        // SAFETY: every wire is local to the one stage.
+        unsafe { stage.run_timed(&mut batch, &clock, note)? };
+        if batch.last {
+            break;
+        }
+        counted += 1;
+    }
+    stage.finish()?;
+    if counted == 0 {
+        return Err(Error::build("the source ended before one whole batch: there is nothing to profile"));
+    }
+    let machine = Machine::here();
+    let kind = machine.kinds().first().map_or_else(|| "core".to_owned(), |kind| kind.name.clone());
+    let tasks = facts
+        .into_iter()
+        .zip(&mut times)
+        .map(|((name, replicable), times)| {
+            times.sort_unstable();
+            let at = |share: usize| times.get(times.len() * share / 4).copied().unwrap_or(0);
+            let ran = times.len().min(counted) as u64;
+            let weight = |ns: u64| ns.saturating_mul(ran) / counted as u64;
+            TaskProfile { name, replicable, ns: vec![weight(at(2)).max(1)], spread_ns: Some(vec![at(3) - at(1)]) }
+        });
+    let profile: Profile = Profile::new([kind], tasks.collect::<Vec<_>>())?;
+    Ok(profile.with_machine(machine.model()).with_frames_per_execution(frames as u32)?)
+}

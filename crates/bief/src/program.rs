@@ -1,0 +1,138 @@
+//! What [`Chain::build`](crate::Chain::build) makes: the checked chain, ready to run on one core, to profile, or to cut
+//! into stages.
+
+use std::time::{Duration, Instant};
+
+use bief_schedule::{Profile, Schedule};
+
+use crate::chain::{Chain, Joint, Mark, Node};
+use crate::error::Result;
+use crate::pipeline::{Pipeline, StagePlan};
+use crate::profile;
+use crate::report::Report;
+
+/// A checked chain.
+///
+/// ```
+/// use bief::{Chain, sink, source};
+///
+/// let mut chain = Chain::new().batch(2);
+/// let numbers = chain.add(source::from_slice(&[1, 2, 3], 1), ());
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &numbers);
+/// let report = chain.build()?.run()?;
+/// assert_eq!(result.take(), [1, 2, 3]);
+/// assert_eq!(report.frames, 3);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct Program {
+    pub(crate) tasks: Vec<Node>,
+    pub(crate) wires: Vec<Joint>,
+    pub(crate) batch: usize,
+    marks: Vec<Mark>,
+}
+
+impl Program {
+    pub(crate) fn new(chain: Chain) -> Self {
+        Self { tasks: chain.tasks, wires: chain.wires, batch: chain.batch, marks: chain.marks }
+    }
+
+    /// Name of each task, in order, and whether it may be replicated.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.tasks.iter().map(|task| (&*task.name, task.step.replica().is_some()))
+    }
+
+    /// Runs the chain on the calling thread until its source stops.
+    ///
+    /// # Errors
+    /// The first error or panic of a task, with its place. Frames before it were delivered, and every task was given
+    /// [`finish`](crate::Task::finish).
+    pub fn run(self) -> Result<Report> {
+        Pipeline::on_one_core(self).run()
+    }
+
+    /// Runs the chain on the calling thread for up to `executions` batches and times each task.
+    ///
+    /// The frames are really worked on, and are gone from the source afterwards: profile one copy of a chain (with a source
+    /// that can be read again, and a sink that keeps nothing) and run another.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), and a source that ends before anything could be measured.
+    pub fn profile(self, executions: usize) -> Result<Profile> {
+        profile::measure(self, executions)
+    }
+
+    /// Cuts the chain into the stages of a schedule.
+    ///
+    /// # Errors
+    /// A schedule for another number of tasks, or one that replicates a task that cannot be.
+    pub fn pipeline(self, schedule: &Schedule) -> Result<Pipeline> {
+        let mut first = 0;
+        let stages = schedule
+            .stages()
+            .iter()
+            .map(|stage| {
+                let tasks = first..first + stage.tasks;
+                first = tasks.end;
+                self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()))
+            })
+            .collect();
+        Ok(Pipeline::new(self, stages)?.with_planned_period(schedule.planned_period().ns()))
+    }
+
+    /// Cuts the chain into the stages that were marked with [`Chain::stage`](crate::Chain::stage).
+    ///
+    /// # Errors
+    /// A stage that replicates a task that cannot be.
+    pub fn pipeline_as_marked(self) -> Result<Pipeline> {
+        let mut stages = Vec::new();
+        let first_mark = self.marks.first().map_or(self.tasks.len(), |mark| mark.first_task);
+        if first_mark > 0 {
+            stages.push(self.named_stage(0..first_mark, 1, None));
+        }
+        for (index, mark) in self.marks.iter().enumerate() {
+            let end = self.marks.get(index + 1).map_or(self.tasks.len(), |next| next.first_task);
+            let tasks = mark.first_task..end;
+            stages.push(StagePlan { name: mark.name.clone(), tasks, threads: mark.threads, kind: None, planned_ns: None });
+        }
+        Pipeline::new(self, stages)
+    }
+
+    /// A stage named after its first task and, if there are more, its last.
+    fn named_stage(&self, tasks: std::ops::Range<usize>, threads: usize, kind: Option<String>) -> StagePlan {
+        let name = match self.tasks.get(tasks.clone()) {
+            Some([only]) => only.name.clone(),
+            Some([first, .., last]) => format!("{} .. {}", first.name, last.name).into(),
+            _ => "".into(),
+        };
+        StagePlan { name, tasks, threads, kind, planned_ns: None }
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.tasks.iter().map(|task| &task.name)).finish()
+    }
+}
+
+/// Measures spans of time, less what reading the clock costs itself.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    cost: Duration,
+}
+
+impl Clock {
+    /// Measures the cost of two readings.
+    pub(crate) fn calibrated() -> Self {
+        let cost = (0..100).map(|_| Instant::now().elapsed()).min().unwrap_or_default();
+        Self { cost }
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    pub(crate) fn since(&self, start: Instant) -> Duration {
+        start.elapsed().saturating_sub(self.cost)
+    }
+}

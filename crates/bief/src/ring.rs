@@ -1,0 +1,237 @@
+//! The hand-over between two threads: a bounded ring with one producer and one consumer, whose slots are exchanged and
+//! never copied.
+//!
+//! A sender swaps its full slot with an empty one of the ring; a receiver swaps its used slot with a full one. So a ring
+//! of depth *d* allocates *d* slots once and nothing afterwards. Either end may go away: what was sent before is still
+//! received, and then both sides learn of it.
+
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
+use crate::wait::Signal;
+
+/// Keeps what the two threads write on cache lines of their own (two lines: processors fetch them in pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+#[derive(Debug)]
+struct Ring<S> {
+    slots: Box<[UnsafeCell<S>]>,
+    /// Slots ever sent; written by the producer alone.
+    sent: Apart<AtomicUsize>,
+    /// Slots ever received; written by the consumer alone.
+    received: Apart<AtomicUsize>,
+    producer_gone: AtomicBool,
+    consumer_gone: AtomicBool,
+    filled: Signal,
+    emptied: Signal,
+}
+
+// SAFETY: a slot is touched by the producer while it is not yet counted in `sent`, and by the consumer while it is and is
+// not yet counted in `received`; the release stores and acquire loads of these counts order the two.
+unsafe impl<S: Send> Sync for Ring<S> {}
+// SAFETY: a ring owns its slots.
+unsafe impl<S: Send> Send for Ring<S> {}
+
+/// The sending end. Dropping it ends the stream.
+#[derive(Debug)]
+pub(crate) struct Producer<S> {
+    ring: Arc<Ring<S>>,
+    sent: usize,
+    /// The consumer's count when it was last looked at: most sends need not look again.
+    received: usize,
+    spins: u32,
+}
+
+/// The receiving end. Dropping it tells the producer to stop.
+#[derive(Debug)]
+pub(crate) struct Consumer<S> {
+    ring: Arc<Ring<S>>,
+    received: usize,
+    sent: usize,
+    spins: u32,
+}
+
+/// A ring of the given empty slots (at least one); a thread that waits looks `spins` times again before it parks.
+pub(crate) fn ring<S>(slots: Vec<S>, spins: u32) -> (Producer<S>, Consumer<S>) {
+    assert!(!slots.is_empty(), "a ring has at least one slot");
+    let ring = Arc::new(Ring {
+        slots: slots.into_iter().map(UnsafeCell::new).collect(),
+        sent: Apart(AtomicUsize::new(0)),
+        received: Apart(AtomicUsize::new(0)),
+        producer_gone: AtomicBool::new(false),
+        consumer_gone: AtomicBool::new(false),
+        filled: Signal::default(),
+        emptied: Signal::default(),
+    });
+    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, sent: 0, spins };
+    (Producer { ring, sent: 0, received: 0, spins }, consumer)
+}
+
+impl<S> Ring<S> {
+    fn slot(&self, count: usize) -> &UnsafeCell<S> {
+        &self.slots[count % self.slots.len()]
+    }
+}
+
+impl<S> Producer<S> {
+    /// Exchanges `slot` with an empty one of the ring and hands it over; waits while the ring is full.
+    ///
+    /// Returns `false`, and leaves `slot` alone, when the consumer is gone.
+    pub(crate) fn send(&mut self, slot: &mut S) -> bool {
+        let ring = &*self.ring;
+        let depth = ring.slots.len();
+        if self.sent - self.received == depth {
+            ring.emptied.wait(self.spins, || {
+                self.received = ring.received.0.load(Ordering::Acquire);
+                self.sent - self.received < depth || ring.consumer_gone.load(Ordering::Acquire)
+            });
+        }
+        if ring.consumer_gone.load(Ordering::Acquire) {
+            return false;
+        }
+        ring.slot(self.sent).with_mut(|empty| {
+            // SAFETY: fewer than `depth` slots are out, so this one is not the consumer's until `sent` says so.
+            std::mem::swap(unsafe { &mut *empty }, slot);
+        });
+        self.sent += 1;
+        ring.sent.0.store(self.sent, Ordering::Release);
+        ring.filled.wake();
+        true
+    }
+}
+
+impl<S> Consumer<S> {
+    /// Exchanges `slot` with the oldest one sent; waits while the ring is empty.
+    ///
+    /// Returns `false`, and leaves `slot` alone, when nothing is left and the producer is gone.
+    pub(crate) fn receive(&mut self, slot: &mut S) -> bool {
+        let ring = &*self.ring;
+        if self.received == self.sent {
+            ring.filled.wait(self.spins, || {
+                // In this order: a producer that is gone has counted its last slot before.
+                let gone = ring.producer_gone.load(Ordering::Acquire);
+                self.sent = ring.sent.0.load(Ordering::Acquire);
+                self.received < self.sent || gone
+            });
+        }
+        if self.received == self.sent {
+            return false;
+        }
+        ring.slot(self.received).with_mut(|full| {
+            // SAFETY: `sent` counts this slot, so the producer has written it and leaves it until `received` counts it.
+            std::mem::swap(unsafe { &mut *full }, slot);
+        });
+        self.received += 1;
+        ring.received.0.store(self.received, Ordering::Release);
+        ring.emptied.wake();
+        true
+    }
+}
+
+impl<S> Drop for Producer<S> {
+    fn drop(&mut self) {
+        self.ring.producer_gone.store(true, Ordering::Release);
+        self.ring.filled.wake();
+    }
+}
+
+impl<S> Drop for Consumer<S> {
+    fn drop(&mut self) {
+        self.ring.consumer_gone.store(true, Ordering::Release);
+        self.ring.emptied.wake();
+    }
+}
+
+#[cfg(all(test, not(bief_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_sent_is_received_in_order_at_any_depth() {
+        for depth in [1, 2, 3, 16] {
+            for spins in [0, 100] {
+                let (mut producer, mut consumer) = ring(vec![0_u32; depth], spins);
+                let sender = std::thread::spawn(move || {
+                    for value in 1..=2000 {
+                        let mut slot = value;
+                        assert!(producer.send(&mut slot));
+                    }
+                });
+                let mut slot = 0;
+                for value in 1..=2000 {
+                    assert!(consumer.receive(&mut slot));
+                    assert_eq!(slot, value);
+                }
+                assert!(!consumer.receive(&mut slot), "the producer is gone");
+                sender.join().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn slots_are_exchanged_not_copied() {
+        let (mut producer, mut consumer) = ring(vec![Box::new(0), Box::new(0)], 0);
+        let mut full = Box::new(7);
+        let address: *const i32 = &*full;
+        producer.send(&mut full);
+        let mut used = Box::new(0);
+        consumer.receive(&mut used);
+        assert_eq!((&raw const *used, *used), (address, 7));
+    }
+
+    #[test]
+    fn a_producer_learns_that_the_consumer_is_gone() {
+        let (mut producer, consumer) = ring(vec![0], 0);
+        assert!(producer.send(&mut 1));
+        let sender = std::thread::spawn(move || producer.send(&mut 2));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        drop(consumer);
+        assert!(!sender.join().unwrap());
+    }
+}
+
+/// Every interleaving, by the model checker: `RUSTFLAGS="--cfg bief_loom" cargo test -p bief --release --lib ring`.
+#[cfg(all(test, bief_loom))]
+mod model {
+    use super::*;
+
+    fn model(bound: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = bound;
+        builder.check(f);
+    }
+
+    #[test]
+    fn frames_arrive_in_order_through_one_slot() {
+        model(Some(3), || {
+            let (mut producer, mut consumer) = ring(vec![0], 0);
+            let sender = loom::thread::spawn(move || {
+                for value in 1..=3 {
+                    assert!(producer.send(&mut { value }));
+                }
+            });
+            let mut slot = 0;
+            for value in 1..=3 {
+                assert!(consumer.receive(&mut slot));
+                assert_eq!(slot, value);
+            }
+            assert!(!consumer.receive(&mut slot));
+            sender.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_consumer_that_goes_away_never_leaves_the_producer_waiting() {
+        model(Some(3), || {
+            let (mut producer, mut consumer) = ring(vec![0], 0);
+            let sender = loom::thread::spawn(move || {
+                producer.send(&mut 1);
+                producer.send(&mut 2);
+                producer.send(&mut 3);
+            });
+            consumer.receive(&mut 0);
+            drop(consumer);
+            sender.join().unwrap();
+        });
+    }
+}

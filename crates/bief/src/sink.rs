@@ -1,0 +1,105 @@
+//! Where frames leave a chain: into a vector, or into a closure.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::Result;
+use crate::frame::Element;
+use crate::task::{Flow, Task};
+use crate::wire::In;
+
+/// A sink that gives each frame to a closure; made by [`for_each`].
+#[derive(Debug)]
+pub struct FnSink<T, F> {
+    take: F,
+    element: std::marker::PhantomData<fn() -> T>,
+}
+
+/// Gives each frame to `take`, which may end the run early with [`Flow::Stop`].
+///
+/// # Sockets
+/// In: `T`, any frame length.
+///
+/// # Errors
+/// Those of `take`.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, Flow, sink, source};
+/// let mut chain = Chain::new();
+/// let numbers = chain.add(source::from_slice(&[1, 2, 3], 1), ());
+/// chain.add(sink::for_each(|frame: &[i32]| { println!("{frame:?}"); Ok(Flow::Next) }), &numbers);
+/// chain.build()?.run()?;
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub fn for_each<T, F>(take: F) -> FnSink<T, F>
+where
+    T: Element,
+    F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
+{
+    FnSink { take, element: std::marker::PhantomData }
+}
+
+impl<T, F> Task for FnSink<T, F>
+where
+    T: Element,
+    F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
+{
+    type In = In<T>;
+    type Out = ();
+
+    fn name(&self) -> String {
+        "sink".to_owned()
+    }
+
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, frame: &[T], (): ()) -> Result<Flow> {
+        (self.take)(frame)
+    }
+}
+
+/// What a [`collect`] sink has taken so far.
+#[derive(Debug, Clone)]
+pub struct Collected<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Collected<T> {
+    /// Takes everything collected up to now, in order.
+    pub fn take(&self) -> Vec<T> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A sink that keeps every element, and the handle to take them by.
+///
+/// # Sockets
+/// In: `T`, any frame length.
+///
+/// # Errors
+/// None.
+///
+/// # Example
+/// See [`source::from_slice`](crate::source::from_slice).
+pub fn collect<T: Element>() -> (Collect<T>, Collected<T>) {
+    let store = Arc::new(Mutex::new(Vec::new()));
+    (Collect(Arc::clone(&store)), Collected(store))
+}
+
+/// The sink made by [`collect`].
+#[derive(Debug)]
+pub struct Collect<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T: Element> Task for Collect<T> {
+    type In = In<T>;
+    type Out = ();
+
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, frame: &[T], (): ()) -> Result<Flow> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(frame);
+        Ok(Flow::Next)
+    }
+}

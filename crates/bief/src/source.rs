@@ -1,0 +1,125 @@
+//! Where frames enter a chain: from a slice, or from a closure.
+
+use crate::error::Result;
+use crate::frame::Element;
+use crate::task::{Flow, Task};
+use crate::wire::Out;
+
+/// A source that plays a slice frame by frame and then stops; made by [`from_slice`].
+#[derive(Debug)]
+pub struct SliceSource<T> {
+    samples: Box<[T]>,
+    next: usize,
+    len: usize,
+}
+
+/// Frames of `len` elements, one after the other, from a copy of `samples`. Elements after the last whole frame are not
+/// played.
+///
+/// # Sockets
+/// Out: `T`, `len` elements per frame.
+///
+/// # Errors
+/// None when it runs; a `len` of zero is refused when the chain is built.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, sink, source};
+/// let mut chain = Chain::new();
+/// let numbers = chain.add(source::from_slice(&[1, 2, 3, 4, 5], 2), ());
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &numbers);
+/// chain.build()?.run()?;
+/// assert_eq!(result.take(), [1, 2, 3, 4]);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub fn from_slice<T: Element>(samples: &[T], len: usize) -> SliceSource<T> {
+    SliceSource { samples: samples.into(), next: 0, len }
+}
+
+impl<T: Element> Task for SliceSource<T> {
+    type In = ();
+    type Out = Out<T>;
+
+    fn lens(&self, (): ()) -> Result<usize> {
+        whole_frames(self.len)
+    }
+
+    fn run(&mut self, (): (), frame: &mut [T]) -> Result<Flow> {
+        let Some(samples) = self.samples.get(self.next..self.next + frame.len()) else { return Ok(Flow::Stop) };
+        frame.copy_from_slice(samples);
+        self.next += frame.len();
+        Ok(Flow::Next)
+    }
+}
+
+/// A source that a closure makes; made by [`from_fn`].
+#[derive(Debug)]
+pub struct FnSource<T, F> {
+    fill: F,
+    len: usize,
+    element: std::marker::PhantomData<fn() -> T>,
+}
+
+/// Frames of `len` elements that `fill` writes; it ends the stream with [`Flow::Stop`].
+///
+/// # Sockets
+/// Out: `T`, `len` elements per frame.
+///
+/// # Errors
+/// Those of `fill`; a `len` of zero is refused when the chain is built.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, Flow, sink, source};
+/// let mut next = 0;
+/// let mut chain = Chain::new();
+/// let numbers = chain.add(
+///     source::from_fn(1, move |frame: &mut [u32]| {
+///         frame[0] = next;
+///         next += 1;
+///         Ok(if next > 3 { Flow::Stop } else { Flow::Next })
+///     }),
+///     (),
+/// );
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &numbers);
+/// chain.build()?.run()?;
+/// assert_eq!(result.take(), [0, 1, 2]);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub fn from_fn<T, F>(len: usize, fill: F) -> FnSource<T, F>
+where
+    T: Element,
+    F: FnMut(&mut [T]) -> Result<Flow> + Send + 'static,
+{
+    FnSource { fill, len, element: std::marker::PhantomData }
+}
+
+impl<T, F> Task for FnSource<T, F>
+where
+    T: Element,
+    F: FnMut(&mut [T]) -> Result<Flow> + Send + 'static,
+{
+    type In = ();
+    type Out = Out<T>;
+
+    fn name(&self) -> String {
+        "source".to_owned()
+    }
+
+    fn lens(&self, (): ()) -> Result<usize> {
+        whole_frames(self.len)
+    }
+
+    fn run(&mut self, (): (), frame: &mut [T]) -> Result<Flow> {
+        (self.fill)(frame)
+    }
+}
+
+fn whole_frames(len: usize) -> Result<usize> {
+    if len == 0 {
+        return Err(crate::Error::new("a frame of no elements would never end: give a length of at least 1"));
+    }
+    Ok(len)
+}

@@ -1,0 +1,128 @@
+//! A run of tasks on one core: flat steps over one table of pointers.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::chain::{Joint, Node};
+use crate::error::{Error, Place, Result};
+use crate::frame::{Batch, Buffer, Slot};
+use crate::program::Clock;
+
+/// One replica of a stage: its tasks, the buffers of the wires that never leave it, and where every wire is just now.
+pub(crate) struct Stage {
+    name: Arc<str>,
+    tasks: Vec<Node>,
+    /// For each wire of the chain, where its batch is. Wires that this stage does not know are null.
+    table: Box<[*mut u8]>,
+    /// Owns what the table points at, for wires made and last used in this stage.
+    _local: Vec<Buffer>,
+    /// The task that runs or ran last; after a fault the one that failed.
+    current: usize,
+    failed: bool,
+}
+
+// SAFETY: the pointers in the table are to buffers that this stage owns or that were handed to it with a slot; tasks and
+// buffers are `Send`.
+unsafe impl Send for Stage {}
+
+impl Stage {
+    /// The stage of the given `tasks`, which are numbers `range` of the chain.
+    pub(crate) fn new(name: Arc<str>, tasks: Vec<Node>, range: Range<usize>, wires: &[Joint], batch: usize) -> Self {
+        let mut table = vec![std::ptr::null_mut(); wires.len()].into_boxed_slice();
+        let mut local = Vec::new();
+        for (entry, wire) in table.iter_mut().zip(wires) {
+            if range.contains(&wire.maker) && range.contains(&wire.last_user) {
+                let buffer = Buffer::new(wire.format, wire.len * batch);
+                *entry = buffer.as_ptr();
+                local.push(buffer);
+            }
+        }
+        Self { name, tasks, table, _local: local, current: 0, failed: false }
+    }
+
+    /// Notes where the crossing `wires` are: in the buffers of `slot`, in this order.
+    pub(crate) fn load(&mut self, wires: &[usize], slot: &Slot) {
+        for (&wire, buffer) in wires.iter().zip(&slot.buffers) {
+            self.table[wire] = buffer.as_ptr();
+        }
+    }
+
+    /// Runs every task on the batch.
+    ///
+    /// # Safety
+    /// Every crossing wire that this stage uses was [`load`](Self::load)ed from a slot that lives, belongs to this thread
+    /// alone, and was made for the same wires and batch size.
+    pub(crate) unsafe fn run(&mut self, batch: &mut Batch) -> Result<()> {
+        self.guarded(batch, |stage, batch| {
+            for index in 0..stage.tasks.len() {
+                stage.current = index;
+                // SAFETY: the caller's promise, and `new`'s for the local wires.
+                unsafe { stage.tasks[index].step.run(&stage.table, batch)? };
+            }
+            Ok(())
+        })
+    }
+
+    /// As [`run`](Self::run), timing each task; `note` gets the task, its time, and whether it had any frame to work on.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run).
+    pub(crate) unsafe fn run_timed(
+        &mut self,
+        batch: &mut Batch,
+        clock: &Clock,
+        mut note: impl FnMut(usize, Duration, bool),
+    ) -> Result<()> {
+        self.guarded(batch, |stage, batch| {
+            for index in 0..stage.tasks.len() {
+                stage.current = index;
+                let has_frames = !batch.is_empty();
+                let start = clock.now();
+                // SAFETY: the caller's promise, and `new`'s for the local wires.
+                unsafe { stage.tasks[index].step.run(&stage.table, batch)? };
+                note(index, clock.since(start), has_frames);
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `work`, turning a panic into an error and giving every error its place.
+    fn guarded(
+        &mut self,
+        batch: &mut Batch,
+        work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>,
+    ) -> Result<()> {
+        // After a panic nothing of the failed task is used again, and the batch is not passed on.
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(self, batch)));
+        outcome.unwrap_or_else(|payload| Err(Error::panic(&*payload))).map_err(|error| {
+            self.failed = true;
+            error.at(Place {
+                stage: Some(Arc::clone(&self.name)),
+                task: Some(Arc::clone(&self.tasks[self.current].name)),
+                frame: Some(batch.first + batch.position as u64),
+            })
+        })
+    }
+
+    /// Lets every task but a failed one flush; the first error is told.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            if self.failed && index == self.current {
+                continue;
+            }
+            let finished = catch_unwind(AssertUnwindSafe(|| task.step.finish()))
+                .unwrap_or_else(|payload| Err(Error::panic(&*payload)));
+            result = result.and(finished.map_err(|error| {
+                error.at(Place {
+                    stage: Some(Arc::clone(&self.name)),
+                    task: Some(Arc::clone(&task.name)),
+                    frame: None,
+                })
+            }));
+        }
+        result
+    }
+}

@@ -1,0 +1,153 @@
+//! The [`Task`] trait, [`Flow`], and the type-erased form that the executor runs.
+
+use crate::error::Result;
+use crate::frame::Batch;
+use crate::wire::{Inputs, Outputs, Socket};
+
+/// What becomes of a frame after a task ran on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Flow {
+    /// Pass it on.
+    Next,
+    /// Nothing to pass on this time: the tasks that follow do not see this frame.
+    Skip,
+    /// The stream has ended: neither this frame nor any later one is passed on; earlier ones are.
+    Stop,
+}
+
+/// A unit of work on frames: what a user writes, and what is measured, scheduled and replicated.
+///
+/// A task owns its state and may remember from frame to frame. One that does not remember returns a copy of itself from
+/// [`replica`](Task::replica); then the runtime may run several copies side by side, each on every n-th frame.
+///
+/// ```
+/// use bief::{Chain, Flow, In, Out, Result, Task, sink, source};
+///
+/// #[derive(Clone)]
+/// struct Gain(f32);
+///
+/// impl Task for Gain {
+///     type In = In<f32>;
+///     type Out = Out<f32>;
+///     fn lens(&self, input: usize) -> Result<usize> {
+///         Ok(input)
+///     }
+///     fn run(&mut self, input: &[f32], output: &mut [f32]) -> Result<Flow> {
+///         for (output, input) in output.iter_mut().zip(input) {
+///             *output = self.0 * input;
+///         }
+///         Ok(Flow::Next)
+///     }
+///     fn replica(&self) -> Option<Self> {
+///         Some(self.clone())
+///     }
+/// }
+///
+/// let mut chain = Chain::new();
+/// let samples = chain.add(source::from_slice(&[1.0, 2.0, 3.0, 4.0], 2), ());
+/// let louder = chain.add(Gain(10.0), &samples);
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &louder);
+/// chain.build()?.run()?;
+/// assert_eq!(result.take(), [10.0, 20.0, 30.0, 40.0]);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub trait Task: Send + 'static {
+    /// Input sockets: `()` for a source, [`In<T>`](crate::In), [`InOut<T>`](crate::InOut), or a tuple of them.
+    type In: Inputs;
+    /// Output sockets: `()` for a sink, [`Out<T>`](crate::Out), or a tuple of them.
+    type Out: Outputs;
+
+    /// The task's name in profiles, reports and errors; by default the type's name.
+    fn name(&self) -> String {
+        let path = std::any::type_name::<Self>();
+        let base = path.split('<').next().unwrap_or(path);
+        base.rsplit("::").next().unwrap_or(base).to_owned()
+    }
+
+    /// Frame length of each output, from the frame length of each input. Asked once, when the task is added.
+    ///
+    /// # Errors
+    /// An input length that does not fit this task. The message should say what fits; the chain adds who made the wire.
+    fn lens(&self, inputs: <Self::In as Inputs>::Lens) -> Result<<Self::Out as Outputs>::Lens>;
+
+    /// Works on one frame.
+    ///
+    /// # Errors
+    /// What went wrong: it ends the run. Frames that went before are delivered.
+    fn run(
+        &mut self,
+        inputs: <Self::In as Inputs>::Slices<'_>,
+        outputs: <Self::Out as Outputs>::Slices<'_>,
+    ) -> Result<Flow>;
+
+    /// A task that does the same, when this one remembers nothing from frame to frame; else `None`.
+    fn replica(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Called once after the last frame, also when another task ended the run by a fault: the place to flush.
+    ///
+    /// # Errors
+    /// What could not be completed: it becomes the run's error unless there was one before.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A task whose types have been proven and forgotten.
+pub(crate) trait Step: Send {
+    /// Runs the task on each live frame of the batch; `batch.position` tells where an error or a panic happened.
+    ///
+    /// # Safety
+    /// For each wire that the task is bound to, `table` points at a live buffer of its type with room for the batch, which
+    /// no other thread uses meanwhile.
+    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()>;
+    fn replica(&self) -> Option<Box<dyn Step>>;
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// A task and the wires that it is bound to.
+pub(crate) struct Bind<T> {
+    pub(crate) task: T,
+    pub(crate) inputs: Box<[Socket]>,
+    pub(crate) outputs: Box<[Socket]>,
+}
+
+impl<T: Task> Step for Bind<T> {
+    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()> {
+        for position in 0..batch.count {
+            if !batch.live[position] {
+                continue;
+            }
+            batch.position = position;
+            // SAFETY: the caller promises live buffers with a frame at each position. The sockets come from
+            // `Chain::add`, whose borrows of the wires keep a written frame apart from every other slice of this task.
+            let (inputs, outputs) = unsafe {
+                (T::In::slices(table, &self.inputs, position), T::Out::slices(table, &self.outputs, position))
+            };
+            match self.task.run(inputs, outputs)? {
+                Flow::Next => {}
+                Flow::Skip => batch.live[position] = false,
+                Flow::Stop => {
+                    batch.count = position;
+                    batch.last = true;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn replica(&self) -> Option<Box<dyn Step>> {
+        let task = self.task.replica()?;
+        Some(Box::new(Bind { task, inputs: self.inputs.clone(), outputs: self.outputs.clone() }))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.task.finish()
+    }
+}

@@ -1,0 +1,192 @@
+//! Small synthetic tasks that tell what they saw.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bief::{Chain, Error, Flow, In, InOut, Out, Result, Task};
+
+/// Counts from 0 up to `end` (not included), one number per frame.
+pub struct Count {
+    pub next: u64,
+    pub end: u64,
+}
+
+impl Count {
+    pub fn to(end: u64) -> Self {
+        Self { next: 0, end }
+    }
+}
+
+impl Task for Count {
+    type In = ();
+    type Out = Out<u64>;
+    fn lens(&self, (): ()) -> Result<usize> {
+        Ok(1)
+    }
+    fn run(&mut self, (): (), frame: &mut [u64]) -> Result<Flow> {
+        if self.next == self.end {
+            return Ok(Flow::Stop);
+        }
+        frame[0] = self.next;
+        self.next += 1;
+        Ok(Flow::Next)
+    }
+}
+
+/// What a [`Probe`] does at a frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Act {
+    Pass,
+    Fail(u64),
+    Panic(u64),
+    Stop(u64),
+    /// Skips every frame whose number is not a multiple of this.
+    KeepEvery(u64),
+    /// Works for pseudo-random times up to this many microseconds, so that replicas overtake each other.
+    Jitter(u64),
+    Sleep(Duration),
+}
+
+/// Passes numbers on, adding 1000 to each, or does what it was told.
+pub struct Probe {
+    pub act: Act,
+    pub replicable: bool,
+    pub finished: Arc<AtomicU64>,
+}
+
+impl Probe {
+    pub fn new(act: Act) -> Self {
+        Self { act, replicable: true, finished: Arc::default() }
+    }
+
+    pub fn sequential(act: Act) -> Self {
+        Self { replicable: false, ..Self::new(act) }
+    }
+}
+
+impl Task for Probe {
+    type In = In<u64>;
+    type Out = Out<u64>;
+    fn lens(&self, input: usize) -> Result<usize> {
+        Ok(input)
+    }
+    fn run(&mut self, input: &[u64], output: &mut [u64]) -> Result<Flow> {
+        let number = input[0] % 1000;
+        output[0] = input[0] + 1000;
+        match self.act {
+            Act::Fail(at) if number == at => return Err(Error::new(format!("told to fail at {at}"))),
+            Act::Panic(at) if number == at => panic!("told to panic at {at}"),
+            Act::Stop(at) if number == at => return Ok(Flow::Stop),
+            Act::KeepEvery(n) if number % n != 0 => return Ok(Flow::Skip),
+            Act::Jitter(most) => {
+                let time = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % most;
+                let until = std::time::Instant::now() + Duration::from_micros(time);
+                while std::time::Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+            }
+            Act::Sleep(time) => std::thread::sleep(time),
+            _ => {}
+        }
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        self.replicable.then(|| Self { act: self.act, replicable: true, finished: Arc::clone(&self.finished) })
+    }
+    fn finish(&mut self) -> Result<()> {
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Adds a number in place.
+#[derive(Clone)]
+pub struct Add(pub u64);
+
+impl Task for Add {
+    type In = InOut<u64>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, frame: &mut [u64], (): ()) -> Result<Flow> {
+        frame[0] += self.0;
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Gives both inputs as one frame.
+#[derive(Clone)]
+pub struct Pair;
+
+impl Task for Pair {
+    type In = (In<u64>, In<u64>);
+    type Out = Out<[u64; 2]>;
+    fn lens(&self, (a, b): (usize, usize)) -> Result<usize> {
+        if a != b {
+            return Err(Error::new(format!("both inputs must have the same length, not {a} and {b}")));
+        }
+        Ok(a)
+    }
+    fn run(&mut self, (a, b): (&[u64], &[u64]), pairs: &mut [[u64; 2]]) -> Result<Flow> {
+        for (pair, (a, b)) in pairs.iter_mut().zip(a.iter().zip(b)) {
+            *pair = [*a, *b];
+        }
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// A chain `Count → Probe → Probe → Probe → collect` in stages of the given threads, the probes acting as told.
+pub struct Rig {
+    pub chain: Chain,
+    pub result: bief::sink::Collected<u64>,
+    pub finished: Arc<AtomicU64>,
+}
+
+pub fn rig(frames: u64, batch: usize, threads: [usize; 3], acts: [Act; 3]) -> Rig {
+    let finished = Arc::new(AtomicU64::new(0));
+    let mut chain = Chain::new().batch(batch);
+    let mut wire = chain.add(Count::to(frames), ());
+    for (index, (threads, act)) in threads.into_iter().zip(acts).enumerate() {
+        chain.stage(&format!("s{index}")).threads(threads);
+        wire = chain.add(Probe { act, replicable: true, finished: Arc::clone(&finished) }, &wire);
+    }
+    chain.stage("out");
+    let (collect, result) = bief::sink::collect();
+    chain.add(collect, &wire);
+    Rig { chain, result, finished }
+}
+
+/// Runs `work` on a thread and fails the test, rather than hang it, when it takes longer than 30 s.
+pub fn watched<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let done = Arc::new(AtomicBool::new(false));
+    let thread = std::thread::spawn({
+        let done = Arc::clone(&done);
+        move || {
+            let result = work();
+            done.store(true, Ordering::Release);
+            result
+        }
+    });
+    for _ in 0..3000 {
+        if done.load(Ordering::Acquire) || thread.is_finished() {
+            return thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("still running after 30 s");
+}
+
+/// Threads of this process, by the system's count.
+pub fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.count())
+}
