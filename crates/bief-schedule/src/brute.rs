@@ -1,0 +1,92 @@
+//! Exhaustive search, slow and plain: what the strategies are tested against.
+
+use crate::period::Period;
+use crate::profile::Profile;
+
+/// The best that any schedule reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Optimum {
+    pub(crate) period: Period,
+    /// The Pareto-least numbers of cores per kind that reach the period, in lexicographic order.
+    pub(crate) front: Vec<Vec<u32>>,
+    /// For each point of the front, the fewest stages.
+    pub(crate) fewest_stages: Vec<usize>,
+}
+
+/// Tries every cut of the chain, and for each every allocation of the cores.
+pub(crate) fn optimum(profile: &Profile, cores: &[u32]) -> Optimum {
+    let mut found = Vec::new();
+    let empty = Partial { period: Period::ZERO, used: vec![0; cores.len()], stages: 0 };
+    extend(profile, cores, 0, &empty, &mut found);
+    let period = found.iter().map(|partial| partial.period).min().expect("a platform has a core");
+    found.retain(|partial| partial.period == period);
+    let dominates = |a: &[u32], b: &[u32]| a != b && a.iter().zip(b).all(|(a, b)| a <= b);
+    let mut front: Vec<Vec<u32>> = found
+        .iter()
+        .map(|partial| partial.used.clone())
+        .filter(|used| !found.iter().any(|other| dominates(&other.used, used)))
+        .collect();
+    front.sort();
+    front.dedup();
+    let fewest = |used: &Vec<u32>| {
+        let stages = found.iter().filter(|partial| partial.used == *used).map(|partial| partial.stages);
+        stages.min().expect("the point was found")
+    };
+    Optimum { period, fewest_stages: front.iter().map(fewest).collect(), front }
+}
+
+#[derive(Clone)]
+struct Partial {
+    period: Period,
+    used: Vec<u32>,
+    stages: usize,
+}
+
+fn extend(profile: &Profile, cores: &[u32], from: usize, before: &Partial, found: &mut Vec<Partial>) {
+    if from == profile.tasks().len() {
+        found.push(before.clone());
+        return;
+    }
+    for to in from + 1..=profile.tasks().len() {
+        let tasks = &profile.tasks()[from..to];
+        let replicable = tasks.iter().all(|task| task.replicable);
+        for kind in 0..cores.len() {
+            let work: u64 = tasks.iter().map(|task| task.ns[kind]).sum::<u64>() + profile.sync_ns(kind);
+            let left = cores[kind] - before.used[kind];
+            let most = if replicable { left } else { left.min(1) };
+            for stage_cores in 1..=most {
+                let mut with = before.clone();
+                with.period = with.period.max(Period::new(work, u64::from(stage_cores)).unwrap());
+                with.used[kind] += stage_cores;
+                with.stages += 1;
+                extend(profile, cores, to, &with, found);
+            }
+        }
+    }
+}
+
+/// The shortest period on `cores` cores of one kind, straight from the recurrence (eq. 4); for chains that
+/// are too long to try everything.
+pub(crate) fn shortest_period(profile: &Profile, kind: usize, cores: u32) -> Period {
+    let tasks = profile.tasks();
+    // shortest[to][c]: for the first `to` tasks on at most c cores; None where there is no way.
+    let mut shortest = vec![vec![Some(Period::ZERO); cores as usize + 1]];
+    for to in 1..=tasks.len() {
+        let mut row = vec![None; cores as usize + 1];
+        for from in 0..to {
+            let work: u64 = tasks[from..to].iter().map(|task| task.ns[kind]).sum::<u64>() + profile.sync_ns(kind);
+            let replicable = tasks[from..to].iter().all(|task| task.replicable);
+            for given in 1..=cores as usize {
+                for stage_cores in 1..=if replicable { given } else { 1 } {
+                    let Some(before) = shortest[from][given - stage_cores] else {
+                        continue;
+                    };
+                    let period = before.max(Period::new(work, stage_cores as u64).unwrap());
+                    row[given] = Some(row[given].map_or(period, |best: Period| best.min(period)));
+                }
+            }
+        }
+        shortest.push(row);
+    }
+    shortest[tasks.len()][cores as usize].expect("one core runs any chain")
+}

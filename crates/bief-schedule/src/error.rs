@@ -1,0 +1,59 @@
+//! What can be wrong with a profile, a platform, a schedule, or a demand made of a strategy.
+
+/// An error with its place and a reason that tells the remedy.
+///
+/// ```
+/// use bief_schedule::{ErrorKind, Platform, Profile, TaskProfile};
+///
+/// let profile = Profile::new(["big", "little"], [TaskProfile::replicable("fir", [10, 25])])?;
+/// let error = Platform::parse_cores("4", &profile).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Platform);
+/// assert_eq!(error.place(), "cores `4`");
+/// assert!(error.reason().ends_with("write for example `big=4,little=4`"));
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason}")]
+pub struct Error {
+    kind: ErrorKind,
+    place: String,
+    reason: String,
+}
+
+/// Which of the things that the crate handles an [`Error`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A text is not the JSON document that it should be: syntax, missing or unknown keys, wrong types,
+    /// another format number.
+    Json,
+    /// A profile contradicts itself.
+    Profile,
+    /// A platform contradicts itself, or does not go with the profile.
+    Platform,
+    /// A schedule contradicts itself, or does not go with the profile or the platform.
+    Schedule,
+    /// A strategy is unknown, or cannot schedule for the platform that it was given.
+    Strategy,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, place: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { kind, place: place.into(), reason: reason.into() }
+    }
+
+    /// Which thing the error is about.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Where: a line and column of a text, a key such as `profile, tasks[2].ns`, a strategy.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// What is wrong there, and what to do about it.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}

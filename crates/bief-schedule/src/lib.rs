@@ -1,0 +1,59 @@
+//! Profiles of task chains, and the schedules that run them on processors with several kinds of cores.
+//!
+//! A [`Profile`] says how long each task of a chain takes on each kind of core, a [`Platform`] how many
+//! cores there are. A [`Strategy`] makes a [`Schedule`] of the two: it cuts the chain into stages, which run
+//! as a pipeline, and gives each stage one core, or several that work on different frames if all its tasks
+//! may be replicated. The slowest stage sets the period, the time from one execution to the next.
+//!
+//! The model, and the equation numbers in the documentation, are those of Idouar et al., *Energy-Aware
+//! Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*: the weight of a
+//! stage `s` on `r` cores of kind `v` is the sum of its tasks' times on `v`, divided by `r` if all of them
+//! may be replicated (eq. 1); the period is the greatest weight (eq. 2); no more cores of a kind are used
+//! than there are (eq. 3). Times are whole nanoseconds and periods exact fractions ([`Period`]).
+//!
+//! The crate does nothing but compute: no threads, no files, no clock.
+//!
+//! ```
+//! use bief_schedule::{Limit, Platform, Profile, TaskProfile, strategy};
+//!
+//! let profile = Profile::new(
+//!     ["big", "little"],
+//!     [
+//!         TaskProfile::sequential("receive", [216_300, 227_100]),
+//!         TaskProfile::replicable("demodulate", [2_491_100, 3_281_400]),
+//!         TaskProfile::replicable("decode", [3_959_000, 5_220_400]),
+//!         TaskProfile::sequential("send", [27_500, 35_200]),
+//!     ],
+//! )?
+//! .with_frames_per_execution(16)?
+//! .with_bits_per_frame(14_232)?;
+//!
+//! let platform = Platform::parse_cores("little=8", &profile)?;
+//! let schedule = strategy("otac")?.schedule(&profile, &platform)?;
+//! for stage in schedule.stages() {
+//!     println!("{} tasks on {} {} cores", stage.tasks, stage.cores, stage.kind);
+//! }
+//! assert_eq!(schedule.planned_period().to_string(), "4250900/3");
+//! assert_eq!(schedule.limit(&profile)?, Limit::Stage(1));
+//! assert_eq!(schedule.mbps(&profile).unwrap().round(), 161.0);
+//! # Ok::<(), bief_schedule::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod brute;
+mod error;
+mod json;
+mod period;
+mod platform;
+mod profile;
+mod schedule;
+pub mod strategy;
+
+pub use error::{Error, ErrorKind};
+pub use period::{ParsePeriodError, Period};
+pub use platform::{CoreKind, Platform};
+pub use profile::{Profile, TaskProfile};
+pub use schedule::{FrontPoint, Limit, Schedule, Stage, StageLoad};
+pub use strategy::{Strategy, strategies, strategy};

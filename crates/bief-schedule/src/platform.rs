@@ -1,0 +1,279 @@
+//! What a chain can run on: kinds of cores, how many there are of each, and what they draw.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind};
+use crate::json::{self, Document, Format, Object};
+use crate::profile::{Profile, check_kind_name};
+
+const DOCUMENT: Document = Document {
+    name: "platform",
+    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts" of a kind and "idle_watts" may be left out"#,
+};
+
+/// The cores of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreKind {
+    /// The kind's name, as the profile names it.
+    pub name: String,
+    /// How many cores of the kind may be used, from 0 to [`Platform::MAX_CORES`].
+    pub cores: u32,
+    /// What one busy core of the kind draws above idle, in watts, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watts: Option<f64>,
+}
+
+impl CoreKind {
+    /// `cores` cores of the kind `name`, of unknown power.
+    pub fn new(name: impl Into<String>, cores: u32) -> Self {
+        Self { name: name.into(), cores, watts: None }
+    }
+}
+
+/// The cores that a chain may use, by kind, from the most to the least power-hungry.
+///
+/// A platform has at least one core. A kind that a platform does not name has no cores.
+///
+/// # JSON
+///
+/// ```json
+/// {
+///   "format": 1,
+///   "kinds": [
+///     {"name": "big", "cores": 4, "watts": 8.8},
+///     {"name": "little", "cores": 8, "watts": 5.3}
+///   ],
+///   "idle_watts": 4.0
+/// }
+/// ```
+///
+/// Keys that may be left out: `watts` (what one busy core draws above idle) and `idle_watts` (what the
+/// machine draws when all cores are idle). A key that is not named here is refused, as is another `format`.
+///
+/// # Example
+///
+/// ```
+/// use bief_schedule::{CoreKind, Platform};
+///
+/// let platform = Platform::new([CoreKind::new("big", 4), CoreKind::new("little", 8)])?;
+/// assert_eq!(Platform::from_json(&platform.to_json())?, platform);
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Object<PlatformJson>", into = "PlatformJson")]
+pub struct Platform {
+    kinds: Vec<CoreKind>,
+    idle_watts: Option<f64>,
+}
+
+/// The keys of the JSON document.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlatformJson {
+    format: Format,
+    #[serde(deserialize_with = "json::objects")]
+    kinds: Vec<CoreKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    idle_watts: Option<f64>,
+}
+
+impl Platform {
+    /// The most cores that a platform may have of one kind: more than any machine that shares its memory.
+    pub const MAX_CORES: u32 = 16_000;
+
+    /// A platform with these cores, whose idle power is unknown.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] where there is no kind or no core, a kind has an unusable name, a name
+    /// given before or more than [`MAX_CORES`](Self::MAX_CORES) cores, or a power is negative or not finite.
+    pub fn new(kinds: impl IntoIterator<Item = CoreKind>) -> Result<Self, Error> {
+        Self::checked(PlatformJson { format: Format, kinds: kinds.into_iter().collect(), idle_watts: None })
+    }
+
+    /// The same platform, which draws `watts` watts when all its cores are idle.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] where `watts` is negative or not finite.
+    pub fn with_idle_watts(self, watts: f64) -> Result<Self, Error> {
+        Self::checked(PlatformJson { idle_watts: Some(watts), ..self.into() })
+    }
+
+    /// Reads cores as a command line names them: `4` for a profile with one kind of core, else
+    /// `big=4,little=8`. The kinds of the result are those of the profile, in its order; one that `spec`
+    /// does not name has no cores.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] where `spec` is neither, names no core, too many, a kind twice, a kind that
+    /// the profile does not have, or no kind although the profile has several.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use bief_schedule::{Platform, Profile, TaskProfile};
+    ///
+    /// let profile = Profile::new(["big", "little"], [TaskProfile::replicable("fir", [10, 25])])?;
+    /// let platform = Platform::parse_cores("little=8", &profile)?;
+    /// assert_eq!(platform.cores_for(&profile)?, [0, 8]);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn parse_cores(spec: &str, profile: &Profile) -> Result<Self, Error> {
+        let refused = |reason: String| Error::new(ErrorKind::Platform, format!("cores `{spec}`"), reason);
+        let example = |cores: &str| {
+            let each: Vec<_> = profile.kinds().iter().map(|kind| format!("{kind}={cores}")).collect();
+            each.join(",")
+        };
+        let count = |text: &str| -> Result<u32, Error> {
+            text.trim().parse().map_err(|_| {
+                refused(format!(
+                    "`{}` is no number of cores: write an integer, for example `{}`",
+                    text.trim(),
+                    if spec.contains('=') { example("4") } else { "4".to_owned() }
+                ))
+            })
+        };
+
+        let mut cores: Vec<Option<u32>> = vec![None; profile.kinds().len()];
+        if !spec.contains('=') && !spec.contains(',') {
+            let n = count(spec)?;
+            let [only] = &mut cores[..] else {
+                return Err(refused(format!(
+                    "the profile has {} kinds of cores ({}): write for example `{}`",
+                    profile.kinds().len(),
+                    profile.kind_list(),
+                    example(&n.to_string())
+                )));
+            };
+            *only = Some(n);
+        } else {
+            for part in spec.split(',') {
+                let Some((name, n)) = part.split_once('=') else {
+                    return Err(refused(format!(
+                        "`{}` is not KIND=N: write for example `{}`",
+                        part.trim(),
+                        example("4")
+                    )));
+                };
+                let name = name.trim();
+                let Some(kind) = profile.kind(name) else {
+                    return Err(refused(format!(
+                        "the profile has no kind `{name}`, only {}: write for example `{}`",
+                        profile.kind_list(),
+                        example("4")
+                    )));
+                };
+                if cores[kind].replace(count(n)?).is_some() {
+                    return Err(refused(format!("`{name}` is named twice: name each kind once")));
+                }
+            }
+        }
+        let kinds = profile.kinds().iter().zip(cores);
+        Self::new(kinds.map(|(name, cores)| CoreKind::new(name, cores.unwrap_or(0))))
+            .map_err(|error| refused(error.reason().to_owned()))
+    }
+
+    /// Reads the JSON document described at [`Platform`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Json`] with line and column where the text is not such a document;
+    /// [`ErrorKind::Platform`] with the key where its contents are refused.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        Self::checked(json::read(text, &DOCUMENT)?)
+    }
+
+    /// Writes the JSON document described at [`Platform`], one kind per line.
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    fn checked(json: PlatformJson) -> Result<Self, Error> {
+        let mut seen = HashSet::new();
+        for (index, kind) in json.kinds.iter().enumerate() {
+            let key = format!("kinds[{index}]");
+            check_kind_name(&kind.name).map_err(|reason| refused(&format!("{key}.name"), reason))?;
+            if !seen.insert(&kind.name) {
+                let reason = format!("`{}` is named twice: name each kind once", kind.name);
+                return Err(refused(&format!("{key}.name"), reason));
+            }
+            if kind.cores > Self::MAX_CORES {
+                let reason =
+                    format!("{} cores of kind `{}`: at most {} are possible", kind.cores, kind.name, Self::MAX_CORES);
+                return Err(refused(&format!("{key}.cores"), reason));
+            }
+            check_watts(&format!("{key}.watts"), kind.watts)?;
+        }
+        check_watts("idle_watts", json.idle_watts)?;
+        if json.kinds.iter().all(|kind| kind.cores == 0) {
+            return Err(refused("kinds", "no core at all: give at least one kind a core"));
+        }
+        Ok(Self { kinds: json.kinds, idle_watts: json.idle_watts })
+    }
+
+    /// The kinds of cores.
+    pub fn kinds(&self) -> &[CoreKind] {
+        &self.kinds
+    }
+
+    /// What the machine draws when all cores are idle, in watts, where it is known.
+    pub fn idle_watts(&self) -> Option<f64> {
+        self.idle_watts
+    }
+
+    /// How many cores there are of the kind `name`: 0 where the platform does not name it.
+    pub fn cores(&self, name: &str) -> u32 {
+        self.kinds.iter().find(|kind| kind.name == name).map_or(0, |kind| kind.cores)
+    }
+
+    /// The number of cores of each kind of the profile, in the profile's order.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] where the platform has cores of a kind that the profile does not have.
+    pub fn cores_for(&self, profile: &Profile) -> Result<Vec<u32>, Error> {
+        for (index, kind) in self.kinds.iter().enumerate() {
+            if kind.cores > 0 && profile.kind(&kind.name).is_none() {
+                let reason = format!(
+                    "the profile has no times for cores of kind `{}`, only for {}: \
+                     profile the chain on them, or give the kind 0 cores",
+                    kind.name,
+                    profile.kind_list()
+                );
+                return Err(refused(&format!("kinds[{index}]"), reason));
+            }
+        }
+        Ok(profile.kinds().iter().map(|name| self.cores(name)).collect())
+    }
+}
+
+impl TryFrom<Object<PlatformJson>> for Platform {
+    type Error = Error;
+
+    fn try_from(json: Object<PlatformJson>) -> Result<Self, Error> {
+        Self::checked(json.0)
+    }
+}
+
+impl From<Platform> for PlatformJson {
+    fn from(platform: Platform) -> Self {
+        Self { format: Format, kinds: platform.kinds, idle_watts: platform.idle_watts }
+    }
+}
+
+fn refused(key: &str, reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Platform, format!("platform, {key}"), reason)
+}
+
+fn check_watts(key: &str, watts: Option<f64>) -> Result<(), Error> {
+    match watts {
+        Some(watts) if !(watts.is_finite() && watts >= 0.0) => {
+            Err(refused(key, format!("{watts} W: write a power of 0 W or more, or leave the key out")))
+        }
+        _ => Ok(()),
+    }
+}

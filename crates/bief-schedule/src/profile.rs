@@ -1,0 +1,434 @@
+//! What a chain costs: its tasks, and the time that each takes on each kind of core.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind};
+use crate::json::{self, Document, Format, Object};
+use crate::period::Period;
+
+const DOCUMENT: Document = Document {
+    name: "profile",
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "spread_ns" may be left out"#,
+};
+
+/// One task of a profiled chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskProfile {
+    /// The task's name; not empty. Two tasks may share a name.
+    pub name: String,
+    /// Whether several cores may run copies of the task on different frames. A task that remembers
+    /// something from frame to frame may not.
+    pub replicable: bool,
+    /// The time of one execution on each kind of core, in nanoseconds, in the order of the profile's kinds.
+    pub ns: Vec<u64>,
+    /// How far the measurements behind `ns` lie apart, in nanoseconds per kind, as whoever measured defines
+    /// it. For the reader: no strategy uses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread_ns: Option<Vec<u64>>,
+}
+
+impl TaskProfile {
+    /// A task that may be replicated, and its nanoseconds on each kind of core.
+    pub fn replicable(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
+        Self { name: name.into(), replicable: true, ns: ns.into(), spread_ns: None }
+    }
+
+    /// A task that must run on one core, and its nanoseconds on each kind of core.
+    pub fn sequential(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
+        Self { replicable: false, ..Self::replicable(name, ns) }
+    }
+}
+
+/// The tasks of a chain, in order, with the time that each takes on each kind of core.
+///
+/// Times are whole nanoseconds per execution; one execution handles
+/// [`frames_per_execution`](Self::frames_per_execution) frames. Kinds go from the most to the least
+/// power-hungry. A profile has at least one kind and one task, and the work of all its tasks on one kind,
+/// hand-overs included, stays below 2^64 ns.
+///
+/// # JSON
+///
+/// ```json
+/// {
+///   "format": 1,
+///   "kinds": ["big", "little"],
+///   "frames_per_execution": 16,
+///   "bits_per_frame": 14232,
+///   "tasks": [
+///     {"name": "receive", "replicable": false, "ns": [216300, 227100]},
+///     {"name": "decode", "replicable": true, "ns": [3959000, 5220400]}
+///   ]
+/// }
+/// ```
+///
+/// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
+/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `spread_ns`
+/// (see [`TaskProfile::spread_ns`]). A key that is not named here is refused, as is another `format`.
+///
+/// # Example
+///
+/// ```
+/// use bief_schedule::{Period, Profile, TaskProfile};
+///
+/// let profile = Profile::new(
+///     ["big", "little"],
+///     [
+///         TaskProfile::sequential("receive", [200, 300]),
+///         TaskProfile::replicable("filter", [600, 900]),
+///         TaskProfile::replicable("decode", [900, 1500]),
+///     ],
+/// )?;
+/// let little = profile.kind("little").unwrap();
+/// assert_eq!(profile.stage_ns(1..3, little), 2400);
+/// assert_eq!(profile.stage_period(1..3, 4, little), Period::from(600));
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Object<ProfileJson>", into = "ProfileJson")]
+pub struct Profile {
+    machine: Option<String>,
+    kinds: Vec<String>,
+    frames_per_execution: u32,
+    bits_per_frame: Option<u64>,
+    sync_ns: Option<Vec<u64>>,
+    tasks: Vec<TaskProfile>,
+    /// For each kind, the work of the first 0, 1, … n tasks, in nanoseconds.
+    prefix_ns: Vec<Vec<u64>>,
+    /// How many of the first 0, 1, … n tasks may not be replicated.
+    prefix_sequential: Vec<usize>,
+}
+
+/// The keys of the JSON document.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileJson {
+    format: Format,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    kinds: Vec<String>,
+    frames_per_execution: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bits_per_frame: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sync_ns: Option<Vec<u64>>,
+    #[serde(deserialize_with = "json::objects")]
+    tasks: Vec<TaskProfile>,
+}
+
+impl Profile {
+    /// A profile of `tasks` on `kinds` of cores, one frame per execution, which carries no bits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where there is no kind or no task, a kind's name is empty, given twice or
+    /// not writable in `big=4,little=8`, a task has no name or not one time per kind, or the times of a
+    /// kind do not add up below 2^64 ns.
+    pub fn new<K: Into<String>>(
+        kinds: impl IntoIterator<Item = K>,
+        tasks: impl IntoIterator<Item = TaskProfile>,
+    ) -> Result<Self, Error> {
+        Self::checked(ProfileJson {
+            format: Format,
+            machine: None,
+            kinds: kinds.into_iter().map(Into::into).collect(),
+            frames_per_execution: 1,
+            bits_per_frame: None,
+            sync_ns: None,
+            tasks: tasks.into_iter().collect(),
+        })
+    }
+
+    /// The same profile with a word about the machine that it was measured on.
+    pub fn with_machine(mut self, machine: impl Into<String>) -> Self {
+        self.machine = Some(machine.into());
+        self
+    }
+
+    /// The same profile, its times being those of `frames` frames each.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where `frames` is zero.
+    pub fn with_frames_per_execution(self, frames: u32) -> Result<Self, Error> {
+        Self::checked(ProfileJson { frames_per_execution: frames, ..self.into() })
+    }
+
+    /// The same profile of a chain that delivers `bits` bits with each frame.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where `bits` is zero.
+    pub fn with_bits_per_frame(self, bits: u64) -> Result<Self, Error> {
+        Self::checked(ProfileJson { bits_per_frame: Some(bits), ..self.into() })
+    }
+
+    /// The same profile with the cost of handing over: the nanoseconds per kind that each stage spends,
+    /// once per execution, to take its input and to pass on its output. It counts as work of the stage.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where there is not one value per kind, or the sum of all work overflows.
+    pub fn with_sync_ns(self, sync_ns: impl Into<Vec<u64>>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { sync_ns: Some(sync_ns.into()), ..self.into() })
+    }
+
+    /// Reads the JSON document described at [`Profile`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Json`] with line and column where the text is not such a document;
+    /// [`ErrorKind::Profile`] with the key where its contents are refused.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        Self::checked(json::read(text, &DOCUMENT)?)
+    }
+
+    /// Writes the JSON document described at [`Profile`], one task per line.
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    fn checked(json: ProfileJson) -> Result<Self, Error> {
+        check_kinds(&json.kinds)?;
+        if json.tasks.is_empty() {
+            return Err(refused("tasks", "there is none: a chain has at least one task"));
+        }
+        if json.frames_per_execution == 0 {
+            return Err(refused(
+                "frames_per_execution",
+                "0 frames: write how many frames one execution of the chain handles, at least 1",
+            ));
+        }
+        if json.bits_per_frame == Some(0) {
+            return Err(refused("bits_per_frame", "0 bits: leave the key out for a chain that carries no bits"));
+        }
+        if let Some(sync_ns) = &json.sync_ns {
+            check_per_kind("sync_ns", sync_ns, &json.kinds)?;
+        }
+        for (index, task) in json.tasks.iter().enumerate() {
+            let key = |member: &str| format!("tasks[{index}].{member}");
+            if task.name.is_empty() {
+                return Err(refused(&key("name"), "the name is empty: name the task"));
+            }
+            let named = |member: &str| format!("{} (`{}`)", key(member), task.name);
+            check_per_kind(&named("ns"), &task.ns, &json.kinds)?;
+            if let Some(spread_ns) = &task.spread_ns {
+                check_per_kind(&named("spread_ns"), spread_ns, &json.kinds)?;
+            }
+        }
+        let prefix_ns = (0..json.kinds.len()).map(|kind| prefix_sums(&json, kind)).collect::<Result<_, _>>()?;
+        let mut prefix_sequential = vec![0];
+        for task in &json.tasks {
+            prefix_sequential.push(prefix_sequential[prefix_sequential.len() - 1] + usize::from(!task.replicable));
+        }
+        Ok(Self {
+            machine: json.machine,
+            kinds: json.kinds,
+            frames_per_execution: json.frames_per_execution,
+            bits_per_frame: json.bits_per_frame,
+            sync_ns: json.sync_ns,
+            tasks: json.tasks,
+            prefix_ns,
+            prefix_sequential,
+        })
+    }
+
+    /// Where the times were measured, in free words.
+    pub fn machine(&self) -> Option<&str> {
+        self.machine.as_deref()
+    }
+
+    /// The kinds of cores, from the most to the least power-hungry.
+    pub fn kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    /// The position of the kind of that name among [`kinds`](Self::kinds).
+    pub fn kind(&self, name: &str) -> Option<usize> {
+        self.kinds.iter().position(|kind| kind == name)
+    }
+
+    /// The tasks, in the order that frames meet them.
+    pub fn tasks(&self) -> &[TaskProfile] {
+        &self.tasks
+    }
+
+    /// How many frames one execution of a task handles.
+    pub fn frames_per_execution(&self) -> u32 {
+        self.frames_per_execution
+    }
+
+    /// How many bits of use the chain delivers with each frame, where it carries bits.
+    pub fn bits_per_frame(&self) -> Option<u64> {
+        self.bits_per_frame
+    }
+
+    /// What a stage on cores of `kind` spends on handing over, in nanoseconds per execution.
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn sync_ns(&self, kind: usize) -> u64 {
+        assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
+        self.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind])
+    }
+
+    /// Whether all `tasks` may be replicated, and with them a stage made of them.
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain.
+    pub fn is_replicable(&self, tasks: Range<usize>) -> bool {
+        self.prefix_sequential[tasks.start] == self.prefix_sequential[tasks.end]
+    }
+
+    /// The work of a stage: the nanoseconds that one core of `kind` needs for one execution of `tasks`
+    /// and for one hand-over.
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
+    pub fn stage_ns(&self, tasks: Range<usize>, kind: usize) -> u64 {
+        let prefix = &self.prefix_ns[kind];
+        prefix[tasks.end] - prefix[tasks.start] + self.sync_ns(kind)
+    }
+
+    /// The period of a stage (eq. 1): its work, divided by its cores if all its tasks may be replicated.
+    ///
+    /// # Panics
+    ///
+    /// Where `cores` is zero, `tasks` leaves the chain, or `kind` is no position among the kinds.
+    pub fn stage_period(&self, tasks: Range<usize>, cores: u32, kind: usize) -> Period {
+        assert!(cores > 0, "a stage without cores has no period");
+        let replicas = if self.is_replicable(tasks.clone()) { cores } else { 1 };
+        Period::shared(self.stage_ns(tasks, kind), replicas)
+    }
+
+    /// The frames per second of a pipeline with a period of `period_ns` nanoseconds; infinite where the
+    /// period is zero.
+    pub fn frames_per_second(&self, period_ns: f64) -> f64 {
+        f64::from(self.frames_per_execution) * 1e9 / period_ns
+    }
+
+    /// The bits of use per second, in Mb/s, of a pipeline with a period of `period_ns` nanoseconds; `None`
+    /// where the chain carries no bits.
+    ///
+    /// ```
+    /// use bief_schedule::{Profile, TaskProfile};
+    ///
+    /// let chain = Profile::new(["big"], [TaskProfile::replicable("decode", [4_307_500])])?
+    ///     .with_frames_per_execution(16)?
+    ///     .with_bits_per_frame(14232)?;
+    /// assert_eq!(chain.mbps(4_307_500.0).unwrap().round(), 53.0);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn mbps(&self, period_ns: f64) -> Option<f64> {
+        let bits = self.bits_per_frame? as f64;
+        Some(bits * self.frames_per_second(period_ns) / 1e6)
+    }
+
+    /// The work of the first 0, 1, … n tasks on cores of `kind`, in nanoseconds, without hand-overs.
+    pub(crate) fn prefix_ns(&self, kind: usize) -> &[u64] {
+        &self.prefix_ns[kind]
+    }
+
+    /// The kinds, listed for a message.
+    pub(crate) fn kind_list(&self) -> String {
+        self.kinds.join(", ")
+    }
+}
+
+impl TryFrom<Object<ProfileJson>> for Profile {
+    type Error = Error;
+
+    fn try_from(json: Object<ProfileJson>) -> Result<Self, Error> {
+        Self::checked(json.0)
+    }
+}
+
+impl From<Profile> for ProfileJson {
+    fn from(profile: Profile) -> Self {
+        Self {
+            format: Format,
+            machine: profile.machine,
+            kinds: profile.kinds,
+            frames_per_execution: profile.frames_per_execution,
+            bits_per_frame: profile.bits_per_frame,
+            sync_ns: profile.sync_ns,
+            tasks: profile.tasks,
+        }
+    }
+}
+
+fn refused(key: &str, reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Profile, format!("profile, {key}"), reason)
+}
+
+fn check_kinds(kinds: &[String]) -> Result<(), Error> {
+    if kinds.is_empty() {
+        return Err(refused("kinds", "there is none: name at least one kind of core"));
+    }
+    let mut seen = HashSet::new();
+    for (index, kind) in kinds.iter().enumerate() {
+        let key = format!("kinds[{index}]");
+        check_kind_name(kind).map_err(|reason| refused(&key, reason))?;
+        if !seen.insert(kind) {
+            return Err(refused(&key, format!("`{kind}` is named twice: name each kind once")));
+        }
+    }
+    Ok(())
+}
+
+/// A kind's name must be writable in `big=4,little=8`.
+pub(crate) fn check_kind_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("the name is empty: name the kind of core, for example `big`".to_owned());
+    }
+    let reserved = |c: char| c == '=' || c == ',' || c.is_whitespace() || c.is_control();
+    if name.contains(reserved) {
+        return Err(format!("{name:?} has a space, `=` or `,` in it: write a name without them, for example `big`"));
+    }
+    Ok(())
+}
+
+fn check_per_kind(key: &str, values: &[u64], kinds: &[String]) -> Result<(), Error> {
+    if values.len() == kinds.len() {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} given for {} ({}): write one integer of nanoseconds per kind, in that order",
+        counted(values.len(), "value"),
+        counted(kinds.len(), "kind"),
+        kinds.join(", ")
+    );
+    Err(refused(key, reason))
+}
+
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
+    let overflow = || {
+        let reason = format!(
+            "the tasks and hand-overs on `{}` add up to 2^64 ns or more: the times must be in nanoseconds",
+            json.kinds[kind]
+        );
+        refused("tasks", reason)
+    };
+    let mut sums = vec![0u64];
+    for task in &json.tasks {
+        let sum = sums[sums.len() - 1].checked_add(task.ns[kind]).ok_or_else(overflow)?;
+        sums.push(sum);
+    }
+    // At most one stage per task: the sum over any schedule's stages must stay below 2^64 as well.
+    let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
+    (json.tasks.len() as u64)
+        .checked_mul(sync_ns)
+        .and_then(|hand_overs| hand_overs.checked_add(sums[sums.len() - 1]))
+        .ok_or_else(overflow)?;
+    Ok(sums)
+}

@@ -1,0 +1,158 @@
+//! Schedules beside profiles and platforms: validity, periods, limits, and the thread-per-task baseline.
+
+use bief_schedule::strategy::ThreadPerTask;
+use bief_schedule::{
+    ErrorKind, FrontPoint, Limit, Period, Platform, Profile, Schedule, Stage, StageLoad, Strategy, TaskProfile,
+    strategies, strategy,
+};
+
+fn profile() -> Profile {
+    Profile::new(
+        ["big", "little"],
+        [
+            TaskProfile::sequential("receive", [200, 300]),
+            TaskProfile::replicable("filter", [600, 900]),
+            TaskProfile::replicable("decode", [900, 1500]),
+            TaskProfile::sequential("send", [100, 100]),
+        ],
+    )
+    .unwrap()
+}
+
+fn stages(list: &[(usize, u32, &str)]) -> Vec<Stage> {
+    list.iter().map(|&(tasks, cores, kind)| Stage::new(tasks, cores, kind)).collect()
+}
+
+#[test]
+fn loads_follow_equation_1_and_the_period_equation_2() {
+    let list = stages(&[(1, 1, "little"), (2, 4, "big"), (1, 1, "little")]);
+    let schedule = Schedule::new("hand", list, &profile()).unwrap();
+    let load = |tasks, work_ns, period: u64| StageLoad { tasks, work_ns, period: Period::from(period) };
+    assert_eq!(
+        schedule.loads(&profile()).unwrap(),
+        [load(0..1, 300, 300), load(1..3, 1500, 375), load(3..4, 100, 100)]
+    );
+    assert_eq!(schedule.planned_period(), Period::from(375));
+    assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(1)));
+    assert_eq!(schedule.cores()["big"], 4);
+    assert_eq!(schedule.cores()["little"], 2);
+    assert_eq!(schedule.mbps(&profile()), None);
+
+    // Handing over is work of the stage, and replicas share it.
+    let with_sync = profile().with_sync_ns([100, 80]).unwrap();
+    assert_eq!(schedule.period(&with_sync), Ok(Period::from(400)));
+    assert_eq!(schedule.planned_period(), Period::from(375));
+    let slower_ends = profile().with_sync_ns([0, 500]).unwrap();
+    assert_eq!(schedule.limit(&slower_ends), Ok(Limit::Stage(0)));
+}
+
+#[test]
+fn schedules_that_do_not_go_with_the_profile_are_refused() {
+    let cases = [
+        (stages(&[(3, 1, "big")]), "schedule, stages: they take 3 tasks, the profile has 4: schedule for this profile"),
+        (
+            stages(&[(4, 1, "big"), (usize::MAX, 1, "big")]),
+            "schedule, stages: they take 18446744073709551615 tasks, the profile has 4: schedule for this profile",
+        ),
+        (
+            stages(&[(4, 1, "huge")]),
+            "schedule, stages[0]: it runs on cores of kind `huge`, the profile has times for big, little: schedule for this profile",
+        ),
+        (
+            stages(&[(1, 1, "big"), (3, 2, "big")]),
+            "schedule, stages[1]: it has 2 cores, but its task `send` may not be replicated: give the stage 1 core, or cut it there",
+        ),
+        (stages(&[]), "schedule, stages: there is none: a schedule has at least one stage"),
+    ];
+    for (stages, message) in cases {
+        let error = Schedule::new("hand", stages, &profile()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Schedule);
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn schedules_that_need_more_cores_than_there_are_are_refused() {
+    let list = stages(&[(1, 1, "little"), (2, 4, "big"), (1, 1, "little")]);
+    let schedule = Schedule::new("hand", list, &profile()).unwrap();
+    let check = |cores: &str| schedule.check(&profile(), &Platform::parse_cores(cores, &profile()).unwrap());
+    assert_eq!(check("big=4,little=2"), Ok(()));
+    assert_eq!(
+        check("big=3,little=8").unwrap_err().to_string(),
+        "schedule, cores: it uses 4 cores of kind `big`, the platform has 3: \
+         schedule for this platform, or give it more cores"
+    );
+    assert!(check("big=8,little=1").unwrap_err().reason().starts_with("it uses 2 cores of kind `little`"));
+}
+
+#[test]
+fn power_and_front_are_checked() {
+    let schedule = Schedule::new("hand", stages(&[(4, 1, "big")]), &profile()).unwrap();
+    let error = schedule.clone().with_watts(f64::NAN).unwrap_err();
+    assert_eq!(error.to_string(), "schedule, watts: NaN W: write a power of 0 W or more, or leave the key out");
+    let point = FrontPoint { cores: [("big".to_owned(), 2)].into(), stages: stages(&[(4, 1, "big")]) };
+    let error = schedule.with_front([point]).unwrap_err();
+    assert_eq!(error.place(), "schedule, front[0].cores");
+}
+
+#[test]
+fn one_thread_per_task_has_the_period_of_the_heaviest_task_when_cores_abound() {
+    let platform = Platform::parse_cores("big=4", &profile()).unwrap();
+    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    assert_eq!(schedule.stages(), stages(&[(1, 1, "big"); 4]));
+    assert!(!schedule.is_oversubscribed());
+    assert_eq!(schedule.planned_period(), Period::from(900));
+    assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(2)));
+    assert_eq!(schedule.check(&profile(), &platform), Ok(()));
+}
+
+#[test]
+fn more_threads_than_cores_share_the_work() {
+    let platform = Platform::parse_cores("little=2", &profile()).unwrap();
+    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    assert!(schedule.is_oversubscribed());
+    assert_eq!(schedule.cores()["little"], 2);
+    // Three cores would suffice for decode's 1500; two need half of 2800, which is less.
+    assert_eq!(schedule.planned_period(), Period::from(1500));
+    assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(2)));
+
+    let platform = Platform::parse_cores("little=1", &profile()).unwrap();
+    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    assert_eq!(schedule.planned_period(), Period::from(2800));
+    assert_eq!(schedule.limit(&profile()), Ok(Limit::Cores("little".to_owned())));
+    assert_eq!(schedule.check(&profile(), &platform), Ok(()));
+    assert_eq!(Schedule::from_json(&schedule.to_json()), Ok(schedule));
+}
+
+#[test]
+fn threads_go_to_the_kind_that_they_leave_fastest() {
+    // decode on big (900), filter on little (900 beats 1500 on the one big core), then the lighter ones.
+    let platform = Platform::parse_cores("big=1,little=2", &profile()).unwrap();
+    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind.as_str()).collect();
+    assert_eq!(kinds, ["little", "little", "big", "little"]);
+    assert!(schedule.is_oversubscribed());
+    assert_eq!(schedule.planned_period(), Period::from(900));
+}
+
+#[test]
+fn cores_of_a_kind_without_times_are_refused() {
+    let other = Profile::new(["cpu"], [TaskProfile::replicable("t", [1])]).unwrap();
+    let platform = Platform::parse_cores("cpu=4", &other).unwrap();
+    for strategy in strategies() {
+        assert_eq!(strategy.schedule(&profile(), &platform).unwrap_err().kind(), ErrorKind::Platform);
+    }
+}
+
+#[test]
+fn strategies_are_found_by_name() {
+    for listed in strategies() {
+        assert_eq!(strategy(listed.name()).unwrap().summary(), listed.summary());
+        assert!(listed.summary().ends_with('.'), "one sentence: {}", listed.summary());
+    }
+    let error = strategy("otak").err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "strategy `otak`: there is no strategy of that name: choose one of otac, thread_per_task"
+    );
+}
