@@ -1,0 +1,51 @@
+//! `--json [FILE]`, the same in every command: to a file, or to standard output.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// Where the machine-readable result goes.
+#[derive(Args)]
+pub(crate) struct JsonArgs {
+    /// Write the result as JSON to FILE, or to standard output in place of the table
+    #[arg(long = "json", value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    target: Option<PathBuf>,
+}
+
+impl JsonArgs {
+    /// Whether the result goes to standard output as JSON, so that no table may.
+    pub(crate) fn on_stdout(&self) -> bool {
+        self.target.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// The FILE of `--json FILE` when it does not look like one for JSON: where the input may be left out, it is the input
+    /// that was typed after `--json`, and JSON goes to standard output.
+    pub(crate) fn misplaced_input(&mut self) -> Option<PathBuf> {
+        let path = self.target.as_ref()?;
+        if self.on_stdout() || path.extension().is_some_and(|extension| extension == "json") {
+            return None;
+        }
+        self.target.replace("-".into())
+    }
+
+    /// Writes `text`, which ends without a line break, where it was asked for; nothing if it was not.
+    pub(crate) fn write(&self, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        match &self.target {
+            None => Ok(()),
+            Some(_) if self.on_stdout() => print(&text()),
+            Some(path) => std::fs::write(path, text() + "\n")
+                .map_err(|error| Failure::new(format!("{}: cannot write JSON: {error}", path.display()))),
+        }
+    }
+}
+
+/// Prints text and a line break to standard output; a reader that went away is a failure, not a panic.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::new(format!("standard output: {error}")))
+}

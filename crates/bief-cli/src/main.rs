@@ -1,0 +1,59 @@
+//! The `bief` command: presentation of what the libraries do.
+
+#![forbid(unsafe_code)]
+
+mod failure;
+mod json;
+mod machine;
+mod plan;
+mod rx;
+mod table;
+mod tx;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  bief rx                              receive the recording that is built in
+  bief rx capture.sigmf-meta           write its transport stream to capture.ts
+  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
+  bief machine                         the cores of this machine";
+
+/// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
+#[derive(Parser)]
+#[command(name = "bief", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Receive: turn a DVB-S2 recording into a transport stream
+    Rx(rx::RxArgs),
+    /// Transmit: turn a transport stream into a DVB-S2 recording
+    Tx(tx::TxArgs),
+    /// Plan: compute the best pipeline for a profile
+    Plan(plan::PlanArgs),
+    /// Show the cores of this machine
+    Machine(machine::MachineArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Rx(args) => rx::run(args),
+        Command::Tx(args) => tx::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Machine(args) => machine::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bief: {}", failure.message);
+            ExitCode::FAILURE
+        }
+    }
+}

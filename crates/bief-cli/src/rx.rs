@@ -1,0 +1,311 @@
+//! `bief rx`: a DVB-S2 recording becomes a transport stream.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bief::schedule::strategy::{Otac, Strategy};
+use bief::schedule::{CoreKind, Platform, Schedule};
+use bief::{Machine, Report};
+use bief_radio::dvbs2::{Figures, Receiver, Status};
+use bief_radio::{Recording, SampleFormat};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::failure::Failure;
+use crate::json::{JsonArgs, print};
+use crate::table::facts;
+
+const EXAMPLES: &str = "\
+Examples:
+  bief rx                                the recording that is built in
+  bief rx capture.sigmf-meta             packets go to capture.ts
+  bief rx capture.ci16 --sps 2 -o out.ts --cores 2
+  bief rx capture.sigmf-meta --symbol-rate 1e6
+  radio | bief rx - --format cu8 --sps 4 -o - | player
+  bief rx capture.sigmf-meta --json      figures of the run for a machine to read
+
+Decodes QPSK 8/9 short; MODCOD, frame size and pilots are read from the signal.";
+
+/// Arguments of `bief rx`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RxArgs {
+    /// Recording: SigMF, or a raw file (see --format); `-` for standard input [default: one that is built in]
+    input: Option<PathBuf>,
+    /// Where packets go; `-` for standard output [default: NAME.ts beside the input]
+    #[arg(short, long, value_name = "OUT.ts")]
+    output: Option<PathBuf>,
+    /// Most cores to use [default: all of this machine]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_000))]
+    cores: Option<u32>,
+    /// Sample format of a raw input: cf32, ci16, ci8 or cu8
+    #[arg(long)]
+    format: Option<SampleFormat>,
+    /// Samples per symbol
+    #[arg(long, value_name = "X", conflicts_with = "symbol_rate")]
+    sps: Option<f64>,
+    /// Symbols per second, for a recording that tells its sample rate
+    #[arg(long, value_name = "HZ")]
+    symbol_rate: Option<f64>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
+const SAMPLE: &[u8] = include_bytes!("../../../data/dvbs2_qpsk_8-9_short.sigmf-data");
+const SAMPLE_RATE: f64 = 2.0;
+/// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
+const LEAST_SAMPLE_RATE: f64 = 64.0;
+/// Frames that are timed to make a plan.
+const PROFILED_FRAMES: usize = 100;
+
+/// Receives.
+pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
+    if args.input.is_none() {
+        args.input = args.json.misplaced_input();
+    }
+    let to_stdout = args.output.as_deref().is_some_and(is_dash);
+    if to_stdout && args.json.on_stdout() {
+        return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
+    }
+    let output = output_path(&args)?;
+    let recording = open(&args)?;
+    let samples_per_symbol = samples_per_symbol(&args, &recording)?;
+    let symbol_rate = recording.sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol);
+    let (name, bytes) = (recording.name.clone(), recording.bytes);
+    let sample_bytes = recording.format.bytes() as u64;
+
+    let bar = progress(bytes);
+    bar.set_message("searching for a signal");
+    let receiver = Receiver::find(recording, samples_per_symbol, |read| bar.set_position(read));
+    bar.set_position(0);
+    let receiver = receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)?;
+    let (pls, bits_per_frame) = (receiver.pls(), receiver.bits_per_frame());
+    let profile = receiver.profile(PROFILED_FRAMES).map_err(Failure::from_error)?;
+    let schedule = Otac.schedule(&profile, &platform(args.cores, profile.kinds())?).map_err(Failure::from_error)?;
+
+    let status = Arc::new(Status::default());
+    let pipeline = receiver
+        .chain(writer(&output)?, Arc::clone(&status))
+        .and_then(bief::Chain::build)
+        .and_then(|program| program.pipeline(&schedule)?.beside(&profile))
+        .map_err(Failure::from_error)?;
+    let outcome = shown(&bar, &status, || pipeline.run());
+    let figures = status.figures();
+    let (report, fault) = match outcome {
+        Ok(report) => (Some(report), None),
+        Err(error) => (None, Some(error)),
+    };
+
+    let reception = Reception { name, output, signal: pls.to_string(), bits_per_frame, symbol_rate, figures, report };
+    args.json.write(|| reception.to_json(&schedule))?;
+    if to_stdout {
+        eprintln!("{}", reception.table());
+    } else if !args.json.on_stdout() {
+        print(&reception.table())?;
+    }
+    if let Some(error) = fault {
+        return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
+    }
+    let left_over = figures.bytes % sample_bytes;
+    if left_over != 0 {
+        return Err(Failure::new(format!(
+            "{}: ends inside a sample ({left_over} of {sample_bytes} bytes): is it cut short, or of another format? What was \
+             received before is kept",
+            reception.name
+        )));
+    }
+    if figures.packets == figures.packet_errors {
+        return Err(Failure::new(format!("{}: a signal is there, but no packet could be decoded", reception.name)));
+    }
+    Ok(())
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn open(args: &RxArgs) -> Result<Recording, Failure> {
+    match &args.input {
+        None => {
+            let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
+            recording.sample_rate = Some(SAMPLE_RATE);
+            Ok(recording)
+        }
+        Some(path) if is_dash(path) => Recording::from_stdin(args.format).map_err(Failure::from_error),
+        Some(path) => Recording::open(path, args.format).map_err(Failure::from_error),
+    }
+}
+
+/// Where packets go: beside the input, in the current folder for the recording that is built in.
+fn output_path(args: &RxArgs) -> Result<PathBuf, Failure> {
+    if let Some(output) = &args.output {
+        return Ok(output.clone());
+    }
+    match &args.input {
+        None => Ok(PathBuf::from(SAMPLE_NAME).with_extension("ts")),
+        Some(path) if is_dash(path) => {
+            Err(Failure::new("standard input has no name: give -o OUT.ts, or -o - for standard output"))
+        }
+        Some(path) => {
+            let known = ["sigmf-meta", "sigmf-data", "cf32", "ci16", "ci8", "cu8", "raw", "bin", "iq"];
+            let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+            let output = if known.contains(&extension) {
+                path.with_extension("ts")
+            } else {
+                let mut name = path.as_os_str().to_owned();
+                name.push(".ts");
+                name.into()
+            };
+            Ok(output)
+        }
+    }
+}
+
+fn writer(output: &Path) -> Result<Box<dyn Write + Send>, Failure> {
+    if is_dash(output) {
+        return Ok(Box::new(BufWriter::new(io::stdout())));
+    }
+    let file = File::create(output).map_err(|error| Failure::new(format!("{}: {error}", output.display())))?;
+    Ok(Box::new(BufWriter::new(file)))
+}
+
+fn samples_per_symbol(args: &RxArgs, recording: &Recording) -> Result<f64, Failure> {
+    match (args.sps, args.symbol_rate, recording.sample_rate) {
+        (Some(sps), _, _) => Ok(sps),
+        (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(rate / symbol_rate),
+        (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
+        (None, Some(_), None) => {
+            Err(Failure::new(format!("{}: its sample rate is not known: give --sps in place of --symbol-rate", recording.name)))
+        }
+        (None, None, Some(rate)) if rate < LEAST_SAMPLE_RATE => Ok(rate),
+        (None, None, Some(rate)) => Err(Failure::new(format!(
+            "{}: {rate} samples per second, but how many symbols? Give --symbol-rate or --sps",
+            recording.name
+        ))),
+        (None, None, None) => Err(Failure::new(format!(
+            "{}: its samples per symbol are not known: give --sps (2 or 4 are usual)",
+            recording.name
+        ))),
+    }
+}
+
+/// The cores to plan for: those of this machine, or fewer.
+fn platform(cores: Option<u32>, kinds: &[String]) -> Result<Platform, Failure> {
+    let available = Machine::here().cores().len() as u32;
+    if let Some(cores) = cores.filter(|&cores| cores > available) {
+        eprintln!("bief: {cores} cores were asked for, this machine has {available}: using {available}");
+    }
+    let cores = cores.unwrap_or(available).min(available);
+    Platform::new([CoreKind::new(&kinds[0], cores)]).map_err(Failure::from_error)
+}
+
+/// A progress bar on a terminal; nothing anywhere else.
+fn progress(bytes: Option<u64>) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let (bar, template) = match bytes {
+        Some(bytes) => (ProgressBar::new(bytes), "{bar:24} {percent:>3}%  {msg}"),
+        None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {msg}"),
+    };
+    bar.with_style(ProgressStyle::with_template(template).expect("a constant template"))
+}
+
+/// Runs `work` while the bar shows the status.
+fn shown<T>(bar: &ProgressBar, status: &Status, work: impl FnOnce() -> T) -> T {
+    if bar.is_hidden() {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let figures = status.figures();
+                bar.set_position(figures.bytes);
+                let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
+                bar.set_message(format!(
+                    "{es_n0}{} packets, {} frame errors",
+                    figures.packets, figures.frame_errors
+                ));
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        bar.finish_and_clear();
+        result
+    })
+}
+
+/// What is told of a reception.
+struct Reception {
+    name: String,
+    output: PathBuf,
+    signal: String,
+    bits_per_frame: u64,
+    symbol_rate: Option<f64>,
+    figures: Figures,
+    /// `None` after a fault.
+    report: Option<Report>,
+}
+
+impl Reception {
+    fn megabits_per_second(&self) -> Option<f64> {
+        let report = self.report.as_ref()?;
+        Some(self.figures.frames as f64 * self.bits_per_frame as f64 / report.seconds / 1e6)
+    }
+
+    fn table(&self) -> String {
+        let figures = &self.figures;
+        let number = |value: Option<f64>, unit: &str, digits: usize| {
+            value.map_or_else(|| "unknown".to_owned(), |value| format!("{value:+.digits$} {unit}"))
+        };
+        let carrier = match (figures.carrier_per_symbol, self.symbol_rate) {
+            (Some(cycles), Some(rate)) => format!("{:+.1} Hz", cycles * rate),
+            (cycles, _) => number(cycles, "cycles per symbol", 6),
+        };
+        let mut rows = vec![
+            ("signal", format!("{} in {}", self.signal, self.name)),
+            ("Es/N0", figures.es_n0_db.map_or_else(|| "unknown".to_owned(), |db| format!("{db:.2} dB"))),
+            ("carrier offset", carrier),
+            ("clock offset", number(figures.clock_ppm, "ppm", 2)),
+            ("frames", format!("{}, {} with errors, {} headers missed", figures.frames, figures.frame_errors, figures.missed_headers)),
+            ("packets", format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.discontinuities)),
+        ];
+        if figures.losses > 0 {
+            rows.push(("signal lost", format!("{} times", figures.losses)));
+        }
+        if figures.other_frames > 0 {
+            rows.push(("other frames", format!("{}, passed over", figures.other_frames)));
+        }
+        if !is_dash(&self.output) {
+            rows.push(("written to", self.output.display().to_string()));
+        }
+        if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
+            rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
+            return format!("{}\n\n{report}", facts(&rows));
+        }
+        facts(&rows)
+    }
+
+    fn to_json(&self, schedule: &Schedule) -> String {
+        let schedule: serde_json::Value =
+            serde_json::from_str(&schedule.to_json()).expect("a schedule's JSON is JSON");
+        let value = serde_json::json!({
+            "input": self.name,
+            "output": self.output,
+            "signal": self.signal,
+            "figures": self.figures,
+            "megabits_per_second": self.megabits_per_second(),
+            "schedule": schedule,
+            "report": self.report,
+        });
+        format!("{value:#}")
+    }
+}

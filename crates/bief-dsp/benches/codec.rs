@@ -1,0 +1,138 @@
+//! Times of the DVB-S2 channel decoding kernels, single core, at every level of vector instructions.
+//!
+//! `cargo bench -p bief-dsp --bench codec`. One frame (or one iteration of it) per measured call.
+
+use std::hint::black_box;
+
+use bief_dsp::Complex32;
+use bief_dsp::dvbs2::bch::Bch;
+use bief_dsp::dvbs2::ldpc::{Code, Decoder};
+use bief_dsp::dvbs2::{Demapper, FrameSize, Modcod, Rate};
+use bief_dsp::simd::Level;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+
+/// Deterministic Gaussian noise: xorshift and the Box–Muller transform.
+struct Noise(u64);
+
+impl Noise {
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    fn sample(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// LLRs, 4 counts per unit, of the all-zero codeword sent in QPSK.
+fn llr_of_zeros(bits: usize, esn0_db: f64, seed: u64) -> Vec<i8> {
+    let n0 = 10f64.powf(-esn0_db / 10.0);
+    let mut noise = Noise(seed);
+    (0..bits)
+        .map(|_| {
+            let received = 0.5f64.sqrt() + (n0 / 2.0).sqrt() * noise.sample();
+            (4.0 * 8f64.sqrt() * received / n0).round().clamp(-127.0, 127.0) as i8
+        })
+        .collect()
+}
+
+const CODES: [(FrameSize, Rate); 4] = [
+    (FrameSize::Short, Rate::R8_9),
+    (FrameSize::Short, Rate::R3_5),
+    (FrameSize::Normal, Rate::R1_2),
+    (FrameSize::Normal, Rate::R9_10),
+];
+
+/// Twenty iterations on a frame too noisy to converge: divide by twenty for the time of one.
+fn ldpc_iterations(c: &mut Criterion) {
+    let mut group = c.benchmark_group("ldpc_20_iterations");
+    for (size, rate) in CODES {
+        let code = Code::get(size, rate).unwrap();
+        let llr = llr_of_zeros(code.nldpc, -6.0, 1);
+        let mut out = vec![0; code.kldpc / 8];
+        for level in Level::all() {
+            let mut decoder = Decoder::with_level(code, 20, level);
+            assert_eq!(decoder.decode(&llr, &mut out).iterations, 20);
+            group.bench_function(BenchmarkId::new(format!("{size} {rate}"), level), |b| {
+                b.iter(|| decoder.decode(black_box(&llr), &mut out));
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Whole frames of QPSK 8/9 short at 7.4 dB, as many iterations as each needs.
+fn ldpc_frames(c: &mut Criterion) {
+    let mut group = c.benchmark_group("ldpc_frame_7.4dB");
+    let code = Code::get(FrameSize::Short, Rate::R8_9).unwrap();
+    let frames: Vec<_> = (1..=64).map(|seed| llr_of_zeros(code.nldpc, 7.4, seed)).collect();
+    let mut out = vec![0; code.kldpc / 8];
+    for level in Level::all() {
+        let mut decoder = Decoder::with_level(code, 20, level);
+        let iterations: u32 = frames
+            .iter()
+            .map(|llr| {
+                let decoded = decoder.decode(llr, &mut out);
+                assert!(decoded.converged);
+                decoded.iterations
+            })
+            .sum();
+        println!("{level}: {} iterations per frame", f64::from(iterations) / 64.0);
+        group.throughput(Throughput::Elements(code.kldpc as u64));
+        let mut next = frames.iter().cycle();
+        group.bench_function(BenchmarkId::new("short 8/9", level), |b| {
+            b.iter(|| decoder.decode(black_box(next.next().unwrap()), &mut out));
+        });
+    }
+    group.finish();
+}
+
+fn demap(c: &mut Criterion) {
+    let mut group = c.benchmark_group("demap_short");
+    for name in ["qpsk-8/9", "8psk-3/5", "16apsk-8/9", "32apsk-8/9"] {
+        let modcod: Modcod = name.parse().unwrap();
+        for level in Level::all() {
+            let demapper = Demapper::with_level(modcod, FrameSize::Short, level);
+            let mut noise = Noise(1);
+            let mut part = || noise.sample() as f32;
+            let symbols: Vec<_> = (0..demapper.symbols()).map(|_| Complex32::new(part(), part())).collect();
+            let mut llr = vec![0; demapper.bits()];
+            group.bench_function(BenchmarkId::new(name, level), |b| {
+                b.iter(|| demapper.demap(black_box(&symbols), 0.1, &mut llr));
+            });
+        }
+    }
+    group.finish();
+}
+
+fn bch(c: &mut Criterion) {
+    let mut group = c.benchmark_group("bch");
+    for (size, rate) in CODES {
+        let bch = Bch::new(size, rate).unwrap();
+        let message = vec![0x5A; bch.message_bytes()];
+        let mut parity = vec![0; bch.codeword_bytes() - bch.message_bytes()];
+        group.bench_function(BenchmarkId::new(format!("{size} {rate}"), "encode"), |b| {
+            b.iter(|| bch.encode(black_box(&message), &mut parity));
+        });
+        for errors in [0, 1, bch.correctable(), bch.correctable() + 8] {
+            let mut codeword = vec![0u8; bch.codeword_bytes()];
+            for i in 0..errors {
+                codeword[i * 83 + 3] ^= 0x10;
+            }
+            let mut received = codeword.clone();
+            group.bench_function(BenchmarkId::new(format!("{size} {rate}"), format!("{errors} errors")), |b| {
+                b.iter(|| {
+                    received.copy_from_slice(&codeword);
+                    bch.decode(black_box(&mut received))
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, ldpc_iterations, ldpc_frames, demap, bch);
+criterion_main!(benches);

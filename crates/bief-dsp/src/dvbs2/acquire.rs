@@ -1,0 +1,524 @@
+//! Finding a signal in samples about which only the symbol rate is known.
+
+use std::f64::consts::TAU;
+
+use num_complex::{Complex32, Complex64};
+
+use super::plheader::{self, SOF_SYMBOLS, header_symbols};
+use super::scramble::PlScrambler;
+use super::track::{HEADER_SPREAD, header_moments, residual_frequency};
+use super::{CarrierPhase, HEADER, Layout, Pls};
+use crate::derotate::{derotate, multiply_by_phasor};
+use crate::filter::MatchedFilter;
+use crate::simd::{Level, dispatch};
+
+/// Symbols of the shortest PLFRAME, a dummy.
+const SHORTEST: usize = 3_330;
+/// Symbols over which the symbol clock is taken to stand still.
+const TIMING_BLOCK: usize = 512;
+/// Relative error of the symbol rate that is searched, on either side.
+const MAX_CLOCK_ERROR: f64 = 150e-6;
+/// Positions of which only the best may be a candidate. No two headers are as close.
+const STRETCH: usize = 1_024;
+/// Candidates examined.
+const CANDIDATES: usize = 96;
+/// Frequencies examined on either side of a candidate's own, and the distance between them in cycles per symbol.
+const FREQUENCY_BINS: i32 = 15;
+const FREQUENCY_BIN: f64 = 0.004;
+/// Quality of a header that another one, a frame away, confirms; and of one that stands alone.
+const CONFIRMED_QUALITY: f32 = 0.2;
+const ALONE_QUALITY: f32 = 0.45;
+/// Headers in a row that may be missing.
+const MAX_MISSING: usize = 3;
+/// Frames whose payload refines the frequency.
+const MAX_REFINED: usize = 16;
+
+/// What [`acquire`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lock {
+    /// Centre of the first symbol of the first whole PLFRAME, in samples from the first one given. A frame that begins with the
+    /// recording may be found up to half a symbol before it.
+    pub position: f64,
+    /// Samples per symbol as the receiver's clock sees them.
+    pub samples_per_symbol: f64,
+    /// Carrier frequency in cycles per symbol.
+    pub frequency: f64,
+    /// Modulus of a symbol sent with energy 1, after the matched filter.
+    pub amplitude: f32,
+    /// Es/N0 as a ratio, measured on the headers. Noise of the measurement may make it too large, never negative.
+    pub es_n0: f32,
+    /// What the header of the first whole frame announces. It has a [`Layout`].
+    pub pls: Pls,
+    /// Headers found.
+    pub headers: usize,
+    /// Whether the spectrum is inverted: the other fields then describe the conjugated samples.
+    pub inverted: bool,
+}
+
+/// Why [`acquire`] found nothing.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum NoSignal {
+    /// Less than the shortest PLFRAME.
+    #[error("{samples} samples hold no PLFRAME; give at least {needed}, better several frames")]
+    TooShort {
+        /// Samples given.
+        samples: usize,
+        /// Samples of the shortest PLFRAME.
+        needed: usize,
+    },
+    /// A sample, or the power of all, is not a finite number.
+    #[error("the samples contain a value that is not finite, or are too large to be squared")]
+    NotFinite,
+    /// All samples are zero.
+    #[error("all samples are zero; check the receiver and its gain")]
+    Silence,
+    /// No header.
+    #[error(
+        "no PLHEADER found (best quality {best_quality:.2}); check symbol rate, frequency and gain, or give more samples"
+    )]
+    NoHeader {
+        /// Quality of the best header-like place, 0 to 1.
+        best_quality: f32,
+    },
+    /// Headers, but no whole frame.
+    #[error("a PLHEADER ({pls}) but no whole PLFRAME found; give at least {needed} samples")]
+    NoWholeFrame {
+        /// What the header announces.
+        pls: Pls,
+        /// Samples that hold a whole frame wherever they begin.
+        needed: usize,
+    },
+}
+
+/// Finds a DVB-S2 signal in the first samples of a recording: position, symbol rate, carrier frequency and PLS of its first whole
+/// PLFRAME.
+///
+/// One whole frame suffices from an Es/N0 of about 3 dB on; more frames make the result better and, from 2 to 8 on, lower the limit
+/// to about 0 dB. Amplitude, phase and fraction of a symbol may be anything, the carrier up to 0.1 cycles per symbol away, and the
+/// symbol rate ±100 ppm wrong. Frames may be of different kinds. Time grows in proportion to the samples: 32 to 64 frames are
+/// plenty.
+///
+/// `filter` is made for the nominal samples per symbol; `scrambler` is needed for the pilots that refine the frequency.
+///
+/// # Errors
+/// When there is no signal, with the reason as far as it can be told.
+///
+/// # Source
+/// M. Oerder and H. Meyr, "Digital filter and square timing recovery", IEEE Trans. Commun. 36 (1988), for the symbol clock.
+pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
+    let needed = (SHORTEST as f64 * filter.samples_per_symbol()).ceil() as usize;
+    if samples.len() < needed {
+        return Err(NoSignal::TooShort { samples: samples.len(), needed });
+    }
+    let power = samples.iter().map(|sample| f64::from(sample.norm_sqr())).sum::<f64>() / samples.len() as f64;
+    if !(power as f32).is_finite() {
+        return Err(NoSignal::NotFinite);
+    }
+    if power < f64::from(f32::MIN_POSITIVE) {
+        return Err(NoSignal::Silence);
+    }
+    let scale = power.sqrt().recip();
+    let mut search = Search::new(filter, samples, scale);
+    let mut found = search.find_header();
+    let inverted = matches!(found, Ok(Found { inverted: true, .. }));
+    if inverted {
+        let conjugated: Vec<Complex32> = samples.iter().map(Complex32::conj).collect();
+        search = Search::new(filter, &conjugated, scale);
+        found = search.find_header();
+    }
+    let found = found.map_err(|best_quality| NoSignal::NoHeader { best_quality })?;
+    let mut lock = search.lock(found, scrambler)?;
+    lock.amplitude /= scale as f32;
+    lock.inverted = inverted;
+    Ok(lock)
+}
+
+/// Symbols of a recording, at the instants that the symbol clock gives.
+struct Search {
+    /// Frequency removed, in cycles per symbol.
+    frequency: f64,
+    /// Samples given.
+    samples: usize,
+    /// Position of the first symbol, and from symbol to symbol, in samples.
+    start: f64,
+    step: f64,
+    symbols: Vec<Complex32>,
+}
+
+/// A header: the index of its first symbol, and what it says.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    index: usize,
+    pls: Pls,
+    quality: f32,
+    /// Frequency left in the symbols, in cycles per symbol.
+    frequency: f64,
+    inverted: bool,
+}
+
+impl Search {
+    fn new(filter: &MatchedFilter, samples: &[Complex32], scale: f64) -> Search {
+        let rate = filter.samples_per_symbol();
+        let frequency = coarse_frequency(samples, rate);
+        let mut turned = samples.to_vec();
+        multiply_by_phasor(&mut turned, -frequency / rate, scale.into());
+        let (start, step) = symbol_clock(filter, &turned);
+        // Half a symbol beyond either end, a symbol still has half of its energy.
+        let count = ((samples.len() as f64 - 0.5 - start) / step).floor() as usize + 1;
+        let mut symbols = vec![Complex32::ZERO; count];
+        filter.symbols(&turned, start, step, &mut symbols);
+        Search { frequency, samples: samples.len(), start, step, symbols }
+    }
+
+    /// A header that is confirmed, or else the best quality seen.
+    fn find_header(&self) -> Result<Found, f32> {
+        let mut best_quality = 0.0f32;
+        for candidate in candidates(&self.symbols) {
+            let found = self.examine(candidate);
+            best_quality = best_quality.max(found.quality);
+            if self.is_confirmed(&found) {
+                return Ok(found);
+            }
+        }
+        Err(best_quality)
+    }
+
+    /// Decodes a candidate at all frequencies that are near to what its products say.
+    fn examine(&self, candidate: Candidate) -> Found {
+        let mut symbols = [Complex32::ZERO; HEADER];
+        symbols.copy_from_slice(&self.symbols[candidate.index..][..HEADER]);
+        // On an inverted spectrum all products change their signs.
+        let inverted = candidate.frequency.abs() > 0.25;
+        let mut frequency = candidate.frequency;
+        if inverted {
+            symbols = symbols.map(|symbol| symbol.conj());
+            frequency = 0.5 - frequency.rem_euclid(1.0);
+        }
+        let turned = |frequency: f64| {
+            let mut symbols = symbols;
+            derotate(&mut symbols, frequency, 0.0);
+            symbols
+        };
+        let (mut decoded, mut frequency) = (-FREQUENCY_BINS..=FREQUENCY_BINS)
+            .map(|bin| frequency + f64::from(bin) * FREQUENCY_BIN)
+            .map(|frequency| (plheader::decode(&turned(frequency)), frequency))
+            .max_by(|a, b| a.0.quality.total_cmp(&b.0.quality))
+            .expect("there are bins");
+        for _ in 0..2 {
+            frequency += residual_frequency(&turned(frequency), decoded.pls);
+            decoded = plheader::decode(&turned(frequency));
+        }
+        Found { index: candidate.index, pls: decoded.pls, quality: decoded.quality, frequency, inverted }
+    }
+
+    /// Whether the next header, or the one before, is where it has to be. A frame alone must be beyond doubt.
+    fn is_confirmed(&self, found: &Found) -> bool {
+        let Some(length) = length_of(found.pls).filter(|_| found.quality >= CONFIRMED_QUALITY) else { return false };
+        let good = |header: Option<Found>| header.map(|header| header.quality >= CONFIRMED_QUALITY);
+        let next = good(self.header(found.index + length, found));
+        let previous = found.index.checked_sub(length).and_then(|index| self.header(index, found));
+        let previous = good(previous.filter(|previous| previous.pls == found.pls));
+        match (next, previous) {
+            (Some(true), _) | (_, Some(true)) => true,
+            (Some(false), _) => false,
+            (None, _) => found.quality >= ALONE_QUALITY,
+        }
+    }
+
+    /// What stands at `index`, taken for a header with the frequency and orientation of `like`.
+    fn header(&self, index: usize, like: &Found) -> Option<Found> {
+        let symbols = self.header_symbols(index, like)?;
+        let decoded = plheader::decode(&symbols);
+        Some(Found { index, pls: decoded.pls, quality: decoded.quality, ..*like })
+    }
+
+    fn header_symbols(&self, index: usize, like: &Found) -> Option<[Complex32; HEADER]> {
+        let mut symbols: [Complex32; HEADER] = *self.symbols.get(index..)?.first_chunk()?;
+        if like.inverted {
+            symbols = symbols.map(|symbol| symbol.conj());
+        }
+        derotate(&mut symbols, like.frequency, 0.0);
+        Some(symbols)
+    }
+
+    /// Follows the frames to both ends, and measures them all.
+    fn lock(&self, found: Found, scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
+        let headers = self.chain(found);
+        let mut frequency = found.frequency;
+        let (sums, energies) = self.measure_headers(&headers, &mut frequency);
+        frequency += self.refine_frequency(&headers, frequency, scrambler);
+
+        let count = headers.len() as f32;
+        let explained = sums / HEADER as f32;
+        let noise = (energies - explained) / (count * (HEADER - 1) as f32);
+        let signal = (explained - count * noise) / (count * HEADER as f32);
+
+        let position = |index: usize| self.start + index as f64 * self.step;
+        let last_sample = (self.samples - 1) as f64;
+        let is_whole = |header: &&Found| {
+            let end = header.index + length_of(header.pls).unwrap_or(usize::MAX / 2) - 1;
+            position(header.index) >= -0.5 * self.step && position(end) <= last_sample + 0.5 * self.step
+        };
+        let first = headers.iter().find(is_whole).ok_or_else(|| {
+            let symbols = 2 * length_of(found.pls).unwrap_or_default() + HEADER;
+            NoSignal::NoWholeFrame { pls: found.pls, needed: (symbols as f64 * self.step).ceil() as usize }
+        })?;
+        Ok(Lock {
+            position: position(first.index),
+            samples_per_symbol: self.step,
+            frequency: self.frequency + frequency,
+            amplitude: signal.max(0.0).sqrt(),
+            es_n0: (signal / noise.max(f32::MIN_POSITIVE)).max(0.0),
+            pls: first.pls,
+            headers: headers.len(),
+            inverted: false,
+        })
+    }
+
+    /// All good headers that hang together with `found`, in the order of time.
+    fn chain(&self, found: Found) -> Vec<Found> {
+        let good = |header: &Found| header.quality >= CONFIRMED_QUALITY && length_of(header.pls).is_some();
+        let mut headers = vec![found];
+        // Back, as long as the frames before are of the same kind.
+        let length = length_of(found.pls).unwrap_or(usize::MAX);
+        let mut index = found.index;
+        while let Some(previous) = index.checked_sub(length) {
+            match self.header(previous, &found).filter(good) {
+                Some(header) if length_of(header.pls) == Some(length) => headers.push(header),
+                _ => break,
+            }
+            index = previous;
+        }
+        headers.reverse();
+        let (mut index, mut pls, mut missing) = (found.index, found.pls, 0);
+        while let Some(length) = length_of(pls).filter(|_| missing < MAX_MISSING) {
+            index += length;
+            match self.header(index, &found) {
+                Some(header) if good(&header) => {
+                    headers.push(header);
+                    pls = header.pls;
+                    missing = 0;
+                }
+                Some(_) => missing += 1,
+                None => break,
+            }
+        }
+        headers
+    }
+
+    /// Improves the frequency, and returns the sums over all headers of |Σ y · conj(h)|² and of |y|².
+    fn measure_headers(&self, headers: &[Found], frequency: &mut f64) -> (f32, f32) {
+        let mut slope = 0.0;
+        let (mut sums, mut energies) = (0.0, 0.0);
+        for header in headers {
+            let Some(symbols) = self.header_symbols(header.index, header) else { continue };
+            let (sum, moment) = header_moments(&symbols, header.pls);
+            slope += (moment * sum.conj()).im;
+            sums += sum.norm_sqr();
+            energies += symbols.iter().map(|symbol| f64::from(symbol.norm_sqr())).sum::<f64>();
+        }
+        if sums > 0.0 {
+            *frequency += slope / (TAU * HEADER_SPREAD * sums);
+        }
+        (sums as f32, energies as f32)
+    }
+
+    /// Frequency that is left when `frequency` is removed, from pilots and payload: the median over some frames.
+    fn refine_frequency(&self, headers: &[Found], frequency: f64, scrambler: &PlScrambler) -> f64 {
+        let mut phase = CarrierPhase::new();
+        let mut residuals: Vec<f64> = headers
+            .iter()
+            .filter_map(|header| {
+                let length = length_of(header.pls)?;
+                let rest = &self.symbols[header.index..];
+                let mut frame = rest[..rest.len().min(length + HEADER)].to_vec();
+                if frame.len() < length {
+                    return None;
+                }
+                derotate(&mut frame, frequency, 0.0);
+                Some(phase.estimate(header.pls, &frame, scrambler).frequency)
+            })
+            .take(MAX_REFINED)
+            .collect();
+        residuals.sort_by(f64::total_cmp);
+        residuals.get(residuals.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+fn length_of(pls: Pls) -> Option<usize> {
+    Layout::new(pls).map(|layout| layout.symbols())
+}
+
+/// Carrier frequency in cycles per symbol, from the samples' autocorrelation half a symbol apart: its argument is that of the
+/// spectrum's centre of gravity. Good to about 0.005 over a frame.
+fn coarse_frequency(samples: &[Complex32], rate: f64) -> f64 {
+    let lag = (0.5 * rate).round().max(1.0) as usize;
+    let products = samples.iter().zip(&samples[lag..]);
+    let sum: Complex64 = products
+        .map(|(early, late)| late * early.conj())
+        .map(|product| Complex64::new(product.re.into(), product.im.into()))
+        .sum();
+    let frequency = sum.arg() / (TAU * lag as f64) * rate;
+    if frequency.is_finite() { frequency } else { 0.0 }
+}
+
+/// Position of a symbol and distance between symbols, in samples.
+///
+/// The power of the filtered signal has a line at the symbol rate (Oerder and Meyr); the line's exact frequency is searched, so
+/// that the whole recording is added up in phase.
+fn symbol_clock(filter: &MatchedFilter, samples: &[Complex32]) -> (f64, f64) {
+    let rate = filter.samples_per_symbol();
+    let block = TIMING_BLOCK as f64;
+    let blocks = (samples.len() as f64 / (rate * block)).floor() as usize;
+    let mut out = [Complex32::ZERO; TIMING_BLOCK];
+    let lines: Vec<Complex64> = (0..blocks)
+        .map(|index| {
+            let [p0, p1, p2, p3] = [0.0, 0.25, 0.5, 0.75].map(|quarter| {
+                filter.symbols(samples, (index as f64 * block + quarter) * rate, rate, &mut out);
+                f64::from(out.iter().map(Complex32::norm_sqr).sum::<f32>())
+            });
+            Complex64::new(p0 - p2, p3 - p1)
+        })
+        .collect();
+    let middle = 0.5 * (blocks as f64 - 1.0);
+    // Block k turns by 2π · clock error · symbols up to its middle.
+    let add_up = |error: f64| {
+        let turn = Complex64::cis(TAU * error * block);
+        let mut phasor = Complex64::cis(-TAU * error * block * middle);
+        let mut sum = Complex64::ZERO;
+        let mut moment = Complex64::ZERO;
+        for (index, line) in lines.iter().enumerate() {
+            let turned = line * phasor;
+            sum += turned;
+            moment += turned * (block * (index as f64 - middle));
+            phasor *= turn;
+        }
+        (sum, moment)
+    };
+    let bins = (4.0 * MAX_CLOCK_ERROR * block * blocks as f64).ceil() as i32;
+    let step = MAX_CLOCK_ERROR / f64::from(bins);
+    let mut error = (-bins..=bins)
+        .map(|bin| f64::from(bin) * step)
+        .max_by(|a, b| add_up(*a).0.norm_sqr().total_cmp(&add_up(*b).0.norm_sqr()))
+        .expect("there are bins");
+    let spread = block * block * ((blocks * blocks) as f64 - 1.0) / 12.0;
+    for _ in 0..3 {
+        let (sum, moment) = add_up(error);
+        let correction = -(moment * sum.conj()).im / (TAU * spread * sum.norm_sqr());
+        if correction.abs() < step {
+            error += correction;
+        }
+    }
+    // The line's argument is -2π · delay in the middle of the recording; symbols count from the first one there.
+    let delay = -add_up(error).0.arg() / TAU;
+    let symbols_to_middle = (block * (middle + 0.5)).floor();
+    let start = symbols_to_middle + delay - symbols_to_middle * (1.0 + error);
+    (rate * start, rate * (1.0 + error))
+}
+
+/// A place that looks like a header by the products of neighbouring symbols.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    index: usize,
+    metric: f32,
+    /// Frequency that the products show, -0.5 to 0.5 cycles per symbol.
+    frequency: f64,
+}
+
+/// The best places, best first.
+fn candidates(symbols: &[Complex32]) -> Vec<Candidate> {
+    let Some(places) = symbols.len().checked_sub(HEADER - 1) else { return Vec::new() };
+    let products: Vec<Complex32> = symbols.windows(2).map(|pair| pair[1] * pair[0].conj()).collect();
+    let (re, im): (Vec<f32>, Vec<f32>) = products.iter().map(|product| (product.re, product.im)).unzip();
+    let mut energy = 0.0;
+    let energies: Vec<f64> = std::iter::once(0.0)
+        .chain(symbols.iter().map(|symbol| {
+            energy += f64::from(symbol.norm_sqr());
+            energy
+        }))
+        .collect();
+    let pattern = ProductPattern::new();
+    let level = Level::best();
+    let mut sums = ProductSums::default();
+    let mut candidates: Vec<Candidate> = (0..places)
+        .step_by(STRETCH)
+        .filter_map(|first| {
+            let length = STRETCH.min(places - first);
+            let range = first..first + length + HEADER - 2;
+            dispatch!(level => pattern.correlate(&re[range.clone()], &im[range], length, &mut sums));
+            (0..length)
+                .map(|i| {
+                    let energy = energies[first + i + HEADER] - energies[first + i];
+                    let total = sums.larger(i);
+                    let metric = total.norm_sqr() / ((energy * energy) as f32).max(f32::MIN_POSITIVE);
+                    // Products are j times the pattern.
+                    let frequency = f64::from((total * -Complex32::I).arg()) / TAU;
+                    Candidate { index: first + i, metric, frequency }
+                })
+                .max_by(|a, b| a.metric.total_cmp(&b.metric))
+        })
+        .collect();
+    candidates.sort_by(|a, b| b.metric.total_cmp(&a.metric));
+    candidates.truncate(CANDIDATES);
+    candidates
+}
+
+/// The products h\[k+1\] · conj(h\[k\]) of a header, which are ±j, that are known before the PLS is: all of the start of frame, and
+/// those within the pairs of the PLS code, up to one common sign.
+struct ProductPattern {
+    sof: [f32; SOF_SYMBOLS - 1],
+    pairs: [f32; (HEADER - SOF_SYMBOLS) / 2],
+}
+
+/// Sums of products times pattern, for places in a row.
+struct ProductSums {
+    sof: [[f32; STRETCH]; 2],
+    pairs: [[f32; STRETCH]; 2],
+}
+
+impl Default for ProductSums {
+    fn default() -> ProductSums {
+        ProductSums { sof: [[0.0; STRETCH]; 2], pairs: [[0.0; STRETCH]; 2] }
+    }
+}
+
+impl ProductSums {
+    /// The sum over both parts, with the sign of the pairs that makes it larger.
+    fn larger(&self, place: usize) -> Complex32 {
+        let sof = Complex32::new(self.sof[0][place], self.sof[1][place]);
+        let pairs = Complex32::new(self.pairs[0][place], self.pairs[1][place]);
+        if (sof * pairs.conj()).re >= 0.0 { sof + pairs } else { sof - pairs }
+    }
+}
+
+impl ProductPattern {
+    fn new() -> ProductPattern {
+        let header = header_symbols(Pls::DUMMY);
+        let sign = |k: usize| (header[k + 1] * header[k].conj()).im.signum();
+        ProductPattern {
+            sof: std::array::from_fn(sign),
+            pairs: std::array::from_fn(|pair| sign(SOF_SYMBOLS + 2 * pair)),
+        }
+    }
+
+    /// Correlates with the products from places 0, 1, … `length` - 1 on.
+    #[inline(always)]
+    fn correlate(&self, re: &[f32], im: &[f32], length: usize, sums: &mut ProductSums) {
+        let pair = |k: usize| SOF_SYMBOLS + 2 * k;
+        for (part, products) in [re, im].into_iter().enumerate() {
+            correlate(&mut sums.sof[part][..length], products, &self.sof, |k| k);
+            correlate(&mut sums.pairs[part][..length], products, &self.pairs, pair);
+        }
+    }
+}
+
+/// Sets sum i to Σ pattern\[k\] · products\[i + place(k)\].
+#[inline(always)]
+fn correlate(sums: &mut [f32], products: &[f32], pattern: &[f32], place: impl Fn(usize) -> usize) {
+    sums.fill(0.0);
+    for (k, sign) in pattern.iter().enumerate() {
+        for (sum, product) in sums.iter_mut().zip(&products[place(k)..]) {
+            *sum += sign * product;
+        }
+    }
+}

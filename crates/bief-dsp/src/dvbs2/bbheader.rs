@@ -1,0 +1,333 @@
+//! BBHEADER: the ten bytes that open a BBFRAME (EN 302 307-1, clause 5.1.6).
+
+use std::fmt;
+
+use super::crc::crc8;
+
+/// Bytes of a BBHEADER.
+pub const BBHEADER: usize = 10;
+/// SYNCD of a DATA FIELD in which no user packet starts.
+pub const NO_PACKET_STARTS: u16 = 65_535;
+/// Bits of a transport-stream packet as a user packet, without ISSY and NPD fields.
+const TRANSPORT_UPL: u16 = 1_504;
+
+/// What the user packets are (MATYPE-1, bits 7 and 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamType {
+    /// MPEG transport stream: packets of 188 bytes.
+    Transport,
+    /// Packets of one length, or of unknown length.
+    GenericPacketised,
+    /// A stream without packets.
+    GenericContinuous,
+    /// The value that DVB-S2 leaves undefined.
+    Reserved,
+}
+
+impl fmt::Display for StreamType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            StreamType::Transport => "transport stream",
+            StreamType::GenericPacketised => "generic packetised stream",
+            StreamType::GenericContinuous => "generic continuous stream",
+            StreamType::Reserved => "stream of reserved type",
+        })
+    }
+}
+
+/// Roll-off of the shaping filter (MATYPE-1, bits 1 and 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RollOff {
+    /// 0.35.
+    R35,
+    /// 0.25.
+    R25,
+    /// 0.20.
+    R20,
+}
+
+impl RollOff {
+    /// Excess bandwidth as a fraction of the Nyquist bandwidth.
+    pub const fn value(self) -> f32 {
+        match self {
+            RollOff::R35 => 0.35,
+            RollOff::R25 => 0.25,
+            RollOff::R20 => 0.20,
+        }
+    }
+}
+
+/// The fields of a BBHEADER.
+///
+/// ```
+/// use bief_dsp::dvbs2::{BbHeader, RollOff};
+///
+/// let header = BbHeader {
+///     syncd: 1_008,
+///     ..BbHeader::transport(RollOff::R35, 32_128)
+/// };
+/// let bytes = [0xF0, 0x00, 0x05, 0xE0, 0x7D, 0x80, 0x47, 0x03, 0xF0, 0xDD];
+/// assert_eq!(header.to_bytes(), bytes);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BbHeader {
+    /// What the user packets are.
+    pub stream: StreamType,
+    /// Input stream identifier when the carrier multiplexes several streams; `None` when it carries one.
+    pub isi: Option<u8>,
+    /// Constant coding and modulation, rather than one that changes from frame to frame (VCM, ACM).
+    pub constant_coding: bool,
+    /// Input stream synchroniser: each packet carries a time stamp of 2 or 3 bytes.
+    pub issy: bool,
+    /// Null-packet deletion: each packet carries the count of null packets removed before it.
+    pub npd: bool,
+    /// Roll-off; `None` for the code that DVB-S2 reserves (DVB-S2X alternates it with another one).
+    pub roll_off: Option<RollOff>,
+    /// User packet length in bits; 0 for a continuous stream.
+    pub upl: u16,
+    /// Data field length in bits.
+    pub dfl: u16,
+    /// Copy of the sync byte that CRC-8 bytes replace.
+    pub sync: u8,
+    /// Bits from the start of the DATA FIELD to the first user packet that starts in it, or
+    /// [`NO_PACKET_STARTS`].
+    pub syncd: u16,
+}
+
+/// Why ten bytes are not the header of a BBFRAME.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BbHeaderError {
+    /// The last byte is not the CRC-8 of the others.
+    #[error("BBHEADER: CRC-8 is {found:#04x}, its bytes give {computed:#04x}; the frame was not decoded")]
+    Crc {
+        /// Last byte of the header.
+        found: u8,
+        /// CRC-8 of the nine others.
+        computed: u8,
+    },
+    /// The data field would not fit into the frame.
+    #[error("BBHEADER: DFL is {dfl} bits, the frame has room for {room}")]
+    DataFieldLength {
+        /// DFL in bits.
+        dfl: u16,
+        /// Bits of the frame after its header.
+        room: usize,
+    },
+    /// Not the length of a transport-stream packet with the fields announced.
+    #[error("BBHEADER: UPL of a transport stream is {upl} bits, not 1504 plus its ISSY and NPD fields")]
+    PacketLength {
+        /// UPL in bits.
+        upl: u16,
+    },
+    /// The first packet would start behind the data field, or later than one packet length.
+    #[error("BBHEADER: SYNCD is {syncd} bits, with DFL {dfl} and UPL {upl}")]
+    SyncDistance {
+        /// SYNCD in bits.
+        syncd: u16,
+        /// DFL in bits.
+        dfl: u16,
+        /// UPL in bits.
+        upl: u16,
+    },
+}
+
+impl BbHeader {
+    /// Header of a single transport stream with constant coding and modulation whose first packet starts the
+    /// data field of `dfl` bits.
+    pub const fn transport(roll_off: RollOff, dfl: u16) -> BbHeader {
+        BbHeader {
+            stream: StreamType::Transport,
+            isi: None,
+            constant_coding: true,
+            issy: false,
+            npd: false,
+            roll_off: Some(roll_off),
+            upl: TRANSPORT_UPL,
+            dfl,
+            sync: 0x47,
+            syncd: 0,
+        }
+    }
+
+    /// Reads and checks the header of a descrambled BBFRAME.
+    ///
+    /// # Errors
+    /// When the CRC-8 does not hold, or when the lengths cannot be those of this frame.
+    ///
+    /// # Panics
+    /// When `frame` is shorter than a header.
+    pub fn parse(frame: &[u8]) -> Result<BbHeader, BbHeaderError> {
+        let (header, room) = frame.split_first_chunk::<BBHEADER>().expect("a BBFRAME has a header of 10 bytes");
+        let computed = crc8(&header[..BBHEADER - 1]);
+        let found = header[BBHEADER - 1];
+        if computed != found {
+            return Err(BbHeaderError::Crc { found, computed });
+        }
+        let word = |high: usize| u16::from_be_bytes([header[high], header[high + 1]]);
+        let matype = header[0];
+        let parsed = BbHeader {
+            stream: match matype >> 6 {
+                0b00 => StreamType::GenericPacketised,
+                0b01 => StreamType::GenericContinuous,
+                0b11 => StreamType::Transport,
+                _ => StreamType::Reserved,
+            },
+            isi: (matype & 0x20 == 0).then_some(header[1]),
+            constant_coding: matype & 0x10 != 0,
+            issy: matype & 0x08 != 0,
+            npd: matype & 0x04 != 0,
+            roll_off: match matype & 0x03 {
+                0b00 => Some(RollOff::R35),
+                0b01 => Some(RollOff::R25),
+                0b10 => Some(RollOff::R20),
+                _ => None,
+            },
+            upl: word(2),
+            dfl: word(4),
+            sync: header[6],
+            syncd: word(7),
+        };
+        parsed.check(8 * room.len())?;
+        Ok(parsed)
+    }
+
+    /// Plausibility: an 8-bit CRC accepts one wrong header in 256.
+    fn check(&self, room: usize) -> Result<(), BbHeaderError> {
+        let (upl, dfl, syncd) = (self.upl, self.dfl, self.syncd);
+        if usize::from(dfl) > room {
+            return Err(BbHeaderError::DataFieldLength { dfl, room });
+        }
+        if self.stream != StreamType::Transport {
+            return Ok(());
+        }
+        let bare = upl.wrapping_sub(if self.npd { 8 } else { 0 });
+        let plausible =
+            if self.issy { bare == TRANSPORT_UPL + 16 || bare == TRANSPORT_UPL + 24 } else { bare == TRANSPORT_UPL };
+        if !plausible {
+            return Err(BbHeaderError::PacketLength { upl });
+        }
+        if syncd != NO_PACKET_STARTS && (syncd > dfl || syncd >= upl) {
+            return Err(BbHeaderError::SyncDistance { syncd, dfl, upl });
+        }
+        Ok(())
+    }
+
+    /// The ten bytes, CRC-8 included.
+    pub fn to_bytes(&self) -> [u8; BBHEADER] {
+        let stream = match self.stream {
+            StreamType::GenericPacketised => 0b00,
+            StreamType::GenericContinuous => 0b01,
+            StreamType::Reserved => 0b10,
+            StreamType::Transport => 0b11,
+        };
+        let roll_off = match self.roll_off {
+            Some(RollOff::R35) => 0b00,
+            Some(RollOff::R25) => 0b01,
+            Some(RollOff::R20) => 0b10,
+            None => 0b11,
+        };
+        let single = self.isi.is_none();
+        let matype = stream << 6
+            | u8::from(single) << 5
+            | u8::from(self.constant_coding) << 4
+            | u8::from(self.issy) << 3
+            | u8::from(self.npd) << 2
+            | roll_off;
+        let mut bytes = [0; BBHEADER];
+        bytes[0] = matype;
+        bytes[1] = self.isi.unwrap_or(0);
+        bytes[2..4].copy_from_slice(&self.upl.to_be_bytes());
+        bytes[4..6].copy_from_slice(&self.dfl.to_be_bytes());
+        bytes[6] = self.sync;
+        bytes[7..9].copy_from_slice(&self.syncd.to_be_bytes());
+        bytes[9] = crc8(&bytes[..9]);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A BBFRAME of `kbch` bits that holds nothing but this header.
+    fn frame(header: BbHeader, kbch: usize) -> Vec<u8> {
+        let mut frame = vec![0; kbch / 8];
+        frame[..BBHEADER].copy_from_slice(&header.to_bytes());
+        frame
+    }
+
+    #[test]
+    fn implausible_lengths_are_refused() {
+        let good = BbHeader::transport(RollOff::R20, 14_152);
+        let parse = |header| BbHeader::parse(&frame(header, 14_232));
+        assert_eq!(parse(good), Ok(good));
+        let (dfl, room) = (14_160, 14_152);
+        assert_eq!(parse(BbHeader { dfl, ..good }), Err(BbHeaderError::DataFieldLength { dfl, room }));
+        for (issy, npd, upl, allowed) in [
+            (false, false, 1_504, true),
+            (false, false, 1_512, false),
+            (false, true, 1_512, true),
+            (true, false, 1_520, true),
+            (true, false, 1_528, true),
+            (true, false, 1_504, false),
+            (true, true, 1_536, true),
+            (false, true, 0, false),
+        ] {
+            let header = BbHeader { issy, npd, upl, ..good };
+            let expected = if allowed { Ok(header) } else { Err(BbHeaderError::PacketLength { upl }) };
+            assert_eq!(parse(header), expected);
+        }
+        for (syncd, dfl, allowed) in [
+            (1_503, 14_152, true),
+            (1_504, 14_152, false),
+            (NO_PACKET_STARTS, 1_000, true),
+            (1_000, 1_000, true),
+            (1_001, 1_000, false),
+            (0, 0, true),
+        ] {
+            let header = BbHeader { syncd, dfl, ..good };
+            assert_eq!(parse(header).is_ok(), allowed, "SYNCD {syncd}, DFL {dfl}");
+        }
+        let continuous = BbHeader { stream: StreamType::GenericContinuous, upl: 0, syncd: 40_000, ..good };
+        assert_eq!(parse(continuous), Ok(continuous));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let bytes = frame(BbHeader::transport(RollOff::R25, 14_152), 14_232);
+        for bit in 0..8 * BBHEADER {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let error = BbHeader::parse(&damaged).unwrap_err();
+            assert!(matches!(error, BbHeaderError::Crc { .. }), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn fields_are_read_back(
+            stream in prop::sample::select(vec![
+                StreamType::GenericPacketised,
+                StreamType::GenericContinuous,
+                StreamType::Reserved,
+            ]),
+            isi in any::<Option<u8>>(),
+            flags in any::<[bool; 3]>(),
+            roll_off in prop::sample::select(vec![
+                None, Some(RollOff::R35), Some(RollOff::R25), Some(RollOff::R20),
+            ]),
+            upl in any::<u16>(),
+            dfl in 0u16..=58_112,
+            sync in any::<u8>(),
+            syncd in any::<u16>(),
+        ) {
+            let [constant_coding, issy, npd] = flags;
+            let header = BbHeader {
+                stream, isi, constant_coding, issy, npd, roll_off, upl, dfl, sync, syncd,
+            };
+            prop_assert_eq!(BbHeader::parse(&frame(header, 58_192)), Ok(header));
+        }
+    }
+}

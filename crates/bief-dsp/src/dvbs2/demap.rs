@@ -1,0 +1,388 @@
+//! Soft demapping: from received symbols to log-likelihood ratios in the order of the codeword
+//! (the inverse of EN 302 307-1, clauses 5.3.3 and 5.4).
+
+use num_complex::Complex32;
+
+use super::{Constellation, FrameSize, Interleaver, Modcod, Modulation};
+use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*, u32x16};
+
+/// Counts of an 8-bit LLR per unit.
+const COUNTS: f32 = 4.0;
+/// Largest magnitude of an 8-bit LLR.
+const MAX: f32 = 127.0;
+/// Symbols demapped together: as many as a vector has lanes.
+const BLOCK: usize = 16;
+/// Largest number of points.
+const MAX_POINTS: usize = 32;
+
+/// Demapper and deinterleaver of one MODCOD and frame size.
+///
+/// QPSK is demapped exactly. The other modulations use the max-log rule, which takes the nearest point for
+/// each value of a bit: LLR = (min |y - p|² over bit 1 - min |y - p|² over bit 0) / N0. It loses up to 0.03 dB
+/// against the exact rule.
+///
+/// ```
+/// use bief_dsp::{Complex32, dvbs2::{Demapper, FrameSize}};
+///
+/// let demapper = Demapper::new("qpsk-8/9".parse()?, FrameSize::Short);
+/// let symbols = vec![Complex32::new(0.7, -0.1); demapper.symbols()];
+/// let mut llr = vec![0; demapper.bits()];
+/// demapper.demap(&symbols, 0.5, &mut llr);
+/// assert_eq!(llr[..2], [16, -2]); // 4 × 2√2 × 0.7 / 0.5 = 15.8, and -2.3
+/// # Ok::<(), bief_dsp::dvbs2::ParseModcodError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Demapper {
+    constellation: Constellation,
+    /// Where in the codeword each label bit of the first symbol is.
+    starts: Vec<usize>,
+    size: FrameSize,
+    level: Level,
+}
+
+impl Demapper {
+    /// The demapper of a MODCOD and frame size.
+    pub fn new(modcod: Modcod, size: FrameSize) -> Demapper {
+        Demapper::with_level(modcod, size, Level::best())
+    }
+
+    /// The same with other vector instructions than the best. The results do not depend on them.
+    pub fn with_level(modcod: Modcod, size: FrameSize, level: Level) -> Demapper {
+        let interleaver = Interleaver::new(modcod, size);
+        let starts = (0..modcod.modulation().bits_per_symbol()).map(|bit| interleaver.bit(0, bit)).collect();
+        Demapper { constellation: Constellation::new(modcod), starts, size, level }
+    }
+
+    /// Payload symbols of a frame.
+    pub fn symbols(&self) -> usize {
+        self.size.bits() / self.starts.len()
+    }
+
+    /// Bits of a codeword: nldpc.
+    pub fn bits(&self) -> usize {
+        self.size.bits()
+    }
+
+    /// Writes the LLR of every codeword bit, positive for 0, in steps of a quarter, rounded and saturated at
+    /// ±127 counts.
+    ///
+    /// The symbols have unit mean energy, without pilots and PL scrambling; `n0` is the variance of the complex
+    /// noise. A symbol that is not a number gets LLRs of 0; `n0` = 0 gives decisions of ±127; an `n0` that is
+    /// negative or not a number gives 0 throughout. Allocates nothing.
+    ///
+    /// An `n0` far below the true one saturates all LLRs and spoils decoding: bound the estimate by what the
+    /// MODCOD needs, say 6 dB above its threshold.
+    ///
+    /// # Panics
+    ///
+    /// If `symbols` is not [`symbols`](Demapper::symbols) long, or `llr` not [`bits`](Demapper::bits).
+    pub fn demap(&self, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
+        assert_eq!(symbols.len(), self.symbols(), "payload symbols");
+        assert_eq!(llr.len(), self.bits(), "LLRs");
+        if n0.is_nan() || n0 < 0.0 {
+            llr.fill(0);
+            return;
+        }
+        let level = self.level;
+        match self.constellation.modulation() {
+            Modulation::Qpsk => dispatch!(level, simd => qpsk(simd, symbols, n0, llr)),
+            _ => dispatch!(level, simd => self.max_log(simd, symbols, n0, llr)),
+        }
+    }
+
+    #[inline(always)]
+    fn max_log<S: Simd>(&self, simd: S, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
+        let points = self.constellation.points();
+        let scale = COUNTS / n0;
+        let mut nearness = [f32x16::splat(simd, 0.0); MAX_POINTS];
+        for (first, symbols) in blocks(symbols) {
+            let [low, high] = parts(simd, symbols);
+            let (re, im) = low.deinterleave(high);
+            // |y|² - |y - p|², which is largest for the nearest point.
+            for (nearness, p) in nearness.iter_mut().zip(points) {
+                *nearness = re * (2.0 * p.re) + im * (2.0 * p.im) - p.norm_sqr();
+            }
+            for (bit, start) in self.starts.iter().enumerate() {
+                let mut nearest_of_0 = f32x16::splat(simd, f32::NEG_INFINITY);
+                let mut nearest_of_1 = nearest_of_0;
+                // Labels come in runs of alternating values of the bit.
+                let run = points.len() >> (bit + 1);
+                for runs in nearness[..points.len()].chunks_exact(2 * run) {
+                    let (of_0, of_1) = runs.split_at(run);
+                    for (of_0, of_1) in of_0.iter().zip(of_1) {
+                        nearest_of_0 = nearest_of_0.max(*of_0);
+                        nearest_of_1 = nearest_of_1.max(*of_1);
+                    }
+                }
+                quantise((nearest_of_0 - nearest_of_1) * scale, chunk_mut(llr, start + first));
+            }
+        }
+    }
+}
+
+/// Both bits of a symbol are independent: LLR = 2√2 Re y / N0 and 2√2 Im y / N0.
+#[inline(always)]
+fn qpsk<S: Simd>(simd: S, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
+    let scale = COUNTS * 8f32.sqrt() / n0;
+    for (first, symbols) in blocks(symbols) {
+        let [low, high] = parts(simd, symbols);
+        quantise(low * scale, chunk_mut(llr, 2 * first));
+        quantise(high * scale, chunk_mut(llr, 2 * first + BLOCK));
+    }
+}
+
+/// The symbols in blocks of fixed length with the index of their first one; the last block may begin among the
+/// symbols of the one before.
+#[inline(always)]
+fn blocks(symbols: &[Complex32]) -> impl Iterator<Item = (usize, &[Complex32; BLOCK])> {
+    (0..symbols.len()).step_by(BLOCK).map(|first| {
+        let first = first.min(symbols.len() - BLOCK);
+        (first, symbols[first..].first_chunk().expect("a frame has more symbols than a block"))
+    })
+}
+
+/// Real and imaginary parts as they alternate in memory.
+#[inline(always)]
+fn parts<S: Simd>(simd: S, symbols: &[Complex32; BLOCK]) -> [f32x16<S>; 2] {
+    let mut parts = [0.0; 2 * BLOCK];
+    for (parts, symbol) in parts.as_chunks_mut().0.iter_mut().zip(symbols) {
+        *parts = [symbol.re, symbol.im];
+    }
+    let (low, high) = parts.split_at(BLOCK);
+    [f32x16::from_slice(simd, low), f32x16::from_slice(simd, high)]
+}
+
+#[inline(always)]
+fn chunk_mut(llr: &mut [i8], first: usize) -> &mut [i8; BLOCK] {
+    llr[first..].first_chunk_mut().expect("as many LLRs as label bits")
+}
+
+/// Rounds to the nearest count (ties to even) and saturates; 0 if not a number.
+#[inline(always)]
+fn quantise<S: Simd>(x: f32x16<S>, counts: &mut [i8; BLOCK]) {
+    /// 1.5 · 2²³: added to a small number, it leaves the rounded number in the lowest bits.
+    const ROUNDER: f32 = 12_582_912.0;
+    let number = x.is_nan().select(f32x16::splat(x.token(), 0.0), x);
+    let rounded: u32x16<S> = (number.min(MAX).max(-MAX) + ROUNDER).bitcast();
+    for (count, bits) in counts.iter_mut().zip(rounded.to_array()) {
+        *count = bits as i8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::dvbs2::noise::Random;
+
+    const SIZES: [FrameSize; 2] = [FrameSize::Normal, FrameSize::Short];
+
+    /// A random codeword and its symbols.
+    fn transmit(modcod: Modcod, size: FrameSize, random: &mut Random) -> (Vec<u8>, Vec<Complex32>) {
+        let codeword = random.bytes(size.bits() / 8);
+        let mut labels = vec![0; size.bits() / modcod.modulation().bits_per_symbol()];
+        Interleaver::new(modcod, size).labels(&codeword, 0, &mut labels);
+        let mut symbols = vec![Complex32::ZERO; labels.len()];
+        Constellation::new(modcod).map(&labels, &mut symbols);
+        (codeword, symbols)
+    }
+
+    fn add_noise(symbols: &mut [Complex32], n0: f32, random: &mut Random) {
+        let deviation = f64::from(n0 / 2.0).sqrt();
+        for symbol in symbols {
+            symbol.re += (deviation * random.gaussian()) as f32;
+            symbol.im += (deviation * random.gaussian()) as f32;
+        }
+    }
+
+    fn bit(codeword: &[u8], i: usize) -> bool {
+        codeword[i / 8] >> (7 - i % 8) & 1 == 1
+    }
+
+    /// LLRs of the label bits of a symbol: exact, and by the max-log rule.
+    fn oracle(points: &[Complex32], y: Complex32, n0: f32) -> Vec<(f64, f64)> {
+        let metric = |p: &Complex32| {
+            let (re, im) = (f64::from(y.re - p.re), f64::from(y.im - p.im));
+            -(re * re + im * im) / f64::from(n0)
+        };
+        (0..points.len().ilog2())
+            .map(|bit| {
+                let of_bit = |value| {
+                    let label_bit = move |label: usize| label >> (points.len().ilog2() - 1 - bit) & 1;
+                    points.iter().enumerate().filter(move |(label, _)| label_bit(*label) == value)
+                };
+                let nearest = |value| of_bit(value).map(|(_, p)| metric(p)).fold(f64::MIN, f64::max);
+                let sum = |value| {
+                    let scaled = of_bit(value).map(|(_, p)| (metric(p) - nearest(value)).exp());
+                    scaled.sum::<f64>().ln() + nearest(value)
+                };
+                (sum(0) - sum(1), nearest(0) - nearest(1))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn llrs_equal_the_definition() {
+        let mut random = Random::new(1);
+        for modcod in Modcod::all() {
+            let size = FrameSize::Short;
+            let n0 = 10f32.powf(-modcod.ideal_esn0_db() / 10.0);
+            let (_, mut symbols) = transmit(modcod, size, &mut random);
+            add_noise(&mut symbols, n0, &mut random);
+            let demapper = Demapper::new(modcod, size);
+            let mut llr = vec![0; demapper.bits()];
+            demapper.demap(&symbols, n0, &mut llr);
+            let points = Constellation::new(modcod);
+            let interleaver = Interleaver::new(modcod, size);
+            // No more than the logarithm of the points per bit value separates the two rules.
+            let gap = f64::from(points.points().len() as f32 / 2.0).ln();
+            for (k, symbol) in symbols.iter().enumerate() {
+                for (bit, (exact, max_log)) in oracle(points.points(), *symbol, n0).into_iter().enumerate() {
+                    let counts = f64::from(llr[interleaver.bit(k, bit)]);
+                    let expected = (4.0 * max_log).clamp(-127.0, 127.0);
+                    assert!((counts - expected).abs() < 0.51, "{modcod}: {counts} for {expected}");
+                    assert!((max_log - exact).abs() < gap + 1e-6);
+                    if modcod.modulation() == Modulation::Qpsk {
+                        assert!((max_log - exact).abs() < 1e-6);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn clean_symbols_give_back_the_codeword() {
+        let mut random = Random::new(2);
+        for modcod in Modcod::all() {
+            for size in SIZES {
+                let (codeword, symbols) = transmit(modcod, size, &mut random);
+                let demapper = Demapper::new(modcod, size);
+                assert_eq!(demapper.symbols(), symbols.len());
+                for n0 in [0.1, 1e-3, 0.0] {
+                    let mut llr = vec![0; demapper.bits()];
+                    demapper.demap(&symbols, n0, &mut llr);
+                    for (i, llr) in llr.iter().enumerate() {
+                        assert!(*llr != 0 && *llr != -128);
+                        assert_eq!(*llr < 0, bit(&codeword, i), "{modcod} {size}, bit {i}");
+                        assert!(n0 > 0.0 || llr.abs() == 127);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_level_computes_the_same() {
+        let mut random = Random::new(3);
+        for modcod in ["qpsk-1/2", "8psk-3/5", "16apsk-2/3", "32apsk-9/10"] {
+            let modcod: Modcod = modcod.parse().unwrap();
+            let (_, mut symbols) = transmit(modcod, FrameSize::Short, &mut random);
+            add_noise(&mut symbols, 0.1, &mut random);
+            let mut expected = vec![0; FrameSize::Short.bits()];
+            Demapper::new(modcod, FrameSize::Short).demap(&symbols, 0.08, &mut expected);
+            for level in Level::all() {
+                let mut llr = vec![0; expected.len()];
+                Demapper::with_level(modcod, FrameSize::Short, level).demap(&symbols, 0.08, &mut llr);
+                assert!(llr == expected, "{modcod} {level}");
+            }
+        }
+    }
+
+    #[test]
+    fn rounding_is_to_the_nearest_count() {
+        let quantise = |x: f32| {
+            let mut counts = [0; BLOCK];
+            dispatch!(Level::best(), simd => quantise(f32x16::splat(simd, x), &mut counts));
+            assert!(counts.iter().all(|count| *count == counts[0]));
+            counts[0]
+        };
+        for i in -1400..=1400 {
+            let x = i as f32 / 10.0;
+            assert_eq!(quantise(x), x.round_ties_even().clamp(-127.0, 127.0) as i8, "{x}");
+        }
+        for (x, counts) in [(f32::NAN, 0), (f32::INFINITY, 127), (f32::NEG_INFINITY, -127), (f32::MIN, -127), (-0.0, 0)]
+        {
+            assert_eq!(quantise(x), counts, "{x}");
+        }
+    }
+
+    #[test]
+    fn broken_symbols_are_erasures_and_spoil_no_others() {
+        let mut random = Random::new(4);
+        for modcod in ["qpsk-1/2", "8psk-3/5", "32apsk-9/10"] {
+            let modcod: Modcod = modcod.parse().unwrap();
+            let (_, mut symbols) = transmit(modcod, FrameSize::Short, &mut random);
+            let demapper = Demapper::new(modcod, FrameSize::Short);
+            let mut clean = vec![0; demapper.bits()];
+            demapper.demap(&symbols, 0.1, &mut clean);
+            symbols[5] = Complex32::new(f32::NAN, f32::NAN);
+            symbols[77] = Complex32::new(f32::INFINITY, f32::NEG_INFINITY);
+            symbols[1001] = Complex32::new(f32::MAX, f32::MIN);
+            let mut llr = vec![0; demapper.bits()];
+            demapper.demap(&symbols, 0.1, &mut llr);
+            let interleaver = Interleaver::new(modcod, FrameSize::Short);
+            for k in 0..symbols.len() {
+                for bit in 0..modcod.modulation().bits_per_symbol() {
+                    let i = interleaver.bit(k, bit);
+                    match k {
+                        5 => assert_eq!(llr[i], 0),
+                        77 | 1001 => assert!(llr[i] >= -127),
+                        _ => assert_eq!(llr[i], clean[i]),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_useless_noise_variance_is_an_erasure() {
+        for modcod in ["qpsk-1/2", "8psk-3/5"] {
+            let modcod: Modcod = modcod.parse().unwrap();
+            let (_, symbols) = transmit(modcod, FrameSize::Short, &mut Random::new(5));
+            let demapper = Demapper::new(modcod, FrameSize::Short);
+            for n0 in [f32::NAN, -1.0, f32::NEG_INFINITY, f32::INFINITY] {
+                let mut llr = vec![99; demapper.bits()];
+                demapper.demap(&symbols, n0, &mut llr);
+                assert!(llr.iter().all(|llr| *llr == 0), "{n0}");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "payload symbols")]
+    fn a_wrong_number_of_symbols_is_a_programming_error() {
+        let demapper = Demapper::new("qpsk-1/2".parse().unwrap(), FrameSize::Short);
+        demapper.demap(&[Complex32::ZERO; 8_099], 0.1, &mut [0; 16_200]);
+    }
+
+    #[test]
+    fn symbols_of_an_independent_transmitter_give_back_its_codeword() {
+        let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/dvbs2/vectors");
+        if !vectors.exists() {
+            println!("skipped: {} not found", vectors.display());
+            return;
+        }
+        for (set, modcod, size) in [
+            ("qpsk_8_9_short", "qpsk-8/9", FrameSize::Short),
+            ("8psk_3_5_short", "8psk-3/5", FrameSize::Short),
+            ("16apsk_8_9_short", "16apsk-8/9", FrameSize::Short),
+            ("qpsk_1_2_normal", "qpsk-1/2", FrameSize::Normal),
+            ("32apsk_4_5_normal", "32apsk-4/5", FrameSize::Normal),
+        ] {
+            let codeword = std::fs::read(vectors.join(set).join("4_ldpc.bin")).unwrap();
+            let float = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
+            let symbols: Vec<_> = std::fs::read(vectors.join(set).join("6_mapped.cf32"))
+                .unwrap()
+                .chunks_exact(8)
+                .map(|bytes| Complex32::new(float(&bytes[..4]), float(&bytes[4..])))
+                .collect();
+            let demapper = Demapper::new(modcod.parse().unwrap(), size);
+            let mut llr = vec![0; demapper.bits()];
+            demapper.demap(&symbols, 0.05, &mut llr);
+            for (i, llr) in llr.iter().enumerate() {
+                assert!(*llr != 0 && (*llr < 0) == bit(&codeword, i), "{set}, bit {i}");
+            }
+        }
+    }
+}

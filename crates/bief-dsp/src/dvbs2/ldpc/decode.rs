@@ -1,0 +1,462 @@
+//! Layered offset min-sum decoder on 8-bit log-likelihood ratios.
+//!
+//! # Structure
+//!
+//! The checks j = r + q m (m in 0..360) of one residue r form a layer, in which lane m is check r + q m. Every
+//! code is then made of 360 × 360 blocks: address x of row g says that bit i of group g takes part in lane
+//! (i + floor(x / q)) mod 360 of layer x mod q. Parity bit r + q m, reordered as bit m of a group r, takes part in
+//! lane m of layers r and r + 1; group q - 1 takes part in layer 0 one lane further, except in lane 0, which
+//! has one bit fewer than the other checks.
+//!
+//! A group of 360 posteriors is held in a [`Ring`], turned so that position m belongs to lane m of the layer
+//! that used it last, and stored twice in a row: any other rotation is a plain contiguous read, and a layer
+//! writes the group back in its own rotation. No lane is ever addressed on its own, but for the missing bit.
+//!
+//! Where several addresses of a row fall in one layer, a posterior takes part in several lanes at once. Their
+//! checks are computed from the same posterior and the changes of their messages added one after another.
+//!
+//! # Numbers
+//!
+//! 4 counts are one unit of LLR. A check tells a bit the product of the signs and the least magnitude, less
+//! an offset of 0.5 or 0.25, of what its other bits know without it. Posteriors saturate at ±127, messages at ±31: a saturated
+//! posterior less a large message would be a wrong extrinsic value, and at ±63 rate 1/2 no longer works.
+
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use super::{Code, GROUP};
+use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
+use schedule::Schedule;
+
+/// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
+const LANES: usize = STRIPS * STRIP;
+const STRIPS: usize = GROUP.div_ceil(STRIP);
+/// Lanes computed together, in vector registers.
+const STRIP: usize = 64;
+/// Largest magnitude of a posterior. -128, which has no opposite, does not occur.
+const MAX_POSTERIOR: i8 = 127;
+/// Largest magnitude of a message from a check.
+const MAX_MESSAGE: i8 = 31;
+/// What a check subtracts from the least magnitude, 0.5, unless it has few bits: the fewer there are, the less
+/// the least magnitude overestimates what they know together.
+const OFFSET: i8 = 2;
+/// The same where the checks have less than [`FEW_BITS`] bits on average: 0.25.
+const OFFSET_OF_FEW: i8 = 1;
+/// Lies between the codes that do better with one offset and with the other: at rate 1/4 normal (4 bits) the
+/// larger offset loses more than 0.5 dB, at 2/5 (6 bits) the smaller one 0.1 dB.
+const FEW_BITS: f64 = 5.5;
+
+/// The posteriors of a group, turned and stored twice.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Ring([i8; 2 * LANES]);
+
+impl Ring {
+    /// Lanes from position `turn` < 360 on.
+    #[inline(always)]
+    fn window(&self, turn: u16) -> &[i8; LANES] {
+        self.0[usize::from(turn)..].first_chunk().expect("a turn is less than 360")
+    }
+
+    #[inline(always)]
+    fn strip<S: Simd>(&self, simd: S, turn: u16, strip: usize) -> i8x64<S> {
+        i8x64::load_array_ref(simd, &self.window(turn).as_chunks().0[strip])
+    }
+
+    /// Stores a strip in both copies.
+    #[inline(always)]
+    fn store<S: Simd>(&mut self, strip: usize, lanes: i8x64<S>) {
+        let start = strip * STRIP;
+        lanes.store_slice(&mut self.0[start..start + STRIP]);
+        lanes.store_slice(&mut self.0[GROUP + start..GROUP + start + STRIP]);
+    }
+
+    /// Takes in a group, clear of -128.
+    #[inline(always)]
+    fn load(&mut self, group: &[i8; GROUP]) {
+        let mut lanes = [0; LANES];
+        lanes[..GROUP].copy_from_slice(group);
+        lanes[GROUP..].copy_from_slice(&group[..LANES - GROUP]);
+        for start in [0, GROUP] {
+            for (to, from) in self.0[start..].iter_mut().zip(&lanes) {
+                *to = (*from).max(-MAX_POSTERIOR);
+            }
+        }
+    }
+
+    /// Moves the lanes from position `turn` on to the front.
+    #[inline(always)]
+    fn turn(&mut self, turn: u16) {
+        let lanes = *self.window(turn);
+        for start in [0, GROUP] {
+            self.0[start..start + LANES].copy_from_slice(&lanes);
+        }
+    }
+
+    /// Sets one lane wherever it is stored.
+    fn set(&mut self, lane: usize, value: i8) {
+        for copy in self.0[lane..GROUP + LANES].iter_mut().step_by(GROUP) {
+            *copy = value;
+        }
+    }
+}
+
+/// One value for every lane of a layer.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Lanes([i8; LANES]);
+
+impl Lanes {
+    const ZERO: Lanes = Lanes([0; LANES]);
+
+    #[inline(always)]
+    fn strip<S: Simd>(&self, simd: S, strip: usize) -> i8x64<S> {
+        i8x64::load_array_ref(simd, &self.0.as_chunks().0[strip])
+    }
+
+    #[inline(always)]
+    fn store<S: Simd>(&mut self, strip: usize, lanes: i8x64<S>) {
+        lanes.store_slice(&mut self.0[strip * STRIP..(strip + 1) * STRIP]);
+    }
+}
+
+/// What the checks of a strip know.
+#[derive(Clone, Copy)]
+struct Checks<S: Simd> {
+    /// Least magnitude among the bits.
+    least: i8x64<S>,
+    /// Magnitude of the message to the bit that has the least one.
+    to_least: i8x64<S>,
+    /// Magnitude of the message to the others.
+    to_others: i8x64<S>,
+    /// Negative if an odd number of bits is.
+    sign: i8x64<S>,
+}
+
+impl<S: Simd> Checks<S> {
+    #[inline(always)]
+    fn new(simd: S) -> Checks<S> {
+        let zero = i8x64::splat(simd, 0);
+        Checks { least: zero, to_least: zero, to_others: zero, sign: zero }
+    }
+
+    /// Message to the bit whose extrinsic value is given.
+    #[inline(always)]
+    fn message(&self, extrinsic: i8x64<S>) -> i8x64<S> {
+        // Bits that share the least magnitude may all take `to_least`: it equals `to_others` then.
+        let is_least = extrinsic.abs().simd_eq(self.least);
+        let magnitude = is_least.select(self.to_least, self.to_others);
+        let negative = (self.sign ^ extrinsic).simd_lt(0);
+        negative.select(-magnitude, magnitude)
+    }
+}
+
+/// Spreads parity bits over the q rings that they belong to, bits `lane` to `lane + 7` of each.
+#[inline(always)]
+fn load_parity(bits: &[i8], q: usize, lane: usize, rings: &mut [Ring]) {
+    if q < 8 {
+        for (i, bits) in bits.chunks_exact(q).enumerate() {
+            for (ring, bit) in rings.iter_mut().zip(bits) {
+                ring.0[lane + i] = *bit;
+            }
+        }
+        return;
+    }
+    // Eight rings at a time; the last step may repeat some of the one before.
+    for step in (0..q).step_by(8) {
+        let first = step.min(q - 8);
+        let mut rows = [0; 8];
+        for (row, bits) in rows.iter_mut().zip(bits.chunks_exact(q)) {
+            let bits: &[i8; 8] = bits[first..].first_chunk().expect("eight rings are left");
+            *row = u64::from_le_bytes(bits.map(i8::cast_unsigned));
+        }
+        transpose(&mut rows);
+        for (ring, column) in rings[first..].iter_mut().zip(rows) {
+            ring.0[lane..lane + 8].copy_from_slice(&column.to_le_bytes().map(u8::cast_signed));
+        }
+    }
+}
+
+/// Transposes eight rows of eight bytes.
+#[inline(always)]
+fn transpose(rows: &mut [u64; 8]) {
+    exchange::<1>(rows, 0x00FF_00FF_00FF_00FF);
+    exchange::<2>(rows, 0x0000_FFFF_0000_FFFF);
+    exchange::<4>(rows, 0x0000_0000_FFFF_FFFF);
+}
+
+/// Transposes the 2 × 2 blocks of `SIDE` × `SIDE` bytes; `mask` selects the even columns of blocks.
+#[inline(always)]
+fn exchange<const SIDE: usize>(rows: &mut [u64; 8], mask: u64) {
+    for i in 0..8 {
+        if i & SIDE == 0 {
+            let swap = (rows[i] >> (8 * SIDE) ^ rows[i + SIDE]) & mask;
+            rows[i] ^= swap << (8 * SIDE);
+            rows[i + SIDE] ^= swap;
+        }
+    }
+}
+
+/// What [`Decoder::decode`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Iterations made; 0 if the hard decisions of the channel were a codeword.
+    pub iterations: u32,
+    /// Whether all checks hold. If not, the decisions are the best that is known.
+    pub converged: bool,
+}
+
+/// Decoder of one code: layered offset min-sum.
+///
+/// ```
+/// use bief_dsp::dvbs2::{FrameSize, Rate, ldpc::{Code, Decoder}};
+///
+/// let code = Code::get(FrameSize::Short, Rate::R8_9).unwrap();
+/// let mut decoder = Decoder::new(code, 20);
+/// let mut llr = vec![30; code.nldpc]; // all bits 0 ...
+/// for wrong in llr.iter_mut().step_by(100) {
+///     *wrong = -4; // ... but for some errors
+/// }
+/// let mut bits = vec![0xFF; code.kldpc / 8];
+/// let decoded = decoder.decode(&llr, &mut bits);
+/// assert!(decoded.converged && decoded.iterations < 10);
+/// assert!(bits.iter().all(|byte| *byte == 0));
+/// ```
+#[derive(Clone)]
+pub struct Decoder {
+    code: &'static Code,
+    max_iterations: u32,
+    level: Level,
+    /// What a check subtracts from the least magnitude.
+    offset: i8,
+    schedule: Schedule,
+    /// Posteriors: information groups, then parity groups.
+    rings: Box<[Ring]>,
+    /// Last message of every check to every bit, block by block.
+    messages: Box<[Lanes]>,
+    /// What the bits of a layer know without the check concerned, block by block.
+    extrinsics: Box<[Lanes]>,
+}
+
+impl Decoder {
+    /// A decoder that gives up after `max_iterations`. High rates need 10 to 20, low rates 30 to 50.
+    ///
+    /// Allocates all that decoding needs: from 86 KiB (short 4/5) to 436 KiB (normal 3/5).
+    pub fn new(code: &'static Code, max_iterations: u32) -> Decoder {
+        Decoder::with_level(code, max_iterations, Level::best())
+    }
+
+    /// The same with other vector instructions than the best. The results do not depend on them.
+    pub fn with_level(code: &'static Code, max_iterations: u32, level: Level) -> Decoder {
+        let schedule = Schedule::new(code);
+        let bits_of_a_check = schedule.edges.len() as f64 / schedule.layers.len() as f64;
+        let blocks_of_a_layer = schedule.layers.iter().map(|layer| layer.end - layer.first);
+        Decoder {
+            code,
+            max_iterations,
+            level,
+            offset: if bits_of_a_check < FEW_BITS { OFFSET_OF_FEW } else { OFFSET },
+            rings: vec![Ring([0; 2 * LANES]); schedule.shifts.len()].into(),
+            messages: vec![Lanes::ZERO; schedule.edges.len()].into(),
+            extrinsics: vec![Lanes::ZERO; blocks_of_a_layer.max().unwrap_or(0)].into(),
+            schedule,
+        }
+    }
+
+    /// The code that is decoded.
+    pub fn code(&self) -> &'static Code {
+        self.code
+    }
+
+    /// Decodes a frame: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit, into the
+    /// kldpc / 8 bytes of information, first bit in the most significant place.
+    ///
+    /// Stops as soon as all checks hold, which is tested before every iteration. Any input is accepted; -128
+    /// counts as -127. Allocates nothing.
+    ///
+    /// # Panics
+    ///
+    /// If `llr` is not nldpc long, or `out` not kldpc / 8.
+    pub fn decode(&mut self, llr: &[i8], out: &mut [u8]) -> Decoded {
+        assert_eq!(llr.len(), self.code.nldpc, "number of LLRs");
+        assert_eq!(out.len(), self.code.kldpc / 8, "bytes of information");
+        let level = self.level;
+        dispatch!(level, simd => self.decode_kernel(simd, llr, out))
+    }
+
+    #[inline(always)]
+    fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
+        self.load(llr);
+        let mut iterations = 0;
+        let mut converged = self.is_codeword(simd);
+        while !converged && iterations < self.max_iterations {
+            self.iterate(simd, iterations == 0);
+            iterations += 1;
+            converged = self.is_codeword(simd);
+        }
+        self.store(simd, out);
+        Decoded { iterations, converged }
+    }
+
+    /// Takes in a frame: information groups turned as the first iteration expects them, parity transposed.
+    /// (Parity groups are not turned.)
+    #[inline(always)]
+    fn load(&mut self, llr: &[i8]) {
+        let (information, parity) = llr.split_at(self.code.kldpc);
+        let (information_rings, parity_rings) = self.rings.split_at_mut(self.code.rows.len());
+        let groups = information.as_chunks().0;
+        for ((ring, group), shift) in information_rings.iter_mut().zip(groups).zip(&self.schedule.shifts) {
+            ring.load(group);
+            ring.turn((GROUP as u16 - shift) % GROUP as u16);
+        }
+        for (i, eight) in parity.chunks_exact(8 * self.code.q).enumerate() {
+            load_parity(eight, self.code.q, 8 * i, parity_rings);
+        }
+        for ring in parity_rings {
+            let group = *ring.0.first_chunk().expect("a ring holds a group");
+            ring.load(&group);
+        }
+    }
+
+    /// Whether the signs of the posteriors satisfy all checks.
+    #[inline(always)]
+    fn is_codeword<S: Simd>(&mut self, simd: S) -> bool {
+        for r in 0..self.schedule.layers.len() {
+            let spared = self.replace_missing_bit(r);
+            let holds = self.layer_holds(simd, r);
+            if let Some(posterior) = spared {
+                let position = usize::from(self.schedule.edges[self.schedule.missing].turn_at_rest);
+                self.last_ring().set(position, posterior);
+            }
+            if !holds {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn layer_holds<S: Simd>(&self, simd: S, r: usize) -> bool {
+        let layer = &self.schedule.layers[r];
+        for strip in 0..STRIPS {
+            let mut sign = i8x64::splat(simd, 0);
+            for edge in &self.schedule.edges[layer.first..layer.end] {
+                sign ^= self.rings[usize::from(edge.group)].strip(simd, edge.turn_at_rest, strip);
+            }
+            if sign.simd_lt(0).any_true() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns what was
+    /// there. Does nothing for the other layers.
+    #[inline(always)]
+    fn replace_missing_bit(&mut self, r: usize) -> Option<i8> {
+        if r > 0 {
+            return None;
+        }
+        let position = usize::from(self.schedule.edges[self.schedule.missing].turn);
+        let ring = self.last_ring();
+        let posterior = ring.0[position];
+        ring.set(position, MAX_POSTERIOR);
+        Some(posterior)
+    }
+
+    /// The parity group of the missing bit.
+    #[inline(always)]
+    fn last_ring(&mut self) -> &mut Ring {
+        let last = self.rings.len() - 1;
+        &mut self.rings[last]
+    }
+
+    /// Updates every layer once; in the first iteration all messages are 0, whatever is stored.
+    #[inline(always)]
+    fn iterate<S: Simd>(&mut self, simd: S, first: bool) {
+        for r in 0..self.schedule.layers.len() {
+            let spared = self.replace_missing_bit(r);
+            self.update_layer(simd, r, first);
+            if let Some(posterior) = spared {
+                // The layer has moved its lane 0 to the front.
+                self.last_ring().set(0, posterior);
+                let message = &mut self.messages[self.schedule.missing].0;
+                message[0] = 0;
+                message[GROUP] = 0;
+            }
+        }
+    }
+
+    /// Computes the messages of the checks of a layer and adds them to the posteriors.
+    #[inline(always)]
+    fn update_layer<S: Simd>(&mut self, simd: S, r: usize, first: bool) {
+        let layer = &self.schedule.layers[r];
+        let edges = &self.schedule.edges[layer.first..layer.end];
+        let messages = &mut self.messages[layer.first..layer.end];
+        let extrinsics = &mut self.extrinsics[..edges.len()];
+        let rings = &mut *self.rings;
+
+        let mut checks = [Checks::new(simd); STRIPS];
+        for (strip, checks) in checks.iter_mut().enumerate() {
+            let mut least = i8x64::splat(simd, MAX_POSTERIOR);
+            let mut second = least;
+            let mut sign = i8x64::splat(simd, 0);
+            for ((edge, message), extrinsic) in edges.iter().zip(&*messages).zip(&mut *extrinsics) {
+                let message = if first { &Lanes::ZERO } else { message };
+                let posterior = rings[usize::from(edge.group)].strip(simd, edge.turn, strip);
+                let known = posterior.saturating_sub(message.strip(simd, strip)).max(-MAX_POSTERIOR);
+                extrinsic.store(strip, known);
+                let magnitude = known.abs();
+                second = second.min(least.max(magnitude));
+                least = least.min(magnitude);
+                sign ^= known;
+            }
+            *checks = Checks {
+                least,
+                to_least: (second - self.offset).max(0).min(MAX_MESSAGE),
+                to_others: (least - self.offset).max(0).min(MAX_MESSAGE),
+                sign,
+            };
+        }
+
+        for (strip, checks) in checks.iter().enumerate() {
+            let blocks = edges.iter().zip(&mut *messages).zip(&*extrinsics);
+            for ((edge, message), extrinsic) in blocks.take(layer.primaries) {
+                let known = extrinsic.strip(simd, strip);
+                let new = checks.message(known);
+                message.store(strip, new);
+                let posterior = known.saturating_add(new).max(-MAX_POSTERIOR);
+                rings[usize::from(edge.group)].store(strip, posterior);
+            }
+        }
+        for repeat in &self.schedule.repeats[layer.first_repeat..][..edges.len() - layer.primaries] {
+            let ring = &mut rings[usize::from(edges[repeat.edge].group)];
+            let message = &mut messages[repeat.edge];
+            if first {
+                *message = Lanes::ZERO;
+            }
+            let before = Lanes(*ring.window(repeat.turn));
+            for (strip, checks) in checks.iter().enumerate() {
+                let new = checks.message(extrinsics[repeat.edge].strip(simd, strip));
+                let change = new - message.strip(simd, strip);
+                message.store(strip, new);
+                let posterior = before.strip(simd, strip).saturating_add(change);
+                ring.store(strip, posterior.max(-MAX_POSTERIOR));
+            }
+        }
+    }
+
+    /// Writes the signs of the information bits.
+    #[inline(always)]
+    fn store<S: Simd>(&self, simd: S, out: &mut [u8]) {
+        let groups = out.as_chunks_mut::<{ GROUP / 8 }>().0;
+        for ((ring, shift), bytes) in self.rings.iter().zip(&self.schedule.shifts).zip(groups) {
+            for (strip, bytes) in bytes.chunks_mut(STRIP / 8).enumerate() {
+                // Lane 0 is the lowest bit of the mask and belongs in the highest bit of the first byte.
+                let negative = ring.strip(simd, *shift, strip).simd_lt(0).to_bitmask();
+                bytes.copy_from_slice(&negative.reverse_bits().to_be_bytes()[..bytes.len()]);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The inner code: low-density parity-check codes with a 360-fold structure.
+
+mod decode;
+mod encode;
+mod tables;
+
+use super::{Fec, FrameSize, Rate};
+
+pub use decode::{Decoded, Decoder};
+pub use encode::Encoder;
+
+/// Information bits that share one row of an address table, and lanes of one layer of checks.
+pub const GROUP: usize = 360;
+
+/// One of the 21 LDPC codes (EN 302 307-1, clause 5.3.2; address tables of Annexes B and C).
+///
+/// Information bit 360 g + m (m in 0..360) takes part in check (x + m q) mod parity for every address x of
+/// row g. Check j is the sum of those bits, of parity bit j and, for j > 0, of parity bit j - 1; it is 0 in
+/// a codeword.
+#[derive(Debug)]
+pub struct Code {
+    /// Information bits: the length of a BCH codeword.
+    pub kldpc: usize,
+    /// Bits of a codeword.
+    pub nldpc: usize,
+    /// Step between the addresses of neighbouring information bits: parity / 360.
+    pub q: usize,
+    /// Parity addresses of every 360th information bit, in the order of the standard.
+    pub rows: &'static [&'static [u16]],
+}
+
+impl Code {
+    const fn new(size: FrameSize, rate: Rate, rows: &'static [&'static [u16]]) -> Code {
+        let Some(fec) = Fec::new(size, rate) else {
+            panic!("no such FECFRAME");
+        };
+        assert!(rows.len() * GROUP == fec.nbch);
+        Code { kldpc: fec.nbch, nldpc: fec.nldpc, q: fec.q, rows }
+    }
+
+    /// The code of a frame size and a rate; `None` for 9/10 short, which does not exist.
+    ///
+    /// ```
+    /// use bief_dsp::dvbs2::{FrameSize, Rate, ldpc::Code};
+    ///
+    /// let code = Code::get(FrameSize::Short, Rate::R8_9).unwrap();
+    /// assert_eq!((code.kldpc, code.parity(), code.q), (14_400, 1_800, 5));
+    /// ```
+    pub fn get(size: FrameSize, rate: Rate) -> Option<&'static Code> {
+        CODES.iter().find(|(key, _)| *key == (size, rate)).map(|(_, code)| code)
+    }
+
+    /// Parity bits, as many as checks.
+    pub const fn parity(&self) -> usize {
+        self.nldpc - self.kldpc
+    }
+}
+
+macro_rules! codes {
+    ($($size:ident $rate:ident $rows:ident),* $(,)?) => {
+        &[$((
+            (FrameSize::$size, Rate::$rate),
+            Code::new(FrameSize::$size, Rate::$rate, tables::$rows),
+        )),*]
+    };
+}
+
+/// Every code with its frame size and rate.
+static CODES: &[((FrameSize, Rate), Code)] = codes![
+    Normal R1_4 NORMAL_1_4,
+    Normal R1_3 NORMAL_1_3,
+    Normal R2_5 NORMAL_2_5,
+    Normal R1_2 NORMAL_1_2,
+    Normal R3_5 NORMAL_3_5,
+    Normal R2_3 NORMAL_2_3,
+    Normal R3_4 NORMAL_3_4,
+    Normal R4_5 NORMAL_4_5,
+    Normal R5_6 NORMAL_5_6,
+    Normal R8_9 NORMAL_8_9,
+    Normal R9_10 NORMAL_9_10,
+    Short R1_4 SHORT_1_4,
+    Short R1_3 SHORT_1_3,
+    Short R2_5 SHORT_2_5,
+    Short R1_2 SHORT_1_2,
+    Short R3_5 SHORT_3_5,
+    Short R2_3 SHORT_2_3,
+    Short R3_4 SHORT_3_4,
+    Short R4_5 SHORT_4_5,
+    Short R5_6 SHORT_5_6,
+    Short R8_9 SHORT_8_9,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_is_a_check_and_no_row_names_one_twice() {
+        assert_eq!(CODES.len(), 21);
+        for ((size, rate), code) in CODES {
+            assert_eq!(code.q * GROUP, code.parity());
+            for row in code.rows {
+                let mut row = row.to_vec();
+                row.sort_unstable();
+                assert!(row.windows(2).all(|pair| pair[0] < pair[1]), "{size} {rate}");
+                assert!((row[row.len() - 1] as usize) < code.parity(), "{size} {rate}");
+            }
+        }
+        assert!(Code::get(FrameSize::Short, Rate::R9_10).is_none());
+    }
+}

@@ -1,0 +1,100 @@
+//! Amplitude and noise of a PLFRAME.
+
+use num_complex::Complex32;
+
+use super::plheader::header_symbols;
+use super::scramble::PlScrambler;
+use super::{HEADER, Layout, Modulation, PILOT, Pls};
+use crate::simd::{Level, dispatch};
+
+/// Es/N0 (linear) between which an estimate is held: -6 to 30 dB. Outside, no DVB-S2 decoder needs to know better,
+/// and log-likelihood ratios would overflow.
+const ES_N0: std::ops::RangeInclusive<f32> = 0.25..=1000.0;
+
+/// How strong the symbols of a frame are, and how noisy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SignalLevel {
+    /// Modulus of a received symbol that was sent with energy 1.
+    pub amplitude: f32,
+    /// Variance of the complex noise once symbols are divided by `amplitude`: N0 for Es = 1. From 0.001 to 4.
+    pub n0: f32,
+}
+
+impl SignalLevel {
+    /// Measures a frame whose carrier phase has been removed.
+    ///
+    /// With pilots, from header and pilots: that includes what is left of phase noise, and has a relative error of
+    /// 1/√n for n known symbols. QPSK and 8PSK without pilots: from the second and fourth moments of the payload.
+    /// Other frames: from the header. Symbols after the frame are ignored. A frame of zeros has amplitude 0 and the
+    /// largest `n0`.
+    ///
+    /// # Source
+    /// D. R. Pauluzzi and N. C. Beaulieu, "A comparison of SNR estimation techniques for the AWGN channel", IEEE
+    /// Trans. Commun. 48 (2000): the data-aided maximum-likelihood and the M2M4 estimator.
+    ///
+    /// # Panics
+    /// When `pls` has no [`Layout`], or `symbols` is shorter than the frame.
+    pub fn measure(pls: Pls, symbols: &[Complex32], scrambler: &PlScrambler) -> SignalLevel {
+        let layout = Layout::new(pls).expect("the PLS describes a frame");
+        let frame = &symbols[..layout.symbols()];
+        let header = header_symbols(pls);
+        let rotations = scrambler.rotations();
+        let pilot = |index: usize| PILOT * Complex32::I.powu(rotations[index - HEADER].into());
+        let known = || {
+            let pilots = layout.pilots().flatten().map(|index| (frame[index], pilot(index)));
+            frame.iter().copied().zip(header).chain(pilots)
+        };
+        let count = known().count() as f32;
+        let amplitude = known().map(|(symbol, sent)| (symbol * sent.conj()).re).sum::<f32>() / count;
+
+        let modulation = pls.modcod().map_or(Modulation::Qpsk, |modcod| modcod.modulation());
+        let noise = if layout.pilot_blocks() == 0 && matches!(modulation, Modulation::Qpsk | Modulation::Psk8) {
+            noise_of_constant_modulus(&frame[HEADER..])
+        } else {
+            let error: f32 = known().map(|(symbol, sent)| (symbol - sent * amplitude).norm_sqr()).sum();
+            // Of 2 · count real numbers, each phase and the amplitude took one.
+            let fitted = (layout.pilot_blocks() + 2) as f32;
+            error / (count - 0.5 * fitted)
+        };
+        let energy = amplitude * amplitude;
+        let n0 = (noise / energy).clamp(ES_N0.end().recip(), ES_N0.start().recip());
+        SignalLevel { amplitude: amplitude.max(0.0), n0: if n0.is_nan() { ES_N0.start().recip() } else { n0 } }
+    }
+
+    /// Divides symbols by the amplitude, in place, so that they have unit energy.
+    pub fn normalise(&self, symbols: &mut [Complex32]) {
+        let scale = self.amplitude.max(f32::MIN_POSITIVE).recip();
+        for symbol in symbols {
+            *symbol *= scale;
+        }
+    }
+}
+
+/// Noise variance of symbols that all have the same modulus before noise: M2 - √(2 M2² - M4).
+fn noise_of_constant_modulus(symbols: &[Complex32]) -> f32 {
+    let level = Level::best();
+    let (second, fourth) = dispatch!(level => moments(symbols));
+    let signal = (2.0 * second * second - fourth).max(0.0).sqrt();
+    (second - signal) as f32
+}
+
+/// Mean of |y|² and of |y|⁴.
+#[inline(always)]
+fn moments(symbols: &[Complex32]) -> (f64, f64) {
+    let (mut second, mut fourth) = (0.0, 0.0);
+    for block in symbols.chunks(256) {
+        let mut seconds = [0.0f32; 16];
+        let mut fourths = [0.0f32; 16];
+        for part in block.chunks(16) {
+            for (i, symbol) in part.iter().enumerate() {
+                let power = symbol.re * symbol.re + symbol.im * symbol.im;
+                seconds[i] += power;
+                fourths[i] += power * power;
+            }
+        }
+        second += f64::from(seconds.iter().sum::<f32>());
+        fourth += f64::from(fourths.iter().sum::<f32>());
+    }
+    let count = symbols.len().max(1) as f64;
+    (second / count, fourth / count)
+}

@@ -1,0 +1,83 @@
+//! DVB-S2, the second-generation satellite broadcasting waveform (ETSI EN 302 307-1 V1.4.1).
+//!
+//! What a transmitter does, stage by stage; a receiver goes the other way:
+//!
+//! | stage | makes |
+//! | --- | --- |
+//! | [`Slicer`] | BBFRAMEs from transport-stream packets ([`Deslicer`] puts the packets together again) |
+//! | [`scramble::scramble_bbframe`] | the same with its bits scrambled |
+//! | [`bch::Bch`], [`ldpc::Encoder`] | an LDPC codeword, the FECFRAME |
+//! | [`Interleaver`], [`Constellation`] | payload symbols, the XFECFRAME |
+//! | [`PlframeBuilder`] | a PLFRAME: both of these, [header](plheader), pilots, [`scramble::PlScrambler`] |
+//!
+//! One PLFRAME is described by its [`Pls`]: a [`Modcod`] (modulation and code rate), a [`FrameSize`], and
+//! whether pilots are present. [`Fec`] gives the block lengths that follow, [`Layout`] the place of every
+//! symbol.
+//!
+//! ```
+//! use bief_dsp::Complex32;
+//! use bief_dsp::dvbs2::bch::Bch;
+//! use bief_dsp::dvbs2::ldpc::{Code, Encoder};
+//! use bief_dsp::dvbs2::scramble::{PlScrambler, scramble_bbframe};
+//! use bief_dsp::dvbs2::{FrameSize, Modcod, PlframeBuilder, Pls, RollOff, Slicer};
+//!
+//! let modcod: Modcod = "qpsk-8/9".parse()?;
+//! let pls = Pls::from_parts(modcod, FrameSize::Short, true);
+//! let bch = Bch::new(FrameSize::Short, modcod.rate()).unwrap();
+//! let code = Code::get(FrameSize::Short, modcod.rate()).unwrap();
+//! let plframes = PlframeBuilder::new(pls, PlScrambler::broadcast())?;
+//!
+//! let mut packet = [0; 188];
+//! packet[0] = 0x47;
+//! let mut codeword = vec![0; code.nldpc / 8];
+//! let (bbframe, parity) = codeword.split_at_mut(bch.message_bytes());
+//! Slicer::new(RollOff::R20).fill(&packet, bbframe)?;
+//! scramble_bbframe(bbframe);
+//! bch.encode(bbframe, &mut parity[..bch.codeword_bytes() - bch.message_bytes()]);
+//! Encoder::new(code).encode(&mut codeword);
+//! let mut plframe = vec![Complex32::ZERO; plframes.layout().symbols()];
+//! plframes.build(&codeword, &mut plframe);
+//! assert_eq!(plframe.len(), 8_370);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod acquire;
+mod bbheader;
+mod bits;
+mod constellation;
+mod demap;
+mod deslicer;
+mod fec;
+mod interleaver;
+mod layout;
+mod level;
+mod modcod;
+#[cfg(test)]
+mod noise;
+mod phase;
+mod plframe;
+mod pls;
+mod slicer;
+mod track;
+
+pub mod bch;
+pub mod crc;
+pub mod ldpc;
+pub mod plheader;
+pub mod scramble;
+
+pub use acquire::{Lock, NoSignal, acquire};
+pub use bbheader::{BBHEADER, BbHeader, BbHeaderError, NO_PACKET_STARTS, RollOff, StreamType};
+pub use constellation::Constellation;
+pub use demap::Demapper;
+pub use deslicer::{Delivered, Deslicer, Rejection};
+pub use fec::Fec;
+pub use interleaver::Interleaver;
+pub use layout::{HEADER, Layout, MAX_SYMBOLS, PILOT_BLOCK, PILOT_PERIOD, SLOT};
+pub use level::SignalLevel;
+pub use modcod::{Modcod, Modulation, ParseModcodError, Rate};
+pub use phase::{CarrierPhase, PhaseReport};
+pub use plframe::{PILOT, PlframeBuilder, UndefinedFrameError};
+pub use pls::{FrameSize, Pls};
+pub use slicer::{PACKET, SYNC_BYTE, SliceError, Slicer};
+pub use track::{FrameSync, Lost, Tracker};

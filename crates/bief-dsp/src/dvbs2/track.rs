@@ -1,0 +1,327 @@
+//! Following a locked signal from header to header.
+
+use std::f64::consts::TAU;
+use std::ops::Range;
+
+use num_complex::{Complex32, Complex64};
+
+use super::plheader::{self, header_symbols};
+use super::{HEADER, Layout, Lock, Pls};
+use crate::derotate::derotate;
+use crate::filter::MatchedFilter;
+
+/// Quality from which a header is believed. Random symbols reach it with a probability of 3e-7.
+const HEADER_QUALITY: f32 = 0.2;
+/// Quality from which a header that announces another kind of frame is believed.
+const CHANGE_QUALITY: f32 = 0.3;
+/// Bad headers in a row after which the signal is lost.
+const MAX_BAD: usize = 8;
+/// Distance of the early and the late correlation from the one on time, in symbols.
+const EARLY_LATE: f64 = 0.25;
+/// Weights of the header's symbols in these correlations: little at both ends, where the unknown symbols of the
+/// payload interfere as soon as the timing is not exact.
+const TAPER: [f32; HEADER] = taper();
+/// Symbols by which a header may lie beside its predicted place.
+const MARGIN: f64 = 2.0;
+/// Gains of the smoothers of position and frequency: position error corrected at once, and share that corrects
+/// the slope. The second follows from the first for the fastest response without ringing.
+const TIMING: Gains = Gains::new(0.1);
+const FREQUENCY: Gains = Gains::new(0.04);
+
+/// Gains of a second-order smoother.
+#[derive(Clone, Copy, Debug)]
+struct Gains {
+    value: f64,
+    slope: f64,
+}
+
+impl Gains {
+    const fn new(value: f64) -> Gains {
+        Gains { value, slope: value * value / (2.0 - value) }
+    }
+}
+
+const fn taper() -> [f32; HEADER] {
+    let mut weights = [1.0; HEADER];
+    let mut k = 0;
+    while k < 8 {
+        weights[k] = (k as f32 + 0.5) / 8.0;
+        weights[HEADER - 1 - k] = weights[k];
+        k += 1;
+    }
+    weights
+}
+
+/// Where a PLFRAME lies in a window of samples, and all that is needed to cut it out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameSync {
+    /// What the header announces. It has a [`Layout`].
+    pub pls: Pls,
+    /// Centre of the first symbol, in samples from the start of the window.
+    pub position: f64,
+    /// Samples per symbol.
+    pub step: f64,
+    /// Carrier frequency in cycles per symbol, smoothed.
+    pub frequency: f64,
+    /// Carrier phase at `position`, in radians, such that it is exact in the middle of the header.
+    pub phase: f64,
+    /// Modulus of a symbol sent with energy 1.
+    pub amplitude: f32,
+    /// Squared normalised correlation of the header, 0 to 1: about Es/N0 / (1 + Es/N0).
+    pub quality: f32,
+    /// Whether the header was good. If not, all but `quality` is predicted.
+    pub measured: bool,
+    /// Whether the samples must be conjugated first (see [`Lock::inverted`]).
+    pub inverted: bool,
+}
+
+impl FrameSync {
+    /// Samples of the window that the frame and the header after it need, filter included.
+    pub fn samples(&self, filter: &MatchedFilter) -> Range<i64> {
+        let symbols = Layout::new(self.pls).map_or(0, |layout| layout.symbols()) + HEADER;
+        reach(filter, self.position, self.step, symbols)
+    }
+
+    /// Moves the start of the window by `offset` samples.
+    pub fn relative_to(self, offset: i64) -> FrameSync {
+        FrameSync { position: self.position - offset as f64, ..self }
+    }
+
+    /// The frame's symbols: removes the carrier from `window` in place, then filters at the symbol instants.
+    ///
+    /// `out` may be longer than the frame: the next header is useful to [`CarrierPhase`](super::CarrierPhase). The phase
+    /// is right in the header, the amplitude as received.
+    pub fn cut(&self, filter: &MatchedFilter, window: &mut [Complex32], out: &mut [Complex32]) {
+        self.remove_carrier(window);
+        filter.symbols(window, self.position, self.step, out);
+    }
+
+    /// The first half of [`cut`](FrameSync::cut): removes the carrier from `window`, and spectral inversion.
+    pub fn remove_carrier(&self, window: &mut [Complex32]) {
+        if self.inverted {
+            conjugate(window);
+        }
+        let frequency = self.frequency / self.step;
+        derotate(window, frequency, self.phase - TAU * frequency * self.position);
+    }
+}
+
+/// The signal has gone: so many headers in a row were bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("signal lost: {bad_headers} PLHEADERs in a row were not found where they were expected; acquire again")]
+pub struct Lost {
+    /// Bad headers in a row.
+    pub bad_headers: usize,
+}
+
+/// Follows position, symbol rate and carrier of a signal, a header at a time.
+///
+/// This is all that a receiver must do in the order of frames: some microseconds per PLFRAME, whatever its length. What
+/// remains, [`FrameSync::cut`] and [`CarrierPhase`](super::CarrierPhase), can be done for several frames at once.
+///
+/// A header that is weak, or that announces an impossible frame, changes nothing: the prediction stands, for a frame of the
+/// same kind as the last one.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    filter: MatchedFilter,
+    /// Sample, counted from the start of the stream, to which `position` is relative.
+    origin: i64,
+    position: f64,
+    step: f64,
+    frequency: f64,
+    /// Change of frequency, in cycles per symbol, per symbol.
+    drift: f64,
+    amplitude: f32,
+    pls: Pls,
+    bad_headers: usize,
+    inverted: bool,
+    samples: Vec<Complex32>,
+}
+
+impl Tracker {
+    /// Starts at the frame that was found; `lock` counts samples from number `offset` of the stream.
+    ///
+    /// `filter` is the one that [`acquire`](super::acquire) was given.
+    pub fn new(filter: MatchedFilter, lock: &Lock, offset: u64) -> Tracker {
+        Tracker {
+            origin: offset as i64,
+            position: lock.position,
+            step: lock.samples_per_symbol,
+            frequency: lock.frequency,
+            drift: 0.0,
+            amplitude: lock.amplitude,
+            pls: lock.pls,
+            bad_headers: 0,
+            inverted: lock.inverted,
+            samples: Vec::with_capacity(
+                2 * filter.half_length()
+                    + ((HEADER as f64 + 2.0 * MARGIN + 4.0) * filter.samples_per_symbol()) as usize,
+            ),
+            filter,
+        }
+    }
+
+    /// Samples of the stream that the next call of [`track`](Tracker::track) looks at. Negative ones precede the stream.
+    pub fn header_samples(&self) -> Range<i64> {
+        let start = self.position - MARGIN * self.step;
+        let Range { start, end } = reach(&self.filter, start, self.step, HEADER + 2 * MARGIN as usize);
+        self.origin + start..self.origin + end
+    }
+
+    /// Measures the next header and predicts the one after it.
+    ///
+    /// `window` holds samples of the stream from number `offset` on; those outside of it count as zero. The position returned
+    /// is relative to the window.
+    ///
+    /// # Errors
+    /// When this was the eighth bad header in a row.
+    pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
+        let to_window = (self.origin - offset as i64) as f64;
+        let header = self.measure(window, to_window + self.position);
+        let layout = Layout::new(header.pls);
+        let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
+        if std::env::var("DBG").is_ok() { eprintln!("delay {:+.4} pos {:.4} f {:+.2e}", header.delay, self.position, header.frequency); }
+        let measured = layout.is_some() && header.quality >= needed && header.delay.abs() < MARGIN;
+        let mut frame = FrameSync {
+            pls: self.pls,
+            position: to_window + self.position,
+            step: self.step,
+            frequency: self.frequency,
+            phase: 0.0,
+            amplitude: self.amplitude,
+            quality: header.quality,
+            measured,
+            inverted: self.inverted,
+        };
+        let Some(layout) = layout.filter(|_| measured).or(Layout::new(self.pls)) else {
+            return Err(Lost { bad_headers: self.bad_headers });
+        };
+        let length = layout.symbols() as f64;
+        if measured {
+            self.bad_headers = 0;
+            self.pls = header.pls;
+            let late = header.delay * self.step;
+            self.position += TIMING.value * late;
+            self.step += TIMING.slope * late / length;
+            self.frequency += FREQUENCY.value * header.frequency;
+            self.drift += FREQUENCY.slope * header.frequency / length;
+            self.amplitude += 0.25 * (header.amplitude - self.amplitude);
+            let middle = 0.5 * (HEADER - 1) as f64;
+            frame = FrameSync {
+                pls: header.pls,
+                position: to_window + self.position,
+                step: self.step,
+                frequency: self.frequency,
+                phase: header.phase - TAU * self.frequency * middle,
+                amplitude: header.amplitude,
+                ..frame
+            };
+        } else {
+            self.bad_headers += 1;
+            if self.bad_headers >= MAX_BAD {
+                return Err(Lost { bad_headers: self.bad_headers });
+            }
+        }
+        // Whole samples move to the origin, so that the position keeps its precision for ever.
+        self.position += self.step * length;
+        let whole = self.position.floor();
+        self.position -= whole;
+        self.origin += whole as i64;
+        self.frequency += self.drift * length;
+        Ok(frame)
+    }
+
+    /// Measures the header predicted at `position` of the window.
+    fn measure(&mut self, window: &[Complex32], position: f64) -> Header {
+        let margin = MARGIN * self.step;
+        let needed = reach(&self.filter, position - margin, self.step, HEADER + 2 * MARGIN as usize);
+        let inside = |index: i64| usize::try_from(index).unwrap_or(0).min(window.len());
+        let start = inside(needed.start);
+        self.samples.clear();
+        self.samples.extend_from_slice(&window[start..inside(needed.end).max(start)]);
+        if self.inverted {
+            conjugate(&mut self.samples);
+        }
+        let position = position - start as f64;
+        let frequency = self.frequency / self.step;
+        derotate(&mut self.samples, frequency, -TAU * frequency * position);
+
+        let symbols = |delay: f64| {
+            let mut symbols = [Complex32::ZERO; HEADER];
+            self.filter.symbols(&self.samples, position + delay * self.step, self.step, &mut symbols);
+            symbols
+        };
+        let on_time = symbols(0.0);
+        let decoded = plheader::decode(&on_time);
+        let sent = header_symbols(decoded.pls);
+        let direction = decoded.correlation.conj() / decoded.correlation.norm();
+        let aligned = |symbols: [Complex32; HEADER]| -> f64 {
+            let products = symbols.iter().zip(sent).map(|(symbol, sent)| symbol * sent.conj());
+            let correlation: Complex32 = products.zip(TAPER).map(|(product, weight)| product * weight).sum();
+            (correlation * direction).re.into()
+        };
+        let (early, late) = (aligned(symbols(-EARLY_LATE)), aligned(symbols(EARLY_LATE)));
+        let middle = aligned(on_time);
+        // Peak of the parabola through the three.
+        let delay = 0.5 * EARLY_LATE * (late - early) / (2.0 * middle - early - late);
+        let offset = residual_frequency(&on_time, decoded.pls);
+        Header {
+            pls: decoded.pls,
+            quality: decoded.quality,
+            delay,
+            frequency: offset,
+            // The samples were turned by the predicted frequency, from the predicted position on.
+            phase: f64::from(decoded.correlation.arg()) + TAU * self.frequency * 0.5 * (HEADER - 1) as f64,
+            amplitude: decoded.correlation.norm() / HEADER as f32,
+        }
+    }
+}
+
+/// What is measured of one header.
+#[derive(Clone, Copy, Debug)]
+struct Header {
+    pls: Pls,
+    quality: f32,
+    /// Symbols by which it comes later than predicted.
+    delay: f64,
+    /// Frequency left, in cycles per symbol.
+    frequency: f64,
+    /// Carrier phase in the middle of the header.
+    phase: f64,
+    amplitude: f32,
+}
+
+/// Samples that a filter needs for `symbols` symbols from `position` on.
+fn reach(filter: &MatchedFilter, position: f64, step: f64, symbols: usize) -> Range<i64> {
+    let half = filter.half_length() as i64;
+    let end = position + step * (symbols - 1) as f64;
+    position.floor() as i64 - half..end.ceil() as i64 + half + 1
+}
+
+fn conjugate(samples: &mut [Complex32]) {
+    for sample in samples {
+        sample.im = -sample.im;
+    }
+}
+
+/// Sum of y · conj(h) over the header of `pls`, and the same with distances from the middle as weights.
+pub(super) fn header_moments(symbols: &[Complex32; HEADER], pls: Pls) -> (Complex64, Complex64) {
+    let middle = 0.5 * (HEADER - 1) as f64;
+    let mut moments = (Complex64::ZERO, Complex64::ZERO);
+    for ((symbol, sent), index) in symbols.iter().zip(header_symbols(pls)).zip(0u8..) {
+        let aligned = symbol * sent.conj();
+        let aligned = Complex64::new(aligned.re.into(), aligned.im.into());
+        moments.0 += aligned;
+        moments.1 += aligned * (f64::from(index) - middle);
+    }
+    moments
+}
+
+/// Mean of the squared distances from the middle of a header.
+pub(super) const HEADER_SPREAD: f64 = (HEADER * HEADER - 1) as f64 / 12.0;
+
+/// Frequency left in header symbols, in cycles per symbol: the maximum-likelihood estimate when it is well below 1/180.
+pub(super) fn residual_frequency(symbols: &[Complex32; HEADER], pls: Pls) -> f64 {
+    let (sum, moment) = header_moments(symbols, pls);
+    (moment * sum.conj()).im / (TAU * HEADER_SPREAD * sum.norm_sqr())
+}

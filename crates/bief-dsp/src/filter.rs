@@ -1,0 +1,382 @@
+//! Filters on complex samples: the matched filter of a receiver, and a decimating FIR.
+//!
+//! Both rest on one kernel, `accumulate`: 64 outputs are computed together, so that a tap is broadcast
+//! once for all of them and a vector of samples, once loaded, serves up to three taps.
+
+use std::array;
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+use num_complex::Complex32;
+
+use crate::simd::{Level, dispatch};
+
+/// Outputs that the kernel computes together.
+const TILE: usize = 64;
+/// Complex numbers in the widest vector.
+const LANES: usize = 8;
+/// Vectors of taps that share the loads of samples, at most.
+const GROUPS: usize = 3;
+/// Taps that the kernel applies to each of its streams, at most.
+const STREAM_TAPS: usize = GROUPS * LANES;
+/// Complex numbers that the kernel reads of each of its streams, at most.
+const STREAM: usize = TILE + STREAM_TAPS;
+
+/// Adds to `sums` (real and imaginary parts of [`TILE`] outputs) the products of G · [`LANES`] · D taps:
+/// output k gains Σ taps\[j\] · samples\[first + k·D + j\]. Samples outside of the slice are zero.
+#[inline(always)]
+fn accumulate<const D: usize, const G: usize>(
+    sums: &mut [[f32; 2 * LANES]; TILE / LANES],
+    taps: &[[f32; 2]],
+    samples: &[Complex32],
+    first: i64,
+) {
+    let length = TILE + G * LANES;
+    // Sample d of every D goes to stream d: there, the samples that meet one tap are neighbours.
+    let mut streams = [[[0.0f32; 2]; STREAM]; D];
+    match inside(samples, first, length * D) {
+        Some(samples) => {
+            for (i, samples) in samples.as_chunks::<D>().0.iter().enumerate() {
+                for d in 0..D {
+                    streams[d][i] = [samples[d].re, samples[d].im];
+                }
+            }
+        }
+        None => fill_at_edge(&mut streams, samples, first),
+    }
+    // Slices of constant length, without tests of bounds, and sums by name: in a loop over an array of
+    // sums the compiler leaves them in memory, or vectorises across them with gathers.
+    let taps = &taps[..G * LANES * D];
+    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *sums;
+    for (phase, stream) in streams.iter().enumerate() {
+        for lane in 0..LANES {
+            let tap: [f32; G] = array::from_fn(|group| taps[(lane + group * LANES) * D + phase][0]);
+            let samples = stream[lane..][..TILE + (GROUPS - 1) * LANES].as_flattened();
+            multiply_add(&mut a, tap, samples, 0);
+            multiply_add(&mut b, tap, samples, 1);
+            multiply_add(&mut c, tap, samples, 2);
+            multiply_add(&mut d, tap, samples, 3);
+            multiply_add(&mut e, tap, samples, 4);
+            multiply_add(&mut f, tap, samples, 5);
+            multiply_add(&mut g, tap, samples, 6);
+            multiply_add(&mut h, tap, samples, 7);
+        }
+    }
+    *sums = [a, b, c, d, e, f, g, h];
+}
+
+/// Fills the streams when some of the samples are missing.
+#[cold]
+#[inline(never)]
+fn fill_at_edge<const D: usize>(streams: &mut [[[f32; 2]; STREAM]; D], samples: &[Complex32], first: i64) {
+    for (d, stream) in (0..).zip(streams) {
+        for (index, slot) in (first + d..).step_by(D).zip(stream) {
+            let sample = sample_or_zero(samples, index);
+            *slot = [sample.re, sample.im];
+        }
+    }
+}
+
+/// Adds the products of G taps with the vectors `vector`, `vector` + 1, … of `samples`.
+#[inline(always)]
+fn multiply_add<const G: usize>(sum: &mut [f32; 2 * LANES], taps: [f32; G], samples: &[f32], vector: usize) {
+    let (vectors, _) = samples.as_chunks::<{ 2 * LANES }>();
+    let operands: [&[f32; 2 * LANES]; G] = array::from_fn(|g| &vectors[vector + g]);
+    for i in 0..2 * LANES {
+        let mut product = taps[0] * operands[0][i];
+        for g in 1..G {
+            product += taps[g] * operands[g][i];
+        }
+        sum[i] += product;
+    }
+}
+
+/// `length` samples from index `first` on, if all exist.
+#[inline(always)]
+fn inside(samples: &[Complex32], first: i64, length: usize) -> Option<&[Complex32]> {
+    let first = usize::try_from(first).ok()?;
+    samples.get(first..first.checked_add(length)?)
+}
+
+fn sample_or_zero(samples: &[Complex32], index: i64) -> Complex32 {
+    let sample = usize::try_from(index).ok().and_then(|index| samples.get(index));
+    sample.copied().unwrap_or_default()
+}
+
+/// Positions between two samples at which a [`MatchedFilter`] holds its taps.
+const PHASES: usize = 128;
+/// Symbols that its impulse response spans at least.
+const SPAN: f64 = 20.0;
+/// Samples per symbol that it accepts.
+const RATES: std::ops::RangeInclusive<f64> = 1.5..=8.0;
+/// Relative difference between a step and a whole number of samples up to which the fast kernel serves:
+/// the timing is then off by 0.005 symbols at most, at both ends of a tile.
+const WHOLE_STEP: f64 = 150e-6;
+
+/// Root-raised-cosine filter that can be centred anywhere between two samples.
+///
+/// Matched filtering, interpolation to the symbol instants and decimation are one dot product per symbol: a
+/// bank holds the taps for 128 positions of the centre between two samples, the nearest of which serves.
+/// At 2 samples per symbol the rounding of the position limits the signal-to-distortion ratio to 55 dB.
+///
+/// The taps of each position have unit energy, so that the variance of white noise is the same before
+/// and after the filter. The impulse response spans at least 20 symbols and is not tapered: against a
+/// transmitter of the same roll-off its distortion is at -50 to -60 dB. A roll-off of 0.25 receives a
+/// signal of 0.20 with distortion at -50 dB, and one of 0.35 at -44 dB, so it serves while the roll-off is
+/// unknown.
+///
+/// Steps of (nearly) 2, 3, 4 or 8 samples per symbol are several times faster than others.
+///
+/// # Source
+/// EN 302 307-1, clause 5.6.
+///
+/// # Example
+/// ```
+/// use bief_dsp::{Complex32, filter::{MatchedFilter, root_raised_cosine}};
+///
+/// // One symbol of amplitude 1 at sample 60.5, 2 samples per symbol.
+/// let pulse = |n: i32| root_raised_cosine((f64::from(n) - 60.5) / 2.0, 0.25) as f32;
+/// let samples: Vec<Complex32> = (0..121).map(|n| pulse(n).into()).collect();
+/// let mut symbols = [Complex32::ZERO; 3];
+/// let filter = MatchedFilter::new(0.25, 2.0);
+/// filter.symbols(&samples, 58.5, 2.0, &mut symbols);
+/// let amplitude = 2f32.sqrt(); // root of the pulse's energy, 2 samples per symbol
+/// assert!((symbols[1].re - amplitude).abs() < 0.005);
+/// assert!(symbols[0].norm() < 0.01 && symbols[2].norm() < 0.01);
+/// ```
+#[derive(Clone, Debug)]
+pub struct MatchedFilter {
+    level: Level,
+    samples_per_symbol: f64,
+    /// Taps of one phase, a multiple of [`LANES`].
+    length: usize,
+    /// Index of the tap at the centre.
+    half: usize,
+    /// Samples per symbol when the fast kernel can serve, else 0.
+    whole_rate: usize,
+    /// `length` taps for each phase, in the order of phases, each twice: for real and imaginary part.
+    bank: Vec<[f32; 2]>,
+}
+
+impl MatchedFilter {
+    /// A filter for a roll-off of 0.01 to 1 and 1.5 to 8 samples per symbol.
+    ///
+    /// # Panics
+    /// When either is outside its range.
+    pub fn new(rolloff: f64, samples_per_symbol: f64) -> MatchedFilter {
+        assert!((0.01..=1.0).contains(&rolloff), "the roll-off must be 0.01 to 1, not {rolloff}");
+        assert!(
+            RATES.contains(&samples_per_symbol),
+            "the matched filter takes 1.5 to 8 samples per symbol, not {samples_per_symbol}"
+        );
+        let whole = samples_per_symbol.round();
+        let is_whole = (samples_per_symbol / whole - 1.0).abs() < 1e-3;
+        let whole_rate = match whole as usize {
+            rate @ (2 | 3 | 4 | 8) if is_whole => rate,
+            _ => 0,
+        };
+        let length =
+            if whole_rate != 0 { STREAM_TAPS * whole_rate } else { (SPAN * samples_per_symbol + 1.0).ceil() as usize }
+                .next_multiple_of(LANES);
+        let half = (length - 1) / 2;
+        let bank = (0..PHASES)
+            .flat_map(|phase| {
+                let centre = half as f64 + phase as f64 / PHASES as f64;
+                let taps: Vec<f64> = (0..length)
+                    .map(|i| root_raised_cosine((i as f64 - centre) / samples_per_symbol, rolloff))
+                    .collect();
+                let energy: f64 = taps.iter().map(|tap| tap * tap).sum();
+                let scale = energy.sqrt().recip();
+                taps.into_iter().map(move |tap| [(tap * scale) as f32; 2])
+            })
+            .collect();
+        MatchedFilter { level: Level::best(), samples_per_symbol, length, half, whole_rate, bank }
+    }
+
+    /// The same filter, run with the instructions of `level`.
+    pub fn with_level(self, level: Level) -> MatchedFilter {
+        MatchedFilter { level, ..self }
+    }
+
+    /// The rate that the filter is made for.
+    pub fn samples_per_symbol(&self) -> f64 {
+        self.samples_per_symbol
+    }
+
+    /// Samples that an output needs on either side of its position.
+    pub fn half_length(&self) -> usize {
+        self.length - self.half
+    }
+
+    /// Sets `out[k]` to the filter's output centred on the position `start + k · step`, in samples.
+    ///
+    /// Position 0 is the first sample; positions may have any sign and fraction. Samples outside of the slice
+    /// count as zero: the outputs whose position is [`half_length`](MatchedFilter::half_length) or more away
+    /// from both ends are exact.
+    pub fn symbols(&self, samples: &[Complex32], start: f64, step: f64, out: &mut [Complex32]) {
+        let whole = self.whole_rate as f64;
+        let level = self.level;
+        match self.whole_rate {
+            rate if rate == 0 || (step / whole - 1.0).abs() > WHOLE_STEP => {
+                dispatch!(level => self.symbols_one_by_one(samples, start, step, out));
+            }
+            2 => self.symbols_by_tiles::<2>(samples, start, step, out),
+            3 => self.symbols_by_tiles::<3>(samples, start, step, out),
+            4 => self.symbols_by_tiles::<4>(samples, start, step, out),
+            _ => self.symbols_by_tiles::<8>(samples, start, step, out),
+        }
+    }
+
+    /// First sample and taps of the filter centred on `position`.
+    #[inline(always)]
+    fn at(&self, position: f64) -> (i64, &[[f32; 2]]) {
+        let phases = PHASES as i64;
+        let nearest = (position * PHASES as f64).round_ties_even() as i64;
+        let first = nearest.div_euclid(phases) - self.half as i64;
+        let phase = nearest.rem_euclid(phases) as usize;
+        (first, &self.bank[phase * self.length..][..self.length])
+    }
+
+    /// For steps close to D samples.
+    #[inline(always)]
+    fn symbols_by_tiles<const D: usize>(&self, samples: &[Complex32], start: f64, step: f64, out: &mut [Complex32]) {
+        // One phase serves a whole tile: the one that is right in its middle.
+        let drift = (step - D as f64) * (TILE / 2) as f64;
+        for (tile, out) in out.chunks_mut(TILE).enumerate() {
+            let (first, taps) = self.at(start + (tile * TILE) as f64 * step + drift);
+            let mut sums = [[0.0; 2 * LANES]; TILE / LANES];
+            let level = self.level;
+            dispatch!(level => accumulate::<D, GROUPS>(&mut sums, taps, samples, first));
+            store(&sums, out);
+        }
+    }
+
+    /// For any step.
+    #[inline(always)]
+    fn symbols_one_by_one(&self, samples: &[Complex32], start: f64, step: f64, out: &mut [Complex32]) {
+        // Vectors of partial sums are stored and folded later: folding each at once makes the compiler
+        // work with vectors as short as the result.
+        let mut partial = [[0.0f32; 2 * LANES]; TILE];
+        let mut padded = [Complex32::ZERO; *RATES.end() as usize * STREAM_TAPS];
+        for (tile, out) in out.chunks_mut(TILE).enumerate() {
+            for (k, sums) in partial[..out.len()].iter_mut().enumerate() {
+                let (first, taps) = self.at(start + (tile * TILE + k) as f64 * step);
+                let window = inside(samples, first, self.length).unwrap_or_else(|| {
+                    let window = &mut padded[..self.length];
+                    copy_at_edge(window, samples, first);
+                    window
+                });
+                *sums = partial_dot_products(window, taps);
+            }
+            fold(&partial, out);
+        }
+    }
+}
+
+/// Adds up the partial sums of each output. Not inlined, hence compiled for the baseline of the target:
+/// with richer instructions the compiler works across outputs, with gathers, at half the speed.
+#[inline(never)]
+fn fold(partial: &[[f32; 2 * LANES]; TILE], out: &mut [Complex32]) {
+    for (output, sums) in out.iter_mut().zip(partial) {
+        let four: [f32; 4] = array::from_fn(|i| sums[i] + sums[i + 4] + (sums[i + 8] + sums[i + 12]));
+        *output = Complex32::new(four[0] + four[2], four[1] + four[3]);
+    }
+}
+
+/// Copies the window that starts at `first` when some of its samples are missing.
+#[cold]
+#[inline(never)]
+fn copy_at_edge(window: &mut [Complex32], samples: &[Complex32], first: i64) {
+    for (slot, index) in window.iter_mut().zip(first..) {
+        *slot = sample_or_zero(samples, index);
+    }
+}
+
+/// Sums of the products of every eighth sample: real and imaginary parts take turns.
+#[inline(always)]
+fn partial_dot_products(samples: &[Complex32], taps: &[[f32; 2]]) -> [f32; 2 * LANES] {
+    let mut sums = [0.0; 2 * LANES];
+    let (samples, _) = samples.as_chunks::<LANES>();
+    let (taps, _) = taps.as_chunks::<LANES>();
+    for (samples, taps) in samples.iter().zip(taps) {
+        for i in 0..LANES {
+            sums[2 * i] += samples[i].re * taps[i][0];
+            sums[2 * i + 1] += samples[i].im * taps[i][1];
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn store(sums: &[[f32; 2 * LANES]; TILE / LANES], out: &mut [Complex32]) {
+    for (output, [re, im]) in out.iter_mut().zip(sums.as_flattened().as_chunks().0) {
+        *output = Complex32::new(*re, *im);
+    }
+}
+
+/// The root-raised-cosine pulse at time `t`, in symbol periods, for a roll-off above 0.
+///
+/// Its energy, the integral of its square over `t`, is 1.
+pub(crate) fn root_raised_cosine(t: f64, rolloff: f64) -> f64 {
+    let a = rolloff;
+    let pole = 4.0 * a * t.abs();
+    if t.abs() < 1e-9 {
+        1.0 - a + 4.0 * a / PI
+    } else if (pole - 1.0).abs() < 1e-9 {
+        let (sin, cos) = (PI / (4.0 * a)).sin_cos();
+        a * FRAC_1_SQRT_2 * ((1.0 + 2.0 / PI) * sin + (1.0 - 2.0 / PI) * cos)
+    } else {
+        let (low, high) = (PI * t * (1.0 - a), PI * t * (1.0 + a));
+        (low.sin() + 4.0 * a * t * high.cos()) / (PI * t * (1.0 - pole * pole))
+    }
+}
+
+/// FIR with real taps that keeps one output of every D.
+///
+/// ```
+/// use bief_dsp::{Complex32, filter::DecimatingFir};
+///
+/// let mean_of_four = DecimatingFir::<2>::new(&[0.25; 4]);
+/// let samples: Vec<Complex32> = (0..8).map(|n| Complex32::from(n as f32)).collect();
+/// let mut out = [Complex32::ZERO; 3];
+/// mean_of_four.filter(&samples, &mut out);
+/// assert_eq!(out.map(|y| y.re), [1.5, 3.5, 5.5]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct DecimatingFir<const D: usize> {
+    level: Level,
+    /// Each tap twice, then zeros up to a multiple of D · [`LANES`].
+    taps: Vec<[f32; 2]>,
+}
+
+impl<const D: usize> DecimatingFir<D> {
+    /// A filter of any number of taps.
+    pub fn new(taps: &[f32]) -> DecimatingFir<D> {
+        const { assert!(D > 0, "a filter decimates by 1 or more") };
+        let mut taps: Vec<[f32; 2]> = taps.iter().map(|&tap| [tap; 2]).collect();
+        taps.resize(taps.len().next_multiple_of(D * LANES), [0.0; 2]);
+        DecimatingFir { level: Level::best(), taps }
+    }
+
+    /// The same filter, run with the instructions of `level`.
+    pub fn with_level(self, level: Level) -> DecimatingFir<D> {
+        DecimatingFir { level, ..self }
+    }
+
+    /// Sets `out[k]` to Σ taps\[j\] · samples\[k · D + j\]. Samples after the end of the slice count as zero.
+    pub fn filter(&self, samples: &[Complex32], out: &mut [Complex32]) {
+        let level = self.level;
+        for (tile, out) in out.chunks_mut(TILE).enumerate() {
+            let mut sums = [[0.0; 2 * LANES]; TILE / LANES];
+            let mut first = (tile * TILE * D) as i64;
+            for taps in self.taps.chunks(STREAM_TAPS * D) {
+                match taps.len() / (LANES * D) {
+                    1 => dispatch!(level => accumulate::<D, 1>(&mut sums, taps, samples, first)),
+                    2 => dispatch!(level => accumulate::<D, 2>(&mut sums, taps, samples, first)),
+                    _ => dispatch!(level => accumulate::<D, 3>(&mut sums, taps, samples, first)),
+                }
+                first += taps.len() as i64;
+            }
+            store(&sums, out);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Signal-processing mathematics on slices: filters, modems, codes. Knows no runtime.
+//!
+//! [`dvbs2`] holds the DVB-S2 waveform (EN 302 307-1): what a transmitter builds and what a receiver
+//! undoes, stage by stage, each stage a function on slices that a task, a test or another program can call.
+//!
+//! Bits are packed in bytes, most significant bit first; complex samples are [`Complex32`]; a
+//! log-likelihood ratio (LLR) is positive when the bit is more likely 0.
+
+pub mod channel;
+pub mod derotate;
+pub mod dvbs2;
+pub mod filter;
+pub mod pulse;
+pub mod simd;
+
+pub use num_complex::Complex32;

@@ -1,0 +1,5 @@
+//! The transmitter against reference data made by other programs.
+
+mod digests;
+mod files;
+mod transmit;

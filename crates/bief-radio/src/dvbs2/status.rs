@@ -1,0 +1,155 @@
+//! What a receiver has seen so far, to be looked at while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bief_dsp::dvbs2::Delivered;
+use serde::Serialize;
+
+use super::baseband::Decoding;
+
+/// Counters of a running receiver: written by its tasks, read by whoever shows them.
+#[derive(Debug, Default)]
+pub struct Status {
+    bytes: AtomicU64,
+    frames: AtomicU64,
+    frame_errors: AtomicU64,
+    missed_headers: AtomicU64,
+    other_frames: AtomicU64,
+    losses: AtomicU64,
+    iterations: AtomicU64,
+    corrected: AtomicU64,
+    packets: AtomicU64,
+    packet_errors: AtomicU64,
+    discontinuities: AtomicU64,
+    es_n0: Number,
+    carrier: Number,
+    clock: Number,
+}
+
+/// A float that one thread writes and others read; NaN bits stand for "not yet".
+#[derive(Debug)]
+struct Number(AtomicU64);
+
+impl Default for Number {
+    fn default() -> Self {
+        Self(AtomicU64::new(f64::NAN.to_bits()))
+    }
+}
+
+impl Number {
+    fn set(&self, value: f64) {
+        self.0.store(value.to_bits(), Relaxed);
+    }
+
+    fn get(&self) -> Option<f64> {
+        Some(f64::from_bits(self.0.load(Relaxed))).filter(|value| value.is_finite())
+    }
+}
+
+/// A copy of a [`Status`] at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Figures {
+    /// Bytes of the recording read.
+    pub bytes: u64,
+    /// PLFRAMEs received.
+    pub frames: u64,
+    /// PLFRAMEs that could not be decoded without errors.
+    pub frame_errors: u64,
+    /// PLFRAMEs whose header was not recognised where it was expected.
+    pub missed_headers: u64,
+    /// PLFRAMEs of another kind, which were passed over.
+    pub other_frames: u64,
+    /// Times that the signal was lost and had to be found again.
+    pub losses: u64,
+    /// Mean iterations of the LDPC decoder per frame.
+    pub mean_iterations: f64,
+    /// Bits that the BCH decoder corrected.
+    pub corrected_bits: u64,
+    /// Transport-stream packets written.
+    pub packets: u64,
+    /// Of these, packets with errors, marked by their transport error indicator.
+    pub packet_errors: u64,
+    /// Places where packets are missing.
+    pub discontinuities: u64,
+    /// Signal-to-noise ratio Es/N0 in dB, averaged over the frames; `None` before the first.
+    pub es_n0_db: Option<f64>,
+    /// Carrier offset in cycles per symbol.
+    pub carrier_per_symbol: Option<f64>,
+    /// Error of the sender's symbol clock against the receiver's, in parts per million.
+    pub clock_ppm: Option<f64>,
+}
+
+impl Status {
+    /// The figures of this moment.
+    pub fn figures(&self) -> Figures {
+        let frames = self.frames.load(Relaxed);
+        Figures {
+            bytes: self.bytes.load(Relaxed),
+            frames,
+            frame_errors: self.frame_errors.load(Relaxed),
+            missed_headers: self.missed_headers.load(Relaxed),
+            other_frames: self.other_frames.load(Relaxed),
+            losses: self.losses.load(Relaxed),
+            mean_iterations: self.iterations.load(Relaxed) as f64 / frames.max(1) as f64,
+            corrected_bits: self.corrected.load(Relaxed),
+            packets: self.packets.load(Relaxed),
+            packet_errors: self.packet_errors.load(Relaxed),
+            discontinuities: self.discontinuities.load(Relaxed),
+            es_n0_db: self.es_n0.get(),
+            carrier_per_symbol: self.carrier.get(),
+            clock_ppm: self.clock.get(),
+        }
+    }
+
+    pub(super) fn count_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn count_missed_header(&self) {
+        self.missed_headers.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn count_other_frame(&self) {
+        self.other_frames.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn count_loss(&self) {
+        self.losses.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn count_frame(&self, decoding: &Decoding) {
+        self.frames.fetch_add(1, Relaxed);
+        self.frame_errors.fetch_add(u64::from(!decoding.sound), Relaxed);
+        self.iterations.fetch_add(u64::from(decoding.iterations), Relaxed);
+        self.corrected.fetch_add(u64::from(decoding.corrected), Relaxed);
+    }
+
+    pub(super) fn count_packets(&self, delivered: &Delivered) {
+        self.packets.fetch_add(delivered.packets as u64, Relaxed);
+        self.packet_errors.fetch_add(delivered.errors as u64, Relaxed);
+        self.discontinuities.fetch_add(delivered.discontinuities as u64, Relaxed);
+    }
+
+    pub(super) fn set_signal(&self, es_n0_db: f64, carrier_per_symbol: f64, clock_ppm: f64) {
+        self.es_n0.set(es_n0_db);
+        self.carrier.set(carrier_per_symbol);
+        self.clock.set(clock_ppm);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_begin_unknown_and_add_up() {
+        let status = Status::default();
+        assert_eq!(status.figures().es_n0_db, None);
+        status.count_frame(&Decoding { iterations: 4, sound: true, ..Decoding::default() });
+        status.count_frame(&Decoding { iterations: 20, ..Decoding::default() });
+        status.set_signal(7.5, 0.01, -3.0);
+        let figures = status.figures();
+        assert_eq!((figures.frames, figures.frame_errors, figures.mean_iterations), (2, 1, 12.0));
+        assert_eq!((figures.es_n0_db, figures.clock_ppm), (Some(7.5), Some(-3.0)));
+    }
+}

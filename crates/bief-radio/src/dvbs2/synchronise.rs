@@ -1,0 +1,537 @@
+//! From samples to symbols, as tasks: frames cut out by their headers, carrier removed, symbols filtered, phase corrected.
+//!
+//! [`CutFrames`] alone goes from frame to frame in order, and looks at headers only; every other task here works on one
+//! frame by itself and may be replicated.
+
+use std::sync::Arc;
+
+use bief::{Error, Flow, In, InOut, Out, Result, Task};
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{
+    CarrierPhase, FrameSync, HEADER, Layout, Lock, Pls, SignalLevel, Tracker, acquire,
+};
+use bief_dsp::filter::MatchedFilter;
+use num_complex::Complex32;
+
+use super::baseband::expect;
+use super::mapping::layout;
+use super::status::Status;
+
+/// Frames that are collected before a lost signal is searched for.
+const SEARCHED: usize = 4;
+/// Frames that the buffer takes before what is used up is moved out.
+const BUFFERED: usize = 4;
+/// Largest error of the sender's clock for which a window has room.
+const CLOCK_ERROR: f64 = 200e-6;
+
+/// Cuts the stream of samples into windows of one PLFRAME each, by tracking the headers.
+///
+/// A window holds a whole frame, the header after it, and what a matched filter needs on either side. Frames of another PLS
+/// (dummy frames) are passed over. When the signal is lost it is searched for again.
+///
+/// # Sockets
+/// - in: `Complex32`, a block of samples; it must be shorter than a frame
+/// - in: `u32`, 1 per frame: bytes of the block that were read; fewer than all end the stream, once every whole frame is out
+/// - out: `Complex32`, the window of a frame, see [`window`](Self::window)
+/// - out: `Option<FrameSync>`, 1 per frame: where the frame lies in its window
+///
+/// # Errors
+/// At build, blocks longer than a frame.
+///
+/// # Source
+/// EN 302 307-1, clause 5.5.2 (the header).
+///
+/// # Example
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
+pub struct CutFrames {
+    filter: MatchedFilter,
+    tracker: Option<Tracker>,
+    pls: Pls,
+    layout: Layout,
+    bytes_per_sample: usize,
+    /// Samples of the stream from number `offset` on; those before `start` are used up.
+    samples: Vec<Complex32>,
+    start: usize,
+    offset: u64,
+    ended: bool,
+    /// A frame whose header was read and whose end had not come; its position counts from `start`.
+    pending: Option<FrameSync>,
+    status: Arc<Status>,
+}
+
+impl CutFrames {
+    /// Cuts the frames of the signal that was found as `lock` in the first samples of the stream, which are written in
+    /// `bytes_per_sample` bytes each.
+    ///
+    /// # Errors
+    /// A PLS that DVB-S2 does not define.
+    pub fn new(filter: MatchedFilter, lock: &Lock, bytes_per_sample: usize, status: Arc<Status>) -> Result<Self> {
+        let layout = layout(lock.pls)?;
+        let frame = (layout.symbols() as f64 * filter.samples_per_symbol()) as usize;
+        Ok(Self {
+            tracker: Some(Tracker::new(filter.clone(), lock, 0)),
+            pls: lock.pls,
+            layout,
+            bytes_per_sample,
+            samples: Vec::with_capacity((BUFFERED + SEARCHED + 4) * frame),
+            start: 0,
+            offset: 0,
+            ended: false,
+            pending: None,
+            status,
+            filter,
+        })
+    }
+
+    /// Samples of a window.
+    pub fn window(&self) -> usize {
+        let symbols = (self.layout.symbols() + HEADER) as f64;
+        let span = symbols * self.filter.samples_per_symbol() * (1.0 + CLOCK_ERROR);
+        span.ceil() as usize + 2 * self.filter.half_length() + 2
+    }
+
+    /// The longest block of samples that it takes: each may complete one frame and no more.
+    pub fn longest_block(&self) -> usize {
+        let frame = self.layout.symbols() as f64 * self.filter.samples_per_symbol();
+        (frame * (1.0 - 2.0 * CLOCK_ERROR)) as usize
+    }
+
+    fn available(&self) -> &[Complex32] {
+        &self.samples[self.start..]
+    }
+
+    /// Number in the stream of the first sample that is not used up.
+    fn position(&self) -> u64 {
+        self.offset + self.start as u64
+    }
+
+    fn use_up(&mut self, samples: usize) {
+        self.start = (self.start + samples).min(self.samples.len());
+    }
+
+    fn append(&mut self, block: &[Complex32]) {
+        let frame = self.window();
+        if self.start > BUFFERED * frame {
+            self.samples.drain(..self.start);
+            self.offset += self.start as u64;
+            self.start = 0;
+        }
+        self.samples.extend_from_slice(block);
+    }
+
+    /// Reads headers until the next frame is known; `None` when more samples are needed, or at the end.
+    fn next_frame(&mut self) -> Option<FrameSync> {
+        loop {
+            if let Some(frame) = self.pending.take() {
+                return Some(frame);
+            }
+            let Some(tracker) = &mut self.tracker else {
+                self.search()?;
+                continue;
+            };
+            let header = tracker.header_samples();
+            let available = (self.offset + self.samples.len() as u64) as i64;
+            if header.end > available && (!self.ended || header.start + self.filter.half_length() as i64 >= available) {
+                return None;
+            }
+            let position = self.offset + self.start as u64;
+            match tracker.track(&self.samples[self.start..], position) {
+                Ok(frame) => {
+                    if !frame.measured {
+                        self.status.count_missed_header();
+                    }
+                    if frame.pls == self.pls {
+                        return Some(frame);
+                    }
+                    self.status.count_other_frame();
+                }
+                Err(_) => {
+                    self.status.count_loss();
+                    self.tracker = None;
+                }
+            }
+        }
+    }
+
+    /// Looks for the signal in what has been collected; `None` while that is not enough, or nothing is found.
+    fn search(&mut self) -> Option<()> {
+        let frame = self.window();
+        if self.available().len() < SEARCHED * frame && !self.ended {
+            return None;
+        }
+        match acquire(&self.filter, self.available(), PlScrambler::broadcast()) {
+            Ok(lock) => {
+                self.tracker = Some(Tracker::new(self.filter.clone(), &lock, self.position()));
+                Some(())
+            }
+            Err(_) => {
+                // A frame that has only begun may still come whole.
+                self.use_up(self.available().len().saturating_sub(frame));
+                None
+            }
+        }
+    }
+}
+
+impl Task for CutFrames {
+    type In = (In<Complex32>, In<u32>);
+    type Out = (Out<Complex32>, Out<Option<FrameSync>>);
+
+    fn name(&self) -> String {
+        "cut frames".to_owned()
+    }
+
+    fn lens(&self, (block, filled): (usize, usize)) -> Result<(usize, usize)> {
+        expect("count", 1, filled)?;
+        if block > self.longest_block() {
+            return Err(Error::new(format!(
+                "needs blocks of at most {} samples, less than a frame, not {block}",
+                self.longest_block()
+            )));
+        }
+        Ok((self.window(), 1))
+    }
+
+    fn run(
+        &mut self,
+        (block, filled): (&[Complex32], &[u32]),
+        (window, sync): (&mut [Complex32], &mut [Option<FrameSync>]),
+    ) -> Result<Flow> {
+        self.status.count_bytes(filled[0] as usize);
+        let read = filled[0] as usize / self.bytes_per_sample;
+        self.ended |= read < block.len();
+        self.append(&block[..read]);
+        let nothing = if self.ended { Flow::Stop } else { Flow::Skip };
+        let Some(frame) = self.next_frame() else { return Ok(nothing) };
+
+        let available = self.available().len() as i64;
+        let needed = frame.samples(&self.filter);
+        if needed.end > available {
+            if !self.ended {
+                self.pending = Some(frame);
+                return Ok(Flow::Skip);
+            }
+            // The last frame of a recording is whole when its last symbol is there.
+            let last = frame.position + frame.step * (self.layout.symbols() - 1) as f64;
+            if last > available as f64 - 0.5 {
+                return Ok(Flow::Stop);
+            }
+        }
+        // The window begins with the frame; a stream that begins with a frame lacks the filter's run-up.
+        let from = needed.start.max(0) as usize;
+        let missing = (-needed.start).max(0) as usize;
+        let to = (from + window.len() - missing).min(available as usize);
+        let (before, rest) = window.split_at_mut(missing);
+        let (samples, after) = rest.split_at_mut(to - from);
+        before.fill(Complex32::ZERO);
+        samples.copy_from_slice(&self.available()[from..to]);
+        after.fill(Complex32::ZERO);
+        sync[0] = Some(frame.relative_to(needed.start));
+
+        let next = self.tracker.as_ref().map_or(0, |tracker| tracker.header_samples().start - self.position() as i64);
+        self.use_up(usize::try_from(next).unwrap_or(0));
+        Ok(Flow::Next)
+    }
+}
+
+/// The place of a frame in its window: each window comes with one.
+fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
+    sync[0].ok_or_else(|| Error::new("a window came without the place of its frame"))
+}
+
+/// Removes the carrier from a frame's window, as far as the header tells it, and undoes spectral inversion.
+///
+/// # Sockets
+/// - in-place: `Complex32`, the window
+/// - in: `Option<FrameSync>`, 1 per frame
+///
+/// # Errors
+/// A window without the place of its frame.
+///
+/// # Source
+/// None: the carrier is what the receiver's oscillator is off.
+///
+/// # Example
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
+#[derive(Debug, Clone)]
+pub struct RemoveCarrier;
+
+impl Task for RemoveCarrier {
+    type In = (InOut<Complex32>, In<Option<FrameSync>>);
+    type Out = ();
+
+    fn name(&self) -> String {
+        "remove carrier".to_owned()
+    }
+
+    fn lens(&self, (_, sync): (usize, usize)) -> Result<()> {
+        expect("place", 1, sync)
+    }
+
+    fn run(&mut self, (window, sync): (&mut [Complex32], &[Option<FrameSync>]), (): ()) -> Result<Flow> {
+        placed(sync)?.remove_carrier(window);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Filters a frame's window at the symbol instants: matched filter, interpolation and decimation in one pass.
+///
+/// # Sockets
+/// - in: `Complex32`, the window, its carrier removed
+/// - in: `Option<FrameSync>`, 1 per frame
+/// - out: `Complex32`, the symbols of the PLFRAME and the 90 that follow it
+///
+/// # Errors
+/// A window without the place of its frame.
+///
+/// # Source
+/// EN 302 307-1, clause 5.6.
+///
+/// # Example
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
+#[derive(Debug, Clone)]
+pub struct FilterSymbols {
+    filter: MatchedFilter,
+    symbols: usize,
+}
+
+impl FilterSymbols {
+    /// Filters windows of frames of this PLS.
+    ///
+    /// # Errors
+    /// A PLS that DVB-S2 does not define.
+    pub fn new(filter: MatchedFilter, pls: Pls) -> Result<Self> {
+        Ok(Self { filter, symbols: layout(pls)?.symbols() + HEADER })
+    }
+}
+
+impl Task for FilterSymbols {
+    type In = (In<Complex32>, In<Option<FrameSync>>);
+    type Out = Out<Complex32>;
+
+    fn name(&self) -> String {
+        "filter symbols".to_owned()
+    }
+
+    fn lens(&self, (_, sync): (usize, usize)) -> Result<usize> {
+        expect("place", 1, sync)?;
+        Ok(self.symbols)
+    }
+
+    fn run(&mut self, (window, sync): (&[Complex32], &[Option<FrameSync>]), symbols: &mut [Complex32]) -> Result<Flow> {
+        let sync = placed(sync)?;
+        self.filter.symbols(window, sync.position, sync.step, symbols);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Undoes physical-layer scrambling of the payload and pilots of PLFRAMEs.
+///
+/// # Sockets
+/// - in-place: `Complex32`, the symbols of a PLFRAME; header, and what follows the frame, are left alone
+///
+/// # Errors
+/// At build, a shorter frame.
+///
+/// # Source
+/// EN 302 307-1, clause 5.5.4.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, sink, source};
+/// use bief_dsp::dvbs2::Pls;
+/// use bief_radio::dvbs2::DescramblePl;
+/// use num_complex::Complex32;
+/// let mut chain = Chain::new();
+/// let mut symbols = chain.add(source::from_slice(&[Complex32::ONE; 8370], 8370), ());
+/// chain.add(DescramblePl::new(Pls::new(43).unwrap())?, &mut symbols);
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &symbols);
+/// chain.build()?.run()?;
+/// assert_eq!(result.take()[91], -Complex32::I); // the sequence begins 0, 1
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct DescramblePl {
+    symbols: usize,
+}
+
+impl DescramblePl {
+    /// Descrambles frames of this PLS.
+    ///
+    /// # Errors
+    /// A PLS that DVB-S2 does not define.
+    pub fn new(pls: Pls) -> Result<Self> {
+        Ok(Self { symbols: layout(pls)?.symbols() })
+    }
+}
+
+impl Task for DescramblePl {
+    type In = InOut<Complex32>;
+    type Out = ();
+
+    fn name(&self) -> String {
+        "descramble symbols".to_owned()
+    }
+
+    fn lens(&self, symbols: usize) -> Result<()> {
+        if symbols < self.symbols {
+            return expect("symbols or more", self.symbols, symbols);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, symbols: &mut [Complex32], (): ()) -> Result<Flow> {
+        PlScrambler::broadcast().descramble(0, &mut symbols[HEADER..self.symbols]);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload.
+///
+/// # Sockets
+/// - in-place: `Complex32`, the symbols of a PLFRAME, still scrambled, and the 90 that follow it
+///
+/// # Errors
+/// At build, a shorter frame.
+///
+/// # Source
+/// EN 302 307-1, clause 5.5 (what is known of a frame).
+///
+/// # Example
+/// ```
+/// use bief::{Chain, sink, source};
+/// use bief_dsp::dvbs2::Pls;
+/// use bief_radio::dvbs2::{BuildPlframe, CorrectPhase};
+/// let pls = Pls::new(43).unwrap(); // QPSK 8/9 short, pilots
+/// let mut chain = Chain::new();
+/// let codewords = chain.add(source::from_slice(&[0_u8; 2025], 2025), ());
+/// let mut symbols = chain.add(BuildPlframe::new(pls)?, &codewords);
+/// chain.add(CorrectPhase::new(pls)?, &mut symbols);
+/// chain.build()?.run()?;
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct CorrectPhase {
+    phase: CarrierPhase,
+    pls: Pls,
+    symbols: usize,
+}
+
+impl CorrectPhase {
+    /// Corrects frames of this PLS.
+    ///
+    /// # Errors
+    /// A PLS that DVB-S2 does not define.
+    pub fn new(pls: Pls) -> Result<Self> {
+        Ok(Self { phase: CarrierPhase::new(), pls, symbols: layout(pls)?.symbols() })
+    }
+}
+
+impl Task for CorrectPhase {
+    type In = InOut<Complex32>;
+    type Out = ();
+
+    fn name(&self) -> String {
+        "correct phase".to_owned()
+    }
+
+    fn lens(&self, symbols: usize) -> Result<()> {
+        if symbols < self.symbols {
+            return expect("symbols or more", self.symbols, symbols);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, symbols: &mut [Complex32], (): ()) -> Result<Flow> {
+        self.phase.estimate(self.pls, symbols, PlScrambler::broadcast());
+        self.phase.correct(symbols);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Measures amplitude and noise of a frame, and scales its symbols to unit energy.
+///
+/// # Sockets
+/// - in-place: `Complex32`, the symbols of a PLFRAME, still scrambled, without carrier phase
+/// - out: [`SignalLevel`], 1 per frame
+///
+/// # Errors
+/// At build, a shorter frame.
+///
+/// # Source
+/// EN 302 307-1, clause 5.5 (what is known of a frame).
+///
+/// # Example
+/// ```
+/// use bief::{Chain, sink, source};
+/// use bief_dsp::dvbs2::Pls;
+/// use bief_radio::dvbs2::{BuildPlframe, MeasureLevel};
+/// let pls = Pls::new(43).unwrap(); // QPSK 8/9 short, pilots
+/// let mut chain = Chain::new();
+/// let codewords = chain.add(source::from_slice(&[0_u8; 2025], 2025), ());
+/// let mut symbols = chain.add(BuildPlframe::new(pls)?, &codewords);
+/// let levels = chain.add(MeasureLevel::new(pls)?, &mut symbols);
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &levels);
+/// chain.build()?.run()?;
+/// assert!((result.take()[0].amplitude - 1.0).abs() < 1e-3);
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct MeasureLevel {
+    pls: Pls,
+    symbols: usize,
+}
+
+impl MeasureLevel {
+    /// Measures frames of this PLS.
+    ///
+    /// # Errors
+    /// A PLS that DVB-S2 does not define.
+    pub fn new(pls: Pls) -> Result<Self> {
+        Ok(Self { pls, symbols: layout(pls)?.symbols() })
+    }
+}
+
+impl Task for MeasureLevel {
+    type In = InOut<Complex32>;
+    type Out = Out<SignalLevel>;
+
+    fn name(&self) -> String {
+        "measure level".to_owned()
+    }
+
+    fn lens(&self, symbols: usize) -> Result<usize> {
+        if symbols < self.symbols {
+            expect("symbols or more", self.symbols, symbols)?;
+        }
+        Ok(1)
+    }
+
+    fn run(&mut self, symbols: &mut [Complex32], level: &mut [SignalLevel]) -> Result<Flow> {
+        level[0] = SignalLevel::measure(self.pls, symbols, PlScrambler::broadcast());
+        level[0].normalise(symbols);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}

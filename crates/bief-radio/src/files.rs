@@ -1,0 +1,177 @@
+//! Bytes in and out: the source that reads a recording, the sink that writes one.
+
+use std::io::{Read, Write};
+
+use bief::{Error, Flow, In, Out, Result, Task};
+
+/// Reads blocks of bytes and says how many of each are there; never ends by itself.
+///
+/// At the end of the input comes one block that is partly filled, then empty ones, so that tasks behind it can deliver what
+/// they still hold and stop the stream when they have.
+///
+/// # Sockets
+/// - out: `u8`, one block; behind the bytes read, zeros
+/// - out: `u32`, 1 per frame: bytes read into this block
+///
+/// # Errors
+/// A reader that fails is taken for the end of the input; its error is told when the stream has ended.
+///
+/// # Source
+/// None: any bytes.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, Flow, sink};
+/// use bief_radio::ReadBlocks;
+/// let mut chain = Chain::new();
+/// let (bytes, filled) = chain.add(ReadBlocks::new(&[1, 2, 3, 4, 5][..], 2), ());
+/// chain.add(
+///     sink::for_each(|filled: &[u32]| Ok(if filled[0] == 0 { Flow::Stop } else { Flow::Next })),
+///     &filled,
+/// );
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &bytes);
+/// chain.build()?.run()?;
+/// assert_eq!(result.take(), [1, 2, 3, 4, 5, 0]);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct ReadBlocks {
+    reader: Box<dyn Read + Send>,
+    block: usize,
+    ended: bool,
+    fault: Option<Error>,
+}
+
+impl ReadBlocks {
+    /// Reads `block` bytes at a time.
+    pub fn new(reader: impl Read + Send + 'static, block: usize) -> Self {
+        Self { reader: Box::new(reader), block, ended: false, fault: None }
+    }
+}
+
+impl Task for ReadBlocks {
+    type In = ();
+    type Out = (Out<u8>, Out<u32>);
+
+    fn name(&self) -> String {
+        "read".to_owned()
+    }
+
+    fn lens(&self, (): ()) -> Result<(usize, usize)> {
+        match self.block {
+            0 => Err(Error::new("a block of 0 bytes would never end: give at least 1")),
+            1..=0x7FFF_FFFF => Ok((self.block, 1)),
+            _ => Err(Error::new(format!("a block of {} bytes is too large: at most 2 GiB", self.block))),
+        }
+    }
+
+    fn run(&mut self, (): (), (block, filled): (&mut [u8], &mut [u32])) -> Result<Flow> {
+        let mut read = 0;
+        while read < block.len() && !self.ended {
+            match self.reader.read(&mut block[read..]) {
+                Ok(0) => self.ended = true,
+                Ok(bytes) => read += bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.ended = true;
+                    self.fault = Some(Error::from_source(error));
+                }
+            }
+        }
+        block[read..].fill(0);
+        filled[0] = read as u32;
+        Ok(Flow::Next)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.fault.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Writes every byte.
+///
+/// # Sockets
+/// - in: `u8`, any frame length
+///
+/// # Errors
+/// A writer that fails; what it took before is kept.
+///
+/// # Source
+/// None: any bytes.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, source};
+/// use bief_radio::WriteBytes;
+/// let mut chain = Chain::new();
+/// let bytes = chain.add(source::from_slice(&[1_u8, 2], 1), ());
+/// chain.add(WriteBytes::new(std::io::sink()), &bytes);
+/// chain.build()?.run()?;
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct WriteBytes {
+    writer: Box<dyn Write + Send>,
+}
+
+impl WriteBytes {
+    /// Writes to `writer`, and flushes it at the end.
+    pub fn new(writer: impl Write + Send + 'static) -> Self {
+        Self { writer: Box::new(writer) }
+    }
+}
+
+impl Task for WriteBytes {
+    type In = In<u8>;
+    type Out = ();
+
+    fn name(&self) -> String {
+        "write".to_owned()
+    }
+
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, bytes: &[u8], (): ()) -> Result<Flow> {
+        self.writer.write_all(bytes)?;
+        Ok(Flow::Next)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.writer.flush()?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bief::{Chain, sink};
+
+    /// Gives some bytes, then fails.
+    struct Failing(Vec<u8>);
+
+    impl Read for Failing {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.0.is_empty() {
+                return Err(std::io::Error::other("the disk is gone"));
+            }
+            let count = self.0.len().min(buffer.len()).min(3);
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0.drain(..count);
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn what_was_read_before_a_fault_is_delivered() {
+        let mut chain = Chain::new();
+        let (bytes, filled) = chain.add(ReadBlocks::new(Failing(vec![7; 10]), 4), ());
+        let (collect, result) = sink::collect();
+        chain.add(collect, &bytes);
+        chain.add(sink::for_each(|filled: &[u32]| Ok(if filled[0] == 0 { Flow::Stop } else { Flow::Next })), &filled);
+        let error = chain.build().unwrap().run().unwrap_err();
+        assert!(error.to_string().contains("the disk is gone"), "{error}");
+        assert_eq!(result.take()[..12], [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0]);
+    }
+}
