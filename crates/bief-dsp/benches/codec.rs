@@ -120,7 +120,7 @@ fn bch(c: &mut Criterion) {
         for errors in [0, 1, bch.correctable(), bch.correctable() + 8] {
             let mut codeword = vec![0u8; bch.codeword_bytes()];
             for i in 0..errors {
-                codeword[i * 83 + 3] ^= 0x10;
+                codeword[i * bch.codeword_bytes() / errors] ^= 0x10;
             }
             let mut received = codeword.clone();
             group.bench_function(BenchmarkId::new(format!("{size} {rate}"), format!("{errors} errors")), |b| {

@@ -1,13 +1,15 @@
 //! Finding a signal in samples about which only the symbol rate is known.
 
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 use num_complex::{Complex32, Complex64};
 
+use super::phase::{KnownParts, SEARCH, SIGNIFICANT, power_of, search_frequency, search_powers, sum_powers};
 use super::plheader::{self, SOF_SYMBOLS, header_symbols};
 use super::scramble::PlScrambler;
 use super::track::{HEADER_SPREAD, header_moments, residual_frequency};
-use super::{CarrierPhase, HEADER, Layout, Pls};
+use super::{HEADER, Layout, Pls};
 use crate::derotate::{derotate, multiply_by_phasor};
 use crate::filter::MatchedFilter;
 use crate::simd::{Level, dispatch};
@@ -323,25 +325,43 @@ impl Search {
         (sums as f32, energies as f32)
     }
 
-    /// Frequency that is left when `frequency` is removed, from pilots and payload: the median over some frames.
+    /// Frequency that is left when `frequency` is removed: of the powers of all symbols if they are PSK and strong enough, else
+    /// of headers and pilots.
     fn refine_frequency(&self, headers: &[Found], frequency: f64, scrambler: &PlScrambler) -> f64 {
-        let mut phase = CarrierPhase::new();
-        let mut residuals: Vec<f64> = headers
-            .iter()
-            .filter_map(|header| {
-                let length = length_of(header.pls)?;
-                let rest = &self.symbols[header.index..];
-                let mut frame = rest[..rest.len().min(length + HEADER)].to_vec();
-                if frame.len() < length {
-                    return None;
-                }
-                derotate(&mut frame, frequency, 0.0);
-                Some(phase.estimate(header.pls, &frame, scrambler).frequency)
-            })
-            .take(MAX_REFINED)
-            .collect();
-        residuals.sort_by(f64::total_cmp);
-        residuals.get(residuals.len() / 2).copied().unwrap_or_default()
+        let turned = |range: Range<usize>| {
+            let mut symbols = self.symbols[range].to_vec();
+            if headers.iter().any(|header| header.inverted) {
+                symbols.iter_mut().for_each(|symbol| *symbol = symbol.conj());
+            }
+            derotate(&mut symbols, frequency, 0.0);
+            symbols
+        };
+        let end_of = |header: &Found| header.index + length_of(header.pls).unwrap_or_default();
+        let whole = headers.iter().filter(|header| end_of(header) <= self.symbols.len()).take(MAX_REFINED);
+        let whole: Vec<&Found> = whole.collect();
+        let (Some(first), Some(last)) = (whole.first(), whole.last()) else { return 0.0 };
+
+        // Headers and pilots are points of QPSK.
+        let powers = whole.iter().map(|header| power_of(header.pls)).collect::<Option<Vec<usize>>>();
+        if let Some(m) = powers.and_then(|powers| powers.into_iter().max()) {
+            let symbols = turned(first.index..end_of(last));
+            let mut powers = Vec::new();
+            let level = Level::best();
+            match m {
+                4 => dispatch!(level => sum_powers::<4>(&symbols, &mut powers)),
+                _ => dispatch!(level => sum_powers::<8>(&symbols, &mut powers)),
+            }
+            let (residual, significance) = search_powers(&powers, m, SEARCH);
+            if significance > SIGNIFICANT {
+                return residual;
+            }
+        }
+        let known = |header: &&Found| {
+            let end = (end_of(header) + HEADER).min(self.symbols.len());
+            let layout = Layout::new(header.pls)?;
+            Some(KnownParts::of(header.pls, &layout, &turned(header.index..end), scrambler))
+        };
+        search_frequency(&whole.iter().filter_map(known).collect::<Vec<_>>(), 0.0)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Carrier phase along one PLFRAME, from the frame alone.
 
+use std::array;
 use std::f64::consts::{PI, TAU};
 
 use num_complex::{Complex32, Complex64};
@@ -14,19 +15,23 @@ use crate::simd::{Level, dispatch};
 const MAX_KNOWN: usize = MAX_SYMBOLS / PILOT_PERIOD + 2;
 /// Residual frequency searched on either side of zero, in cycles per symbol. Pilot blocks alone repeat their
 /// phases every 1/1476: this is almost to the next such frequency.
-const SEARCH: f64 = 6e-4;
+pub(super) const SEARCH: f64 = 6e-4;
 /// Share of the search's metric that a frequency at the end of its range loses. It decides for the smaller
 /// frequency in the frames where the headers stand in line with the pilot blocks and tell nothing.
 const PENALTY: f64 = 0.1;
 /// Quality from which the header of the next frame is believed.
 const NEXT_HEADER_QUALITY: f32 = 0.2;
 /// Payload symbols whose powers are summed, where there are no pilots.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 /// Blocks from one knot of the phase to the next.
 const BLOCKS_PER_KNOT: usize = 4;
 /// Distances in blocks of the products that show the frequency: each is the more exact, and needs the one before
 /// to be unambiguous.
 const LAGS: [usize; 3] = [1, 4, 16];
+/// Share of the signal in a block below which the products are too noisy, and the frequency is searched instead.
+const LEAST_COHERENCE: f64 = 0.3;
+/// Significance of a peak that noise does not reach.
+pub(super) const SIGNIFICANT: f64 = 20.0;
 /// Ratio of signal to noise wanted in the sum of neighbouring blocks, and how many of them it may take.
 const SMOOTHED_SNR: f64 = 60.0;
 const MAX_SMOOTHING: usize = 16;
@@ -99,11 +104,79 @@ struct Knot {
     phase: f64,
 }
 
-/// Known symbols: their place, and the sum of y · conj(s).
+/// Known symbols in a row.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub(super) struct Known {
+    /// Their middle.
     position: f64,
-    correlation: Complex64,
+    /// Distance of the middles of the first and the second half from it.
+    half: f64,
+    /// Sums of y · conj(s) over both halves.
+    correlations: [Complex64; 2],
+}
+
+impl Known {
+    /// Symbols from number `start` on, times the conjugate of what was sent.
+    fn new(start: usize, aligned: &[Complex32]) -> Known {
+        let length = aligned.len() as f64;
+        let (first, second) = aligned.split_at(aligned.len() / 2);
+        Known {
+            position: start as f64 + 0.5 * (length - 1.0),
+            half: 0.25 * length,
+            correlations: [first, second].map(|half| widen(half.iter().sum())),
+        }
+    }
+
+    fn correlation(&self) -> Complex64 {
+        self.correlations[0] + self.correlations[1]
+    }
+
+    /// Both halves and where they lie.
+    fn halves(&self) -> [(f64, Complex64); 2] {
+        [(self.position - self.half, self.correlations[0]), (self.position + self.half, self.correlations[1])]
+    }
+}
+
+/// The known parts of a frame.
+#[derive(Clone, Debug)]
+pub(super) struct KnownParts {
+    parts: [Known; MAX_KNOWN],
+    count: usize,
+    /// Whether the header of the next frame is the last part.
+    next_header: bool,
+}
+
+impl KnownParts {
+    /// Those of the frame at the start of `symbols`, and the next header where it follows and is good.
+    pub(super) fn of(pls: Pls, layout: &Layout, symbols: &[Complex32], scrambler: &PlScrambler) -> KnownParts {
+        let length = layout.symbols();
+        let header = Known::new(0, &align_header(symbols, pls));
+        let mut known = KnownParts { parts: [header; MAX_KNOWN], count: 1, next_header: false };
+        for block in layout.pilots() {
+            known.push(Known::new(block.start, &align_pilots(&symbols[block.clone()], block.start, scrambler)));
+        }
+        let next = symbols[length..].first_chunk().map(plheader::decode);
+        if let Some(next) = next.filter(|next| next.quality > NEXT_HEADER_QUALITY) {
+            known.push(Known::new(length, &align_header(&symbols[length..], next.pls)));
+            known.next_header = true;
+        }
+        known
+    }
+
+    fn push(&mut self, part: Known) {
+        self.parts[self.count] = part;
+        self.count += 1;
+    }
+
+    fn parts(&self) -> &[Known] {
+        &self.parts[..self.count]
+    }
+
+    /// The part at the start of the frame, and that after its end.
+    fn headers(&self) -> (Known, Option<Known>) {
+        let next = self.next_header.then(|| self.parts[self.count - 1]);
+        (self.parts[0], next)
+    }
 }
 
 impl Default for CarrierPhase {
@@ -134,33 +207,15 @@ impl CarrierPhase {
     /// When `pls` has no [`Layout`], or `symbols` is shorter than the frame.
     pub fn estimate(&mut self, pls: Pls, symbols: &[Complex32], scrambler: &PlScrambler) -> PhaseReport {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
-        let (frame, rest) = symbols.split_at(layout.symbols());
-        let (header, payload) = frame.split_at(HEADER);
-        let first = Known::new(0, HEADER, correlate(header, &header_symbols(pls)));
-        let next = rest.first_chunk().map(plheader::decode).filter(|next| next.quality > NEXT_HEADER_QUALITY);
-        let next = next.map(|next| Known::new(frame.len(), HEADER, next.correlation));
-
-        let modulation = pls.modcod().map_or(Modulation::Qpsk, |modcod| modcod.modulation());
-        let (frequency, slips) = match modulation {
-            Modulation::Qpsk if layout.pilot_blocks() == 0 => self.follow_powers::<4>(payload, first, next),
-            Modulation::Psk8 if layout.pilot_blocks() == 0 => self.follow_powers::<8>(payload, first, next),
-            _ => {
-                let mut known = [first; MAX_KNOWN];
-                let mut count = 1;
-                for block in layout.pilots() {
-                    let correlation = correlate_pilots(&frame[block.clone()], scrambler, block.start - HEADER);
-                    known[count] = Known::new(block.start, PILOT_BLOCK, correlation);
-                    count += 1;
-                }
-                if let Some(next) = next {
-                    known[count] = next;
-                    count += 1;
-                }
-                (self.join(&known[..count]), 0)
-            }
+        let known = KnownParts::of(pls, &layout, symbols, scrambler);
+        let payload = &symbols[HEADER..layout.symbols()];
+        let (frequency, slips) = match power_of(pls) {
+            Some(4) if layout.pilot_blocks() == 0 => self.follow_powers::<4>(payload, &known),
+            Some(8) if layout.pilot_blocks() == 0 => self.follow_powers::<8>(payload, &known),
+            _ => (self.join(&known), 0),
         };
         self.frequency = frequency;
-        PhaseReport { frequency, slips, next_header: next.is_some() }
+        PhaseReport { frequency, slips, next_header: known.next_header }
     }
 
     /// Turns every symbol back by the phase found, in place; the first symbol is the first of the frame.
@@ -185,27 +240,23 @@ impl CarrierPhase {
     }
 
     /// Knots at known symbols; returns the frequency.
-    fn join(&mut self, known: &[Known]) -> f64 {
-        let frequency = search_frequency(known);
-        let turned = |known: &Known| known.correlation * Complex64::cis(-TAU * frequency * known.position);
-        let mean: Complex64 = known.iter().map(turned).sum();
+    fn join(&mut self, known: &KnownParts) -> f64 {
+        let frequency = search_frequency(std::slice::from_ref(known), PENALTY);
+        let parts = known.parts();
+        let turned = |part: &Known| part.correlation() * Complex64::cis(-TAU * frequency * part.position);
+        let mean: Complex64 = parts.iter().map(turned).sum();
         let mut last = 0.0;
         self.knots.clear();
-        self.knots.extend(known.iter().map(|known| {
+        self.knots.extend(parts.iter().map(|part| {
             // What is left beside the straight line is followed from knot to knot.
-            last += wrap((turned(known) * mean.conj()).arg() - last);
-            Knot { position: known.position, phase: mean.arg() + TAU * frequency * known.position + last }
+            last += wrap((turned(part) * mean.conj()).arg() - last);
+            Knot { position: part.position, phase: mean.arg() + TAU * frequency * part.position + last }
         }));
         frequency
     }
 
     /// Knots from the M-th power of the payload; returns the frequency and the slips repaired.
-    fn follow_powers<const M: usize>(
-        &mut self,
-        payload: &[Complex32],
-        first: Known,
-        next: Option<Known>,
-    ) -> (f64, usize) {
+    fn follow_powers<const M: usize>(&mut self, payload: &[Complex32], known: &KnownParts) -> (f64, usize) {
         let symmetry = TAU / M as f64;
         let block = BLOCK as f64;
         let position = |index: usize| HEADER as f64 + block * index as f64 + 0.5 * (block - 1.0);
@@ -214,18 +265,7 @@ impl CarrierPhase {
         powers.clear();
         let level = self.level;
         dispatch!(level => sum_powers::<M>(payload, powers));
-
-        let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
-        let mut frequency = 0.0;
-        let mut coherence = 0.0;
-        for lag in LAGS {
-            let products = powers.iter().zip(powers.iter().skip(lag));
-            let lagged: Complex64 = products.map(|(early, late)| widen(late * early.conj())).sum();
-            let residual = lagged.arg() / (TAU * (M * BLOCK * lag) as f64);
-            frequency += residual;
-            coherence = f64::max(coherence, lagged.norm() / energy.max(f64::MIN_POSITIVE));
-            multiply_by_phasor(powers, -residual * (M * BLOCK) as f64, Complex64::ONE);
-        }
+        let (frequency, coherence) = straighten_powers(powers, M);
         // Share of signal in a block, hence the blocks to sum for a phase that is good enough.
         let blocks = SMOOTHED_SNR * (1.0 - coherence) / coherence.max(1e-3);
         let reach = (0.5 * blocks).ceil().clamp(1.0, MAX_SMOOTHING as f64) as usize;
@@ -245,14 +285,13 @@ impl CarrierPhase {
             *phase = (*phase - upright) / M as f64 + TAU * frequency * (position(index) - position(0));
         }
         let (Some(&begin), Some(&end)) = (phases.first(), phases.last()) else {
-            self.knots.clear();
-            self.knots.push(Knot { position: first.position, phase: first.correlation.arg() });
-            return (0.0, 0);
+            return (self.join(known), 0);
         };
         let steps_to = |known: Known, position: f64, phase: f64| {
             let expected = phase + TAU * frequency * (known.position - position);
-            (wrap(known.correlation.arg() - expected) / symmetry).round()
+            (wrap(known.correlation().arg() - expected) / symmetry).round()
         };
+        let (first, next) = known.headers();
         let ambiguity = symmetry * steps_to(first, position(0), begin);
         for phase in phases.iter_mut() {
             *phase += ambiguity;
@@ -269,12 +308,6 @@ impl CarrierPhase {
     }
 }
 
-impl Known {
-    fn new(start: usize, length: usize, correlation: Complex32) -> Known {
-        Known { position: start as f64 + 0.5 * (length - 1) as f64, correlation: widen(correlation) }
-    }
-}
-
 fn turn_back(symbols: &mut [Complex32], frequency: f64, phase: f64) {
     multiply_by_phasor(symbols, -frequency, Complex64::cis(-phase));
 }
@@ -288,61 +321,81 @@ fn wrap(angle: f64) -> f64 {
     angle - TAU * (angle / TAU).round()
 }
 
-fn correlate(symbols: &[Complex32], sent: &[Complex32]) -> Complex32 {
-    symbols.iter().zip(sent).map(|(symbol, sent)| symbol * sent.conj()).sum()
+fn align_header(symbols: &[Complex32], pls: Pls) -> [Complex32; HEADER] {
+    let sent = header_symbols(pls);
+    array::from_fn(|k| symbols[k] * sent[k].conj())
 }
 
-/// Sum of the pilots' y · conj(s); the first is symbol `start` after the header.
-fn correlate_pilots(symbols: &[Complex32], scrambler: &PlScrambler, start: usize) -> Complex32 {
+/// `start` is the place of the pilots in the frame.
+fn align_pilots(symbols: &[Complex32], start: usize, scrambler: &PlScrambler) -> [Complex32; PILOT_BLOCK] {
     let sent = [PILOT, Complex32::I * PILOT, -PILOT, -Complex32::I * PILOT];
-    let turns = &scrambler.rotations()[start..];
-    symbols.iter().zip(turns).map(|(symbol, &turns)| symbol * sent[usize::from(turns % 4)].conj()).sum()
+    let turns = &scrambler.rotations()[start - HEADER..];
+    array::from_fn(|k| symbols[k] * sent[usize::from(turns[k] % 4)].conj())
 }
 
-/// The frequency at which the known symbols add up best, in cycles per symbol.
-fn search_frequency(known: &[Known]) -> f64 {
-    let &[first, .., last] = known else { return 0.0 };
-    let span = last.position - first.position;
+/// The power that makes all symbols of a frame the same: 4 for QPSK and dummy frames, 8 for 8PSK, none for others.
+pub(super) fn power_of(pls: Pls) -> Option<usize> {
+    match pls.modcod().map(|modcod| modcod.modulation()) {
+        None | Some(Modulation::Qpsk) => Some(4),
+        Some(Modulation::Psk8) => Some(8),
+        _ => None,
+    }
+}
+
+/// The frequency at which the known symbols of frames add up best, each frame for itself, in cycles per symbol.
+///
+/// A frequency at the end of the range loses the share `penalty`.
+pub(super) fn search_frequency(frames: &[KnownParts], penalty: f64) -> f64 {
+    let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
+    let span = frames.iter().map(span_of).fold(0.0, f64::max);
+    if span == 0.0 {
+        return 0.0;
+    }
     // Two headers alone repeat their phases after one cycle per frame.
-    let range = if known.len() == 2 { 0.5 / span } else { SEARCH };
+    let range = if frames.iter().all(|known| known.count <= 2) { 0.5 / span } else { SEARCH };
     let bins = (6.0 * range * span).ceil();
     let step = range / bins;
-
-    let mut turned = [Complex64::ZERO; MAX_KNOWN];
-    let mut turn = [Complex64::ZERO; MAX_KNOWN];
-    for ((turned, turn), known) in turned.iter_mut().zip(&mut turn).zip(known) {
-        let distance = TAU * (known.position - first.position);
-        *turned = known.correlation * Complex64::cis(distance * range);
-        *turn = Complex64::cis(-distance * step);
-    }
-    let (turned, turn) = (&mut turned[..known.len()], &turn[..known.len()]);
-    let mut best = (-1.0, 0.0);
-    for bin in 0..=2 * bins as usize {
-        let frequency = bin as f64 * step - range;
-        let metric = turned.iter().sum::<Complex64>().norm() * (1.0 - PENALTY * (frequency / range).powi(2));
-        if metric > best.0 {
-            best = (metric, frequency);
+    let mut metrics = [0.0; (12.0 * SEARCH * MAX_SYMBOLS as f64) as usize + 3];
+    let metrics = &mut metrics[..2 * bins as usize + 1];
+    for known in frames {
+        let mut turned = [[Complex64::ZERO; 2]; 2 * MAX_KNOWN];
+        let parts = known.parts().iter().flat_map(Known::halves);
+        for (slot, (position, correlation)) in turned.iter_mut().zip(parts) {
+            *slot = [correlation * Complex64::cis(TAU * range * position), Complex64::cis(-TAU * step * position)];
         }
-        for (turned, turn) in turned.iter_mut().zip(turn) {
-            *turned *= turn;
+        let turned = &mut turned[..2 * known.count];
+        for metric in metrics.iter_mut() {
+            let mut sum = Complex64::ZERO;
+            for [value, turn] in turned.iter_mut() {
+                sum += *value;
+                *value *= *turn;
+            }
+            *metric += sum.norm_sqr();
         }
     }
+    let frequency = |bin: usize| bin as f64 * step - range;
+    let weighted = |(bin, metric): (usize, &f64)| metric * (1.0 - penalty * (frequency(bin) / range).powi(2)).powi(2);
+    let best = metrics.iter().enumerate().map(weighted).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut frequency = best.map_or(0.0, |(bin, _)| frequency(bin));
     // Two steps of Newton's method from the best bin to the peak.
-    let mut frequency = best.1;
     for _ in 0..2 {
-        let weight: f64 = known.iter().map(|known| known.correlation.norm()).sum();
-        let centre = known.iter().map(|known| known.position * known.correlation.norm()).sum::<f64>() / weight;
-        let mut sum = Complex64::ZERO;
-        let mut moment = Complex64::ZERO;
-        let mut spread = 0.0;
-        for known in known {
-            let distance = known.position - centre;
-            let turned = known.correlation * Complex64::cis(-TAU * frequency * distance);
-            sum += turned;
-            moment += turned * distance;
-            spread += known.correlation.norm() * distance * distance / weight;
+        let (mut slope, mut curvature) = (0.0, 0.0);
+        for known in frames {
+            let parts = || known.parts().iter().flat_map(Known::halves);
+            let weight: f64 = parts().map(|(_, correlation)| correlation.norm()).sum();
+            let centre = parts().map(|(position, correlation)| position * correlation.norm()).sum::<f64>() / weight;
+            let (mut sum, mut moment, mut spread) = (Complex64::ZERO, Complex64::ZERO, 0.0);
+            for (position, correlation) in parts() {
+                let distance = position - centre;
+                let turned = correlation * Complex64::cis(-TAU * frequency * distance);
+                sum += turned;
+                moment += turned * distance;
+                spread += correlation.norm() * distance * distance / weight;
+            }
+            slope += (moment * sum.conj()).im;
+            curvature += spread * sum.norm_sqr();
         }
-        let correction = (moment * sum.conj()).im / (TAU * spread * sum.norm_sqr());
+        let correction = slope / (TAU * curvature);
         if correction.abs() < step {
             frequency += correction;
         }
@@ -350,9 +403,63 @@ fn search_frequency(known: &[Known]) -> f64 {
     frequency
 }
 
+/// Removes the frequency of the sums of M-th powers. Returns it, in cycles per symbol, and the share of signal in a sum.
+fn straighten_powers(powers: &mut [Complex32], m: usize) -> (f64, f64) {
+    let per_block = (m * BLOCK) as f64;
+    let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+    let lagged = |powers: &[Complex32], lag: usize| -> Complex64 {
+        let late = powers.get(lag..).unwrap_or_default();
+        powers.iter().zip(late).map(|(early, late)| widen(late * early.conj())).sum()
+    };
+    let coherence = |powers: &[Complex32]| (lagged(powers, 1).norm() / energy.max(f64::MIN_POSITIVE)).min(0.999);
+    if coherence(powers) < LEAST_COHERENCE {
+        let (frequency, _) = search_powers(powers, m, SEARCH);
+        multiply_by_phasor(powers, -frequency * per_block, Complex64::ONE);
+        return (frequency, coherence(powers));
+    }
+    let mut frequency = 0.0;
+    for lag in LAGS {
+        let residual = lagged(powers, lag).arg() / (TAU * per_block * lag as f64);
+        frequency += residual;
+        multiply_by_phasor(powers, -residual * per_block, Complex64::ONE);
+    }
+    (frequency, coherence(powers))
+}
+
+/// The frequency within ±`range` cycles per symbol at which sums of M-th powers add up best, and the significance of this
+/// peak: its power over the mean power of noise.
+pub(super) fn search_powers(powers: &[Complex32], m: usize, range: f64) -> (f64, f64) {
+    let per_block = (m * BLOCK) as f64;
+    let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+    if energy == 0.0 {
+        return (0.0, 0.0);
+    }
+    let add_up = |frequency: f64| -> f64 {
+        let turn = Complex64::cis(-TAU * frequency * per_block);
+        let mut phasor = Complex64::ONE;
+        let mut sum = Complex64::ZERO;
+        for power in powers {
+            sum += widen(*power) * phasor;
+            phasor *= turn;
+        }
+        sum.norm_sqr() / energy
+    };
+    let bins = (2.0 * range * per_block * powers.len() as f64).ceil().max(1.0);
+    let step = range / bins;
+    let bins = bins as i32;
+    let peak = (-bins..=bins).map(|bin| (add_up(f64::from(bin) * step), bin)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let (significance, bin) = peak.unwrap_or_default();
+    let frequency = f64::from(bin) * step;
+    // The vertex of the parabola through the peak and its neighbours.
+    let (before, after) = (add_up(frequency - step), add_up(frequency + step));
+    let bend = 2.0 * significance - before - after;
+    let vertex = if bend > 0.0 { 0.5 * (after - before) / bend } else { 0.0 };
+    (frequency + step * vertex.clamp(-1.0, 1.0), significance)
+}
+
 /// Sums, over blocks, of the M-th powers of symbols brought to modulus 1, times their modulus.
 #[inline(always)]
-fn sum_powers<const M: usize>(symbols: &[Complex32], sums: &mut Vec<Complex32>) {
+pub(super) fn sum_powers<const M: usize>(symbols: &[Complex32], sums: &mut Vec<Complex32>) {
     for block in symbols.as_chunks::<BLOCK>().0 {
         let mut re = [0.0; 16];
         let mut im = [0.0; 16];

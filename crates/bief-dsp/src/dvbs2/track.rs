@@ -180,7 +180,9 @@ impl Tracker {
         let header = self.measure(window, to_window + self.position);
         let layout = Layout::new(header.pls);
         let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
-        if std::env::var("DBG").is_ok() { eprintln!("delay {:+.4} pos {:.4} f {:+.2e}", header.delay, self.position, header.frequency); }
+        if std::env::var("DBG").is_ok() {
+            eprintln!("delay {:+.4} pos {:.4} f {:+.2e}", header.delay, self.position, header.frequency);
+        }
         let measured = layout.is_some() && header.quality >= needed && header.delay.abs() < MARGIN;
         let mut frame = FrameSync {
             pls: self.pls,

@@ -189,7 +189,7 @@ impl Task for SliceTransportStream {
 /// use bief_radio::dvbs2::{Decoding, Status, WriteTransportStream};
 /// let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
 /// let mut frame = vec![0; 1779];
-/// Slicer::new(RollOff::R20).fill(&packet, &mut frame).unwrap();
+/// Slicer::new(RollOff::R20).finish(&packet, &mut frame).unwrap();
 ///
 /// let status = std::sync::Arc::new(Status::default());
 /// let mut chain = Chain::new();

@@ -1,0 +1,94 @@
+//! A transport stream, its recording, and what a receiver makes of it.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
+
+use std::io::Cursor;
+use std::sync::{Arc, Mutex};
+
+use bief::schedule::{Profile, Schedule, Stage};
+use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
+use bief_radio::dvbs2::{Figures, Receiver, Status, Transmitter};
+use bief_radio::{Recording, SampleFormat};
+
+pub const PACKET: usize = 188;
+/// Transport-stream bytes in a BBFRAME of QPSK 8/9 short.
+pub const FRAME_BYTES: usize = 14_152 / 8;
+
+/// A writer whose bytes can be looked at afterwards.
+#[derive(Clone, Default)]
+pub struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl std::io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Packets of pseudo-random content.
+pub fn packets(count: usize, seed: u64) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut stream = vec![0; count * PACKET];
+    for packet in stream.chunks_exact_mut(PACKET) {
+        random.fill(packet);
+        packet[0] = 0x47;
+        packet[1] &= 0x7F;
+    }
+    stream
+}
+
+pub fn transmitter(pilots: bool) -> Transmitter {
+    Transmitter {
+        pls: Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, pilots),
+        roll_off: RollOff::R20,
+        samples_per_symbol: 2.0,
+        format: SampleFormat::Cf32,
+        level: 1.0,
+    }
+}
+
+/// The bytes of the recording.
+pub fn transmit(transmitter: &Transmitter, stream: &[u8]) -> Vec<u8> {
+    let out = Shared::default();
+    let chain = transmitter.chain(Cursor::new(stream.to_vec()), out.clone()).unwrap();
+    chain.build().unwrap().run().unwrap();
+    out.take()
+}
+
+/// Packets received on one core.
+pub fn receive(bytes: Vec<u8>, format: SampleFormat, samples_per_symbol: f64) -> (Vec<u8>, Figures) {
+    let recording = Recording::from_memory("test", format, bytes);
+    let receiver = Receiver::find(recording, samples_per_symbol, |_| ()).unwrap();
+    let (out, status) = (Shared::default(), Arc::new(Status::default()));
+    receiver.chain(out.clone(), Arc::clone(&status)).unwrap().build().unwrap().run().unwrap();
+    (out.take(), status.figures())
+}
+
+/// Packets received by a pipeline: what is sequential at either end on one core each, the middle on `replicas`.
+pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replicas: u32) -> Vec<u8> {
+    let receiver = Receiver::find(recording, samples_per_symbol, |_| ()).unwrap();
+    let profile: Profile = receiver.profile(10).unwrap();
+    let tasks = profile.tasks();
+    let front = tasks.iter().rposition(|task| task.name == "cut frames").unwrap() + 1;
+    let back = tasks[front..].iter().take_while(|task| task.replicable).count();
+    let kind = &profile.kinds()[0];
+    let stages = [
+        Stage::new(front, 1, kind),
+        Stage::new(back, replicas, kind),
+        Stage::new(tasks.len() - front - back, 1, kind),
+    ];
+    let schedule = Schedule::new("by hand", stages, &profile).unwrap();
+    let out = Shared::default();
+    let program = receiver.chain(out.clone(), Arc::default()).unwrap().build().unwrap();
+    program.pipeline(&schedule).unwrap().run().unwrap();
+    out.take()
+}
