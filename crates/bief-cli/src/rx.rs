@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bief::schedule::strategy::{Otac, Strategy};
-use bief::schedule::{CoreKind, Platform, Schedule};
+use bief::schedule::{CoreKind, Platform, Profile, Schedule};
 use bief::{Machine, Report};
 use bief_radio::dvbs2::{Figures, Receiver, Status};
 use bief_radio::{Recording, SampleFormat};
@@ -102,7 +102,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     };
 
     let reception = Reception { name, output, signal: pls.to_string(), bits_per_frame, symbol_rate, figures, report };
-    args.json.write(|| reception.to_json(&schedule))?;
+    args.json.write(|| reception.to_json(&profile, &schedule))?;
     if to_stdout {
         eprintln!("{}", reception.table());
     } else if !args.json.on_stdout() {
@@ -294,15 +294,14 @@ impl Reception {
         facts(&rows)
     }
 
-    fn to_json(&self, schedule: &Schedule) -> String {
-        let schedule: serde_json::Value =
-            serde_json::from_str(&schedule.to_json()).expect("a schedule's JSON is JSON");
+    fn to_json(&self, profile: &Profile, schedule: &Schedule) -> String {
         let value = serde_json::json!({
             "input": self.name,
             "output": self.output,
             "signal": self.signal,
             "figures": self.figures,
             "megabits_per_second": self.megabits_per_second(),
+            "profile": profile,
             "schedule": schedule,
             "report": self.report,
         });

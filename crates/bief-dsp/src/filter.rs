@@ -8,7 +8,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use num_complex::Complex32;
 
-use crate::simd::{Level, dispatch};
+use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 /// Outputs that the kernel computes together.
 const TILE: usize = 64;
@@ -217,7 +217,7 @@ impl MatchedFilter {
         let level = self.level;
         match self.whole_rate {
             rate if rate == 0 || (step / whole - 1.0).abs() > WHOLE_STEP => {
-                dispatch!(level => self.symbols_one_by_one(samples, start, step, out));
+                dispatch!(level, simd => self.symbols_one_by_one(simd, samples, start, step, out));
             }
             2 => self.symbols_by_tiles::<2>(samples, start, step, out),
             3 => self.symbols_by_tiles::<3>(samples, start, step, out),
@@ -252,33 +252,26 @@ impl MatchedFilter {
 
     /// For any step.
     #[inline(always)]
-    fn symbols_one_by_one(&self, samples: &[Complex32], start: f64, step: f64, out: &mut [Complex32]) {
-        // Vectors of partial sums are stored and folded later: folding each at once makes the compiler
-        // work with vectors as short as the result.
-        let mut partial = [[0.0f32; 2 * LANES]; TILE];
+    fn symbols_one_by_one<S: Simd>(
+        &self,
+        simd: S,
+        samples: &[Complex32],
+        start: f64,
+        step: f64,
+        out: &mut [Complex32],
+    ) {
         let mut padded = [Complex32::ZERO; *RATES.end() as usize * STREAM_TAPS];
-        for (tile, out) in out.chunks_mut(TILE).enumerate() {
-            for (k, sums) in partial[..out.len()].iter_mut().enumerate() {
-                let (first, taps) = self.at(start + (tile * TILE + k) as f64 * step);
-                let window = inside(samples, first, self.length).unwrap_or_else(|| {
-                    let window = &mut padded[..self.length];
-                    copy_at_edge(window, samples, first);
-                    window
-                });
-                *sums = partial_dot_products(window, taps);
-            }
-            fold(&partial, out);
+        for (k, symbol) in out.iter_mut().enumerate() {
+            let (first, taps) = self.at(start + k as f64 * step);
+            let window = match inside(samples, first, self.length) {
+                Some(window) => window,
+                None => {
+                    copy_at_edge(&mut padded[..self.length], samples, first);
+                    &padded[..self.length]
+                }
+            };
+            *symbol = dot_product(simd, window, taps);
         }
-    }
-}
-
-/// Adds up the partial sums of each output. Not inlined, hence compiled for the baseline of the target:
-/// with richer instructions the compiler works across outputs, with gathers, at half the speed.
-#[inline(never)]
-fn fold(partial: &[[f32; 2 * LANES]; TILE], out: &mut [Complex32]) {
-    for (output, sums) in out.iter_mut().zip(partial) {
-        let four: [f32; 4] = array::from_fn(|i| sums[i] + sums[i + 4] + (sums[i + 8] + sums[i + 12]));
-        *output = Complex32::new(four[0] + four[2], four[1] + four[3]);
     }
 }
 
@@ -291,19 +284,20 @@ fn copy_at_edge(window: &mut [Complex32], samples: &[Complex32], first: i64) {
     }
 }
 
-/// Sums of the products of every eighth sample: real and imaginary parts take turns.
 #[inline(always)]
-fn partial_dot_products(samples: &[Complex32], taps: &[[f32; 2]]) -> [f32; 2 * LANES] {
-    let mut sums = [0.0; 2 * LANES];
+fn dot_product<S: Simd>(simd: S, samples: &[Complex32], taps: &[[f32; 2]]) -> Complex32 {
+    let mut sums = f32x16::splat(simd, 0.0);
     let (samples, _) = samples.as_chunks::<LANES>();
     let (taps, _) = taps.as_chunks::<LANES>();
     for (samples, taps) in samples.iter().zip(taps) {
-        for i in 0..LANES {
-            sums[2 * i] += samples[i].re * taps[i][0];
-            sums[2 * i + 1] += samples[i].im * taps[i][1];
-        }
+        let parts = samples.map(|sample| [sample.re, sample.im]);
+        let parts = f32x16::from_slice(simd, parts.as_flattened());
+        sums += parts * f32x16::from_slice(simd, taps.as_flattened());
     }
-    sums
+    let (low, high) = sums.split();
+    let (low, high) = (low + high).split();
+    let [a, b, c, d] = (low + high).into();
+    Complex32::new(a + c, b + d)
 }
 
 #[inline(always)]
@@ -316,7 +310,7 @@ fn store(sums: &[[f32; 2 * LANES]; TILE / LANES], out: &mut [Complex32]) {
 /// The root-raised-cosine pulse at time `t`, in symbol periods, for a roll-off above 0.
 ///
 /// Its energy, the integral of its square over `t`, is 1.
-pub(crate) fn root_raised_cosine(t: f64, rolloff: f64) -> f64 {
+pub fn root_raised_cosine(t: f64, rolloff: f64) -> f64 {
     let a = rolloff;
     let pole = 4.0 * a * t.abs();
     if t.abs() < 1e-9 {

@@ -1,6 +1,6 @@
 //! Run-time choice of the vector instructions.
 //!
-//! Kernels are plain loops over slices and arrays that the compiler vectorises by itself. [`dispatch!`]
+//! Kernels are plain loops over slices and arrays that the compiler vectorises by itself. `dispatch!`
 //! compiles such a kernel once for every [`Level`] of the target (SSE2, SSE4.2, AVX2 and AVX-512 on
 //! x86-64, NEON on AArch64) and calls the copy that fits the level it is given, so a build without
 //! `target-cpu=native` runs at full speed. No other file names the crate behind it.
@@ -30,7 +30,7 @@
 //! `mul_add`, which is a library call below AVX2.
 //!
 //! Where the compiler leaves accumulators in memory, a kernel may use vectors of fixed width instead
-//! ([`i8x64`], [`f32x16`]): it then takes the token that `dispatch!(level, token => expression)` names.
+//! (`i8x64`, `f32x16`): it then takes the token that `dispatch!(level, token => expression)` names.
 
 use std::fmt;
 
@@ -93,7 +93,7 @@ impl Level {
         }
     }
 
-    /// What [`dispatch!`] hands on.
+    /// What `dispatch!` hands on.
     pub(crate) fn token(self) -> fearless_simd::Level {
         self.0
     }

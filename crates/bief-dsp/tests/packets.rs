@@ -353,7 +353,7 @@ fn frames_that_carry_no_transport_stream_are_named() {
     let stamped = BbHeader { issy: true, upl: 1_520, ..header };
     assert_eq!(refuse(stamped).unwrap(), "BBFRAME carries packets with ISSY or NPD fields, which are not supported");
     let third = BbHeader { isi: Some(3), ..header };
-    assert_eq!(refuse(third).unwrap(), "BBFRAME belongs to input stream 3; choose that one to receive it");
+    assert_eq!(refuse(third).unwrap(), "BBFRAME belongs to input stream 3, which is not the one to be received");
     let long = BbHeader { dfl: 3_128, ..header };
     assert_eq!(refuse(long).unwrap(), "BBHEADER: DFL is 3128 bits, the frame has room for 3120");
 }

@@ -15,7 +15,7 @@ pub struct Core {
 /// Cores of equal speed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreKind {
-    /// `core` when all are equal; else `big`, `medium`, `little` or `kind1`, `kind2`, … from the fastest to the slowest.
+    /// `cpu` when all are equal; else `big`, `medium`, `little` or `kind1`, `kind2`, … from the fastest to the slowest.
     pub name: String,
     /// The system's measure of speed, the fastest being 1024; `None` where it gives none.
     pub capacity: Option<u32>,
@@ -103,7 +103,7 @@ impl Machine {
 
 fn kind_name(index: usize, kinds: usize) -> String {
     let names: &[&str] = match kinds {
-        1 => &["core"],
+        1 => &["cpu"],
         2 => &["big", "little"],
         3 => &["big", "medium", "little"],
         _ => &[],
@@ -187,7 +187,7 @@ mod tests {
     fn a_tree_without_files_is_a_machine_with_one_kind() {
         let machine = Machine::under(Path::new("/nonexistent"));
         assert!(!machine.cores().is_empty());
-        assert_eq!(machine.kinds()[0], CoreKind { name: "core".into(), capacity: None });
+        assert_eq!(machine.kinds()[0], CoreKind { name: "cpu".into(), capacity: None });
         assert_eq!(machine.model(), "unknown");
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn measure(program: Program, executions: usize) -> Result<Profile> {
         return Err(Error::build("the source ended before one whole batch: there is nothing to profile"));
     }
     let machine = Machine::here();
-    let kind = machine.kinds().first().map_or_else(|| "core".to_owned(), |kind| kind.name.clone());
+    let kind = machine.kinds().first().map_or_else(|| "cpu".to_owned(), |kind| kind.name.clone());
     let tasks = facts
         .into_iter()
         .zip(&mut times)

@@ -129,10 +129,8 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
         found = search.find_header();
     }
     let found = found.map_err(|best_quality| NoSignal::NoHeader { best_quality })?;
-    let mut lock = search.lock(found, scrambler)?;
-    lock.amplitude /= scale as f32;
-    lock.inverted = inverted;
-    Ok(lock)
+    let lock = search.lock(found, scrambler)?;
+    Ok(Lock { amplitude: lock.amplitude / scale as f32, inverted, ..lock })
 }
 
 /// Symbols of a recording, at the instants that the symbol clock gives.
@@ -175,18 +173,30 @@ impl Search {
     /// A header that is confirmed, or else the best quality seen.
     fn find_header(&self) -> Result<Found, f32> {
         let mut best_quality = 0.0f32;
-        for candidate in candidates(&self.symbols) {
+        let candidates = candidates(&self.symbols);
+        for candidate in &candidates {
             let found = self.examine(candidate);
             best_quality = best_quality.max(found.quality);
             if self.is_confirmed(&found) {
-                return Ok(found);
+                return Ok(self.earliest(found, &candidates));
             }
         }
         Err(best_quality)
     }
 
+    /// The first header of the chain that leads to `found`. Where frames are of different kinds, only headers tell how
+    /// far they reach, so that a chain can be followed forwards only.
+    fn earliest(&self, found: Found, candidates: &[Candidate]) -> Found {
+        let mut before: Vec<&Candidate> = candidates.iter().filter(|candidate| candidate.index < found.index).collect();
+        before.sort_by_key(|candidate| candidate.index);
+        let leads_to_found = |header: &Found| self.chain(*header).iter().any(|header| header.index == found.index);
+        let good = |header: &Found| header.quality >= CONFIRMED_QUALITY && header.inverted == found.inverted;
+        let earlier = before.into_iter().map(|candidate| self.examine(candidate));
+        earlier.filter(good).find(leads_to_found).unwrap_or(found)
+    }
+
     /// Decodes a candidate at all frequencies that are near to what its products say.
-    fn examine(&self, candidate: Candidate) -> Found {
+    fn examine(&self, candidate: &Candidate) -> Found {
         let mut symbols = [Complex32::ZERO; HEADER];
         symbols.copy_from_slice(&self.symbols[candidate.index..][..HEADER]);
         // On an inverted spectrum all products change their signs.
@@ -330,9 +340,6 @@ impl Search {
     fn refine_frequency(&self, headers: &[Found], frequency: f64, scrambler: &PlScrambler) -> f64 {
         let turned = |range: Range<usize>| {
             let mut symbols = self.symbols[range].to_vec();
-            if headers.iter().any(|header| header.inverted) {
-                symbols.iter_mut().for_each(|symbol| *symbol = symbol.conj());
-            }
             derotate(&mut symbols, frequency, 0.0);
             symbols
         };

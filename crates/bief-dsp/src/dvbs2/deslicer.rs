@@ -89,7 +89,7 @@ pub enum Rejection {
     #[error(transparent)]
     Header(#[from] BbHeaderError),
     /// The frame belongs to another input stream, or to one of several when one alone was expected.
-    #[error("BBFRAME belongs to {}; choose that one to receive it", stream_name(*.0))]
+    #[error("BBFRAME belongs to {}, which is not the one to be received", stream_name(*.0))]
     OtherStream(Option<u8>),
     /// The frame carries something else than a transport stream.
     #[error("BBFRAME carries a {0}, not a transport stream")]

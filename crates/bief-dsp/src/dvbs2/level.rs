@@ -9,7 +9,7 @@ use crate::simd::{Level, dispatch};
 
 /// Es/N0 (linear) between which an estimate is held: -6 to 30 dB. Outside, no DVB-S2 decoder needs to know better,
 /// and log-likelihood ratios would overflow.
-const ES_N0: std::ops::RangeInclusive<f32> = 0.25..=1000.0;
+const ES_N0: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
 
 /// How strong the symbols of a frame are, and how noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,59 +23,58 @@ pub struct SignalLevel {
 impl SignalLevel {
     /// Measures a frame whose carrier phase has been removed.
     ///
-    /// With pilots, from header and pilots: that includes what is left of phase noise, and has a relative error of
-    /// 1/√n for n known symbols. QPSK and 8PSK without pilots: from the second and fourth moments of the payload.
-    /// Other frames: from the header. Symbols after the frame are ignored. A frame of zeros has amplitude 0 and the
-    /// largest `n0`.
+    /// Noise: QPSK, 8PSK and dummy frames, from the second and fourth moments of all symbols, to about 0.1 dB. 16APSK and 32APSK,
+    /// from header and pilots, with a relative error of 1/√n for n known symbols; that includes what is left of phase
+    /// noise. Amplitude: from the power of all symbols less that of the noise. Symbols after the frame are ignored. A
+    /// frame of zeros has amplitude 0 and the largest `n0`.
     ///
     /// # Source
     /// D. R. Pauluzzi and N. C. Beaulieu, "A comparison of SNR estimation techniques for the AWGN channel", IEEE
-    /// Trans. Commun. 48 (2000): the data-aided maximum-likelihood and the M2M4 estimator.
+    /// Trans. Commun. 48 (2000): the M2M4 and the data-aided maximum-likelihood estimator.
     ///
     /// # Panics
     /// When `pls` has no [`Layout`], or `symbols` is shorter than the frame.
     pub fn measure(pls: Pls, symbols: &[Complex32], scrambler: &PlScrambler) -> SignalLevel {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let frame = &symbols[..layout.symbols()];
-        let header = header_symbols(pls);
-        let rotations = scrambler.rotations();
-        let pilot = |index: usize| PILOT * Complex32::I.powu(rotations[index - HEADER].into());
-        let known = || {
-            let pilots = layout.pilots().flatten().map(|index| (frame[index], pilot(index)));
-            frame.iter().copied().zip(header).chain(pilots)
+        let level = Level::best();
+        let (power, fourth) = dispatch!(level => moments(frame));
+        let noise = match pls.modcod().map(|modcod| modcod.modulation()) {
+            // All symbols have one modulus before noise.
+            None | Some(Modulation::Qpsk | Modulation::Psk8) => power - (2.0 * power * power - fourth).max(0.0).sqrt(),
+            _ => noise_of_known_symbols(pls, &layout, frame, scrambler),
         };
-        let count = known().count() as f32;
-        let amplitude = known().map(|(symbol, sent)| (symbol * sent.conj()).re).sum::<f32>() / count;
-
-        let modulation = pls.modcod().map_or(Modulation::Qpsk, |modcod| modcod.modulation());
-        let noise = if layout.pilot_blocks() == 0 && matches!(modulation, Modulation::Qpsk | Modulation::Psk8) {
-            noise_of_constant_modulus(&frame[HEADER..])
-        } else {
-            let error: f32 = known().map(|(symbol, sent)| (symbol - sent * amplitude).norm_sqr()).sum();
-            // Of 2 · count real numbers, each phase and the amplitude took one.
-            let fitted = (layout.pilot_blocks() + 2) as f32;
-            error / (count - 0.5 * fitted)
-        };
-        let energy = amplitude * amplitude;
-        let n0 = (noise / energy).clamp(ES_N0.end().recip(), ES_N0.start().recip());
-        SignalLevel { amplitude: amplitude.max(0.0), n0: if n0.is_nan() { ES_N0.start().recip() } else { n0 } }
+        let n0 = noise / (power - noise);
+        // Also when no signal at all is left.
+        let n0 = if n0 >= 0.0 { n0.clamp(1.0 / ES_N0.end(), 1.0 / ES_N0.start()) } else { 1.0 / ES_N0.start() };
+        SignalLevel { amplitude: (power / (1.0 + n0)).sqrt() as f32, n0: n0 as f32 }
     }
 
-    /// Divides symbols by the amplitude, in place, so that they have unit energy.
+    /// Divides symbols by the amplitude, in place, so that they have unit energy; symbols without amplitude stay.
     pub fn normalise(&self, symbols: &mut [Complex32]) {
-        let scale = self.amplitude.max(f32::MIN_POSITIVE).recip();
-        for symbol in symbols {
-            *symbol *= scale;
+        if self.amplitude > 0.0 {
+            let scale = self.amplitude.recip();
+            for symbol in symbols {
+                *symbol *= scale;
+            }
         }
     }
 }
 
-/// Noise variance of symbols that all have the same modulus before noise: M2 - √(2 M2² - M4).
-fn noise_of_constant_modulus(symbols: &[Complex32]) -> f32 {
-    let level = Level::best();
-    let (second, fourth) = dispatch!(level => moments(symbols));
-    let signal = (2.0 * second * second - fourth).max(0.0).sqrt();
-    (second - signal) as f32
+/// Variance of what is left of header and pilots when what was sent is taken away.
+fn noise_of_known_symbols(pls: Pls, layout: &Layout, frame: &[Complex32], scrambler: &PlScrambler) -> f64 {
+    let rotations = scrambler.rotations();
+    let pilot = |index: usize| PILOT * Complex32::I.powu(rotations[index - HEADER].into());
+    let known = || {
+        let pilots = layout.pilots().flatten().map(|index| (frame[index], pilot(index)));
+        frame.iter().copied().zip(header_symbols(pls)).chain(pilots)
+    };
+    let count = known().count() as f32;
+    let amplitude = known().map(|(symbol, sent)| (symbol * sent.conj()).re).sum::<f32>() / count;
+    let error: f32 = known().map(|(symbol, sent)| (symbol - sent * amplitude).norm_sqr()).sum();
+    // Of 2 · count real numbers, each phase and the amplitude took one.
+    let fitted = (layout.pilot_blocks() + 2) as f32;
+    (error / (count - 0.5 * fitted)).into()
 }
 
 /// Mean of |y|² and of |y|⁴.

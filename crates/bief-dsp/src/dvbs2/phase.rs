@@ -31,7 +31,7 @@ const LAGS: [usize; 3] = [1, 4, 16];
 /// Share of the signal in a block below which the products are too noisy, and the frequency is searched instead.
 const LEAST_COHERENCE: f64 = 0.3;
 /// Significance of a peak that noise does not reach.
-pub(super) const SIGNIFICANT: f64 = 20.0;
+pub(super) const SIGNIFICANT: f64 = 16.0;
 /// Ratio of signal to noise wanted in the sum of neighbouring blocks, and how many of them it may take.
 const SMOOTHED_SNR: f64 = 60.0;
 const MAX_SMOOTHING: usize = 16;

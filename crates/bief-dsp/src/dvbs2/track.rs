@@ -28,6 +28,11 @@ const MARGIN: f64 = 2.0;
 const TIMING: Gains = Gains::new(0.1);
 const FREQUENCY: Gains = Gains::new(0.04);
 
+/// Share of a new amplitude in the smoothed one.
+const AMPLITUDE: f32 = 0.25;
+/// Place of the middle of a header.
+const HEADER_MIDDLE: f64 = 0.5 * (HEADER - 1) as f64;
+
 /// Gains of a second-order smoother.
 #[derive(Clone, Copy, Debug)]
 struct Gains {
@@ -63,9 +68,9 @@ pub struct FrameSync {
     pub step: f64,
     /// Carrier frequency in cycles per symbol, smoothed.
     pub frequency: f64,
-    /// Carrier phase at `position`, in radians, such that it is exact in the middle of the header.
+    /// Carrier phase at `position`, in radians, such that it is exact in the middle of the header. 0 if the header was not good.
     pub phase: f64,
-    /// Modulus of a symbol sent with energy 1.
+    /// Modulus of a symbol sent with energy 1, smoothed.
     pub amplitude: f32,
     /// Squared normalised correlation of the header, 0 to 1: about Es/N0 / (1 + Es/N0).
     pub quality: f32,
@@ -133,6 +138,8 @@ pub struct Tracker {
     drift: f64,
     amplitude: f32,
     pls: Pls,
+    /// Symbols of the frame.
+    length: f64,
     bad_headers: usize,
     inverted: bool,
     samples: Vec<Complex32>,
@@ -142,6 +149,9 @@ impl Tracker {
     /// Starts at the frame that was found; `lock` counts samples from number `offset` of the stream.
     ///
     /// `filter` is the one that [`acquire`](super::acquire) was given.
+    ///
+    /// # Panics
+    /// When the PLS of `lock` has no [`Layout`], which [`acquire`](super::acquire) excludes.
     pub fn new(filter: MatchedFilter, lock: &Lock, offset: u64) -> Tracker {
         Tracker {
             origin: offset as i64,
@@ -151,6 +161,7 @@ impl Tracker {
             drift: 0.0,
             amplitude: lock.amplitude,
             pls: lock.pls,
+            length: Layout::new(lock.pls).expect("the lock is on a frame").symbols() as f64,
             bad_headers: 0,
             inverted: lock.inverted,
             samples: Vec::with_capacity(
@@ -178,58 +189,46 @@ impl Tracker {
     pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
         let to_window = (self.origin - offset as i64) as f64;
         let header = self.measure(window, to_window + self.position);
-        let layout = Layout::new(header.pls);
         let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
-        if std::env::var("DBG").is_ok() {
-            eprintln!("delay {:+.4} pos {:.4} f {:+.2e}", header.delay, self.position, header.frequency);
+        let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() < MARGIN);
+        match layout {
+            Some(layout) => {
+                self.bad_headers = 0;
+                self.pls = header.pls;
+                self.length = layout.symbols() as f64;
+                let late = header.delay * self.step;
+                self.position += TIMING.value * late;
+                self.step += TIMING.slope * late / self.length;
+                self.frequency += FREQUENCY.value * header.frequency;
+                self.drift += FREQUENCY.slope * header.frequency / self.length;
+                self.amplitude += AMPLITUDE * (header.amplitude - self.amplitude);
+            }
+            None => {
+                self.bad_headers += 1;
+                if self.bad_headers >= MAX_BAD {
+                    return Err(Lost { bad_headers: self.bad_headers });
+                }
+            }
         }
-        let measured = layout.is_some() && header.quality >= needed && header.delay.abs() < MARGIN;
-        let mut frame = FrameSync {
+        let measured = layout.is_some();
+        let to_first_symbol = TAU * self.frequency * HEADER_MIDDLE;
+        let frame = FrameSync {
             pls: self.pls,
             position: to_window + self.position,
             step: self.step,
             frequency: self.frequency,
-            phase: 0.0,
+            phase: if measured { header.phase - to_first_symbol } else { 0.0 },
             amplitude: self.amplitude,
             quality: header.quality,
             measured,
             inverted: self.inverted,
         };
-        let Some(layout) = layout.filter(|_| measured).or(Layout::new(self.pls)) else {
-            return Err(Lost { bad_headers: self.bad_headers });
-        };
-        let length = layout.symbols() as f64;
-        if measured {
-            self.bad_headers = 0;
-            self.pls = header.pls;
-            let late = header.delay * self.step;
-            self.position += TIMING.value * late;
-            self.step += TIMING.slope * late / length;
-            self.frequency += FREQUENCY.value * header.frequency;
-            self.drift += FREQUENCY.slope * header.frequency / length;
-            self.amplitude += 0.25 * (header.amplitude - self.amplitude);
-            let middle = 0.5 * (HEADER - 1) as f64;
-            frame = FrameSync {
-                pls: header.pls,
-                position: to_window + self.position,
-                step: self.step,
-                frequency: self.frequency,
-                phase: header.phase - TAU * self.frequency * middle,
-                amplitude: header.amplitude,
-                ..frame
-            };
-        } else {
-            self.bad_headers += 1;
-            if self.bad_headers >= MAX_BAD {
-                return Err(Lost { bad_headers: self.bad_headers });
-            }
-        }
         // Whole samples move to the origin, so that the position keeps its precision for ever.
-        self.position += self.step * length;
+        self.position += self.step * self.length;
         let whole = self.position.floor();
         self.position -= whole;
         self.origin += whole as i64;
-        self.frequency += self.drift * length;
+        self.frequency += self.drift * self.length;
         Ok(frame)
     }
 
@@ -273,7 +272,7 @@ impl Tracker {
             delay,
             frequency: offset,
             // The samples were turned by the predicted frequency, from the predicted position on.
-            phase: f64::from(decoded.correlation.arg()) + TAU * self.frequency * 0.5 * (HEADER - 1) as f64,
+            phase: f64::from(decoded.correlation.arg()) + TAU * self.frequency * HEADER_MIDDLE,
             amplitude: decoded.correlation.norm() / HEADER as f32,
         }
     }
@@ -308,13 +307,12 @@ fn conjugate(samples: &mut [Complex32]) {
 
 /// Sum of y · conj(h) over the header of `pls`, and the same with distances from the middle as weights.
 pub(super) fn header_moments(symbols: &[Complex32; HEADER], pls: Pls) -> (Complex64, Complex64) {
-    let middle = 0.5 * (HEADER - 1) as f64;
     let mut moments = (Complex64::ZERO, Complex64::ZERO);
     for ((symbol, sent), index) in symbols.iter().zip(header_symbols(pls)).zip(0u8..) {
         let aligned = symbol * sent.conj();
         let aligned = Complex64::new(aligned.re.into(), aligned.im.into());
         moments.0 += aligned;
-        moments.1 += aligned * (f64::from(index) - middle);
+        moments.1 += aligned * (f64::from(index) - HEADER_MIDDLE);
     }
     moments
 }

@@ -50,8 +50,8 @@ pub enum ReceiveError {
     },
     /// No signal in the whole recording.
     #[error(
-        "{name}: no DVB-S2 signal found in {samples} samples ({reason}): looked for PLHEADERs at {samples_per_symbol} \
-         samples per symbol; if that is wrong, give --sps or --symbol-rate, and --format for raw files"
+        "{name}: no DVB-S2 signal in {samples} samples at {samples_per_symbol} per symbol: {reason}. If the rate is wrong, give \
+         --sps or --symbol-rate; if the sample format is, --format"
     )]
     NoSignal {
         /// The recording.
@@ -125,6 +125,7 @@ impl Receiver {
         let filter = MatchedFilter::new(ROLL_OFF, samples_per_symbol);
         let bytes_of = |symbols: usize| (symbols as f64 * samples_per_symbol) as usize * format.bytes();
         let mut front = Vec::new();
+        let mut samples = Vec::new();
         let mut read = 0;
         loop {
             let wanted = (bytes_of(SEARCHED_SYMBOLS) - front.len()) as u64;
@@ -135,7 +136,7 @@ impl Receiver {
             read += got as u64;
             progress(read);
             let whole = front.len() / format.bytes();
-            let mut samples = vec![Complex32::ZERO; whole];
+            samples.resize(whole, Complex32::ZERO);
             format.read(&front[..whole * format.bytes()], &mut samples);
             match acquire(&filter, &samples, PlScrambler::broadcast()) {
                 Ok(lock) if is_decoded(lock.pls) => {

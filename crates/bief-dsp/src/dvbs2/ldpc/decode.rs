@@ -25,6 +25,8 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use super::{Code, GROUP};
 use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
 use schedule::Schedule;
@@ -237,6 +239,17 @@ pub struct Decoder {
     messages: Box<[Lanes]>,
     /// What the bits of a layer know without the check concerned, block by block.
     extrinsics: Box<[Lanes]>,
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("nldpc", &self.code.nldpc)
+            .field("kldpc", &self.code.kldpc)
+            .field("max_iterations", &self.max_iterations)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Decoder {

@@ -1,0 +1,180 @@
+//! What is wrong with the input is said, with the remedy; the exit status tells; what was received before is kept.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+use common::{Folder, packets, sample, stderr};
+
+/// Bytes of one PLFRAME in the sample: 8370 symbols, 2 samples each, 2 bytes each.
+const FRAME: usize = 8370 * 4;
+
+#[test]
+fn missing_and_empty_files() {
+    let folder = Folder::new("missing");
+    assert!(folder.fail(["rx", "absent.sigmf-meta"]).contains("absent.sigmf-meta: No such file"));
+    assert!(folder.fail(["rx", "absent.cf32", "--sps", "2"]).contains("absent.cf32"));
+    folder.write("empty.cf32", "");
+    assert!(folder.fail(["rx", "empty.cf32", "--sps", "2"]).contains("empty.cf32: is empty"));
+    assert!(folder.fail(["rx", ".", "--format", "ci8", "--sps", "2"]).contains("directory"));
+    assert!(folder.fail(["tx", "absent.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short"])
+        .contains("absent.ts"));
+    assert!(folder.fail(["plan", "absent.json", "--cores", "2"]).contains("absent.json"));
+}
+
+#[test]
+fn what_is_not_said_about_a_raw_file() {
+    let folder = Folder::new("raw");
+    folder.write("x.dat", sample());
+    folder.write("x.ci8", sample());
+    assert!(folder.fail(["rx", "x.dat", "--sps", "2"]).contains("give --format"));
+    assert!(folder.fail(["rx", "x.ci8"]).contains("give --sps"));
+    assert!(folder.fail(["rx", "x.ci8", "--symbol-rate", "1e6"]).contains("give --sps in place of --symbol-rate"));
+    assert!(folder.fail(["rx", "x.ci8", "--sps", "0.5"]).contains("1.5 to 8"));
+    assert!(folder.fail(["rx", "-", "--format", "ci8", "--sps", "2"]).contains("give -o"));
+}
+
+#[test]
+fn a_file_cut_inside_a_sample_gives_what_it_has() {
+    let folder = Folder::new("truncated");
+    folder.write("x.ci8", &sample()[..9 * FRAME + 1]);
+    let message = folder.fail(["rx", "x.ci8", "--sps", "2"]);
+    assert!(message.contains("ends inside a sample (1 of 2 bytes)"), "{message}");
+    assert_eq!(folder.read("x.ts").len() / 188, 74, "the packets of the 8 whole frames");
+}
+
+#[test]
+fn sigmf_that_is_not_complete_or_not_understood() {
+    let folder = Folder::new("sigmf");
+    let meta = r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 2.0}, "captures": []}"#;
+    folder.write("lonely.sigmf-meta", meta);
+    assert!(folder.fail(["rx", "lonely.sigmf-meta"]).contains("lonely.sigmf-data is missing"));
+    folder.write("odd.sigmf-data", sample());
+    folder.write("odd.sigmf-meta", meta.replace("ci8", "rf64_le"));
+    assert!(folder.fail(["rx", "odd.sigmf-meta"]).contains("core:datatype `rf64_le` is not one of"));
+    folder.write("odd.sigmf-meta", &meta[..40]);
+    assert!(folder.fail(["rx", "odd.sigmf-meta"]).contains("not a SigMF description"));
+    folder.write("odd.sigmf-meta", meta.replace("2.0", "2e6"));
+    assert!(folder.fail(["rx", "odd.sigmf-meta"]).contains("--symbol-rate"));
+    folder.succeed(["rx", "odd.sigmf-meta", "--symbol-rate", "1e6"]);
+}
+
+#[test]
+fn noise_silence_and_a_tone_are_no_signal() {
+    let folder = Folder::new("noise");
+    let mut state = 9_u64;
+    let noise: Vec<u8> = (0..4_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        })
+        .collect();
+    folder.write("noise.ci8", noise);
+    folder.write("silence.ci8", vec![0; 4_000_000]);
+    folder.write("tone.ci8", [100, 0, 0, 100, 156, 0, 0, 156].repeat(500_000));
+    for name in ["noise", "silence", "tone"] {
+        let message = folder.fail(["rx", &format!("{name}.ci8"), "--sps", "2"]);
+        assert!(message.contains("no DVB-S2 signal in 2000000 samples"), "{message}");
+        assert!(!folder.path(&format!("{name}.ts")).exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn a_signal_that_is_not_decoded_is_named() {
+    let folder = Folder::new("other");
+    folder.write("in.ts", packets(100));
+    folder.succeed(["tx", "in.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-3/5", "--frame", "normal"]);
+    let message = folder.fail(["rx", "x.sigmf-meta"]);
+    assert!(
+        message.contains("QPSK 3/5 normal found in the header; this build decodes QPSK 8/9 short"),
+        "{message}"
+    );
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let folder = Folder::new("output");
+    assert!(folder.fail(["rx", "-o", "no/such/folder/x.ts"]).contains("no/such/folder/x.ts: No such file"));
+    assert!(folder.fail(["rx", "-o", "."]).contains("directory"));
+    assert!(folder.fail(["rx", "-o", "-", "--json"]).contains("give --json a file"));
+    if std::path::Path::new("/dev/full").exists() {
+        let message = folder.fail(["rx", "-o", "/dev/full"]);
+        assert!(message.contains("write packets") && message.contains("No space left"), "{message}");
+    }
+    folder.write("in.ts", packets(10));
+    let refused = ["tx", "in.ts", "-o", "no/x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short"];
+    assert!(folder.fail(refused).contains("no/x.sigmf-data"));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run() {
+    let folder = Folder::new("pipe");
+    let mut child =
+        folder.command().args(["rx", "-o", "-"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut some = [0; 188];
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut some).unwrap();
+    drop(stdout);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert!(message.contains("Broken pipe") && !message.contains("panicked"), "{message}");
+}
+
+#[test]
+fn a_sender_that_goes_away_is_the_end_of_the_input() {
+    let folder = Folder::new("stdin");
+    let mut child = folder
+        .command()
+        .args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", "x.ts"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&sample()[..12 * FRAME]).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(folder.read("x.ts").len() / 188, 102, "the packets of the 11 whole frames");
+}
+
+#[test]
+fn a_transport_stream_with_a_fault_is_sent_up_to_it() {
+    let folder = Folder::new("transmit");
+    let mut stream = packets(60);
+    stream[40 * 188] = 0x46;
+    folder.write("in.ts", &stream);
+    let transmit = ["tx", "in.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short", "--pilots"];
+    let message = folder.fail(transmit);
+    assert!(message.contains("from byte 7520 on") && message.contains("0x46"), "{message}");
+    folder.succeed(["rx", "x.sigmf-meta"]);
+    assert!(folder.read("x.ts") == stream[..40 * 188], "the packets before the fault");
+
+    folder.write("in.ts", &packets(60)[..50 * 188 + 7]);
+    assert!(folder.fail(transmit).contains("ends inside a packet: 7 bytes of 188"));
+    folder.succeed(["rx", "x.sigmf-meta"]);
+    assert_eq!(folder.read("x.ts").len() / 188, 50);
+
+    folder.write("in.ts", packets(1));
+    assert!(folder.fail(["tx", "in.ts", "-o", "x.iq", "--modcod", "qpsk-8/9", "--frame", "short"]).contains("sigmf-meta"));
+    let psk8 = ["tx", "in.ts", "-o", "y.sigmf-meta", "--modcod", "8psk-3/5", "--frame", "short"];
+    assert!(folder.fail(psk8).contains("this build transmits QPSK"));
+    assert!(!folder.path("y.sigmf-data").exists());
+    let no_rate = ["tx", "in.ts", "-o", "y.sigmf-meta", "--modcod", "qpsk-9/10", "--frame", "short"];
+    assert!(folder.fail(no_rate).contains("9/10"));
+}
+
+#[test]
+fn profiles_and_platforms_that_do_not_fit() {
+    let folder = Folder::new("plan");
+    let profile = r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 1, "bits_per_frame": 100,
+        "tasks": [{"name": "a", "replicable": false, "ns": [100, 200]}]}"#;
+    folder.write("two.json", profile);
+    let message = folder.fail(["plan", "two.json", "--cores", "4"]);
+    assert!(message.contains("big=4"), "{message}");
+    folder.write("odd.json", profile.replace("\"format\": 1", "\"format\": 2"));
+    assert!(folder.fail(["plan", "odd.json", "--cores", "big=1"]).contains("format"));
+    folder.write("odd.json", profile.replace("\"tasks\"", "\"task\""));
+    assert!(folder.fail(["plan", "odd.json", "--cores", "big=1"]).contains("task"));
+    folder.write("odd.json", "{");
+    assert!(folder.fail(["plan", "odd.json", "--cores", "big=1"]).contains("odd.json"));
+}

@@ -1,0 +1,126 @@
+//! Each command as its help and the README show it.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{Folder, packets, sample};
+use serde_json::Value;
+
+#[test]
+fn rx_without_input_receives_what_is_built_in() {
+    let folder = Folder::new("builtin");
+    let shown = folder.succeed(["rx"]);
+    for part in ["QPSK 8/9 short, pilots", "Es/N0", "carrier offset", "clock offset", "385, 0 with errors", "Mb/s", "planned us"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert_eq!(folder.read("dvbs2_qpsk_8-9_short.ts").len(), 385 * 188);
+}
+
+#[test]
+fn rx_takes_a_file_standard_input_or_a_sigmf_pair() {
+    let folder = Folder::new("inputs");
+    folder.write("x.ci8", sample());
+    folder.write("y.sigmf-data", sample());
+    folder.write("y.sigmf-meta", r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 4e6}}"#);
+    folder.succeed(["rx", "x.ci8", "--sps", "2", "--cores", "1"]);
+    folder.succeed(["rx", "y.sigmf-meta", "--symbol-rate", "2e6", "-o", "z.ts"]);
+    assert!(folder.read("x.ts") == folder.read("z.ts"));
+    let mut command = folder.command();
+    let input = std::fs::File::open(folder.path("x.ci8")).unwrap();
+    let output =
+        command.args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", "-"]).stdin(input).stderr(Stdio::piped()).output();
+    let output = output.unwrap();
+    assert!(output.status.success() && output.stdout == folder.read("x.ts"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("385, 0 with errors"), "the table goes aside");
+}
+
+#[test]
+fn rx_tells_a_machine_what_it_tells_a_person() {
+    let folder = Folder::new("json");
+    let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();
+    assert_eq!(json["signal"], "QPSK 8/9 short, pilots");
+    assert_eq!(json["figures"]["packets"], 385);
+    assert_eq!(json["figures"]["frames"], 41);
+    assert!((json["figures"]["carrier_per_symbol"].as_f64().unwrap() - 0.01).abs() < 1e-3);
+    assert!((json["figures"]["clock_ppm"].as_f64().unwrap() - 20.0).abs() < 2.0);
+    assert!((json["figures"]["es_n0_db"].as_f64().unwrap() - 8.5).abs() < 0.3);
+    assert_eq!(json["schedule"]["format"], 1);
+    let stages = json["report"]["stages"].as_array().unwrap();
+    assert!(stages.iter().all(|stage| stage["planned_ns"].as_f64().unwrap() > 0.0));
+
+    let shown = folder.succeed(["rx", "--json", "run.json"]);
+    assert!(shown.contains("packets"), "the table stays when JSON goes to a file");
+    let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    assert_eq!(json["figures"]["packets"], 385);
+
+    // An input typed after --json is not overwritten.
+    folder.write("x.ci8", sample());
+    let json: Value = serde_json::from_str(&folder.succeed(["rx", "--sps", "2", "--json", "x.ci8"])).unwrap();
+    assert_eq!(json["input"], "x.ci8");
+    assert!(folder.read("x.ci8") == sample());
+}
+
+#[test]
+fn tx_then_rx_gives_the_same_bytes() {
+    let folder = Folder::new("loop");
+    let stream = packets(120);
+    folder.write("in.ts", &stream);
+    for options in [
+        &["--pilots"][..],
+        &["--rolloff", "0.35", "--sps", "4"],
+        &["--format", "cf32", "--pilots", "--rolloff", "0.25", "--symbol-rate", "1e6"],
+    ] {
+        let transmit = ["tx", "in.ts", "-o", "out.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short"];
+        let shown = folder.succeed(transmit.iter().chain(options));
+        assert!(shown.contains("QPSK 8/9 short"), "{shown}");
+        let rate = if options.contains(&"--symbol-rate") { &["--symbol-rate", "1e6"][..] } else { &[] };
+        folder.succeed(["rx", "out.sigmf-meta"].iter().chain(rate));
+        assert!(folder.read("out.ts") == stream, "{options:?}");
+    }
+    let every_rate = ["1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "3/4", "4/5", "5/6", "8/9", "9/10"];
+    for rate in every_rate {
+        let modcod = format!("qpsk-{rate}");
+        folder.succeed(["tx", "in.ts", "-o", "out.sigmf-meta", "--modcod", &modcod, "--frame", "normal"]);
+    }
+}
+
+#[test]
+fn plan_shows_a_schedule_and_writes_it() {
+    let folder = Folder::new("plan");
+    folder.write(
+        "p.json",
+        r#"{"format": 1, "kinds": ["core"], "frames_per_execution": 1, "bits_per_frame": 14232, "tasks": [
+            {"name": "read", "replicable": false, "ns": [10000]},
+            {"name": "decode", "replicable": true, "ns": [60000]},
+            {"name": "write", "replicable": false, "ns": [5000]}]}"#,
+    );
+    let shown = folder.succeed(["plan", "p.json", "--cores", "4"]);
+    assert!(shown.contains("30.0 us") && shown.contains("474 Mb/s"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let json: Value = serde_json::from_str(&folder.succeed(["plan", "p.json", "--cores", "4", "--json"])).unwrap();
+    assert_eq!((&json["format"], &json["strategy"], &json["period_ns"]), (&1.into(), &"otac".into(), &30000.into()));
+    assert_eq!(json["cores"]["core"], 4);
+    let shown = folder.succeed(["plan", "p.json", "--cores", "2", "--strategy", "thread_per_task"]);
+    assert!(shown.contains("60.0 us"), "{shown}");
+}
+
+#[test]
+fn machine_counts_the_cores() {
+    let folder = Folder::new("machine");
+    let shown = folder.succeed(["machine"]);
+    assert!(shown.contains("processor"), "{shown}");
+    let json: Value = serde_json::from_str(&folder.succeed(["machine", "--json"])).unwrap();
+    let cores: usize = json["kinds"].as_array().unwrap().iter().map(|kind| kind["cores"].as_array().unwrap().len()).sum();
+    assert_eq!(cores, std::thread::available_parallelism().unwrap().get());
+}
+
+#[test]
+fn help_shows_examples_for_every_command() {
+    let folder = Folder::new("help");
+    for command in [&[][..], &["rx"], &["tx"], &["plan"]] {
+        assert!(folder.succeed(command.iter().chain(&["--help"])).contains("Examples:"), "{command:?}");
+    }
+    assert!(folder.succeed(["--version"]).starts_with("bief "));
+}
