@@ -70,30 +70,27 @@ impl SampleFormat {
     /// ```
     pub fn read(self, bytes: &[u8], samples: &mut [Complex32]) {
         assert_eq!(bytes.len(), self.bytes() * samples.len(), "bytes of a whole number of samples");
-        let finite = |x: f32| if x.is_finite() { x } else { 0.0 };
+        let parts: &mut [f32] = bytemuck::cast_slice_mut(samples);
         match self {
             Self::Cf32 => {
-                for (sample, b) in samples.iter_mut().zip(bytes.as_chunks::<8>().0) {
-                    let part = |i: usize| finite(f32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]));
-                    *sample = Complex32::new(part(0), part(4));
+                for (part, bytes) in parts.iter_mut().zip(bytes.as_chunks().0) {
+                    let value = f32::from_le_bytes(*bytes);
+                    *part = if value.is_finite() { value } else { 0.0 };
                 }
             }
             Self::Ci16 => {
-                for (sample, b) in samples.iter_mut().zip(bytes.as_chunks::<4>().0) {
-                    let part = |i: usize| f32::from(i16::from_le_bytes([b[i], b[i + 1]])) * (1.0 / 32768.0);
-                    *sample = Complex32::new(part(0), part(2));
+                for (part, bytes) in parts.iter_mut().zip(bytes.as_chunks().0) {
+                    *part = f32::from(i16::from_le_bytes(*bytes)) * (1.0 / 32768.0);
                 }
             }
             Self::Ci8 => {
-                for (sample, b) in samples.iter_mut().zip(bytes.as_chunks::<2>().0) {
-                    let part = |i: usize| f32::from(b[i].cast_signed()) * (1.0 / 128.0);
-                    *sample = Complex32::new(part(0), part(1));
+                for (part, byte) in parts.iter_mut().zip(bytes) {
+                    *part = f32::from(byte.cast_signed()) * (1.0 / 128.0);
                 }
             }
             Self::Cu8 => {
-                for (sample, b) in samples.iter_mut().zip(bytes.as_chunks::<2>().0) {
-                    let part = |i: usize| (f32::from(b[i]) - 127.5) * (1.0 / 127.5);
-                    *sample = Complex32::new(part(0), part(1));
+                for (part, byte) in parts.iter_mut().zip(bytes) {
+                    *part = (f32::from(*byte) - 127.5) * (1.0 / 127.5);
                 }
             }
         }
@@ -105,15 +102,27 @@ impl SampleFormat {
     /// When `bytes` is not [`bytes`](Self::bytes) times as long as `samples`.
     pub fn write(self, samples: &[Complex32], bytes: &mut [u8]) {
         assert_eq!(bytes.len(), self.bytes() * samples.len(), "bytes of a whole number of samples");
-        for (sample, bytes) in samples.iter().zip(bytes.chunks_exact_mut(self.bytes())) {
-            let half = bytes.len() / 2;
-            for (part, bytes) in [sample.re, sample.im].into_iter().zip(bytes.chunks_exact_mut(half)) {
-                // Casts from float to integer round towards zero and saturate.
-                match self {
-                    Self::Cf32 => bytes.copy_from_slice(&part.to_le_bytes()),
-                    Self::Ci16 => bytes.copy_from_slice(&((part * 32768.0).round() as i16).to_le_bytes()),
-                    Self::Ci8 => bytes[0] = ((part * 128.0).round() as i8).cast_unsigned(),
-                    Self::Cu8 => bytes[0] = (part * 127.5 + 127.5).round() as u8,
+        let parts: &[f32] = bytemuck::cast_slice(samples);
+        // Casts from float to integer round towards zero and saturate.
+        match self {
+            Self::Cf32 => {
+                for (bytes, part) in bytes.as_chunks_mut().0.iter_mut().zip(parts) {
+                    *bytes = part.to_le_bytes();
+                }
+            }
+            Self::Ci16 => {
+                for (bytes, part) in bytes.as_chunks_mut().0.iter_mut().zip(parts) {
+                    *bytes = ((part * 32768.0).round() as i16).to_le_bytes();
+                }
+            }
+            Self::Ci8 => {
+                for (byte, part) in bytes.iter_mut().zip(parts) {
+                    *byte = ((part * 128.0).round() as i8).cast_unsigned();
+                }
+            }
+            Self::Cu8 => {
+                for (byte, part) in bytes.iter_mut().zip(parts) {
+                    *byte = (part * 127.5 + 127.5).round() as u8;
                 }
             }
         }
