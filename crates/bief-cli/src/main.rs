@@ -6,6 +6,7 @@ mod failure;
 mod json;
 mod machine;
 mod plan;
+mod progress;
 mod rx;
 mod table;
 mod tx;

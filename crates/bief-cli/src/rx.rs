@@ -1,7 +1,7 @@
 //! `bief rx`: a DVB-S2 recording becomes a transport stream.
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,11 @@ use bief::{Machine, Report};
 use bief_radio::dvbs2::{Figures, Receiver, Status};
 use bief_radio::{Recording, SampleFormat};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::failure::Failure;
 use crate::json::{JsonArgs, print};
+use crate::progress::progress;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -60,6 +61,8 @@ const SAMPLE: &[u8] = include_bytes!("../../../data/dvbs2_qpsk_8-9_short.sigmf-d
 const SAMPLE_RATE: f64 = 2.0;
 /// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
 const LEAST_SAMPLE_RATE: f64 = 64.0;
+/// The receiver does not tell higher ratios apart.
+const MOST_ES_N0_DB: f64 = 29.9;
 /// Frames that are timed to make a plan.
 const PROFILED_FRAMES: usize = 100;
 
@@ -75,7 +78,8 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let output = output_path(&args)?;
     let recording = open(&args)?;
     let samples_per_symbol = samples_per_symbol(&args, &recording)?;
-    let symbol_rate = recording.sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol);
+    let symbol_rate =
+        recording.sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol);
     let (name, bytes) = (recording.name.clone(), recording.bytes);
     let sample_bytes = recording.format.bytes() as u64;
 
@@ -120,7 +124,8 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         )));
     }
     if figures.packets == figures.packet_errors {
-        return Err(Failure::new(format!("{}: a signal is there, but no packet could be decoded", reception.name)));
+        let what = if figures.frame_errors == 0 { "it carries no packets" } else { "no packet could be decoded" };
+        return Err(Failure::new(format!("{}: a signal is there, but {what}", reception.name)));
     }
     Ok(())
 }
@@ -179,9 +184,10 @@ fn samples_per_symbol(args: &RxArgs, recording: &Recording) -> Result<f64, Failu
         (Some(sps), _, _) => Ok(sps),
         (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(rate / symbol_rate),
         (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
-        (None, Some(_), None) => {
-            Err(Failure::new(format!("{}: its sample rate is not known: give --sps in place of --symbol-rate", recording.name)))
-        }
+        (None, Some(_), None) => Err(Failure::new(format!(
+            "{}: its sample rate is not known: give --sps in place of --symbol-rate",
+            recording.name
+        ))),
         (None, None, Some(rate)) if rate < LEAST_SAMPLE_RATE => Ok(rate),
         (None, None, Some(rate)) => Err(Failure::new(format!(
             "{}: {rate} samples per second, but how many symbols? Give --symbol-rate or --sps",
@@ -204,18 +210,6 @@ fn platform(cores: Option<u32>, kinds: &[String]) -> Result<Platform, Failure> {
     Platform::new([CoreKind::new(&kinds[0], cores)]).map_err(Failure::from_error)
 }
 
-/// A progress bar on a terminal; nothing anywhere else.
-fn progress(bytes: Option<u64>) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let (bar, template) = match bytes {
-        Some(bytes) => (ProgressBar::new(bytes), "{bar:24} {percent:>3}%  {msg}"),
-        None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {msg}"),
-    };
-    bar.with_style(ProgressStyle::with_template(template).expect("a constant template"))
-}
-
 /// Runs `work` while the bar shows the status.
 fn shown<T>(bar: &ProgressBar, status: &Status, work: impl FnOnce() -> T) -> T {
     if bar.is_hidden() {
@@ -228,10 +222,7 @@ fn shown<T>(bar: &ProgressBar, status: &Status, work: impl FnOnce() -> T) -> T {
                 let figures = status.figures();
                 bar.set_position(figures.bytes);
                 let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
-                bar.set_message(format!(
-                    "{es_n0}{} packets, {} frame errors",
-                    figures.packets, figures.frame_errors
-                ));
+                bar.set_message(format!("{es_n0}{} packets, {} frame errors", figures.packets, figures.frame_errors));
                 std::thread::park_timeout(Duration::from_millis(100));
             }
         });
@@ -270,13 +261,27 @@ impl Reception {
             (Some(cycles), Some(rate)) => format!("{:+.1} Hz", cycles * rate),
             (cycles, _) => number(cycles, "cycles per symbol", 6),
         };
+        let es_n0 = match figures.es_n0_db {
+            Some(db) if db >= MOST_ES_N0_DB => format!("{MOST_ES_N0_DB} dB or more"),
+            Some(db) => format!("{db:.2} dB"),
+            None => "unknown".to_owned(),
+        };
         let mut rows = vec![
             ("signal", format!("{} in {}", self.signal, self.name)),
-            ("Es/N0", figures.es_n0_db.map_or_else(|| "unknown".to_owned(), |db| format!("{db:.2} dB"))),
+            ("Es/N0", es_n0),
             ("carrier offset", carrier),
             ("clock offset", number(figures.clock_ppm, "ppm", 2)),
-            ("frames", format!("{}, {} with errors, {} headers missed", figures.frames, figures.frame_errors, figures.missed_headers)),
-            ("packets", format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.discontinuities)),
+            (
+                "frames",
+                format!(
+                    "{}, {} with errors, {} headers missed",
+                    figures.frames, figures.frame_errors, figures.missed_headers
+                ),
+            ),
+            (
+                "packets",
+                format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.discontinuities),
+            ),
         ];
         if figures.losses > 0 {
             rows.push(("signal lost", format!("{} times", figures.losses)));

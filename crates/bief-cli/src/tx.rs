@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::json::{JsonArgs, print};
+use crate::progress::progress;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -98,15 +99,25 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
         let path = path.display().to_string();
         move |error: io::Error| Failure::new(format!("{path}: {error}"))
     };
-    let input: Box<dyn Read + Send> = match args.input.to_str() {
-        Some("-") => Box::new(io::stdin()),
-        _ => Box::new(File::open(&args.input).map_err(cannot(&args.input))?),
+    let (input, bytes): (Box<dyn Read + Send>, _) = match args.input.to_str() {
+        Some("-") => (Box::new(io::stdin()), None),
+        _ => {
+            let file = File::open(&args.input).map_err(cannot(&args.input))?;
+            let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());
+            if bytes == Some(0) {
+                return Err(Failure::new(format!("{}: is empty: there is nothing to transmit", args.input.display())));
+            }
+            (Box::new(file), bytes)
+        }
     };
     // Built once before the output is touched, so that a refusal leaves no file behind.
     transmitter.chain(io::empty(), io::sink()).and_then(bief::Chain::build).map_err(Failure::from_error)?;
     let samples = BufWriter::new(File::create(&data).map_err(cannot(&data))?);
     let description = format!("DVB-S2 {}, roll-off {:.2}", transmitter.pls, transmitter.roll_off.value());
-    let outcome = transmitter.chain(input, samples).and_then(bief::Chain::build).and_then(bief::Program::run);
+    let bar = progress(bytes);
+    let outcome =
+        transmitter.chain(bar.wrap_read(input), samples).and_then(bief::Chain::build).and_then(bief::Program::run);
+    bar.finish_and_clear();
     // Also after a fault: what was transmitted before can be received.
     let mut meta = File::create(&args.output).map_err(cannot(&args.output))?;
     meta.write_all(sigmf_meta(args.format, sample_rate, &description).as_bytes()).map_err(cannot(&args.output))?;

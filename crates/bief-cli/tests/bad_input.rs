@@ -18,8 +18,11 @@ fn missing_and_empty_files() {
     folder.write("empty.cf32", "");
     assert!(folder.fail(["rx", "empty.cf32", "--sps", "2"]).contains("empty.cf32: is empty"));
     assert!(folder.fail(["rx", ".", "--format", "ci8", "--sps", "2"]).contains("directory"));
-    assert!(folder.fail(["tx", "absent.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short"])
-        .contains("absent.ts"));
+    assert!(
+        folder
+            .fail(["tx", "absent.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short"])
+            .contains("absent.ts")
+    );
     assert!(folder.fail(["plan", "absent.json", "--cores", "2"]).contains("absent.json"));
 }
 
@@ -86,10 +89,7 @@ fn a_signal_that_is_not_decoded_is_named() {
     folder.write("in.ts", packets(100));
     folder.succeed(["tx", "in.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-3/5", "--frame", "normal"]);
     let message = folder.fail(["rx", "x.sigmf-meta"]);
-    assert!(
-        message.contains("QPSK 3/5 normal found in the header; this build decodes QPSK 8/9 short"),
-        "{message}"
-    );
+    assert!(message.contains("QPSK 3/5 normal found in the header; this build decodes QPSK 8/9 short"), "{message}");
 }
 
 #[test]
@@ -154,8 +154,12 @@ fn a_transport_stream_with_a_fault_is_sent_up_to_it() {
     folder.succeed(["rx", "x.sigmf-meta"]);
     assert_eq!(folder.read("x.ts").len() / 188, 50);
 
+    folder.write("in.ts", "");
+    assert!(folder.fail(transmit).contains("is empty"));
     folder.write("in.ts", packets(1));
-    assert!(folder.fail(["tx", "in.ts", "-o", "x.iq", "--modcod", "qpsk-8/9", "--frame", "short"]).contains("sigmf-meta"));
+    assert!(
+        folder.fail(["tx", "in.ts", "-o", "x.iq", "--modcod", "qpsk-8/9", "--frame", "short"]).contains("sigmf-meta")
+    );
     let psk8 = ["tx", "in.ts", "-o", "y.sigmf-meta", "--modcod", "8psk-3/5", "--frame", "short"];
     assert!(folder.fail(psk8).contains("this build transmits QPSK"));
     assert!(!folder.path("y.sigmf-data").exists());

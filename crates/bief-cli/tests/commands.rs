@@ -11,7 +11,15 @@ use serde_json::Value;
 fn rx_without_input_receives_what_is_built_in() {
     let folder = Folder::new("builtin");
     let shown = folder.succeed(["rx"]);
-    for part in ["QPSK 8/9 short, pilots", "Es/N0", "carrier offset", "clock offset", "385, 0 with errors", "Mb/s", "planned us"] {
+    for part in [
+        "QPSK 8/9 short, pilots",
+        "Es/N0",
+        "carrier offset",
+        "clock offset",
+        "385, 0 with errors",
+        "Mb/s",
+        "planned us",
+    ] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
@@ -29,8 +37,11 @@ fn rx_takes_a_file_standard_input_or_a_sigmf_pair() {
     assert!(folder.read("x.ts") == folder.read("z.ts"));
     let mut command = folder.command();
     let input = std::fs::File::open(folder.path("x.ci8")).unwrap();
-    let output =
-        command.args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", "-"]).stdin(input).stderr(Stdio::piped()).output();
+    let output = command
+        .args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", "-"])
+        .stdin(input)
+        .stderr(Stdio::piped())
+        .output();
     let output = output.unwrap();
     assert!(output.status.success() && output.stdout == folder.read("x.ts"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("385, 0 with errors"), "the table goes aside");
@@ -112,7 +123,8 @@ fn machine_counts_the_cores() {
     let shown = folder.succeed(["machine"]);
     assert!(shown.contains("processor"), "{shown}");
     let json: Value = serde_json::from_str(&folder.succeed(["machine", "--json"])).unwrap();
-    let cores: usize = json["kinds"].as_array().unwrap().iter().map(|kind| kind["cores"].as_array().unwrap().len()).sum();
+    let cores: usize =
+        json["kinds"].as_array().unwrap().iter().map(|kind| kind["cores"].as_array().unwrap().len()).sum();
     assert_eq!(cores, std::thread::available_parallelism().unwrap().get());
 }
 

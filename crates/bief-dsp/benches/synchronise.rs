@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, HEADER, PlframeBuilder, Pls, SignalLevel, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::pulse::Shaper;
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 const RATE: f64 = 2.0;
 const FRAMES: usize = 32;
@@ -51,11 +51,8 @@ fn synchronise(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("one frame, {name}"));
         let tracker = Tracker::new(filter.clone(), &lock, 0);
         group.bench_function("track", |bencher| {
-            let mut tracker = tracker.clone();
-            bencher.iter(|| {
-                tracker.clone_from(black_box(&tracker.clone()));
-                tracker.track(&samples, 0)
-            });
+            let setup = || tracker.clone();
+            bencher.iter_batched_ref(setup, |tracker| tracker.track(&samples, 0), BatchSize::LargeInput);
         });
 
         let sync = tracker.clone().track(&samples, 0).unwrap();

@@ -65,8 +65,8 @@ impl Channel {
             .map(|n| {
                 let sample = if exact { sent[n] } else { interpolate(sent, &bank, self.start + n as f64 * step) };
                 let turns = (self.carrier * n as f64).fract();
-                let turned = Complex64::new(sample.re.into(), sample.im.into())
-                    * Complex64::cis(TAU * turns + self.phase);
+                let turned =
+                    Complex64::new(sample.re.into(), sample.im.into()) * Complex64::cis(TAU * turns + self.phase);
                 let noise = if deviation > 0.0 { gaussian(&mut random) * deviation } else { Complex64::ZERO };
                 let received = (turned + noise) * self.gain;
                 Complex32::new(received.re as f32, received.im as f32)

@@ -374,3 +374,151 @@ impl<const D: usize> DecimatingFir<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pulse::Shaper;
+
+    fn noise(count: usize, seed: u64) -> Vec<Complex32> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..count).map(|_| Complex32::new(random.f32() - 0.5, random.f32() - 0.5)).collect()
+    }
+
+    /// The filter as it is defined, centred exactly on `position`.
+    fn matched(filter: &MatchedFilter, rolloff: f64, samples: &[Complex32], position: f64) -> Complex32 {
+        let first = position.floor() as i64 - filter.half as i64;
+        let tap = |index: i64| root_raised_cosine((index as f64 - position) / filter.samples_per_symbol, rolloff);
+        let indices = first..first + filter.length as i64;
+        let energy: f64 = indices.clone().map(|index| tap(index).powi(2)).sum();
+        let sum: Complex32 = indices.map(|index| sample_or_zero(samples, index) * tap(index) as f32).sum();
+        sum / energy.sqrt() as f32
+    }
+
+    #[test]
+    fn symbols_are_those_of_the_definition() {
+        let samples = noise(700, 1);
+        for level in Level::all() {
+            for rate in [1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0] {
+                let filter = MatchedFilter::new(0.25, rate).with_level(level);
+                for (start, step, count) in [
+                    (200.0, rate, 1),
+                    (40.25, rate, 63),
+                    (-60.5, rate, 64),
+                    (3.0 / 128.0, rate, 65),
+                    (100.125, 2.0 * rate, 200),
+                    (650.0, rate, 200),
+                    (1e15, rate, 3),
+                    (-1e15, rate, 3),
+                ] {
+                    let mut symbols = vec![Complex32::ONE; count];
+                    filter.symbols(&samples, start, step, &mut symbols);
+                    for (k, symbol) in symbols.iter().enumerate() {
+                        let position = start + k as f64 * step;
+                        let nearest = (position * 128.0).round_ties_even() / 128.0;
+                        let expected = matched(&filter, 0.25, &samples, nearest);
+                        let error = (symbol - expected).norm();
+                        assert!(error < 2e-6, "{level}, {rate}, symbol {k} at {position}: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_drifting_clock_is_followed() {
+        let samples = noise(5_000, 2);
+        for rate in [2.0, 2.5, 4.0] {
+            let filter = MatchedFilter::new(0.2, rate);
+            for ppm in [-140.0, 20.0, 140.0] {
+                let step = rate * (1.0 + 1e-6 * ppm);
+                let mut symbols = vec![Complex32::ZERO; 1_000];
+                filter.symbols(&samples, 51.3, step, &mut symbols);
+                let mut error = 0.0;
+                for (k, symbol) in symbols.iter().enumerate() {
+                    error += (symbol - matched(&filter, 0.2, &samples, 51.3 + k as f64 * step)).norm_sqr();
+                }
+                let energy: f32 = symbols.iter().map(Complex32::norm_sqr).sum();
+                assert!(error < 1e-4 * energy, "{rate}, {ppm} ppm: {}", error / energy);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbouring_symbols_do_not_interfere() {
+        for (rate, least) in [(1.5, 48.0), (2.0, 52.0), (2.5, 50.0), (3.0, 50.0), (4.0, 50.0), (8.0, 50.0)] {
+            let mut shaper = Shaper::new(0.25, rate).unwrap();
+            let mut random = fastrand::Rng::with_seed(3);
+            let mut bit = || if random.bool() { 1.0 } else { -1.0 };
+            let sent: Vec<Complex32> = (0..600).map(|_| Complex32::new(bit(), bit())).collect();
+            let mut samples = vec![Complex32::ZERO; shaper.samples(sent.len()).unwrap()];
+            shaper.shape(&sent, &mut samples);
+            let mut symbols = vec![Complex32::ZERO; 500];
+            MatchedFilter::new(0.25, rate).symbols(&samples, (50 + Shaper::DELAY) as f64 * rate, rate, &mut symbols);
+            let amplitude = (rate as f32).sqrt();
+            let errors = symbols.iter().zip(&sent[50..]).map(|(symbol, sent)| (symbol / amplitude - sent).norm_sqr());
+            let distortion = 10.0 * (1_000.0 / errors.sum::<f32>()).log10();
+            assert!(distortion > least, "{rate} samples per symbol: {distortion} dB");
+        }
+    }
+
+    #[test]
+    fn noise_keeps_its_variance() {
+        let samples = noise(40_000, 4);
+        let power = |samples: &[Complex32]| {
+            samples.iter().map(|sample| f64::from(sample.norm_sqr())).sum::<f64>() / samples.len() as f64
+        };
+        for rate in [1.5, 2.0, 4.0] {
+            let mut symbols = vec![Complex32::ZERO; 9_000];
+            MatchedFilter::new(0.35, rate).symbols(&samples, 100.0, rate, &mut symbols);
+            let ratio = power(&symbols) / power(&samples);
+            assert!((ratio - 1.0).abs() < 0.05, "{rate}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn positions_that_are_no_numbers_do_no_harm() {
+        let filter = MatchedFilter::new(0.25, 2.0);
+        let mut symbols = [Complex32::ZERO; 70];
+        for (start, step) in [(f64::NAN, 2.0), (f64::INFINITY, 2.0), (f64::NEG_INFINITY, 2.5), (0.0, f64::NAN)] {
+            filter.symbols(&noise(100, 5), start, step, &mut symbols);
+        }
+        assert!(symbols.iter().all(|symbol| symbol.norm() < 10.0));
+    }
+
+    #[test]
+    #[should_panic(expected = "takes 1.5 to 8 samples per symbol, not 1.4")]
+    fn a_rate_below_the_bandwidth_is_refused() {
+        MatchedFilter::new(0.25, 1.4);
+    }
+
+    #[test]
+    #[should_panic(expected = "roll-off must be 0.01 to 1, not 0")]
+    fn a_roll_off_of_zero_is_refused() {
+        MatchedFilter::new(0.0, 2.0);
+    }
+
+    fn check_fir<const D: usize>(level: Level) {
+        let samples = noise(D * 150 + 60, 6);
+        for length in [0, 1, 7, 24, 48, 49, 80, 130] {
+            let taps: Vec<f32> = noise(length, 7).iter().map(|tap| tap.re).collect();
+            let mut out = vec![Complex32::ONE; 150];
+            DecimatingFir::<D>::new(&taps).with_level(level).filter(&samples, &mut out);
+            for (k, output) in out.iter().enumerate() {
+                let window = samples[k * D..].iter();
+                let expected: Complex32 = window.zip(&taps).map(|(sample, tap)| sample * tap).sum();
+                assert!((output - expected).norm() < 1e-5, "{level}, D = {D}, {length} taps, output {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fir_is_that_of_the_definition() {
+        for level in Level::all() {
+            check_fir::<1>(level);
+            check_fir::<2>(level);
+            check_fir::<3>(level);
+            check_fir::<5>(level);
+        }
+    }
+}

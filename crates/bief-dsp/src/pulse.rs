@@ -113,7 +113,10 @@ mod tests {
                         expected += symbol * root_raised_cosine(distance, 0.2) as f32;
                     }
                 }
-                assert!((sample - expected).norm() < 1e-4, "{samples_per_symbol}: sample {n}: {sample}, not {expected}");
+                assert!(
+                    (sample - expected).norm() < 1e-4,
+                    "{samples_per_symbol}: sample {n}: {sample}, not {expected}"
+                );
             }
         }
     }

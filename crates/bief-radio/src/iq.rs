@@ -195,7 +195,10 @@ impl Task for Convert {
     fn lens(&self, bytes: usize) -> Result<usize> {
         let each = self.format.bytes();
         if bytes == 0 || !bytes.is_multiple_of(each) {
-            return Err(Error::new(format!("{bytes} bytes are not a whole number of {} samples of {each}", self.format)));
+            return Err(Error::new(format!(
+                "{bytes} bytes are not a whole number of {} samples of {each}",
+                self.format
+            )));
         }
         Ok(bytes / each)
     }

@@ -1,4 +1,27 @@
 //! Radio tasks for [`bief`]: recordings and their formats, and the DVB-S2 chains.
+//!
+//! A recording becomes a transport stream on four cores:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use bief::schedule::strategy::{Otac, Strategy};
+//! use bief::schedule::{CoreKind, Platform};
+//! use bief_radio::Recording;
+//! use bief_radio::dvbs2::Receiver;
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
+//! # let (out, status) = (std::io::sink(), Arc::default());
+//!
+//! let recording = Recording::open(path.as_ref(), None)?;
+//! let receiver = Receiver::find(recording, 2.0, |_| ())?; // timing, carrier, MODCOD: from the signal
+//! let profile = receiver.profile(20)?; // nanoseconds of each task on this machine
+//! let platform = Platform::new([CoreKind::new("cpu", 4)])?;
+//! let schedule = Otac.schedule(&profile, &platform)?; // the best stages and replicas for 4 cores
+//! let chain = receiver.chain(out, status)?; // 15 tasks, joined by typed wires
+//! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
+//! println!("{report}"); // each stage measured beside its plan
+//! # assert_eq!(report.frames, 41);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

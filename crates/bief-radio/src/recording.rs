@@ -152,8 +152,7 @@ impl Recording {
         let text = std::fs::read_to_string(meta_path).map_err(|source| io_error(meta_path, source))?;
         let meta: Meta = serde_json::from_str(&text)
             .map_err(|source| RecordingError::Meta { path: meta_path.to_owned(), source })?;
-        let unsupported =
-            |reason: String| Err(RecordingError::Unsupported { path: meta_path.to_owned(), reason });
+        let unsupported = |reason: String| Err(RecordingError::Unsupported { path: meta_path.to_owned(), reason });
         let Some(format) = format.or_else(|| SampleFormat::from_datatype(&meta.global.datatype)) else {
             let known = SampleFormat::ALL.map(SampleFormat::datatype).join(", ");
             return unsupported(format!("core:datatype `{}` is not one of {known}", meta.global.datatype));
@@ -176,9 +175,8 @@ impl Recording {
         let (mut file, bytes) = open_file(&data_path)?;
         let skipped = meta.captures.first().and_then(|capture| capture.header_bytes).unwrap_or(0);
         io::copy(&mut (&mut file).take(skipped), &mut io::sink()).map_err(|source| io_error(&data_path, source))?;
-        let bytes = bytes.map(|bytes| {
-            bytes.saturating_sub(skipped).saturating_sub(meta.global.trailing_bytes.unwrap_or(0))
-        });
+        let bytes =
+            bytes.map(|bytes| bytes.saturating_sub(skipped).saturating_sub(meta.global.trailing_bytes.unwrap_or(0)));
         let reader: Box<dyn Read + Send> = match bytes {
             Some(bytes) => Box::new(file.take(bytes)),
             None => Box::new(file),

@@ -64,7 +64,7 @@ fn all_that_comes_whole_through_a_channel_is_received() {
             clock_ppm: offset(&mut random, 50.0),
             start,
             carrier: offset(&mut random, 0.02) / samples_per_symbol,
-            phase: offset(&mut random, 3.14),
+            phase: offset(&mut random, 3.0),
             noise_power: Channel::noise_for(7.5 + 3.0 * random.f64(), samples_per_symbol),
             gain: 10_f64.powf(-0.3 - 1.7 * random.f64()),
             seed: round as u64,

@@ -80,7 +80,7 @@ fn other_signals_are_named() {
             facts["dvbs2:fecframe"].as_str().unwrap()
         );
         let text = error.to_string();
-        assert!(text.contains(&format!("{name}")) && text.ends_with("this build decodes QPSK 8/9 short"), "{text}");
+        assert!(text.contains(&name) && text.ends_with("this build decodes QPSK 8/9 short"), "{text}");
     }
 }
 

@@ -110,13 +110,11 @@ impl fmt::Display for Error {
         if let Some(task) = task {
             write!(f, "task `{task}`")?;
         }
-        let details: Vec<String> = [
-            stage.as_ref().map(|stage| format!("stage `{stage}`")),
-            frame.map(|frame| format!("frame {frame}")),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let details: Vec<String> =
+            [stage.as_ref().map(|stage| format!("stage `{stage}`")), frame.map(|frame| format!("frame {frame}"))]
+                .into_iter()
+                .flatten()
+                .collect();
         match (task.is_some(), details.is_empty()) {
             (true, false) => write!(f, " ({}): ", details.join(", "))?,
             (true, true) => f.write_str(": ")?,

@@ -32,12 +32,7 @@ impl Format {
                 unsafe { memory.add(index).write(T::default()) };
             }
         }
-        Self {
-            name: std::any::type_name::<T>(),
-            size: size_of::<T>(),
-            align: align_of::<T>(),
-            fill: fill::<T>,
-        }
+        Self { name: std::any::type_name::<T>(), size: size_of::<T>(), align: align_of::<T>(), fill: fill::<T> }
     }
 }
 

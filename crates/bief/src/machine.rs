@@ -49,8 +49,9 @@ impl Machine {
     /// machine's files can be studied.
     pub fn under(root: &Path) -> Self {
         let read = |path: &str| fs::read_to_string(root.join(path)).ok();
-        let allowed = read("proc/self/status")
-            .and_then(|status| Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.to_owned()));
+        let allowed = read("proc/self/status").and_then(|status| {
+            Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.to_owned())
+        });
         let online = read("sys/devices/system/cpu/online");
         let mut ids = online.as_deref().map(core_list).unwrap_or_default();
         if let Some(allowed) = allowed.as_deref().map(core_list) {

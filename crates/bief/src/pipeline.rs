@@ -123,7 +123,10 @@ impl Pipeline {
             let kind = match &stage.kind {
                 None => 0,
                 Some(name) => profile.kind(name).ok_or_else(|| {
-                    Error::build(format!("stage `{}` runs on `{name}`, a kind that the profile does not have", stage.name))
+                    Error::build(format!(
+                        "stage `{}` runs on `{name}`, a kind that the profile does not have",
+                        stage.name
+                    ))
                 })?,
             };
             let cores = stage.threads as u32;
@@ -174,8 +177,7 @@ impl Pipeline {
         let threads: usize = self.stages.iter().map(|stage| stage.threads).sum();
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let spins = wait::spins(threads, cores);
-        let boundaries: Vec<Vec<usize>> =
-            self.stages.iter().map(|stage| crossing(&wires, stage.tasks.end)).collect();
+        let boundaries: Vec<Vec<usize>> = self.stages.iter().map(|stage| crossing(&wires, stage.tasks.end)).collect();
         let mut tasks = tasks.into_iter();
         let mut inlets: Vec<Option<Inlet>> = self.stages[0].replicas(|| None);
         let mut workers = Vec::new();
@@ -240,8 +242,7 @@ fn carried(inlet: &[usize], outlet: &[usize]) -> Vec<(usize, usize)> {
 }
 
 fn new_slot(wires: &[Joint], crossing: &[usize], batch: usize) -> Box<Slot> {
-    let buffers =
-        crossing.iter().map(|&wire| Buffer::new(wires[wire].format, wires[wire].len * batch)).collect();
+    let buffers = crossing.iter().map(|&wire| Buffer::new(wires[wire].format, wires[wire].len * batch)).collect();
     Box::new(Slot { batch: Batch::new(batch), buffers })
 }
 
@@ -254,12 +255,10 @@ fn connect(
     wires: &[usize],
     make: impl Fn() -> Box<Slot>,
 ) -> (Vec<Outlet>, Vec<Inlet>) {
-    let mut outlets: Vec<Outlet> = (0..senders)
-        .map(|_| Outlet { rings: Vec::new(), next: 0, slot: make(), wires: wires.to_vec() })
-        .collect();
-    let mut inlets: Vec<Inlet> = (0..receivers)
-        .map(|_| Inlet { rings: Vec::new(), next: 0, slot: make(), wires: wires.to_vec() })
-        .collect();
+    let mut outlets: Vec<Outlet> =
+        (0..senders).map(|_| Outlet { rings: Vec::new(), next: 0, slot: make(), wires: wires.to_vec() }).collect();
+    let mut inlets: Vec<Inlet> =
+        (0..receivers).map(|_| Inlet { rings: Vec::new(), next: 0, slot: make(), wires: wires.to_vec() }).collect();
     for index in 0..lcm(senders, receivers) {
         let (producer, consumer) = ring((0..depth).map(|_| make()).collect(), spins);
         outlets[index % senders].rings.push(producer);
@@ -445,10 +444,9 @@ fn on_threads(workers: Vec<Worker>, fault: &Fault) -> Result<Vec<(usize, Count)>
                 // The rings of this worker went with it, so those already started come to an end.
                 Err(error) => {
                     refused.get_or_insert(
-                        Error::from_source(error).with_kind(ErrorKind::Build).at(crate::Place {
-                            stage: Some(name.into()),
-                            ..Default::default()
-                        }),
+                        Error::from_source(error)
+                            .with_kind(ErrorKind::Build)
+                            .at(crate::Place { stage: Some(name.into()), ..Default::default() }),
                     );
                 }
             }

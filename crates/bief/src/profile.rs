@@ -51,16 +51,13 @@ pub(crate) fn measure(program: Program, executions: usize) -> Result<Profile> {
     }
     let machine = Machine::here();
     let kind = machine.kinds().first().map_or_else(|| "cpu".to_owned(), |kind| kind.name.clone());
-    let tasks = facts
-        .into_iter()
-        .zip(&mut times)
-        .map(|((name, replicable), times)| {
-            times.sort_unstable();
-            let at = |share: usize| times.get(times.len() * share / 4).copied().unwrap_or(0);
-            let ran = times.len().min(counted) as u64;
-            let weight = |ns: u64| ns.saturating_mul(ran) / counted as u64;
-            TaskProfile { name, replicable, ns: vec![weight(at(2)).max(1)], spread_ns: Some(vec![at(3) - at(1)]) }
-        });
+    let tasks = facts.into_iter().zip(&mut times).map(|((name, replicable), times)| {
+        times.sort_unstable();
+        let at = |share: usize| times.get(times.len() * share / 4).copied().unwrap_or(0);
+        let ran = times.len().min(counted) as u64;
+        let weight = |ns: u64| ns.saturating_mul(ran) / counted as u64;
+        TaskProfile { name, replicable, ns: vec![weight(at(2)).max(1)], spread_ns: Some(vec![at(3) - at(1)]) }
+    });
     let profile: Profile = Profile::new([kind], tasks.collect::<Vec<_>>())?;
     Ok(profile.with_machine(machine.model()).with_frames_per_execution(frames as u32)?)
 }

@@ -93,7 +93,13 @@ impl Program {
         for (index, mark) in self.marks.iter().enumerate() {
             let end = self.marks.get(index + 1).map_or(self.tasks.len(), |next| next.first_task);
             let tasks = mark.first_task..end;
-            stages.push(StagePlan { name: mark.name.clone(), tasks, threads: mark.threads, kind: None, planned_ns: None });
+            stages.push(StagePlan {
+                name: mark.name.clone(),
+                tasks,
+                threads: mark.threads,
+                kind: None,
+                planned_ns: None,
+            });
         }
         Pipeline::new(self, stages)
     }

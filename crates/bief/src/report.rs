@@ -63,7 +63,8 @@ impl Report {
         planned_period_ns: Option<f64>,
         stages: Vec<StageReport>,
     ) -> Self {
-        let longest = |a: &(usize, &StageReport), b: &(usize, &StageReport)| a.1.measured_ns.total_cmp(&b.1.measured_ns);
+        let longest =
+            |a: &(usize, &StageReport), b: &(usize, &StageReport)| a.1.measured_ns.total_cmp(&b.1.measured_ns);
         Self {
             batch,
             executions,
@@ -158,7 +159,16 @@ mod tests {
     fn stage(name: &str, threads: usize, busy_us: u64) -> StageReport {
         let plan = StagePlan { name: name.into(), tasks: 0..1, threads, kind: None, planned_ns: Some(5000.0) };
         let elapsed = Duration::from_millis(1);
-        StageReport::new(&plan, vec![name.into()], 100, elapsed, Duration::from_micros(busy_us), elapsed / 4, elapsed / 8, 99)
+        StageReport::new(
+            &plan,
+            vec![name.into()],
+            100,
+            elapsed,
+            Duration::from_micros(busy_us),
+            elapsed / 4,
+            elapsed / 8,
+            99,
+        )
     }
 
     #[test]

@@ -89,11 +89,7 @@ impl Stage {
     }
 
     /// Runs `work`, turning a panic into an error and giving every error its place.
-    fn guarded(
-        &mut self,
-        batch: &mut Batch,
-        work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>,
-    ) -> Result<()> {
+    fn guarded(&mut self, batch: &mut Batch, work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<()> {
         // After a panic nothing of the failed task is used again, and the batch is not passed on.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(self, batch)));
         outcome.unwrap_or_else(|payload| Err(Error::panic(&*payload))).map_err(|error| {
@@ -116,11 +112,7 @@ impl Stage {
             let finished = catch_unwind(AssertUnwindSafe(|| task.step.finish()))
                 .unwrap_or_else(|payload| Err(Error::panic(&*payload)));
             result = result.and(finished.map_err(|error| {
-                error.at(Place {
-                    stage: Some(Arc::clone(&self.name)),
-                    task: Some(Arc::clone(&task.name)),
-                    frame: None,
-                })
+                error.at(Place { stage: Some(Arc::clone(&self.name)), task: Some(Arc::clone(&task.name)), frame: None })
             }));
         }
         result

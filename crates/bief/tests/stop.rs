@@ -82,8 +82,7 @@ fn a_slow_sink_holds_the_source_back() {
         }),
         &wire,
     );
-    let report =
-        watched(move || chain.build().unwrap().pipeline_as_marked().unwrap().depth(2).unwrap().run().unwrap());
+    let report = watched(move || chain.build().unwrap().pipeline_as_marked().unwrap().depth(2).unwrap().run().unwrap());
     assert_eq!(report.frames, 300);
     // Two rings of depth 2 on either side of two replicas, and what each of four threads holds.
     let bound = 2 * 2 * 2 + 4;

@@ -97,3 +97,74 @@ fn moments(symbols: &[Complex32]) -> (f64, f64) {
     let count = symbols.len().max(1) as f64;
     (second / count, fourth / count)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Channel;
+    use crate::dvbs2::PlframeBuilder;
+
+    fn measure(value: u8, es_n0: f64, gain: f64, seed: u64) -> (SignalLevel, Vec<Complex32>) {
+        let pls = Pls::new(value).unwrap();
+        let builder = PlframeBuilder::new(pls, PlScrambler::broadcast()).unwrap();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let bytes = pls.fec().map_or(0, |fec| fec.nldpc / 8);
+        let codeword: Vec<u8> = (0..bytes).map(|_| random.u8(..)).collect();
+        let mut symbols = vec![Complex32::ZERO; builder.layout().symbols()];
+        builder.build(&codeword, &mut symbols);
+        let noise_power = Channel::noise_for(es_n0, 1.0);
+        let mut symbols = Channel { noise_power, gain, seed, ..Channel::clear() }.apply(&symbols);
+        let level = SignalLevel::measure(pls, &symbols, PlScrambler::broadcast());
+        level.normalise(&mut symbols);
+        (level, symbols)
+    }
+
+    #[test]
+    fn amplitude_and_noise_are_those_of_the_channel() {
+        // PLS, Es/N0, errors allowed of N0 (dB) and of the amplitude (relative).
+        for (value, es_n0, noise_error, amplitude_error) in [
+            (5, -2.0, 0.7, 0.05),
+            (42, 6.5, 0.3, 0.02),
+            (43, 6.5, 0.3, 0.02),
+            (43, 25.0, 1.0, 0.002),
+            (55, 8.0, 0.4, 0.02),
+            (75, 10.0, 1.2, 0.03),
+            (74, 10.0, 1.5, 0.03),
+            (97, 14.0, 1.2, 0.02),
+            (0, 3.0, 0.6, 0.04),
+        ] {
+            for (seed, gain) in [(1, 1.0), (2, 3e-5), (3, 700.0)] {
+                let (level, _) = measure(value, es_n0, gain, seed);
+                let noise = 10.0 * f64::from(level.n0).log10() + es_n0;
+                let amplitude = f64::from(level.amplitude) / gain - 1.0;
+                let name = Pls::new(value).unwrap();
+                assert!(noise.abs() < noise_error, "{name}, {es_n0} dB: N0 off by {noise} dB");
+                assert!(amplitude.abs() < amplitude_error, "{name}, {es_n0} dB: amplitude off by {amplitude}");
+            }
+        }
+    }
+
+    #[test]
+    fn normalised_symbols_have_unit_energy() {
+        let (level, symbols) = measure(43, 20.0, 0.02, 4);
+        let energy: f32 = symbols.iter().map(Complex32::norm_sqr).sum::<f32>() / symbols.len() as f32;
+        assert!((energy - 1.0 - level.n0).abs() < 0.002, "{energy}");
+    }
+
+    #[test]
+    fn estimates_are_held_in_range() {
+        let (clean, _) = measure(43, 70.0, 1.0, 5);
+        assert!((clean.n0 - 0.001).abs() < 1e-6 && (clean.amplitude - 1.0).abs() < 1e-3, "{clean:?}");
+        for value in [42, 43, 75] {
+            let (lost, symbols) = measure(value, -30.0, 1.0, 6);
+            assert!(lost.n0 > 1.0 && lost.n0 <= 4.0 && symbols[500].norm() < 10.0, "{lost:?}");
+            let pls = Pls::new(value).unwrap();
+            for symbol in [Complex32::ZERO, Complex32::new(f32::NAN, 1.0)] {
+                let mut symbols = vec![symbol; 33_282];
+                let level = SignalLevel::measure(pls, &symbols, PlScrambler::broadcast());
+                assert_eq!(level.n0, 4.0, "{level:?}");
+                level.normalise(&mut symbols);
+            }
+        }
+    }
+}

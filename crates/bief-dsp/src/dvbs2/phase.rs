@@ -21,7 +21,7 @@ pub(super) const SEARCH: f64 = 6e-4;
 const PENALTY: f64 = 0.1;
 /// Quality from which the header of the next frame is believed.
 const NEXT_HEADER_QUALITY: f32 = 0.2;
-/// Payload symbols whose powers are summed, where there are no pilots.
+/// Payload symbols whose powers are summed.
 pub(super) const BLOCK: usize = 64;
 /// Blocks from one knot of the phase to the next.
 const BLOCKS_PER_KNOT: usize = 4;
@@ -32,17 +32,20 @@ const LAGS: [usize; 3] = [1, 4, 16];
 const LEAST_COHERENCE: f64 = 0.3;
 /// Significance of a peak that noise does not reach.
 pub(super) const SIGNIFICANT: f64 = 16.0;
-/// Ratio of signal to noise wanted in the sum of neighbouring blocks, and how many of them it may take.
+/// Ratio of signal to noise wanted in the sum of neighbouring blocks, and how many of them it may take on either side.
 const SMOOTHED_SNR: f64 = 60.0;
-const MAX_SMOOTHING: usize = 16;
+const MAX_REACH: usize = 16;
+/// The same with pilots: less than half of their distance in all, and the ratio below which pilots alone do better.
+const REACH_BETWEEN_PILOTS: usize = 5;
+const LEAST_SNR_BETWEEN_PILOTS: f64 = 10.0;
 
 /// What [`CarrierPhase::estimate`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PhaseReport {
     /// Frequency left in the symbols, in cycles per symbol.
     pub frequency: f64,
-    /// Cycle slips that the header of the next frame revealed and that were repaired, in steps of the
-    /// constellation's symmetry. Always 0 with pilots.
+    /// Cycle slips that pilots and the header of the next frame revealed and that were repaired, in steps of the
+    /// constellation's symmetry.
     pub slips: usize,
     /// Whether the header of the next frame was there and good.
     pub next_header: bool,
@@ -52,12 +55,12 @@ pub struct PhaseReport {
 ///
 /// Nothing is remembered from frame to frame, so frames may be treated in any order, on any core.
 ///
-/// * With pilots: the phases of header, pilot blocks and next header, joined by straight lines. The residual
-///   frequency may be up to 3e-4 cycles per symbol (5e-4 in most frames, where the headers do not stand in line
-///   with the pilot blocks).
-/// * QPSK and 8PSK without pilots, and dummy frames: phases of the 4th (8th) power of the payload, smoothed over
-///   as many symbols as their noise asks for, with the absolute phase from the header and the check for cycle
-///   slips from the next header. The residual frequency may be up to 1e-3 cycles per symbol.
+/// * QPSK and 8PSK: phases of the 4th (8th) power of the payload, smoothed over as many symbols as their noise asks for. Header,
+///   pilots and next header give the absolute phase and reveal cycle slips. The residual frequency may be up to 1e-3
+///   cycles per symbol. With pilots and much noise (below about 2 dB for QPSK, 8 dB for 8PSK), as follows.
+/// * Others with pilots: the phases of header, pilot blocks and next header, joined by straight lines. The residual frequency may
+///   be up to 3e-4 cycles per symbol (5e-4 in most frames, where the headers do not stand in line with the pilot
+///   blocks).
 /// * 16APSK and 32APSK without pilots: a straight line between the headers. The residual frequency may be up to
 ///   half a cycle per frame.
 ///
@@ -172,10 +175,8 @@ impl KnownParts {
         &self.parts[..self.count]
     }
 
-    /// The part at the start of the frame, and that after its end.
-    fn headers(&self) -> (Known, Option<Known>) {
-        let next = self.next_header.then(|| self.parts[self.count - 1]);
-        (self.parts[0], next)
+    fn has_pilots(&self) -> bool {
+        self.count > 1 + usize::from(self.next_header)
     }
 }
 
@@ -209,11 +210,12 @@ impl CarrierPhase {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let known = KnownParts::of(pls, &layout, symbols, scrambler);
         let payload = &symbols[HEADER..layout.symbols()];
-        let (frequency, slips) = match power_of(pls) {
-            Some(4) if layout.pilot_blocks() == 0 => self.follow_powers::<4>(payload, &known),
-            Some(8) if layout.pilot_blocks() == 0 => self.follow_powers::<8>(payload, &known),
-            _ => (self.join(&known), 0),
+        let followed = match power_of(pls) {
+            Some(4) => self.follow_powers::<4>(payload, &known),
+            Some(8) => self.follow_powers::<8>(payload, &known),
+            _ => None,
         };
+        let (frequency, slips) = followed.unwrap_or_else(|| (self.join(&known), 0));
         self.frequency = frequency;
         PhaseReport { frequency, slips, next_header: known.next_header }
     }
@@ -255,21 +257,31 @@ impl CarrierPhase {
         frequency
     }
 
-    /// Knots from the M-th power of the payload; returns the frequency and the slips repaired.
-    fn follow_powers<const M: usize>(&mut self, payload: &[Complex32], known: &KnownParts) -> (f64, usize) {
+    /// Knots from the M-th power of all that follows the header. Returns the frequency and the slips repaired, or
+    /// nothing when pilots do better.
+    fn follow_powers<const M: usize>(&mut self, payload: &[Complex32], known: &KnownParts) -> Option<(f64, usize)> {
         let symmetry = TAU / M as f64;
-        let block = BLOCK as f64;
-        let position = |index: usize| HEADER as f64 + block * index as f64 + 0.5 * (block - 1.0);
+        let position = |index: usize| (HEADER + BLOCK * index) as f64 + 0.5 * (BLOCK - 1) as f64;
 
         let powers = &mut self.powers;
         powers.clear();
         let level = self.level;
         dispatch!(level => sum_powers::<M>(payload, powers));
         let (frequency, coherence) = straighten_powers(powers, M);
-        // Share of signal in a block, hence the blocks to sum for a phase that is good enough.
-        let blocks = SMOOTHED_SNR * (1.0 - coherence) / coherence.max(1e-3);
-        let reach = (0.5 * blocks).ceil().clamp(1.0, MAX_SMOOTHING as f64) as usize;
+        let block_snr = (coherence / (1.0 - coherence)).max(1e-3);
+        let wanted = (0.5 * SMOOTHED_SNR / block_snr).ceil().max(1.0) as usize;
+        let reach = if known.has_pilots() {
+            let reach = wanted.min(REACH_BETWEEN_PILOTS);
+            if block_snr * ((2 * reach + 1) as f64) < LEAST_SNR_BETWEEN_PILOTS {
+                return None;
+            }
+            reach
+        } else {
+            wanted.min(MAX_REACH)
+        };
 
+        // From phases of the powers to phases of the carrier, but for a multiple of the symmetry.
+        let upright = if M == 4 { PI } else { 0.0 };
         let phases = &mut self.phases;
         phases.clear();
         let mut last = 0.0;
@@ -277,34 +289,32 @@ impl CarrierPhase {
             let neighbours = &powers[index.saturating_sub(reach)..powers.len().min(index + reach + 1)];
             let sum: Complex32 = neighbours.iter().sum();
             last += wrap(f64::from(sum.arg()) - last);
-            phases.push(last);
+            phases.push((last - upright) / M as f64 + TAU * frequency * (position(index) - position(0)));
         }
-        // From phases of powers to phases of the carrier, with the ambiguity that the header resolves.
-        let upright = if M == 4 { PI } else { 0.0 };
-        for (index, phase) in phases.iter_mut().enumerate() {
-            *phase = (*phase - upright) / M as f64 + TAU * frequency * (position(index) - position(0));
-        }
-        let (Some(&begin), Some(&end)) = (phases.first(), phases.last()) else {
-            return (self.join(known), 0);
-        };
-        let steps_to = |known: Known, position: f64, phase: f64| {
-            let expected = phase + TAU * frequency * (known.position - position);
-            (wrap(known.correlation().arg() - expected) / symmetry).round()
-        };
-        let (first, next) = known.headers();
-        let ambiguity = symmetry * steps_to(first, position(0), begin);
-        for phase in phases.iter_mut() {
-            *phase += ambiguity;
-        }
-        let slips = next.map_or(0.0, |next| steps_to(next, position(phases.len() - 1), end + ambiguity));
-        for _ in 0..slips.abs() as usize {
-            repair_slip(phases, symmetry * slips.signum(), TAU * frequency * block);
+        let end = phases.len().checked_sub(1)?;
+
+        // The known parts tell the multiple, the first one for the whole frame, each other one when it has changed.
+        let mut slips = 0;
+        let mut before = 0;
+        for (number, part) in known.parts().iter().enumerate() {
+            let index = ((part.position - position(0)) / BLOCK as f64).round().clamp(0.0, end as f64) as usize;
+            let expected = phases[index] + TAU * frequency * (part.position - position(index));
+            let steps = (wrap(part.correlation().arg() - expected) / symmetry).round();
+            let mut from = 0;
+            if number > 0 && steps != 0.0 {
+                slips += steps.abs() as usize;
+                from = likeliest_slip(&phases[before..=index], steps.signum(), TAU * frequency * BLOCK as f64) + before;
+            }
+            for phase in &mut phases[from..] {
+                *phase += symmetry * steps;
+            }
+            before = index;
         }
         let knots = &mut self.knots;
         knots.clear();
         let knot = |index: usize| Knot { position: position(index), phase: phases[index] };
         knots.extend((0..phases.len()).step_by(BLOCKS_PER_KNOT).map(knot));
-        (frequency, slips.abs() as usize)
+        Some((frequency, slips))
     }
 }
 
@@ -481,13 +491,165 @@ pub(super) fn sum_powers<const M: usize>(symbols: &[Complex32], sums: &mut Vec<C
     }
 }
 
-/// Adds `jump` to all phases from the block on that most looks as if it had been taken the wrong way round.
-fn repair_slip(phases: &mut [f64], jump: f64, per_block: f64) {
-    let lag = |pair: &[f64]| (pair[1] - pair[0] - per_block) * jump.signum();
-    let place = phases.windows(2).map(lag).enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((before, _)) = place {
-        for phase in &mut phases[before + 1..] {
-            *phase += jump;
+/// Index of the phase, the last one at the latest, that most looks as if it had been taken the wrong way round from the one before:
+/// too low if `direction` is positive, else too high.
+fn likeliest_slip(phases: &[f64], direction: f64, per_block: f64) -> usize {
+    let excess = |pair: &[f64]| (pair[1] - pair[0] - per_block) * direction;
+    let place = phases.windows(2).map(excess).enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+    place.map_or(0, |(before, _)| before + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::Channel;
+    use crate::dvbs2::PlframeBuilder;
+
+    /// A frame of random payload and the header of the next one.
+    fn frame(value: u8, seed: u64) -> (Pls, Vec<Complex32>) {
+        let pls = Pls::new(value).unwrap();
+        let builder = PlframeBuilder::new(pls, PlScrambler::broadcast()).unwrap();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let bytes = pls.fec().map_or(0, |fec| fec.nldpc / 8);
+        let codeword: Vec<u8> = (0..bytes).map(|_| random.u8(..)).collect();
+        let mut symbols = vec![Complex32::ZERO; builder.layout().symbols()];
+        builder.build(&codeword, &mut symbols);
+        symbols.extend(header_symbols(Pls::DUMMY));
+        (pls, symbols)
+    }
+
+    /// Symbols turned by `phase(k)`, in noise.
+    fn receive(sent: &[Complex32], es_n0: f64, seed: u64, phase: impl Fn(usize) -> f64) -> Vec<Complex32> {
+        let turned = sent.iter().enumerate().map(|(k, symbol)| symbol * Complex32::cis(phase(k) as f32));
+        let turned: Vec<Complex32> = turned.collect();
+        let noise_power = Channel::noise_for(es_n0, 1.0);
+        Channel { noise_power, seed, gain: 0.01, ..Channel::clear() }.apply(&turned)
+    }
+
+    /// Ratio in dB of what symbols have along those sent to what they have besides.
+    fn mer(sent: &[Complex32], symbols: &[Complex32]) -> f64 {
+        let aligned: Complex64 = sent.iter().zip(symbols).map(|(sent, symbol)| widen(symbol * sent.conj())).sum();
+        let gain = (aligned.re / sent.iter().map(|sent| f64::from(sent.norm_sqr())).sum::<f64>()) as f32;
+        let errors = sent.iter().zip(symbols).map(|(sent, symbol)| f64::from((symbol / gain - sent).norm_sqr()));
+        -10.0 * (errors.sum::<f64>() / sent.len() as f64).log10()
+    }
+
+    /// Loss in dB against a receiver that knows the phase.
+    fn loss(sent: &[Complex32], received: &[Complex32], corrected: &[Complex32], phase: impl Fn(usize) -> f64) -> f64 {
+        let known = received.iter().enumerate().map(|(k, symbol)| symbol * Complex32::cis(-phase(k) as f32));
+        mer(sent, &known.take(sent.len()).collect::<Vec<_>>()) - mer(sent, corrected)
+    }
+
+    #[test]
+    fn every_kind_of_frame_is_turned_back() {
+        // PLS, Es/N0 of its use, residual frequency that must be harmless, loss allowed.
+        for (value, es_n0, frequency, allowed) in [
+            (43, 6.5, 5e-4, 0.07),            // QPSK 8/9 short, pilots
+            (5, -2.0, 3e-4, 0.07),            // QPSK 1/4 normal, pilots
+            (53, 7.0, 3e-4, 0.07),            // 8PSK 2/3 normal, pilots: headers in line with the pilots
+            (75, 11.0, 5e-4, 0.10),           // 16APSK 2/3 short, pilots
+            (97, 13.5, 3e-4, 0.07),           // 32APSK 3/4 normal, pilots: headers in line with the pilots
+            (42, 6.5, 1e-3, 0.03),            // QPSK 8/9 short
+            (16, 2.0, 5e-4, 0.05),            // QPSK 1/2 normal
+            (4, 0.0, 3e-4, 0.15),             // QPSK 1/4 normal
+            (54, 7.0, 3e-4, 0.10),            // 8PSK 2/3 short
+            (72, 11.0, 0.4 / 16_290.0, 0.50), // 16APSK 2/3 normal
+            (0, 2.0, 5e-4, 0.20),             // dummy
+        ] {
+            let (pls, sent) = frame(value, 1);
+            let length = Layout::new(pls).unwrap().symbols();
+            for (seed, frequency) in [(1, 0.0), (2, frequency), (3, -frequency), (4, 0.3 * frequency)] {
+                let start = seed as f64;
+                let course = |k: usize| start + TAU * frequency * k as f64;
+                let received = receive(&sent, es_n0, seed, course);
+                let mut symbols = received.clone();
+                let mut phase = CarrierPhase::new();
+                let report = phase.estimate(pls, &symbols, PlScrambler::broadcast());
+                phase.correct(&mut symbols);
+                let loss = loss(&sent[..length], &received, &symbols[..length], course);
+                let name = format!("{pls}, {frequency} cycles per symbol");
+                println!("{name}: {loss:.3} dB");
+                assert!(loss < allowed, "{name}: {loss} dB");
+                assert!((report.frequency - frequency).abs() < 2e-5, "{name}: {report:?}");
+                assert!(report.next_header && report.slips == 0, "{name}: {report:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_header_may_be_missing() {
+        for value in [42, 43, 54, 75] {
+            let (pls, sent) = frame(value, 2);
+            let length = Layout::new(pls).unwrap().symbols();
+            let course = |k: usize| 2.0 + TAU * 1e-4 * k as f64;
+            let received = receive(&sent[..length], 12.0, 5, course);
+            let mut symbols = received.clone();
+            let mut phase = CarrierPhase::new();
+            let report = phase.estimate(pls, &symbols, PlScrambler::broadcast());
+            phase.correct(&mut symbols);
+            assert!(!report.next_header);
+            let loss = loss(&sent[..length], &received, &symbols, course);
+            assert!(loss < 0.15, "{pls}: {loss} dB");
+        }
+    }
+
+    #[test]
+    fn phase_noise_is_followed() {
+        for (value, allowed) in [(43, 0.05), (42, 0.05)] {
+            let (pls, sent) = frame(value, 3);
+            let length = Layout::new(pls).unwrap().symbols();
+            // A random walk that goes 0.2 rad from one pilot block to the next.
+            let mut random = fastrand::Rng::with_seed(4);
+            let mut walk = 0.0;
+            let mut step = || {
+                walk += (random.f64() - 0.5) * 12f64.sqrt() * 0.2 / 1_476f64.sqrt();
+                walk
+            };
+            let course: Vec<f64> = sent.iter().map(|_| step()).collect();
+            let received = receive(&sent, 6.5, 6, |k| course[k]);
+            let mut symbols = received.clone();
+            let mut phase = CarrierPhase::new();
+            let report = phase.estimate(pls, &symbols, PlScrambler::broadcast());
+            phase.correct(&mut symbols);
+            let loss = loss(&sent[..length], &received, &symbols[..length], |k| course[k]);
+            println!("{pls}: {loss:.3} dB");
+            assert!(report.slips == 0 && loss < allowed, "{pls}: {loss} dB");
+        }
+    }
+
+    #[test]
+    fn a_cycle_slip_is_found_and_repaired() {
+        for (value, turn, slips) in [(42, 1.2, 1), (42, -1.2, 1), (42, 2.8, 2), (43, 1.2, 1), (43, 2.8, 2)] {
+            let (pls, sent) = frame(value, 4);
+            let length = Layout::new(pls).unwrap().symbols();
+            // The phase jumps in the middle of the frame, farther than the payload's symmetry can tell.
+            let mut symbols = receive(&sent, 8.0, 7, |k| if k < 4_000 { 0.5 } else { 0.5 + turn });
+            let mut phase = CarrierPhase::new();
+            let report = phase.estimate(pls, &symbols, PlScrambler::broadcast());
+            phase.correct(&mut symbols[..length]);
+            assert_eq!(report.slips, slips, "{turn}");
+            for part in [0..3_700, 4_300..length] {
+                let mer = mer(&sent[part.clone()], &symbols[part.clone()]);
+                assert!(mer > 7.7, "{turn}: {mer} dB in {part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn symbols_that_say_nothing_do_no_harm() {
+        let mut phase = CarrierPhase::new();
+        for value in [0, 42, 43, 54, 72, 75, 99] {
+            let (pls, sent) = frame(value, 5);
+            for symbol in [Complex32::ZERO, Complex32::new(f32::NAN, 0.0), Complex32::new(f32::MAX, f32::INFINITY)] {
+                let mut symbols = vec![symbol; sent.len()];
+                phase.estimate(pls, &symbols, PlScrambler::broadcast());
+                phase.correct(&mut symbols);
+            }
+            // Nothing of that remains for the next frame.
+            let mut symbols = sent.clone();
+            phase.estimate(pls, &symbols, PlScrambler::broadcast());
+            phase.correct(&mut symbols);
+            assert!(symbols.iter().zip(&sent).all(|(symbol, sent)| (symbol - sent).norm() < 0.02), "{pls}");
         }
     }
 }

@@ -282,8 +282,7 @@ impl Task for DecodeLdpc {
 
     fn run(&mut self, llrs: &[i8], (bits, decoding): (&mut [u8], &mut [Decoding])) -> Result<Flow> {
         let decoded = self.decoder.decode(llrs, bits);
-        decoding[0] =
-            Decoding { iterations: decoded.iterations, converged: decoded.converged, ..Decoding::default() };
+        decoding[0] = Decoding { iterations: decoded.iterations, converged: decoded.converged, ..Decoding::default() };
         Ok(Flow::Next)
     }
 

@@ -14,9 +14,7 @@ use super::baseband::{DecodeBch, DecodeLdpc, ScrambleBb};
 use super::mapping::{Demap, TakePayload};
 use super::observe::Observe;
 use super::status::Status;
-use super::synchronise::{
-    CorrectPhase, CutFrames, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier,
-};
+use super::synchronise::{CorrectPhase, CutFrames, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
 use super::transport::WriteTransportStream;
 use crate::files::ReadBlocks;
 use crate::iq::{Convert, SampleFormat};

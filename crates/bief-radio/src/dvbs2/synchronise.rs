@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use bief::{Error, Flow, In, InOut, Out, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{
-    CarrierPhase, FrameSync, HEADER, Layout, Lock, Pls, SignalLevel, Tracker, acquire,
-};
+use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, Layout, Lock, Pls, SignalLevel, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 

@@ -115,9 +115,12 @@ impl SliceTransportStream {
             self.packets += (whole / PACKET) as u64;
             if read < CHUNK * PACKET {
                 let rest = read - whole;
-                self.end(start + whole, (rest > 0).then(|| {
-                    Error::new(format!("the transport stream ends inside a packet: {rest} bytes of 188 are there"))
-                }));
+                self.end(
+                    start + whole,
+                    (rest > 0).then(|| {
+                        Error::new(format!("the transport stream ends inside a packet: {rest} bytes of 188 are there"))
+                    }),
+                );
             }
         }
     }
@@ -215,12 +218,7 @@ impl WriteTransportStream {
     ///
     /// # Errors
     /// A rate that the frame size does not have.
-    pub fn new(
-        writer: impl Write + Send + 'static,
-        size: FrameSize,
-        rate: Rate,
-        status: Arc<Status>,
-    ) -> Result<Self> {
+    pub fn new(writer: impl Write + Send + 'static, size: FrameSize, rate: Rate, status: Arc<Status>) -> Result<Self> {
         let fec =
             Fec::new(size, rate).ok_or_else(|| Error::new(format!("DVB-S2 has no rate {rate} for {size} frames")))?;
         let frame_bytes = fec.kbch / 8;

@@ -81,11 +81,8 @@ pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replica
     let front = tasks.iter().rposition(|task| task.name == "cut frames").unwrap() + 1;
     let back = tasks[front..].iter().take_while(|task| task.replicable).count();
     let kind = &profile.kinds()[0];
-    let stages = [
-        Stage::new(front, 1, kind),
-        Stage::new(back, replicas, kind),
-        Stage::new(tasks.len() - front - back, 1, kind),
-    ];
+    let stages =
+        [Stage::new(front, 1, kind), Stage::new(back, replicas, kind), Stage::new(tasks.len() - front - back, 1, kind)];
     let schedule = Schedule::new("by hand", stages, &profile).unwrap();
     let out = Shared::default();
     let program = receiver.chain(out.clone(), Arc::default()).unwrap().build().unwrap();

@@ -80,7 +80,7 @@ impl Task for Probe {
             Act::Fail(at) if number == at => return Err(Error::new(format!("told to fail at {at}"))),
             Act::Panic(at) if number == at => panic!("told to panic at {at}"),
             Act::Stop(at) if number == at => return Ok(Flow::Stop),
-            Act::KeepEvery(n) if number % n != 0 => return Ok(Flow::Skip),
+            Act::KeepEvery(n) if !number.is_multiple_of(n) => return Ok(Flow::Skip),
             Act::Jitter(most) => {
                 let time = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % most;
                 let until = std::time::Instant::now() + Duration::from_micros(time);
