@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::check;
 use crate::error::{Error, Result};
-use crate::frame::Format;
 use crate::program::Program;
-use crate::task::{Bind, Step, Task};
-use crate::wire::{Bound, Inputs, Outputs, Socket};
+use crate::stage::Mark;
+use crate::task::{Bind, Node, Task};
+use crate::wire::{Bound, Inputs, Joint, Outputs, Socket};
 
 /// A chain of tasks while it is being written.
 ///
@@ -46,36 +46,12 @@ use crate::wire::{Bound, Inputs, Outputs, Socket};
 /// ```
 pub struct Chain {
     id: u64,
-    pub(crate) batch: usize,
-    pub(crate) tasks: Vec<Node>,
-    pub(crate) wires: Vec<Joint>,
-    pub(crate) marks: Vec<Mark>,
+    batch: usize,
+    tasks: Vec<Node>,
+    wires: Vec<Joint>,
+    marks: Vec<Mark>,
     /// The first thing found wrong; told by `build`.
     fault: Option<Error>,
-}
-
-/// A task in its place.
-pub(crate) struct Node {
-    pub(crate) name: Arc<str>,
-    pub(crate) step: Box<dyn Step>,
-}
-
-/// A wire in its place.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Joint {
-    pub(crate) format: Format,
-    pub(crate) len: usize,
-    /// The task that makes it, and the last one that uses it.
-    pub(crate) maker: usize,
-    pub(crate) last_user: usize,
-}
-
-/// Where a stage begins, as the user marked it.
-#[derive(Debug)]
-pub(crate) struct Mark {
-    pub(crate) name: Arc<str>,
-    pub(crate) first_task: usize,
-    pub(crate) threads: usize,
 }
 
 impl Chain {
@@ -158,8 +134,8 @@ impl Chain {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        check::chain(&self)?;
-        Ok(Program::new(self))
+        check::chain(&self.tasks, self.batch, &self.marks)?;
+        Ok(Program { tasks: self.tasks, wires: self.wires, batch: self.batch, marks: self.marks })
     }
 
     fn bind(&self, name: &str, bounds: &[Bound]) -> Result<()> {

@@ -2,25 +2,25 @@
 
 use std::ops::Range;
 
-use crate::chain::{Chain, Node};
 use crate::error::{Error, Result};
-use crate::pipeline::StagePlan;
+use crate::stage::{Mark, StagePlan};
+use crate::task::Node;
 
-/// What [`Chain::build`] refuses once every task is in its place.
-pub(crate) fn chain(chain: &Chain) -> Result<()> {
-    if chain.tasks.is_empty() {
+/// What `Chain::build` refuses once every task is in its place.
+pub(crate) fn chain(tasks: &[Node], batch: usize, marks: &[Mark]) -> Result<()> {
+    if tasks.is_empty() {
         return Err(Error::build("the chain has no tasks: add a source first"));
     }
-    if chain.batch == 0 {
+    if batch == 0 {
         return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
     }
-    for pair in chain.marks.windows(2) {
+    for pair in marks.windows(2) {
         if pair[0].first_task == pair[1].first_task {
             return Err(empty_stage(&pair[0].name));
         }
     }
-    match chain.marks.last() {
-        Some(mark) if mark.first_task == chain.tasks.len() => Err(empty_stage(&mark.name)),
+    match marks.last() {
+        Some(mark) if mark.first_task == tasks.len() => Err(empty_stage(&mark.name)),
         _ => Ok(()),
     }
 }

@@ -10,35 +10,23 @@
 //! away makes its senders stop in turn. So a stop, an error and a panic all end the run the same way: the frames before
 //! are delivered, and every thread ends.
 
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bief_schedule::Profile;
 
-use crate::chain::{Joint, Node};
 use crate::check;
 use crate::error::{Error, ErrorKind, Result};
 use crate::frame::{Batch, Buffer, Slot};
-use crate::program::Program;
 use crate::report::{Report, StageReport};
 use crate::ring::{Consumer, Producer, ring};
-use crate::stage::Stage;
+use crate::stage::{Stage, StagePlan};
+use crate::task::Node;
 use crate::wait;
+use crate::wire::Joint;
 
 /// Slots of each ring unless set: enough to ride out a short delay on either side.
 const DEFAULT_DEPTH: usize = 4;
-
-/// A stage to be: which tasks, on how many replicas.
-#[derive(Debug, Clone)]
-pub(crate) struct StagePlan {
-    pub(crate) name: Arc<str>,
-    pub(crate) tasks: Range<usize>,
-    pub(crate) threads: usize,
-    pub(crate) kind: Option<String>,
-    /// Planned time per execution, already divided by the replicas.
-    pub(crate) planned_ns: Option<f64>,
-}
 
 /// A chain cut into stages, ready to run on threads of its own.
 ///
@@ -67,26 +55,28 @@ pub(crate) struct StagePlan {
 /// assert_eq!(result.take(), (0..100).map(|x| 2 * x).collect::<Vec<_>>());
 /// # Ok::<(), bief::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Pipeline {
-    program: Program,
+    tasks: Vec<Node>,
+    wires: Vec<Joint>,
+    batch: usize,
     stages: Vec<StagePlan>,
     depth: usize,
     planned_period_ns: Option<f64>,
-    own_thread: bool,
+    own_threads: bool,
 }
 
 impl Pipeline {
-    pub(crate) fn new(program: Program, stages: Vec<StagePlan>) -> Result<Self> {
-        check::stages(&stages, &program.tasks)?;
-        Ok(Self { program, stages, depth: DEFAULT_DEPTH, planned_period_ns: None, own_thread: true })
+    pub(crate) fn new(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize, stages: Vec<StagePlan>) -> Result<Self> {
+        check::stages(&stages, &tasks)?;
+        Ok(Self { tasks, wires, batch, stages, depth: DEFAULT_DEPTH, planned_period_ns: None, own_threads: true })
     }
 
     /// The whole chain as one stage, run by the calling thread.
-    pub(crate) fn on_one_core(program: Program) -> Self {
-        let tasks = 0..program.tasks.len();
-        let stage = StagePlan { name: "chain".into(), tasks, threads: 1, kind: None, planned_ns: None };
-        Self { program, stages: vec![stage], depth: DEFAULT_DEPTH, planned_period_ns: None, own_thread: false }
+    pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize) -> Self {
+        let range = 0..tasks.len();
+        let stage = StagePlan { name: "chain".into(), tasks: range, threads: 1, kind: None, planned_ns: None };
+        let stages = vec![stage];
+        Self { tasks, wires, batch, stages, depth: DEFAULT_DEPTH, planned_period_ns: None, own_threads: false }
     }
 
     pub(crate) fn with_planned_period(mut self, period_ns: f64) -> Self {
@@ -112,11 +102,11 @@ impl Pipeline {
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name.
     pub fn beside(mut self, profile: &Profile) -> Result<Self> {
-        if profile.tasks().len() != self.program.tasks.len() {
+        if profile.tasks().len() != self.tasks.len() {
             return Err(Error::build(format!(
                 "the profile has {} tasks, but this chain has {}: profile this chain",
                 profile.tasks().len(),
-                self.program.tasks.len()
+                self.tasks.len()
             )));
         }
         for stage in &mut self.stages {
@@ -141,13 +131,13 @@ impl Pipeline {
     /// The first error or panic of a task, with its place. Frames before it were delivered, every other task was given
     /// [`finish`](crate::Task::finish), and every thread has ended.
     pub fn run(self) -> Result<Report> {
-        let task_names: Vec<String> = self.program.tasks.iter().map(|task| task.name.to_string()).collect();
+        let task_names: Vec<String> = self.tasks.iter().map(|task| task.name.to_string()).collect();
         let plans = self.stages.clone();
-        let (batch, planned_period_ns, own_thread) = (self.program.batch, self.planned_period_ns, self.own_thread);
+        let (batch, planned_period_ns, own_threads) = (self.batch, self.planned_period_ns, self.own_threads);
         let workers = self.workers();
         let fault = Fault::default();
         let start = Instant::now();
-        let counts = if own_thread { on_threads(workers, &fault)? } else { on_this_thread(workers, &fault) };
+        let counts = if own_threads { on_threads(workers, &fault)? } else { on_this_thread(workers, &fault) };
         let elapsed = start.elapsed();
         if let Some(error) = fault.take() {
             return Err(error);
@@ -173,21 +163,21 @@ impl Pipeline {
 
     /// One worker per replica of each stage, joined by rings.
     fn workers(self) -> Vec<Worker> {
-        let Program { tasks, wires, batch, .. } = self.program;
-        let threads: usize = self.stages.iter().map(|stage| stage.threads).sum();
+        let Self { tasks, wires, batch, stages, depth, .. } = self;
+        let threads: usize = stages.iter().map(|stage| stage.threads).sum();
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let spins = wait::spins(threads, cores);
-        let boundaries: Vec<Vec<usize>> = self.stages.iter().map(|stage| crossing(&wires, stage.tasks.end)).collect();
+        let boundaries: Vec<Vec<usize>> = stages.iter().map(|stage| crossing(&wires, stage.tasks.end)).collect();
         let mut tasks = tasks.into_iter();
-        let mut inlets: Vec<Option<Inlet>> = self.stages[0].replicas(|| None);
+        let mut inlets: Vec<Option<Inlet>> = (0..stages[0].threads).map(|_| None).collect();
         let mut workers = Vec::new();
-        for (index, plan) in self.stages.iter().enumerate() {
-            let outlets = match self.stages.get(index + 1) {
-                None => plan.replicas(|| None),
+        for (index, plan) in stages.iter().enumerate() {
+            let outlets: Vec<Option<Outlet>> = match stages.get(index + 1) {
+                None => (0..plan.threads).map(|_| None).collect(),
                 Some(next) => {
                     let make = || new_slot(&wires, &boundaries[index], batch);
                     let (outlets, next_inlets) =
-                        connect(plan.threads, next.threads, self.depth, spins, &boundaries[index], make);
+                        connect(plan.threads, next.threads, depth, spins, &boundaries[index], make);
                     inlets.extend(next_inlets.into_iter().map(Some));
                     outlets.into_iter().map(Some).collect()
                 }
@@ -216,12 +206,6 @@ impl Pipeline {
             }
         }
         workers
-    }
-}
-
-impl StagePlan {
-    fn replicas<T>(&self, make: impl Fn() -> Option<T>) -> Vec<Option<T>> {
-        (0..self.threads).map(|_| make()).collect()
     }
 }
 
@@ -273,6 +257,12 @@ fn lcm(a: usize, b: usize) -> usize {
         (x, y) = (y, x % y);
     }
     a / x * b
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.stages).finish()
+    }
 }
 
 /// Where a replica gets its batches.

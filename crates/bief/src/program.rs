@@ -1,15 +1,15 @@
 //! What [`Chain::build`](crate::Chain::build) makes: the checked chain, ready to run on one core, to profile, or to cut
 //! into stages.
 
-use std::time::{Duration, Instant};
-
 use bief_schedule::{Profile, Schedule};
 
-use crate::chain::{Chain, Joint, Mark, Node};
 use crate::error::Result;
-use crate::pipeline::{Pipeline, StagePlan};
+use crate::pipeline::Pipeline;
 use crate::profile;
 use crate::report::Report;
+use crate::stage::{Mark, StagePlan};
+use crate::task::Node;
+use crate::wire::Joint;
 
 /// A checked chain.
 ///
@@ -29,14 +29,10 @@ pub struct Program {
     pub(crate) tasks: Vec<Node>,
     pub(crate) wires: Vec<Joint>,
     pub(crate) batch: usize,
-    marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 impl Program {
-    pub(crate) fn new(chain: Chain) -> Self {
-        Self { tasks: chain.tasks, wires: chain.wires, batch: chain.batch, marks: chain.marks }
-    }
-
     /// Name of each task, in order, and whether it may be replicated.
     pub fn tasks(&self) -> impl Iterator<Item = (&str, bool)> {
         self.tasks.iter().map(|task| (&*task.name, task.step.replica().is_some()))
@@ -48,7 +44,7 @@ impl Program {
     /// The first error or panic of a task, with its place. Frames before it were delivered, and every task was given
     /// [`finish`](crate::Task::finish).
     pub fn run(self) -> Result<Report> {
-        Pipeline::on_one_core(self).run()
+        Pipeline::on_one_core(self.tasks, self.wires, self.batch).run()
     }
 
     /// Runs the chain on the calling thread for up to `executions` batches and times each task.
@@ -59,7 +55,7 @@ impl Program {
     /// # Errors
     /// Those of [`run`](Self::run), and a source that ends before anything could be measured.
     pub fn profile(self, executions: usize) -> Result<Profile> {
-        profile::measure(self, executions)
+        profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
 
     /// Cuts the chain into the stages of a schedule.
@@ -77,7 +73,7 @@ impl Program {
                 self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()))
             })
             .collect();
-        Ok(Pipeline::new(self, stages)?.with_planned_period(schedule.planned_period().ns()))
+        Ok(self.cut(stages)?.with_planned_period(schedule.planned_period().ns()))
     }
 
     /// Cuts the chain into the stages that were marked with [`Chain::stage`](crate::Chain::stage).
@@ -101,7 +97,11 @@ impl Program {
                 planned_ns: None,
             });
         }
-        Pipeline::new(self, stages)
+        self.cut(stages)
+    }
+
+    fn cut(self, stages: Vec<StagePlan>) -> Result<Pipeline> {
+        Pipeline::new(self.tasks, self.wires, self.batch, stages)
     }
 
     /// A stage named after its first task and, if there are more, its last.
@@ -118,27 +118,5 @@ impl Program {
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.tasks.iter().map(|task| &task.name)).finish()
-    }
-}
-
-/// Measures spans of time, less what reading the clock costs itself.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    cost: Duration,
-}
-
-impl Clock {
-    /// Measures the cost of two readings.
-    pub(crate) fn calibrated() -> Self {
-        let cost = (0..100).map(|_| Instant::now().elapsed()).min().unwrap_or_default();
-        Self { cost }
-    }
-
-    pub(crate) fn now(&self) -> Instant {
-        Instant::now()
-    }
-
-    pub(crate) fn since(&self, start: Instant) -> Duration {
-        start.elapsed().saturating_sub(self.cost)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::pipeline::StagePlan;
+use crate::stage::StagePlan;
 
 /// What happened in a run, beside the plan: a table (by `Display`) or JSON (by `serde`).
 ///

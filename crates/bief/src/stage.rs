@@ -1,14 +1,33 @@
-//! A run of tasks on one core: flat steps over one table of pointers.
+//! Stages: as the user marks them, as they are planned, and as one core runs them: flat steps over one table of pointers.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::chain::{Joint, Node};
 use crate::error::{Error, Place, Result};
 use crate::frame::{Batch, Buffer, Slot};
-use crate::program::Clock;
+use crate::task::Node;
+use crate::wire::Joint;
+
+/// Where a stage begins, as the user marked it.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) name: Arc<str>,
+    pub(crate) first_task: usize,
+    pub(crate) threads: usize,
+}
+
+/// A stage to be: which tasks, on how many replicas.
+#[derive(Debug, Clone)]
+pub(crate) struct StagePlan {
+    pub(crate) name: Arc<str>,
+    pub(crate) tasks: Range<usize>,
+    pub(crate) threads: usize,
+    pub(crate) kind: Option<String>,
+    /// Planned time per execution, already divided by the replicas.
+    pub(crate) planned_ns: Option<f64>,
+}
 
 /// One replica of a stage: its tasks, the buffers of the wires that never leave it, and where every wire is just now.
 pub(crate) struct Stage {
@@ -72,17 +91,16 @@ impl Stage {
     pub(crate) unsafe fn run_timed(
         &mut self,
         batch: &mut Batch,
-        clock: &Clock,
         mut note: impl FnMut(usize, Duration, bool),
     ) -> Result<()> {
         self.guarded(batch, |stage, batch| {
             for index in 0..stage.tasks.len() {
                 stage.current = index;
                 let has_frames = !batch.is_empty();
-                let start = clock.now();
+                let start = Instant::now();
                 // SAFETY: the caller's promise, and `new`'s for the local wires.
                 unsafe { stage.tasks[index].step.run(&stage.table, batch)? };
-                note(index, clock.since(start), has_frames);
+                note(index, start.elapsed(), has_frames);
             }
             Ok(())
         })

@@ -1,5 +1,7 @@
 //! The [`Task`] trait, [`Flow`], and the type-erased form that the executor runs.
 
+use std::sync::Arc;
+
 use crate::error::Result;
 use crate::frame::Batch;
 use crate::wire::{Inputs, Outputs, Socket};
@@ -108,6 +110,12 @@ pub(crate) trait Step: Send {
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()>;
     fn replica(&self) -> Option<Box<dyn Step>>;
     fn finish(&mut self) -> Result<()>;
+}
+
+/// A task in its place.
+pub(crate) struct Node {
+    pub(crate) name: Arc<str>,
+    pub(crate) step: Box<dyn Step>,
 }
 
 /// A task and the wires that it is bound to.

@@ -59,6 +59,16 @@ pub struct Made {
     pub(crate) len: usize,
 }
 
+/// A wire in its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Joint {
+    pub(crate) format: Format,
+    pub(crate) len: usize,
+    /// The task that makes it, and the last one that uses it.
+    pub(crate) maker: usize,
+    pub(crate) last_user: usize,
+}
+
 /// One socket, as the executor sees it: which wire, and how many elements in a frame.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,160 @@
+//! Every way that frames travel, in pipelines small enough for Miri: `.ci/deep miri` runs this file under it, to look for
+//! undefined behaviour, races and leaks in the hand-overs and in the tables of pointers.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+
+use bief::sink::Collected;
+use bief::{Chain, Error, ErrorKind, Flow, In, InOut, Out, Report, Result, Task, sink, source};
+use common::{Act, Add, Count, Pair, Probe, rig, watched};
+
+/// Runs the stages as marked. Miri tells a deadlock by itself, and its clock is not that of the watch.
+fn run(chain: Chain, depth: usize) -> Result<Report> {
+    let run = move || chain.build()?.pipeline_as_marked()?.depth(depth)?.run();
+    if cfg!(miri) { run() } else { watched(run) }
+}
+
+#[test]
+fn replicated_stages_keep_the_order() {
+    for (threads, batch, depth) in [([1, 1, 1], 1, 1), ([2, 3, 1], 1, 1), ([1, 2, 3], 2, 2)] {
+        let rig = rig(11, batch, threads, [Act::Pass; 3]);
+        assert_eq!(run(rig.chain, depth).unwrap().frames, 11);
+        assert_eq!(rig.result.take(), (3000..3011).collect::<Vec<_>>(), "{threads:?}, batch {batch}, depth {depth}");
+    }
+}
+
+/// One wire is rewritten in place twice, another is carried past two stages.
+fn jumping(threads: usize) -> (Chain, Collected<[u64; 2]>) {
+    let mut chain = Chain::new().batch(2);
+    let mut a = chain.add(Count::to(9), ());
+    let early = chain.add(Probe::new(Act::Pass), &a);
+    chain.stage("rewrite").threads(threads);
+    chain.add(Add(7), &mut a);
+    chain.stage("between").threads(2);
+    chain.add(Add(1), &mut a);
+    chain.stage("join").threads(threads);
+    let pairs = chain.add(Pair, (&early, &a));
+    chain.stage("out");
+    let (collect, result) = sink::collect();
+    chain.add(collect, &pairs);
+    (chain, result)
+}
+
+#[test]
+fn carried_wires_arrive_with_their_frame() {
+    let expected: Vec<[u64; 2]> = (0..9).map(|x| [x + 1000, x + 8]).collect();
+    for threads in [1, 3] {
+        let (chain, result) = jumping(threads);
+        run(chain, 1).unwrap();
+        assert_eq!(result.take(), expected, "{threads} threads");
+    }
+    let (chain, result) = jumping(1);
+    chain.build().unwrap().run().unwrap();
+    assert_eq!(result.take(), expected, "on one core");
+}
+
+#[test]
+fn skipped_frames_leave_no_gap() {
+    for (threads, batch) in [([1, 1, 1], 1), ([2, 3, 2], 1), ([3, 1, 2], 2)] {
+        let rig = rig(12, batch, threads, [Act::Pass, Act::KeepEvery(3), Act::Pass]);
+        run(rig.chain, 1).unwrap();
+        assert_eq!(rig.result.take(), [3000, 3003, 3006, 3009], "{threads:?}, batch {batch}");
+    }
+}
+
+#[test]
+fn a_stop_ends_the_stream_at_its_frame() {
+    for stopping in 0..3 {
+        let mut acts = [Act::Pass; 3];
+        acts[stopping] = Act::Stop(5);
+        let rig = rig(12, 2, [2, 1, 2], acts);
+        run(rig.chain, 1).unwrap();
+        assert_eq!(rig.result.take(), (3000..3005).collect::<Vec<_>>(), "probe {stopping}");
+    }
+}
+
+#[test]
+fn a_sink_stops_an_endless_source() {
+    let mut chain = Chain::new();
+    let wire = chain.add(Count::to(u64::MAX), ());
+    chain.stage("work").threads(2);
+    let wire = chain.add(Probe::new(Act::Pass), &wire);
+    chain.stage("out");
+    let last = |frame: &[u64]| Ok(if frame[0] == 1004 { Flow::Stop } else { Flow::Next });
+    chain.add(sink::for_each(last), &wire);
+    assert_eq!(run(chain, 1).unwrap().frames, 4);
+}
+
+#[test]
+fn faults_come_home_and_every_other_task_is_finished() {
+    for (act, kind) in [(Act::Fail(5), ErrorKind::Task), (Act::Panic(5), ErrorKind::Panic)] {
+        for faulty in 0..3 {
+            let mut acts = [Act::Pass; 3];
+            acts[faulty] = act;
+            let rig = rig(12, 2, [1, 2, 1], acts);
+            let error = run(rig.chain, 1).unwrap_err();
+            assert_eq!((error.kind(), error.place().frame), (kind, Some(5)), "{error}");
+            assert_eq!(rig.result.take(), (3000..3004).collect::<Vec<_>>(), "{error}");
+            assert_eq!(rig.finished.load(Ordering::Relaxed), 3, "three of four probes: {error}");
+        }
+    }
+}
+
+/// Sockets of several types and lengths, among them one of no size.
+#[derive(Clone)]
+struct Split;
+
+impl Task for Split {
+    type In = (InOut<u8>, In<()>);
+    type Out = (Out<[u16; 3]>, Out<f64>);
+    fn lens(&self, (bytes, marks): (usize, usize)) -> Result<(usize, usize)> {
+        if marks == 1 { Ok((bytes, 1)) } else { Err(Error::new("one mark per frame")) }
+    }
+    fn run(&mut self, (bytes, _): (&mut [u8], &[()]), (triples, sum): (&mut [[u16; 3]], &mut [f64])) -> Result<Flow> {
+        for (triple, byte) in triples.iter_mut().zip(&mut *bytes) {
+            *byte += 1;
+            *triple = [u16::from(*byte); 3];
+        }
+        sum[0] = bytes.iter().copied().map(f64::from).sum();
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+fn mixed(threads: usize) -> (Chain, Collected<[u16; 3]>, Collected<f64>, Collected<u8>) {
+    let mut chain = Chain::new().batch(2);
+    let mut bytes = chain.add(source::from_slice(&[1_u8, 2, 3, 4, 5, 6, 7, 8, 9], 3), ());
+    let marks = chain.add(source::from_fn(1, |_: &mut [()]| Ok(Flow::Next)), ());
+    chain.stage("split").threads(threads);
+    let (triples, sum) = chain.add(Split, (&mut bytes, &marks));
+    chain.stage("out");
+    let (collect_triples, of_triples) = sink::collect();
+    let (collect_sums, of_sums) = sink::collect();
+    let (collect_bytes, of_bytes) = sink::collect();
+    chain.add(collect_triples, &triples);
+    chain.add(collect_sums, &sum);
+    chain.add(collect_bytes, &bytes);
+    (chain, of_triples, of_sums, of_bytes)
+}
+
+#[test]
+fn wires_of_every_kind_travel_together() {
+    for threads in [1, 2] {
+        let (chain, triples, sums, bytes) = mixed(threads);
+        run(chain, 1).unwrap();
+        assert_eq!(triples.take(), (2..=10).map(|x| [x; 3]).collect::<Vec<_>>());
+        assert_eq!(sums.take(), [9.0, 18.0, 27.0]);
+        assert_eq!(bytes.take(), (2..=10).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_profile_runs_the_same_table() {
+    let (chain, _, sums, _) = mixed(1);
+    let profile = chain.build().unwrap().profile(4).unwrap();
+    assert_eq!(profile.tasks().len(), 6);
+    assert_eq!(sums.take(), [9.0, 18.0, 27.0]);
+}
