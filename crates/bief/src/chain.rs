@@ -116,7 +116,7 @@ impl Chain {
         }
     }
 
-    /// Begins a stage at the task that is added next; [`threads`](StageMarkMark::threads) says how many replicas run it.
+    /// Begins a stage at the task that is added next; [`threads`](StageMark::threads) says how many replicas run it.
     ///
     /// Stages marked so are what [`Program::pipeline_as_marked`] runs. Tasks added before the first mark are a stage of
     /// their own.
