@@ -8,7 +8,7 @@ use num_complex::{Complex32, Complex64};
 use crate::simd::{Level, dispatch};
 
 /// Samples that share one start phase. A multiple of every vector length.
-const BLOCK: usize = 64;
+const BLOCK: usize = 32;
 
 /// Multiplies sample k by exp(-j (2π · `frequency` · k + `phase`)), in place.
 ///
@@ -49,7 +49,7 @@ impl Phasor {
         let mut phasors = [Complex64::ONE; BLOCK + 1];
         phasors[1] = Complex64::cis(TAU * frequency.fract());
         for k in 2..=BLOCK {
-            // By halves: six roundings at most lie between the first phasor and any other.
+            // By halves: five roundings at most lie between the first phasor and any other.
             phasors[k] = phasors[k / 2] * phasors[k - k / 2];
         }
         Phasor {

@@ -11,8 +11,8 @@ use bief_dsp::derotate::derotate;
 use bief_dsp::dvbs2::plheader::header_symbols;
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{
-    CarrierPhase, Constellation, FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, PhaseReport,
-    PlframeBuilder, Pls, SignalLevel, Tracker, acquire,
+    CarrierPhase, Constellation, FrameSync, HEADER, Layout, Lock, Lost, NoSignal, PhaseReport, PlframeBuilder, Pls,
+    SignalLevel, Tracker, acquire,
 };
 use bief_dsp::filter::{MatchedFilter, root_raised_cosine};
 use bief_dsp::pulse::Shaper;
@@ -298,7 +298,8 @@ fn an_inverted_spectrum_is_recognised() {
 
 #[test]
 fn frames_of_all_kinds_may_alternate() {
-    // Dummy, QPSK 1/4 short with pilots, 8PSK 2/3 short, 16APSK 3/4 short with pilots, 32APSK 3/4 short with pilots, QPSK 9/10 normal.
+    // Dummy, QPSK 1/4 short with pilots, 8PSK 2/3 short, 16APSK 3/4 short with pilots, 32APSK 3/4 short with
+    // pilots, QPSK 9/10 normal.
     let kinds = [43, 0, 7, 54, 79, 99, 0, 44, 43, 0, 42].map(pls);
     let sent = frames(&kinds, 13);
     let channel = Channel {
@@ -416,8 +417,8 @@ fn header_window(
 
 #[test]
 fn the_tracker_follows_for_hours() {
-    // 1 Msymbol/s, 2 samples per symbol. Clock: ±0.2 ppm of wander with a period of 30 s. Carrier: 3 kHz off, drifts by 20 Hz/s
-    // with a slow swing of ±1 kHz in 100 s. Every tenth frame is a dummy.
+    // 1 Msymbol/s, 2 samples per symbol. Clock: ±0.2 ppm of wander with a period of 30 s. Carrier: 3 kHz off,
+    // drifts by 20 Hz/s with a slow swing of ±1 kHz in 100 s. Every tenth frame is a dummy.
     let mut random = fastrand::Rng::with_seed(2);
     let rate = 2e6;
     let clock = |time: f64| 2.0 * (1.0 + 10e-6 + 0.2e-6 * (TAU * time / 30.0).sin());
@@ -480,7 +481,7 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
     let mut results = Vec::new();
     for index in 0..40u64 {
         let mut samples = header_window(kind, 40.0, 2.0, |n| TAU * 0.005 * n, &mut random);
-        let gone = matches!(index, 10..=16 | 25..);
+        let gone = matches!(index, 10 | 15 | 25..);
         if gone {
             let noise = Channel { noise_power: 1.0, seed: index, ..Channel::clear() };
             samples = noise.apply(&vec![Complex32::ZERO; samples.len()]);
@@ -496,9 +497,9 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
             break;
         }
     }
-    // Headers 25 to 32 are bad.
-    assert_eq!(results.len(), 33);
-    assert_eq!(results[32], Err(Lost { bad_headers: 8 }));
+    // Headers 25 and 26 are bad.
+    assert_eq!(results.len(), 27);
+    assert_eq!(results[26], Err(Lost { bad_headers: 2 }));
 }
 
 #[test]
@@ -508,7 +509,7 @@ fn windows_that_hold_nothing_are_bad_headers() {
         samples_per_symbol: 2.0,
         frequency: 0.0,
         amplitude: 1.0,
-        es_n0: 4.0,
+        es_n0: 0.5, // weak: several headers may be missing
         pls: pls(QPSK_SHORT),
         headers: 1,
         inverted: true,
@@ -601,9 +602,4 @@ fn every_recording_is_synchronised() {
         }
         assert!(received.iter().all(|frame| frame.phase.slips == 0), "{name}");
     }
-}
-
-#[test]
-fn the_longest_frame_is_not_longer_than_scratch_memory() {
-    assert!(Pls::all().filter_map(Layout::new).all(|layout| layout.symbols() <= MAX_SYMBOLS));
 }

@@ -331,4 +331,21 @@ mod tests {
         assert!(wrong("rate", "2.0", "-2.0").contains("core:sample_rate -2"));
         assert!(wrong("channels", "\"core:num_channels\": 1", "\"core:num_channels\": 2").contains("one channel"));
     }
+
+    #[test]
+    fn a_description_cannot_name_a_file_elsewhere() {
+        let folder = Folder::new("elsewhere");
+        folder.write("x.raw", [0; 4]);
+        let refusal = |name: &str| {
+            let text = format!(
+                r#"{{"global": {{"core:datatype": "ci8", "core:dataset": "{name}"}}, "captures": [{{"core:header_bytes": {}}}]}}"#,
+                u64::MAX
+            );
+            message(&folder.write("x.sigmf-meta", text))
+        };
+        // The first would be read without end.
+        for name in ["/dev/zero", "../x.raw", "a/x.raw", "..", ""] {
+            assert!(refusal(name).contains(&format!("core:dataset `{name}` is not the name of a file beside it")));
+        }
+    }
 }

@@ -530,17 +530,17 @@ impl From<Schedule> for ScheduleJson {
 
 /// The period of `period_exact`, or else of `period_ns`; the two must agree as far as a rounded number can.
 fn read_period(json: &ScheduleJson) -> Result<Period, Error> {
-    let ns = json.period_ns.as_f64().unwrap_or(f64::NAN);
-    let read = match json.period_ns.as_u64() {
-        Some(ns) => Some(Period::from(ns)),
-        None => Period::from_ns(ns),
-    };
-    let period = read.ok_or_else(|| {
+    let no_period = || {
         let reason = format!("{} is no period: write nanoseconds, from 0 to 2^64", json.period_ns);
         refused("period_ns", reason)
-    })?;
+    };
+    let ns = json.period_ns.as_f64().filter(|&ns| ns >= 0.0).ok_or_else(no_period)?;
     let Some(text) = &json.period_exact else {
-        return Ok(period);
+        let read = match json.period_ns.as_u64() {
+            Some(ns) => Some(Period::from(ns)),
+            None => Period::from_ns(ns),
+        };
+        return read.ok_or_else(no_period);
     };
     let exact: Period = text.parse().map_err(|error| refused("period_exact", format!("`{text}` is {error}")))?;
     if (exact.ns() - ns).abs() > f64::max(1.0, 1e-6 * exact.ns()) {

@@ -323,6 +323,17 @@ fn periods_without_their_fraction_are_recovered() {
     assert_eq!(read("0"), Period::ZERO);
 }
 
+/// More cores than nanoseconds: a period too small to be told from its rounded number alone.
+#[test]
+fn the_shortest_periods_are_read_back() {
+    let profile = Profile::new(["big"], [TaskProfile::replicable("t", [1])]).unwrap();
+    for cores in [1_023, 1_025, Platform::MAX_CORES] {
+        let schedule = Schedule::new("hand", [Stage::new(1, cores, "big")], &profile).unwrap();
+        assert_eq!(schedule.planned_period(), Period::new(1, cores.into()).unwrap());
+        assert_eq!(Schedule::from_json(&schedule.to_json()), Ok(schedule));
+    }
+}
+
 fn profiles() -> impl Strategy<Value = Profile> {
     (1usize..4, 1usize..6).prop_flat_map(|(kinds, tasks)| {
         let times = || proptest::collection::vec(0u64..1 << 50, kinds);

@@ -5,8 +5,11 @@ use std::ops::Range;
 
 use num_complex::{Complex32, Complex64};
 
-use super::phase::{KnownParts, SEARCH, SIGNIFICANT, power_of, search_frequency, search_powers, sum_powers};
-use super::plheader::{self, SOF_SYMBOLS, header_symbols};
+use super::candidate::{Candidate, candidates};
+use super::clock::symbol_clock;
+use super::known::{KnownParts, search_frequency, widen};
+use super::plheader;
+use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, sum_powers};
 use super::scramble::PlScrambler;
 use super::track::{HEADER_SPREAD, header_moments, residual_frequency};
 use super::{HEADER, Layout, Pls};
@@ -16,14 +19,6 @@ use crate::simd::{Level, dispatch};
 
 /// Symbols of the shortest PLFRAME, a dummy.
 const SHORTEST: usize = 3_330;
-/// Symbols over which the symbol clock is taken to stand still.
-const TIMING_BLOCK: usize = 512;
-/// Relative error of the symbol rate that is searched, on either side.
-const MAX_CLOCK_ERROR: f64 = 150e-6;
-/// Positions of which only the best may be a candidate. No two headers are as close.
-const STRETCH: usize = 1_024;
-/// Candidates examined.
-const CANDIDATES: usize = 96;
 /// Frequencies examined on either side of a candidate's own, and the distance between them in cycles per symbol.
 const FREQUENCY_BINS: i32 = 15;
 const FREQUENCY_BIN: f64 = 0.004;
@@ -32,14 +27,15 @@ const CONFIRMED_QUALITY: f32 = 0.2;
 const ALONE_QUALITY: f32 = 0.45;
 /// Headers in a row that may be missing.
 const MAX_MISSING: usize = 3;
-/// Frames whose payload refines the frequency.
+/// Frames that refine the frequency, and symbols of them whose powers do.
 const MAX_REFINED: usize = 16;
+const MAX_POWERS: usize = 65_536;
 
 /// What [`acquire`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lock {
-    /// Centre of the first symbol of the first whole PLFRAME, in samples from the first one given. A frame that begins with the
-    /// recording may be found up to half a symbol before it.
+    /// Centre of the first symbol of the first whole PLFRAME, in samples from the first one given. A frame that
+    /// begins with the recording may be found up to half a symbol before it.
     pub position: f64,
     /// Samples per symbol as the receiver's clock sees them.
     pub samples_per_symbol: f64,
@@ -92,21 +88,65 @@ pub enum NoSignal {
     },
 }
 
-/// Finds a DVB-S2 signal in the first samples of a recording: position, symbol rate, carrier frequency and PLS of its first whole
-/// PLFRAME.
+/// Finds a DVB-S2 signal in the first samples of a recording: position, symbol rate, carrier frequency and PLS of its
+/// first whole PLFRAME.
 ///
-/// One whole frame suffices from an Es/N0 of about 3 dB on; more frames make the result better and, from 2 to 8 on, lower the limit
-/// to about 0 dB. Amplitude, phase and fraction of a symbol may be anything, the carrier up to 0.1 cycles per symbol away, and the
-/// symbol rate ±100 ppm wrong. Frames may be of different kinds. Time grows in proportion to the samples: 32 to 64 frames are
-/// plenty.
+/// One whole frame suffices from an Es/N0 of about 3 dB on; more frames make the result better, and from two on the
+/// limit is below 0 dB. Amplitude, phase and fraction of a symbol may be anything, the carrier up to 0.1 cycles per
+/// symbol away, the spectrum inverted, and the symbol rate ±100 ppm wrong. Frames may be of different kinds. Time and
+/// memory grow in proportion to the samples: 32 frames are plenty.
 ///
 /// `filter` is made for the nominal samples per symbol; `scrambler` is needed for the pilots that refine the frequency.
+///
+/// Symbol clock from the squared signal, frame grid from products of neighbouring symbols (25 of the start of frame, 32
+/// within the pairs of the PLS code), PLS by coherent correlation over a few frequencies, confirmed by the next or the
+/// previous header.
 ///
 /// # Errors
 /// When there is no signal, with the reason as far as it can be told.
 ///
 /// # Source
-/// M. Oerder and H. Meyr, "Digital filter and square timing recovery", IEEE Trans. Commun. 36 (1988), for the symbol clock.
+/// M. Oerder and H. Meyr, "Digital filter and square timing recovery", IEEE Trans. Commun. 36 (1988).
+///
+/// # Example
+/// From samples to the symbols of a frame:
+///
+/// ```
+/// use bief_dsp::Complex32;
+/// use bief_dsp::channel::Channel;
+/// use bief_dsp::dvbs2::scramble::PlScrambler;
+/// use bief_dsp::dvbs2::{CarrierPhase, HEADER, PlframeBuilder, Pls, SignalLevel, Tracker, acquire};
+/// use bief_dsp::filter::MatchedFilter;
+/// use bief_dsp::pulse::Shaper;
+///
+/// // Three frames of QPSK 8/9 short with pilots, at 2 samples per symbol.
+/// let scrambler = PlScrambler::broadcast();
+/// let builder = PlframeBuilder::new(Pls::new(43).unwrap(), scrambler)?;
+/// let mut sent = vec![Complex32::ZERO; builder.layout().symbols()];
+/// builder.build(&[0x6C; 2_025], &mut sent);
+/// let mut samples = vec![Complex32::ZERO; 6 * sent.len() + 100];
+/// let mut symbols = sent.repeat(3);
+/// symbols.resize(samples.len() / 2, Complex32::ZERO);
+/// Shaper::new(0.2, 2.0).unwrap().shape(&symbols, &mut samples);
+/// let channel = Channel { clock_ppm: 20.0, carrier: 0.004, gain: 0.1, ..Channel::clear() };
+/// let samples = channel.apply(&samples);
+///
+/// let filter = MatchedFilter::new(0.25, 2.0);
+/// let lock = acquire(&filter, &samples, scrambler)?;
+/// assert_eq!((lock.pls, lock.headers), (Pls::new(43).unwrap(), 3));
+///
+/// let mut tracker = Tracker::new(filter.clone(), &lock, 0);
+/// let frame = tracker.track(&samples, 0)?;
+/// let mut window = samples[..frame.samples(&filter).end as usize].to_vec();
+/// let mut received = vec![Complex32::ZERO; sent.len() + HEADER];
+/// frame.cut(&filter, &mut window, &mut received);
+/// let mut phase = CarrierPhase::new();
+/// phase.estimate(frame.pls, &received, scrambler);
+/// phase.correct(&mut received);
+/// SignalLevel::measure(frame.pls, &received, scrambler).normalise(&mut received);
+/// assert!(received.iter().zip(&sent).all(|(received, sent)| (received - sent).norm() < 0.05));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
     let needed = (SHORTEST as f64 * filter.samples_per_symbol()).ceil() as usize;
     if samples.len() < needed {
@@ -126,7 +166,7 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
     if inverted {
         let conjugated: Vec<Complex32> = samples.iter().map(Complex32::conj).collect();
         search = Search::new(filter, &conjugated, scale);
-        found = search.find_header();
+        found = search.find_header().and_then(|found| if found.inverted { Err(found.quality) } else { Ok(found) });
     }
     let found = found.map_err(|best_quality| NoSignal::NoHeader { best_quality })?;
     let lock = search.lock(found, scrambler)?;
@@ -154,6 +194,23 @@ struct Found {
     /// Frequency left in the symbols, in cycles per symbol.
     frequency: f64,
     inverted: bool,
+}
+
+/// What all headers of a recording show.
+struct HeaderMeans {
+    /// Frequency left, in cycles per symbol.
+    frequency: f64,
+    /// Energy of a symbol, and variance of its noise.
+    signal: f64,
+    noise: f64,
+}
+
+impl HeaderMeans {
+    /// Standard deviation of the frequency measured on so many headers, by the Cramér-Rao bound.
+    fn deviation(&self, headers: usize) -> f64 {
+        let symbols = (headers * HEADER) as f64;
+        (0.5 * self.noise / (self.signal * symbols * HEADER_SPREAD)).sqrt() / TAU
+    }
 }
 
 impl Search {
@@ -257,13 +314,9 @@ impl Search {
     fn lock(&self, found: Found, scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
         let headers = self.chain(found);
         let mut frequency = found.frequency;
-        let (sums, energies) = self.measure_headers(&headers, &mut frequency);
-        frequency += self.refine_frequency(&headers, frequency, scrambler);
-
-        let count = headers.len() as f32;
-        let explained = sums / HEADER as f32;
-        let noise = (energies - explained) / (count * (HEADER - 1) as f32);
-        let signal = (explained - count * noise) / (count * HEADER as f32);
+        let means = self.measure_headers(&headers);
+        frequency += means.frequency;
+        frequency += self.refine_frequency(&headers, frequency, means.deviation(headers.len()), scrambler);
 
         let position = |index: usize| self.start + index as f64 * self.step;
         let last_sample = (self.samples - 1) as f64;
@@ -279,8 +332,8 @@ impl Search {
             position: position(first.index),
             samples_per_symbol: self.step,
             frequency: self.frequency + frequency,
-            amplitude: signal.max(0.0).sqrt(),
-            es_n0: (signal / noise.max(f32::MIN_POSITIVE)).max(0.0),
+            amplitude: means.signal.sqrt() as f32,
+            es_n0: (means.signal / means.noise) as f32,
             pls: first.pls,
             headers: headers.len(),
             inverted: false,
@@ -318,26 +371,29 @@ impl Search {
         headers
     }
 
-    /// Improves the frequency, and returns the sums over all headers of |Σ y · conj(h)|² and of |y|².
-    fn measure_headers(&self, headers: &[Found], frequency: &mut f64) -> (f32, f32) {
-        let mut slope = 0.0;
-        let (mut sums, mut energies) = (0.0, 0.0);
+    /// What the headers, each with a phase of its own, show together.
+    fn measure_headers(&self, headers: &[Found]) -> HeaderMeans {
+        let (mut slope, mut sums, mut energy) = (0.0, 0.0, 0.0);
         for header in headers {
             let Some(symbols) = self.header_symbols(header.index, header) else { continue };
             let (sum, moment) = header_moments(&symbols, header.pls);
             slope += (moment * sum.conj()).im;
             sums += sum.norm_sqr();
-            energies += symbols.iter().map(|symbol| f64::from(symbol.norm_sqr())).sum::<f64>();
+            energy += symbols.iter().map(|symbol| f64::from(symbol.norm_sqr())).sum::<f64>();
         }
-        if sums > 0.0 {
-            *frequency += slope / (TAU * HEADER_SPREAD * sums);
+        let (count, symbols) = (headers.len() as f64, HEADER as f64);
+        let explained = sums / symbols;
+        let noise = ((energy - explained) / (count * (symbols - 1.0))).max(1e-9 * energy);
+        HeaderMeans {
+            frequency: slope / (TAU * HEADER_SPREAD * sums),
+            signal: (explained / count - noise).max(0.0) / symbols,
+            noise,
         }
-        (sums as f32, energies as f32)
     }
 
-    /// Frequency that is left when `frequency` is removed: of the powers of all symbols if they are PSK and strong enough, else
-    /// of headers and pilots.
-    fn refine_frequency(&self, headers: &[Found], frequency: f64, scrambler: &PlScrambler) -> f64 {
+    /// Frequency that is left when `frequency`, good to the standard deviation `deviation`, is removed: of the powers
+    /// of all symbols if they are PSK and strong enough, else of headers and pilots.
+    fn refine_frequency(&self, headers: &[Found], frequency: f64, deviation: f64, scrambler: &PlScrambler) -> f64 {
         let turned = |range: Range<usize>| {
             let mut symbols = self.symbols[range].to_vec();
             derotate(&mut symbols, frequency, 0.0);
@@ -351,14 +407,15 @@ impl Search {
         // Headers and pilots are points of QPSK.
         let powers = whole.iter().map(|header| power_of(header.pls)).collect::<Option<Vec<usize>>>();
         if let Some(m) = powers.and_then(|powers| powers.into_iter().max()) {
-            let symbols = turned(first.index..end_of(last));
+            let symbols = turned(first.index..end_of(last).min(first.index + MAX_POWERS));
             let mut powers = Vec::new();
             let level = Level::best();
             match m {
                 4 => dispatch!(level => sum_powers::<4>(&symbols, &mut powers)),
                 _ => dispatch!(level => sum_powers::<8>(&symbols, &mut powers)),
             }
-            let (residual, significance) = search_powers(&powers, m, SEARCH);
+            let range = (6.0 * deviation).clamp(1e-4, 0.9 * 0.5 / (m * BLOCK) as f64);
+            let (residual, significance) = search_powers(&powers, m, range);
             if significance > SIGNIFICANT {
                 return residual;
             }
@@ -376,176 +433,12 @@ fn length_of(pls: Pls) -> Option<usize> {
     Layout::new(pls).map(|layout| layout.symbols())
 }
 
-/// Carrier frequency in cycles per symbol, from the samples' autocorrelation half a symbol apart: its argument is that of the
-/// spectrum's centre of gravity. Good to about 0.005 over a frame.
+/// Carrier frequency in cycles per symbol, from the samples' autocorrelation half a symbol apart: its argument is
+/// that of the spectrum's centre of gravity. Good to about 0.005 over a frame.
 fn coarse_frequency(samples: &[Complex32], rate: f64) -> f64 {
     let lag = (0.5 * rate).round().max(1.0) as usize;
     let products = samples.iter().zip(&samples[lag..]);
-    let sum: Complex64 = products
-        .map(|(early, late)| late * early.conj())
-        .map(|product| Complex64::new(product.re.into(), product.im.into()))
-        .sum();
+    let sum: Complex64 = products.map(|(early, late)| widen(late * early.conj())).sum();
     let frequency = sum.arg() / (TAU * lag as f64) * rate;
     if frequency.is_finite() { frequency } else { 0.0 }
-}
-
-/// Position of a symbol and distance between symbols, in samples.
-///
-/// The power of the filtered signal has a line at the symbol rate (Oerder and Meyr); the line's exact frequency is searched, so
-/// that the whole recording is added up in phase.
-fn symbol_clock(filter: &MatchedFilter, samples: &[Complex32]) -> (f64, f64) {
-    let rate = filter.samples_per_symbol();
-    let block = TIMING_BLOCK as f64;
-    let blocks = (samples.len() as f64 / (rate * block)).floor() as usize;
-    let mut out = [Complex32::ZERO; TIMING_BLOCK];
-    let lines: Vec<Complex64> = (0..blocks)
-        .map(|index| {
-            let [p0, p1, p2, p3] = [0.0, 0.25, 0.5, 0.75].map(|quarter| {
-                filter.symbols(samples, (index as f64 * block + quarter) * rate, rate, &mut out);
-                f64::from(out.iter().map(Complex32::norm_sqr).sum::<f32>())
-            });
-            Complex64::new(p0 - p2, p3 - p1)
-        })
-        .collect();
-    let middle = 0.5 * (blocks as f64 - 1.0);
-    // Block k turns by 2π · clock error · symbols up to its middle.
-    let add_up = |error: f64| {
-        let turn = Complex64::cis(TAU * error * block);
-        let mut phasor = Complex64::cis(-TAU * error * block * middle);
-        let mut sum = Complex64::ZERO;
-        let mut moment = Complex64::ZERO;
-        for (index, line) in lines.iter().enumerate() {
-            let turned = line * phasor;
-            sum += turned;
-            moment += turned * (block * (index as f64 - middle));
-            phasor *= turn;
-        }
-        (sum, moment)
-    };
-    let bins = (4.0 * MAX_CLOCK_ERROR * block * blocks as f64).ceil() as i32;
-    let step = MAX_CLOCK_ERROR / f64::from(bins);
-    let mut error = (-bins..=bins)
-        .map(|bin| f64::from(bin) * step)
-        .max_by(|a, b| add_up(*a).0.norm_sqr().total_cmp(&add_up(*b).0.norm_sqr()))
-        .expect("there are bins");
-    let spread = block * block * ((blocks * blocks) as f64 - 1.0) / 12.0;
-    for _ in 0..3 {
-        let (sum, moment) = add_up(error);
-        let correction = -(moment * sum.conj()).im / (TAU * spread * sum.norm_sqr());
-        if correction.abs() < step {
-            error += correction;
-        }
-    }
-    // The line's argument is -2π · delay in the middle of the recording; symbols count from the first one there.
-    let delay = -add_up(error).0.arg() / TAU;
-    let symbols_to_middle = (block * (middle + 0.5)).floor();
-    let start = symbols_to_middle + delay - symbols_to_middle * (1.0 + error);
-    (rate * start, rate * (1.0 + error))
-}
-
-/// A place that looks like a header by the products of neighbouring symbols.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    index: usize,
-    metric: f32,
-    /// Frequency that the products show, -0.5 to 0.5 cycles per symbol.
-    frequency: f64,
-}
-
-/// The best places, best first.
-fn candidates(symbols: &[Complex32]) -> Vec<Candidate> {
-    let Some(places) = symbols.len().checked_sub(HEADER - 1) else { return Vec::new() };
-    let products: Vec<Complex32> = symbols.windows(2).map(|pair| pair[1] * pair[0].conj()).collect();
-    let (re, im): (Vec<f32>, Vec<f32>) = products.iter().map(|product| (product.re, product.im)).unzip();
-    let mut energy = 0.0;
-    let energies: Vec<f64> = std::iter::once(0.0)
-        .chain(symbols.iter().map(|symbol| {
-            energy += f64::from(symbol.norm_sqr());
-            energy
-        }))
-        .collect();
-    let pattern = ProductPattern::new();
-    let level = Level::best();
-    let mut sums = ProductSums::default();
-    let mut candidates: Vec<Candidate> = (0..places)
-        .step_by(STRETCH)
-        .filter_map(|first| {
-            let length = STRETCH.min(places - first);
-            let range = first..first + length + HEADER - 2;
-            dispatch!(level => pattern.correlate(&re[range.clone()], &im[range], length, &mut sums));
-            (0..length)
-                .map(|i| {
-                    let energy = energies[first + i + HEADER] - energies[first + i];
-                    let total = sums.larger(i);
-                    let metric = total.norm_sqr() / ((energy * energy) as f32).max(f32::MIN_POSITIVE);
-                    // Products are j times the pattern.
-                    let frequency = f64::from((total * -Complex32::I).arg()) / TAU;
-                    Candidate { index: first + i, metric, frequency }
-                })
-                .max_by(|a, b| a.metric.total_cmp(&b.metric))
-        })
-        .collect();
-    candidates.sort_by(|a, b| b.metric.total_cmp(&a.metric));
-    candidates.truncate(CANDIDATES);
-    candidates
-}
-
-/// The products h\[k+1\] · conj(h\[k\]) of a header, which are ±j, that are known before the PLS is: all of the start of frame, and
-/// those within the pairs of the PLS code, up to one common sign.
-struct ProductPattern {
-    sof: [f32; SOF_SYMBOLS - 1],
-    pairs: [f32; (HEADER - SOF_SYMBOLS) / 2],
-}
-
-/// Sums of products times pattern, for places in a row.
-struct ProductSums {
-    sof: [[f32; STRETCH]; 2],
-    pairs: [[f32; STRETCH]; 2],
-}
-
-impl Default for ProductSums {
-    fn default() -> ProductSums {
-        ProductSums { sof: [[0.0; STRETCH]; 2], pairs: [[0.0; STRETCH]; 2] }
-    }
-}
-
-impl ProductSums {
-    /// The sum over both parts, with the sign of the pairs that makes it larger.
-    fn larger(&self, place: usize) -> Complex32 {
-        let sof = Complex32::new(self.sof[0][place], self.sof[1][place]);
-        let pairs = Complex32::new(self.pairs[0][place], self.pairs[1][place]);
-        if (sof * pairs.conj()).re >= 0.0 { sof + pairs } else { sof - pairs }
-    }
-}
-
-impl ProductPattern {
-    fn new() -> ProductPattern {
-        let header = header_symbols(Pls::DUMMY);
-        let sign = |k: usize| (header[k + 1] * header[k].conj()).im.signum();
-        ProductPattern {
-            sof: std::array::from_fn(sign),
-            pairs: std::array::from_fn(|pair| sign(SOF_SYMBOLS + 2 * pair)),
-        }
-    }
-
-    /// Correlates with the products from places 0, 1, … `length` - 1 on.
-    #[inline(always)]
-    fn correlate(&self, re: &[f32], im: &[f32], length: usize, sums: &mut ProductSums) {
-        let pair = |k: usize| SOF_SYMBOLS + 2 * k;
-        for (part, products) in [re, im].into_iter().enumerate() {
-            correlate(&mut sums.sof[part][..length], products, &self.sof, |k| k);
-            correlate(&mut sums.pairs[part][..length], products, &self.pairs, pair);
-        }
-    }
-}
-
-/// Sets sum i to Σ pattern\[k\] · products\[i + place(k)\].
-#[inline(always)]
-fn correlate(sums: &mut [f32], products: &[f32], pattern: &[f32], place: impl Fn(usize) -> usize) {
-    sums.fill(0.0);
-    for (k, sign) in pattern.iter().enumerate() {
-        for (sum, product) in sums.iter_mut().zip(&products[place(k)..]) {
-            *sum += sign * product;
-        }
-    }
 }

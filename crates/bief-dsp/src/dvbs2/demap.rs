@@ -174,7 +174,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::dvbs2::noise::Random;
+    use crate::dvbs2::random::Random;
 
     const SIZES: [FrameSize; 2] = [FrameSize::Normal, FrameSize::Short];
 

@@ -11,6 +11,9 @@ use crate::simd::{Level, dispatch};
 /// and log-likelihood ratios would overflow.
 const ES_N0: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
 
+/// Variance of the energy of a symbol of 16APSK or 32APSK, about.
+const APSK_ENERGY_VARIANCE: f64 = 0.3;
+
 /// How strong the symbols of a frame are, and how noisy.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SignalLevel {
@@ -23,10 +26,11 @@ pub struct SignalLevel {
 impl SignalLevel {
     /// Measures a frame whose carrier phase has been removed.
     ///
-    /// Noise: QPSK, 8PSK and dummy frames, from the second and fourth moments of all symbols, to about 0.1 dB. 16APSK and 32APSK,
-    /// from header and pilots, with a relative error of 1/√n for n known symbols; that includes what is left of phase
-    /// noise. Amplitude: from the power of all symbols less that of the noise. Symbols after the frame are ignored. A
-    /// frame of zeros has amplitude 0 and the largest `n0`.
+    /// Noise: QPSK, 8PSK and dummy frames, from the second and fourth moments of all symbols, to about 0.1 dB.
+    /// 16APSK and 32APSK, from header and pilots, with a relative error of 1/√n for n known symbols; that includes
+    /// what is left of phase noise. Amplitude: from the power of all symbols less that of the noise; for APSK also
+    /// from header and pilots. Symbols after the frame are ignored. A frame of zeros has amplitude 0 and the
+    /// largest `n0`.
     ///
     /// # Source
     /// D. R. Pauluzzi and N. C. Beaulieu, "A comparison of SNR estimation techniques for the AWGN channel", IEEE
@@ -39,15 +43,27 @@ impl SignalLevel {
         let frame = &symbols[..layout.symbols()];
         let level = Level::best();
         let (power, fourth) = dispatch!(level => moments(frame));
-        let noise = match pls.modcod().map(|modcod| modcod.modulation()) {
+        let (noise, known) = match pls.modcod().map(|modcod| modcod.modulation()) {
             // All symbols have one modulus before noise.
-            None | Some(Modulation::Qpsk | Modulation::Psk8) => power - (2.0 * power * power - fourth).max(0.0).sqrt(),
-            _ => noise_of_known_symbols(pls, &layout, frame, scrambler),
+            None | Some(Modulation::Qpsk | Modulation::Psk8) => {
+                (power - (2.0 * power * power - fourth).max(0.0).sqrt(), None)
+            }
+            _ => {
+                let known = KnownSymbols::measure(pls, &layout, frame, scrambler);
+                (known.noise, Some(known))
+            }
         };
         let n0 = noise / (power - noise);
         // Also when no signal at all is left.
         let n0 = if n0 >= 0.0 { n0.clamp(1.0 / ES_N0.end(), 1.0 / ES_N0.start()) } else { 1.0 / ES_N0.start() };
-        SignalLevel { amplitude: (power / (1.0 + n0)).sqrt() as f32, n0: n0 as f32 }
+        let mut amplitude = (power / (1.0 + n0)).sqrt();
+        if let Some(known) = known {
+            // The mean of both, weighted by their inverse relative variances: the energy of the payload is random too.
+            let of_power = 4.0 * layout.payload_symbols() as f64 / APSK_ENERGY_VARIANCE;
+            let of_known = 2.0 * known.count / n0;
+            amplitude = (of_power * amplitude + of_known * known.amplitude) / (of_power + of_known);
+        }
+        SignalLevel { amplitude: amplitude.max(0.0) as f32, n0: n0 as f32 }
     }
 
     /// Divides symbols by the amplitude, in place, so that they have unit energy; symbols without amplitude stay.
@@ -61,20 +77,30 @@ impl SignalLevel {
     }
 }
 
-/// Variance of what is left of header and pilots when what was sent is taken away.
-fn noise_of_known_symbols(pls: Pls, layout: &Layout, frame: &[Complex32], scrambler: &PlScrambler) -> f64 {
-    let rotations = scrambler.rotations();
-    let pilot = |index: usize| PILOT * Complex32::I.powu(rotations[index - HEADER].into());
-    let known = || {
-        let pilots = layout.pilots().flatten().map(|index| (frame[index], pilot(index)));
-        frame.iter().copied().zip(header_symbols(pls)).chain(pilots)
-    };
-    let count = known().count() as f32;
-    let amplitude = known().map(|(symbol, sent)| (symbol * sent.conj()).re).sum::<f32>() / count;
-    let error: f32 = known().map(|(symbol, sent)| (symbol - sent * amplitude).norm_sqr()).sum();
-    // Of 2 · count real numbers, each phase and the amplitude took one.
-    let fitted = (layout.pilot_blocks() + 2) as f32;
-    (error / (count - 0.5 * fitted)).into()
+/// What header and pilots tell.
+struct KnownSymbols {
+    count: f64,
+    amplitude: f64,
+    /// Variance of what is left when what was sent is taken away.
+    noise: f64,
+}
+
+impl KnownSymbols {
+    fn measure(pls: Pls, layout: &Layout, frame: &[Complex32], scrambler: &PlScrambler) -> KnownSymbols {
+        let rotations = scrambler.rotations();
+        let pilot = |index: usize| PILOT * Complex32::I.powu(rotations[index - HEADER].into());
+        let known = || {
+            let pilots = layout.pilots().flatten().map(|index| (frame[index], pilot(index)));
+            frame.iter().copied().zip(header_symbols(pls)).chain(pilots)
+        };
+        let count = known().count() as f32;
+        let amplitude = known().map(|(symbol, sent)| (symbol * sent.conj()).re).sum::<f32>() / count;
+        let error: f32 = known().map(|(symbol, sent)| (symbol - sent * amplitude).norm_sqr()).sum();
+        // Of 2 · count real numbers, each phase and the amplitude took one.
+        let fitted = (layout.pilot_blocks() + 2) as f32;
+        let noise = error / (count - 0.5 * fitted);
+        KnownSymbols { count: count.into(), amplitude: amplitude.into(), noise: noise.into() }
+    }
 }
 
 /// Mean of |y|² and of |y|⁴.

@@ -44,19 +44,23 @@
 mod acquire;
 mod bbheader;
 mod bits;
+mod candidate;
+mod clock;
 mod constellation;
 mod demap;
 mod deslicer;
 mod fec;
 mod interleaver;
+mod known;
 mod layout;
 mod level;
 mod modcod;
-#[cfg(test)]
-mod noise;
 mod phase;
 mod plframe;
 mod pls;
+mod powers;
+#[cfg(test)]
+mod random;
 mod slicer;
 mod track;
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use num_complex::{Complex32, Complex64};
 
+use super::known::widen;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
 use crate::derotate::derotate;
@@ -14,8 +15,13 @@ use crate::filter::MatchedFilter;
 const HEADER_QUALITY: f32 = 0.2;
 /// Quality from which a header that announces another kind of frame is believed.
 const CHANGE_QUALITY: f32 = 0.3;
-/// Bad headers in a row after which the signal is lost.
+/// Bad headers in a row after which the signal is lost, when headers were weak: noise alone may hide some.
 const MAX_BAD: usize = 8;
+/// The same when headers were strong (Es/N0 of 0 dB and more): then samples are missing, or the signal is.
+const MAX_BAD_STRONG: usize = 2;
+const STRONG_QUALITY: f32 = 0.5;
+/// Symbols by which noise moves a header at most. What is further off is not tracked but acquired again: samples are missing.
+const MAX_DELAY: f64 = 0.3;
 /// Distance of the early and the late correlation from the one on time, in symbols.
 const EARLY_LATE: f64 = 0.25;
 /// Weights of the header's symbols in these correlations: little at both ends, where the unknown symbols of the
@@ -28,8 +34,8 @@ const MARGIN: f64 = 2.0;
 const TIMING: Gains = Gains::new(0.1);
 const FREQUENCY: Gains = Gains::new(0.04);
 
-/// Share of a new amplitude in the smoothed one.
-const AMPLITUDE: f32 = 0.25;
+/// Share of a new amplitude or quality in the smoothed one.
+const SHARE: f32 = 0.25;
 /// Place of the middle of a header.
 const HEADER_MIDDLE: f64 = 0.5 * (HEADER - 1) as f64;
 
@@ -68,7 +74,8 @@ pub struct FrameSync {
     pub step: f64,
     /// Carrier frequency in cycles per symbol, smoothed.
     pub frequency: f64,
-    /// Carrier phase at `position`, in radians, such that it is exact in the middle of the header. 0 if the header was not good.
+    /// Carrier phase at `position`, in radians, such that it is exact in the middle of the header. 0 if the header
+    /// was not good.
     pub phase: f64,
     /// Modulus of a symbol sent with energy 1, smoothed.
     pub amplitude: f32,
@@ -94,8 +101,8 @@ impl FrameSync {
 
     /// The frame's symbols: removes the carrier from `window` in place, then filters at the symbol instants.
     ///
-    /// `out` may be longer than the frame: the next header is useful to [`CarrierPhase`](super::CarrierPhase). The phase
-    /// is right in the header, the amplitude as received.
+    /// `out` may be longer than the frame: the next header is useful to [`CarrierPhase`](super::CarrierPhase). The
+    /// phase is right in the header, the amplitude as received.
     pub fn cut(&self, filter: &MatchedFilter, window: &mut [Complex32], out: &mut [Complex32]) {
         self.remove_carrier(window);
         filter.symbols(window, self.position, self.step, out);
@@ -124,8 +131,8 @@ pub struct Lost {
 /// This is all that a receiver must do in the order of frames: some microseconds per PLFRAME, whatever its length. What
 /// remains, [`FrameSync::cut`] and [`CarrierPhase`](super::CarrierPhase), can be done for several frames at once.
 ///
-/// A header that is weak, or that announces an impossible frame, changes nothing: the prediction stands, for a frame of the
-/// same kind as the last one.
+/// A header that is weak, or that announces an impossible frame, changes nothing: the prediction stands, for a
+/// frame of the same kind as the last one. [`acquire`](super::acquire) has an example.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     filter: MatchedFilter,
@@ -137,6 +144,8 @@ pub struct Tracker {
     /// Change of frequency, in cycles per symbol, per symbol.
     drift: f64,
     amplitude: f32,
+    /// Quality of good headers, smoothed.
+    quality: f32,
     pls: Pls,
     /// Symbols of the frame.
     length: f64,
@@ -160,6 +169,7 @@ impl Tracker {
             frequency: lock.frequency,
             drift: 0.0,
             amplitude: lock.amplitude,
+            quality: lock.es_n0 / (1.0 + lock.es_n0),
             pls: lock.pls,
             length: Layout::new(lock.pls).expect("the lock is on a frame").symbols() as f64,
             bad_headers: 0,
@@ -172,7 +182,8 @@ impl Tracker {
         }
     }
 
-    /// Samples of the stream that the next call of [`track`](Tracker::track) looks at. Negative ones precede the stream.
+    /// Samples of the stream that the next call of [`track`](Tracker::track) looks at. Negative ones precede the
+    /// stream.
     pub fn header_samples(&self) -> Range<i64> {
         let start = self.position - MARGIN * self.step;
         let Range { start, end } = reach(&self.filter, start, self.step, HEADER + 2 * MARGIN as usize);
@@ -181,16 +192,16 @@ impl Tracker {
 
     /// Measures the next header and predicts the one after it.
     ///
-    /// `window` holds samples of the stream from number `offset` on; those outside of it count as zero. The position returned
-    /// is relative to the window.
+    /// `window` holds samples of the stream from number `offset` on; those outside of it count as zero. The
+    /// position returned is relative to the window.
     ///
     /// # Errors
-    /// When this was the eighth bad header in a row.
+    /// When this was the second bad header in a row, or, of a signal whose headers were weak before, the eighth.
     pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
         let to_window = (self.origin - offset as i64) as f64;
         let header = self.measure(window, to_window + self.position);
         let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
-        let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() < MARGIN);
+        let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() <= MAX_DELAY);
         match layout {
             Some(layout) => {
                 self.bad_headers = 0;
@@ -201,11 +212,13 @@ impl Tracker {
                 self.step += TIMING.slope * late / self.length;
                 self.frequency += FREQUENCY.value * header.frequency;
                 self.drift += FREQUENCY.slope * header.frequency / self.length;
-                self.amplitude += AMPLITUDE * (header.amplitude - self.amplitude);
+                self.amplitude += SHARE * (header.amplitude - self.amplitude);
+                self.quality += SHARE * (header.quality - self.quality);
             }
             None => {
                 self.bad_headers += 1;
-                if self.bad_headers >= MAX_BAD {
+                let most = if self.quality >= STRONG_QUALITY { MAX_BAD_STRONG } else { MAX_BAD };
+                if self.bad_headers >= most {
                     return Err(Lost { bad_headers: self.bad_headers });
                 }
             }
@@ -265,12 +278,11 @@ impl Tracker {
         let middle = aligned(on_time);
         // Peak of the parabola through the three.
         let delay = 0.5 * EARLY_LATE * (late - early) / (2.0 * middle - early - late);
-        let offset = residual_frequency(&on_time, decoded.pls);
         Header {
             pls: decoded.pls,
             quality: decoded.quality,
-            delay,
-            frequency: offset,
+            delay: delay.clamp(-0.5, 0.5),
+            frequency: residual_frequency(&on_time, decoded.pls),
             // The samples were turned by the predicted frequency, from the predicted position on.
             phase: f64::from(decoded.correlation.arg()) + TAU * self.frequency * HEADER_MIDDLE,
             amplitude: decoded.correlation.norm() / HEADER as f32,
@@ -283,7 +295,7 @@ impl Tracker {
 struct Header {
     pls: Pls,
     quality: f32,
-    /// Symbols by which it comes later than predicted.
+    /// Symbols by which it comes later than predicted, -0.5 to 0.5.
     delay: f64,
     /// Frequency left, in cycles per symbol.
     frequency: f64,
@@ -309,8 +321,7 @@ fn conjugate(samples: &mut [Complex32]) {
 pub(super) fn header_moments(symbols: &[Complex32; HEADER], pls: Pls) -> (Complex64, Complex64) {
     let mut moments = (Complex64::ZERO, Complex64::ZERO);
     for ((symbol, sent), index) in symbols.iter().zip(header_symbols(pls)).zip(0u8..) {
-        let aligned = symbol * sent.conj();
-        let aligned = Complex64::new(aligned.re.into(), aligned.im.into());
+        let aligned = widen(symbol * sent.conj());
         moments.0 += aligned;
         moments.1 += aligned * (f64::from(index) - HEADER_MIDDLE);
     }

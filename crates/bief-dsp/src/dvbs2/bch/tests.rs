@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::dvbs2::noise::Random;
+use crate::dvbs2::random::Random;
 
 fn codes() -> Vec<(FrameSize, Rate, Bch)> {
     [FrameSize::Normal, FrameSize::Short]

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::dvbs2::ldpc::{CODES, Encoder};
-use crate::dvbs2::noise::Random;
+use crate::dvbs2::random::Random;
 use crate::dvbs2::{FrameSize, Rate};
 
 fn code(size: FrameSize, rate: Rate) -> &'static Code {

@@ -1,0 +1,183 @@
+//! What is known of a received PLFRAME beforehand, header and pilots, and the frequency that it shows.
+
+use std::array;
+use std::f64::consts::TAU;
+
+use num_complex::{Complex32, Complex64};
+
+use super::plheader::{self, header_symbols};
+use super::scramble::PlScrambler;
+use super::{HEADER, Layout, MAX_SYMBOLS, PILOT, PILOT_BLOCK, PILOT_PERIOD, Pls};
+
+/// Known parts of a frame: header, pilot blocks, header of the next frame.
+pub(super) const MAX_KNOWN: usize = MAX_SYMBOLS / PILOT_PERIOD + 2;
+/// Residual frequency searched on either side of zero, in cycles per symbol. Pilot blocks alone repeat their
+/// phases every 1/1476: this is almost to the next such frequency.
+pub(super) const SEARCH: f64 = 6e-4;
+/// Quality from which the header of the next frame is believed.
+const NEXT_HEADER_QUALITY: f32 = 0.2;
+
+/// Known symbols in a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    /// Their middle.
+    pub(super) position: f64,
+    /// Distance of the middles of the first and the second half from it.
+    half: f64,
+    /// Sums of y · conj(s) over both halves.
+    correlations: [Complex64; 2],
+}
+
+impl Known {
+    /// Symbols from number `start` on, times the conjugate of what was sent.
+    fn new(start: usize, aligned: &[Complex32]) -> Known {
+        let length = aligned.len() as f64;
+        let (first, second) = aligned.split_at(aligned.len() / 2);
+        Known {
+            position: start as f64 + 0.5 * (length - 1.0),
+            half: 0.25 * length,
+            correlations: [first, second].map(|half| widen(half.iter().sum())),
+        }
+    }
+
+    pub(super) fn length(&self) -> f64 {
+        4.0 * self.half
+    }
+
+    pub(super) fn correlation(&self) -> Complex64 {
+        self.correlations[0] + self.correlations[1]
+    }
+
+    /// Both halves and where they lie.
+    pub(super) fn halves(&self) -> [(f64, Complex64); 2] {
+        [(self.position - self.half, self.correlations[0]), (self.position + self.half, self.correlations[1])]
+    }
+}
+
+/// The known parts of a frame.
+#[derive(Clone, Debug)]
+pub(super) struct KnownParts {
+    parts: [Known; MAX_KNOWN],
+    count: usize,
+    /// Whether the header of the next frame is the last part.
+    pub(super) next_header: bool,
+}
+
+impl KnownParts {
+    /// Those of the frame at the start of `symbols`, and the next header where it follows and is good.
+    pub(super) fn of(pls: Pls, layout: &Layout, symbols: &[Complex32], scrambler: &PlScrambler) -> KnownParts {
+        let length = layout.symbols();
+        let header = Known::new(0, &align_header(symbols, pls));
+        let mut known = KnownParts { parts: [header; MAX_KNOWN], count: 1, next_header: false };
+        for block in layout.pilots() {
+            known.push(Known::new(block.start, &align_pilots(&symbols[block.clone()], block.start, scrambler)));
+        }
+        let next = symbols[length..].first_chunk().map(plheader::decode);
+        if let Some(next) = next.filter(|next| next.quality > NEXT_HEADER_QUALITY) {
+            known.push(Known::new(length, &align_header(&symbols[length..], next.pls)));
+            known.next_header = true;
+        }
+        known
+    }
+
+    fn push(&mut self, part: Known) {
+        self.parts[self.count] = part;
+        self.count += 1;
+    }
+
+    pub(super) fn parts(&self) -> &[Known] {
+        &self.parts[..self.count]
+    }
+
+    pub(super) fn has_pilots(&self) -> bool {
+        self.count > 1 + usize::from(self.next_header)
+    }
+}
+
+fn align_header(symbols: &[Complex32], pls: Pls) -> [Complex32; HEADER] {
+    let sent = header_symbols(pls);
+    array::from_fn(|k| symbols[k] * sent[k].conj())
+}
+
+/// `start` is the place of the pilots in the frame.
+fn align_pilots(symbols: &[Complex32], start: usize, scrambler: &PlScrambler) -> [Complex32; PILOT_BLOCK] {
+    let sent = [PILOT, Complex32::I * PILOT, -PILOT, -Complex32::I * PILOT];
+    let turns = &scrambler.rotations()[start - HEADER..];
+    array::from_fn(|k| symbols[k] * sent[usize::from(turns[k] % 4)].conj())
+}
+
+/// The frequency at which the known symbols of frames add up best, each frame for itself, in cycles per symbol.
+///
+/// A frequency at the end of the range loses the share `penalty`.
+pub(super) fn search_frequency(frames: &[KnownParts], penalty: f64) -> f64 {
+    let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
+    let span = frames.iter().map(span_of).fold(0.0, f64::max);
+    if span == 0.0 {
+        return 0.0;
+    }
+    // Two headers alone repeat their phases after one cycle per frame.
+    let range = if frames.iter().all(|known| known.count <= 2) { 0.5 / span } else { SEARCH };
+    let bins = (6.0 * range * span).ceil();
+    let step = range / bins;
+    let mut metrics = [0.0; (12.0 * SEARCH * MAX_SYMBOLS as f64) as usize + 3];
+    let metrics = &mut metrics[..2 * bins as usize + 1];
+    for known in frames {
+        let mut turned = [[Complex64::ZERO; 2]; 2 * MAX_KNOWN];
+        let parts = known.parts().iter().flat_map(Known::halves);
+        for (slot, (position, correlation)) in turned.iter_mut().zip(parts) {
+            *slot = [correlation * Complex64::cis(TAU * range * position), Complex64::cis(-TAU * step * position)];
+        }
+        let turned = &mut turned[..2 * known.count];
+        for metric in metrics.iter_mut() {
+            let mut sum = Complex64::ZERO;
+            for [value, turn] in turned.iter_mut() {
+                sum += *value;
+                *value *= *turn;
+            }
+            *metric += sum.norm_sqr();
+        }
+    }
+    let weight = |frequency: f64| (1.0 - penalty * (frequency / range).powi(2)).powi(2);
+    let frequency_of = |bin: usize| bin as f64 * step - range;
+    let weighted = |(bin, metric): (usize, &f64)| metric * weight(frequency_of(bin));
+    let best = metrics.iter().enumerate().map(weighted).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    let mut frequency = best.map_or(0.0, |(bin, _)| frequency_of(bin));
+    let refine = |frequency: f64| {
+        let (_, correction) = add_up(frames, frequency);
+        if correction.abs() < step { frequency + correction } else { frequency }
+    };
+    frequency = refine(refine(frequency));
+    // The bins are too coarse to tell frequencies at which the pilots add up equally well.
+    let alike = [0.0, -1.0, 1.0].map(|turns| frequency + turns / PILOT_PERIOD as f64);
+    let candidates = alike.into_iter().filter(|frequency| frequency.abs() <= range);
+    let weighted = candidates.map(|frequency| (add_up(frames, frequency).0 * weight(frequency), frequency));
+    let best = weighted.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(frequency, |(_, best)| best);
+    if best == frequency { frequency } else { refine(best) }
+}
+
+/// The sum over frames of |Σ y · conj(s)|² at a frequency, and the step of Newton's method from there to the peak.
+fn add_up(frames: &[KnownParts], frequency: f64) -> (f64, f64) {
+    let (mut metric, mut slope, mut curvature) = (0.0, 0.0, 0.0);
+    for known in frames {
+        let parts = || known.parts().iter().flat_map(Known::halves);
+        let weight: f64 = parts().map(|(_, correlation)| correlation.norm()).sum();
+        let centre = parts().map(|(position, correlation)| position * correlation.norm()).sum::<f64>() / weight;
+        let (mut sum, mut moment, mut spread) = (Complex64::ZERO, Complex64::ZERO, 0.0);
+        for (position, correlation) in parts() {
+            let distance = position - centre;
+            let turned = correlation * Complex64::cis(-TAU * frequency * distance);
+            sum += turned;
+            moment += turned * distance;
+            spread += correlation.norm() * distance * distance / weight;
+        }
+        metric += sum.norm_sqr();
+        slope += (moment * sum.conj()).im;
+        curvature += spread * sum.norm_sqr();
+    }
+    (metric, slope / (TAU * curvature))
+}
+
+/// In double precision.
+pub(super) fn widen(value: Complex32) -> Complex64 {
+    Complex64::new(value.re.into(), value.im.into())
+}

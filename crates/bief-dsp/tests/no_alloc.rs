@@ -1,0 +1,77 @@
+//! What a receiver does for each frame allocates nothing.
+
+use std::alloc::{GlobalAlloc, Layout as MemoryLayout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bief_dsp::Complex32;
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{CarrierPhase, HEADER, Layout, Lock, PlframeBuilder, Pls, SignalLevel, Tracker};
+use bief_dsp::filter::MatchedFilter;
+use bief_dsp::pulse::Shaper;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: MemoryLayout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: MemoryLayout) {
+        // SAFETY: passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn synchronisation_of_a_frame_allocates_nothing() {
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    drop(std::hint::black_box(vec![1]));
+    assert!(ALLOCATIONS.load(Ordering::Relaxed) > before);
+
+    let scrambler = PlScrambler::broadcast();
+    let filter = MatchedFilter::new(0.25, 2.0);
+    // Dummy; QPSK 1/4 normal without and with pilots; QPSK, 8PSK and 16APSK short; 32APSK normal with pilots.
+    for value in [0, 4, 5, 42, 43, 54, 75, 97] {
+        let pls = Pls::new(value).unwrap();
+        let length = Layout::new(pls).unwrap().symbols();
+        let builder = PlframeBuilder::new(pls, scrambler).unwrap();
+        let mut frame = vec![Complex32::ZERO; length];
+        builder.build(&vec![0x35; pls.fec().map_or(0, |fec| fec.nldpc / 8)], &mut frame);
+        let mut symbols = frame.repeat(3);
+        symbols.resize(symbols.len() + Shaper::DELAY, Complex32::ZERO);
+        let mut samples = vec![Complex32::ZERO; 2 * symbols.len()];
+        Shaper::new(0.2, 2.0).unwrap().shape(&symbols, &mut samples);
+        let lock = Lock {
+            position: 2.0 * Shaper::DELAY as f64,
+            samples_per_symbol: 2.0,
+            frequency: 0.0,
+            amplitude: 1.4,
+            es_n0: 100.0,
+            pls,
+            headers: 3,
+            inverted: false,
+        };
+        let mut tracker = Tracker::new(filter.clone(), &lock, 0);
+        let mut phase = CarrierPhase::new();
+        let mut received = vec![Complex32::ZERO; length + HEADER];
+        for index in 0..2 {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            let sync = tracker.track(&samples, 0).unwrap();
+            let window = sync.samples(&filter);
+            let sync = sync.relative_to(window.start);
+            sync.cut(&filter, &mut samples[window.start as usize..window.end as usize], &mut received);
+            phase.estimate(pls, &received, scrambler);
+            phase.correct(&mut received);
+            SignalLevel::measure(pls, &received, scrambler).normalise(&mut received);
+            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{pls}, frame {index}");
+            assert!(sync.measured && (received[length - 1] - frame[length - 1]).norm() < 0.1, "{pls}, frame {index}");
+        }
+    }
+}
