@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use num_complex::Complex32;
 
 use super::{HEADER, MAX_SYMBOLS};
+use crate::simd::{Level, dispatch};
 
 /// Bytes of the longest BBFRAME (rate 9/10, normal).
 const MAX_BBFRAME: usize = 58_192 / 8;
@@ -109,9 +110,7 @@ impl PlScrambler {
     /// When `start + symbols.len()` exceeds 33 192.
     pub fn scramble(&self, start: usize, symbols: &mut [Complex32]) {
         let rotations = &self.rotations[start..start + symbols.len()];
-        for (symbol, &turns) in symbols.iter_mut().zip(rotations) {
-            *symbol = quarter_turns(*symbol, turns.into());
-        }
+        dispatch!(Level::best() => turn::<1>(symbols, rotations));
     }
 
     /// Undoes [`scramble`](PlScrambler::scramble).
@@ -120,9 +119,7 @@ impl PlScrambler {
     /// When `start + symbols.len()` exceeds 33 192.
     pub fn descramble(&self, start: usize, symbols: &mut [Complex32]) {
         let rotations = &self.rotations[start..start + symbols.len()];
-        for (symbol, &turns) in symbols.iter_mut().zip(rotations) {
-            *symbol = quarter_turns(*symbol, u32::from(turns).wrapping_neg());
-        }
+        dispatch!(Level::best() => turn::<-1>(symbols, rotations));
     }
 }
 
@@ -136,6 +133,14 @@ fn m_sequence(start: u32, feedback: impl Fn(u32) -> u32) -> Vec<u8> {
             output as u8
         })
         .collect()
+}
+
+/// Turns each symbol by its rotation, counter-clockwise for `DIRECTION` 1, clockwise for -1.
+#[inline(always)]
+fn turn<const DIRECTION: i32>(symbols: &mut [Complex32], rotations: &[u8]) {
+    for (symbol, &turns) in symbols.iter_mut().zip(rotations) {
+        *symbol = quarter_turns(*symbol, (DIRECTION * i32::from(turns)).cast_unsigned());
+    }
 }
 
 /// Multiplies by j to the power `turns` (modulo 4): a swap and two sign flips, without branches so that loops
