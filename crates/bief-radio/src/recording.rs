@@ -166,7 +166,8 @@ impl Recording {
             return unsupported(format!("core:sample_rate {rate} is not a rate"));
         }
         let data_path = match &meta.global.dataset {
-            Some(name) => meta_path.with_file_name(name),
+            Some(name) if Path::new(name).file_name() == Some(name.as_ref()) => meta_path.with_file_name(name),
+            Some(name) => return unsupported(format!("core:dataset `{name}` is not the name of a file beside it")),
             None => meta_path.with_extension(DATA),
         };
         if !data_path.exists() {
