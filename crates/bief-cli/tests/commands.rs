@@ -48,6 +48,19 @@ fn rx_takes_a_file_standard_input_or_a_sigmf_pair() {
 }
 
 #[test]
+fn rx_receives_recordings_of_any_number_of_frames() {
+    let folder = Folder::new("short");
+    // The sample begins 1133 symbols before its first whole frame; 8370 symbols of 4 bytes each follow in a frame.
+    for frames in 1..=20 {
+        folder.write("x.ci8", &sample()[..4 * (1140 + 8370 * frames)]);
+        folder.succeed(["rx", "x.ci8", "--sps", "2"]);
+        // The first frame begins inside packet 9, so that packet 10 is the first whole one.
+        let packets = (1769 * (frames + 1)) / 188 - 10;
+        assert_eq!(folder.read("x.ts").len() / 188, packets, "{frames} frames");
+    }
+}
+
+#[test]
 fn rx_tells_a_machine_what_it_tells_a_person() {
     let folder = Folder::new("json");
     let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();

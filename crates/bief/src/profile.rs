@@ -11,7 +11,7 @@ use crate::stage::Stage;
 use crate::task::Node;
 use crate::wire::Joint;
 
-/// The first executions fill caches and pages; they are run and not counted, unless the source has no more.
+/// The first executions fill caches and pages; they are run and not counted, unless the source has hardly more.
 const WARM_UP: usize = 8;
 
 /// Runs up to `executions` batches (and a few before, to warm up) and times every task on this thread's core.
@@ -25,19 +25,15 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     let mut stage = Stage::new("profile".into(), tasks, 0..count, wires, frames);
     let clock_cost = clock_cost();
     let mut batch = Batch::new(frames);
-    let mut times: Vec<Vec<u64>> = vec![Vec::with_capacity(executions); count];
-    let mut counted = 0;
-    let mut first = 0;
-    for execution in 0..executions + WARM_UP {
-        if execution == WARM_UP {
-            times.iter_mut().for_each(Vec::clear);
-            counted = 0;
-        }
-        batch.renew(first);
-        first += frames as u64;
+    // For each task, in which execution it had work, and how long it took.
+    let mut times: Vec<Vec<(usize, u64)>> = vec![Vec::with_capacity(executions); count];
+    let mut done = 0;
+    while done < executions + WARM_UP {
+        batch.renew((done * frames) as u64);
         let note = |task: usize, time: Duration, ran: bool| {
             if ran {
-                times[task].push(u64::try_from(time.saturating_sub(clock_cost).as_nanos()).unwrap_or(u64::MAX));
+                let ns = u64::try_from(time.saturating_sub(clock_cost).as_nanos()).unwrap_or(u64::MAX);
+                times[task].push((done, ns));
             }
         };
         // SAFETY: every wire is local to the one stage.
@@ -45,18 +41,22 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
         if batch.last {
             break;
         }
-        counted += 1;
+        done += 1;
     }
     stage.finish()?;
-    if counted == 0 {
+    if done == 0 {
         return Err(Error::build("the source ended before one whole batch: there is nothing to profile"));
     }
+    let warm_up = if done >= 2 * WARM_UP { WARM_UP } else { 0 };
+    let counted = done - warm_up;
     let machine = Machine::here();
     let kind = machine.kinds().first().map_or_else(|| "cpu".to_owned(), |kind| kind.name.clone());
-    let tasks = facts.into_iter().zip(&mut times).map(|((name, replicable), times)| {
+    let tasks = facts.into_iter().zip(times).map(|((name, replicable), times)| {
+        let counts = |&(execution, _): &(usize, u64)| (warm_up..done).contains(&execution);
+        let mut times: Vec<u64> = times.iter().filter(|&time| counts(time)).map(|&(_, ns)| ns).collect();
         times.sort_unstable();
         let at = |share: usize| times.get(times.len() * share / 4).copied().unwrap_or(0);
-        let ran = times.len().min(counted) as u64;
+        let ran = times.len() as u64;
         let weight = |ns: u64| ns.saturating_mul(ran) / counted as u64;
         TaskProfile { name, replicable, ns: vec![weight(at(2)).max(1)], spread_ns: Some(vec![at(3) - at(1)]) }
     });
