@@ -25,7 +25,7 @@ pub(super) fn expect(what: &str, wanted: usize, got: usize) -> Result<()> {
     Err(Error::new(format!("needs frames of {wanted} {what}, not {got}")))
 }
 
-fn fec(size: FrameSize, rate: Rate) -> Result<Fec> {
+pub(super) fn fec(size: FrameSize, rate: Rate) -> Result<Fec> {
     Fec::new(size, rate).ok_or_else(|| Error::new(format!("DVB-S2 has no rate {rate} for {size} frames")))
 }
 

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use bief::{Error, Flow, In, Out, Result, Task};
-use bief_dsp::dvbs2::{BBHEADER, Deslicer, Fec, FrameSize, PACKET, Rate, RollOff, SYNC_BYTE, Slicer};
+use bief_dsp::dvbs2::{BBHEADER, Deslicer, FrameSize, PACKET, Rate, RollOff, SYNC_BYTE, Slicer};
 
-use super::baseband::{Decoding, expect};
+use super::baseband::{Decoding, expect, fec};
 use super::status::Status;
 
 /// Reads a transport stream and cuts it into BBFRAMEs.
@@ -70,9 +70,7 @@ impl SliceTransportStream {
     /// # Errors
     /// A rate that the frame size does not have.
     pub fn new(reader: impl Read + Send + 'static, size: FrameSize, rate: Rate, roll_off: RollOff) -> Result<Self> {
-        let fec =
-            Fec::new(size, rate).ok_or_else(|| Error::new(format!("DVB-S2 has no rate {rate} for {size} frames")))?;
-        let frame_bytes = fec.kbch / 8;
+        let frame_bytes = fec(size, rate)?.kbch / 8;
         Ok(Self {
             reader: Box::new(reader),
             slicer: Slicer::new(roll_off),
@@ -219,9 +217,7 @@ impl WriteTransportStream {
     /// # Errors
     /// A rate that the frame size does not have.
     pub fn new(writer: impl Write + Send + 'static, size: FrameSize, rate: Rate, status: Arc<Status>) -> Result<Self> {
-        let fec =
-            Fec::new(size, rate).ok_or_else(|| Error::new(format!("DVB-S2 has no rate {rate} for {size} frames")))?;
-        let frame_bytes = fec.kbch / 8;
+        let frame_bytes = fec(size, rate)?.kbch / 8;
         let packets = vec![0; Deslicer::room(frame_bytes).max(PACKET)].into();
         Ok(Self { deslicer: Deslicer::new(), frame_bytes, packets, writer: Box::new(writer), status })
     }
