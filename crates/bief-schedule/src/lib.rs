@@ -48,6 +48,7 @@ mod json;
 mod period;
 mod platform;
 mod profile;
+mod sample;
 mod schedule;
 pub mod strategy;
 
@@ -55,5 +56,6 @@ pub use error::{Error, ErrorKind};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{CoreKind, Platform};
 pub use profile::{Profile, TaskProfile};
+pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Limit, Schedule, Stage, StageLoad};
 pub use strategy::{Strategy, strategies, strategy};

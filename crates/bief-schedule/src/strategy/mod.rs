@@ -19,12 +19,16 @@ pub trait Strategy: Sync {
     /// One sentence that says what it does and when to choose it.
     fn summary(&self) -> &'static str;
 
+    /// How many kinds of cores it can use together, at most. A kind of which a platform has no core does not count.
+    fn most_kinds(&self) -> usize;
+
     /// Schedules the chain on the cores of the platform. The result passes [`Schedule::check`].
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Platform`] where the platform has cores of a kind that the profile does not know;
-    /// [`ErrorKind::Strategy`] where the strategy cannot schedule for such a platform.
+    /// [`ErrorKind::Strategy`] where it has cores of more kinds than [`most_kinds`](Self::most_kinds), or the
+    /// strategy cannot schedule the chain for another reason, which it says.
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error>;
 }
 
@@ -56,4 +60,35 @@ pub fn strategy(name: &str) -> Result<&'static dyn Strategy, Error> {
         let reason = format!("there is no strategy of that name: choose one of {}", names.join(", "));
         Error::new(ErrorKind::Strategy, format!("strategy `{name}`"), reason)
     })
+}
+
+/// The kinds that have cores, by position in the profile, and how many each has.
+///
+/// # Errors
+///
+/// [`ErrorKind::Platform`] and [`ErrorKind::Strategy`] as [`Strategy::schedule`] says.
+pub(crate) fn given_cores(
+    strategy: &dyn Strategy,
+    profile: &Profile,
+    platform: &Platform,
+) -> Result<Vec<(usize, u32)>, Error> {
+    let cores = platform.cores_for(profile)?;
+    let given: Vec<(usize, u32)> = cores.into_iter().enumerate().filter(|&(_, cores)| cores > 0).collect();
+    let most = strategy.most_kinds();
+    if given.len() <= most {
+        return Ok(given);
+    }
+    let list = |separator: &str| {
+        let kinds = given.iter().map(|&(kind, cores)| format!("{}={cores}", profile.kinds()[kind]));
+        kinds.collect::<Vec<_>>().join(separator)
+    };
+    let (can, remedy) = match most {
+        1 => ("one kind".to_owned(), format!("one kind only, {}", list(" or "))),
+        _ => (format!("at most {most} kinds"), "fewer kinds".to_owned()),
+    };
+    let reason = format!(
+        "it schedules for cores of {can}, and {} are given: give cores of {remedy}, or take a strategy for more kinds",
+        list(",")
+    );
+    Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason))
 }

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::Strategy;
-use crate::error::{Error, ErrorKind};
+use super::{Strategy, given_cores};
+use crate::error::Error;
 use crate::period::Period;
 use crate::platform::Platform;
 use crate::profile::Profile;
@@ -51,33 +51,17 @@ impl Strategy for Otac {
         "The shortest period on cores of one kind, with the fewest cores that reach it."
     }
 
+    fn most_kinds(&self) -> usize {
+        1
+    }
+
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
-        let cores = platform.cores_for(profile)?;
-        let (kind, cores) = only_kind(profile, &cores)?;
+        let (kind, cores) = given_cores(self, profile, platform)?[0];
         let stages = Search::new(profile, kind, cores).run();
         let name = &profile.kinds()[kind];
         let stages = stages.into_iter().map(|(tasks, cores)| Stage::new(tasks, cores, name.as_str()));
         Schedule::new(self.name(), stages, profile)
     }
-}
-
-/// The one kind that has cores, and how many.
-fn only_kind(profile: &Profile, cores: &[u32]) -> Result<(usize, u32), Error> {
-    let given: Vec<(usize, u32)> = cores.iter().copied().enumerate().filter(|&(_, cores)| cores > 0).collect();
-    if let [only] = given[..] {
-        return Ok(only);
-    }
-    let list = |separator: &str| {
-        let kinds = given.iter().map(|&(kind, cores)| format!("{}={cores}", profile.kinds()[kind]));
-        kinds.collect::<Vec<_>>().join(separator)
-    };
-    let reason = format!(
-        "it schedules for cores of one kind, and {} are given: give cores of one kind only, {}, \
-         or take a strategy for several kinds",
-        list(","),
-        list(" or "),
-    );
-    Err(Error::new(ErrorKind::Strategy, "strategy `otac`", reason))
 }
 
 /// The search for the shortest period on `cores` cores of one kind.
@@ -294,6 +278,7 @@ mod tests {
 
     use super::{Strategy as _, *};
     use crate::brute;
+    use crate::error::ErrorKind;
     use crate::profile::TaskProfile;
 
     fn chain(tasks: &[(bool, u64)], sync_ns: u64) -> Profile {
@@ -408,7 +393,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "strategy `otac`: it schedules for cores of one kind, and big=4,little=8 are given: \
-             give cores of one kind only, big=4 or little=8, or take a strategy for several kinds"
+             give cores of one kind only, big=4 or little=8, or take a strategy for more kinds"
         );
     }
 

@@ -51,6 +51,10 @@ impl Strategy for ThreadPerTask {
         "One thread per task, placed by the operating system: the baseline to compare with."
     }
 
+    fn most_kinds(&self) -> usize {
+        usize::MAX
+    }
+
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
         let cores = platform.cores_for(profile)?;
         let mut pools: Vec<Pool> = cores
