@@ -82,6 +82,20 @@ impl Period {
         Self::new(u64::try_from(last.0).ok()?, u64::try_from(last.1).ok()?)
     }
 
+    /// A short fraction about half-way between two periods, or `low` where there is none.
+    pub(crate) fn between(low: Self, high: Self) -> Self {
+        // As many binary places as leave the integer below 2^62.
+        let places = (high.num / high.den).leading_zeros().saturating_sub(2);
+        let scaled = |period: Self| (u128::from(period.num) << places) / u128::from(period.den);
+        let middle = u64::try_from((scaled(low) + scaled(high)) / 2).expect("below `high`, so below 2^64");
+        let common = middle.trailing_zeros().min(places);
+        let middle = Self { num: middle >> common, den: 1 << (places - common) };
+        match (low.cmp(&middle), middle.cmp(&high)) {
+            (Ordering::Less, Ordering::Less) => middle,
+            _ => low,
+        }
+    }
+
     /// The numerator, in nanoseconds.
     pub fn num(self) -> u64 {
         self.num

@@ -151,8 +151,10 @@ fn strategies_are_found_by_name() {
         assert!(listed.summary().ends_with('.'), "one sentence: {}", listed.summary());
     }
     let error = strategy("otak").err().unwrap();
+    let names: Vec<_> = strategies().iter().map(|strategy| strategy.name()).collect();
+    assert!(names.contains(&"exact") && names.contains(&"thread_per_task"));
     assert_eq!(
         error.to_string(),
-        "strategy `otak`: there is no strategy of that name: choose one of otac, thread_per_task"
+        format!("strategy `otak`: there is no strategy of that name: choose one of {}", names.join(", "))
     );
 }

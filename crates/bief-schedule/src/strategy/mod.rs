@@ -5,9 +5,11 @@ use crate::platform::Platform;
 use crate::profile::Profile;
 use crate::schedule::Schedule;
 
+mod exact;
 mod otac;
 mod thread_per_task;
 
+pub use exact::{Exact, Optimum};
 pub use otac::Otac;
 pub use thread_per_task::ThreadPerTask;
 
@@ -40,7 +42,7 @@ pub trait Strategy: Sync {
 /// }
 /// ```
 pub fn strategies() -> &'static [&'static dyn Strategy] {
-    &[&Otac, &ThreadPerTask]
+    &[&Exact, &Otac, &ThreadPerTask]
 }
 
 /// The strategy of that name.

@@ -1,7 +1,5 @@
 //! OTAC: the best pipeline on cores of one kind.
 
-use std::cmp::Ordering;
-
 use super::{Strategy, given_cores};
 use crate::error::Error;
 use crate::period::Period;
@@ -154,7 +152,7 @@ impl<'a> Search<'a> {
                 }
                 Tried::Fails { next } => low = next,
             }
-            period = if low >= high { high } else { between(low, high) };
+            period = if low >= high { high } else { Period::between(low, high) };
         }
     }
 
@@ -255,19 +253,6 @@ impl<'a> Search<'a> {
         let mut stages: Vec<_> = self.stages_backwards().map(|(from, to, cores)| (to - from, cores)).collect();
         stages.reverse();
         stages
-    }
-}
-
-/// A short fraction about half-way between two periods, or `low` where there is none.
-fn between(low: Period, high: Period) -> Period {
-    // As many binary places as leave the integer below 2^62.
-    let places = (high.num() / high.den()).leading_zeros().saturating_sub(2);
-    let scaled = |period: Period| (u128::from(period.num()) << places) / u128::from(period.den());
-    let middle = u64::try_from((scaled(low) + scaled(high)) / 2).expect("below `high`, so below 2^64");
-    let middle = Period::new(middle, 1 << places).expect("1 << places is not zero");
-    match (low.cmp(&middle), middle.cmp(&high)) {
-        (Ordering::Less, Ordering::Less) => middle,
-        _ => low,
     }
 }
 

@@ -1,0 +1,144 @@
+//! The stages that a schedule of a given period needs to be made of.
+
+use super::instance::{Instance, fraction, less};
+use crate::period::Period;
+
+/// A stage that ends at a known task: where it begins, its kind (by index in the instance) and its cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) from: u32,
+    pub(super) cores: u16,
+    pub(super) kind: u8,
+}
+
+/// For each end, kind and number of cores the longest stage that fits in a period; a stage on more cores only where it
+/// is longer than on fewer.
+#[derive(Default)]
+pub(super) struct Candidates {
+    /// By end, then by kind, then by increasing cores.
+    stages: Vec<Candidate>,
+    /// Where the stages of each end begin.
+    starts: Vec<usize>,
+    /// The work that 1, 2, … cores do in the period, up to all the work there is.
+    capacity_ns: Vec<u64>,
+    /// For each kind, the first task of the longest one-core stage that ends where the last one did.
+    one_core_from: Vec<usize>,
+}
+
+impl Candidates {
+    /// Forgets all stages, and begins anew for a period.
+    pub(super) fn begin(&mut self, instance: &Instance, period: Period) {
+        self.stages.clear();
+        self.stages.reserve(instance.tasks() * 4);
+        self.starts.clear();
+        self.starts.reserve(instance.tasks() + 1);
+        self.starts.push(0);
+        self.one_core_from.clear();
+        self.one_core_from.resize(instance.kinds().len(), 0);
+        self.set_capacity(instance, period);
+    }
+
+    /// The work that u cores do in the period is u times the period, rounded down; it is added up, not multiplied out.
+    fn set_capacity(&mut self, instance: &Instance, period: Period) {
+        let all_ns = instance.most_work_ns();
+        let most = instance.cores().iter().copied().max().unwrap_or(0);
+        let (whole, part) = (period.num() / period.den(), period.num() % period.den());
+        let den = period.den();
+        let (mut capacity, mut carry) = (0u64, 0u64);
+        self.capacity_ns.clear();
+        for _ in 0..most {
+            // Both are below `den`, which may be any 64-bit number.
+            let (sum, wrapped) = carry.overflowing_add(part);
+            let over = wrapped || sum >= den;
+            carry = if over { sum.wrapping_sub(den) } else { sum };
+            capacity = capacity.saturating_add(whole).saturating_add(u64::from(over));
+            self.capacity_ns.push(capacity);
+            if capacity >= all_ns {
+                break;
+            }
+        }
+    }
+
+    /// Finds the stages that end before task `to`; all earlier ends must have been asked for.
+    pub(super) fn end_at(&mut self, instance: &Instance, to: usize) -> &[Candidate] {
+        let first = self.stages.len();
+        let run_start = instance.run_start(to);
+        let one_core_ns = self.capacity_ns[0];
+        for (index, (kind, one_core_from)) in instance.kinds().iter().zip(&mut self.one_core_from).enumerate() {
+            let work_ns = kind.work_ending_at(to);
+            let mut from = *one_core_from;
+            while from < to && work_ns(from) > one_core_ns {
+                from += 1;
+            }
+            *one_core_from = from;
+            if from < to {
+                self.stages.push(Candidate { from: from as u32, cores: 1, kind: index as u8 });
+            }
+            let mut cores = 1;
+            'longer: while from > run_start {
+                let wanted_ns = work_ns(from - 1);
+                let capacity_ns = loop {
+                    cores += 1;
+                    if cores > kind.cores {
+                        break 'longer;
+                    }
+                    // Beyond the end of the list there is capacity for all the work.
+                    let capacity_ns = self.capacity_ns.get(cores - 1).copied().unwrap_or(u64::MAX);
+                    if capacity_ns >= wanted_ns {
+                        break capacity_ns;
+                    }
+                };
+                from -= 1;
+                while from > run_start && work_ns(from - 1) <= capacity_ns {
+                    from -= 1;
+                }
+                self.stages.push(Candidate { from: from as u32, cores: cores as u16, kind: index as u8 });
+            }
+        }
+        self.starts.push(self.stages.len());
+        &self.stages[first..]
+    }
+
+    /// The stages that end before task `to`.
+    pub(super) fn ending_at(&self, to: usize) -> &[Candidate] {
+        &self.stages[self.starts[to - 1]..self.starts[to]]
+    }
+
+    /// How many stages were found.
+    pub(super) fn len(&self) -> usize {
+        self.stages.len()
+    }
+
+    /// The shortest of the longer periods in which one of the stages found could take one more task. In all periods
+    /// before it the stages are the same.
+    pub(super) fn next_period(&self, instance: &Instance) -> Period {
+        let mut next = (u64::MAX, 1);
+        let mut consider = |work_ns: u64, cores: usize| {
+            if less((work_ns, cores), next) {
+                next = (work_ns, cores);
+            }
+        };
+        for to in 1..self.starts.len() {
+            let run_start = instance.run_start(to);
+            let mut stages = self.ending_at(to).iter().peekable();
+            for (index, kind) in instance.kinds().iter().enumerate() {
+                let mut from = to;
+                let mut alone = true;
+                while let Some(stage) = stages.next_if(|stage| usize::from(stage.kind) == index) {
+                    if stage.cores > 1 {
+                        // The stage before could not be longer on any number of cores below this one.
+                        consider(kind.work_ns(from - 1, to), usize::from(stage.cores) - 1);
+                        alone = false;
+                    }
+                    from = stage.from as usize;
+                }
+                if from > run_start {
+                    consider(kind.work_ns(from - 1, to), kind.cores);
+                } else if alone && from > 0 {
+                    consider(kind.work_ns(from - 1, to), 1);
+                }
+            }
+        }
+        fraction(next)
+    }
+}

@@ -1,0 +1,227 @@
+//! The chain and the cores as the solver sees them.
+
+use crate::period::Period;
+use crate::profile::Profile;
+
+/// How many kinds of cores the solver can use together.
+pub(super) const MOST_KINDS: usize = 4;
+
+/// The axis along which the table counts nothing: its entries are the cores of this kind.
+pub(super) const VALUE: usize = MOST_KINDS - 1;
+
+/// A chain and the cores that it may use, of at most [`MOST_KINDS`] kinds.
+///
+/// Each kind has an axis, from 0 to [`VALUE`]; the kinds with most cores have the last ones, and axes without a kind
+/// have no cores. Tasks are numbered from 0; a stage is a range `from..to` of them.
+pub(super) struct Instance<'a> {
+    /// The kinds in the order of their axes; those that are missing are the first axes.
+    kinds: Vec<Kind<'a>>,
+    /// For each `to`, the first `from` such that all tasks of `from..to` may be replicated.
+    run_start: Vec<usize>,
+    /// The cores along each axis.
+    cores: [usize; MOST_KINDS],
+    /// A period below which no schedule lies.
+    lower_bound: Period,
+}
+
+/// One kind of core.
+pub(super) struct Kind<'a> {
+    /// Its position in the profile.
+    pub(super) position: usize,
+    pub(super) axis: usize,
+    pub(super) cores: usize,
+    /// The work of the first 0, 1, … n tasks, in nanoseconds.
+    prefix_ns: &'a [u64],
+    /// What a stage spends on handing over, in nanoseconds per execution.
+    sync_ns: u64,
+}
+
+impl Kind<'_> {
+    /// The work of the stage `from..to`, in nanoseconds per execution.
+    #[inline]
+    pub(super) fn work_ns(&self, from: usize, to: usize) -> u64 {
+        self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
+    }
+
+    /// The work of a stage that ends before task `to`, as a function of where it begins.
+    #[inline]
+    pub(super) fn work_ending_at(&self, to: usize) -> impl Fn(usize) -> u64 {
+        let (prefix_ns, end_ns) = (&self.prefix_ns[..=to], self.prefix_ns[to] + self.sync_ns);
+        move |from| end_ns - prefix_ns[from]
+    }
+
+    /// The work of each task, without handing over.
+    fn tasks_ns(&self) -> impl Iterator<Item = u64> {
+        self.prefix_ns.windows(2).map(|pair| pair[1] - pair[0])
+    }
+}
+
+impl<'a> Instance<'a> {
+    /// The chain of `profile` on `cores`: positions of kinds in the profile, and how many cores each has, at least 1.
+    pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)]) -> Self {
+        let mut ascending = cores.to_vec();
+        ascending.sort_by_key(|&(_, cores)| cores);
+        let first_axis = MOST_KINDS - ascending.len();
+        let kinds: Vec<_> = ascending
+            .into_iter()
+            .enumerate()
+            .map(|(index, (position, cores))| Kind {
+                position,
+                axis: first_axis + index,
+                cores: cores as usize,
+                prefix_ns: profile.prefix_ns(position),
+                sync_ns: profile.sync_ns(position),
+            })
+            .collect();
+        let mut run_start = Vec::with_capacity(profile.tasks().len() + 1);
+        let mut start = 0;
+        run_start.push(start);
+        for (index, task) in profile.tasks().iter().enumerate() {
+            if !task.replicable {
+                start = index + 1;
+            }
+            run_start.push(start);
+        }
+        let mut on_axis = [0; MOST_KINDS];
+        for kind in &kinds {
+            on_axis[kind.axis] = kind.cores;
+        }
+        let mut instance = Self { kinds, run_start, cores: on_axis, lower_bound: Period::ZERO };
+        instance.lower_bound = instance.heaviest_task();
+        // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
+        // kinds is no greater, and often it need not be looked at.
+        let share = |kind: &Kind| (kind.prefix_ns[instance.tasks()], kind.cores);
+        let shared = instance.kinds.iter().map(share).reduce(|a, b| if less(a, b) { a } else { b });
+        if shared.is_some_and(|shared| fraction(shared) > instance.lower_bound) {
+            instance.lower_bound = instance.lower_bound.max(instance.shared_load());
+        }
+        instance
+    }
+
+    pub(super) fn kinds(&self) -> &[Kind<'a>] {
+        &self.kinds
+    }
+
+    pub(super) fn cores(&self) -> &[usize; MOST_KINDS] {
+        &self.cores
+    }
+
+    pub(super) fn tasks(&self) -> usize {
+        self.run_start.len() - 1
+    }
+
+    /// The first `from` such that all tasks of `from..to` may be replicated.
+    #[inline]
+    pub(super) fn run_start(&self, to: usize) -> usize {
+        self.run_start[to]
+    }
+
+    /// A period below which no schedule lies.
+    pub(super) fn lower_bound(&self) -> Period {
+        self.lower_bound
+    }
+
+    /// The shortest period on one core, which a schedule always reaches.
+    pub(super) fn one_core(&self) -> Period {
+        let alone = self.kinds.iter().map(|kind| kind.work_ns(0, self.tasks()));
+        Period::from(alone.min().expect("a platform has a core"))
+    }
+
+    /// The heaviest work that any stage may have, whatever its kind.
+    pub(super) fn most_work_ns(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.work_ns(0, self.tasks())).max().expect("a platform has a core")
+    }
+
+    /// No stage is shorter than its heaviest task on the kind, and the replicas, that suit that task best.
+    fn heaviest_task(&self) -> Period {
+        let mut heaviest = (0, 1);
+        for to in 1..=self.tasks() {
+            let replicable = self.run_start[to] < to;
+            let mut best = (u64::MAX, 1);
+            for kind in &self.kinds {
+                let here = (kind.work_ns(to - 1, to), if replicable { kind.cores } else { 1 });
+                if less(here, best) {
+                    best = here;
+                }
+            }
+            if less(heaviest, best) {
+                heaviest = best;
+            }
+        }
+        fraction(heaviest)
+    }
+
+    /// Cores that are busy all the time cannot do the work faster: weigh the cores of each kind by some factor, and count
+    /// each task on the kind where it weighs least; then no period is shorter than the weighed work divided by the
+    /// weighed cores. Any factors give a bound; a grid of them is tried.
+    fn shared_load(&self) -> Period {
+        let kinds = self.kinds.len();
+        let steps: u32 = [1, 16, 8, 6][kinds - 1];
+        let mut grid = vec![[0u32; MOST_KINDS]];
+        for index in 0..kinds {
+            let last = index + 1 == kinds;
+            grid = grid
+                .into_iter()
+                .flat_map(|factors| {
+                    let left = steps - factors.iter().sum::<u32>();
+                    let remaining = (kinds - index - 1) as u32;
+                    // Each later kind takes at least one step: a kind that weighs nothing makes the bound nothing.
+                    let range = if last { left..=left } else { 1..=left - remaining };
+                    range.map(move |factor| {
+                        let mut factors = factors;
+                        factors[index] = factor;
+                        factors
+                    })
+                })
+                .collect();
+        }
+        let mut load = vec![0f64; grid.len()];
+        let mut task_ns: Vec<_> = self.kinds.iter().map(Kind::tasks_ns).collect();
+        for _ in 0..self.tasks() {
+            let mut ns = [f64::INFINITY; MOST_KINDS];
+            for (ns, tasks) in ns.iter_mut().zip(&mut task_ns) {
+                *ns = tasks.next().expect("one time per task") as f64;
+            }
+            for (load, factors) in load.iter_mut().zip(&grid) {
+                let mut least = f64::from(factors[0]) * ns[0];
+                for kind in 1..kinds {
+                    least = least.min(f64::from(factors[kind]) * ns[kind]);
+                }
+                *load += least;
+            }
+        }
+        let capacity = |factors: &[u32; MOST_KINDS]| -> u64 {
+            self.kinds.iter().zip(factors).map(|(kind, &factor)| kind.cores as u64 * u64::from(factor)).sum()
+        };
+        let bound = |index: usize| load[index] / capacity(&grid[index]) as f64;
+        let best = (0..grid.len()).max_by(|&a, &b| bound(a).total_cmp(&bound(b))).expect("the grid is not empty");
+
+        // The factors were chosen with rounded numbers; the bound itself is exact, or rounded down.
+        let mut exact = 0u128;
+        let mut task_ns: Vec<_> = self.kinds.iter().map(Kind::tasks_ns).collect();
+        for _ in 0..self.tasks() {
+            let weighed = task_ns
+                .iter_mut()
+                .zip(&grid[best])
+                .map(|(tasks, &factor)| u128::from(tasks.next().expect("one time per task")) * u128::from(factor));
+            exact += weighed.min().expect("a platform has a core");
+        }
+        let mut capacity = capacity(&grid[best]);
+        while exact > u128::from(u64::MAX) {
+            exact /= 2;
+            capacity = capacity.div_ceil(2);
+        }
+        Period::new(exact as u64, capacity).expect("every kind has a core and weighs something")
+    }
+}
+
+/// Whether the first work, shared by the first cores, takes less time than the second.
+#[inline]
+pub(super) fn less(a: (u64, usize), b: (u64, usize)) -> bool {
+    u128::from(a.0) * (b.1 as u128) < u128::from(b.0) * (a.1 as u128)
+}
+
+/// Work shared by cores.
+pub(super) fn fraction((work_ns, cores): (u64, usize)) -> Period {
+    Period::new(work_ns, cores as u64).expect("work is shared by at least one core")
+}

@@ -1,0 +1,113 @@
+//! The shortest period on cores of up to four kinds, and every number of cores that reaches it.
+//!
+//! # The problem
+//!
+//! A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over included, is at most `u P`;
+//! `u` is 1 where a task of it may not be replicated (eq. 1). A schedule is a cut of the chain into stages that fit, on
+//! no more cores of a kind than there are (eq. 3). Works are whole nanoseconds and periods exact fractions, so every
+//! comparison is exact.
+//!
+//! # Why the answer is right
+//!
+//! 1. *Taking the last task away costs nothing.* A schedule of the first `to` tasks is one of the first `to - 1` on the
+//!    same cores or fewer: the last stage gets shorter, or goes.
+//! 2. *Longest stages suffice.* Of the stages that end at `to` on `u` cores of kind `v`, the longest one that fits leaves
+//!    the fewest tasks before it, and by (1) those need no more cores. A stage on more cores is of use only if it is longer
+//!    than the one on fewer. These are the candidates of an end (`candidates.rs`).
+//! 3. *Fewest of the last kind.* Let `F(to, x)` be the fewest cores of the last kind for the first `to` tasks on at most
+//!    `x` cores of each other kind. The last stage is one of the candidates, and what is before it must itself need as few
+//!    cores of the last kind as possible for what is left of the others: `F(to, x)` is the least, over the candidates, of
+//!    `F(from, x - u)` for a kind of `x`, and of `F(from, x) + u` for the last kind (`table.rs`). The chain fits in `P` if
+//!    and only if `F(n, all)` is no more than there are cores of the last kind.
+//! 4. *All numbers of cores at once.* `F(n, ·)` says for each number of cores of the other kinds how many of the last are
+//!    needed: where one less of any kind changes it, it is a point of the front. No other numbers of cores are Pareto-least.
+//! 5. *The search misses nothing.* The candidates depend on `P` only through comparisons of works with `u P`. The least
+//!    `work / u` above `P` of a candidate made one task longer is the next period at which anything can change: if `P` does
+//!    not fit, no shorter period than that does. If `P` fits, the schedule found has a period of its own, at most `P`. So the
+//!    bounds close on a period that some schedule has, and none has a shorter one (`search.rs`). No tolerance ends the search.
+//!
+//! Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
+//! not depend on how many there are.
+//!
+//! # What it costs
+//!
+//! Let `T` be the number of candidates of all ends: at most, per task and kind, one more than the lesser of the cores and
+//! the neighbouring tasks that may be replicated. A period is tried in `T` times the box (the product of the cores, or of
+//! what is needed if that is less, of all kinds but the one with most cores). Where the heaviest sequential task limits the
+//! period, one period is tried, else about ten. Memory is the tasks times the box, two bytes each.
+//!
+//! The model, and the optimality of HeRAD for the first point of the front, are those of Idouar et al., *Energy-Aware
+//! Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*; the algorithm is this project's.
+
+mod candidates;
+mod instance;
+mod optimum;
+mod search;
+mod table;
+
+pub use optimum::Optimum;
+
+use super::Strategy;
+use crate::error::{Error, ErrorKind};
+use crate::platform::Platform;
+use crate::profile::Profile;
+use crate::schedule::Schedule;
+
+/// The shortest period on cores of up to four kinds, in exact arithmetic, with every number of cores that reaches it.
+///
+/// [`schedule`](Strategy::schedule) gives the schedule with the fewest cores of the first kind, then of the second, and so
+/// on (HeRAD's choice), which has no more stages than any other on those cores, and the [front](Schedule::front).
+/// [`plan`](Self::plan) takes a [`Goal`](crate::Goal); [`optimum`](Self::optimum) gives period and front without naming
+/// stages, which is the fastest.
+///
+/// How it works, why it is right and what it costs is told where it is written, in `strategy/exact/mod.rs`.
+///
+/// ```
+/// use bief_schedule::strategy::Exact;
+/// use bief_schedule::{Period, Platform, Profile, Stage, Strategy, TaskProfile};
+///
+/// let profile = Profile::new(
+///     ["big", "little"],
+///     [
+///         TaskProfile::sequential("receive", [300, 450]),
+///         TaskProfile::replicable("filter", [400, 700]),
+///         TaskProfile::replicable("decode", [500, 900]),
+///     ],
+/// )?;
+/// let schedule = Exact.schedule(&profile, &Platform::parse_cores("big=2,little=4", &profile)?)?;
+/// assert_eq!(schedule.planned_period(), Period::from(400));
+/// assert_eq!(schedule.stages(), [Stage::new(1, 1, "big"), Stage::new(2, 4, "little")]);
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exact;
+
+impl Strategy for Exact {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn summary(&self) -> &'static str {
+        "The shortest period on cores of up to four kinds, and every number of cores that reaches it."
+    }
+
+    fn most_kinds(&self) -> usize {
+        instance::MOST_KINDS
+    }
+
+    fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
+        let front = self.optimum(profile, platform)?.fewest_stages()?;
+        Schedule::new(self.name(), front[0].stages.clone(), profile)?.with_front(front)
+    }
+}
+
+fn too_large(profile: &Profile) -> Error {
+    let reason = format!(
+        "the tables for {} tasks and so many cores take more than 1 GiB: give fewer cores, or take another strategy",
+        profile.tasks().len()
+    );
+    Error::new(ErrorKind::Strategy, "strategy `exact`", reason)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! All numbers of cores that reach a period, and the schedules that use them.
+
+use std::collections::BTreeMap;
+
+use super::instance::{MOST_KINDS, VALUE};
+use super::search::Search;
+use super::table::{CoresAndStages, Table, Value};
+use super::{Exact, too_large};
+use crate::error::Error;
+use crate::period::Period;
+use crate::platform::Platform;
+use crate::profile::Profile;
+use crate::schedule::{FrontPoint, Stage};
+use crate::strategy::given_cores;
+
+/// The shortest period of a chain, or one that was asked for, with all the numbers of cores that reach it: the front.
+///
+/// A point of the front is a number of cores of each kind on which some schedule has no longer period, while one core
+/// less of any kind would not do. Points are ordered by the cores of the first kind, then of the second, and so on:
+/// the first point is HeRAD's choice.
+///
+/// ```
+/// use bief_schedule::strategy::Exact;
+/// use bief_schedule::{Period, Platform, Profile, TaskProfile};
+///
+/// let profile = Profile::new(
+///     ["big", "little"],
+///     [TaskProfile::sequential("receive", [30, 60]), TaskProfile::replicable("decode", [60, 120])],
+/// )?;
+/// let optimum = Exact.optimum(&profile, &Platform::parse_cores("big=4,little=4", &profile)?)?;
+/// assert_eq!(optimum.period(), Period::from(30));
+/// assert_eq!(optimum.front().collect::<Vec<_>>(), [[1, 4], [3, 0]]);
+/// assert_eq!(optimum.fewest_stages()?[1].stages.len(), 2);
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+pub struct Optimum<'a> {
+    profile: &'a Profile,
+    search: Search<'a>,
+    period: Period,
+    /// The cores of each kind of the profile, point after point.
+    front: Vec<u32>,
+}
+
+impl Exact {
+    /// The shortest period on the platform, and its front.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`](crate::ErrorKind::Platform) where the platform has cores of a kind that the profile does
+    /// not know; [`ErrorKind::Strategy`](crate::ErrorKind::Strategy) where it has cores of more than four kinds, or the
+    /// chain and the cores are so many that the tables would not fit in memory.
+    pub fn optimum<'a>(&self, profile: &'a Profile, platform: &Platform) -> Result<Optimum<'a>, Error> {
+        let mut search = self.search(profile, platform)?;
+        let period = search.run().map_err(|_| too_large(profile))?;
+        Ok(Optimum::new(profile, search, period))
+    }
+
+    /// The front for a period that is asked for, in which schedules may be faster than it; `None` where no schedule on
+    /// the platform is as fast.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`optimum`](Self::optimum).
+    pub fn within<'a>(
+        &self,
+        profile: &'a Profile,
+        platform: &Platform,
+        period: Period,
+    ) -> Result<Option<Optimum<'a>>, Error> {
+        let mut search = self.search(profile, platform)?;
+        let fits = search.fits(period).map_err(|_| too_large(profile))?;
+        Ok(fits.then(|| Optimum::new(profile, search, period)))
+    }
+
+    fn search<'a>(&self, profile: &'a Profile, platform: &Platform) -> Result<Search<'a>, Error> {
+        Ok(Search::new(profile, &given_cores(self, profile, platform)?))
+    }
+}
+
+impl<'a> Optimum<'a> {
+    fn new(profile: &'a Profile, search: Search<'a>, period: Period) -> Self {
+        let mut points = front_of(&search);
+        let kinds = search.instance.kinds();
+        let mut order: Vec<_> = kinds.iter().map(|kind| (kind.position, kind.axis)).collect();
+        order.sort_unstable();
+        points.sort_unstable_by_key(|point| {
+            let mut key = [0; MOST_KINDS];
+            for (key, &(_, axis)) in key.iter_mut().zip(&order) {
+                *key = point[axis];
+            }
+            key
+        });
+        let width = profile.kinds().len();
+        let mut front = vec![0; width * points.len()];
+        for (counts, point) in front.chunks_mut(width).zip(&points) {
+            for &(position, axis) in &order {
+                counts[position] = u32::from(point[axis]);
+            }
+        }
+        Self { profile, search, period, front }
+    }
+
+    /// The shortest period, or the one that was asked for.
+    pub fn period(&self) -> Period {
+        self.period
+    }
+
+    /// The points of the front: the cores of each kind, in the order of the profile's kinds.
+    pub fn front(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.front.chunks(self.profile.kinds().len())
+    }
+
+    /// How many periods were tried to find this one.
+    pub fn tried(&self) -> u32 {
+        self.search.tried
+    }
+
+    /// The stages of a schedule that uses the cores of a point of the front.
+    ///
+    /// # Panics
+    ///
+    /// Where the front has no such point.
+    pub fn stages(&self, point: usize) -> Vec<Stage> {
+        let cores = self.axes(self.front().nth(point).expect("the front has no such point"));
+        self.named(&self.search.table, cores)
+    }
+
+    /// For every point of the front, a schedule that has as few stages as any that uses its cores.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Strategy`](crate::ErrorKind::Strategy) where the table would not fit in memory.
+    pub fn fewest_stages(&self) -> Result<Vec<FrontPoint>, Error> {
+        // More cores may save stages, so boxes are not cut off where more cores save no cores; but no more are of use
+        // than the front has.
+        let mut extent = [1; VALUE];
+        for point in self.front() {
+            let cores = self.axes(point);
+            for axis in 0..VALUE {
+                extent[axis] = extent[axis].max(cores[axis] + 1);
+            }
+        }
+        let Search { instance, candidates, .. } = &self.search;
+        let values = extent.iter().product::<usize>().saturating_mul(instance.tasks());
+        if values > super::search::MOST_KEPT / 2 {
+            return Err(too_large(self.profile));
+        }
+        let mut table = Table::<CoresAndStages>::default();
+        table.begin(instance.tasks());
+        for to in 1..=instance.tasks() {
+            table.push(instance, extent, candidates.ending_at(to));
+        }
+        let kinds = self.profile.kinds();
+        let point = |counts: &[u32]| FrontPoint {
+            cores: kinds
+                .iter()
+                .cloned()
+                .zip(counts.iter().copied())
+                .filter(|&(_, cores)| cores > 0)
+                .collect::<BTreeMap<_, _>>(),
+            stages: self.named(&table, self.axes(counts)),
+        };
+        Ok(self.front().map(point).collect())
+    }
+
+    /// The cores along each axis.
+    fn axes(&self, counts: &[u32]) -> [usize; VALUE] {
+        let mut axes = [0; VALUE];
+        for kind in self.search.instance.kinds() {
+            if kind.axis < VALUE {
+                axes[kind.axis] = counts[kind.position] as usize;
+            }
+        }
+        axes
+    }
+
+    fn named<V: Value>(&self, table: &Table<V>, cores: [usize; VALUE]) -> Vec<Stage> {
+        let Search { instance, candidates, .. } = &self.search;
+        let mut stages: Vec<Stage> = table
+            .stages_backwards(instance, cores, |to| candidates.ending_at(to))
+            .map(|(to, stage)| {
+                let kind = &self.profile.kinds()[instance.kinds()[usize::from(stage.kind)].position];
+                Stage::new(to - stage.from as usize, u32::from(stage.cores), kind.as_str())
+            })
+            .collect();
+        stages.reverse();
+        stages
+    }
+}
+
+/// The cores along each axis that the whole chain needs in the period tried last, where one less along any would not do.
+fn front_of(search: &Search) -> Vec<[u16; MOST_KINDS]> {
+    let Search { table, instance, .. } = search;
+    let all = instance.tasks();
+    let cores = instance.cores();
+    let extent: [usize; VALUE] = std::array::from_fn(|axis| table.last_extent()[axis].min(cores[axis] + 1));
+    let mut front = Vec::new();
+    for i in 0..extent[0] {
+        for j in 0..extent[1] {
+            for k in 0..extent[2] {
+                let value = table.get(all, [i, j, k]);
+                let least = value as usize <= cores[VALUE]
+                    && (i == 0 || table.get(all, [i - 1, j, k]) > value)
+                    && (j == 0 || table.get(all, [i, j - 1, k]) > value)
+                    && (k == 0 || table.get(all, [i, j, k - 1]) > value);
+                if least {
+                    front.push([i as u16, j as u16, k as u16, value as u16]);
+                }
+            }
+        }
+    }
+    front
+}

@@ -1,0 +1,116 @@
+//! The search for the shortest period.
+
+use super::candidates::Candidates;
+use super::instance::{Instance, MOST_KINDS, VALUE, fraction, less};
+use super::table::Table;
+use crate::period::Period;
+use crate::profile::Profile;
+
+/// The most values, and the most stages to choose from, that are kept: about 1 GiB each.
+pub(super) const MOST_KEPT: usize = 1 << 29;
+
+/// The chain and cores are so many that the tables would not fit in memory.
+#[derive(Debug)]
+pub(super) struct TooLarge;
+
+/// Tries periods, and keeps the tables of the one tried last.
+pub(super) struct Search<'a> {
+    pub(super) instance: Instance<'a>,
+    pub(super) candidates: Candidates,
+    pub(super) table: Table<i16>,
+    /// For each end, how many cores of each axis' kind alone the tasks before it need.
+    alone: Vec<[usize; MOST_KINDS]>,
+    /// How many periods were tried.
+    pub(super) tried: u32,
+}
+
+impl<'a> Search<'a> {
+    /// A search for a profiled chain on cores of some kinds, given by their positions in the profile.
+    pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)]) -> Self {
+        let instance = Instance::new(profile, cores);
+        Self { instance, candidates: Candidates::default(), table: Table::default(), alone: Vec::new(), tried: 0 }
+    }
+
+    /// Fills the tables for a period, and says whether any schedule has no longer one.
+    ///
+    /// Where none has, the tables end at the first task that does not fit.
+    pub(super) fn fits(&mut self, period: Period) -> Result<bool, TooLarge> {
+        self.tried += 1;
+        let cores = *self.instance.cores();
+        self.candidates.begin(&self.instance, period);
+        self.table.begin(self.instance.tasks());
+        // With as many cores along an axis as its kind alone needs, nothing of the last axis' kind is needed: the boxes are
+        // cut off there.
+        self.alone.clear();
+        self.alone.push([0; MOST_KINDS]);
+        for to in 1..=self.instance.tasks() {
+            let stages = self.candidates.end_at(&self.instance, to);
+            let mut needed = [usize::MAX; MOST_KINDS];
+            for stage in stages {
+                let axis = self.instance.kinds()[usize::from(stage.kind)].axis;
+                let before = self.alone[stage.from as usize][axis];
+                needed[axis] = needed[axis].min(before.saturating_add(usize::from(stage.cores)));
+            }
+            self.alone.push(needed);
+            let extent: [usize; VALUE] = std::array::from_fn(|axis| cores[axis].min(needed[axis]) + 1);
+            let values = extent.iter().product::<usize>();
+            if self.table.len().saturating_add(values) > MOST_KEPT || self.candidates.len() > MOST_KEPT / 4 {
+                return Err(TooLarge);
+            }
+            let least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));
+            if least as usize > cores[VALUE] {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Finds the shortest period, and fills the tables for it.
+    pub(super) fn run(&mut self) -> Result<Period, TooLarge> {
+        // No period below `low` fits; `high` fits, and some schedule has exactly this period.
+        let (mut low, mut high) = (self.instance.lower_bound(), self.instance.one_core());
+        let mut period = low;
+        // As long as nothing but the one-core period is known to fit, `high` is far off: go up in growing steps.
+        let mut step = Some(2u32);
+        loop {
+            let fits = self.fits(period)?;
+            if fits {
+                high = self.realised_period();
+                step = None;
+            } else {
+                low = self.candidates.next_period(&self.instance);
+                step = step.and_then(|step| step.checked_sub(1));
+            }
+            if high <= low {
+                // In a longer period fewer cores may do: the front is that of the shortest one.
+                if !fits || period != high {
+                    self.fits(high)?;
+                }
+                return Ok(high);
+            }
+            let ceiling = step.and_then(|step| stretched(low, step)).map_or(high, |ceiling| ceiling.min(high));
+            period = Period::between(low, ceiling);
+        }
+    }
+
+    /// The period of one of the schedules that fit in the period tried last.
+    fn realised_period(&self) -> Period {
+        let most: [usize; VALUE] = std::array::from_fn(|axis| self.instance.cores()[axis]);
+        let stages = self.table.stages_backwards(&self.instance, most, |to| self.candidates.ending_at(to));
+        let mut longest = (0, 1);
+        for (to, stage) in stages {
+            let work_ns = self.instance.kinds()[usize::from(stage.kind)].work_ns(stage.from as usize, to);
+            let here = (work_ns, usize::from(stage.cores));
+            if less(longest, here) {
+                longest = here;
+            }
+        }
+        fraction(longest)
+    }
+}
+
+/// A period longer by one part in 2^step, where it can be written.
+fn stretched(period: Period, step: u32) -> Option<Period> {
+    let num = period.num().checked_mul((1 << step) + 1)?;
+    Period::new(num, period.den().checked_mul(1 << step)?)
+}

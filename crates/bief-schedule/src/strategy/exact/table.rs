@@ -1,0 +1,217 @@
+//! The dynamic programming tables: for the first tasks of the chain and every number of cores along the first axes, the
+//! least that is needed along the last.
+
+use super::candidates::Candidate;
+use super::instance::{Instance, MOST_KINDS, VALUE};
+
+/// What a table counts. A greater value is worse, and adding to the worst keeps it the worst.
+pub(super) trait Value: Copy + Ord {
+    /// Nothing at all: what no task needs.
+    const NOTHING: Self;
+    /// More than any schedule needs.
+    const WORST: Self;
+
+    fn plus(self, other: Self) -> Self;
+
+    /// What one more stage costs that has `cores` cores of the last axis' kind.
+    fn stage(cores: u16) -> Self;
+}
+
+/// Cores of the last axis' kind. Sixteen bits with a sign: the minimum of these has an instruction on every processor.
+impl Value for i16 {
+    const NOTHING: Self = 0;
+    const WORST: Self = i16::MAX;
+
+    #[inline]
+    fn plus(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+
+    #[inline]
+    fn stage(cores: u16) -> Self {
+        cores as i16
+    }
+}
+
+/// Cores of the last axis' kind, and stages: of the schedules with the fewest such cores, those with the fewest stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CoresAndStages(u32);
+
+impl Value for CoresAndStages {
+    const NOTHING: Self = Self(0);
+    const WORST: Self = Self(u32::MAX);
+
+    #[inline]
+    fn plus(self, other: Self) -> Self {
+        // A stage has a core, and there are at most 4 kinds of 16 000: both halves hold what any schedule can have,
+        // and the worst value is never reached by one.
+        Self(self.0.saturating_add(other.0))
+    }
+
+    #[inline]
+    fn stage(cores: u16) -> Self {
+        Self(u32::from(cores) << 16 | 1)
+    }
+}
+
+/// How many values are computed at once: rows are made of so many, or a multiple.
+const LANES: usize = 16;
+
+/// For each end, a box of values: one for each number of cores along the first axes.
+///
+/// A value is the least for **at most** so many cores; it never grows along an axis, and never shrinks from one end to
+/// the next (taking the last task away from a schedule costs nothing). Boxes are cut off where their values stay the
+/// same: reading beyond an edge reads the edge.
+pub(super) struct Table<V> {
+    values: Vec<V>,
+    boxes: Vec<Box>,
+}
+
+/// The values of one end: where they begin, and how many there are along each axis, the last axis innermost.
+#[derive(Clone, Copy)]
+struct Box {
+    at: usize,
+    extent: [usize; VALUE],
+}
+
+impl Box {
+    /// Where the row begins that lies at `i` and `j` along the outer axes. A row ends in [`LANES`] values to spare, so
+    /// that it can be written in whole lanes from anywhere in it; they are never read.
+    fn row(&self, i: usize, j: usize) -> usize {
+        self.at + (i * self.extent[1] + j) * (self.extent[2] + LANES)
+    }
+
+    fn rows(&self) -> usize {
+        self.extent[0] * self.extent[1]
+    }
+}
+
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        Self { values: Vec::new(), boxes: Vec::new() }
+    }
+}
+
+impl<V: Value> Table<V> {
+    /// Begins anew for a chain of `tasks` tasks, with the values of none of them.
+    pub(super) fn begin(&mut self, tasks: usize) {
+        self.values.clear();
+        self.boxes.clear();
+        self.boxes.reserve(tasks + 1);
+        self.values.resize(2 * LANES, V::NOTHING);
+        self.boxes.push(Box { at: 0, extent: [1, 1, LANES] });
+    }
+
+    /// Adds the values of the next end, of which at least `extent` are wanted along each axis, from the stages that end
+    /// there. Returns the last of those that are wanted.
+    pub(super) fn push(&mut self, instance: &Instance, extent: [usize; VALUE], stages: &[Candidate]) -> V {
+        let new = Box { at: self.values.len(), extent: [extent[0], extent[1], extent[2].next_multiple_of(LANES)] };
+        let width = new.extent[2];
+        self.values.resize(new.at + new.rows() * (width + LANES), V::WORST);
+        let (before, values) = self.values.split_at_mut(new.at);
+        for stage in stages {
+            let source = self.boxes[stage.from as usize];
+            let axis = instance.kinds()[usize::from(stage.kind)].axis;
+            let cost = V::stage(if axis == VALUE { stage.cores } else { 0 });
+            if new.rows() == 1 && source.rows() == 1 {
+                let shift = if axis == VALUE { 0 } else { usize::from(stage.cores) };
+                relax(values, &before[source.at..source.at + source.extent[2]], shift, cost);
+                continue;
+            }
+            let mut shift = [0; MOST_KINDS];
+            shift[axis] = usize::from(stage.cores);
+            for i in shift[0]..extent[0] {
+                for j in shift[1]..extent[1] {
+                    let from =
+                        source.row((i - shift[0]).min(source.extent[0] - 1), (j - shift[1]).min(source.extent[1] - 1));
+                    let to = new.row(i, j) - new.at;
+                    relax(&mut values[to..to + width + LANES], &before[from..from + source.extent[2]], shift[2], cost);
+                }
+            }
+        }
+        self.boxes.push(new);
+        values[new.row(extent[0] - 1, extent[1] - 1) - new.at + extent[2] - 1]
+    }
+
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// How many ends there are values for.
+    pub(super) fn ends(&self) -> usize {
+        self.boxes.len() - 1
+    }
+
+    /// How many values there are, at least, along each axis for the last end.
+    pub(super) fn last_extent(&self) -> [usize; VALUE] {
+        self.boxes[self.ends()].extent
+    }
+
+    /// The value for the tasks before `to` on at most `cores` cores along each axis.
+    pub(super) fn get(&self, to: usize, cores: [usize; VALUE]) -> V {
+        let here = &self.boxes[to];
+        let inside = |axis: usize| cores[axis].min(here.extent[axis] - 1);
+        self.values[here.row(inside(0), inside(1)) + inside(2)]
+    }
+
+    /// The stages of a schedule that has the value for all tasks on at most `cores` cores, the last stage first.
+    /// `ending_at` gives the stages that the values were made from.
+    pub(super) fn stages_backwards<'a>(
+        &'a self,
+        instance: &'a Instance,
+        mut cores: [usize; VALUE],
+        ending_at: impl Fn(usize) -> &'a [Candidate],
+    ) -> impl Iterator<Item = (usize, Candidate)> {
+        let mut to = self.ends();
+        let mut value = self.get(to, cores);
+        std::iter::from_fn(move || {
+            if to == 0 {
+                return None;
+            }
+            let (stage, before, before_value) = ending_at(to)
+                .iter()
+                .find_map(|stage| {
+                    let axis = instance.kinds()[usize::from(stage.kind)].axis;
+                    let mut before = cores;
+                    let cost = if axis == VALUE {
+                        V::stage(stage.cores)
+                    } else {
+                        before[axis] = before[axis].checked_sub(usize::from(stage.cores))?;
+                        V::stage(0)
+                    };
+                    let before_value = self.get(stage.from as usize, before);
+                    (before_value.plus(cost) == value).then_some((*stage, before, before_value))
+                })
+                .expect("every value comes from one of the stages");
+            let end = to;
+            (to, cores, value) = (stage.from as usize, before, before_value);
+            Some((end, stage))
+        })
+    }
+}
+
+/// Lowers each value of a row, from place `shift` on, to that of the source so many places before, plus a cost.
+#[inline]
+fn relax<V: Value>(row: &mut [V], source: &[V], shift: usize, cost: V) {
+    let width = row.len() - LANES;
+    if shift >= width {
+        return;
+    }
+    if let (LANES, Some(source)) = (width, <&[V; LANES]>::try_from(source).ok()) {
+        // A constant number of values: no loop is left of it.
+        let values: &mut [V; LANES] = row[shift..].first_chunk_mut().expect("a row has lanes to spare");
+        *values = std::array::from_fn(|lane| values[lane].min(source[lane].plus(cost)));
+        return;
+    }
+    let end = shift + (width - shift).next_multiple_of(LANES);
+    let values = &mut row[shift..end];
+    let (inside, beyond) = values.split_at_mut(values.len().min(source.len()));
+    for (value, source) in inside.iter_mut().zip(source) {
+        *value = (*value).min(source.plus(cost));
+    }
+    let edge = source[source.len() - 1].plus(cost);
+    for value in beyond {
+        *value = (*value).min(edge);
+    }
+}
