@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use bief_schedule::strategy::{Otac, Strategy, ThreadPerTask};
+use bief_schedule::strategy::{Fertac, Nicol, Otac, RecursiveBisection, Strategy, ThreadPerTask, TwoCatac};
 use bief_schedule::{CoreKind, Platform, Profile, Schedule};
 
 /// `len` bytes: those of `bytes` over and over, or zeros where there are none.
@@ -12,17 +12,34 @@ pub fn cycled(bytes: &[u8], len: usize) -> Vec<u8> {
     bytes.iter().copied().cycle().take(len).collect()
 }
 
-/// Schedules the chain with every strategy on `cores` cores of each kind, and checks what comes out.
+/// Schedules the chain on `cores` cores of each kind, or as many kinds as a strategy can use, and on each kind
+/// alone, and checks what comes out.
 pub fn check_schedules(profile: &Profile, cores: u32) {
-    let platform = Platform::new(profile.kinds().iter().map(|kind| CoreKind::new(kind, cores))).unwrap();
-    check_schedule(&ThreadPerTask.schedule(profile, &platform).unwrap(), profile, &platform);
+    let on = |kinds: &[String], cores: u32| Platform::new(kinds.iter().map(|kind| CoreKind::new(kind, cores))).unwrap();
+    let all = on(profile.kinds(), cores);
+    for threads in [ThreadPerTask::R1, ThreadPerTask::R2, ThreadPerTask::R3] {
+        check_strategy(&threads, profile, &all);
+    }
+    let two = &profile.kinds()[..profile.kinds().len().min(2)];
+    check_strategy(&Fertac, profile, &on(two, cores));
+    // It takes time and memory for each number of cores that can be left.
+    check_strategy(&TwoCatac, profile, &on(two, cores.min(40)));
     for (index, kind) in profile.kinds().iter().enumerate() {
         let platform = Platform::new([CoreKind::new(kind, cores)]).unwrap();
-        let schedule = Otac.schedule(profile, &platform).unwrap();
-        check_schedule(&schedule, profile, &platform);
+        let otac = check_strategy(&Otac, profile, &platform);
+        let nicol = check_strategy(&Nicol, profile, &platform);
+        let bisected = check_strategy(&RecursiveBisection, profile, &platform);
         let one_core = profile.stage_period(0..profile.tasks().len(), 1, index);
-        assert!(schedule.planned_period() <= one_core, "{schedule:?} is slower than one core: {one_core}");
+        let periods = [&otac, &nicol, &bisected].map(|schedule| schedule.planned_period());
+        assert!(periods.is_sorted(), "{otac:?}, {nicol:?}, {bisected:?}: the better must not be the slower");
+        assert!(periods[2] <= one_core, "{bisected:?} is slower than one core: {one_core}");
     }
+}
+
+fn check_strategy(strategy: &dyn Strategy, profile: &Profile, platform: &Platform) -> Schedule {
+    let schedule = strategy.schedule(profile, platform).unwrap();
+    check_schedule(&schedule, profile, platform);
+    schedule
 }
 
 fn check_schedule(schedule: &Schedule, profile: &Profile, platform: &Platform) {

@@ -2,6 +2,7 @@
 
 use crate::period::Period;
 use crate::profile::Profile;
+use crate::schedule::Stage;
 
 /// The best that any schedule reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,32 @@ pub(crate) fn optimum(profile: &Profile, cores: &[u32]) -> Optimum {
         stages.min().expect("the point was found")
     };
     Optimum { period, fewest_stages: front.iter().map(fewest).collect(), front }
+}
+
+/// The stages of every schedule there is, wasteful ones included.
+pub(crate) fn schedules(profile: &Profile, cores: &[u32]) -> Vec<Vec<Stage>> {
+    let mut found = Vec::new();
+    extend_stages(profile, cores, 0, &mut Vec::new(), &mut found);
+    found
+}
+
+fn extend_stages(profile: &Profile, left: &[u32], from: usize, before: &mut Vec<Stage>, found: &mut Vec<Vec<Stage>>) {
+    if from == profile.tasks().len() {
+        found.push(before.clone());
+        return;
+    }
+    for to in from + 1..=profile.tasks().len() {
+        let replicable = profile.tasks()[from..to].iter().all(|task| task.replicable);
+        for kind in 0..left.len() {
+            for cores in 1..=if replicable { left[kind] } else { left[kind].min(1) } {
+                let mut rest = left.to_vec();
+                rest[kind] -= cores;
+                before.push(Stage::new(to - from, cores, profile.kinds()[kind].as_str()));
+                extend_stages(profile, &rest, to, before, found);
+                before.pop();
+            }
+        }
+    }
 }
 
 #[derive(Clone)]

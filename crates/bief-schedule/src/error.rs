@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Platform,
     /// A schedule contradicts itself, or does not go with the profile or the platform.
     Schedule,
+    /// A goal cannot be read, or cannot be met.
+    Goal,
     /// A strategy is unknown, or cannot schedule for the platform that it was given.
     Strategy,
 }

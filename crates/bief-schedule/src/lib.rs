@@ -44,18 +44,27 @@
 #[cfg(test)]
 mod brute;
 mod error;
+mod gain;
+mod goal;
 mod json;
+mod load;
 mod period;
 mod platform;
+mod power;
 mod profile;
 mod sample;
 mod schedule;
+pub mod simulate;
 pub mod strategy;
 
 pub use error::{Error, ErrorKind};
+pub use gain::{Gain, gains};
+pub use goal::{Aim, Goal, Rate};
+pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{CoreKind, Platform};
+pub use power::Power;
 pub use profile::{Profile, TaskProfile};
 pub use sample::sample_chain;
-pub use schedule::{FrontPoint, Limit, Schedule, Stage, StageLoad};
+pub use schedule::{FrontPoint, Schedule, Stage};
 pub use strategy::{Strategy, strategies, strategy};

@@ -191,7 +191,27 @@ mod tests {
         assert!(Period::from(1) < a);
     }
 
+    #[test]
+    fn neighbours_have_nothing_between() {
+        let (low, high) = (Period::from(u64::MAX - 1), Period::from(u64::MAX));
+        assert_eq!(Period::between(low, high), low);
+        assert_eq!(Period::between(low, low), low);
+        assert_eq!(Period::between(Period::ZERO, Period::from(u64::MAX)), Period::from(u64::MAX / 2));
+    }
+
     proptest! {
+        #[test]
+        fn what_is_between_parts_the_two(
+            a in (0u64..1 << 40, 1u64..16_000),
+            b in (0u64..1 << 40, 1u64..16_000),
+        ) {
+            let (a, b) = (Period::new(a.0, a.1).unwrap(), Period::new(b.0, b.1).unwrap());
+            prop_assume!(a != b);
+            let (low, high) = (a.min(b), a.max(b));
+            let middle = Period::between(low, high);
+            prop_assert!(low < middle && middle < high && middle.den().is_power_of_two());
+        }
+
         #[test]
         fn a_written_period_is_read_back(num in 1u64..1 << 38, den in 1u64..2000) {
             let period = Period::new(num, den).unwrap();

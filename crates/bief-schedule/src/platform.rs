@@ -230,6 +230,11 @@ impl Platform {
         self.kinds.iter().find(|kind| kind.name == name).map_or(0, |kind| kind.cores)
     }
 
+    /// What one busy core of the kind `name` draws above idle, in watts, where it is known.
+    pub fn watts(&self, name: &str) -> Option<f64> {
+        self.kinds.iter().find(|kind| kind.name == name)?.watts
+    }
+
     /// The number of cores of each kind of the profile, in the profile's order.
     ///
     /// # Errors

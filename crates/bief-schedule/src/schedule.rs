@@ -1,7 +1,6 @@
 //! How a chain is cut into stages, and the cores that each stage gets.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -45,26 +44,6 @@ pub struct FrontPoint {
     /// The stages, in order.
     #[serde(deserialize_with = "json::objects")]
     pub stages: Vec<Stage>,
-}
-
-/// What a stage costs on a profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageLoad {
-    /// The stage's tasks, as positions in the chain.
-    pub tasks: Range<usize>,
-    /// The work of one execution, hand-over included, in nanoseconds on one core of the stage's kind.
-    pub work_ns: u64,
-    /// The work divided by the replicas that share it (eq. 1).
-    pub period: Period,
-}
-
-/// What holds the period of a schedule up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Limit {
-    /// The stage at this position takes the whole period; the first of them, if several do.
-    Stage(usize),
-    /// More threads than cores share the cores of this kind, which are busy all the time.
-    Cores(String),
 }
 
 /// A chain cut into stages, with the cores of each stage and the period that follows (eqs 1 and 2).
@@ -273,68 +252,6 @@ impl Schedule {
         &self.front
     }
 
-    /// The period on a profile (eq. 2): that of the slowest stage, and no less than what the cores of a
-    /// kind need for their work where threads share them.
-    ///
-    /// It differs from [`planned_period`](Self::planned_period) where the schedule was made for other times.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`check`](Self::check)).
-    pub fn period(&self, profile: &Profile) -> Result<Period, Error> {
-        Ok(self.slowest(profile)?.1)
-    }
-
-    /// What holds the period up on a profile.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`check`](Self::check)).
-    pub fn limit(&self, profile: &Profile) -> Result<Limit, Error> {
-        Ok(self.slowest(profile)?.0)
-    }
-
-    fn slowest(&self, profile: &Profile) -> Result<(Limit, Period), Error> {
-        let loads = self.loads(profile)?;
-        let mut slowest = (Limit::Stage(0), loads[0].period);
-        for (stage, load) in loads.iter().enumerate() {
-            if load.period > slowest.1 {
-                slowest = (Limit::Stage(stage), load.period);
-            }
-        }
-        if self.oversubscribed {
-            for (kind, &cores) in &self.cores {
-                let on_kind = self.stages.iter().zip(&loads).filter(|(stage, _)| stage.kind == *kind);
-                let shared = Period::shared(on_kind.map(|(_, load)| load.work_ns).sum(), cores);
-                if shared > slowest.1 {
-                    slowest = (Limit::Cores(kind.clone()), shared);
-                }
-            }
-        }
-        Ok(slowest)
-    }
-
-    /// The tasks, work and period of each stage on a profile.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`check`](Self::check)).
-    pub fn loads(&self, profile: &Profile) -> Result<Vec<StageLoad>, Error> {
-        check_stages(&self.stages, profile)?;
-        let mut start = 0;
-        let load = |stage: &Stage| {
-            let tasks = start..start + stage.tasks;
-            start = tasks.end;
-            let kind = profile.kind(&stage.kind).expect("check_stages found the kind");
-            StageLoad {
-                work_ns: profile.stage_ns(tasks.clone(), kind),
-                period: profile.stage_period(tasks.clone(), stage.cores, kind),
-                tasks,
-            }
-        };
-        Ok(self.stages.iter().map(load).collect())
-    }
-
     /// The bits of use per second that the planned period means, in Mb/s; `None` where the chain carries
     /// no bits.
     pub fn mbps(&self, profile: &Profile) -> Option<f64> {
@@ -454,7 +371,7 @@ fn check_shape(key: &str, stages: &[Stage], cores: &BTreeMap<String, u32>, overs
 }
 
 /// Stages that take all tasks of the profile on kinds that it has, one core for what is sequential.
-fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Error> {
+pub(crate) fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Error> {
     let (taken, tasks) = (taken(stages), profile.tasks().len());
     if taken != tasks {
         let taken = counted(taken, "task");

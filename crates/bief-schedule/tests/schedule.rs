@@ -27,16 +27,22 @@ fn stages(list: &[(usize, u32, &str)]) -> Vec<Stage> {
 fn loads_follow_equation_1_and_the_period_equation_2() {
     let list = stages(&[(1, 1, "little"), (2, 4, "big"), (1, 1, "little")]);
     let schedule = Schedule::new("hand", list, &profile()).unwrap();
-    let load = |tasks, work_ns, period: u64| StageLoad { tasks, work_ns, period: Period::from(period) };
+    let load = |tasks, replicable, work_ns, period: u64| StageLoad {
+        tasks,
+        replicable,
+        work_ns,
+        period: Period::from(period),
+    };
     assert_eq!(
         schedule.loads(&profile()).unwrap(),
-        [load(0..1, 300, 300), load(1..3, 1500, 375), load(3..4, 100, 100)]
+        [load(0..1, false, 300, 300), load(1..3, true, 1500, 375), load(3..4, false, 100, 100)]
     );
     assert_eq!(schedule.planned_period(), Period::from(375));
     assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(1)));
     assert_eq!(schedule.cores()["big"], 4);
     assert_eq!(schedule.cores()["little"], 2);
     assert_eq!(schedule.mbps(&profile()), None);
+    assert_eq!(schedule.latency_ns(&profile()), Ok(1900));
 
     // Handing over is work of the stage, and replicas share it.
     let with_sync = profile().with_sync_ns([100, 80]).unwrap();
@@ -98,7 +104,7 @@ fn power_and_front_are_checked() {
 #[test]
 fn one_thread_per_task_has_the_period_of_the_heaviest_task_when_cores_abound() {
     let platform = Platform::parse_cores("big=4", &profile()).unwrap();
-    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    let schedule = ThreadPerTask::R1.schedule(&profile(), &platform).unwrap();
     assert_eq!(schedule.stages(), stages(&[(1, 1, "big"); 4]));
     assert!(!schedule.is_oversubscribed());
     assert_eq!(schedule.planned_period(), Period::from(900));
@@ -109,7 +115,7 @@ fn one_thread_per_task_has_the_period_of_the_heaviest_task_when_cores_abound() {
 #[test]
 fn more_threads_than_cores_share_the_work() {
     let platform = Platform::parse_cores("little=2", &profile()).unwrap();
-    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    let schedule = ThreadPerTask::R1.schedule(&profile(), &platform).unwrap();
     assert!(schedule.is_oversubscribed());
     assert_eq!(schedule.cores()["little"], 2);
     // Three cores would suffice for decode's 1500; two need half of 2800, which is less.
@@ -117,7 +123,7 @@ fn more_threads_than_cores_share_the_work() {
     assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(2)));
 
     let platform = Platform::parse_cores("little=1", &profile()).unwrap();
-    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    let schedule = ThreadPerTask::R1.schedule(&profile(), &platform).unwrap();
     assert_eq!(schedule.planned_period(), Period::from(2800));
     assert_eq!(schedule.limit(&profile()), Ok(Limit::Cores("little".to_owned())));
     assert_eq!(schedule.check(&profile(), &platform), Ok(()));
@@ -128,7 +134,7 @@ fn more_threads_than_cores_share_the_work() {
 fn threads_go_to_the_kind_that_they_leave_fastest() {
     // decode on big (900), filter on little (900 beats 1500 on the one big core), then the lighter ones.
     let platform = Platform::parse_cores("big=1,little=2", &profile()).unwrap();
-    let schedule = ThreadPerTask.schedule(&profile(), &platform).unwrap();
+    let schedule = ThreadPerTask::R1.schedule(&profile(), &platform).unwrap();
     let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind.as_str()).collect();
     assert_eq!(kinds, ["little", "little", "big", "little"]);
     assert!(schedule.is_oversubscribed());

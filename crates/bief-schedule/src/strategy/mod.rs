@@ -1,4 +1,8 @@
 //! The ways to schedule a chain, and the list of them.
+//!
+//! Beside Nicol's algorithm, the slides of the DVB-S2 receiver that Idouar et al. schedule name `RPTm` and `RBm`,
+//! in the legend of one figure and without a description: they are left out. [`RecursiveBisection`] is the
+//! recursive bisection of the literature on chains-to-chains partitioning.
 
 use crate::error::{Error, ErrorKind};
 use crate::platform::Platform;
@@ -6,12 +10,22 @@ use crate::profile::Profile;
 use crate::schedule::Schedule;
 
 mod exact;
+mod fertac;
+mod greedy;
+mod nicol;
 mod otac;
+mod rb;
 mod thread_per_task;
+mod two_catac;
+mod work;
 
 pub use exact::{Exact, Optimum};
+pub use fertac::Fertac;
+pub use nicol::Nicol;
 pub use otac::Otac;
+pub use rb::RecursiveBisection;
 pub use thread_per_task::ThreadPerTask;
+pub use two_catac::TwoCatac;
 
 /// A way to cut a chain into stages and to give each its cores.
 pub trait Strategy: Sync {
@@ -34,7 +48,8 @@ pub trait Strategy: Sync {
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error>;
 }
 
-/// All strategies, the one to try first at the front.
+/// All strategies: first the one to take, then those without replicas, those for one kind of cores, those for two, and last
+/// those that leave the cores to the operating system.
 ///
 /// ```
 /// for strategy in bief_schedule::strategies() {
@@ -42,7 +57,17 @@ pub trait Strategy: Sync {
 /// }
 /// ```
 pub fn strategies() -> &'static [&'static dyn Strategy] {
-    &[&Exact, &Otac, &ThreadPerTask]
+    &[
+        &Exact,
+        &Nicol,
+        &RecursiveBisection,
+        &Otac,
+        &Fertac,
+        &TwoCatac,
+        &ThreadPerTask::R1,
+        &ThreadPerTask::R2,
+        &ThreadPerTask::R3,
+    ]
 }
 
 /// The strategy of that name.
@@ -93,4 +118,172 @@ pub(crate) fn given_cores(
         list(",")
     );
     Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::strategy::Strategy as Generator;
+
+    use super::{Strategy, *};
+    use crate::brute;
+    use crate::period::Period;
+    use crate::profile::TaskProfile;
+    use crate::schedule::Stage;
+
+    /// Tasks that may be replicated or not, with their times on each kind of cores.
+    pub(super) fn tasks_of<const KINDS: usize>(tasks: &[(bool, [u64; KINDS])]) -> impl Iterator<Item = TaskProfile> {
+        tasks.iter().map(|&(replicable, ns)| TaskProfile { replicable, ..TaskProfile::sequential("t", ns) })
+    }
+
+    /// A chain on one kind of cores.
+    pub(super) fn profile_of(tasks: &[(bool, u64)], sync_ns: u64) -> Profile {
+        let tasks: Vec<_> = tasks.iter().map(|&(replicable, ns)| (replicable, [ns])).collect();
+        Profile::new(["cpu"], tasks_of(&tasks)).unwrap().with_sync_ns([sync_ns]).unwrap()
+    }
+
+    /// The schedule, which must be valid and have the period that it says.
+    pub(super) fn scheduled(strategy: &dyn Strategy, profile: &Profile, cores: &str) -> Schedule {
+        let platform = Platform::parse_cores(cores, profile).unwrap();
+        let schedule = strategy.schedule(profile, &platform).unwrap();
+        schedule.check(profile, &platform).unwrap();
+        assert_eq!(schedule.period(profile).unwrap(), schedule.planned_period());
+        assert_eq!(schedule.strategy(), strategy.name());
+        schedule
+    }
+
+    /// Times of all magnitudes, with many ties and zeros.
+    fn times() -> impl Generator<Value = u64> {
+        prop_oneof![
+            3 => 1u64..=100,
+            2 => 0u64..=3,
+            1 => Just(50u64),
+            1 => (0u32..=33, 1u64..=2).prop_map(|(shift, odd)| odd << shift),
+            1 => 1u64..=10_000_000_000,
+        ]
+    }
+
+    /// Chains on one kind of cores of at most `longest` tasks: whether each may be replicated, and its time.
+    pub(super) fn chains(longest: usize) -> impl Generator<Value = Vec<(bool, u64)>> {
+        chains_with(longest, times)
+    }
+
+    pub(super) fn chains_with<T: Generator>(
+        longest: usize,
+        ns: fn() -> T,
+    ) -> impl Generator<Value = Vec<(bool, T::Value)>>
+    where
+        T::Value: std::fmt::Debug,
+    {
+        let replicable = prop_oneof![2 => 0.0f64..=1.0, 1 => Just(0.0), 1 => Just(1.0)];
+        replicable
+            .prop_flat_map(move |share| proptest::collection::vec((proptest::bool::weighted(share), ns()), 1..=longest))
+    }
+
+    /// Times on two kinds of cores: most are slower on the second.
+    pub(super) fn pairs() -> impl Generator<Value = [u64; 2]> {
+        prop_oneof![
+            2 => (times(), 1u64..=5).prop_map(|(ns, slower)| [ns, ns * slower]),
+            1 => [times(), times()],
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn schedules_are_valid_and_not_better_than_the_best(
+            tasks in chains_with(5, pairs),
+            sync in [0u64..=20, 0u64..=20],
+            big in 0u32..=4,
+            little in 0u32..=4,
+        ) {
+            prop_assume!(big + little > 0);
+            let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
+            let profile = profile.with_sync_ns(sync.map(|ns| ns.saturating_sub(15))).unwrap();
+            let cores = format!("big={big},little={little}");
+            let best = brute::optimum(&profile, &[big, little]).period;
+            for strategy in strategies() {
+                if strategy.most_kinds() == 1 && big > 0 && little > 0 {
+                    continue;
+                }
+                let schedule = scheduled(*strategy, &profile, &cores);
+                // Threads that share cores share them more evenly than stages can be cut.
+                prop_assert!(
+                    schedule.planned_period() >= best || schedule.is_oversubscribed(),
+                    "{} of {schedule:?} is better than {best}",
+                    schedule.planned_period()
+                );
+            }
+        }
+
+        /// On cores of one kind all greedy strategies are the same.
+        #[test]
+        fn one_kind_of_two_is_scheduled_as_if_alone(tasks in chains_with(12, pairs), cores in 1u32..=8) {
+            let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
+            for kind in profile.kinds() {
+                let cores = format!("{kind}={cores}");
+                let otac = scheduled(&Otac, &profile, &cores);
+                for strategy in [&Fertac as &dyn Strategy, &TwoCatac] {
+                    let schedule = scheduled(strategy, &profile, &cores);
+                    // Their searches end a little earlier.
+                    let sooner = schedule.planned_period().ns() - otac.planned_period().ns();
+                    prop_assert!((0.0..=1.0).contains(&sooner), "{sooner} ns longer than {otac:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn long_chains_are_scheduled(
+            tasks in chains_with(60, pairs),
+            big in 0u32..=20,
+            little in 0u32..=20,
+        ) {
+            prop_assume!(big + little > 0);
+            let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
+            let cores = format!("big={big},little={little}");
+            for strategy in strategies() {
+                if strategy.most_kinds() > 1 || big == 0 || little == 0 {
+                    scheduled(*strategy, &profile, &cores);
+                }
+            }
+        }
+    }
+
+    /// All tasks are sequential, and the published upper bound excludes every schedule.
+    #[test]
+    fn slow_little_cores_are_used_where_big_ones_do_not_suffice() {
+        let profile = Profile::new(["big", "little"], tasks_of(&[(false, [1, 5]); 100])).unwrap();
+        let fertac = scheduled(&Fertac, &profile, "big=1,little=9");
+        let two_catac = scheduled(&TwoCatac, &profile, "big=1,little=9");
+        let best = Period::from(37);
+        assert!(fertac.planned_period() >= best && fertac.planned_period() <= Period::from(40), "{fertac:?}");
+        assert_eq!(two_catac.planned_period(), best);
+    }
+
+    /// Algorithm 2 as printed cuts the valid stage of the heavy task down to one core less, which is not valid.
+    #[test]
+    fn a_heavy_task_before_a_light_sequential_one_keeps_its_cores() {
+        let profile = profile_of(&[(true, 100), (false, 10)], 0);
+        for strategy in [&Otac as &dyn Strategy, &Fertac, &TwoCatac] {
+            let schedule = scheduled(strategy, &profile, "5");
+            assert_eq!(schedule.stages(), [Stage::new(1, 4, "cpu"), Stage::new(1, 1, "cpu")]);
+        }
+    }
+
+    #[test]
+    fn the_heaviest_times_do_not_overflow() {
+        let half = u64::MAX / 2;
+        let tasks = [(true, [half, half - 7]), (true, [half, half]), (false, [1, 0])];
+        let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
+        for cores in ["big=1,little=1", "big=16000,little=16000", "big=16000,little=1"] {
+            for strategy in [&Fertac as &dyn Strategy, &TwoCatac, &ThreadPerTask::R3] {
+                scheduled(strategy, &profile, cores);
+            }
+        }
+    }
 }

@@ -1,25 +1,30 @@
 //! One thread per task: what a system without a scheduler of its own does.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Strategy;
 use crate::error::Error;
 use crate::period::Period;
 use crate::platform::Platform;
-use crate::profile::Profile;
+use crate::profile::{Profile, TaskProfile};
 use crate::schedule::{Schedule, Stage};
 
-/// One stage and one thread per task, nothing replicated: the baseline of runtimes that leave scheduling
-/// to the operating system.
+/// One stage per task, with one thread if it is sequential, else with one, two or three: the baseline of runtimes
+/// that leave scheduling to the operating system.
 ///
-/// The period is that of the heaviest task, but at least the work of all tasks divided by the cores. There
+/// [`R1`](Self::R1) replicates nothing, [`R2`](Self::R2) and [`R3`](Self::R3) give each task that may be
+/// replicated two and three threads: the strategies R1 to R3 of Idouar et al., *Energy-Aware Scheduling
+/// Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*.
+///
+/// The period is that of the heaviest stage, but at least the work of all tasks divided by the cores. There
 /// may be more threads than cores, and the schedule then says so
 /// ([`is_oversubscribed`](Schedule::is_oversubscribed)): which thread runs where and when is up to the
 /// operating system, and the period is what it would be if that cost nothing.
 ///
-/// Where several kinds of cores are given, each task, the heaviest first, is counted on the kind whose
-/// period it leaves shortest; among equals, on the least power-hungry. This stands for an operating system
-/// that knows what its cores can do; a real one does worse.
+/// Where several kinds of cores are given, each task, the heaviest first, is counted with all its threads on the
+/// kind whose period it leaves shortest; among equals, on the least power-hungry. This stands for an operating
+/// system that knows what its cores can do; a real one does worse.
 ///
 /// ```
 /// use bief_schedule::strategy::ThreadPerTask;
@@ -33,22 +38,54 @@ use crate::schedule::{Schedule, Stage};
 ///         TaskProfile::replicable("decode", [500]),
 ///     ],
 /// )?;
-/// let schedule = ThreadPerTask.schedule(&profile, &Platform::parse_cores("2", &profile)?)?;
+/// let schedule = ThreadPerTask::R1.schedule(&profile, &Platform::parse_cores("2", &profile)?)?;
 /// assert_eq!(schedule.stages().len(), 3);
 /// assert!(schedule.is_oversubscribed());
 /// assert_eq!(schedule.planned_period(), Period::from(600));
+///
+/// let schedule = ThreadPerTask::R2.schedule(&profile, &Platform::parse_cores("5", &profile)?)?;
+/// assert!(!schedule.is_oversubscribed());
+/// assert_eq!(schedule.planned_period(), Period::from(300));
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ThreadPerTask;
+pub struct ThreadPerTask {
+    name: &'static str,
+    summary: &'static str,
+    /// The threads of a task that may be replicated.
+    threads: u32,
+}
+
+impl ThreadPerTask {
+    /// One thread for every task.
+    pub const R1: Self = Self {
+        name: "thread_per_task",
+        summary: "One thread per task, placed by the operating system: the baseline to compare with.",
+        threads: 1,
+    };
+
+    /// Two threads for each task that may be replicated.
+    pub const R2: Self = Self {
+        name: "thread_per_task_r2",
+        summary: "Two threads per task that may be replicated, else one, placed by the operating system.",
+        threads: 2,
+    };
+
+    /// Three threads for each task that may be replicated.
+    pub const R3: Self = Self {
+        name: "thread_per_task_r3",
+        summary: "Three threads per task that may be replicated, else one, placed by the operating system.",
+        threads: 3,
+    };
+}
 
 impl Strategy for ThreadPerTask {
     fn name(&self) -> &'static str {
-        "thread_per_task"
+        self.name
     }
 
     fn summary(&self) -> &'static str {
-        "One thread per task, placed by the operating system: the baseline to compare with."
+        self.summary
     }
 
     fn most_kinds(&self) -> usize {
@@ -61,46 +98,59 @@ impl Strategy for ThreadPerTask {
             .iter()
             .enumerate()
             .filter(|&(_, &cores)| cores > 0)
-            .map(|(kind, &cores)| Pool { kind, cores, work_ns: 0, heaviest_ns: 0 })
+            .map(|(kind, &cores)| Pool { kind, cores, work_ns: 0, slowest: Period::ZERO })
             .collect();
 
-        let lightest_ns = |task: usize| pools.iter().map(|pool| profile.stage_ns(task..task + 1, pool.kind)).min();
+        let lightest = |task: usize| pools.iter().map(|pool| self.stage_period(profile, task, pool.kind)).min();
         let mut heaviest_first: Vec<usize> = (0..profile.tasks().len()).collect();
-        heaviest_first.sort_by_key(|&task| std::cmp::Reverse(lightest_ns(task)));
+        heaviest_first.sort_by_cached_key(|&task| Reverse(lightest(task)));
 
         let mut kind_of = vec![0; profile.tasks().len()];
         for task in heaviest_first {
-            let stage_ns = |pool: &Pool| profile.stage_ns(task..task + 1, pool.kind);
+            let with_task = |pool: &Pool| Pool {
+                work_ns: pool.work_ns + profile.stage_ns(task..task + 1, pool.kind),
+                slowest: pool.slowest.max(self.stage_period(profile, task, pool.kind)),
+                ..*pool
+            };
             let pool = pools
                 .iter_mut()
                 .rev()
-                .min_by_key(|pool| pool.period_with(stage_ns(pool)))
+                .min_by_key(|pool| with_task(pool).period())
                 .expect("a platform has at least one core, of a kind that the profile has");
-            let ns = stage_ns(pool);
-            pool.work_ns += ns;
-            pool.heaviest_ns = pool.heaviest_ns.max(ns);
+            *pool = with_task(pool);
             kind_of[task] = pool.kind;
         }
 
         let kinds = profile.kinds();
         let shared: BTreeMap<_, _> = kinds.iter().cloned().zip(cores).collect();
-        let stages = kind_of.into_iter().map(|kind| Stage::new(1, 1, kinds[kind].as_str()));
+        let stages = kind_of.into_iter().zip(profile.tasks());
+        let stages = stages.map(|(kind, task)| Stage::new(1, self.threads_of(task), kinds[kind].as_str()));
         Schedule::sharing(self.name(), stages, &shared, profile)
     }
 }
 
+impl ThreadPerTask {
+    fn threads_of(&self, task: &TaskProfile) -> u32 {
+        if task.replicable { self.threads } else { 1 }
+    }
+
+    fn stage_period(&self, profile: &Profile, task: usize, kind: usize) -> Period {
+        profile.stage_period(task..task + 1, self.threads, kind)
+    }
+}
+
 /// The cores of one kind and the threads that share them.
+#[derive(Clone, Copy)]
 struct Pool {
     kind: usize,
     cores: u32,
     work_ns: u64,
-    heaviest_ns: u64,
+    /// The period of the slowest stage.
+    slowest: Period,
 }
 
 impl Pool {
-    /// The period of the pool with one more thread of `ns` nanoseconds.
-    fn period_with(&self, ns: u64) -> Period {
-        let shared = Period::shared(self.work_ns + ns, self.cores);
-        shared.max(Period::from(self.heaviest_ns.max(ns)))
+    fn period(&self) -> Period {
+        Period::shared(self.work_ns, self.cores).max(self.slowest)
     }
 }

@@ -40,8 +40,10 @@
 //! Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*; the algorithm is this project's.
 
 mod candidates;
+mod cost;
 mod instance;
 mod optimum;
+mod plan;
 mod search;
 mod table;
 

@@ -5,7 +5,11 @@ use proptest::strategy::Strategy;
 
 use super::Exact;
 use crate::brute;
+use crate::error::ErrorKind;
+use crate::goal::{Aim, Goal};
+use crate::period::Period;
 use crate::platform::{CoreKind, Platform};
+use crate::power::Power;
 use crate::profile::{Profile, TaskProfile};
 use crate::schedule::Schedule;
 use crate::strategy::Strategy as _;
@@ -105,5 +109,206 @@ proptest! {
     #[test]
     fn four_kinds(profile in chain(4, 4), cores in [0u32..=2, 0u32..=2, 0u32..=1, 0u32..=2]) {
         check(&profile, &cores)?;
+    }
+}
+
+/// A schedule, and all that a goal can ask about it.
+struct Tried {
+    schedule: Schedule,
+    cores: Vec<u32>,
+    latency_ns: u64,
+}
+
+/// What the plan for a goal must be, by trying everything.
+fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal) -> Result<(), TestCaseError> {
+    let longest = goal.longest_period(profile).unwrap();
+    let paced = longest.filter(|_| goal.aim != Aim::MaxThroughput);
+    let watts = |schedule: &Schedule| {
+        let pace = paced.unwrap_or(schedule.planned_period());
+        Power::paced(schedule, profile, platform, pace).unwrap().unwrap().watts
+    };
+    let cores_of = |schedule: &Schedule| -> Vec<u32> {
+        profile.kinds().iter().map(|kind| schedule.cores().get(kind).copied().unwrap_or(0)).collect()
+    };
+    let tried = brute::schedules(profile, cores).into_iter().map(|stages| {
+        let schedule = Schedule::new("brute", stages, profile).unwrap();
+        Tried { cores: cores_of(&schedule), latency_ns: schedule.latency_ns(profile).unwrap(), schedule }
+    });
+    let mut meeting: Vec<Tried> = tried
+        .filter(|tried| longest.is_none_or(|longest| tried.schedule.planned_period() <= longest))
+        .filter(|tried| goal.latency.is_none_or(|latency| Period::from(tried.latency_ns) <= latency))
+        .filter(|tried| goal.power.is_none_or(|power| watts(&tried.schedule) <= power))
+        .collect();
+    if paced.is_none()
+        && let Some(shortest) = meeting.iter().map(|tried| tried.schedule.planned_period()).min()
+    {
+        meeting.retain(|tried| tried.schedule.planned_period() == shortest);
+    }
+    let plan = Exact.plan(profile, platform, goal);
+    if meeting.is_empty() {
+        let error = plan.unwrap_err();
+        prop_assert_eq!(error.kind(), ErrorKind::Goal);
+        prop_assert!(error.reason().contains("allow"), "{}", error);
+        return Ok(());
+    }
+    let plan = plan.unwrap();
+    plan.check(profile, platform).unwrap();
+    let used = cores_of(&plan);
+    prop_assert!(goal.latency.is_none_or(|latency| Period::from(plan.latency_ns(profile).unwrap()) <= latency));
+    prop_assert!((plan.watts().unwrap() - watts(&plan)).abs() < 1e-9);
+    prop_assert!(goal.power.is_none_or(|power| watts(&plan) <= power));
+    match paced {
+        Some(longest) => prop_assert!(plan.planned_period() <= longest),
+        None => prop_assert_eq!(plan.planned_period(), meeting[0].schedule.planned_period()),
+    }
+    match goal.aim {
+        Aim::MaxThroughput => {
+            if goal.power.is_none() && goal.latency.is_none() {
+                let fewest = brute::optimum(profile, cores).fewest_stages.into_iter().min();
+                prop_assert_eq!(Some(plan.stages().len()), fewest);
+            }
+        }
+        Aim::FewestBig => prop_assert_eq!(Some(&used), meeting.iter().map(|tried| &tried.cores).min()),
+        Aim::FewestCores => {
+            let fewest = meeting.iter().map(|tried| tried.cores.iter().sum::<u32>()).min();
+            prop_assert_eq!(Some(used.iter().sum::<u32>()), fewest);
+        }
+        Aim::LeastPower => {
+            let least = meeting.iter().map(|tried| watts(&tried.schedule)).min_by(f64::total_cmp).unwrap();
+            prop_assert!((watts(&plan) - least).abs() < 1e-6, "{} W, {least} W is possible", watts(&plan));
+        }
+    }
+    Ok(())
+}
+
+fn goals() -> impl Strategy<Value = Goal> {
+    let aim =
+        prop_oneof![Just(Aim::MaxThroughput), Just(Aim::FewestBig), Just(Aim::FewestCores), Just(Aim::LeastPower)];
+    let time =
+        || prop_oneof![(1u64..=400).prop_map(Period::from), (1u64..=800).prop_map(|num| Period::new(num, 3).unwrap())];
+    // No sum of whole watts: none is a tie that rounding decides.
+    let power = (0u32..=40).prop_map(|power| f64::from(power) / 2.0 + 0.1234567);
+    (aim, proptest::option::of(time()), proptest::option::of(power), proptest::option::weighted(0.4, time()))
+        .prop_map(|(aim, period, power, latency)| Goal { aim, rate: None, period, power, latency })
+}
+
+/// Chains with times from 1 to 100 ns, so that the goals are neither all met nor all missed.
+fn light_chain() -> impl Strategy<Value = Profile> {
+    let task = (proptest::bool::ANY, [1u64..=100, 1u64..=100]);
+    (proptest::collection::vec(task, 1..=4), [0u64..=3, 0u64..=3]).prop_map(|(tasks, sync)| {
+        let tasks =
+            tasks.into_iter().map(|(replicable, ns)| TaskProfile { replicable, ..TaskProfile::sequential("t", ns) });
+        Profile::new(["big", "little"], tasks).unwrap().with_sync_ns(sync).unwrap()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn plans_serve_their_goals(profile in light_chain(), cores in [0u32..=3, 0u32..=3], goal in goals()) {
+        prop_assume!(cores != [0, 0]);
+        let kinds = [("big", 5.0), ("little", 2.0)].into_iter().zip(cores).map(|((name, watts), cores)| CoreKind {
+            watts: Some(watts),
+            ..CoreKind::new(name, cores)
+        });
+        let platform = Platform::new(kinds).unwrap().with_idle_watts(1.0).unwrap();
+        check_plan(&profile, &platform, &cores, &goal)?;
+    }
+}
+
+#[test]
+fn goals_that_cannot_be_met_say_what_can() {
+    let profile = Profile::new(
+        ["big", "little"],
+        [TaskProfile::sequential("receive", [300, 450]), TaskProfile::replicable("decode", [900, 1700])],
+    )
+    .unwrap();
+    let unknown = Platform::parse_cores("big=2,little=2", &profile).unwrap();
+    let known = r#"{"format": 1, "kinds": [{"name": "big", "cores": 2, "watts": 5}, {"name": "little", "cores": 2, "watts": 1}],
+        "idle_watts": 2}"#;
+    let known = Platform::from_json(known).unwrap();
+    let message = |platform: &Platform, goal: &str| {
+        let goal = goal.parse().unwrap();
+        Exact.plan(&profile, platform, &goal).unwrap_err().to_string()
+    };
+    assert_eq!(
+        message(&known, "fewest-big,period=300ns"),
+        "goal `fewest-big,period=300ns`: a period of 300 ns is demanded, the shortest period on these cores is 450 ns: \
+         allow that, or give more cores"
+    );
+    assert_eq!(
+        message(&known, "max-throughput,rate=1000000000frames/s"),
+        "goal `max-throughput,rate=1000000000frames/s`: a period of 1 ns is demanded, the shortest period on these cores \
+         is 450 ns: allow that, or give more cores"
+    );
+    assert_eq!(
+        message(&known, "max-throughput,latency=1100ns"),
+        "goal `max-throughput,latency=1100ns`: the least latency is 1200 ns: allow that, or a longer period if one is \
+         demanded"
+    );
+    assert_eq!(
+        message(&known, "fewest-big,power=1W"),
+        "goal `fewest-big,power=1W`: the machine draws 2 W when idle: allow more than that"
+    );
+    assert_eq!(
+        message(&known, "fewest-big,power=2.5W"),
+        "goal `fewest-big,power=2.5W`: the least power that meets the other demands is 1.000 W above idle: allow that, or \
+         a longer period or latency"
+    );
+    assert_eq!(
+        message(&unknown, "least-power"),
+        "goal `least-power`: the platform does not say what a busy core of kind `big` draws: add \"watts\" to the kind, in \
+         a platform file"
+    );
+}
+
+#[test]
+fn cores_of_five_kinds_are_refused() {
+    let kinds = ["a", "b", "c", "d", "e"];
+    let profile = Profile::new(kinds, [TaskProfile::replicable("t", [1; 5])]).unwrap();
+    let platform = Platform::new(kinds.map(|kind| CoreKind::new(kind, 1))).unwrap();
+    assert_eq!(
+        Exact.schedule(&profile, &platform).unwrap_err().to_string(),
+        "strategy `exact`: it schedules for cores of at most 4 kinds, and a=1,b=1,c=1,d=1,e=1 are given: give cores of \
+         fewer kinds, or take a strategy for more kinds"
+    );
+}
+
+#[test]
+fn chains_too_large_for_the_tables_are_refused() {
+    let tasks = (0..40_000).map(|task| TaskProfile::sequential("t", [1 + task % 7, 2 + task % 5]));
+    let profile = Profile::new(["big", "little"], tasks).unwrap();
+    let platform = Platform::parse_cores("big=16000,little=16000", &profile).unwrap();
+    let error = Exact.schedule(&profile, &platform).unwrap_err();
+    assert!(error.to_string().ends_with("give fewer cores, or take another strategy"), "{error}");
+}
+
+#[test]
+fn chains_that_weigh_nothing_have_no_period() {
+    let profile =
+        Profile::new(["big", "little"], [TaskProfile::replicable("t", [0, 0]), TaskProfile::sequential("u", [0, 0])]);
+    let profile = profile.unwrap();
+    let platform = Platform::parse_cores("big=3,little=2", &profile).unwrap();
+    let schedule = Exact.schedule(&profile, &platform).unwrap();
+    assert_eq!(schedule.planned_period(), Period::ZERO);
+    assert_eq!(schedule.stages().len(), 1);
+    for goal in ["least-power,period=1ns", "max-throughput,latency=1ns", "fewest-cores,period=1ns"] {
+        let known =
+            Platform::new(["big", "little"].map(|kind| CoreKind { watts: Some(1.0), ..CoreKind::new(kind, 2) }));
+        Exact.plan(&profile, &known.unwrap(), &goal.parse().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn the_heaviest_times_do_not_overflow() {
+    let half = u64::MAX / 2;
+    let tasks = [[half, half], [half - 5, 3], [4, half - 9]].map(|ns| TaskProfile::replicable("t", ns));
+    let profile = Profile::new(["big", "little"], tasks).unwrap();
+    for cores in ["big=1,little=1", "big=5,little=16000", "big=16000,little=16000"] {
+        let platform = Platform::parse_cores(cores, &profile).unwrap();
+        let schedule = Exact.schedule(&profile, &platform).unwrap();
+        schedule.check(&profile, &platform).unwrap();
+        Exact.plan(&profile, &platform, &"max-throughput,latency=9000000000s".parse().unwrap()).unwrap_err();
     }
 }

@@ -1,0 +1,264 @@
+//! A pipeline of replicated stages joined by finite rings, as the `bief` runtime runs it.
+
+use std::ops::Range;
+
+use fastrand::Rng;
+
+use super::recurrence::{Recurrence, lcm};
+use super::report::{Percentiles, PipelineReport, Tally};
+use super::times::{Times, at_speed};
+use crate::error::{Error, ErrorKind};
+use crate::period::Period;
+use crate::profile::Profile;
+use crate::schedule::Schedule;
+
+/// Slots of each ring unless set, as in the runtime.
+const DEFAULT_DEPTH: u64 = 4;
+
+/// A simulated pipeline: the stages of a schedule, each replica on a core of its own, joined by finite rings.
+///
+/// # Model
+///
+/// It is that of the runtime. Between a stage of *m* replicas and one of *n* there are lcm(*m*, *n*) rings, each with one
+/// replica that sends and one that receives; execution *k* goes through ring *k* mod lcm(*m*, *n*), and replica *r* of *m*
+/// handles the executions *k* with *k* mod *m* = *r*, in order. A replica
+///
+/// 1. takes its input as soon as it is there. This frees the ring's slot at once, before the work: the runtime exchanges
+///    the full slot for the empty one that the replica has from the execution before;
+/// 2. works for the sum of the times that its tasks draw ([`Times`]) and of the profile's
+///    [`sync_ns`](Profile::sync_ns), both divided by the speed of its kind of core and rounded to nanoseconds;
+/// 3. hands its output on, and waits for that while the ring has no free slot. Only then it takes the next input.
+///
+/// Handing over itself takes no other time than `sync_ns`. Every execution passes every stage: none is skipped.
+/// A source delivers without waiting, or paced ([`paced`](Self::paced)).
+///
+/// # Constant times
+///
+/// With constant times the period tends to that of [`Schedule::period`], **whatever the depth**: each execution follows the
+/// one that its replica handled *m* executions before by at least the stage's work, and since a slot is freed when the input
+/// is taken, no other chain of executions that wait for each other holds any work. (In max-plus terms: in the graph of who
+/// waits for whom, the circuits are one per stage, of the stage's work over *m* executions, and one per boundary, of no time
+/// over a ring's slots; the longest mean is the period.) Depth decides how much *variation* is ridden out, and
+/// how long an execution waits behind others. Paced at that period or slower, nothing ever waits, and the latency of every
+/// execution is the sum of the stages' works.
+///
+/// # Cost
+///
+/// Time in proportion to executions times tasks. Memory: 8 bytes per execution measured, and 8 per slot of the rings or per
+/// execution, whichever are fewer, at each boundary.
+///
+/// # Example
+///
+/// ```
+/// use bief_schedule::simulate::{Pipeline, Times};
+/// use bief_schedule::{Period, Profile, Schedule, Stage, TaskProfile};
+///
+/// let profile = Profile::new(
+///     ["big", "little"],
+///     [
+///         TaskProfile::sequential("receive", [200, 300]),
+///         TaskProfile::replicable("decode", [900, 1500]),
+///         TaskProfile::sequential("send", [100, 100]),
+///     ],
+/// )?;
+/// let stages = [Stage::new(1, 1, "little"), Stage::new(1, 3, "big"), Stage::new(1, 1, "little")];
+/// let schedule = Schedule::new("hand", stages, &profile)?;
+///
+/// let mut random = fastrand::Rng::with_seed(1);
+/// let plan = Pipeline::new(&profile, &schedule)?.run(10_000, &mut random)?;
+/// assert_eq!(plan.period(), Period::from(300));
+///
+/// // Two balanced stages and varying times: some of the throughput is lost, and more where clocks drop.
+/// let varying = Pipeline::new(&profile, &schedule)?.times(Times::Uniform { spread: 0.3 })?;
+/// let report = varying.run(10_000, &mut random)?;
+/// assert!(report.period_ns > 300.0 && report.stages[1].busy < 1.0);
+/// let slower = varying.speed("little", 0.85)?.run(10_000, &mut random)?;
+/// assert!(slower.frames_per_second < report.frames_per_second);
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pipeline<'a> {
+    profile: &'a Profile,
+    stages: Vec<Stage>,
+    depth: u64,
+    times: Times,
+    /// For each kind of the profile.
+    speeds: Vec<f64>,
+    interval: Option<Period>,
+}
+
+#[derive(Debug, Clone)]
+struct Stage {
+    tasks: Range<usize>,
+    replicas: u32,
+    kind: usize,
+}
+
+impl<'a> Pipeline<'a> {
+    /// The pipeline of a schedule with the constant times of a profile, rings of depth 4 and a source that never waits.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`Schedule::check`]), or threads share cores.
+    pub fn new(profile: &'a Profile, schedule: &Schedule) -> Result<Self, Error> {
+        let loads = schedule.loads(profile)?;
+        if schedule.is_oversubscribed() {
+            let reason = "its threads share cores, and this simulation gives each thread a core of its own: \
+                          give a schedule that has a core for every thread";
+            return Err(refused("schedule", reason));
+        }
+        let stages = schedule.stages().iter().zip(loads).map(|(stage, load)| Stage {
+            tasks: load.tasks,
+            replicas: stage.cores,
+            kind: profile.kind(&stage.kind).expect("the stages go with the profile"),
+        });
+        Ok(Self {
+            profile,
+            stages: stages.collect(),
+            depth: DEFAULT_DEPTH,
+            times: Times::Constant,
+            speeds: vec![1.0; profile.kinds().len()],
+            interval: None,
+        })
+    }
+
+    /// Sets how many executions each ring holds, at least 1 (4 unless set).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Schedule`] where `executions` is zero.
+    pub fn depth(mut self, executions: u64) -> Result<Self, Error> {
+        if executions == 0 {
+            return Err(refused("depth", "a ring of depth 0 holds nothing: give a depth of at least 1"));
+        }
+        self.depth = executions;
+        Ok(self)
+    }
+
+    /// Sets how the times of the tasks vary.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where a number is out of its range, or samples do not go with the profile or are missing for a
+    /// task on the kind of core that it runs on.
+    pub fn times(mut self, times: Times) -> Result<Self, Error> {
+        let kinds: Vec<usize> = self.stages.iter().flat_map(|stage| stage.tasks.clone().map(|_| stage.kind)).collect();
+        times.check(self.profile, &kinds)?;
+        self.times = times;
+        Ok(self)
+    }
+
+    /// Sets the speed of the cores of a kind, relative to that at which they were profiled: at 0.8, what takes 100 ns takes
+    /// 125 ns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] where the profile has no such kind, or `speed` is not finite and positive.
+    pub fn speed(mut self, kind: &str, speed: f64) -> Result<Self, Error> {
+        let wrong = |reason| Err(Error::new(ErrorKind::Platform, format!("simulation, speed of `{kind}`"), reason));
+        let Some(index) = self.profile.kind(kind) else {
+            return wrong(format!("the profile has no such kind, only {}: name one of them", self.profile.kind_list()));
+        };
+        if !(speed.is_finite() && speed > 0.0) {
+            return wrong(format!("{speed}: write a finite factor above 0, for example 0.85"));
+        }
+        self.speeds[index] = speed;
+        Ok(self)
+    }
+
+    /// Lets the source release execution *k* at *k* times `interval`, rounded down to whole nanoseconds, and not before.
+    /// Released executions wait until the first stage takes them, however many they are. Where the interval is shorter than
+    /// the pipeline's period, they get more and more, and the latency grows with the number of executions.
+    pub fn paced(mut self, interval: Period) -> Self {
+        self.interval = Some(interval);
+        self
+    }
+
+    /// Simulates so many executions and reports on the second half of them: the first half fills the pipeline. Where the
+    /// half holds as many executions as the least common multiple of all replicas, it is cut to a multiple of this number,
+    /// over which constant times give the exact period.
+    ///
+    /// The same state of `random` gives the same report; constant times do not use it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Schedule`] where there are fewer than 2 executions, or the simulated time does not stay below 2^64 ns.
+    pub fn run(&self, executions: u64, random: &mut Rng) -> Result<PipelineReport, Error> {
+        if executions < 2 {
+            let reason = format!("{executions}: a period lies between two, so give at least 2; better many thousands");
+            return Err(refused("executions", reason));
+        }
+        let warm_up = executions - self.measured(executions);
+        let mut recurrence = Recurrence::new(self.stages.iter().map(|stage| stage.replicas), self.depth);
+        let mut works = vec![0; self.stages.len()];
+        let mut tallies = vec![Tally::default(); self.stages.len()];
+        let mut latencies = Vec::new();
+        let (mut start, mut completed) = (0, 0);
+        for index in 0..executions {
+            let too_long = || {
+                let reason = "the simulated time passes 2^64 ns (584 years): give fewer executions, or shorter times";
+                refused(&format!("execution {index}"), reason)
+            };
+            let released = match self.interval {
+                None => None,
+                Some(interval) => Some(release(interval, index).ok_or_else(too_long)?),
+            };
+            for (work, stage) in works.iter_mut().zip(&self.stages) {
+                *work = self.draw(stage, random).ok_or_else(too_long)?;
+            }
+            let visits = recurrence.pass(released, &works).ok_or_else(too_long)?;
+            completed = completed.max(visits[visits.len() - 1].sent);
+            if index < warm_up {
+                start = completed;
+                continue;
+            }
+            latencies.push(visits[visits.len() - 1].sent - visits[0].arrived);
+            for (tally, visit) in tallies.iter_mut().zip(visits) {
+                tally.add(visit);
+            }
+        }
+        let stages = self.stages.iter().zip(&tallies).enumerate().map(|(index, (stage, tally))| {
+            let rings = (index > 0).then(|| recurrence.rings(index));
+            tally.report(stage.tasks.len(), stage.replicas, &self.profile.kinds()[stage.kind], rings)
+        });
+        let span_ns = completed - start;
+        let period_ns = span_ns as f64 / (executions - warm_up) as f64;
+        Ok(PipelineReport {
+            warm_up,
+            executions: executions - warm_up,
+            span_ns,
+            period_ns,
+            frames_per_second: self.profile.frames_per_second(period_ns),
+            mbps: self.profile.mbps(period_ns),
+            latency_ns: Percentiles::of(latencies),
+            stages: stages.collect(),
+        })
+    }
+
+    /// How many of the executions are reported on.
+    fn measured(&self, executions: u64) -> u64 {
+        let half = executions / 2;
+        let cycle = self.stages.iter().fold(1, |cycle, stage| lcm(cycle, u64::from(stage.replicas)));
+        if half < cycle { half } else { half - half % cycle }
+    }
+
+    /// Draws the work of one execution at a stage; `None` where it is 2^64 ns or more.
+    fn draw(&self, stage: &Stage, random: &mut Rng) -> Option<u64> {
+        let speed = self.speeds[stage.kind];
+        let mut work = at_speed(self.profile.sync_ns(stage.kind), speed)?;
+        for task in stage.tasks.clone() {
+            let ns = self.profile.tasks()[task].ns[stage.kind];
+            work = work.checked_add(self.times.draw(task, ns, stage.kind, speed, random)?)?;
+        }
+        Some(work)
+    }
+}
+
+fn release(interval: Period, index: u64) -> Option<u64> {
+    let ns = u128::from(index) * u128::from(interval.num()) / u128::from(interval.den());
+    u64::try_from(ns).ok()
+}
+
+fn refused(place: &str, reason: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Schedule, format!("simulation, {place}"), reason)
+}

@@ -1,0 +1,161 @@
+//! What a simulation found.
+
+use serde::Serialize;
+
+use super::recurrence::Visit;
+use crate::period::Period;
+
+/// What a simulated pipeline did once it was filled.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PipelineReport {
+    /// Executions at the start that are left out of everything below.
+    pub warm_up: u64,
+    /// Executions that everything below is about: those after the warm-up.
+    pub executions: u64,
+    /// The time in which they were completed, in nanoseconds: from the moment at which all executions of the warm-up are
+    /// completed to that at which all are.
+    pub span_ns: u64,
+    /// The mean time from one completed execution to the next, in nanoseconds: [`period`](Self::period), rounded.
+    pub period_ns: f64,
+    /// Frames per second at this period; infinite (in JSON, `null`) where no time passes.
+    pub frames_per_second: f64,
+    /// Bits of use per second at this period, in Mb/s; `None` where the chain carries no bits.
+    pub mbps: Option<f64>,
+    /// How long an execution took, in nanoseconds: from its release by a paced source, or else from the moment at which the
+    /// first stage began to work on it, until the last stage was done with it.
+    pub latency_ns: Percentiles,
+    /// The stages, in chain order.
+    pub stages: Vec<StageReport>,
+}
+
+impl PipelineReport {
+    /// The mean time from one completed execution to the next, exactly: [`span_ns`](Self::span_ns) /
+    /// [`executions`](Self::executions).
+    pub fn period(&self) -> Period {
+        Period::new(self.span_ns, self.executions).expect("a simulation measures at least one execution")
+    }
+}
+
+/// How values are spread: the value that so many per cent do not exceed, which is one of the values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// The mean.
+    pub mean: f64,
+    /// 50 %: the median.
+    pub p50: u64,
+    /// 90 %.
+    pub p90: u64,
+    /// 99 %.
+    pub p99: u64,
+    /// 99.9 %.
+    pub p999: u64,
+    /// The greatest value.
+    pub max: u64,
+}
+
+impl Percentiles {
+    /// The percentiles of at least one value.
+    pub(super) fn of(mut values: Vec<u64>) -> Self {
+        values.sort_unstable();
+        let count = values.len();
+        let per_mille = |share: usize| values[(count * share).div_ceil(1000) - 1];
+        let sum: u128 = values.iter().copied().map(u128::from).sum();
+        Self {
+            mean: sum as f64 / count as f64,
+            p50: per_mille(500),
+            p90: per_mille(900),
+            p99: per_mille(990),
+            p999: per_mille(999),
+            max: per_mille(1000),
+        }
+    }
+}
+
+/// What the replicas of one stage did, together. The three shares add up to 1, or are all 0 where no time passes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageReport {
+    /// How many tasks the stage takes.
+    pub tasks: usize,
+    /// Its replicas.
+    pub replicas: u32,
+    /// The kind of core that they run on.
+    pub kind: String,
+    /// The mean work of one execution, as drawn, hand-over included, in nanoseconds.
+    pub work_ns: f64,
+    /// Share of their time that the replicas worked (the utilisation of their cores), 0 to 1.
+    pub busy: f64,
+    /// Share of their time that they waited for input, or for a paced source to release it; 0 to 1.
+    pub waiting_for_input: f64,
+    /// Share of their time that they waited for room in the output, 0 to 1.
+    pub waiting_for_output: f64,
+    /// The rings that the stage's input comes through; `None` for the first stage.
+    pub input: Option<RingReport>,
+}
+
+/// How full the rings between two stages were.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RingReport {
+    /// How many rings there are.
+    pub rings: u64,
+    /// How many executions waited in one ring, on average over time and rings (by Little's law, of those measured).
+    pub mean: f64,
+    /// The most that ever waited in one ring: at most its depth.
+    pub max: u64,
+}
+
+/// Sums over the visits to one stage.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    visits: u64,
+    busy: u128,
+    waiting_for_input: u128,
+    waiting_for_output: u128,
+    in_rings: u128,
+    max_in_ring: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, visit: &Visit) {
+        self.visits += 1;
+        self.busy += u128::from(visit.done - visit.taken);
+        self.waiting_for_input += u128::from(visit.taken - visit.free);
+        self.waiting_for_output += u128::from(visit.sent - visit.done);
+        self.in_rings += u128::from(visit.taken - visit.arrived);
+        self.max_in_ring = self.max_in_ring.max(visit.in_ring);
+    }
+
+    /// The report of a stage that is fed by so many rings, if by any.
+    pub(super) fn report(&self, tasks: usize, replicas: u32, kind: &str, rings: Option<u64>) -> StageReport {
+        let all = self.busy + self.waiting_for_input + self.waiting_for_output;
+        let share = |time: u128| if all > 0 { time as f64 / all as f64 } else { 0.0 };
+        let input = |rings: u64| RingReport {
+            rings,
+            mean: share(self.in_rings) * f64::from(replicas) / rings as f64,
+            max: self.max_in_ring,
+        };
+        StageReport {
+            tasks,
+            replicas,
+            kind: kind.to_owned(),
+            work_ns: self.busy as f64 / self.visits as f64,
+            busy: share(self.busy),
+            waiting_for_input: share(self.waiting_for_input),
+            waiting_for_output: share(self.waiting_for_output),
+            input: rings.map(input),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_so_many_do_not_exceed() {
+        let thousand = Percentiles::of((1..=1000).rev().collect());
+        assert_eq!(thousand, Percentiles { mean: 500.5, p50: 500, p90: 900, p99: 990, p999: 999, max: 1000 });
+        let three = Percentiles::of(vec![7, 5, 6]);
+        assert_eq!(three, Percentiles { mean: 6.0, p50: 6, p90: 7, p99: 7, p999: 7, max: 7 });
+        assert_eq!(Percentiles::of(vec![u64::MAX; 2]).max, u64::MAX);
+    }
+}

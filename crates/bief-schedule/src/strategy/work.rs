@@ -1,0 +1,35 @@
+//! The work of stages on one kind of cores.
+
+use crate::profile::Profile;
+
+/// What the runs of tasks `from..to` of a chain cost on cores of one kind, hand-over included.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work<'a> {
+    /// The work of the first 0, 1, … n tasks.
+    prefix_ns: &'a [u64],
+    sync_ns: u64,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(profile: &'a Profile, kind: usize) -> Self {
+        Self { prefix_ns: profile.prefix_ns(kind), sync_ns: profile.sync_ns(kind) }
+    }
+
+    /// How many tasks the chain has.
+    pub(super) fn tasks(self) -> usize {
+        self.prefix_ns.len() - 1
+    }
+
+    /// The work of a stage of the tasks `from..to`, in nanoseconds.
+    pub(super) fn ns(self, from: usize, to: usize) -> u64 {
+        self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
+    }
+
+    /// Where the longest stage ends that begins at `from`, ends at `end` or before, and has at most `most_ns`
+    /// of work: `from` where the first task alone has more.
+    pub(super) fn reach(self, from: usize, end: usize, most_ns: u64) -> usize {
+        let Some(tasks_ns) = most_ns.checked_sub(self.sync_ns) else { return from };
+        let prefix_limit = self.prefix_ns[from].saturating_add(tasks_ns);
+        from + self.prefix_ns[from + 1..=end].partition_point(|&prefix_ns| prefix_ns <= prefix_limit)
+    }
+}
