@@ -1,12 +1,12 @@
 //! Simulated pipelines beside the formulas, published throughputs, and what they do when times vary.
 
-use std::fs;
+mod common;
 
 use bief_schedule::simulate::{Pipeline, PipelineReport, RingReport, Times};
 use bief_schedule::{Error, ErrorKind, Period, Profile, Schedule, Stage, TaskProfile};
+use common::{data, dvbs2};
 use fastrand::Rng;
 use proptest::prelude::*;
-use serde_json::Value;
 
 /// One task per stage, on cores of one kind: `(work, replicas)`.
 fn one_task_per_stage(stages: &[(u64, u32)]) -> (Profile, Schedule) {
@@ -207,7 +207,7 @@ fn a_pipeline_that_takes_no_time_has_no_shares() {
     assert_eq!(report.period(), Period::ZERO);
     assert_eq!(report.frames_per_second, f64::INFINITY);
     assert!(report.stages.iter().all(|stage| stage.busy == 0.0 && stage.waiting_for_input == 0.0));
-    assert_eq!(serde_json::to_value(&report).unwrap()["frames_per_second"], Value::Null);
+    assert_eq!(serde_json::to_value(&report).unwrap()["frames_per_second"], serde_json::Value::Null);
 }
 
 #[test]
@@ -333,32 +333,6 @@ fn simulated_time_that_passes_the_last_nanosecond_is_refused() {
     too_long(Pipeline::new(&profile, &schedule).unwrap().times(samples).unwrap(), 0);
 }
 
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-
-fn data(name: &str) -> Option<Value> {
-    let path = format!("{DATA}/{name}");
-    let Ok(text) = fs::read_to_string(&path) else {
-        println!("skipped: {path} not found");
-        return None;
-    };
-    Some(serde_json::from_str(&text).unwrap())
-}
-
-/// The chain of Table 3, in nanoseconds, as profiled on a machine.
-fn dvbs2(profiles: &Value, machine: &str) -> Profile {
-    let tasks = profiles["tasks"].as_array().unwrap().iter().map(|task| {
-        let ns = |kind: &str| (task["latency_us"][machine][kind].as_f64().unwrap() * 1e3).round() as u64;
-        TaskProfile {
-            replicable: task["replicable"].as_bool().unwrap(),
-            ..TaskProfile::sequential(task["name"].as_str().unwrap(), [ns("B"), ns("L")])
-        }
-    });
-    let frames = profiles["platforms"][machine]["frames_per_execution"].as_u64().unwrap();
-    let profile = Profile::new(["B", "L"], tasks).unwrap();
-    let profile = profile.with_frames_per_execution(frames.try_into().unwrap()).unwrap();
-    profile.with_bits_per_frame(profiles["K_bits_per_frame"].as_u64().unwrap()).unwrap()
-}
-
 #[test]
 fn the_schedules_of_table_2_reach_their_throughput_with_constant_times_and_less_with_varying_ones() {
     let (Some(profiles), Some(table)) = (data("dvbs2_profiles.json"), data("dvbs2_schedules.json")) else { return };
@@ -369,7 +343,8 @@ fn the_schedules_of_table_2_reach_their_throughput_with_constant_times_and_less_
         let profile = dvbs2(&profiles, row["platform"].as_str().unwrap());
         let stages = row["stages"].as_array().unwrap().iter().map(|stage| {
             let number = |key: &str| stage[key].as_u64().unwrap();
-            Stage::new(number("n_tasks") as usize, number("cores") as u32, stage["type"].as_str().unwrap())
+            let kind = if stage["type"] == "B" { "big" } else { "little" };
+            Stage::new(number("n_tasks") as usize, number("cores") as u32, kind)
         });
         let schedule = Schedule::new(row["strategy"].as_str().unwrap(), stages, &profile).unwrap();
 

@@ -2,8 +2,8 @@
 
 mod common;
 
-use bief_schedule::{Limit, Platform, Profile, Schedule, Stage, TaskProfile, strategy};
-use common::data;
+use bief_schedule::{Limit, Platform, Profile, Schedule, Stage, strategy};
+use common::{data, dvbs2};
 use serde_json::Value;
 
 /// A row of the table: a machine, its cores and what a strategy made of them.
@@ -74,24 +74,6 @@ fn rows(strategy: &str) -> Option<Vec<Row>> {
         .filter(of_strategy)
         .map(|row| Row { published: row.clone(), profile: dvbs2(&profiles, row["platform"].as_str().unwrap()) });
     Some(rows.collect())
-}
-
-/// The chain of Table 3, in nanoseconds, as profiled on a machine.
-fn dvbs2(profiles: &Value, machine: &str) -> Profile {
-    let tasks = profiles["tasks"].as_array().unwrap().iter().map(|task| {
-        let ns = |kind: &str| (task["latency_us"][machine][kind].as_f64().unwrap() * 1e3).round() as u64;
-        TaskProfile {
-            replicable: task["replicable"].as_bool().unwrap(),
-            ..TaskProfile::sequential(task["name"].as_str().unwrap(), [ns("B"), ns("L")])
-        }
-    });
-    let frames = profiles["platforms"][machine]["frames_per_execution"].as_u64().unwrap();
-    Profile::new(["big", "little"], tasks)
-        .unwrap()
-        .with_frames_per_execution(frames.try_into().unwrap())
-        .unwrap()
-        .with_bits_per_frame(profiles["K_bits_per_frame"].as_u64().unwrap())
-        .unwrap()
 }
 
 /// Schedules the eight rows of a strategy on the kinds of cores of these letters.

@@ -21,8 +21,21 @@ impl<'a> Work<'a> {
     }
 
     /// The work of a stage of the tasks `from..to`, in nanoseconds.
+    #[inline]
     pub(super) fn ns(self, from: usize, to: usize) -> u64 {
         self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
+    }
+
+    /// The work of a stage that ends before the task `to`, by where it begins.
+    #[inline]
+    pub(super) fn ending_at(self, to: usize) -> impl Fn(usize) -> u64 {
+        let (prefix_ns, end_ns) = (&self.prefix_ns[..=to], self.prefix_ns[to] + self.sync_ns);
+        move |from| end_ns - prefix_ns[from]
+    }
+
+    /// The work of each task, without handing over.
+    pub(super) fn tasks_ns(self) -> impl Iterator<Item = u64> + use<'a> {
+        self.prefix_ns.windows(2).map(|pair| pair[1] - pair[0])
     }
 
     /// Where the longest stage ends that begins at `from`, ends at `end` or before, and has at most `most_ns`

@@ -65,7 +65,7 @@ impl Candidates {
         let run_start = instance.run_start(to);
         let one_core_ns = self.capacity_ns[0];
         for (index, (kind, one_core_from)) in instance.kinds().iter().zip(&mut self.one_core_from).enumerate() {
-            let work_ns = kind.work_ending_at(to);
+            let work_ns = kind.work.ending_at(to);
             let mut from = *one_core_from;
             while from < to && work_ns(from) > one_core_ns {
                 from += 1;
@@ -127,15 +127,15 @@ impl Candidates {
                 while let Some(stage) = stages.next_if(|stage| usize::from(stage.kind) == index) {
                     if stage.cores > 1 {
                         // The stage before could not be longer on any number of cores below this one.
-                        consider(kind.work_ns(from - 1, to), usize::from(stage.cores) - 1);
+                        consider(kind.work.ns(from - 1, to), usize::from(stage.cores) - 1);
                         alone = false;
                     }
                     from = stage.from as usize;
                 }
                 if from > run_start {
-                    consider(kind.work_ns(from - 1, to), kind.cores);
+                    consider(kind.work.ns(from - 1, to), kind.cores);
                 } else if alone && from > 0 {
-                    consider(kind.work_ns(from - 1, to), 1);
+                    consider(kind.work.ns(from - 1, to), 1);
                 }
             }
         }

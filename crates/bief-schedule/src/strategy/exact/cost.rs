@@ -90,7 +90,7 @@ impl Costs {
         let mut cells: Vec<Vec<Costed>> = Vec::new();
         for to in 1..=instance.tasks() {
             for kind in instance.kinds() {
-                let cores = cores_for(kind.work_ns(to - 1, to), period).unwrap_or(kind.cores);
+                let cores = cores_for(kind.work.ns(to - 1, to), period).unwrap_or(kind.cores);
                 most[kind.axis] = most[kind.axis].saturating_add(cores).min(kind.cores);
             }
             let extent = most.map(|most| most + 1);
@@ -130,7 +130,7 @@ impl Costs {
         cells: &mut [Vec<Costed>],
     ) {
         for from in (0..to).rev() {
-            let work_ns = kind.work_ns(from, to);
+            let work_ns = kind.work.ns(from, to);
             let Some(cores) = cores_for(work_ns, period) else { break };
             if cores > kind.cores || cores > 1 && from < instance.run_start(to) {
                 break;

@@ -2,6 +2,7 @@
 
 use crate::period::Period;
 use crate::profile::Profile;
+use crate::strategy::work::Work;
 
 /// How many kinds of cores the solver can use together.
 pub(super) const MOST_KINDS: usize = 4;
@@ -30,30 +31,7 @@ pub(super) struct Kind<'a> {
     pub(super) position: usize,
     pub(super) axis: usize,
     pub(super) cores: usize,
-    /// The work of the first 0, 1, … n tasks, in nanoseconds.
-    prefix_ns: &'a [u64],
-    /// What a stage spends on handing over, in nanoseconds per execution.
-    sync_ns: u64,
-}
-
-impl Kind<'_> {
-    /// The work of the stage `from..to`, in nanoseconds per execution.
-    #[inline]
-    pub(super) fn work_ns(&self, from: usize, to: usize) -> u64 {
-        self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
-    }
-
-    /// The work of a stage that ends before task `to`, as a function of where it begins.
-    #[inline]
-    pub(super) fn work_ending_at(&self, to: usize) -> impl Fn(usize) -> u64 {
-        let (prefix_ns, end_ns) = (&self.prefix_ns[..=to], self.prefix_ns[to] + self.sync_ns);
-        move |from| end_ns - prefix_ns[from]
-    }
-
-    /// The work of each task, without handing over.
-    fn tasks_ns(&self) -> impl Iterator<Item = u64> {
-        self.prefix_ns.windows(2).map(|pair| pair[1] - pair[0])
-    }
+    pub(super) work: Work<'a>,
 }
 
 impl<'a> Instance<'a> {
@@ -69,8 +47,7 @@ impl<'a> Instance<'a> {
                 position,
                 axis: first_axis + index,
                 cores: cores as usize,
-                prefix_ns: profile.prefix_ns(position),
-                sync_ns: profile.sync_ns(position),
+                work: Work::new(profile, position),
             })
             .collect();
         let mut run_start = Vec::with_capacity(profile.tasks().len() + 1);
@@ -90,7 +67,7 @@ impl<'a> Instance<'a> {
         instance.lower_bound = instance.heaviest_task();
         // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
         // kinds is no greater, and often it need not be looked at.
-        let share = |kind: &Kind| (kind.prefix_ns[instance.tasks()], kind.cores);
+        let share = |kind: &Kind| (kind.work.ns(0, instance.tasks()) - kind.work.ns(0, 0), kind.cores);
         let shared = instance.kinds.iter().map(share).reduce(|a, b| if less(a, b) { a } else { b });
         if shared.is_some_and(|shared| fraction(shared) > instance.lower_bound) {
             instance.lower_bound = instance.lower_bound.max(instance.shared_load());
@@ -123,13 +100,13 @@ impl<'a> Instance<'a> {
 
     /// The shortest period on one core, which a schedule always reaches.
     pub(super) fn one_core(&self) -> Period {
-        let alone = self.kinds.iter().map(|kind| kind.work_ns(0, self.tasks()));
+        let alone = self.kinds.iter().map(|kind| kind.work.ns(0, self.tasks()));
         Period::from(alone.min().expect("a platform has a core"))
     }
 
     /// The heaviest work that any stage may have, whatever its kind.
     pub(super) fn most_work_ns(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.work_ns(0, self.tasks())).max().expect("a platform has a core")
+        self.kinds.iter().map(|kind| kind.work.ns(0, self.tasks())).max().expect("a platform has a core")
     }
 
     /// No stage is shorter than its heaviest task on the kind, and the replicas, that suit that task best.
@@ -139,7 +116,7 @@ impl<'a> Instance<'a> {
             let replicable = self.run_start[to] < to;
             let mut best = (u64::MAX, 1);
             for kind in &self.kinds {
-                let here = (kind.work_ns(to - 1, to), if replicable { kind.cores } else { 1 });
+                let here = (kind.work.ns(to - 1, to), if replicable { kind.cores } else { 1 });
                 if less(here, best) {
                     best = here;
                 }
@@ -156,7 +133,7 @@ impl<'a> Instance<'a> {
     /// weighed cores. Any factors give a bound; a grid of them is tried.
     fn shared_load(&self) -> Period {
         let kinds = self.kinds.len();
-        let steps: u32 = [1, 16, 8, 6][kinds - 1];
+        let steps: u32 = [1, 8, 8, 6][kinds - 1];
         let mut grid = vec![[0u32; MOST_KINDS]];
         for index in 0..kinds {
             let last = index + 1 == kinds;
@@ -176,7 +153,7 @@ impl<'a> Instance<'a> {
                 .collect();
         }
         let mut load = vec![0f64; grid.len()];
-        let mut task_ns: Vec<_> = self.kinds.iter().map(Kind::tasks_ns).collect();
+        let mut task_ns: Vec<_> = self.kinds.iter().map(|kind| kind.work.tasks_ns()).collect();
         for _ in 0..self.tasks() {
             let mut ns = [f64::INFINITY; MOST_KINDS];
             for (ns, tasks) in ns.iter_mut().zip(&mut task_ns) {
@@ -198,7 +175,7 @@ impl<'a> Instance<'a> {
 
         // The factors were chosen with rounded numbers; the bound itself is exact, or rounded down.
         let mut exact = 0u128;
-        let mut task_ns: Vec<_> = self.kinds.iter().map(Kind::tasks_ns).collect();
+        let mut task_ns: Vec<_> = self.kinds.iter().map(|kind| kind.work.tasks_ns()).collect();
         for _ in 0..self.tasks() {
             let weighed = task_ns
                 .iter_mut()

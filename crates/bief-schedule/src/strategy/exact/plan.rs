@@ -267,7 +267,7 @@ impl<'a> Planner<'a> {
         let mut next = None;
         for kind in self.instance.kinds() {
             for to in 1..=self.instance.tasks() {
-                let work_ns = kind.work_ending_at(to);
+                let work_ns = kind.work.ending_at(to);
                 for from in 0..to {
                     let work_ns = work_ns(from);
                     if work_ns == 0 {

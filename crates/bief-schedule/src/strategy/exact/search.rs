@@ -1,7 +1,7 @@
 //! The search for the shortest period.
 
 use super::candidates::Candidates;
-use super::instance::{Instance, MOST_KINDS, VALUE, fraction, less};
+use super::instance::{Instance, VALUE, fraction, less};
 use super::table::Table;
 use crate::period::Period;
 use crate::profile::Profile;
@@ -19,7 +19,7 @@ pub(super) struct Search<'a> {
     pub(super) candidates: Candidates,
     pub(super) table: Table<i16>,
     /// For each end, how many cores of each axis' kind alone the tasks before it need.
-    alone: Vec<[usize; MOST_KINDS]>,
+    alone: Vec<[u32; VALUE]>,
     /// How many periods were tried.
     pub(super) tried: u32,
 }
@@ -36,29 +36,33 @@ impl<'a> Search<'a> {
     /// Where none has, the tables end at the first task that does not fit.
     pub(super) fn fits(&mut self, period: Period) -> Result<bool, TooLarge> {
         self.tried += 1;
-        let cores = *self.instance.cores();
+        let most = self.instance.cores()[VALUE];
         self.candidates.begin(&self.instance, period);
         self.table.begin(self.instance.tasks());
         // With as many cores along an axis as its kind alone needs, nothing of the last axis' kind is needed: the boxes are
         // cut off there.
         self.alone.clear();
-        self.alone.push([0; MOST_KINDS]);
+        self.alone.push([0; VALUE]);
         for to in 1..=self.instance.tasks() {
-            let stages = self.candidates.end_at(&self.instance, to);
-            let mut needed = [usize::MAX; MOST_KINDS];
-            for stage in stages {
-                let axis = self.instance.kinds()[usize::from(stage.kind)].axis;
-                let before = self.alone[stage.from as usize][axis];
-                needed[axis] = needed[axis].min(before.saturating_add(usize::from(stage.cores)));
+            let mut stages = self.candidates.end_at(&self.instance, to).iter().peekable();
+            let mut extent = [1; VALUE];
+            let mut needed = [0; VALUE];
+            for (index, kind) in self.instance.kinds().iter().enumerate().filter(|(_, kind)| kind.axis < VALUE) {
+                let mut least = u32::MAX;
+                while let Some(stage) = stages.next_if(|stage| usize::from(stage.kind) == index) {
+                    let before = self.alone[stage.from as usize][kind.axis];
+                    least = least.min(before.saturating_add(u32::from(stage.cores)));
+                }
+                needed[kind.axis] = least;
+                extent[kind.axis] = kind.cores.min(least as usize) + 1;
             }
             self.alone.push(needed);
-            let extent: [usize; VALUE] = std::array::from_fn(|axis| cores[axis].min(needed[axis]) + 1);
             let values = extent.iter().product::<usize>();
             if self.table.len().saturating_add(values) > MOST_KEPT || self.candidates.len() > MOST_KEPT / 4 {
                 return Err(TooLarge);
             }
             let least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));
-            if least as usize > cores[VALUE] {
+            if least as usize > most {
                 return Ok(false);
             }
         }
@@ -99,7 +103,7 @@ impl<'a> Search<'a> {
         let stages = self.table.stages_backwards(&self.instance, most, |to| self.candidates.ending_at(to));
         let mut longest = (0, 1);
         for (to, stage) in stages {
-            let work_ns = self.instance.kinds()[usize::from(stage.kind)].work_ns(stage.from as usize, to);
+            let work_ns = self.instance.kinds()[usize::from(stage.kind)].work.ns(stage.from as usize, to);
             let here = (work_ns, usize::from(stage.cores));
             if less(longest, here) {
                 longest = here;

@@ -1,0 +1,121 @@
+//! Time to compute a schedule: every strategy on the same chains, exact also where the others end.
+//!
+//! `exact` is measured as period, front and the stages of its first point; `exact, all stages` is what the schedules with
+//! the fewest stages of all other points of the front cost on top.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use bief_schedule::strategy::Exact;
+use bief_schedule::{Platform, Profile, TaskProfile, sample_chain, strategies};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
+use fastrand::Rng;
+
+/// Chains per figure: each call takes the next one.
+const CHAINS: u64 = 15;
+
+const KINDS: [&str; 4] = ["big", "little", "small", "tiny"];
+
+/// Chains of the paper's generator; kinds after the second are slower than the one before by the same law.
+fn chains(kinds: usize, tasks: usize, stateless_ratio: f64) -> Vec<Profile> {
+    let chain = |seed| {
+        let mut random = Rng::with_seed(seed);
+        let two = sample_chain(&mut random, tasks, stateless_ratio).unwrap();
+        let with_kinds = |task: &TaskProfile| {
+            let mut task = task.clone();
+            while task.ns.len() < kinds {
+                let slowest = task.ns[task.ns.len() - 1] as f64;
+                task.ns.push((slowest * (1.0 + 4.0 * random.f64())).ceil() as u64);
+            }
+            task
+        };
+        let tasks: Vec<_> = two.tasks().iter().map(with_kinds).collect();
+        Profile::new(KINDS[..kinds].iter().copied(), tasks).unwrap()
+    };
+    (0..CHAINS).map(chain).collect()
+}
+
+fn platform(profile: &Profile, cores: &[u32]) -> Platform {
+    let each = profile.kinds().iter().zip(cores).map(|(kind, cores)| format!("{kind}={cores}"));
+    Platform::parse_cores(&each.collect::<Vec<_>>().join(","), profile).unwrap()
+}
+
+fn exact(group: &mut BenchmarkGroup<WallTime>, case: &str, profiles: &[Profile], cores: &[u32]) {
+    let platform = platform(&profiles[0], cores);
+    let mut turn = profiles.iter().cycle();
+    group.bench_function(BenchmarkId::new("exact", case), |b| {
+        b.iter(|| Exact.optimum(turn.next().unwrap(), black_box(&platform)).unwrap().stages(0));
+    });
+    let optima: Vec<_> = profiles.iter().map(|profile| Exact.optimum(profile, &platform).unwrap()).collect();
+    let mut turn = optima.iter().cycle();
+    group.bench_function(BenchmarkId::new("exact, all stages", case), |b| {
+        b.iter(|| turn.next().unwrap().fewest_stages().unwrap());
+    });
+}
+
+fn others(group: &mut BenchmarkGroup<WallTime>, case: &str, profiles: &[Profile], cores: &[u32]) {
+    let both = platform(&profiles[0], cores);
+    let big = platform(&profiles[0], &cores[..1]);
+    for strategy in strategies().iter().filter(|strategy| strategy.name() != "exact") {
+        let platform = if strategy.most_kinds() == 1 { &big } else { &both };
+        let mut turn = profiles.iter().cycle();
+        group.bench_function(BenchmarkId::new(strategy.name(), case), |b| {
+            b.iter(|| strategy.schedule(turn.next().unwrap(), black_box(platform)).unwrap());
+        });
+    }
+}
+
+/// The DVB-S2 receiver on the four machines of the paper, all cores and half of them.
+fn receiver(c: &mut Criterion) {
+    let mut group = c.benchmark_group("receiver");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
+    let machines = [
+        ("orange_pi_5_plus", [4, 4], include_str!("../../../data/profiles/orange_pi_5_plus.json")),
+        ("mac_studio", [16, 4], include_str!("../../../data/profiles/mac_studio.json")),
+        ("ai370", [4, 8], include_str!("../../../data/profiles/ai370.json")),
+        ("x7_ti", [6, 8], include_str!("../../../data/profiles/x7_ti.json")),
+    ];
+    for (name, all, profile) in machines {
+        let profiles = [Profile::from_json(profile).unwrap()];
+        for cores in [all, all.map(|cores| cores / 2)] {
+            let case = format!("{name} {cores:?}");
+            exact(&mut group, &case, &profiles, &cores);
+            others(&mut group, &case, &profiles, &cores);
+        }
+    }
+}
+
+/// Random chains on two kinds of cores. HeRAD takes seconds for each of the largest.
+fn random(c: &mut Criterion) {
+    let mut group = c.benchmark_group("random");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(15);
+    for (tasks, cores, stateless_ratio) in
+        [(20, 20, 0.5), (60, 20, 0.5), (160, 20, 0.5), (160, 100, 0.2), (160, 100, 0.5), (160, 100, 0.8)]
+    {
+        let profiles = chains(2, tasks, stateless_ratio);
+        let case = format!("n={tasks} ({cores}, {cores}) SR={stateless_ratio}");
+        exact(&mut group, &case, &profiles, &[cores, cores]);
+        others(&mut group, &case, &profiles, &[cores, cores]);
+    }
+}
+
+/// Where only exact goes: a thousand tasks, three and four kinds.
+fn large(c: &mut Criterion) {
+    let mut group = c.benchmark_group("large");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
+    for (tasks, cores, stateless_ratio) in [
+        (1000, &[1000, 1000][..], 0.8),
+        (60, &[6, 8, 2], 0.2),
+        (60, &[6, 8, 2], 0.5),
+        (60, &[6, 8, 2], 0.8),
+        (160, &[20, 20, 20], 0.5),
+        (60, &[4, 4, 4, 4], 0.5),
+    ] {
+        let profiles = chains(cores.len(), tasks, stateless_ratio);
+        exact(&mut group, &format!("n={tasks} {cores:?} SR={stateless_ratio}"), &profiles, cores);
+    }
+}
+
+criterion_group!(benches, receiver, random, large);
+criterion_main!(benches);
