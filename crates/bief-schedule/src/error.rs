@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Schedule,
     /// A goal cannot be read, or cannot be met.
     Goal,
+    /// A simulation cannot be run as set.
+    Simulation,
     /// A strategy is unknown, or cannot schedule for the platform that it was given.
     Strategy,
 }

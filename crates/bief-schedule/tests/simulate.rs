@@ -253,19 +253,19 @@ fn what_cannot_be_simulated_is_refused() {
     let sharing = Schedule::sharing("hand", stages(), &[("little".to_owned(), 1)].into(), &profile).unwrap();
     check(
         Pipeline::new(&profile, &sharing).unwrap_err(),
-        ErrorKind::Schedule,
+        ErrorKind::Simulation,
         "simulation, schedule: its threads share cores, and this simulation gives each thread a core of its own: \
          give a schedule that has a core for every thread",
     );
     check(
         pipeline().depth(0).unwrap_err(),
-        ErrorKind::Schedule,
+        ErrorKind::Simulation,
         "simulation, depth: a ring of depth 0 holds nothing: give a depth of at least 1",
     );
     for executions in [0, 1] {
         check(
             pipeline().run(executions, &mut Rng::with_seed(1)).unwrap_err(),
-            ErrorKind::Schedule,
+            ErrorKind::Simulation,
             &format!(
                 "simulation, executions: {executions}: a period lies between two, so give at least 2; \
                  better many thousands"
@@ -275,13 +275,13 @@ fn what_cannot_be_simulated_is_refused() {
     for (speed, text) in [(0.0, "0"), (-1.0, "-1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
         check(
             pipeline().speed("big", speed).unwrap_err(),
-            ErrorKind::Platform,
+            ErrorKind::Simulation,
             &format!("simulation, speed of `big`: {text}: write a finite factor above 0, for example 0.85"),
         );
     }
     check(
         pipeline().speed("huge", 1.0).unwrap_err(),
-        ErrorKind::Platform,
+        ErrorKind::Simulation,
         "simulation, speed of `huge`: the profile has no such kind, only big, little: name one of them",
     );
     let times = [
@@ -306,7 +306,7 @@ fn what_cannot_be_simulated_is_refused() {
     ];
     for (times, text) in times {
         let error = pipeline().times(times).unwrap_err();
-        check(error, ErrorKind::Profile, &format!("simulated times, {text}"));
+        check(error, ErrorKind::Simulation, &format!("simulated times, {text}"));
     }
     assert!(pipeline().times(Times::Samples(vec![vec![vec![], vec![1]]; 2])).is_ok(), "nothing runs on big cores");
 }

@@ -99,7 +99,8 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`Schedule::check`]), or threads share cores.
+    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`Schedule::check`]);
+    /// [`ErrorKind::Simulation`] where threads share cores.
     pub fn new(profile: &'a Profile, schedule: &Schedule) -> Result<Self, Error> {
         let loads = schedule.loads(profile)?;
         if schedule.is_oversubscribed() {
@@ -126,7 +127,7 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Schedule`] where `executions` is zero.
+    /// [`ErrorKind::Simulation`] where `executions` is zero.
     pub fn depth(mut self, executions: u64) -> Result<Self, Error> {
         if executions == 0 {
             return Err(refused("depth", "a ring of depth 0 holds nothing: give a depth of at least 1"));
@@ -139,7 +140,7 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Profile`] where a number is out of its range, or samples do not go with the profile or are missing for a
+    /// [`ErrorKind::Simulation`] where a number is out of its range, or samples do not go with the profile or are missing for a
     /// task on the kind of core that it runs on.
     pub fn times(mut self, times: Times) -> Result<Self, Error> {
         let kinds: Vec<usize> = self.stages.iter().flat_map(|stage| stage.tasks.clone().map(|_| stage.kind)).collect();
@@ -153,9 +154,9 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Platform`] where the profile has no such kind, or `speed` is not finite and positive.
+    /// [`ErrorKind::Simulation`] where the profile has no such kind, or `speed` is not finite and positive.
     pub fn speed(mut self, kind: &str, speed: f64) -> Result<Self, Error> {
-        let wrong = |reason| Err(Error::new(ErrorKind::Platform, format!("simulation, speed of `{kind}`"), reason));
+        let wrong = |reason: String| Err(refused(&format!("speed of `{kind}`"), reason));
         let Some(index) = self.profile.kind(kind) else {
             return wrong(format!("the profile has no such kind, only {}: name one of them", self.profile.kind_list()));
         };
@@ -182,7 +183,7 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Schedule`] where there are fewer than 2 executions, or the simulated time does not stay below 2^64 ns.
+    /// [`ErrorKind::Simulation`] where there are fewer than 2 executions, or the simulated time does not stay below 2^64 ns.
     pub fn run(&self, executions: u64, random: &mut Rng) -> Result<PipelineReport, Error> {
         if executions < 2 {
             let reason = format!("{executions}: a period lies between two, so give at least 2; better many thousands");
@@ -260,5 +261,5 @@ fn release(interval: Period, index: u64) -> Option<u64> {
 }
 
 fn refused(place: &str, reason: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Schedule, format!("simulation, {place}"), reason)
+    Error::new(ErrorKind::Simulation, format!("simulation, {place}"), reason)
 }

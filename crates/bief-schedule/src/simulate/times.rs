@@ -102,5 +102,5 @@ fn check_samples(samples: &[Vec<Vec<u64>>], profile: &Profile, kinds: &[usize]) 
 }
 
 fn refused(place: &str, reason: String) -> Error {
-    Error::new(ErrorKind::Profile, format!("simulated times, {place}"), reason)
+    Error::new(ErrorKind::Simulation, format!("simulated times, {place}"), reason)
 }
