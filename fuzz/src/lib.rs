@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use bief_schedule::strategy::{Fertac, Nicol, Otac, RecursiveBisection, Strategy, ThreadPerTask, TwoCatac};
+use bief_schedule::strategy::{Exact, Fertac, Nicol, Otac, RecursiveBisection, Strategy, ThreadPerTask, TwoCatac};
 use bief_schedule::{CoreKind, Platform, Profile, Schedule};
 
 /// `len` bytes: those of `bytes` over and over, or zeros where there are none.
@@ -17,16 +17,22 @@ pub fn cycled(bytes: &[u8], len: usize) -> Vec<u8> {
 pub fn check_schedules(profile: &Profile, cores: u32) {
     let on = |kinds: &[String], cores: u32| Platform::new(kinds.iter().map(|kind| CoreKind::new(kind, cores))).unwrap();
     let all = on(profile.kinds(), cores);
+    let four = &profile.kinds()[..profile.kinds().len().min(4)];
+    check_strategy(&Exact, profile, &on(four, if four.len() > 2 { cores.min(8) } else { cores }));
     for threads in [ThreadPerTask::R1, ThreadPerTask::R2, ThreadPerTask::R3] {
         check_strategy(&threads, profile, &all);
     }
     let two = &profile.kinds()[..profile.kinds().len().min(2)];
-    check_strategy(&Fertac, profile, &on(two, cores));
+    let exact = check_strategy(&Exact, profile, &on(two, cores));
+    let fertac = check_strategy(&Fertac, profile, &on(two, cores));
+    assert!(exact.planned_period() <= fertac.planned_period(), "{exact:?} is slower than {fertac:?}");
     // It takes time and memory for each number of cores that can be left.
     check_strategy(&TwoCatac, profile, &on(two, cores.min(40)));
     for (index, kind) in profile.kinds().iter().enumerate() {
         let platform = Platform::new([CoreKind::new(kind, cores)]).unwrap();
+        let exact = check_strategy(&Exact, profile, &platform);
         let otac = check_strategy(&Otac, profile, &platform);
+        assert_eq!(exact.planned_period(), otac.planned_period(), "{exact:?}, {otac:?}");
         let nicol = check_strategy(&Nicol, profile, &platform);
         let bisected = check_strategy(&RecursiveBisection, profile, &platform);
         let one_core = profile.stage_period(0..profile.tasks().len(), 1, index);

@@ -2,14 +2,19 @@
 
 #![forbid(unsafe_code)]
 
+mod campaign;
+mod draw;
 mod failure;
 mod json;
 mod machine;
 mod plan;
 mod progress;
 mod rx;
+mod shipped;
 mod table;
+mod text;
 mod tx;
+mod units;
 
 use std::process::ExitCode;
 
@@ -21,6 +26,8 @@ Examples:
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
+  bief plan mac_studio --strategy all  every strategy on a profile that ships
+  bief campaign table1                 compare all strategies on random chains
   bief machine                         the cores of this machine";
 
 /// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
@@ -39,6 +46,8 @@ enum Command {
     Tx(tx::TxArgs),
     /// Plan: compute the best pipeline for a profile
     Plan(plan::PlanArgs),
+    /// Do the experiments behind the planner again, beside the published values
+    Campaign(campaign::CampaignArgs),
     /// Show the cores of this machine
     Machine(machine::MachineArgs),
 }
@@ -48,6 +57,7 @@ fn main() -> ExitCode {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Campaign(args) => campaign::run(args),
         Command::Machine(args) => machine::run(args),
     };
     match result {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bief::schedule::strategy::{Otac, Strategy};
+use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule};
 use bief::{Machine, Report};
 use bief_radio::dvbs2::{Figures, Receiver, Status};
@@ -90,7 +90,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let receiver = receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)?;
     let (pls, bits_per_frame) = (receiver.pls(), receiver.bits_per_frame());
     let profile = receiver.profile(PROFILED_FRAMES).map_err(Failure::from_error)?;
-    let schedule = Otac.schedule(&profile, &platform(args.cores, profile.kinds())?).map_err(Failure::from_error)?;
+    let schedule = Exact.schedule(&profile, &platform(args.cores, profile.kinds())?).map_err(Failure::from_error)?;
 
     let status = Arc::new(Status::default());
     let pipeline = receiver

@@ -182,3 +182,33 @@ fn profiles_and_platforms_that_do_not_fit() {
     folder.write("odd.json", "{");
     assert!(folder.fail(["plan", "odd.json", "--cores", "big=1"]).contains("odd.json"));
 }
+
+#[test]
+fn names_cores_and_goals_that_there_are_not() {
+    let folder = Folder::new("names");
+    let message = folder.fail(["plan", "mac_mini"]);
+    assert!(message.contains("mac_mini: No such file"), "{message}");
+    assert!(message.contains("orange_pi_5_plus, mac_studio, ai370, x7_ti"), "{message}");
+    assert!(folder.fail(["plan", "ai370", "--platform", "mac_mini"]).contains("mac_studio"));
+    folder.write(
+        "p.json",
+        r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 1,
+            "tasks": [{"name": "a", "replicable": false, "ns": [100, 200]}]}"#,
+    );
+    let message = folder.fail(["plan", "p.json"]);
+    assert!(message.contains("give --cores big=4,little=4, or --platform"), "{message}");
+    assert!(folder.fail(["plan", "ai370", "--cores", "medium=1"]).contains("no kind `medium`"));
+    assert!(folder.fail(["plan", "-", "--platform", "-"]).contains("not both"));
+
+    let message = folder.fail(["plan", "ai370", "--goal", "fewest-cores", "--strategy", "otac"]);
+    assert!(message.contains("leave out --goal, or --strategy otac"), "{message}");
+    assert!(folder.fail(["plan", "ai370", "--goal", "least-power,period=1ns"]).contains("1ns"));
+    assert!(folder.fail(["plan", "p.json", "--cores", "big=1", "--goal", "least-power"]).contains("watts"));
+    for goal in ["fastest", "least-power,rate=fast", ""] {
+        let output = folder.command().args(["plan", "ai370", "--goal", goal]).output().unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("least-power"), "{message}");
+    }
+    assert!(folder.fail(["plan", "ai370", "--svg", "no/x.svg"]).contains("no/x.svg: cannot write SVG"));
+}

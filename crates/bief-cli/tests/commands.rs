@@ -124,10 +124,116 @@ fn plan_shows_a_schedule_and_writes_it() {
     assert!(shown.contains("30.0 us") && shown.contains("474 Mb/s"), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     let json: Value = serde_json::from_str(&folder.succeed(["plan", "p.json", "--cores", "4", "--json"])).unwrap();
-    assert_eq!((&json["format"], &json["strategy"], &json["period_ns"]), (&1.into(), &"otac".into(), &30000.into()));
+    assert_eq!((&json["format"], &json["strategy"], &json["period_ns"]), (&1.into(), &"exact".into(), &30000.into()));
     assert_eq!(json["cores"]["core"], 4);
     let shown = folder.succeed(["plan", "p.json", "--cores", "2", "--strategy", "thread_per_task"]);
     assert!(shown.contains("60.0 us"), "{shown}");
+}
+
+#[test]
+fn plan_knows_profiles_by_name() {
+    let folder = Folder::new("shipped");
+    for (name, machine, cores) in [
+        ("orange_pi_5_plus", "Orange Pi 5+", "4 of 4 big and 4 of 4 little"),
+        ("mac_studio", "Mac Studio", "8 of 16 big and 4 of 4 little"),
+        ("ai370", "AI370", "1 of 4 big and 6 of 8 little"),
+        ("x7_ti", "X7 Ti", "5 of 6 big and 8 of 8 little"),
+    ] {
+        let shown = folder.succeed(["plan", name]).replace('\n', " ");
+        assert!(shown.contains(machine) && shown.contains("23 tasks") && shown.contains("mJ per frame"), "{shown}");
+        assert!(shown.contains(cores), "{shown}");
+    }
+    let shown = folder.succeed(["plan", "ai370", "--cores", "little=5"]);
+    assert!(shown.contains("of 5 little cores") && shown.contains("mJ per"), "the watts stay known: {shown}");
+    folder.write("cores.json", r#"{"format": 1, "kinds": [{"name": "big", "cores": 3}]}"#);
+    let shown = folder.succeed(["plan", "ai370", "--platform", "cores.json"]);
+    assert!(shown.contains("3 of 3 big cores") && !shown.contains("mJ"), "{shown}");
+    let shown = folder.succeed(["plan", "ai370", "--platform", "mac_studio"]);
+    assert!(shown.contains("of 16 big"), "{shown}");
+
+    // A file of that name comes first.
+    folder.write(
+        "ai370",
+        r#"{"format": 1, "kinds": ["core"], "frames_per_execution": 1, "tasks": [
+            {"name": "mine", "replicable": false, "ns": [10000]}]}"#,
+    );
+    assert!(folder.succeed(["plan", "ai370", "--cores", "1"]).contains("mine"));
+}
+
+#[test]
+fn plan_compares_all_strategies() {
+    let folder = Folder::new("all");
+    let shown = folder.succeed(["plan", "mac_studio", "--strategy", "all"]);
+    for part in ["\nexact ", "\notac (big) ", "\notac (little) ", "\nthread_per_task", "\nexact: 23 tasks in 7 stages"]
+    {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+
+    let json: Value =
+        serde_json::from_str(&folder.succeed(["plan", "mac_studio", "--strategy", "all", "--json"])).unwrap();
+    let rows = json.as_array().unwrap();
+    let exact = rows.iter().find(|row| row["strategy"] == "exact").unwrap();
+    assert_eq!(exact["kinds"], serde_json::json!(["big", "little"]));
+    assert_eq!(exact["schedule"]["period_ns"], 950_900);
+    assert!(exact["compute_ns"].as_u64().unwrap() > 0);
+    let watts = exact["watts"].as_f64().unwrap();
+    let joules = exact["joules_per_frame"].as_f64().unwrap();
+    assert!((watts * 950.9e-6 / 4.0 - joules).abs() < 1e-9, "{watts} W, {joules} J per frame, 4 frames per execution");
+    let period = |row: &Value| row["schedule"]["period_ns"].as_f64();
+    let shares = |row: &Value| row["schedule"]["oversubscribed"] == true;
+    let periods: Vec<f64> = rows.iter().filter(|row| !shares(row)).filter_map(period).collect();
+    assert!(periods.len() >= 3 && periods.iter().all(|&period| period >= 950_900.0), "exact is best of {periods:?}");
+}
+
+#[test]
+fn plan_follows_a_goal() {
+    let folder = Folder::new("goal");
+    let json = |goal: &str| -> Value {
+        serde_json::from_str(&folder.succeed(["plan", "mac_studio", "--json", "--goal", goal])).unwrap()
+    };
+    let cores =
+        |schedule: &Value| schedule["cores"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    assert_eq!(cores(&json("fewest-big")), 12);
+    assert_eq!(cores(&json("fewest-cores")), 10);
+    let frugal = json("least-power,rate=30Mb/s");
+    let period = frugal["period_ns"].as_f64().unwrap();
+    assert!(period > 950_900.0 && period <= 14_232.0 * 4.0 / 30e6 * 1e9, "{period}");
+    let shown = folder.succeed(["plan", "mac_studio", "--goal", "least-power,rate=30Mb/s"]);
+    assert!(shown.replace('\n', " ").contains("Without the demands of the goal, 950.9 us"), "{shown}");
+}
+
+#[test]
+fn plan_draws() {
+    let folder = Folder::new("svg");
+    for arguments in [&["mac_studio"][..], &["x7_ti", "--strategy", "all"], &["ai370", "--strategy", "thread_per_task"]]
+    {
+        let shown = folder.succeed(["plan"].iter().chain(arguments).chain(&["--svg", "plan.svg"]));
+        assert!(shown.contains("Mb/s"), "the table stays: {shown}");
+        let svg = String::from_utf8(folder.read("plan.svg")).unwrap();
+        assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+        assert_balanced(&svg);
+        for part in ["Sync. Timing - synchronize", "Sync. Freq. Fine L&amp;R", "big: ", "period ", "Mb/s"] {
+            assert!(svg.replace('\u{a0}', " ").contains(part), "no `{part}` in {svg}");
+        }
+    }
+}
+
+/// Each tag that opens is closed, in its order, and nothing follows the first.
+fn assert_balanced(svg: &str) {
+    let mut open = Vec::new();
+    for (index, part) in svg.trim_end().split('<').skip(1).enumerate() {
+        assert!(index == 0 || !open.is_empty(), "something follows the document");
+        let (tag, text) = part.split_once('>').unwrap();
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if tag.ends_with('/') => {}
+            None => open.push(tag.split(' ').next().unwrap()),
+        }
+        let entities = ["&amp;", "&lt;", "&gt;"];
+        assert!(text.match_indices('&').all(|(at, _)| entities.iter().any(|entity| text[at..].starts_with(entity))));
+    }
+    assert!(open.is_empty(), "{open:?}");
 }
 
 #[test]

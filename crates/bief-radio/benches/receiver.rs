@@ -9,7 +9,7 @@ use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use bief::schedule::strategy::{Otac, Strategy};
+use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
@@ -90,7 +90,7 @@ fn receive(bytes: &Arc<[u8]>, cores: u32, show: bool) -> (f64, f64) {
         program.run().unwrap()
     } else {
         let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();
-        let schedule = Otac.schedule(&profile, &platform).unwrap();
+        let schedule = Exact.schedule(&profile, &platform).unwrap();
         program.pipeline(&schedule).unwrap().beside(&profile).unwrap().run().unwrap()
     };
     if show {

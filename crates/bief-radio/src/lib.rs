@@ -4,7 +4,7 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use bief::schedule::strategy::{Otac, Strategy};
+//! use bief::schedule::strategy::{Exact, Strategy};
 //! use bief::schedule::{CoreKind, Platform};
 //! use bief_radio::Recording;
 //! use bief_radio::dvbs2::Receiver;
@@ -15,7 +15,7 @@
 //! let receiver = Receiver::find(recording, 2.0, |_| ())?; // timing, carrier, MODCOD: from the signal
 //! let profile = receiver.profile(20)?; // nanoseconds of each task on this machine
 //! let platform = Platform::new([CoreKind::new("cpu", 4)])?;
-//! let schedule = Otac.schedule(&profile, &platform)?; // the best stages and replicas for 4 cores
+//! let schedule = Exact.schedule(&profile, &platform)?; // the best stages and replicas for 4 cores
 //! let chain = receiver.chain(out, status)?; // 15 tasks, joined by typed wires
 //! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
 //! println!("{report}"); // each stage measured beside its plan

@@ -11,6 +11,11 @@
 //! may be replicated (eq. 1); the period is the greatest weight (eq. 2); no more cores of a kind are used
 //! than there are (eq. 3). Times are whole nanoseconds and periods exact fractions ([`Period`]).
 //!
+//! [`strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them unnecessary: it finds the
+//! shortest period and all the numbers of cores that reach it in microseconds. A [`Goal`] says what else counts: few
+//! cores, little [power](Power), a rate, a latency. [`gains`] tells what one more core would bring, and [`simulate`] what
+//! becomes of a schedule when times vary.
+//!
 //! The crate does nothing but compute: no threads, no files, no clock.
 //!
 //! ```
@@ -28,8 +33,8 @@
 //! .with_frames_per_execution(16)?
 //! .with_bits_per_frame(14_232)?;
 //!
-//! let platform = Platform::parse_cores("little=8", &profile)?;
-//! let schedule = strategy("otac")?.schedule(&profile, &platform)?;
+//! let platform = Platform::parse_cores("big=1,little=7", &profile)?;
+//! let schedule = strategy("exact")?.schedule(&profile, &platform)?;
 //! for stage in schedule.stages() {
 //!     println!("{} tasks on {} {} cores", stage.tasks, stage.cores, stage.kind);
 //! }

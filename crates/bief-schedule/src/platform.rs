@@ -103,6 +103,43 @@ impl Platform {
         Self::checked(PlatformJson { idle_watts: Some(watts), ..self.into() })
     }
 
+    /// The same cores, with what `known` says about power: of kinds that both name, and of the idle machine.
+    ///
+    /// ```
+    /// use bief_schedule::{CoreKind, Platform};
+    ///
+    /// let known = Platform::new([CoreKind { watts: Some(8.8), ..CoreKind::new("big", 4) }])?.with_idle_watts(4.0)?;
+    /// let half = Platform::new([CoreKind::new("big", 2)])?.with_power_of(&known);
+    /// assert_eq!((half.cores("big"), half.kinds()[0].watts, half.idle_watts()), (2, Some(8.8), Some(4.0)));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn with_power_of(mut self, known: &Self) -> Self {
+        for kind in &mut self.kinds {
+            kind.watts = known.kinds.iter().find(|other| other.name == kind.name).and_then(|other| other.watts);
+        }
+        self.idle_watts = known.idle_watts;
+        self
+    }
+
+    /// The same machine, of which only the cores of these kinds may be used.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] where no core is left.
+    ///
+    /// ```
+    /// use bief_schedule::{CoreKind, Platform};
+    ///
+    /// let platform = Platform::new([CoreKind::new("big", 4), CoreKind::new("little", 8)])?;
+    /// assert_eq!(platform.only(&["little"])?, Platform::new([CoreKind::new("little", 8)])?);
+    /// assert!(platform.only(&["tiny"]).is_err());
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn only(&self, kinds: &[&str]) -> Result<Self, Error> {
+        let kinds = self.kinds.iter().filter(|kind| kinds.contains(&kind.name.as_str())).cloned().collect();
+        Self::checked(PlatformJson { format: Format, kinds, idle_watts: self.idle_watts })
+    }
+
     /// Reads cores as a command line names them: `4` for a profile with one kind of core, else
     /// `big=4,little=8`. The kinds of the result are those of the profile, in its order; one that `spec`
     /// does not name has no cores.

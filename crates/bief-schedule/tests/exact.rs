@@ -1,56 +1,14 @@
-//! Exact beside published optima: 300 small chains, and the DVB-S2 receiver on four machines.
+//! Exact beside published fronts of the DVB-S2 receiver, and beside HeRAD on thousands of random chains.
 
 mod common;
 
-use bief_schedule::strategy::Exact;
-use bief_schedule::{Period, Platform, Profile, Schedule, Stage, TaskProfile};
-use common::{data, dvbs2};
-use serde_json::Value;
-
-fn number(value: &Value) -> u32 {
-    value.as_u64().unwrap().try_into().unwrap()
-}
-
-fn fraction(value: &Value) -> Period {
-    Period::new(value[0].as_u64().unwrap(), value[1].as_u64().unwrap()).unwrap()
-}
+use bief_schedule::strategy::{Exact, Herad};
+use bief_schedule::{Period, Platform, Profile, Schedule, Stage, Strategy, TaskProfile};
+use common::{data, dvbs2, number};
+use fastrand::Rng;
 
 fn platform(profile: &Profile, big: usize, little: usize) -> Platform {
     Platform::parse_cores(&format!("big={big},little={little}"), profile).unwrap()
-}
-
-#[test]
-fn periods_and_fronts_of_every_small_chain_are_found() {
-    let Some(data) = data("oracle_chains.json") else { return };
-    let cases = data["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 300);
-    let mut optima = 0;
-    for case in cases {
-        let list = |key: &str| case[key].as_array().unwrap().clone();
-        let tasks =
-            list("wB").into_iter().zip(list("wL")).zip(list("rep")).map(|((big, little), replicable)| TaskProfile {
-                replicable: replicable == 1,
-                ..TaskProfile::sequential("task", [big.as_u64().unwrap(), little.as_u64().unwrap()])
-            });
-        let profile = Profile::new(["big", "little"], tasks).unwrap();
-
-        let all = platform(&profile, number(&case["b"]) as usize, number(&case["l"]) as usize);
-        let optimum = Exact.optimum(&profile, &all).unwrap();
-        assert_eq!(optimum.period(), fraction(&case["period"]), "{case}");
-        let front: Vec<_> = list("front").iter().map(|point| [number(&point[0]), number(&point[1])]).collect();
-        assert_eq!(optimum.front().collect::<Vec<_>>(), front, "{case}");
-
-        for (big, row) in list("optimal_period_surface").iter().enumerate() {
-            for (little, period) in row.as_array().unwrap().iter().enumerate() {
-                if big + little > 0 {
-                    let cores = platform(&profile, big, little);
-                    assert_eq!(Exact.optimum(&profile, &cores).unwrap().period(), fraction(period), "{case}");
-                    optima += 1;
-                }
-            }
-        }
-    }
-    assert_eq!(optima, 4315);
 }
 
 #[test]
@@ -92,4 +50,58 @@ fn slower_rates_need_fewer_cores() {
     assert!(Exact.within(&profile, &cores, Period::from(3_000_000)).unwrap().is_none());
     let plan = Exact.plan(&profile, &cores, &"fewest-cores,period=6ms".parse().unwrap()).unwrap();
     assert_eq!(plan.stages().iter().map(|stage: &Stage| stage.cores).sum::<u32>(), 3);
+}
+
+/// A chain of up to 60 tasks: of the paper's generator, with times that have nothing to do with each other, with many equal
+/// ones, or of all magnitudes.
+fn any_chain(random: &mut Rng) -> Profile {
+    let stateless_ratio = [0.0, 0.2, 0.5, 0.8, 1.0, random.f64()][random.usize(..6)];
+    let family = random.u32(..4);
+    let time = move |random: &mut Rng| match family {
+        0 => random.u64(1..=100),
+        1 => random.u64(1..=4),
+        2 => [1, 1, 1, 50][random.usize(..4)],
+        _ => {
+            let shift = random.u32(..34);
+            random.u64(..=1 << shift)
+        }
+    };
+    let length = random.usize(1..=60);
+    let tasks = (0..length).map(|_| {
+        let big = time(random);
+        let little = if family == 1 || random.u32(..4) == 0 { time(random) } else { big * random.u64(1..=5) };
+        TaskProfile { replicable: random.f64() < stateless_ratio, ..TaskProfile::sequential("task", [big, little]) }
+    });
+    let tasks: Vec<_> = tasks.collect();
+    Profile::new(["big", "little"], tasks).unwrap()
+}
+
+#[test]
+fn herad_is_the_first_point_of_the_front() {
+    let mut random = Rng::with_seed(3);
+    let mut fronts = 0;
+    for number in 0..6000 {
+        let profile = any_chain(&mut random);
+        let (big, little) = (random.usize(..=14), random.usize(..=14));
+        if big + little == 0 {
+            continue;
+        }
+        let cores = platform(&profile, big, little);
+        let herad = Herad.schedule(&profile, &cores).unwrap();
+        let optimum = Exact.optimum(&profile, &cores).unwrap();
+        assert_eq!(optimum.period(), herad.planned_period(), "chain {number} on ({big}, {little}): {profile:?}");
+        let used = ["big", "little"].map(|kind| herad.cores().get(kind).copied().unwrap_or(0));
+        assert_eq!(optimum.front().next().unwrap(), used, "chain {number} on ({big}, {little}): {profile:?}");
+        // Merging neighbours does not always give the fewest stages.
+        let fewest = optimum.fewest_stages().unwrap();
+        assert!(fewest[0].stages.len() <= herad.stages().len(), "chain {number} on ({big}, {little}): {profile:?}");
+        for point in &fewest {
+            let schedule = Schedule::new("exact", point.stages.clone(), &profile).unwrap();
+            assert_eq!(schedule.planned_period(), optimum.period());
+            assert_eq!(schedule.cores(), &point.cores);
+        }
+        fronts += u32::from(fewest.len() > 1);
+    }
+    println!("{fronts} fronts of more than one point");
+    assert!(fronts > 1000);
 }

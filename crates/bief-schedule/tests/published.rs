@@ -2,25 +2,11 @@
 
 mod common;
 
-use bief_schedule::strategy::{Fertac, Otac, TwoCatac};
-use bief_schedule::{Period, Platform, Profile, Schedule, Stage, Strategy, TaskProfile};
-use common::data;
-use serde_json::Value;
+use bief_schedule::strategy::{Exact, Fertac, Herad, Otac, TwoCatac};
+use bief_schedule::{Platform, Profile, Schedule, Strategy};
+use common::small_chains;
 
-fn numbers(value: &Value) -> impl Iterator<Item = u64> {
-    value.as_array().unwrap().iter().map(|value| value.as_u64().unwrap())
-}
-
-fn chain(case: &Value) -> Profile {
-    let times = numbers(&case["wB"]).zip(numbers(&case["wL"])).zip(numbers(&case["rep"]));
-    let tasks = times.map(|((big, little), replicable)| TaskProfile {
-        replicable: replicable == 1,
-        ..TaskProfile::sequential("task", [big, little])
-    });
-    Profile::new(["big", "little"], tasks).unwrap()
-}
-
-fn scheduled(strategy: &dyn Strategy, profile: &Profile, big: u64, little: u64) -> Schedule {
+fn scheduled(strategy: &dyn Strategy, profile: &Profile, big: u32, little: u32) -> Schedule {
     let platform = Platform::parse_cores(&format!("big={big},little={little}"), profile).unwrap();
     let schedule = strategy.schedule(profile, &platform).unwrap();
     schedule.check(profile, &platform).unwrap();
@@ -28,63 +14,73 @@ fn scheduled(strategy: &dyn Strategy, profile: &Profile, big: u64, little: u64) 
     schedule
 }
 
-/// The best period of a case on at most so many cores.
-fn optimum(case: &Value, big: usize, little: usize) -> Period {
-    let period: Vec<u64> = numbers(&case["optimal_period_surface"][big][little]).collect();
-    Period::new(period[0], period[1]).unwrap()
-}
-
 #[test]
 fn otac_reaches_the_optimum_of_every_small_chain_on_one_kind() {
-    let Some(data) = data("oracle_chains.json") else { return };
-    let cases = data["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 300);
+    let Some(cases) = small_chains() else { return };
     let mut checked = 0;
     for case in cases {
-        let profile = chain(case);
-        let (most_big, most_little) = (case["b"].as_u64().unwrap(), case["l"].as_u64().unwrap());
-        let one_kind = (1..=most_big).map(|big| (big, 0)).chain((1..=most_little).map(|little| (0, little)));
+        let one_kind = (1..=case.big).map(|big| (big, 0)).chain((1..=case.little).map(|little| (0, little)));
         for (big, little) in one_kind {
-            let schedule = scheduled(&Otac, &profile, big, little);
-            let best = optimum(case, big as usize, little as usize);
-            assert_eq!(schedule.planned_period(), best, "({big}, {little}): {case}");
+            let schedule = scheduled(&Otac, &case.profile, big, little);
+            assert_eq!(schedule.planned_period(), case.optimum(big, little), "({big}, {little}): {case:?}");
             checked += 1;
         }
     }
     assert_eq!(checked, 1749);
 }
 
-/// The stages of a result of the authors' program; `None` where it does not support the cores, or crashed.
-fn reference(case: &Value, name: &str) -> Option<Vec<Stage>> {
-    let stages = case["reference"][name]["stages"].as_array()?.iter().map(|stage| {
-        let number = |index: usize| u32::try_from(stage[index].as_u64().unwrap()).unwrap();
-        Stage::new(number(0) as usize, number(1), if stage[2] == "B" { "big" } else { "little" })
-    });
-    Some(stages.collect())
+#[test]
+fn exact_and_herad_reach_the_optimum_of_every_small_chain_on_all_cores() {
+    let Some(cases) = small_chains() else { return };
+    let (mut optima, mut references) = (0, 0);
+    for case in cases {
+        let cores = Platform::parse_cores(&format!("big={},little={}", case.big, case.little), &case.profile).unwrap();
+        let optimum = Exact.optimum(&case.profile, &cores).unwrap();
+        assert_eq!(optimum.period(), case.period(), "{case:?}");
+        assert_eq!(optimum.front().collect::<Vec<_>>(), case.front(), "{case:?}");
+
+        let herad = scheduled(&Herad, &case.profile, case.big, case.little);
+        let used = ["big", "little"].map(|kind| herad.cores().get(kind).copied().unwrap_or(0));
+        assert_eq!(used, case.front()[0], "{case:?}");
+        // The authors' program needs cores of both kinds.
+        if let Some(stages) = case.reference("HeRAD") {
+            assert_eq!(herad.stages(), stages, "{case:?}");
+            references += 1;
+        }
+
+        for (big, little) in (0..=case.big).flat_map(|big| (0..=case.little).map(move |little| (big, little))) {
+            if big + little > 0 {
+                for strategy in [&Exact as &dyn Strategy, &Herad] {
+                    let schedule = scheduled(strategy, &case.profile, big, little);
+                    assert_eq!(schedule.planned_period(), case.optimum(big, little), "({big}, {little}): {case:?}");
+                }
+                optima += 1;
+            }
+        }
+    }
+    assert_eq!((optima, references), (4315, 214));
 }
 
 /// Schedules every small chain on the cores of its case, and says how many results of the authors' program there
 /// are, and how many of these have a longer period. All others must have the same stages.
 fn compare(name: &str, strategy: &dyn Strategy, has_big: bool, has_little: bool) -> Option<(u32, u32)> {
-    let data = data("oracle_chains.json")?;
     let (mut compared, mut longer) = (0, 0);
-    for case in data["cases"].as_array().unwrap() {
-        let profile = chain(case);
-        let cores = |kind: &str, has: bool| if has { case[kind].as_u64().unwrap() } else { 0 };
-        let (big, little) = (cores("b", has_big), cores("l", has_little));
+    for case in small_chains()? {
+        let profile = &case.profile;
+        let (big, little) = (if has_big { case.big } else { 0 }, if has_little { case.little } else { 0 });
         if big + little == 0 {
             continue;
         }
-        let schedule = scheduled(strategy, &profile, big, little);
-        assert!(schedule.planned_period() >= optimum(case, big as usize, little as usize), "{name}: {case}");
-        let Some(stages) = reference(case, name) else { continue };
+        let schedule = scheduled(strategy, profile, big, little);
+        assert!(schedule.planned_period() >= case.optimum(big, little), "{name}: {case:?}");
+        let Some(stages) = case.reference(name) else { continue };
         compared += 1;
         if schedule.stages() != stages {
-            let reference = Schedule::new("reference", stages, &profile).unwrap();
-            assert!(schedule.planned_period() < reference.planned_period(), "{name}: {schedule:?}, {case}");
+            let reference = Schedule::new("reference", stages, profile).unwrap();
+            assert!(schedule.planned_period() < reference.planned_period(), "{name}: {schedule:?}, {case:?}");
             // Their first lower bound holds for tasks that are fastest on big cores, and may exclude the best else.
             let fastest_on_big = profile.tasks().iter().all(|task| task.ns[0] <= task.ns[1]);
-            assert!(!(fastest_on_big && has_big && has_little), "{name}: {schedule:?}, {case}");
+            assert!(!(fastest_on_big && has_big && has_little), "{name}: {schedule:?}, {case:?}");
             longer += 1;
         }
     }

@@ -108,6 +108,25 @@ fn two_catac_reproduces_its_rows() {
     reproduce("2CATAC", "two_catac", &["B", "L"]);
 }
 
+#[test]
+fn herad_reproduces_its_rows() {
+    reproduce("HeRAD", "herad", &["B", "L"]);
+}
+
+/// Exact has HeRAD's period and cores, and may have fewer stages.
+#[test]
+fn exact_has_the_periods_of_herad() {
+    let Some(rows) = rows("HeRAD") else { return };
+    for row in rows {
+        let platform = row.platform(&["B", "L"]);
+        let schedule = strategy("exact").unwrap().schedule(&row.profile, &platform).unwrap();
+        row.check_period(&schedule);
+        for (kind, letter) in [("big", "B"), ("little", "L")] {
+            assert_eq!(schedule.cores().get(kind).copied().unwrap_or(0), row.published["used"][letter], "{}", row.id());
+        }
+    }
+}
+
 /// The strategies R1 to R3 of the paper's comparison with the operating system's scheduler.
 #[test]
 fn threads_per_task_are_those_of_the_comparison() {

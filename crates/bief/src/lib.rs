@@ -12,7 +12,7 @@
 //! ```
 //!
 //! ```
-//! use bief::schedule::strategy::{Otac, Strategy};
+//! use bief::schedule::strategy::{Exact, Strategy};
 //! use bief::schedule::{CoreKind, Platform};
 //! use bief::{Chain, Flow, In, Out, Result, Task, sink, source};
 //!
@@ -46,7 +46,7 @@
 //!
 //! let profile = chain().0.build()?.profile(100)?;
 //! let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)])?;
-//! let schedule = Otac.schedule(&profile, &platform)?;
+//! let schedule = Exact.schedule(&profile, &platform)?;
 //! let (chain, result) = chain();
 //! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
 //! println!("{report}");

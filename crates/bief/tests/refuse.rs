@@ -2,7 +2,7 @@
 
 mod common;
 
-use bief::schedule::strategy::{Otac, Strategy};
+use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
 use bief::{Chain, Error, ErrorKind, Flow, In, Result, Task, sink, source};
 use common::{Act, Add, Count, Pair, Probe};
@@ -89,11 +89,11 @@ fn a_schedule_or_a_profile_of_another_chain() {
     let task = |name: &str| TaskProfile::sequential(name, [5]);
     let profile = Profile::new(["core"], [task("a"), task("b"), task("c")]).unwrap();
     let platform = Platform::new([CoreKind::new("core", 2)]).unwrap();
-    let schedule = Otac.schedule(&profile, &platform).unwrap();
+    let schedule = Exact.schedule(&profile, &platform).unwrap();
     let text = program().pipeline(&schedule).unwrap_err().to_string();
     assert!(text.contains("3 tasks") && text.contains("has 2"), "{text}");
     let pair = Profile::new(["core"], [task("a"), task("b")]).unwrap();
-    let schedule = Otac.schedule(&pair, &platform).unwrap();
+    let schedule = Exact.schedule(&pair, &platform).unwrap();
     let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
     assert!(text.contains("profile has 3 tasks"), "{text}");
 }

@@ -12,6 +12,7 @@ use crate::schedule::Schedule;
 mod exact;
 mod fertac;
 mod greedy;
+mod herad;
 mod nicol;
 mod otac;
 mod rb;
@@ -21,6 +22,7 @@ mod work;
 
 pub use exact::{Exact, Optimum};
 pub use fertac::Fertac;
+pub use herad::Herad;
 pub use nicol::Nicol;
 pub use otac::Otac;
 pub use rb::RecursiveBisection;
@@ -64,6 +66,7 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
         &Otac,
         &Fertac,
         &TwoCatac,
+        &Herad,
         &ThreadPerTask::R1,
         &ThreadPerTask::R2,
         &ThreadPerTask::R3,

@@ -1,0 +1,370 @@
+//! All strategies side by side.
+
+use std::time::{Duration, Instant};
+
+use bief_schedule::{Error, Goal, Period, Platform, Power, Profile, Schedule, Strategy, strategies};
+use serde_json::json;
+
+use super::facts::{Plan, machine};
+use super::{pace, scheduled};
+use crate::text::{COLUMNS, counted, printable, shortened, wrapped};
+use crate::units::{Unit, elapsed, significant};
+
+/// What every strategy makes of a profile.
+pub(super) struct Comparison<'a> {
+    profile: &'a Profile,
+    platform: &'a Platform,
+    rows: Vec<Row>,
+}
+
+/// What a strategy makes of the cores that it was given.
+struct Row {
+    strategy: &'static str,
+    /// The kinds of these cores.
+    kinds: Vec<String>,
+    /// Whether there are cores of more kinds, which it cannot use together with these.
+    some_kinds: bool,
+    /// Or why there is no schedule.
+    outcome: Result<Planned, String>,
+}
+
+struct Planned {
+    schedule: Schedule,
+    /// The period at which it is to run, where one is demanded.
+    pace: Option<Period>,
+    /// Where the watts of all cores in use are known.
+    power: Option<Power>,
+    /// The shortest of several computations.
+    elapsed: Duration,
+}
+
+impl<'a> Comparison<'a> {
+    /// Lets each strategy compute. One that can use fewer kinds of cores than there are has a row for each choice of kinds.
+    pub(super) fn of(profile: &'a Profile, platform: &'a Platform, goal: &Goal) -> Self {
+        let given: Vec<&str> =
+            platform.kinds().iter().filter(|kind| kind.cores > 0).map(|kind| kind.name.as_str()).collect();
+        let row = |strategy: &'static dyn Strategy, kinds: Vec<&str>| Row {
+            strategy: strategy.name(),
+            some_kinds: kinds.len() < given.len(),
+            outcome: outcome(strategy, profile, platform, &kinds, goal),
+            kinds: kinds.into_iter().map(str::to_owned).collect(),
+        };
+        let rows = strategies().iter().flat_map(|&strategy| {
+            let most = strategy.most_kinds().min(given.len());
+            choices(&given, most).into_iter().map(move |kinds| (strategy, kinds))
+        });
+        Self { profile, platform, rows: rows.map(|(strategy, kinds)| row(strategy, kinds)).collect() }
+    }
+
+    /// What a strategy makes of all kinds of cores, or why there is no schedule.
+    pub(super) fn plan(&self, strategy: &dyn Strategy) -> Result<Plan<'_>, &str> {
+        let row = self.rows.iter().find(|row| row.strategy == strategy.name() && !row.some_kinds);
+        let row = row.ok_or("there are cores of more kinds than it can use together")?;
+        let planned = row.outcome.as_ref().map_err(String::as_str)?;
+        let Self { profile, platform, .. } = self;
+        Ok(Plan { profile, platform, schedule: &planned.schedule, pace: planned.pace })
+    }
+
+    /// An array with an object for each row.
+    pub(super) fn to_json(&self) -> String {
+        let rows = self.rows.iter().map(|row| match &row.outcome {
+            Ok(planned) => json!({
+                "strategy": row.strategy,
+                "kinds": row.kinds,
+                "schedule": planned.schedule,
+                "watts": planned.power.map(|power| power.watts),
+                "joules_per_frame": planned.power.map(|power| power.joules_per_frame),
+                "compute_ns": planned.elapsed.as_nanos() as u64,
+            }),
+            Err(reason) => json!({ "strategy": row.strategy, "kinds": row.kinds, "error": reason }),
+        });
+        format!("{:#}", serde_json::Value::from_iter(rows))
+    }
+
+    /// A line for each row, and what its marks mean.
+    pub(super) fn table(&self) -> String {
+        let mut lines = wrapped(&self.heading(), COLUMNS);
+        lines.push(String::new());
+        let each_kind = self.columns(true);
+        let columns = if width(&each_kind) <= COLUMNS { each_kind } else { self.columns(false) };
+        lines.extend((0..2).map(|line| shown(&columns, |column| &column.head[line])));
+        let mut planned = 0;
+        for row in &self.rows {
+            match &row.outcome {
+                Ok(_) => {
+                    lines.push(shown(&columns, |column| &column.cells[planned]));
+                    planned += 1;
+                }
+                Err(reason) => {
+                    let indent = columns[0].width() + GAP;
+                    let mut name = row.name();
+                    for line in wrapped(&printable(reason), COLUMNS - indent) {
+                        lines.push(format!("{name:indent$}{line}"));
+                        name.clear();
+                    }
+                }
+            }
+        }
+        if self.planned().any(|(_, planned)| planned.schedule.is_oversubscribed()) {
+            lines.push(String::new());
+            lines.push("* has more threads than cores, which take turns.".to_owned());
+        }
+        lines.join("\n")
+    }
+
+    fn heading(&self) -> String {
+        let given = self.platform.kinds().iter().filter(|kind| kind.cores > 0);
+        let cores: Vec<_> = given.map(|kind| format!("{} {}", kind.cores, kind.name)).collect();
+        let tasks = counted(self.profile.tasks().len(), "task");
+        format!("{tasks} on {} cores{}", cores.join(" and "), machine(self.profile))
+    }
+
+    fn planned(&self) -> impl Iterator<Item = (&Row, &Planned)> {
+        self.rows.iter().filter_map(|row| row.outcome.as_ref().ok().map(|planned| (row, planned)))
+    }
+
+    /// The columns of the table, with the cores of each kind or of all kinds together.
+    fn columns(&self, each_kind: bool) -> Vec<Column> {
+        let column = |head: [&str; 2], cell: &dyn Fn(&Planned) -> String| Column {
+            head: head.map(str::to_owned),
+            cells: self.planned().map(|(_, planned)| cell(planned)).collect(),
+        };
+        let longest = self.planned().map(|(_, planned)| planned.schedule.planned_period()).max();
+        let unit = Unit::for_times_up_to(longest.unwrap_or(Period::ZERO));
+        let rate = |planned: &Planned| {
+            let period = planned.schedule.planned_period();
+            if period == Period::ZERO {
+                return "-".to_owned();
+            }
+            let mbps = planned.schedule.mbps(self.profile);
+            significant(mbps.unwrap_or_else(|| self.profile.frames_per_second(period.ns())))
+        };
+        let rate_unit = if self.profile.bits_per_frame().is_some() { "Mb/s" } else { "frames/s" };
+
+        let longest = self.rows.iter().map(|row| row.name().chars().count()).max().unwrap_or(0);
+        let names = self.planned().map(|(row, _)| row.name()).collect();
+        let mut columns = vec![
+            Column { head: [String::new(), format!("{:longest$}", "strategy")], cells: names },
+            column(["period", unit.name], &|planned| unit.number(planned.schedule.planned_period())),
+            column(["rate", rate_unit], &rate),
+            column(["", "stages"], &|planned| planned.schedule.stages().len().to_string()),
+        ];
+        if each_kind {
+            for (index, kind) in self.platform.kinds().iter().filter(|kind| kind.cores > 0).enumerate() {
+                let head = if index == 0 { "cores" } else { "" };
+                columns.push(column([head, &shortened(&kind.name, KIND)], &|planned| {
+                    planned.schedule.cores().get(&kind.name).copied().unwrap_or(0).to_string()
+                }));
+            }
+        } else {
+            columns.push(column(["", "cores"], &|planned| planned.schedule.cores().values().sum::<u32>().to_string()));
+        }
+        if self.planned().any(|(_, planned)| planned.power.is_some()) {
+            let power =
+                |show: fn(Power) -> String| move |planned: &Planned| planned.power.map_or_else(|| "-".to_owned(), show);
+            columns.push(column(["", "W"], &power(|power| format!("{:.1}", power.watts))));
+            columns.push(column(["mJ/", "frame"], &power(|power| significant(power.joules_per_frame * 1e3))));
+        }
+        columns.push(column(["time to", "compute"], &|planned| elapsed(planned.elapsed)));
+        columns
+    }
+}
+
+impl Row {
+    fn name(&self) -> String {
+        let mark = match &self.outcome {
+            Ok(planned) if planned.schedule.is_oversubscribed() => "*",
+            _ => "",
+        };
+        if !self.some_kinds {
+            return format!("{}{mark}", self.strategy);
+        }
+        let kinds: Vec<_> = self.kinds.iter().map(|kind| shortened(kind, KIND / self.kinds.len().max(1))).collect();
+        format!("{} ({}){mark}", self.strategy, kinds.join("+"))
+    }
+}
+
+/// The most characters of a kind's name.
+const KIND: usize = 8;
+/// The space between columns.
+const GAP: usize = 2;
+
+struct Column {
+    head: [String; 2],
+    cells: Vec<String>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.head.iter().chain(&self.cells).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
+fn width(columns: &[Column]) -> usize {
+    columns.iter().map(|column| column.width() + GAP).sum::<usize>() - GAP
+}
+
+/// One line of the table: the first column from its left, the others to their right.
+fn shown(columns: &[Column], cell: impl Fn(&Column) -> &String) -> String {
+    let [first, others @ ..] = columns else { return String::new() };
+    let mut line = format!("{:width$}", cell(first), width = first.width());
+    for column in others {
+        line.push_str(&format!("{:>width$}", cell(column), width = column.width() + GAP));
+    }
+    line.trim_end().to_owned()
+}
+
+/// All ways to choose `count` of the kinds, in their order.
+fn choices<'a>(kinds: &[&'a str], count: usize) -> Vec<Vec<&'a str>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let starts = 0..(kinds.len() + 1).saturating_sub(count);
+    let with = |start: usize| {
+        choices(&kinds[start + 1..], count - 1).into_iter().map(move |mut rest| {
+            rest.insert(0, kinds[start]);
+            rest
+        })
+    };
+    starts.flat_map(with).collect()
+}
+
+fn outcome(
+    strategy: &dyn Strategy,
+    profile: &Profile,
+    platform: &Platform,
+    kinds: &[&str],
+    goal: &Goal,
+) -> Result<Planned, String> {
+    let said = |error: Error| error.reason().to_owned();
+    let platform = platform.only(kinds).map_err(said)?;
+    if strategy.name() == SLOW {
+        feasible(profile, &platform)?;
+    }
+    let (schedule, elapsed) = timed(|| scheduled(strategy, profile, &platform, goal));
+    let schedule = schedule.map_err(said)?;
+    let pace = pace(strategy, profile, goal).map_err(said)?;
+    let power = Plan { profile, platform: &platform, schedule: &schedule, pace }.power().map_err(said)?;
+    Ok(Planned { schedule, pace, power, elapsed })
+}
+
+/// The strategy whose work grows so fast with the number of cores that it can take minutes.
+const SLOW: &str = "herad";
+/// Its steps in about ten seconds.
+const MOST_STEPS: f64 = 1e10;
+
+/// Refuses what [`SLOW`] would compute for longer than that.
+fn feasible(profile: &Profile, platform: &Platform) -> Result<(), String> {
+    let tasks = profile.tasks().len() as f64;
+    let cores = platform.kinds().iter().map(|kind| f64::from(kind.cores));
+    let cells = tasks * cores.clone().map(|cores| cores + 1.0).product::<f64>();
+    let steps = cells * tasks * cores.sum::<f64>();
+    if steps <= MOST_STEPS {
+        return Ok(());
+    }
+    Err(format!("left out: a table of {cells:.1e} cells takes long; --strategy {SLOW} computes it"))
+}
+
+/// The result of a computation and the time that it takes: the shortest of a few where it is short.
+fn timed<T>(compute: impl Fn() -> T) -> (T, Duration) {
+    let once = || {
+        let start = Instant::now();
+        let result = compute();
+        (result, start.elapsed())
+    };
+    let (result, first) = once();
+    let repeats = if first < Duration::from_millis(10) { 9 } else { 0 };
+    let shortest = (0..repeats).map(|_| once().1).fold(first, Duration::min);
+    (result, shortest)
+}
+
+#[cfg(test)]
+mod tests {
+    use bief_schedule::CoreKind;
+    use bief_schedule::strategy::{Exact, Otac};
+
+    use super::super::tests::receiver;
+    use super::*;
+
+    fn with_watts(profile: &Profile, cores: &str) -> Platform {
+        let kinds = Platform::parse_cores(cores, profile).unwrap();
+        let kinds = kinds.kinds().iter().zip([8.8, 5.27]);
+        Platform::new(kinds.map(|(kind, watts)| CoreKind { watts: Some(watts), ..kind.clone() })).unwrap()
+    }
+
+    #[test]
+    fn strategies_for_one_kind_have_a_row_for_each() {
+        let profile = receiver(["big", "little"]);
+        let platform = with_watts(&profile, "big=4,little=8");
+        let comparison = Comparison::of(&profile, &platform, &Goal::default());
+        let table = comparison.table();
+        assert!(table.starts_with("4 tasks on 4 big and 8 little cores\n\n"), "{table}");
+        let row = |name: &str| {
+            let line = table.lines().find(|line| line.starts_with(name));
+            line.unwrap_or_else(|| panic!("no {name} in {table}")).split_whitespace().collect::<Vec<_>>()
+        };
+        // Period, rate, stages, cores of each kind.
+        assert_eq!(row("otac (big)")[2..7], ["2707.4", "84.1", "3", "4", "0"]);
+        assert_eq!(row("otac (little)")[2..7], ["1417.0", "161", "3", "0", "8"]);
+        assert_eq!(row("strategy")[1..], ["us", "Mb/s", "stages", "big", "little", "W", "frame", "compute"]);
+        assert!(comparison.plan(&Exact).is_ok());
+        assert!(comparison.plan(&Otac).is_err());
+    }
+
+    #[test]
+    fn lines_fit_the_terminal() {
+        for kinds in [["big", "little"], ["performance-cores", "efficiency-cores"]] {
+            let profile = receiver(kinds);
+            for cores in ["1", "4", "400"] {
+                let platform = with_watts(&profile, &format!("{}={cores},{}={cores}", kinds[0], kinds[1]));
+                let table = Comparison::of(&profile, &platform, &Goal::default()).table();
+                assert!(table.lines().all(|line| line.chars().count() <= COLUMNS), "{table}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_threads_than_cores_are_marked() {
+        let profile = receiver(["big", "little"]);
+        let platform = with_watts(&profile, "big=1,little=1");
+        let table = Comparison::of(&profile, &platform, &Goal::default()).table();
+        assert!(table.contains("\nthread_per_task* "), "{table}");
+        assert!(table.ends_with("\n\n* has more threads than cores, which take turns."), "{table}");
+    }
+
+    #[test]
+    fn a_strategy_that_refuses_leaves_its_reason_and_the_others_go_on() {
+        let profile = receiver(["big", "little"]);
+        let platform = Platform::parse_cores("big=4,little=8", &profile).unwrap();
+        let comparison = Comparison::of(&profile, &platform, &"fewest-big,period=1ns".parse().unwrap());
+        let table = comparison.table();
+        let line = table.lines().find(|line| line.starts_with("exact ")).unwrap();
+        assert!(line.contains("  a period of 1 ns is demanded"), "{table}");
+        assert!(table.contains("thread_per_task  "), "{table}");
+        assert!(table.lines().all(|line| line.chars().count() <= COLUMNS), "{table}");
+        assert!(comparison.plan(&Exact).is_err());
+
+        let json: serde_json::Value = serde_json::from_str(&comparison.to_json()).unwrap();
+        let rows = json.as_array().unwrap();
+        let of = |name: &str| rows.iter().find(|row| row["strategy"] == name).unwrap();
+        assert!(of("exact")["error"].as_str().unwrap().starts_with("a period of 1 ns"));
+        assert_eq!(of("otac")["kinds"], json!(["big"]));
+        assert_eq!(of("otac")["schedule"]["period_ns"].as_f64(), Some(2_707_400.0));
+        assert!(of("otac")["watts"].is_null() && of("otac")["compute_ns"].is_u64());
+    }
+
+    #[test]
+    fn tables_that_take_minutes_are_left_out() {
+        let profile = receiver(["big", "little"]);
+        let cores = |count: u32| Platform::new(["big", "little"].map(|kind| CoreKind::new(kind, count))).unwrap();
+        assert_eq!(feasible(&profile, &cores(100)), Ok(()));
+        let reason = feasible(&profile, &cores(16_000)).unwrap_err();
+        assert_eq!(reason, "left out: a table of 1.0e9 cells takes long; --strategy herad computes it");
+    }
+
+    #[test]
+    fn choices_keep_the_order_of_kinds() {
+        assert_eq!(choices(&["a", "b", "c"], 2), [["a", "b"], ["a", "c"], ["b", "c"]]);
+        assert_eq!(choices(&["a"], 1), [["a"]]);
+    }
+}

@@ -1,0 +1,287 @@
+//! What there is to say about a schedule.
+
+use std::cmp::Ordering;
+
+use bief_schedule::strategy::{Exact, Strategy};
+use bief_schedule::{Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains};
+
+use crate::failure::Failure;
+use crate::text::{counted, printable};
+use crate::units::{significant, time};
+
+/// How many other points of the front are told.
+const MOST_POINTS: usize = 6;
+
+/// A schedule, and what it was made for.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) platform: &'a Platform,
+    pub(super) schedule: &'a Schedule,
+    /// The period at which it is to run, where one is demanded and its own is shorter.
+    pub(super) pace: Option<Period>,
+}
+
+impl Plan<'_> {
+    /// Its strategy, its size, and the cores that it uses.
+    pub(super) fn heading(&self) -> String {
+        let Self { profile, platform, schedule, .. } = self;
+        let given = platform.kinds().iter().filter(|kind| kind.cores > 0);
+        let used = given.map(|kind| {
+            let used = schedule.cores().get(&kind.name).copied().unwrap_or(0);
+            format!("{used} of {} {}", kind.cores, kind.name)
+        });
+        format!(
+            "{}: {} in {} on {} cores{}",
+            schedule.strategy(),
+            counted(profile.tasks().len(), "task"),
+            counted(schedule.stages().len(), "stage"),
+            used.collect::<Vec<_>>().join(" and "),
+            machine(profile),
+        )
+    }
+
+    /// Sentences on its rate, what it costs, what limits it and what would help.
+    ///
+    /// # Errors
+    ///
+    /// Where the schedule is not one of the profile.
+    pub(super) fn facts(&self) -> Result<Vec<String>, Failure> {
+        let limit = self.limit()?;
+        let sentences = [Some(self.rate()), Some(self.cost()?), Some(limit), self.remedy(), self.front()];
+        Ok(sentences.into_iter().flatten().collect())
+    }
+
+    fn rate(&self) -> String {
+        let Self { profile, schedule, .. } = self;
+        let period = schedule.planned_period();
+        if period == Period::ZERO {
+            return "The tasks weigh nothing: no period, and no limit to the rate.".to_owned();
+        }
+        let frames = format!("{} frames/s", significant(profile.frames_per_second(period.ns())));
+        let rate = match schedule.mbps(profile) {
+            Some(mbps) => format!("{} Mb/s ({frames})", significant(mbps)),
+            None => frames,
+        };
+        format!("Period {}, {rate}.", time(period))
+    }
+
+    /// Which stage takes the whole period, and why it takes that long.
+    fn limit(&self) -> Result<String, Failure> {
+        let Self { profile, platform, schedule, .. } = self;
+        let loads = schedule.loads(profile).map_err(Failure::from_error)?;
+        let first = match schedule.limit(profile).map_err(Failure::from_error)? {
+            Limit::Stage(first) => first,
+            Limit::Cores(kind) => {
+                let threads: u32 =
+                    schedule.stages().iter().filter(|stage| stage.kind == kind).map(|stage| stage.cores).sum();
+                return Ok(format!(
+                    "Limited by the {kind} cores: {threads} threads share {}, which are busy all the time.",
+                    schedule.cores()[&kind]
+                ));
+            }
+        };
+        // Of the stages that take the whole period, one that no schedule can make shorter is the true reason.
+        let task_alone = |task: usize, stage: usize| {
+            let kind = profile.kind(&schedule.stages()[stage].kind);
+            kind.is_some_and(|kind| profile.stage_period(task..task + 1, 1, kind) == loads[first].period)
+        };
+        let hard = (first..loads.len()).filter(|&stage| loads[stage].period == loads[first].period).find_map(|stage| {
+            let task =
+                loads[stage].tasks.clone().find(|&task| !profile.tasks()[task].replicable && task_alone(task, stage));
+            task.map(|task| (stage, task))
+        });
+        let name = |task: usize| printable(&profile.tasks()[task].name);
+        if let Some((stage, task)) = hard {
+            return Ok(format!(
+                "Limited by stage {}: its task `{}` may not be replicated and takes the whole period by itself; \
+                 only a faster task or a faster core shortens it.",
+                stage + 1,
+                name(task)
+            ));
+        }
+
+        let stage = &schedule.stages()[first];
+        let tasks = loads[first].tasks.clone();
+        let sequential = tasks.clone().find(|&task| !profile.tasks()[task].replicable);
+        let reason = match (sequential, tasks.len(), stage.cores) {
+            (Some(task), count, _) => {
+                format!("its {count} tasks have one core, as `{}` may not be replicated", name(task))
+            }
+            (None, 1, 1) => format!("its task `{}` has one core", name(tasks.start)),
+            (None, 1, cores) => format!("its task `{}` is shared by {cores} cores", name(tasks.start)),
+            (None, count, 1) => format!("its {count} tasks have one core"),
+            (None, count, cores) => format!("its {count} tasks are shared by {cores} cores"),
+        };
+        let given: u32 = platform.kinds().iter().map(|kind| kind.cores).sum();
+        let used: u32 = schedule.cores().values().sum();
+        let cores = if used == given {
+            "; all cores are in use".to_owned()
+        } else if schedule.strategy() == Exact.name() {
+            String::new()
+        } else {
+            let left = counted((given - used) as usize, "core");
+            format!("; `{}` finds no better use for the {left} left", schedule.strategy())
+        };
+        Ok(format!("Limited by stage {}: {reason}{cores}.", first + 1))
+    }
+
+    /// The time and the power that a frame takes.
+    fn cost(&self) -> Result<String, Failure> {
+        let Self { profile, schedule, .. } = self;
+        let latency = schedule.latency_ns(profile).map_err(Failure::from_error)?;
+        let least = if schedule.is_oversubscribed() { " at least" } else { "" };
+        let spent = format!("A frame spends {}{least} in the stages", time(Period::from(latency)));
+        let pace = self.pace.map_or_else(String::new, |pace| format!(" at a period of {}", time(pace)));
+        Ok(match self.power().map_err(Failure::from_error)? {
+            Some(Power { watts, joules_per_frame }) => {
+                let millijoules = significant(joules_per_frame * 1e3);
+                format!("{spent}; {} W are drawn{pace}, {millijoules} mJ per frame.", significant(watts))
+            }
+            None => format!("{spent}."),
+        })
+    }
+
+    /// What the machine draws at the pace that is demanded, where the watts of the cores are known.
+    pub(super) fn power(&self) -> Result<Option<Power>, Error> {
+        let pace = self.pace.unwrap_or(self.schedule.planned_period());
+        Power::paced(self.schedule, self.profile, self.platform, pace)
+    }
+
+    /// What would shorten the period: another strategy, another goal, or one more core.
+    fn remedy(&self) -> Option<String> {
+        let Self { profile, platform, schedule, .. } = self;
+        let period = schedule.planned_period();
+        let least = Exact.plan(profile, platform, &Goal::default()).ok()?.planned_period();
+        let less = |shorter: Period| {
+            let percent = 100.0 * (1.0 - shorter.ns() / period.ns());
+            let digits = usize::from(percent < 1.0);
+            format!("{} (-{percent:.digits$} %)", time(shorter))
+        };
+        match period.cmp(&least) {
+            Ordering::Less => None,
+            Ordering::Equal => {
+                let gains: Vec<String> = gains(profile, platform)
+                    .ok()?
+                    .iter()
+                    .map(|gain| format!("one more {} core: {}", gain.kind, less(gain.period)))
+                    .collect();
+                (!gains.is_empty()).then(|| format!("What would help: {}.", gains.join(", ")))
+            }
+            Ordering::Greater if schedule.strategy() == Exact.name() => {
+                Some(format!("Without the demands of the goal, {} is possible on these cores.", less(least)))
+            }
+            Ordering::Greater => Some(format!("`{}` reaches {} on these cores.", Exact.name(), less(least))),
+        }
+    }
+
+    /// The other numbers of cores that have the same period.
+    fn front(&self) -> Option<String> {
+        let schedule = self.schedule;
+        let others: Vec<_> = schedule.front().iter().filter(|point| point.cores != *schedule.cores()).collect();
+        let mut shown: Vec<String> = others
+            .iter()
+            .take(MOST_POINTS)
+            .map(|point| {
+                let cores: Vec<_> = point.cores.iter().map(|(kind, cores)| format!("{cores} {kind}")).collect();
+                format!("{} in {}", cores.join(" + "), counted(point.stages.len(), "stage"))
+            })
+            .collect();
+        if others.len() > MOST_POINTS {
+            shown.push(format!("and {} more that --json lists", others.len() - MOST_POINTS));
+        }
+        (!shown.is_empty()).then(|| format!("Also: {}.", shown.join(", ")))
+    }
+}
+
+/// Where the profile is from, as the end of a heading.
+pub(super) fn machine(profile: &Profile) -> String {
+    profile.machine().map(|machine| format!(" (profile: {})", printable(machine))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use bief_schedule::{TaskProfile, strategy};
+
+    use crate::shipped::shipped;
+
+    use super::super::tests::receiver;
+    use super::*;
+
+    fn said(profile: &Profile, platform: &Platform, name: &str) -> String {
+        let schedule = strategy(name).unwrap().schedule(profile, platform).unwrap();
+        Plan { profile, platform, schedule: &schedule, pace: None }.facts().unwrap().join("\n")
+    }
+
+    fn of_cores(profile: &Profile, cores: &str, name: &str) -> String {
+        said(profile, &Platform::parse_cores(cores, profile).unwrap(), name)
+    }
+
+    #[test]
+    fn a_sequential_task_that_takes_the_period_is_named() {
+        let text = of_cores(&receiver(["big", "little"]), "big=100", "otac");
+        let sentence =
+            "Limited by stage 1: its task `receive` may not be replicated and takes the whole period by itself;";
+        assert!(text.contains(sentence), "{text}");
+        assert!(!text.contains("would help"), "no core helps: {text}");
+    }
+
+    #[test]
+    fn other_limits_are_explained() {
+        let says = |cores: &str, name: &str, sentence: &str| {
+            let text = of_cores(&receiver(["big", "little"]), cores, name);
+            assert!(text.lines().any(|line| line == sentence), "{text}");
+        };
+        says(
+            "big=1",
+            "otac",
+            "Limited by stage 1: its 4 tasks have one core, as `receive` may not be replicated; all cores are in use.",
+        );
+        says(
+            "big=5",
+            "thread_per_task",
+            "Limited by stage 3: its task `decode` has one core; `thread_per_task` finds no better use for the 1 core left.",
+        );
+        says("big=1", "thread_per_task", "Limited by the big cores: 4 threads share 1, which are busy all the time.");
+    }
+
+    fn mac_studio() -> (Profile, Platform) {
+        let shipped = shipped("mac_studio").unwrap();
+        (Profile::from_json(shipped.profile).unwrap(), Platform::from_json(shipped.platform).unwrap())
+    }
+
+    #[test]
+    fn power_and_other_numbers_of_cores_are_told() {
+        let (profile, platform) = mac_studio();
+        let text = said(&profile, &platform, "exact");
+        assert!(text.contains(" W are drawn, 11.3 mJ per frame."), "{text}");
+        assert!(text.contains("\nAlso: 9 big + 1 little in 5 stages, 10 big in 5 stages."), "{text}");
+        let text = of_cores(&profile, "big=16,little=4", "exact");
+        assert!(text.contains("\nA frame spends ") && text.contains(" in the stages.\n"), "no watts are known: {text}");
+    }
+
+    #[test]
+    fn what_would_help_is_told() {
+        let profile = receiver(["big", "little"]);
+        // Six of eight cores share 8501.8 us; seven of nine would.
+        let text = of_cores(&profile, "little=8", "exact");
+        assert!(text.contains("one more little core: 1214.5 us (-14 %)"), "{text}");
+        let (profile, platform) = mac_studio();
+        let text = said(&profile, &platform, "thread_per_task");
+        assert!(text.contains("`exact` reaches 950.9 us (-64 %) on these cores."), "{text}");
+        let goal = "fewest-cores,period=2ms".parse().unwrap();
+        let schedule = &Exact.plan(&profile, &platform, &goal).unwrap();
+        let pace = Some(Period::from(2_000_000));
+        let text = Plan { profile: &profile, platform: &platform, schedule, pace }.facts().unwrap().join("\n");
+        assert!(text.contains("\nWithout the demands of the goal, 950.9 us ("), "{text}");
+        assert!(text.contains(" W are drawn at a period of 2000.0 us, "), "{text}");
+    }
+
+    #[test]
+    fn chains_without_bits_or_weight_have_a_rate_all_the_same() {
+        let profile = Profile::new(["cpu"], [TaskProfile::replicable("t", [250])]).unwrap();
+        assert!(of_cores(&profile, "2", "otac").contains("Period 125.0 ns, 8000000 frames/s."));
+        let profile = Profile::new(["cpu"], [TaskProfile::replicable("t", [0])]).unwrap();
+        assert!(of_cores(&profile, "2", "otac").contains("The tasks weigh nothing"));
+    }
+}

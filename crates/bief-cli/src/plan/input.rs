@@ -1,0 +1,79 @@
+//! What is planned: the profile of a chain, and the cores to run it on.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use bief_schedule::{Error, Platform, Profile};
+
+use crate::failure::Failure;
+use crate::shipped::{SHIPPED, Shipped, shipped};
+
+/// Reads the profile and finds its cores: those of `platform` or `cores`, else those of a machine that ships.
+pub(super) fn load(
+    profile: &Path,
+    cores: Option<&str>,
+    platform: Option<&Path>,
+) -> Result<(Profile, Platform), Failure> {
+    if is_stdin(profile) && platform.is_some_and(is_stdin) {
+        return Err(Failure::new(
+            "standard input can be the profile or the platform, not both: name a file for one of them",
+        ));
+    }
+    let known = named(profile);
+    let profile = document(profile, |shipped| shipped.profile, Profile::from_json)?;
+    let own = known.map(|shipped| Platform::from_json(shipped.platform)).transpose().map_err(Failure::from_error)?;
+    let platform = match (platform, cores, own) {
+        (Some(path), _, _) => document(path, |shipped| shipped.platform, Platform::from_json)?,
+        (None, Some(cores), own) => {
+            let counted = Platform::parse_cores(cores, &profile).map_err(Failure::from_error)?;
+            match own {
+                Some(own) => counted.with_power_of(&own),
+                None => counted,
+            }
+        }
+        (None, None, Some(own)) => own,
+        (None, None, None) => {
+            let each: Vec<String> = profile.kinds().iter().map(|kind| format!("{kind}=4")).collect();
+            return Err(Failure::new(format!("no cores: give --cores {}, or --platform FILE", each.join(","))));
+        }
+    };
+    Ok((profile, platform))
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The machine of that name that ships, unless there is a file of that name.
+fn named(path: &Path) -> Option<&'static Shipped> {
+    if path.exists() { None } else { shipped(path.to_str()?) }
+}
+
+/// Reads a document that is a file, standard input, or one that ships.
+fn document<T>(
+    path: &Path,
+    part: impl Fn(&Shipped) -> &'static str,
+    parse: impl Fn(&str) -> Result<T, Error>,
+) -> Result<T, Failure> {
+    let mut text = String::new();
+    let mut name = path.display().to_string();
+    let read = if is_stdin(path) {
+        name = "standard input".to_owned();
+        io::stdin().read_to_string(&mut text)
+    } else if let Some(shipped) = named(path) {
+        text.push_str(part(shipped));
+        Ok(text.len())
+    } else {
+        fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
+    };
+    read.map_err(|error| {
+        let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+        let ship = match error.kind() {
+            io::ErrorKind::NotFound => format!(": name a file, or one of those that ship: {}", names.join(", ")),
+            _ => String::new(),
+        };
+        Failure::new(format!("cannot read {name}: {error}{ship}"))
+    })?;
+    parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+}

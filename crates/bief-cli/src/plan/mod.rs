@@ -1,0 +1,169 @@
+//! `bief plan`: the schedules for a profile on given cores, as tables, as JSON or as a picture.
+
+mod comparison;
+mod facts;
+mod input;
+mod schedule_table;
+
+use std::path::PathBuf;
+
+use bief_schedule::strategy::{Exact, Strategy};
+use bief_schedule::{Aim, Error, Goal, Period, Platform, Profile, Schedule, strategies, strategy};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use self::comparison::Comparison;
+use self::facts::Plan;
+use crate::draw::stages;
+use crate::failure::Failure;
+use crate::json::{self, JsonArgs};
+
+const EXAMPLES: &str = "\
+Examples:
+  bief plan mac_studio
+      a DVB-S2 receiver on all cores of a Mac Studio; this profile ships, as do
+      orange_pi_5_plus, ai370 and x7_ti
+  bief plan ai370 --cores big=2,little=6 --strategy all
+      what every strategy makes of it, with some of the cores
+  bief plan ai370 --goal least-power,rate=30Mb/s --svg plan.svg
+      the most frugal pipeline that is fast enough, and a picture of it
+  bief plan receiver.json --cores 4
+      the best pipeline on 4 cores, for a profile with one kind of core
+  bief plan receiver.json --platform laptop.json --strategy thread_per_task
+      what one thread per task would reach on the cores that laptop.json lists
+  cat receiver.json | bief plan - --cores 4 --json > schedule.json
+      profile from standard input, schedule to standard output";
+
+/// What `--strategy` takes in place of a name.
+const ALL: &str = "all";
+
+/// Show the schedule of a profiled chain on given cores: stages, periods, rate, power, and what limits it
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PlanArgs {
+    /// The chain's profile: a JSON file, or the name of one that ships; - reads standard input
+    #[arg(value_name = "PROFILE")]
+    profile: PathBuf,
+
+    /// The cores to use: N, or by kind as in big=4,little=8 [default: all of a machine that ships]
+    #[arg(long, value_name = "CORES", conflicts_with = "platform")]
+    cores: Option<String>,
+
+    /// The cores to use: a JSON file that lists kinds and numbers; - reads standard input
+    #[arg(long, value_name = "FILE")]
+    platform: Option<PathBuf>,
+
+    /// How to cut the chain into stages
+    #[arg(long, value_name = "NAME", default_value = Exact.name(), value_parser = strategy_names())]
+    strategy: String,
+
+    /// What to look for, and within which limits [default: fewest-big]
+    ///
+    /// One of max-throughput, fewest-big, fewest-cores and least-power, then any of ,rate=30Mb/s ,period=1ms ,power=20W
+    /// and ,latency=5ms: least-power,rate=30Mb/s is the schedule of least power among those of 30 Mb/s or more.
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<Goal>,
+
+    #[command(flatten)]
+    json: JsonArgs,
+
+    /// Draw the stages as SVG into FILE
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+fn strategy_names() -> PossibleValuesParser {
+    let names = strategies().iter().map(|strategy| PossibleValue::new(strategy.name()).help(strategy.summary()));
+    PossibleValuesParser::new(names.chain([PossibleValue::new(ALL).help("Compares them all")]))
+}
+
+/// Plans, and shows the schedule, or all schedules.
+pub(crate) fn run(args: PlanArgs) -> Result<(), Failure> {
+    if args.goal.is_some() && ![Exact.name(), ALL].contains(&args.strategy.as_str()) {
+        return Err(Failure::new(format!(
+            "--goal: only the strategy `{}` takes one: leave out --goal, or --strategy {}",
+            Exact.name(),
+            args.strategy
+        )));
+    }
+    let goal = args.goal.unwrap_or_default();
+    let (profile, platform) = input::load(&args.profile, args.cores.as_deref(), args.platform.as_deref())?;
+    if args.strategy == ALL {
+        return compare(&args, &profile, &platform, &goal);
+    }
+    let strategy = strategy(&args.strategy).map_err(Failure::from_error)?;
+    let schedule = &scheduled(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
+    let pace = pace(strategy, &profile, &goal).map_err(Failure::from_error)?;
+    let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
+    args.json.write(|| schedule.to_json().trim_end().to_owned())?;
+    draw(&args, &plan)?;
+    if args.json.on_stdout() {
+        return Ok(());
+    }
+    json::print(&schedule_table::table(&plan)?)
+}
+
+/// Plans with every strategy, shows them side by side, and the stages of the exact one.
+fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<(), Failure> {
+    let comparison = Comparison::of(profile, platform, goal);
+    let exact = comparison.plan(&Exact);
+    args.json.write(|| comparison.to_json())?;
+    if args.svg.is_some() {
+        let plan = exact.as_ref().map_err(|reason| Failure::new(format!("nothing to draw: {reason}")))?;
+        draw(args, plan)?;
+    }
+    if args.json.on_stdout() {
+        return Ok(());
+    }
+    json::print(&comparison.table())?;
+    match exact {
+        Ok(plan) => json::print(&format!("\n{}", schedule_table::table(&plan)?)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// What a strategy makes of a profile; only [`Exact`] looks at the goal.
+fn scheduled(strategy: &dyn Strategy, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+    if strategy.name() == Exact.name() {
+        Exact.plan(profile, platform, goal)
+    } else {
+        strategy.schedule(profile, platform)
+    }
+}
+
+/// The period at which a schedule is to run, where the strategy follows a goal that demands one.
+fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Option<Period>, Error> {
+    if strategy.name() != Exact.name() || goal.aim == Aim::MaxThroughput {
+        return Ok(None);
+    }
+    goal.longest_period(profile)
+}
+
+/// Draws the stages where that is asked for.
+fn draw(args: &PlanArgs, plan: &Plan) -> Result<(), Failure> {
+    let Some(path) = &args.svg else { return Ok(()) };
+    let picture = stages::svg(plan.profile, plan.platform, plan.schedule, &plan.heading(), &plan.facts()?)?;
+    std::fs::write(path, picture + "\n")
+        .map_err(|error| Failure::new(format!("{}: cannot write SVG: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use bief_schedule::TaskProfile;
+
+    use super::*;
+
+    /// A chain for the tests of this folder.
+    pub(super) fn receiver(kinds: [&str; 2]) -> Profile {
+        Profile::new(
+            kinds,
+            [
+                TaskProfile::sequential("receive", [216_300, 227_100]),
+                TaskProfile::replicable("demodulate", [2_491_100, 3_281_400]),
+                TaskProfile::replicable("decode", [3_959_000, 5_220_400]),
+                TaskProfile::sequential("send", [27_500, 35_200]),
+            ],
+        )
+        .and_then(|profile| profile.with_frames_per_execution(16)?.with_bits_per_frame(14_232))
+        .unwrap()
+    }
+}

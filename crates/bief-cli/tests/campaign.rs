@@ -1,0 +1,167 @@
+//! `bief campaign`: each experiment on few chains.
+
+mod common;
+
+use std::path::Path;
+
+use common::Folder;
+use serde_json::Value;
+
+/// The text of a file of the folder `campaign`.
+fn text(folder: &Folder, name: &str) -> String {
+    String::from_utf8(folder.read(&format!("campaign/{name}"))).unwrap()
+}
+
+/// Checks that every element of an SVG is closed where it should be, and answers how many there are.
+fn elements(svg: &str) -> usize {
+    assert!(svg.starts_with("<svg ") && svg.contains("xmlns=\"http://www.w3.org/2000/svg\""), "{}", &svg[..80]);
+    let mut open = Vec::new();
+    let mut count = 0;
+    let mut rest = svg;
+    while let Some(start) = rest.find('<') {
+        let end = start + rest[start..].find('>').expect("a tag ends");
+        let tag = &rest[start + 1..end];
+        assert!(!tag.contains('<') && tag.matches('"').count().is_multiple_of(2), "{tag}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else {
+            count += 1;
+            if !tag.ends_with('/') {
+                open.push(tag.split_whitespace().next().unwrap());
+            }
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{open:?} {rest}");
+    count
+}
+
+fn fits_the_terminal(shown: &str) {
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+#[test]
+fn table1_writes_45_rows_beside_the_printed_ones() {
+    let folder = Folder::new("table1");
+    let shown = folder.succeed(["campaign", "table1", "--chains", "4", "--batches", "0"]);
+    fits_the_terminal(&shown);
+    assert!(shown.contains("of 45 rows agree with the paper"), "{shown}");
+    assert!(shown.replace('\n', " ").contains("the cores of HeRAD for 36 of 36 chains."), "{shown}");
+    let csv = text(&folder, "table1.csv");
+    assert!(
+        csv.starts_with(
+            "big,little,ratio,strategy,chains,percent_optimal,mean,median,max,big_used,little_used,printed_"
+        )
+    );
+    // Five strategies of the paper and the exact search.
+    assert_eq!(csv.lines().count(), 1 + 9 * 6);
+    let printed = csv.lines().filter(|line| line.split(',').nth(11).is_some_and(|printed| !printed.is_empty()));
+    assert_eq!(printed.count(), 1 + 45);
+    assert!(elements(&text(&folder, "table1.svg")) > 100);
+    for name in ["table1.csv", "table1.svg"] {
+        assert!(shown.contains(Path::new("campaign").join(name).to_str().unwrap()), "{shown}");
+    }
+}
+
+#[test]
+fn figure1_does_not_depend_on_threads_but_on_the_seed() {
+    let folder = Folder::new("figure1");
+    let run = |threads: &str, seed: &str| {
+        let arguments = ["campaign", "figure1", "--chains", "9", "--threads", threads, "--seed", seed];
+        let shown = folder.succeed(arguments);
+        fits_the_terminal(&shown);
+        (text(&folder, "figure1.csv"), text(&folder, "figure1a.svg"))
+    };
+    let alone = run("1", "1");
+    assert!(alone.0.starts_with("big,little,ratio,strategy,slowdown,percent_of_chains\n16,4,0.2,OTAC (L),"));
+    assert_eq!(
+        alone.0.lines().filter(|line| line.ends_with(",100.0000")).count(),
+        36,
+        "every curve ends at all chains"
+    );
+    assert_eq!(run("2", "1"), alone);
+    assert!(run("2", "2").0 != alone.0);
+    for name in ["figure1a.svg", "figure1b.svg"] {
+        assert!(elements(&text(&folder, name)) > 100);
+    }
+}
+
+#[test]
+fn figure2_counts_every_chain() {
+    let folder = Folder::new("figure2");
+    let shown = folder.succeed(["campaign", "figure2", "--chains", "20", "--json", "found.json"]);
+    fits_the_terminal(&shown);
+    let csv = text(&folder, "figure2.csv");
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("chains,extra_big,extra_little,count,percent_of_all_chains"));
+    let counts = lines.filter(|line| line.starts_with("all,")).map(|line| line.split(',').nth(3).unwrap());
+    assert_eq!(counts.map(|count| count.parse::<u32>().unwrap()).sum::<u32>(), 20);
+    assert!(elements(&text(&folder, "figure2.svg")) > 20);
+    let json: Value = serde_json::from_slice(&folder.read("found.json")).unwrap();
+    let counts = json["all"].as_array().unwrap().iter().map(|cell| cell["count"].as_u64().unwrap());
+    assert_eq!((counts.sum::<u64>(), json["shares"].as_array().unwrap().len()), (20, 7));
+}
+
+#[test]
+fn figure3_skips_what_the_budget_does_not_allow() {
+    let folder = Folder::new("figure3");
+    let shown = folder.succeed(["campaign", "figure3", "--budget", "0", "--chains", "1"]);
+    fits_the_terminal(&shown);
+    let csv = text(&folder, "figure3.csv");
+    assert!(csv.starts_with("strategy,tasks,big,little,ratio,chains,median_us,reference_us\n"));
+    assert_eq!(csv.lines().count(), 1 + 4 * 3 * 6 * 8);
+    // The first point of each line tells what the next would take.
+    assert_eq!(csv.lines().filter(|line| line.split(',').nth(5) == Some("1")).count(), 4 * 3 * 6);
+    assert!(csv.contains("\nHeRAD,160,20,20,0.2,0,,"), "{csv}");
+    assert!(elements(&text(&folder, "figure3.svg")) > 100);
+}
+
+#[test]
+fn table2_reaches_all_periods_of_the_paper() {
+    let folder = Folder::new("table2");
+    let shown = folder.succeed(["campaign", "table2", "--output", "campaign"]);
+    fits_the_terminal(&shown);
+    assert!(shown.contains("40 of 40 periods and "), "{shown}");
+    let csv = text(&folder, "table2.csv");
+    assert!(csv.starts_with("id,platform,big,little,strategy,stages,printed_stages,stages_agree,"));
+    assert_eq!(csv.lines().count(), 41);
+    assert!(elements(&text(&folder, "table2.svg")) > 100);
+    let json: Value = serde_json::from_str(&folder.succeed(["campaign", "table2", "--json"])).unwrap();
+    assert_eq!((&json["periods_agree"], json["rows"].as_array().unwrap().len()), (&40.into(), 40));
+    assert_eq!(json["files"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_folder_that_takes_no_files_is_refused_before_the_work() {
+    let folder = Folder::new("unwritable");
+    folder.write("file", "");
+    let message = folder.fail(["campaign", "table1", "--chains", "1000000", "-o", "file"]);
+    assert!(message.contains("file: cannot make this folder") && message.contains("--output"), "{message}");
+    let message = folder.fail(["campaign", "table2", "-o", "file/below"]);
+    assert!(message.contains("cannot make this folder"), "{message}");
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused() {
+    let folder = Folder::new("numbers");
+    for arguments in [
+        &["table1", "--chains", "0"][..],
+        &["figure1", "--threads", "0"],
+        &["figure3", "--budget", "-1"],
+        &["figure3", "--budget", "NaN"],
+        &["table3"],
+    ] {
+        let output = folder.command().arg("campaign").args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_experiment_has_examples() {
+    let folder = Folder::new("campaign-help");
+    for experiment in [&[][..], &["table1"], &["figure1"], &["figure2"], &["figure3"], &["table2"]] {
+        let help = folder.succeed(["campaign"].iter().chain(experiment).chain(&["--help"]));
+        assert!(help.contains("Examples:"), "{experiment:?}");
+        assert!(experiment.is_empty() || help.contains("Files: "), "{experiment:?}");
+    }
+}

@@ -1,0 +1,636 @@
+//! HeRAD: the best pipeline on cores of two kinds, by dynamic programming over all numbers of cores.
+
+use std::ops::{Add, Div, Mul, Range, Sub};
+
+use super::{Strategy, given_cores};
+use crate::error::{Error, ErrorKind};
+use crate::platform::Platform;
+use crate::profile::Profile;
+use crate::schedule::{Schedule, Stage};
+
+/// The shortest period on cores of one or two kinds; among the schedules that have it, one with the fewest
+/// cores of the first kind, and among those one with the fewest of the second.
+///
+/// This is the optimal dynamic programming of Idouar et al., *Energy-Aware Scheduling Strategies for
+/// Partially-Replicable Task Chains on Heterogeneous Processors* (eq. 4, Algorithms 7 to 11): it finds the best
+/// period and cores for the first 1, 2, … n tasks on each number of big and little cores, one cell of a table
+/// each. Its result is that of the published algorithm down to the stages, ties included, and like there,
+/// neighbouring stages on one kind that may be replicated are joined at the end. (A first task that takes no
+/// time is the exception: there it takes all cores, here one.) The big cores are those of the first kind of the
+/// profile of which the platform has any, the little ones those of the second. Periods are compared exactly, and
+/// what a stage spends on handing over ([`Profile::with_sync_ns`]) counts as its work.
+///
+/// # Cost
+///
+/// The published algorithm tries each number of cores for each stage, in O(n² b l (b + l)) for n tasks on
+/// b big and l little cores. Here a cell passes over the candidates that cannot become its result, which
+/// leaves O(n b l (n + b + l)), and far less where tasks that may not be replicated cut the chain: milliseconds
+/// for tens of cores, seconds to minutes for a thousand. The table has n (b + 1) (l + 1) cells of 16 bytes (32 where the
+/// work of the chain times the square of the cores of a kind reaches 2^62 ns), and at most
+/// [`MOST_CELLS`](Self::MOST_CELLS) of them.
+///
+/// # Errors
+///
+/// [`schedule`](Strategy::schedule) fails with [`ErrorKind::Strategy`] where the table would have more cells.
+///
+/// # Example
+///
+/// ```
+/// use bief_schedule::strategy::Herad;
+/// use bief_schedule::{Period, Platform, Profile, Stage, Strategy, TaskProfile};
+///
+/// let profile = Profile::new(
+///     ["big", "little"],
+///     [
+///         TaskProfile::sequential("receive", [200, 300]),
+///         TaskProfile::replicable("filter", [600, 900]),
+///         TaskProfile::replicable("decode", [800, 1200]),
+///     ],
+/// )?;
+/// let schedule = Herad.schedule(&profile, &Platform::parse_cores("big=4,little=2", &profile)?)?;
+/// assert_eq!(schedule.planned_period(), Period::from(350));
+/// assert_eq!(schedule.stages(), [Stage::new(1, 1, "little"), Stage::new(2, 4, "big")]);
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Herad;
+
+impl Herad {
+    /// The most cells that the table may have: 2^26, which take 1 GiB, or 2 GiB where the times are long.
+    pub const MOST_CELLS: usize = 1 << 26;
+}
+
+impl Strategy for Herad {
+    fn name(&self) -> &'static str {
+        "herad"
+    }
+
+    fn summary(&self) -> &'static str {
+        "The shortest period on cores of two kinds, with the fewest of the first kind; slow where there are many cores."
+    }
+
+    fn most_kinds(&self) -> usize {
+        2
+    }
+
+    fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
+        let given = given_cores(self, profile, platform)?;
+        let big = given[0];
+        // Without a second kind, little cores are big ones of which there are none.
+        let little = given.get(1).copied().unwrap_or((big.0, 0));
+        check_size(self.name(), profile.tasks().len(), big.1, little.1)?;
+        let stages = if fits_u64(profile, [big, little]) {
+            Table::<u64>::new(profile, [big, little]).stages()
+        } else {
+            Table::<u128>::new(profile, [big, little]).stages()
+        };
+        let stages = merged(stages, profile).into_iter().map(|stage| {
+            let kind = profile.kinds()[stage.kind].as_str();
+            Stage::new(stage.tasks.len(), stage.cores, kind)
+        });
+        Schedule::new(self.name(), stages, profile)
+    }
+}
+
+fn check_size(name: &str, tasks: usize, big: u32, little: u32) -> Result<(), Error> {
+    let plane = (big as usize + 1) * (little as usize + 1);
+    if tasks.checked_mul(plane).is_some_and(|cells| cells <= Herad::MOST_CELLS) {
+        return Ok(());
+    }
+    let reason = format!(
+        "{tasks} tasks on {big} and {little} cores make a table of {:.1e} cells, more than the {} that it fills: \
+         take the strategy `exact`, which is fast there, or give fewer cores",
+        tasks as f64 * plane as f64,
+        Herad::MOST_CELLS
+    );
+    Err(Error::new(ErrorKind::Strategy, format!("strategy `{name}`"), reason))
+}
+
+/// A stage that was chosen, its kind by position in the profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chosen {
+    tasks: Range<usize>,
+    cores: u32,
+    kind: usize,
+}
+
+/// Joins neighbouring stages on one kind that may be replicated. No period grows by it: that of the joined
+/// stage lies between those of the two, or below where it saves a hand-over.
+fn merged(stages: Vec<Chosen>, profile: &Profile) -> Vec<Chosen> {
+    let mut merged: Vec<Chosen> = Vec::new();
+    for stage in stages {
+        match merged.last_mut() {
+            Some(last) if last.kind == stage.kind && profile.is_replicable(last.tasks.start..stage.tasks.end) => {
+                last.tasks.end = stage.tasks.end;
+                last.cores += stage.cores;
+            }
+            _ => merged.push(stage),
+        }
+    }
+    merged
+}
+
+/// Two periods of at most D cores each, if they differ, do so by 1 / D² or more. Work is therefore counted in
+/// units of 1 / D² ns: rounded down to whole units, periods are ordered as the fractions are, and equal where
+/// they are equal.
+fn scale(cores: [(usize, u32); 2]) -> u64 {
+    let most = u64::from(cores[0].1.max(cores[1].1));
+    most * most
+}
+
+/// Whether scaled work fits u64 as often as the table needs (see [`exceeds`]).
+fn fits_u64(profile: &Profile, cores: [(usize, u32); 2]) -> bool {
+    let all = 0..profile.tasks().len();
+    cores.iter().all(|&(kind, _)| {
+        let scaled = u128::from(profile.stage_ns(all.clone(), kind)) * u128::from(scale(cores));
+        scaled < 1 << 62
+    })
+}
+
+/// The integers that scaled work and periods are counted in.
+trait Scaled:
+    Copy + Ord + From<u64> + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
+{
+    const MAX: Self;
+
+    /// As a number of cores; more than there can be where it is no `usize`.
+    fn count(self) -> usize;
+}
+
+impl Scaled for u64 {
+    const MAX: Self = Self::MAX;
+
+    fn count(self) -> usize {
+        self.try_into().unwrap_or(usize::MAX)
+    }
+}
+
+impl Scaled for u128 {
+    const MAX: Self = Self::MAX;
+
+    fn count(self) -> usize {
+        self.try_into().unwrap_or(usize::MAX)
+    }
+}
+
+/// Whether `work` on `cores` cores takes longer than `period`, without a division.
+///
+/// Callers ask about one core, or about cores with one less of which it takes `period` or longer. The product
+/// therefore stays below twice the work of the chain and a few units.
+fn exceeds<T: Scaled>(work: T, cores: usize, period: T) -> bool {
+    work >= (period + T::from(1)) * T::from(cores as u64)
+}
+
+/// The best for some first tasks of the chain on some cores; the better of two is the lesser.
+///
+/// The published CompareCells is no order, but it decides as this one does wherever it is asked. Let
+/// (p, b, l) be the least that is possible in a cell. It is among the candidates: if it leaves a core unused, a
+/// neighbour with one core less has it, else all schedules of period p use just these cores, and so does the
+/// one that eq. 4 finds. CompareCells replaces any other candidate of period p by it, as that has more big
+/// cores, or as many and more little ones; and it by none but equal ones. The last of the equal ones stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cell<T> {
+    /// The period in scaled nanoseconds; the greatest integer where there is no way.
+    period: T,
+    /// The cores in use: 2^16 for each big and 1 for each little one.
+    used: u32,
+}
+
+/// The cores of one kind.
+struct Pool<T> {
+    kind: usize,
+    cores: usize,
+    /// The scaled work of the first 0, 1, … n tasks, without hand-overs.
+    prefix: Vec<T>,
+    sync: T,
+    /// How far apart cells with one core more or less lie.
+    stride: usize,
+    /// What one core counts in [`Cell::used`].
+    unit: u32,
+}
+
+impl<T: Scaled> Pool<T> {
+    fn new(profile: &Profile, (kind, cores): (usize, u32), scale: u64, stride: usize, unit: u32) -> Self {
+        let scaled = |ns: u64| T::from(ns) * T::from(scale);
+        let prefix = profile.prefix_ns(kind).iter().map(|&ns| scaled(ns)).collect();
+        Self { kind, cores: cores as usize, prefix, sync: scaled(profile.sync_ns(kind)), stride, unit }
+    }
+
+    fn work(&self, from: usize, to: usize) -> T {
+        self.prefix[to] - self.prefix[from] + self.sync
+    }
+
+    /// All tasks before `to` as a single stage on 0, 1, … cores (Algorithm 8).
+    fn alone(&self, to: usize, replicable: bool) -> Vec<Cell<T>> {
+        let work = self.work(0, to);
+        let with = |given: usize| {
+            let cores = if replicable { given } else { 1 };
+            Cell { period: work / T::from(cores as u64), used: cores as u32 * self.unit }
+        };
+        let none = Cell { period: T::MAX, used: 0 };
+        std::iter::once(none).chain((1..=self.cores).map(with)).collect()
+    }
+
+    /// The better of `best` and all that ends with a stage of this kind (the loops of Algorithm 9) in cell `at`
+    /// of the row, which has `cores` cores of this kind. `tried` is told of each candidate: where its last stage
+    /// begins, on how many cores, and what the candidate is.
+    ///
+    /// The further left a stage begins, and the fewer cores it has, the longer it takes; the more it has, the
+    /// fewer are left for the tasks before it, and these take longer. Candidates fall away in three places.
+    ///
+    /// - With too few cores the stage alone exceeds `best`. How many are too few only grows as `from` goes left
+    ///   and `best` improves; where all are, they are too few for what begins further left.
+    /// - Once the tasks before the stage exceed `best`, they do so with each core that is taken from them.
+    /// - Once the tasks before take at least as long as the stage, one more core for it only makes the candidate
+    ///   worse. If the period stays, the tasks before use no less than they did, being the least of what fewer
+    ///   cores make possible, and the stage uses one core more.
+    ///
+    /// Where the third does not end it, `best` is not longer than the stage was, so the next stage needs as many
+    /// cores: all stages together are tried with O(to + cores) candidates.
+    fn improve(
+        &self,
+        mut best: Cell<T>,
+        row: &Row<T>,
+        at: usize,
+        cores: usize,
+        mut tried: impl FnMut(usize, usize, Cell<T>),
+    ) -> Cell<T> {
+        let mut too_few = 0;
+        for from in (1..row.to).rev() {
+            let work = self.work(from, row.to);
+            let most = if from >= row.run_start { cores } else { cores.min(1) };
+            if exceeds(work, too_few + 1, best.period) {
+                too_few = (work / (best.period + T::from(1))).count();
+            }
+            if too_few >= most {
+                break;
+            }
+            let before = row.before(from);
+            for taken in too_few + 1..=most {
+                let before = before[at - taken * self.stride];
+                if before.period > best.period {
+                    break;
+                }
+                let limits = exceeds(work, taken, before.period);
+                let period = if limits { work / T::from(taken as u64) } else { before.period };
+                let candidate = Cell { period, used: before.used + taken as u32 * self.unit };
+                tried(from, taken, candidate);
+                best = best.min(candidate);
+                if !limits {
+                    break;
+                }
+            }
+        }
+        best
+    }
+}
+
+/// The cells of the tasks before `to`, and what they are made of.
+struct Row<'a, T> {
+    to: usize,
+    /// Stages that begin here or later may be replicated.
+    run_start: usize,
+    /// The cells of the first 1, 2, … tasks, `plane` cells each.
+    cells: &'a [Cell<T>],
+    plane: usize,
+}
+
+impl<T> Row<'_, T> {
+    /// The cells of the tasks before `from`.
+    fn before(&self, from: usize) -> &[Cell<T>] {
+        &self.cells[(from - 1) * self.plane..from * self.plane]
+    }
+}
+
+/// The table of Algorithm 7. The published one also holds, for each cell, where its last stage begins and which
+/// cores it has; here these are found again for the few cells that the schedule goes through.
+struct Table<T> {
+    big: Pool<T>,
+    little: Pool<T>,
+    /// For each `to`, the first `from` such that all tasks of `from..to` may be replicated.
+    run_start: Vec<usize>,
+    /// For the first 1, 2, … n tasks on 0, 1, … big cores, the cells of 0, 1, … little cores.
+    cells: Vec<Cell<T>>,
+}
+
+impl<T: Scaled> Table<T> {
+    fn new(profile: &Profile, [big, little]: [(usize, u32); 2]) -> Self {
+        let scale = scale([big, little]);
+        let big = Pool::new(profile, big, scale, little.1 as usize + 1, 1 << 16);
+        let little = Pool::new(profile, little, scale, 1, 1);
+        let mut run_start = vec![0];
+        for (index, task) in profile.tasks().iter().enumerate() {
+            run_start.push(if task.replicable { run_start[index] } else { index + 1 });
+        }
+        let cells = (run_start.len() - 1) * (big.cores + 1) * (little.cores + 1);
+        let mut table = Self { big, little, run_start, cells: vec![Cell { period: T::MAX, used: 0 }; cells] };
+        table.fill();
+        table
+    }
+
+    fn plane(&self) -> usize {
+        (self.big.cores + 1) * (self.little.cores + 1)
+    }
+
+    fn fill(&mut self) {
+        let plane = self.plane();
+        for to in 1..self.run_start.len() {
+            let replicable = self.run_start[to] == 0;
+            let (alone_big, alone_little) = (self.big.alone(to, replicable), self.little.alone(to, replicable));
+            let (before, now) = self.cells.split_at_mut((to - 1) * plane);
+            let row = Row { to, run_start: self.run_start[to], cells: before, plane };
+            for (big, &alone_big) in alone_big.iter().enumerate() {
+                for (little, &alone_little) in alone_little.iter().enumerate() {
+                    let at = big * self.big.stride + little;
+                    let mut best = alone_big.min(alone_little);
+                    if little > 0 {
+                        best = best.min(now[at - self.little.stride]);
+                    }
+                    if big > 0 {
+                        best = best.min(now[at - self.big.stride]);
+                    }
+                    if at > 0 {
+                        best = self.big.improve(best, &row, at, big, |_, _, _| ());
+                        best = self.little.improve(best, &row, at, little, |_, _, _| ());
+                    }
+                    now[at] = best;
+                }
+            }
+        }
+    }
+
+    /// The stages that the published algorithm holds in the cell of all tasks and cores (Algorithm 11).
+    fn stages(&self) -> Vec<Chosen> {
+        let (mut to, mut big, mut little) = (self.run_start.len() - 1, self.big.cores, self.little.cores);
+        let mut stages = Vec::new();
+        while to > 0 {
+            let at = big * self.big.stride + little;
+            let row = Row { to, run_start: self.run_start[to], cells: &self.cells, plane: self.plane() };
+            let now = row.before(to);
+            let used = (now[at].used >> 16, now[at].used & 0xffff);
+            if let Some((from, pool, taken)) = self.last_stage(&row, big, little) {
+                stages.push(Chosen { tasks: from..to, cores: taken as u32, kind: pool.kind });
+                // What is left of this kind, and of the other no more than is used.
+                (big, little) = match pool.unit {
+                    1 => (used.0 as usize, little - taken),
+                    _ => (big - taken, used.1 as usize),
+                };
+                to = from;
+            } else if big > 0 && now[at - self.big.stride] == now[at] {
+                big -= 1;
+            } else if little > 0 && now[at - self.little.stride] == now[at] {
+                little -= 1;
+            } else {
+                let (pool, cores) = if used.0 > 0 { (&self.big, used.0) } else { (&self.little, used.1) };
+                stages.push(Chosen { tasks: 0..to, cores, kind: pool.kind });
+                to = 0;
+            }
+        }
+        stages.reverse();
+        stages
+    }
+
+    /// The last of the candidates of Algorithm 9 that equal their cell: where the stage starts, its kind and cores.
+    fn last_stage(&self, row: &Row<T>, big: usize, little: usize) -> Option<(usize, &Pool<T>, usize)> {
+        let at = big * self.big.stride + little;
+        let cell = row.before(row.to)[at];
+        let last = |pool: &Pool<T>, cores: usize| {
+            let mut last = None;
+            pool.improve(cell, row, at, cores, |from, taken, candidate| {
+                if candidate == cell {
+                    last = Some((from, taken));
+                }
+            });
+            last
+        };
+        // They come with `from` going left, and the little cores after the big ones.
+        match (last(&self.big, big), last(&self.little, little)) {
+            (Some(with_big), with_little) if with_little.is_none_or(|with_little| with_big.0 < with_little.0) => {
+                Some((with_big.0, &self.big, with_big.1))
+            }
+            (_, with_little) => with_little.map(|(from, taken)| (from, &self.little, taken)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod published;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::strategy::Strategy;
+
+    use super::{Strategy as _, *};
+    use crate::brute;
+    use crate::period::Period;
+    use crate::profile::TaskProfile;
+
+    /// A task: whether it may be replicated, and its times on big and on little cores.
+    type Task = (bool, [u64; 2]);
+
+    fn chain(tasks: &[Task], sync_ns: [u64; 2]) -> Profile {
+        let tasks = tasks.iter().map(|&(replicable, ns)| {
+            let task = TaskProfile::sequential("t", ns);
+            TaskProfile { replicable, ..task }
+        });
+        Profile::new(["big", "little"], tasks).unwrap().with_sync_ns(sync_ns).unwrap()
+    }
+
+    fn herad(profile: &Profile, [big, little]: [u32; 2]) -> Schedule {
+        let platform = Platform::parse_cores(&format!("big={big},little={little}"), profile).unwrap();
+        let schedule = Herad.schedule(profile, &platform).unwrap();
+        schedule.check(profile, &platform).unwrap();
+        assert_eq!(schedule.period(profile).unwrap(), schedule.planned_period());
+        schedule
+    }
+
+    fn used(schedule: &Schedule) -> [u32; 2] {
+        ["big", "little"].map(|kind| schedule.cores().get(kind).copied().unwrap_or(0))
+    }
+
+    /// Times of all magnitudes, with many ties and zeros, the little cores being slower, as fast or faster.
+    fn times() -> impl Strategy<Value = [u64; 2]> {
+        let big = prop_oneof![
+            3 => 1u64..=100,
+            2 => 0u64..=3,
+            1 => Just(60u64),
+            1 => (0u32..=33, 1u64..=2).prop_map(|(shift, odd)| odd << shift),
+            1 => 1u64..=10_000_000_000,
+        ];
+        let little = prop_oneof![
+            3 => (10u64..=50).prop_map(|tenths| (tenths, 10)),
+            2 => (1u64..=3, 1u64..=2),
+            1 => Just((0, 1)),
+        ];
+        (big, little).prop_map(|(big, (up, down))| [big, (big * up).div_ceil(down)])
+    }
+
+    fn chains(longest: usize) -> impl Strategy<Value = Vec<Task>> {
+        let replicable = prop_oneof![2 => 0.0f64..=1.0, 1 => Just(0.0), 1 => Just(1.0)];
+        replicable.prop_flat_map(move |share| {
+            proptest::collection::vec((proptest::bool::weighted(share), times()), 1..=longest)
+        })
+    }
+
+    /// Where the first task takes no time the published algorithm gives it all cores: Algorithm 7 compares the
+    /// cells of the first task with no neighbours.
+    fn published_chains(longest: usize) -> impl Strategy<Value = Vec<Task>> {
+        chains(longest).prop_map(|mut tasks| {
+            tasks[0].1 = tasks[0].1.map(|ns| ns.max(1));
+            tasks
+        })
+    }
+
+    fn syncs() -> impl Strategy<Value = [u64; 2]> {
+        prop_oneof![2 => Just([0, 0]), 1 => [0u64..=30, 0u64..=30]]
+    }
+
+    /// At least one core, of one kind or of both.
+    fn cores(most: u32) -> impl Strategy<Value = [u32; 2]> {
+        [0..=most, 0..=most].prop_filter("no core", |cores| cores != &[0, 0])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn nothing_that_can_be_tried_is_better(tasks in chains(6), cores in cores(3), sync in syncs()) {
+            let profile = chain(&tasks, sync);
+            let schedule = herad(&profile, cores);
+            let best = brute::optimum(&profile, &cores);
+            prop_assert_eq!(schedule.planned_period(), best.period);
+            prop_assert_eq!(&used(&schedule)[..], &best.front[0][..]);
+        }
+
+        #[test]
+        fn the_result_is_that_of_the_published_algorithm(tasks in published_chains(14), cores in cores(8), sync in syncs()) {
+            let profile = chain(&tasks, sync);
+            let published = published::herad(&profile, cores);
+            let schedule = herad(&profile, cores);
+            prop_assert_eq!(schedule.planned_period(), published.period);
+            prop_assert_eq!(used(&schedule), published.acc);
+
+            let kinds = [(0, cores[0]), (1, cores[1])];
+            prop_assert!(fits_u64(&profile, kinds));
+            prop_assert_eq!(&Table::<u64>::new(&profile, kinds).stages(), &published.stages);
+            prop_assert_eq!(&Table::<u128>::new(&profile, kinds).stages(), &published.stages);
+            let merged = merged(published.stages, &profile);
+            let merged = merged.iter().map(|s| Stage::new(s.tasks.len(), s.cores, profile.kinds()[s.kind].as_str()));
+            prop_assert_eq!(schedule.stages(), merged.collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn long_chains_on_many_cores_have_the_published_result(tasks in published_chains(40), cores in cores(24)) {
+            let profile = chain(&tasks, [0, 0]);
+            let published = published::herad(&profile, cores);
+            let kinds = [(0, cores[0]), (1, cores[1])];
+            prop_assert_eq!(&Table::<u64>::new(&profile, kinds).stages(), &published.stages);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn scaled_periods_compare_as_fractions(
+            (most, a, b) in prop_oneof![1u32..=4, 1u32..=16_000].prop_flat_map(|most| (Just(most), 1..=most, 1..=most)),
+            left in 0u64..1 << 34,
+            off in 0u64..=4,
+        ) {
+            // Periods that are equal or next to each other.
+            let near = u128::from(left) * u128::from(b) / u128::from(a);
+            let right = (near as u64 + off).saturating_sub(2);
+            let order = Period::shared(left, a).cmp(&Period::shared(right, b));
+
+            let scale = scale([(0, most), (1, 1)]);
+            let work = left * scale;
+            let period = u128::from(right) * u128::from(scale) / u128::from(b);
+            prop_assert_eq!(u128::from(work / u64::from(a)).cmp(&period), order);
+            prop_assert_eq!(exceeds(u128::from(work), a as usize, period), order.is_gt());
+            prop_assert_eq!(exceeds(work, a as usize, period as u64), order.is_gt());
+        }
+    }
+
+    #[test]
+    fn one_task_takes_all_cores_of_a_kind_or_one() {
+        let schedule = herad(&chain(&[(true, [10, 30])], [0, 0]), [16_000, 3]);
+        assert_eq!(schedule.stages(), [Stage::new(1, 16_000, "big")]);
+        assert_eq!(schedule.planned_period(), Period::new(1, 1600).unwrap());
+        let schedule = herad(&chain(&[(true, [10, 30])], [0, 0]), [2, 6]);
+        assert_eq!(schedule.stages(), [Stage::new(1, 6, "little")]);
+        let schedule = herad(&chain(&[(false, [10, 30])], [0, 0]), [2, 6]);
+        assert_eq!(schedule.stages(), [Stage::new(1, 1, "big")]);
+    }
+
+    #[test]
+    fn tasks_without_weight_need_one_little_core() {
+        let schedule = herad(&chain(&[(false, [0, 0]), (true, [0, 0]), (false, [0, 0])], [0, 0]), [3, 3]);
+        assert_eq!(schedule.stages(), [Stage::new(3, 1, "little")]);
+        assert_eq!(schedule.planned_period(), Period::ZERO);
+    }
+
+    #[test]
+    fn a_profile_of_one_kind_is_enough() {
+        let tasks = [TaskProfile::sequential("a", [30]), TaskProfile::replicable("b", [90])];
+        let profile = Profile::new(["cpu"], tasks).unwrap();
+        let schedule = Herad.schedule(&profile, &Platform::parse_cores("8", &profile).unwrap()).unwrap();
+        assert_eq!(schedule.stages(), [Stage::new(1, 1, "cpu"), Stage::new(1, 3, "cpu")]);
+    }
+
+    #[test]
+    fn of_three_kinds_the_two_that_have_cores_are_used() {
+        let tasks = [TaskProfile::sequential("a", [3, 30, 60]), TaskProfile::sequential("b", [1, 60, 60])];
+        let profile = Profile::new(["huge", "big", "little"], tasks).unwrap();
+        let schedule = |cores| Herad.schedule(&profile, &Platform::parse_cores(cores, &profile).unwrap());
+        let stages = [Stage::new(2, 1, "huge")];
+        assert_eq!(schedule("huge=1,little=1").unwrap().stages(), stages);
+        let stages = [Stage::new(1, 1, "little"), Stage::new(1, 1, "little")];
+        assert_eq!(schedule("big=2,little=2").unwrap().stages(), stages);
+        assert_eq!(schedule("huge=1,big=1,little=1").unwrap_err().kind(), ErrorKind::Strategy);
+    }
+
+    #[test]
+    fn stages_that_are_joined_save_a_hand_over() {
+        let profile = chain(&[(true, [50, 50]), (true, [50, 50]), (false, [90, 90])], [10, 10]);
+        let schedule = herad(&profile, [0, 3]);
+        assert_eq!(schedule.planned_period(), Period::from(100));
+        assert_eq!(schedule.stages(), [Stage::new(2, 2, "little"), Stage::new(1, 1, "little")]);
+        let separate = [0..1, 1..2].map(|tasks| Chosen { tasks, cores: 1, kind: 1 });
+        assert_eq!(merged(separate.to_vec(), &profile), [Chosen { tasks: 0..2, cores: 2, kind: 1 }]);
+    }
+
+    #[test]
+    fn the_heaviest_times_do_not_overflow() {
+        let half = u64::MAX / 2;
+        let profile = chain(&[(true, [half, half]), (false, [half, half])], [0, 0]);
+        assert!(!fits_u64(&profile, [(0, 1), (1, 1)]));
+        let schedule = herad(&profile, [3, 1]);
+        assert_eq!(schedule.planned_period(), Period::from(half));
+        assert_eq!(schedule.cores()["little"], 1);
+        let schedule = herad(&chain(&[(true, [half, half]), (true, [half, half])], [0, 0]), [16_000, 0]);
+        assert_eq!(schedule.planned_period(), Period::new(2 * half, 16_000).unwrap());
+        // The most work that is counted in u64.
+        let most = (1 << 62) / (1000 * 1000);
+        let profile = chain(&[(true, [most / 2, most]), (true, [most / 2, 0])], [0, 0]);
+        assert!(fits_u64(&profile, [(0, 1000), (1, 1)]));
+        let schedule = herad(&profile, [1000, 1]);
+        assert_eq!(schedule.planned_period(), Period::new(most / 2, 1000).unwrap());
+        assert_eq!(schedule.stages(), [Stage::new(1, 1000, "big"), Stage::new(1, 1, "little")]);
+    }
+
+    #[test]
+    fn a_table_that_is_too_large_is_refused() {
+        let profile = chain(&[(true, [1, 1]); 7], [0, 0]);
+        let platform = Platform::parse_cores("big=16000,little=8000", &profile).unwrap();
+        let error = Herad.schedule(&profile, &platform).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Strategy);
+        assert_eq!(
+            error.to_string(),
+            "strategy `herad`: 7 tasks on 16000 and 8000 cores make a table of 9.0e8 cells, more than the 67108864 \
+             that it fills: take the strategy `exact`, which is fast there, or give fewer cores"
+        );
+    }
+}
