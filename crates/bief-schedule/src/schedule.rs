@@ -35,7 +35,7 @@ impl Stage {
     }
 }
 
-/// Other stages for the same period, which use other numbers of cores.
+/// Other stages for the same period, or for the one that was demanded, which use other numbers of cores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrontPoint {
@@ -70,7 +70,7 @@ pub struct FrontPoint {
 /// text `"num/den"`, written where it is no integer; without it `period_ns` is read as the simplest
 /// fraction that rounds to it), `oversubscribed` (true where the stages have more threads than there are
 /// cores: `cores` then counts the cores that they share), `watts` (what the strategy expects the machine to
-/// draw) and `front` (a list of `{"cores": {…}, "stages": […]}`: other stages for the same period). A key
+/// draw) and `front` (a list of `{"cores": {…}, "stages": […]}`: other stages for the same or a demanded period). A key
 /// that is not named here is refused, as is another `format`.
 ///
 /// # Example
@@ -190,7 +190,7 @@ impl Schedule {
         Ok(self)
     }
 
-    /// The same schedule with other stages that have its period.
+    /// The same schedule with other stages that have its period, or one that is no longer than was demanded.
     ///
     /// # Errors
     ///
@@ -247,7 +247,7 @@ impl Schedule {
         self.watts
     }
 
-    /// Other stages for the same period, where the strategy found some.
+    /// Other stages for the same period, or for the one that was demanded, where the strategy found some.
     pub fn front(&self) -> &[FrontPoint] {
         &self.front
     }

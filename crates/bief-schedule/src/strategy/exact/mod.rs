@@ -21,7 +21,11 @@
 //!    and only if `F(n, all)` is no more than there are cores of the last kind.
 //! 4. *All numbers of cores at once.* `F(n, ·)` says for each number of cores of the other kinds how many of the last are
 //!    needed: where one less of any kind changes it, it is a point of the front. No other numbers of cores are Pareto-least.
-//! 5. *The search misses nothing.* The candidates depend on `P` only through comparisons of works with `u P`. The least
+//! 5. *Fewest stages.* For the pair of cores of the last kind and stages, in lexicographic order, (1) to (3) hold as they do
+//!    for the cores: what is before the last stage of a schedule with the fewest cores of the last kind has itself the
+//!    fewest, and among those the fewest stages. Here more cores along an axis may save stages where they save no cores, so
+//!    boxes go as far as the front does (`optimum.rs`).
+//! 6. *The search misses nothing.* The candidates depend on `P` only through comparisons of works with `u P`. The least
 //!    `work / u` above `P` of a candidate made one task longer is the next period at which anything can change: if `P` does
 //!    not fit, no shorter period than that does. If `P` fits, the schedule found has a period of its own, at most `P`. So the
 //!    bounds close on a period that some schedule has, and none has a shorter one (`search.rs`). No tolerance ends the search.

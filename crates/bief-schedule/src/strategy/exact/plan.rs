@@ -103,8 +103,8 @@ fn check_period(goal: &Goal, longest: Option<Period>, shortest: Period) -> Resul
             goal,
             format!(
                 "a period of {} is demanded, the shortest period on these cores is {}: allow that, or give more cores",
-                ns(longest),
-                ns(shortest)
+                shown(longest),
+                shown(shortest)
             ),
         )),
         _ => Ok(()),
@@ -115,8 +115,14 @@ fn unmet(goal: &Goal, reason: String) -> Error {
     Error::new(ErrorKind::Goal, format!("goal `{goal}`"), reason)
 }
 
-fn ns(period: Period) -> String {
-    format!("{} ns", (period.ns() * 1e3).round() / 1e3)
+/// A period for a reader, in the unit that leaves few digits.
+fn shown(period: Period) -> String {
+    let (unit, ns) = match period.ns() {
+        ns if ns < 1e4 => ("ns", 1.0),
+        ns if ns < 1e7 => ("us", 1e3),
+        _ => ("ms", 1e6),
+    };
+    format!("{} {unit}", (period.ns() / ns * 1e3).round() / 1e3)
 }
 
 /// A goal for which stages are not only counted but have a price.
@@ -300,7 +306,10 @@ impl<'a> Planner<'a> {
         if let Some(least_ns) = least_ns.filter(|&least_ns| least_ns > self.prices.latency_at_most) {
             return unmet(
                 self.goal,
-                format!("the least latency is {least_ns} ns: allow that, or a longer period if one is demanded"),
+                format!(
+                    "the least latency is {}: allow that, or a longer period if one is demanded",
+                    shown(Period::from(least_ns))
+                ),
             );
         }
         let least = costs.schedules().map(|(_, costed)| costed.energy).min().unwrap_or(0);
@@ -308,8 +317,8 @@ impl<'a> Planner<'a> {
         unmet(
             self.goal,
             format!(
-                "the least power that meets the other demands is {:.3} W above idle: allow that, or a longer period or latency",
-                watts
+                "the least power that meets the other demands is {watts:.3} W above idle: \
+                 allow that, or a longer period or latency"
             ),
         )
     }
