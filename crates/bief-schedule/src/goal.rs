@@ -168,11 +168,7 @@ impl FromStr for Goal {
                 }
                 "period" => goal.period.replace(quantity(value, &TIMES).ok_or_else(|| wrong("1ms"))?).is_some(),
                 "latency" => goal.latency.replace(quantity(value, &TIMES).ok_or_else(|| wrong("5ms"))?).is_some(),
-                "power" => {
-                    // In thousandths: a milliwatt is the unit.
-                    let power = quantity(value, &[("mW", 1), ("W", 1000)]).ok_or_else(|| wrong("20W"))?;
-                    goal.power.replace(power.ns() / 1e3).is_some()
-                }
+                "power" => goal.power.replace(watts(value).ok_or_else(|| wrong("20W"))?).is_some(),
                 _ => {
                     return Err(refused(format!("`{key}` is no demand: there are rate, period, power and latency")));
                 }
@@ -206,6 +202,23 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<Period> {
     let common = Period::new(scale, den)?;
     let value = Period::new(num.checked_mul(common.num())?, common.den())?;
     (value > Period::ZERO).then_some(value)
+}
+
+/// A power above zero in watts: a decimal number, or a fraction, with its unit.
+fn watts(text: &str) -> Option<f64> {
+    let (number, scale) = match text.strip_suffix("mW") {
+        Some(number) => (number, 1e3),
+        None => (text.strip_suffix('W')?, 1.0),
+    };
+    let decimal = |text: &str| -> Option<f64> {
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        text.parse().ok().filter(|_| plain)
+    };
+    let value = match number.trim().split_once('/') {
+        Some((num, den)) => decimal(num)? / decimal(den)?,
+        None => decimal(number.trim())?,
+    };
+    Some(value / scale).filter(|watts| watts.is_finite() && *watts > 0.0)
 }
 
 impl fmt::Display for Aim {
@@ -277,6 +290,7 @@ mod tests {
             "fewest-cores,rate=1500frames/s,latency=5ms",
             "least-power,period=100/3ns,power=0.25W",
             "least-power,rate=12345b/s,period=2s",
+            "least-power,power=3.0777761839999997W",
         ] {
             assert_eq!(goal(text).to_string(), text);
         }
