@@ -6,12 +6,12 @@
 //! other beats in all that is wanted.
 
 use super::candidates::Candidate;
-use super::instance::{Instance, Kind, MOST_KINDS};
+use super::instance::{Instance, MOST_KINDS};
 use super::search::TooLarge;
 use crate::period::Period;
 
-/// The most schedules of first tasks that are kept, over all ends: about 1.5 GiB.
-const MOST_KEPT: usize = 1 << 24;
+/// The most schedules of first tasks that are kept, over all ends: about 300 MiB.
+const MOST_KEPT: usize = 1 << 22;
 
 /// What counts, besides cores.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub(super) struct Prices {
     pub(super) latency: bool,
     /// The most latency that is of use, in nanoseconds.
     pub(super) latency_at_most: u64,
+    /// The most energy of one execution that is of use, in microwatts times nanoseconds.
+    pub(super) energy_at_most: u128,
     /// Whether it counts that a stage takes the whole period.
     pub(super) full: bool,
 }
@@ -39,15 +41,6 @@ pub(super) struct Costed {
     last: Candidate,
     /// The schedule without its last stage.
     before: u32,
-}
-
-impl Costed {
-    /// Whether the other is of no use beside this one.
-    fn beats(&self, other: &Self) -> bool {
-        let no_worse = self.energy <= other.energy && self.latency_ns <= other.latency_ns && self.full >= other.full;
-        let equal = (self.energy, self.latency_ns, self.full) == (other.energy, other.latency_ns, other.full);
-        no_worse && (!equal || self.stages <= other.stages)
-    }
 }
 
 /// The schedules of the first tasks that are worth keeping, for every end.
@@ -85,9 +78,10 @@ impl Costs {
         let empty = Costed { energy: 0, latency_ns: 0, stages: 0, full: false, last: nothing, before: 0 };
         let mut costs =
             Self { kept: vec![empty], boxes: vec![CostBox { extent: [1; MOST_KINDS], starts: vec![0, 1] }] };
+        let rest = Rest::new(instance, prices);
         // No schedule uses more cores of a kind than one that makes a stage of every task.
         let mut most = [0usize; MOST_KINDS];
-        let mut cells: Vec<Vec<Costed>> = Vec::new();
+        let mut tried = Vec::new();
         for to in 1..=instance.tasks() {
             for kind in instance.kinds() {
                 let cores = cores_for(kind.work.ns(to - 1, to), period).unwrap_or(kind.cores);
@@ -98,15 +92,16 @@ impl Costs {
             if size > MOST_KEPT {
                 return Err(TooLarge);
             }
+            let stages = last_stages(instance, period, prices, to);
             let mut here = CostBox { extent, starts: Vec::with_capacity(size + 1) };
-            cells.iter_mut().for_each(Vec::clear);
-            cells.resize_with(size, Vec::new);
-            for (index, kind) in instance.kinds().iter().enumerate() {
-                costs.end_at(instance, period, prices, to, (index, kind), &here, &mut cells);
-            }
-            for cell in &cells {
+            for index in 0..size {
                 here.starts.push(costs.kept.len() as u32);
-                costs.kept.extend_from_slice(cell);
+                let used = here.used(index);
+                for stage in &stages {
+                    costs.extend(instance, prices, used, stage, &mut tried);
+                }
+                tried.retain(|schedule| rest.may_meet(schedule, to, prices));
+                keep_unbeaten(&mut tried, &mut costs.kept);
             }
             here.starts.push(costs.kept.len() as u32);
             if costs.kept.len() > MOST_KEPT {
@@ -117,58 +112,33 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Puts into the cells what the stages that end at `to` on cores of a kind make of the schedules before them.
-    #[allow(clippy::too_many_arguments)]
-    fn end_at(
+    /// Adds to `tried` what the stage makes of the schedules before it, where all together use so many cores.
+    fn extend(
         &self,
         instance: &Instance,
-        period: Period,
         prices: &Prices,
-        to: usize,
-        (kind_index, kind): (usize, &Kind),
-        here: &CostBox,
-        cells: &mut [Vec<Costed>],
+        mut used: [usize; MOST_KINDS],
+        stage: &LastStage,
+        tried: &mut Vec<Costed>,
     ) {
-        for from in (0..to).rev() {
-            let work_ns = kind.work.ns(from, to);
-            let Some(cores) = cores_for(work_ns, period) else { break };
-            if cores > kind.cores || cores > 1 && from < instance.run_start(to) {
-                break;
-            }
-            let energy = u128::from(work_ns) * u128::from(prices.microwatts[kind_index]);
-            let full = prices.full && is_full(work_ns, cores, period);
-            let last = Candidate { from: from as u32, cores: cores as u16, kind: kind_index as u8 };
-            let before = &self.boxes[from];
-            for (index, ends) in before.starts.windows(2).enumerate() {
-                if ends[0] == ends[1] {
-                    continue;
-                }
-                let mut used = before.used(index);
-                used[kind.axis] += cores;
-                if used[kind.axis] > kind.cores {
-                    continue;
-                }
-                let cell = &mut cells[here.index(used)];
-                for before in ends[0]..ends[1] {
-                    let schedule = &self.kept[before as usize];
-                    let latency_ns = if prices.latency { schedule.latency_ns.saturating_add(work_ns) } else { 0 };
-                    if latency_ns > prices.latency_at_most {
-                        continue;
-                    }
-                    let new = Costed {
-                        energy: schedule.energy + energy,
-                        latency_ns,
-                        stages: schedule.stages + 1,
-                        full: schedule.full || full,
-                        last,
-                        before,
-                    };
-                    if !cell.iter().any(|kept| kept.beats(&new)) {
-                        cell.retain(|kept| !new.beats(kept));
-                        cell.push(new);
-                    }
-                }
-            }
+        let axis = instance.kinds()[usize::from(stage.candidate.kind)].axis;
+        let Some(before_it) = used[axis].checked_sub(usize::from(stage.candidate.cores)) else { return };
+        used[axis] = before_it;
+        let before = &self.boxes[stage.candidate.from as usize];
+        if used.iter().zip(&before.extent).any(|(used, extent)| used >= extent) {
+            return;
+        }
+        let index = before.index(used);
+        for before in before.starts[index]..before.starts[index + 1] {
+            let schedule = &self.kept[before as usize];
+            tried.push(Costed {
+                energy: schedule.energy + stage.energy,
+                latency_ns: if prices.latency { schedule.latency_ns.saturating_add(stage.work_ns) } else { 0 },
+                stages: schedule.stages + 1,
+                full: schedule.full || stage.full,
+                last: stage.candidate,
+                before,
+            });
         }
     }
 
@@ -193,6 +163,81 @@ impl Costs {
         }
         stages.reverse();
         stages
+    }
+}
+
+/// A stage that ends where schedules are being extended.
+struct LastStage {
+    candidate: Candidate,
+    work_ns: u64,
+    energy: u128,
+    /// Whether it takes the whole period.
+    full: bool,
+}
+
+/// All stages that end at `to` and fit in the period, each on the fewest cores.
+fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) -> Vec<LastStage> {
+    let mut stages = Vec::new();
+    for (index, kind) in instance.kinds().iter().enumerate() {
+        for from in (0..to).rev() {
+            let work_ns = kind.work.ns(from, to);
+            let Some(cores) = cores_for(work_ns, period) else { break };
+            if cores > kind.cores || cores > 1 && from < instance.run_start(to) {
+                break;
+            }
+            stages.push(LastStage {
+                candidate: Candidate { from: from as u32, cores: cores as u16, kind: index as u8 },
+                work_ns,
+                energy: u128::from(work_ns) * u128::from(prices.microwatts[index]),
+                full: prices.full && is_full(work_ns, cores, period),
+            });
+        }
+    }
+    stages
+}
+
+/// For each end, the least that the tasks after it cost, each on the kind that suits it best.
+struct Rest {
+    energy: Vec<u128>,
+    latency_ns: Vec<u64>,
+}
+
+impl Rest {
+    fn new(instance: &Instance, prices: &Prices) -> Self {
+        let tasks = instance.tasks();
+        let (mut energy, mut latency_ns) = (vec![0; tasks + 1], vec![0u64; tasks + 1]);
+        for task in (0..tasks).rev() {
+            let works = instance.kinds().iter().map(|kind| kind.work.ns(task, task + 1) - kind.work.ns(task, task));
+            let energies = works.clone().zip(&prices.microwatts).map(|(ns, &price)| u128::from(ns) * u128::from(price));
+            energy[task] = energy[task + 1] + energies.min().unwrap_or(0);
+            latency_ns[task] = latency_ns[task + 1].saturating_add(works.min().unwrap_or(0));
+        }
+        Self { energy, latency_ns }
+    }
+
+    /// Whether a schedule of the tasks before `to` may still lead to one of the chain that costs no more than is of use.
+    fn may_meet(&self, schedule: &Costed, to: usize, prices: &Prices) -> bool {
+        let latency_ns = if prices.latency { schedule.latency_ns.saturating_add(self.latency_ns[to]) } else { 0 };
+        latency_ns <= prices.latency_at_most && schedule.energy + self.energy[to] <= prices.energy_at_most
+    }
+}
+
+/// Moves those of `tried` that no other beats to `kept`: none has less energy and less latency, or the same and fewer stages,
+/// unless it lacks the full stage that the other has.
+fn keep_unbeaten(tried: &mut Vec<Costed>, kept: &mut Vec<Costed>) {
+    tried.sort_unstable_by_key(|schedule| (schedule.energy, schedule.latency_ns, !schedule.full, schedule.stages));
+    // The least latency so far, of all and of those with a full stage.
+    let (mut least_ns, mut least_full_ns) = (None, None);
+    for schedule in tried.drain(..) {
+        let best = if schedule.full { least_full_ns } else { least_ns };
+        if best.is_some_and(|best| best <= schedule.latency_ns) {
+            continue;
+        }
+        least_ns = Some(least_ns.map_or(schedule.latency_ns, |least: u64| least.min(schedule.latency_ns)));
+        if schedule.full {
+            least_full_ns = Some(schedule.latency_ns);
+        }
+        kept.push(schedule);
     }
 }
 

@@ -176,6 +176,7 @@ impl<'a> Planner<'a> {
             latency: goal.latency.is_some(),
             // Works are whole: so is the latency.
             latency_at_most: goal.latency.map_or(u64::MAX, |latency| latency.num() / latency.den()),
+            energy_at_most: u128::MAX,
             full: false,
         };
         Ok(Self { profile, goal, instance, prices, longest, shortest, budget })
@@ -184,9 +185,9 @@ impl<'a> Planner<'a> {
     fn stages(mut self) -> Result<Vec<Stage>, Error> {
         if let Some(longest) = self.longest.filter(|_| self.goal.aim != Aim::MaxThroughput) {
             let costs = self.costs(longest)?;
-            return match self.best(&costs, longest) {
+            return match self.best(&costs) {
                 Some(stages) => Ok(stages),
-                None => Err(self.too_dear(&costs, longest)),
+                None => Err(self.too_dear(longest)),
             };
         }
         // A pipeline that runs as fast as it can draws what its own period makes it draw: only schedules count of which a
@@ -197,29 +198,45 @@ impl<'a> Planner<'a> {
         let mut period = period;
         loop {
             let costs = self.costs(period)?;
-            if let Some(stages) = self.best(&costs, period) {
+            if let Some(stages) = self.best(&costs) {
                 check_period(self.goal, self.longest, period)?;
                 return Ok(stages);
             }
-            period = self.next_period(period).ok_or_else(|| self.too_dear(&costs, period))?;
+            period = self.next_period(period).ok_or_else(|| self.too_dear(period))?;
         }
     }
 
+    /// The schedules that fit in the period and, if they run with it, meet the demands, but for the full stage.
     fn costs(&self, period: Period) -> Result<Costs, Error> {
-        Costs::new(&self.instance, period, &self.prices).map_err(|_| too_large(self.profile))
+        let energy_at_most = self.budget.map_or(u128::MAX, |budget| {
+            // In a period of 2^64 ns at 2^64 uW: no product of the two overflows.
+            u128::from(budget) * u128::from(period.num()) / u128::from(period.den())
+        });
+        let prices = Prices { energy_at_most, ..self.prices.clone() };
+        Costs::new(&self.instance, period, &prices).map_err(|_| self.too_many())
+    }
+
+    fn too_many(&self) -> Error {
+        match (self.budget.is_some() || self.goal.aim == Aim::LeastPower, self.goal.latency) {
+            (true, Some(_)) => unmet(
+                self.goal,
+                "power and latency together leave too many ways to keep in memory: ask for one of the two, or give fewer cores"
+                    .to_owned(),
+            ),
+            _ => too_large(self.profile),
+        }
     }
 
     /// The shortest period of a schedule that meets the demands, if it may be run more slowly than it could be.
     fn shortest_period(&self) -> Result<Period, Error> {
-        let meets =
-            |period| Ok::<_, Error>(self.costs(period)?.schedules().any(|(_, costed)| self.meets(costed, period)));
+        let meets = |period| Ok::<_, Error>(self.costs(period)?.schedules().next().is_some());
         if meets(self.shortest)? {
             return Ok(self.shortest);
         }
         // In the longest period of all, everything fits: what is not met there is met nowhere.
         let mut high = Period::from(self.instance.most_work_ns()).max(self.shortest);
         if !meets(high)? {
-            return Err(self.too_dear(&self.costs(high)?, high));
+            return Err(self.too_dear(high));
         }
         let mut low = self.shortest;
         loop {
@@ -238,19 +255,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether a schedule that fits in the period, and runs with it, meets the demands.
-    fn meets(&self, costed: &Costed, period: Period) -> bool {
-        let within = |budget: u64| {
-            let drawn = costed.energy.checked_mul(u128::from(period.den()));
-            drawn.is_some_and(|drawn| drawn <= u128::from(budget) * u128::from(period.num()))
-        };
-        costed.latency_ns <= self.prices.latency_at_most
-            && self.budget.is_none_or(within)
-            && (costed.full || !self.prices.full)
-    }
-
     /// The best schedule that fits in the period and meets the demands.
-    fn best(&self, costs: &Costs, period: Period) -> Option<Vec<Stage>> {
+    fn best(&self, costs: &Costs) -> Option<Vec<Stage>> {
         let mut order: Vec<_> = self.instance.kinds().iter().map(|kind| (kind.position, kind.axis)).collect();
         order.sort_unstable();
         let rank_of = |&(used, costed): &([usize; MOST_KINDS], &Costed)| {
@@ -259,7 +265,7 @@ impl<'a> Planner<'a> {
             let stages = if self.goal.aim == Aim::LeastPower { costed.stages as usize } else { 0 };
             (energy, stages, rank(self.goal.aim, &cores, costed.stages as usize))
         };
-        let meeting = costs.schedules().filter(|(_, costed)| self.meets(costed, period));
+        let meeting = costs.schedules().filter(|(_, costed)| costed.full || !self.prices.full);
         let (_, best) = meeting.min_by_key(rank_of)?;
         let named = |(to, stage): (usize, super::candidates::Candidate)| {
             let kind = &self.profile.kinds()[self.instance.kinds()[usize::from(stage.kind)].position];
@@ -297,29 +303,38 @@ impl<'a> Planner<'a> {
     }
 
     /// Why nothing that fits in the period meets the demands.
-    fn too_dear(&self, costs: &Costs, period: Period) -> Error {
-        let mut free = self.prices.clone();
-        free.latency_at_most = u64::MAX;
-        let all = Costs::new(&self.instance, period, &free);
-        let costs = all.as_ref().unwrap_or(costs);
-        let least_ns = costs.schedules().map(|(_, costed)| costed.latency_ns).min();
-        if let Some(least_ns) = least_ns.filter(|&least_ns| least_ns > self.prices.latency_at_most) {
-            return unmet(
-                self.goal,
-                format!(
-                    "the least latency is {}: allow that, or a longer period if one is demanded",
-                    shown(Period::from(least_ns))
-                ),
-            );
+    fn too_dear(&self, period: Period) -> Error {
+        let costs_of = |prices: Prices| Costs::new(&self.instance, period, &prices).map_err(|_| self.too_many());
+        let of_latency =
+            Prices { microwatts: vec![0; self.prices.microwatts.len()], full: false, ..self.prices.clone() };
+        let least_ns = costs_of(Prices { latency_at_most: u64::MAX, ..of_latency })
+            .map(|costs| costs.schedules().map(|(_, costed)| costed.latency_ns).min());
+        match least_ns {
+            Err(error) => return error,
+            Ok(Some(least_ns)) if least_ns > self.prices.latency_at_most => {
+                return unmet(
+                    self.goal,
+                    format!(
+                        "the least latency is {}: allow that, or a longer period if one is demanded",
+                        shown(Period::from(least_ns))
+                    ),
+                );
+            }
+            Ok(_) => {}
         }
-        let least = costs.schedules().map(|(_, costed)| costed.energy).min().unwrap_or(0);
-        let watts = least as f64 * period.den() as f64 / period.num() as f64 / 1e6;
-        unmet(
-            self.goal,
-            format!(
-                "the least power that meets the other demands is {watts:.3} W above idle: \
-                 allow that, or a longer period or latency"
-            ),
-        )
+        match costs_of(Prices { full: false, ..self.prices.clone() }) {
+            Err(error) => error,
+            Ok(costs) => {
+                let least = costs.schedules().map(|(_, costed)| costed.energy).min().unwrap_or(0);
+                let watts = least as f64 * period.den() as f64 / period.num() as f64 / 1e6;
+                unmet(
+                    self.goal,
+                    format!(
+                        "the least power that meets the other demands is {watts:.3} W above idle: \
+                         allow that, or a longer period or latency"
+                    ),
+                )
+            }
+        }
     }
 }
