@@ -119,7 +119,7 @@ pub(crate) fn reference_times() -> Vec<ReferenceTime> {
         let fields: Vec<&str> = line.split(',').collect();
         let [strategy, tasks, big, little, ratio, _chains, us] = fields[..] else { return None };
         Some(ReferenceTime {
-            strategy: Contender::ALL.into_iter().find(|contender| contender.name() == strategy)?,
+            strategy: Contender::COMPARED.into_iter().find(|contender| contender.name() == strategy)?,
             tasks: tasks.parse().ok()?,
             cores: Cores { big: big.parse().ok()?, little: little.parse().ok()? },
             ratio: ratio.parse().ok()?,

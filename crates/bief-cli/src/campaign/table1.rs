@@ -43,7 +43,7 @@ pub(super) struct Table1Args {
 }
 
 /// The contenders of a scenario; the last one tells the shortest period.
-const CONTENDERS: [Contender; 6] = Contender::ALL;
+const CONTENDERS: [Contender; 6] = Contender::COMPARED;
 const BEST: usize = CONTENDERS.len() - 1;
 
 /// Those whose maxima are sampled; the last one tells the shortest period.

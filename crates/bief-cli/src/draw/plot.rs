@@ -40,9 +40,40 @@ pub(crate) struct Key {
 pub(crate) enum Mark {
     Line,
     Dashes,
+    Thin(Pattern),
     Box,
     Dot,
     Ring,
+}
+
+/// What tells thin lines apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    Solid,
+    Dashes,
+    Dots,
+}
+
+/// How a line is drawn, in pixels.
+#[derive(Clone, Copy)]
+struct Stroke {
+    width: u32,
+    /// The lengths of a dash and of the gap behind it.
+    dash: Option<(u32, u32)>,
+}
+
+impl Stroke {
+    const LINE: Self = Self { width: 2, dash: None };
+    const DASHES: Self = Self { width: 2, dash: Some((5, 4)) };
+
+    fn thin(pattern: Pattern) -> Self {
+        let dash = match pattern {
+            Pattern::Solid => None,
+            Pattern::Dashes => Some((9, 4)),
+            Pattern::Dots => Some((2, 3)),
+        };
+        Self { width: 1, dash }
+    }
 }
 
 /// Axes and what is drawn between them.
@@ -57,6 +88,8 @@ pub(crate) struct Panel {
 pub(crate) enum Shape {
     /// A line through points; it is cut where it leaves the axes.
     Line { points: Vec<(f64, f64)>, color: Rgb, dashed: bool },
+    /// A thin line, which lies behind where it is drawn before others.
+    Thin { points: Vec<(f64, f64)>, color: Rgb, pattern: Pattern },
     /// A dot at each point, filled or a ring.
     Dots { points: Vec<(f64, f64)>, color: Rgb, filled: bool },
     /// A filled box between two corners.
@@ -196,19 +229,15 @@ impl Figure {
             let color = rgb(key.color);
             match key.mark {
                 Mark::Line => root.draw(&PathElement::new([(x, y), (x + MARK, y)], color.stroke_width(3)))?,
-                Mark::Dashes => {
-                    for dash in 0..3 {
-                        let from = x + dash * 10;
-                        root.draw(&PathElement::new([(from, y), (from + 6, y)], color.stroke_width(2)))?;
-                    }
-                }
+                Mark::Dashes => draw_key_line(root, x..x + MARK, y, key.color, Stroke::DASHES)?,
+                Mark::Thin(pattern) => draw_key_line(root, x..x + MARK, y, key.color, Stroke::thin(pattern))?,
                 Mark::Box => root.draw(&Rectangle::new([(x + 4, y - 7), (x + MARK - 2, y + 7)], color.filled()))?,
                 Mark::Dot => root.draw(&Circle::new((x + MARK / 2, y), 4, color.filled()))?,
                 Mark::Ring => root.draw(&Circle::new((x + MARK / 2, y), 4, color.stroke_width(2)))?,
             }
             let style = font(14, INK, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
             root.draw(&Text::new(key.label.clone(), (x + MARK + 6, y), style))?;
-            x += MARK + 6 + 8 * key.label.chars().count() as i32 + 20;
+            x += MARK + 6 + 7 * key.label.chars().count() as i32 + 20;
         }
         Ok(())
     }
@@ -251,13 +280,10 @@ impl Panel {
         for shape in &self.shapes {
             match shape {
                 Shape::Line { points, color, dashed } => {
-                    let points = points.iter().filter(|point| self.x.holds(point.0)).map(place);
-                    if *dashed {
-                        let style = rgb(*color).stroke_width(2);
-                        chart.draw_series(DashedLineSeries::new(points, 5, 4, style))?;
-                    } else {
-                        chart.draw_series(LineSeries::new(points, rgb(*color).stroke_width(2)))?;
-                    }
+                    self.draw_line(&mut chart, points, *color, if *dashed { Stroke::DASHES } else { Stroke::LINE })?;
+                }
+                Shape::Thin { points, color, pattern } => {
+                    self.draw_line(&mut chart, points, *color, Stroke::thin(*pattern))?;
                 }
                 Shape::Dots { points, color, filled } => {
                     let color = rgb(*color);
@@ -278,6 +304,43 @@ impl Panel {
         }
         Ok(())
     }
+
+    fn draw_line<DB: DrawingBackend>(
+        &self,
+        chart: &mut ChartContext<'_, DB, Cartesian2d<Axis, Axis>>,
+        points: &[(f64, f64)],
+        color: Rgb,
+        stroke: Stroke,
+    ) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+        let inside = points.iter().filter(|point| self.x.holds(point.0));
+        let points: Vec<_> = inside.map(|&(x, y)| (self.x.place(x), self.y.place(y))).collect();
+        let style = rgb(color).stroke_width(stroke.width);
+        match stroke.dash {
+            Some((dash, gap)) => {
+                chart.draw_series(DashedLineSeries::new(points, dash, gap, style))?;
+            }
+            None => {
+                chart.draw_series(LineSeries::new(points, style))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A horizontal line in the legend.
+fn draw_key_line<DB: DrawingBackend>(
+    root: &DrawingArea<DB, Shift>,
+    x: Range<i32>,
+    y: i32,
+    color: Rgb,
+    stroke: Stroke,
+) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+    let (dash, gap) = stroke.dash.map_or((x.len() as i32, 0), |(dash, gap)| (dash as i32, gap as i32));
+    for from in x.clone().step_by((dash + gap) as usize) {
+        let to = (from + dash).min(x.end);
+        root.draw(&PathElement::new([(from, y), (to, y)], rgb(color).stroke_width(stroke.width)))?;
+    }
+    Ok(())
 }
 
 fn rgb((red, green, blue): Rgb) -> RGBColor {
@@ -298,7 +361,7 @@ mod tests {
         Figure {
             title: "title".to_owned(),
             caption: "caption".to_owned(),
-            legend: [Mark::Line, Mark::Dashes, Mark::Box].map(key).into(),
+            legend: [Mark::Line, Mark::Dashes, Mark::Thin(Pattern::Dots), Mark::Box].map(key).into(),
             panel: (300, 200),
             rows: vec![vec![panel]],
         }
@@ -344,8 +407,19 @@ mod tests {
 
     #[test]
     fn nothing_to_draw_still_makes_a_figure() {
-        let lines = [false, true].map(|dashed| Shape::Line { points: Vec::new(), color: INK, dashed });
-        let svg = panel(Axis::names([]), Axis::linear(0.0, 1.0, 1.0, 0), lines.into());
+        let mut lines: Vec<_> =
+            [false, true].map(|dashed| Shape::Line { points: Vec::new(), color: INK, dashed }).into();
+        lines.push(Shape::Thin { points: Vec::new(), color: INK, pattern: Pattern::Dots });
+        let svg = panel(Axis::names([]), Axis::linear(0.0, 1.0, 1.0, 0), lines);
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    }
+    #[test]
+    fn thin_lines_differ_in_their_pattern() {
+        let drawn = [Pattern::Solid, Pattern::Dashes, Pattern::Dots].map(|pattern| {
+            let line = Shape::Thin { points: vec![(0.0, 1.0), (10.0, 3.0)], color: (9, 8, 7), pattern };
+            let svg = panel(Axis::linear(0.0, 10.0, 5.0, 0), Axis::linear(0.0, 4.0, 1.0, 0), vec![line]);
+            svg.matches("#090807").count()
+        });
+        assert!(drawn[0] == 1 && drawn[0] < drawn[1] && drawn[1] < drawn[2], "{drawn:?}");
     }
 }
