@@ -19,7 +19,11 @@ use crate::profile::Profile;
 /// | `least-power` | the least power, by the [busy-time model](crate::Power) |
 ///
 /// All but the first aim for the shortest period, too, unless a rate or a period is demanded: then any period will do that
-/// is no longer, and the pipeline is taken to run at the demanded pace.
+/// is no longer, and the pipeline is taken to run at the demanded pace. Without that, and for the first aim always, it is
+/// taken to run as fast as it can: a power then bounds what it draws in its own period.
+///
+/// Among schedules that serve the aim equally well, that with the fewest stages is taken where neither power nor latency
+/// is asked for; else the stages are only compared where these are equal, too.
 ///
 /// | demand | |
 /// | --- | --- |
@@ -48,11 +52,11 @@ pub struct Goal {
     pub aim: Aim,
     /// The least rate.
     pub rate: Option<Rate>,
-    /// The longest period of one execution.
+    /// The longest period of one execution, in nanoseconds.
     pub period: Option<Period>,
-    /// The most power, in watts.
+    /// The most power that the machine draws, idle power included, in watts.
     pub power: Option<f64>,
-    /// The longest sum of the stages' works.
+    /// The longest sum of the stages' works, in nanoseconds.
     pub latency: Option<Period>,
 }
 
@@ -96,8 +100,20 @@ impl Goal {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Goal`] where a rate of bits is demanded of a chain that carries none.
+    /// [`ErrorKind::Goal`] where a rate of bits is demanded of a chain that carries none, a rate is zero, or a power is
+    /// negative or not a number.
     pub fn longest_period(&self, profile: &Profile) -> Result<Option<Period>, Error> {
+        let refused = |key: &str, reason: String| Err(Error::new(ErrorKind::Goal, format!("goal, {key}"), reason));
+        if let Some(Rate::Bits(rate) | Rate::Frames(rate)) = self.rate
+            && rate == Period::ZERO
+        {
+            return refused("rate", "a rate of zero asks for nothing: leave it out".to_owned());
+        }
+        if let Some(power) = self.power
+            && !(power.is_finite() && power >= 0.0)
+        {
+            return refused("power", format!("{power} W: demand 0 W or more"));
+        }
         let by_rate = match self.rate {
             None => None,
             Some(Rate::Frames(rate)) => Some(time_for(1, rate, profile)),
@@ -120,21 +136,23 @@ impl Goal {
 /// The nanoseconds in which one execution delivers at `rate`, when each of its frames counts `each`; rounded down where it
 /// is no fraction of 64-bit numbers.
 fn time_for(each: u64, rate: Period, profile: &Profile) -> Period {
-    // At most 2^64 * 2^32 * 2^30 = 2^126, then divided by parts of the rate so that the product stays within 128 bits.
-    let one = u128::from(each) * u128::from(profile.frames_per_execution()) * 1_000_000_000;
-    let (mut num, mut den) = (one, u128::from(rate.num()));
-    let mut by = u128::from(rate.den());
-    while num.checked_mul(by).is_none() {
-        by = by.div_ceil(2);
-        den = den.div_ceil(2);
+    // each * frames * 1e9 * rate.den / rate.num, all that can be cancelled before it is multiplied.
+    let per_second = Period::new(1_000_000_000, rate.num()).expect("checked: a rate is more than zero");
+    let frames = u64::from(profile.frames_per_execution());
+    let (mut over, mut under) = ([each, frames, per_second.num(), rate.den()], per_second.den());
+    for factor in &mut over {
+        let common = Period::new(*factor, under).expect("a denominator is not zero");
+        (*factor, under) = (common.num(), common.den());
     }
-    num *= by;
-    while num > u128::from(u64::MAX) && den > 1 {
-        num /= 2;
-        den = den.div_ceil(2);
+    // What is left is in lowest terms: below 2^64 * 2^32 and 2^30 * 2^64.
+    let left = u128::from(over[0]) * u128::from(over[1]);
+    let right = u128::from(over[2]) * u128::from(over[3]);
+    let Some(num) = left.checked_mul(right) else { return Period::from(u64::MAX) };
+    let most = u128::from(u64::MAX);
+    if num <= most {
+        return Period::new(num as u64, under).expect("a denominator is not zero");
     }
-    let num = u64::try_from(num).unwrap_or(u64::MAX);
-    Period::new(num, den as u64).expect("a rate is more than zero")
+    Period::from(u64::try_from(num / u128::from(under)).unwrap_or(u64::MAX))
 }
 
 impl FromStr for Goal {
@@ -188,20 +206,22 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<Period> {
     let &(unit, scale) = fits.max_by_key(|(unit, _)| unit.len())?;
     let number = text[..text.len() - unit.len()].trim();
     let (num, den) = match number.split_once('/') {
-        Some((num, den)) => (num.parse::<u64>().ok()?, den.parse::<u64>().ok()?),
+        Some((num, den)) => (whole(num)?, whole(den)?),
         None => {
-            let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-            if whole.is_empty() && part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-                return None;
-            }
-            let digits = format!("{whole}{}", part.trim_end_matches('0'));
-            let den = 10u64.checked_pow(u32::try_from(part.trim_end_matches('0').len()).ok()?)?;
-            (digits.parse::<u64>().ok()?, den)
+            let (before, part) = number.split_once('.').unwrap_or((number, ""));
+            let part = part.trim_end_matches('0');
+            let den = 10u64.checked_pow(u32::try_from(part.len()).ok()?)?;
+            (whole(&format!("{before}{part}"))?, den)
         }
     };
     let common = Period::new(scale, den)?;
     let value = Period::new(num.checked_mul(common.num())?, common.den())?;
     (value > Period::ZERO).then_some(value)
+}
+
+/// An integer of digits only: no sign.
+fn whole(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// A power above zero in watts: a decimal number, or a fraction, with its unit.
@@ -308,6 +328,7 @@ mod tests {
             ("fewest-big,speed=3", "`speed` is no demand: there are rate, period, power and latency"),
             ("fewest-big,period=3", "`period=3` cannot be read: write for example `period=1ms`"),
             ("fewest-big,period=0ms", "`period=0ms` cannot be read: write for example `period=1ms`"),
+            ("fewest-big,period=+1ms", "`period=+1ms` cannot be read: write for example `period=1ms`"),
             ("fewest-big,period=-1ms", "`period=-1ms` cannot be read: write for example `period=1ms`"),
             ("fewest-big,period=1e3ms", "`period=1e3ms` cannot be read: write for example `period=1ms`"),
             ("fewest-big,period=99999999999s", "`period=99999999999s` cannot be read: write for example `period=1ms`"),
@@ -342,6 +363,16 @@ mod tests {
             "goal `fewest-big,rate=1Mb/s`, rate: the profile does not say how many bits a frame carries: demand \
              frames/s, or add \"bits_per_frame\" to the profile"
         );
+        // What can be cancelled is.
+        let same = silent.clone().with_frames_per_execution(1).unwrap().with_bits_per_frame(3u64.pow(25)).unwrap();
+        assert_eq!(period("fewest-big,rate=847288609443b/s", &same), Ok(Some(Period::from(1_000_000_000))));
+        for wrong in [
+            Goal { rate: Some(Rate::Frames(Period::ZERO)), ..Goal::default() },
+            Goal { power: Some(f64::NAN), ..Goal::default() },
+            Goal { power: Some(-1.0), ..Goal::default() },
+        ] {
+            assert_eq!(wrong.longest_period(&chain).unwrap_err().kind(), ErrorKind::Goal);
+        }
         // The extremes of both stay fractions of 64-bit numbers.
         let huge = chain.with_bits_per_frame(u64::MAX).unwrap().with_frames_per_execution(u32::MAX).unwrap();
         let tiny = period("fewest-big,rate=1/18446744073709551615b/s", &huge).unwrap().unwrap();

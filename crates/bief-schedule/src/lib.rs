@@ -11,7 +11,7 @@
 //! may be replicated (eq. 1); the period is the greatest weight (eq. 2); no more cores of a kind are used
 //! than there are (eq. 3). Times are whole nanoseconds and periods exact fractions ([`Period`]).
 //!
-//! [`strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them unnecessary: it finds the
+//! The module [`mod@strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them unnecessary: it finds the
 //! shortest period and all the numbers of cores that reach it in microseconds. A [`Goal`] says what else counts: few
 //! cores, little [power](Power), a rate, a latency. [`gains`] tells what one more core would bring, and [`simulate`] what
 //! becomes of a schedule when times vary.

@@ -13,6 +13,9 @@ const DOCUMENT: Document = Document {
     shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts" of a kind and "idle_watts" may be left out"#,
 };
 
+/// More than any machine draws.
+const MAX_WATTS: f64 = 1e9;
+
 /// The cores of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -313,8 +316,8 @@ fn refused(key: &str, reason: impl Into<String>) -> Error {
 
 fn check_watts(key: &str, watts: Option<f64>) -> Result<(), Error> {
     match watts {
-        Some(watts) if !(watts.is_finite() && watts >= 0.0) => {
-            Err(refused(key, format!("{watts} W: write a power of 0 W or more, or leave the key out")))
+        Some(watts) if !(0.0..=MAX_WATTS).contains(&watts) => {
+            Err(refused(key, format!("{watts} W: write a power from 0 W to {MAX_WATTS} W, or leave the key out")))
         }
         _ => Ok(()),
     }

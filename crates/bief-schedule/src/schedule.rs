@@ -35,7 +35,8 @@ impl Stage {
     }
 }
 
-/// Other stages for the same period, or for the one that was demanded, which use other numbers of cores.
+/// Stages on Pareto-least numbers of cores for the schedule's period or, where a period was demanded, for one that is no
+/// longer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrontPoint {
@@ -247,7 +248,8 @@ impl Schedule {
         self.watts
     }
 
-    /// Other stages for the same period, or for the one that was demanded, where the strategy found some.
+    /// Stages on each Pareto-least number of cores that reaches the period or, where one was demanded, a period that is no
+    /// longer; the schedule's own cores are among them. Empty where the strategy does not look for them.
     pub fn front(&self) -> &[FrontPoint] {
         &self.front
     }

@@ -231,8 +231,13 @@ fn platforms_that_contradict_themselves_are_refused() {
             "platform, kinds[1].cores",
             "16001 cores of kind `little`: at most 16000 are possible",
         ),
-        ("5.3", "-5.3", "platform, kinds[1].watts", "-5.3 W: write a power of 0 W or more, or leave the key out"),
-        ("4.0", "-4.0", "platform, idle_watts", "-4 W: write a power of 0 W or more"),
+        (
+            "5.3",
+            "-5.3",
+            "platform, kinds[1].watts",
+            "-5.3 W: write a power from 0 W to 1000000000 W, or leave the key out",
+        ),
+        ("4.0", "-4.0", "platform, idle_watts", "-4 W: write a power from 0 W to 1000000000 W"),
     ];
     for (old, new, place, reason) in cases {
         refused(Platform::from_json(&with(PLATFORM, old, new)), ErrorKind::Platform, place, reason);

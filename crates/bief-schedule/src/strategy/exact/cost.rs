@@ -5,6 +5,8 @@
 //! fits is tried, for every number of cores used so far, and of the schedules that use the same cores those are kept that no
 //! other beats in all that is wanted.
 
+use std::cell::Cell;
+
 use super::candidates::Candidate;
 use super::instance::{Instance, MOST_KINDS};
 use super::search::TooLarge;
@@ -72,8 +74,14 @@ impl CostBox {
 }
 
 impl Costs {
-    /// All schedules of the chain that fit in the period, but for those that another beats.
-    pub(super) fn new(instance: &Instance, period: Period, prices: &Prices) -> Result<Self, TooLarge> {
+    /// All schedules of the chain that fit in the period, but for those that another beats; `steps` is how many schedules of
+    /// first tasks may be tried, and is lowered by how many were.
+    pub(super) fn new(
+        instance: &Instance,
+        period: Period,
+        prices: &Prices,
+        steps: &Cell<u64>,
+    ) -> Result<Self, TooLarge> {
         let nothing = Candidate { from: 0, cores: 0, kind: 0 };
         let empty = Costed { energy: 0, latency_ns: 0, stages: 0, full: false, last: nothing, before: 0 };
         let mut costs =
@@ -100,13 +108,15 @@ impl Costs {
                 for stage in &stages {
                     costs.extend(instance, prices, used, stage, &mut tried);
                 }
+                let left = steps.get().checked_sub((stages.len() + tried.len()) as u64).ok_or(TooLarge)?;
+                steps.set(left);
                 tried.retain(|schedule| rest.may_meet(schedule, to, prices));
                 keep_unbeaten(&mut tried, &mut costs.kept);
+                if costs.kept.len() > MOST_KEPT {
+                    return Err(TooLarge);
+                }
             }
             here.starts.push(costs.kept.len() as u32);
-            if costs.kept.len() > MOST_KEPT {
-                return Err(TooLarge);
-            }
             costs.boxes.push(here);
         }
         Ok(costs)

@@ -1,7 +1,9 @@
 //! The chain and the cores as the solver sees them.
 
+use super::candidates::Candidate;
 use crate::period::Period;
 use crate::profile::Profile;
+use crate::schedule::Stage;
 use crate::strategy::work::Work;
 
 /// How many kinds of cores the solver can use together.
@@ -96,6 +98,21 @@ impl<'a> Instance<'a> {
     /// A period below which no schedule lies.
     pub(super) fn lower_bound(&self) -> Period {
         self.lower_bound
+    }
+
+    /// Cores along the axes, as cores of each kind of the profile.
+    pub(super) fn counts(&self, profile: &Profile, used: [usize; MOST_KINDS]) -> Vec<u32> {
+        let mut counts = vec![0; profile.kinds().len()];
+        for kind in &self.kinds {
+            counts[kind.position] = used[kind.axis] as u32;
+        }
+        counts
+    }
+
+    /// A stage that ends before task `to`, for a schedule.
+    pub(super) fn stage(&self, profile: &Profile, to: usize, stage: Candidate) -> Stage {
+        let kind = &profile.kinds()[self.kinds[usize::from(stage.kind)].position];
+        Stage::new(to - stage.from as usize, u32::from(stage.cores), kind.as_str())
     }
 
     /// The shortest period on one core, which a schedule always reaches.

@@ -1,47 +1,6 @@
-//! The shortest period on cores of up to four kinds, and every number of cores that reaches it.
+//! The shortest period on cores of up to four kinds, and every number of cores that reaches it; why it is right is told at
+//! [`Exact`].
 //!
-//! # The problem
-//!
-//! A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over included, is at most `u P`;
-//! `u` is 1 where a task of it may not be replicated (eq. 1). A schedule is a cut of the chain into stages that fit, on
-//! no more cores of a kind than there are (eq. 3). Works are whole nanoseconds and periods exact fractions, so every
-//! comparison is exact.
-//!
-//! # Why the answer is right
-//!
-//! 1. *Taking the last task away costs nothing.* A schedule of the first `to` tasks is one of the first `to - 1` on the
-//!    same cores or fewer: the last stage gets shorter, or goes.
-//! 2. *Longest stages suffice.* Of the stages that end at `to` on `u` cores of kind `v`, the longest one that fits leaves
-//!    the fewest tasks before it, and by (1) those need no more cores. A stage on more cores is of use only if it is longer
-//!    than the one on fewer. These are the candidates of an end (`candidates.rs`).
-//! 3. *Fewest of the last kind.* Let `F(to, x)` be the fewest cores of the last kind for the first `to` tasks on at most
-//!    `x` cores of each other kind. The last stage is one of the candidates, and what is before it must itself need as few
-//!    cores of the last kind as possible for what is left of the others: `F(to, x)` is the least, over the candidates, of
-//!    `F(from, x - u)` for a kind of `x`, and of `F(from, x) + u` for the last kind (`table.rs`). The chain fits in `P` if
-//!    and only if `F(n, all)` is no more than there are cores of the last kind.
-//! 4. *All numbers of cores at once.* `F(n, ·)` says for each number of cores of the other kinds how many of the last are
-//!    needed: where one less of any kind changes it, it is a point of the front. No other numbers of cores are Pareto-least.
-//! 5. *Fewest stages.* For the pair of cores of the last kind and stages, in lexicographic order, (1) to (3) hold as they do
-//!    for the cores: what is before the last stage of a schedule with the fewest cores of the last kind has itself the
-//!    fewest, and among those the fewest stages. Here more cores along an axis may save stages where they save no cores, so
-//!    boxes go as far as the front does (`optimum.rs`).
-//! 6. *The search misses nothing.* The candidates depend on `P` only through comparisons of works with `u P`. The least
-//!    `work / u` above `P` of a candidate made one task longer is the next period at which anything can change: if `P` does
-//!    not fit, no shorter period than that does. If `P` fits, the schedule found has a period of its own, at most `P`. So the
-//!    bounds close on a period that some schedule has, and none has a shorter one (`search.rs`). No tolerance ends the search.
-//!
-//! Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
-//! not depend on how many there are.
-//!
-//! # What it costs
-//!
-//! Let `T` be the number of candidates of all ends: at most, per task and kind, one more than the lesser of the cores and
-//! the neighbouring tasks that may be replicated. A period is tried in `T` times the box (the product of the cores, or of
-//! what is needed if that is less, of all kinds but the one with most cores). Where the heaviest sequential task limits the
-//! period, one period is tried, else about ten. Memory is the tasks times the box, two bytes each.
-//!
-//! The model, and the optimality of HeRAD for the first point of the front, are those of Idouar et al., *Energy-Aware
-//! Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*; the algorithm is this project's.
 
 mod candidates;
 mod cost;
@@ -56,7 +15,7 @@ pub use optimum::Optimum;
 use super::Strategy;
 use crate::error::{Error, ErrorKind};
 use crate::platform::Platform;
-use crate::profile::Profile;
+use crate::profile::{Profile, counted};
 use crate::schedule::Schedule;
 
 /// The shortest period on cores of up to four kinds, in exact arithmetic, with every number of cores that reaches it.
@@ -66,7 +25,7 @@ use crate::schedule::Schedule;
 /// [`plan`](Self::plan) takes a [`Goal`](crate::Goal); [`optimum`](Self::optimum) gives period and front without naming
 /// stages, which is the fastest.
 ///
-/// How it works, why it is right and what it costs is told where it is written, in `strategy/exact/mod.rs`.
+/// # Example
 ///
 /// ```
 /// use bief_schedule::strategy::Exact;
@@ -85,6 +44,49 @@ use crate::schedule::Schedule;
 /// assert_eq!(schedule.stages(), [Stage::new(1, 1, "big"), Stage::new(2, 4, "little")]);
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
+///
+/// # The problem
+///
+/// A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over included, is at most `u P`;
+/// `u` is 1 where a task of it may not be replicated (eq. 1). A schedule is a cut of the chain into stages that fit, on
+/// no more cores of a kind than there are (eq. 3). Works are whole nanoseconds and periods exact fractions, so every
+/// comparison is exact.
+///
+/// # Why the answer is right
+///
+/// 1. *Taking the last task away costs nothing.* A schedule of the first `to` tasks is one of the first `to - 1` on the
+///    same cores or fewer: the last stage gets shorter, or goes.
+/// 2. *Longest stages suffice.* Of the stages that end at `to` on `u` cores of kind `v`, the longest one that fits leaves
+///    the fewest tasks before it, and by (1) those need no more cores. A stage on more cores is of use only if it is longer
+///    than the one on fewer. These are the candidates of an end.
+/// 3. *Fewest of the last kind.* Let `F(to, x)` be the fewest cores of the last kind for the first `to` tasks on at most
+///    `x` cores of each other kind. The last stage is one of the candidates, and what is before it must itself need as few
+///    cores of the last kind as possible for what is left of the others: `F(to, x)` is the least, over the candidates, of
+///    `F(from, x - u)` for a kind of `x`, and of `F(from, x) + u` for the last kind. The chain fits in `P` if
+///    and only if `F(n, all)` is no more than there are cores of the last kind.
+/// 4. *All numbers of cores at once.* `F(n, ·)` says for each number of cores of the other kinds how many of the last are
+///    needed: where one less of any kind changes it, it is a point of the front. No other numbers of cores are Pareto-least.
+/// 5. *Fewest stages.* For the pair of cores of the last kind and stages, in lexicographic order, (1) to (3) hold as they do
+///    for the cores: what is before the last stage of a schedule with the fewest cores of the last kind has itself the
+///    fewest, and among those the fewest stages. Here more cores along an axis may save stages where they save no cores, so
+///    boxes go as far as the front does.
+/// 6. *The search misses nothing.* The candidates depend on `P` only through comparisons of works with `u P`. The least
+///    `work / u` above `P` of a candidate made one task longer is the next period at which anything can change: if `P` does
+///    not fit, no shorter period than that does. If `P` fits, the schedule found has a period of its own, at most `P`. So the
+///    bounds close on a period that some schedule has, and none has a shorter one. No tolerance ends the search.
+///
+/// Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
+/// not depend on how many there are.
+///
+/// # What it costs
+///
+/// Let `T` be the number of candidates of all ends: at most, per task and kind, one more than the lesser of the cores and
+/// the neighbouring tasks that may be replicated. A period is tried in `T` times the box (the product of the cores, or of
+/// what is needed if that is less, of all kinds but the one with most cores). Where the heaviest sequential task limits the
+/// period, one period is tried, else about ten. Memory is the tasks times the box, two bytes each.
+///
+/// The model, and the optimality of HeRAD for the first point of the front, are those of Idouar et al., *Energy-Aware
+/// Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*; the algorithm is this project's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact;
 
@@ -109,8 +111,8 @@ impl Strategy for Exact {
 
 fn too_large(profile: &Profile) -> Error {
     let reason = format!(
-        "the tables for {} tasks and so many cores take more than 1 GiB: give fewer cores, or take another strategy",
-        profile.tasks().len()
+        "the tables for {} on so many cores are too large or take too long: give fewer cores, or take another strategy",
+        counted(profile.tasks().len(), "task")
     );
     Error::new(ErrorKind::Strategy, "strategy `exact`", reason)
 }

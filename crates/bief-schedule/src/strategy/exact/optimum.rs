@@ -1,6 +1,6 @@
 //! All numbers of cores that reach a period, and the schedules that use them.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 use super::instance::{MOST_KINDS, VALUE};
 use super::search::Search;
@@ -79,24 +79,10 @@ impl Exact {
 
 impl<'a> Optimum<'a> {
     fn new(profile: &'a Profile, search: Search<'a>, period: Period) -> Self {
-        let mut points = front_of(&search);
-        let kinds = search.instance.kinds();
-        let mut order: Vec<_> = kinds.iter().map(|kind| (kind.position, kind.axis)).collect();
-        order.sort_unstable();
-        points.sort_unstable_by_key(|point| {
-            let mut key = [0; MOST_KINDS];
-            for (key, &(_, axis)) in key.iter_mut().zip(&order) {
-                *key = point[axis];
-            }
-            key
-        });
-        let width = profile.kinds().len();
-        let mut front = vec![0; width * points.len()];
-        for (counts, point) in front.chunks_mut(width).zip(&points) {
-            for &(position, axis) in &order {
-                counts[position] = u32::from(point[axis]);
-            }
-        }
+        let instance = &search.instance;
+        let mut points: Vec<_> = front_of(&search).into_iter().map(|point| instance.counts(profile, point)).collect();
+        points.sort_unstable();
+        let front = points.concat();
         Self { profile, search, period, front }
     }
 
@@ -141,7 +127,7 @@ impl<'a> Optimum<'a> {
             }
         }
         let Search { instance, candidates, .. } = &self.search;
-        let values = extent.iter().product::<usize>().saturating_mul(instance.tasks());
+        let values = Table::<CoresAndStages>::size(extent).saturating_mul(instance.tasks());
         if values > super::search::MOST_KEPT / 2 {
             return Err(too_large(self.profile));
         }
@@ -152,12 +138,7 @@ impl<'a> Optimum<'a> {
         }
         let kinds = self.profile.kinds();
         let point = |counts: &[u32]| FrontPoint {
-            cores: kinds
-                .iter()
-                .cloned()
-                .zip(counts.iter().copied())
-                .filter(|&(_, cores)| cores > 0)
-                .collect::<BTreeMap<_, _>>(),
+            cores: kinds.iter().cloned().zip(counts.iter().copied()).filter(|&(_, cores)| cores > 0).collect(),
             stages: self.named(&table, self.axes(counts)),
         };
         Ok(self.front().map(point).collect())
@@ -176,20 +157,22 @@ impl<'a> Optimum<'a> {
 
     fn named<V: Value>(&self, table: &Table<V>, cores: [usize; VALUE]) -> Vec<Stage> {
         let Search { instance, candidates, .. } = &self.search;
-        let mut stages: Vec<Stage> = table
-            .stages_backwards(instance, cores, |to| candidates.ending_at(to))
-            .map(|(to, stage)| {
-                let kind = &self.profile.kinds()[instance.kinds()[usize::from(stage.kind)].position];
-                Stage::new(to - stage.from as usize, u32::from(stage.cores), kind.as_str())
-            })
-            .collect();
+        let backwards = table.stages_backwards(instance, cores, |to| candidates.ending_at(to));
+        let mut stages: Vec<Stage> = backwards.map(|(to, stage)| instance.stage(self.profile, to, stage)).collect();
         stages.reverse();
         stages
     }
 }
 
+impl fmt::Debug for Optimum<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let front: Vec<_> = self.front().collect();
+        f.debug_struct("Optimum").field("period", &self.period).field("front", &front).finish()
+    }
+}
+
 /// The cores along each axis that the whole chain needs in the period tried last, where one less along any would not do.
-fn front_of(search: &Search) -> Vec<[u16; MOST_KINDS]> {
+fn front_of(search: &Search) -> Vec<[usize; MOST_KINDS]> {
     let Search { table, instance, .. } = search;
     let all = instance.tasks();
     let cores = instance.cores();
@@ -204,7 +187,7 @@ fn front_of(search: &Search) -> Vec<[u16; MOST_KINDS]> {
                     && (j == 0 || table.get(all, [i, j - 1, k]) > value)
                     && (k == 0 || table.get(all, [i, j, k - 1]) > value);
                 if least {
-                    front.push([i as u16, j as u16, k as u16, value as u16]);
+                    front.push([i, j, k, value as usize]);
                 }
             }
         }

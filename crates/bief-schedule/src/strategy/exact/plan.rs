@@ -1,27 +1,36 @@
 //! The schedule for a goal.
 
+use std::cell::Cell;
+
 use super::cost::{Costed, Costs, Prices};
-use super::instance::{Instance, MOST_KINDS, fraction, less};
-use super::{Exact, Optimum, too_large};
+use super::instance::{Instance, fraction, less};
+use super::search::TooLarge;
+use super::{Exact, Optimum};
 use crate::error::{Error, ErrorKind};
 use crate::goal::{Aim, Goal};
 use crate::period::Period;
 use crate::platform::Platform;
 use crate::power::Power;
-use crate::profile::Profile;
+use crate::profile::{Profile, counted};
 use crate::schedule::{FrontPoint, Schedule, Stage};
 use crate::strategy::{Strategy, given_cores};
+
+/// The most schedules of first tasks that are tried for a goal: some ten seconds.
+const MOST_STEPS: u64 = 1 << 30;
 
 impl Exact {
     /// The schedule that serves a goal best.
     ///
-    /// Where the goal is met by counting cores (no power, no latency), the schedule has the fewest stages on its cores and
-    /// carries the [front](Schedule::front) of its period. Else the fewest stages are sought only among schedules that
-    /// cost the same. Where the platform knows watts, the schedule [carries its power](Schedule::watts): at the demanded
-    /// rate or period where there is one, and else at its own.
+    /// The schedule carries the [front](Schedule::front): the Pareto-least numbers of cores that serve the goal. Where
+    /// neither power nor latency is asked for, each of its points has the fewest stages that its cores allow; else the stages
+    /// are only compared among schedules that cost the same. Where the platform knows watts, the schedule
+    /// [carries its power](Schedule::watts): at the demanded rate or period where there is one, unless the aim is the
+    /// throughput, and else at its own.
     ///
     /// Time and memory for goals with a power or a latency grow with the product of the cores of all kinds, and with the
-    /// square of the tasks: milliseconds for a receiver on a processor of today, seconds for a hundred cores of two kinds.
+    /// square of the tasks: milliseconds for a receiver on a processor of today, a fraction of a second for a hundred cores of
+    /// two kinds. With power *and* latency they grow with the number of trade-offs between the two as well, which can be too
+    /// many for more than some tens of tasks.
     ///
     /// # Errors
     ///
@@ -47,18 +56,16 @@ impl Exact {
     /// ```
     pub fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
         let longest = goal.longest_period(profile)?;
-        let costs = goal.aim == Aim::LeastPower || goal.power.is_some() || goal.latency.is_some();
-        let schedule = if costs {
-            let stages = Planner::new(profile, platform, goal, longest)?.stages()?;
-            Schedule::new(self.name(), stages, profile)?
+        let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput);
+        let (stages, front) = if goal.aim == Aim::LeastPower || goal.power.is_some() || goal.latency.is_some() {
+            Planner::new(profile, platform, goal, longest)?.plan(pace)?
         } else {
             let front = self.front_for(profile, platform, goal, longest)?.fewest_stages()?;
-            let chosen = front.iter().min_by_key(|point| rank(goal.aim, &counts(point, profile), point.stages.len()));
-            let stages = chosen.expect("a front has a point").stages.clone();
-            Schedule::new(self.name(), stages, profile)?.with_front(front)?
+            let best = front.iter().min_by_key(|point| rank(goal.aim, &counts(point, profile), point.stages.len()));
+            (best.expect("a front has a point").stages.clone(), front)
         };
-        let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput).unwrap_or(schedule.planned_period());
-        match Power::paced(&schedule, profile, platform, pace)? {
+        let schedule = Schedule::new(self.name(), stages, profile)?.with_front(front)?;
+        match Power::paced(&schedule, profile, platform, pace.unwrap_or(schedule.planned_period()))? {
             Some(power) => schedule.with_watts(power.watts),
             None => Ok(schedule),
         }
@@ -83,15 +90,15 @@ impl Exact {
     }
 }
 
-fn counts(point: &FrontPoint, profile: &Profile) -> Vec<usize> {
-    profile.kinds().iter().map(|kind| point.cores.get(kind).map_or(0, |&cores| cores as usize)).collect()
+fn counts(point: &FrontPoint, profile: &Profile) -> Vec<u32> {
+    profile.kinds().iter().map(|kind| point.cores.get(kind).copied().unwrap_or(0)).collect()
 }
 
 /// What comes first is better; `cores` in the order of the profile's kinds.
-fn rank(aim: Aim, cores: &[usize], stages: usize) -> impl Ord + use<> {
+fn rank(aim: Aim, cores: &[u32], stages: usize) -> impl Ord + use<> {
     let first = match aim {
         Aim::MaxThroughput => stages,
-        Aim::FewestCores => cores.iter().sum(),
+        Aim::FewestCores => cores.iter().map(|&cores| cores as usize).sum(),
         Aim::FewestBig | Aim::LeastPower => 0,
     };
     (first, cores.to_vec(), stages)
@@ -99,30 +106,31 @@ fn rank(aim: Aim, cores: &[usize], stages: usize) -> impl Ord + use<> {
 
 fn check_period(goal: &Goal, longest: Option<Period>, shortest: Period) -> Result<(), Error> {
     match longest {
-        Some(longest) if longest < shortest => Err(unmet(
-            goal,
-            format!(
-                "a period of {} is demanded, the shortest period on these cores is {}: allow that, or give more cores",
-                shown(longest),
-                shown(shortest)
-            ),
-        )),
+        Some(longest) if longest < shortest => {
+            let longest = shown(longest);
+            let shortest = shown(shortest);
+            let reason = format!(
+                "a period of {longest} is demanded, the shortest period on these cores is {shortest}: allow that, or give \
+                 more cores"
+            );
+            Err(unmet(goal, reason))
+        }
         _ => Ok(()),
     }
 }
 
-fn unmet(goal: &Goal, reason: String) -> Error {
+fn unmet(goal: &Goal, reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Goal, format!("goal `{goal}`"), reason)
 }
 
-/// A period for a reader, in the unit that leaves few digits.
+/// A period for a reader, in the unit that leaves few digits; never shorter than it is, so that it can be demanded.
 fn shown(period: Period) -> String {
     let (unit, ns) = match period.ns() {
         ns if ns < 1e4 => ("ns", 1.0),
         ns if ns < 1e7 => ("us", 1e3),
         _ => ("ms", 1e6),
     };
-    format!("{} {unit}", (period.ns() / ns * 1e3).round() / 1e3)
+    format!("{} {unit}", (period.ns() / ns * 1e3).ceil() / 1e3)
 }
 
 /// A goal for which stages are not only counted but have a price.
@@ -135,9 +143,16 @@ struct Planner<'a> {
     longest: Option<Period>,
     /// The shortest period on the cores, whatever the price.
     shortest: Period,
+    /// What the machine draws when idle, in watts.
+    idle: f64,
     /// What the cores may draw above idle, in microwatts.
     budget: Option<u64>,
+    /// How many schedules of first tasks may still be tried.
+    steps: Cell<u64>,
 }
+
+/// The stages of the best schedule, and the front.
+type Planned = (Vec<Stage>, Vec<FrontPoint>);
 
 impl<'a> Planner<'a> {
     fn new(profile: &'a Profile, platform: &Platform, goal: &'a Goal, longest: Option<Period>) -> Result<Self, Error> {
@@ -150,26 +165,24 @@ impl<'a> Planner<'a> {
             match platform.watts(name) {
                 _ if !energy => Ok(0),
                 Some(watts) => Ok((watts * 1e6).round() as u64),
-                None => Err(unmet(
-                    goal,
-                    format!(
-                        "the platform does not say what a busy core of kind `{name}` draws: \
-                         add \"watts\" to the kind, in a platform file"
-                    ),
-                )),
+                None => {
+                    let reason = format!(
+                        "the platform does not say what a busy core of kind `{name}` draws: add \"watts\" to the kind, in a \
+                         platform file"
+                    );
+                    Err(unmet(goal, reason))
+                }
             }
         });
         let microwatts = microwatts.collect::<Result<Vec<_>, _>>()?;
+        let idle = platform.idle_watts().unwrap_or(0.0);
         let budget = match goal.power {
-            None => None,
-            Some(power) => {
-                let idle = platform.idle_watts().unwrap_or(0.0);
-                if power < idle {
-                    let reason = format!("the machine draws {idle} W when idle: allow more than that");
-                    return Err(unmet(goal, reason));
-                }
-                Some(((power - idle) * 1e6).round() as u64)
+            Some(power) if power < idle => {
+                let reason = format!("the machine draws {idle} W when idle: allow more than that");
+                return Err(unmet(goal, reason));
             }
+            // Rounded down, but for what the difference of two decimal numbers is off.
+            power => power.map(|power| ((power - idle) * 1e6 + 1e-3) as u64),
         };
         let prices = Prices {
             microwatts,
@@ -179,55 +192,48 @@ impl<'a> Planner<'a> {
             energy_at_most: u128::MAX,
             full: false,
         };
-        Ok(Self { profile, goal, instance, prices, longest, shortest, budget })
+        Ok(Self { profile, goal, instance, prices, longest, shortest, idle, budget, steps: Cell::new(MOST_STEPS) })
     }
 
-    fn stages(mut self) -> Result<Vec<Stage>, Error> {
-        if let Some(longest) = self.longest.filter(|_| self.goal.aim != Aim::MaxThroughput) {
-            let costs = self.costs(longest)?;
-            return match self.best(&costs) {
-                Some(stages) => Ok(stages),
-                None => Err(self.too_dear(longest)),
-            };
+    /// The best schedule that runs with the period `pace`, or as fast as it can.
+    fn plan(mut self, pace: Option<Period>) -> Result<Planned, Error> {
+        if let Some(pace) = pace {
+            return self.best(&self.costs(pace)?).ok_or_else(|| self.too_dear(pace));
         }
         // A pipeline that runs as fast as it can draws what its own period makes it draw: only schedules count of which a
-        // stage takes the whole period.
-        let period = self.shortest_period()?;
-        check_period(self.goal, self.longest, period)?;
+        // stage takes the whole period. They have no shorter period than those that may be slowed down.
+        let mut period = self.shortest_period()?;
         self.prices.full = self.budget.is_some();
-        let mut period = period;
         loop {
-            let costs = self.costs(period)?;
-            if let Some(stages) = self.best(&costs) {
-                check_period(self.goal, self.longest, period)?;
-                return Ok(stages);
+            if let Some(planned) = self.best(&self.costs(period)?) {
+                return Ok(planned);
             }
-            period = self.next_period(period).ok_or_else(|| self.too_dear(period))?;
+            period = self.next_period(period).ok_or_else(|| self.too_fast())?;
+            self.check_found(period)?;
         }
     }
 
     /// The schedules that fit in the period and, if they run with it, meet the demands, but for the full stage.
     fn costs(&self, period: Period) -> Result<Costs, Error> {
         let energy_at_most = self.budget.map_or(u128::MAX, |budget| {
-            // In a period of 2^64 ns at 2^64 uW: no product of the two overflows.
+            // Both are 64-bit numbers.
             u128::from(budget) * u128::from(period.num()) / u128::from(period.den())
         });
-        let prices = Prices { energy_at_most, ..self.prices.clone() };
-        Costs::new(&self.instance, period, &prices).map_err(|_| self.too_many())
+        self.costs_of(period, &Prices { energy_at_most, ..self.prices.clone() })
     }
 
-    fn too_many(&self) -> Error {
-        match (self.budget.is_some() || self.goal.aim == Aim::LeastPower, self.goal.latency) {
-            (true, Some(_)) => unmet(
-                self.goal,
-                "power and latency together leave too many ways to keep in memory: ask for one of the two, or give fewer cores"
-                    .to_owned(),
-            ),
-            _ => too_large(self.profile),
-        }
+    fn costs_of(&self, period: Period, prices: &Prices) -> Result<Costs, Error> {
+        Costs::new(&self.instance, period, prices, &self.steps).map_err(|TooLarge| {
+            let both = if self.prices.latency { "power and latency together" } else { "so many cores" };
+            let reason = format!(
+                "{} on {both} can be scheduled in more ways than can be tried: give fewer cores, or ask for less",
+                counted(self.profile.tasks().len(), "task")
+            );
+            unmet(self.goal, reason)
+        })
     }
 
-    /// The shortest period of a schedule that meets the demands, if it may be run more slowly than it could be.
+    /// The shortest period of a schedule that meets the demands if it is run with that period.
     fn shortest_period(&self) -> Result<Period, Error> {
         let meets = |period| Ok::<_, Error>(self.costs(period)?.schedules().next().is_some());
         if meets(self.shortest)? {
@@ -236,18 +242,22 @@ impl<'a> Planner<'a> {
         // In the longest period of all, everything fits: what is not met there is met nowhere.
         let mut high = Period::from(self.instance.most_work_ns()).max(self.shortest);
         if !meets(high)? {
-            return Err(self.too_dear(high));
+            return Err(self.too_fast());
         }
         let mut low = self.shortest;
         loop {
             // What meets the demands in a period meets them in any longer one; and a schedule has one of these periods.
-            let Some(next) = self.next_period(low).filter(|&next| next < high) else { return Ok(high) };
-            if meets(next)? {
+            let next = self.next_period(low).unwrap_or(high);
+            if next >= high {
+                self.check_found(next)?;
                 return Ok(next);
             }
-            low = next;
-            let middle = Period::between(low, high);
-            if middle > low && meets(middle)? {
+            // Where no short fraction lies between the two, one that a schedule has does.
+            let middle = match Period::between(low, high) {
+                between if between > low => between,
+                _ => next,
+            };
+            if meets(middle)? {
                 high = middle;
             } else {
                 low = middle;
@@ -255,23 +265,50 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The best schedule that fits in the period and meets the demands.
-    fn best(&self, costs: &Costs) -> Option<Vec<Stage>> {
-        let mut order: Vec<_> = self.instance.kinds().iter().map(|kind| (kind.position, kind.axis)).collect();
-        order.sort_unstable();
-        let rank_of = |&(used, costed): &([usize; MOST_KINDS], &Costed)| {
-            let cores: Vec<usize> = order.iter().map(|&(_, axis)| used[axis]).collect();
-            let energy = if self.goal.aim == Aim::LeastPower { costed.energy } else { 0 };
-            let stages = if self.goal.aim == Aim::LeastPower { costed.stages as usize } else { 0 };
-            (energy, stages, rank(self.goal.aim, &cores, costed.stages as usize))
-        };
+    /// Checks a period, below which nothing meets the demands, against the longest that is demanded.
+    fn check_found(&self, period: Period) -> Result<(), Error> {
+        match self.longest {
+            Some(longest) if longest < period => {
+                let period = shown(period);
+                let reason = format!(
+                    "no schedule with a period below {period} meets the other demands: allow that or a longer period, or \
+                     demand less"
+                );
+                Err(unmet(self.goal, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The best of the schedules that meet the demands; and for each Pareto-least number of cores one of those.
+    fn best(&self, costs: &Costs) -> Option<Planned> {
         let meeting = costs.schedules().filter(|(_, costed)| costed.full || !self.prices.full);
-        let (_, best) = meeting.min_by_key(rank_of)?;
-        let named = |(to, stage): (usize, super::candidates::Candidate)| {
-            let kind = &self.profile.kinds()[self.instance.kinds()[usize::from(stage.kind)].position];
-            Stage::new(to - stage.from as usize, u32::from(stage.cores), kind.as_str())
+        let mut meeting: Vec<(Vec<u32>, &Costed)> =
+            meeting.map(|(used, costed)| (self.instance.counts(self.profile, used), costed)).collect();
+        let (_, best) = meeting.iter().min_by_key(|(cores, costed)| {
+            let power = if self.goal.aim == Aim::LeastPower { (costed.energy, costed.stages) } else { (0, 0) };
+            (power, rank(self.goal.aim, cores, costed.stages as usize))
+        })?;
+        let best = self.stages(costs, best);
+        meeting.sort_by(|(a, cost_a), (b, cost_b)| a.cmp(b).then(cost_a.stages.cmp(&cost_b.stages)));
+        let mut front: Vec<(Vec<u32>, &Costed)> = Vec::new();
+        for (cores, costed) in meeting {
+            let as_few = |point: &[u32]| point.iter().zip(&cores).all(|(point, cores)| point <= cores);
+            if !front.iter().any(|(point, _)| as_few(point)) {
+                front.push((cores, costed));
+            }
+        }
+        let kinds = self.profile.kinds();
+        let point = |(counts, costed): (Vec<u32>, &Costed)| FrontPoint {
+            cores: kinds.iter().cloned().zip(counts).filter(|&(_, cores)| cores > 0).collect(),
+            stages: self.stages(costs, costed),
         };
-        Some(costs.stages(best).into_iter().map(named).collect())
+        Some((best, front.into_iter().map(point).collect()))
+    }
+
+    fn stages(&self, costs: &Costs, schedule: &Costed) -> Vec<Stage> {
+        let stages = costs.stages(schedule).into_iter();
+        stages.map(|(to, stage)| self.instance.stage(self.profile, to, stage)).collect()
     }
 
     /// The least period longer than this one that any stage can have.
@@ -302,39 +339,68 @@ impl<'a> Planner<'a> {
         next.map(fraction)
     }
 
-    /// Why nothing that fits in the period meets the demands.
+    /// Why no schedule that is run with the period meets the demands.
     fn too_dear(&self, period: Period) -> Error {
-        let costs_of = |prices: Prices| Costs::new(&self.instance, period, &prices).map_err(|_| self.too_many());
-        let of_latency =
-            Prices { microwatts: vec![0; self.prices.microwatts.len()], full: false, ..self.prices.clone() };
-        let least_ns = costs_of(Prices { latency_at_most: u64::MAX, ..of_latency })
-            .map(|costs| costs.schedules().map(|(_, costed)| costed.latency_ns).min());
-        match least_ns {
-            Err(error) => return error,
-            Ok(Some(least_ns)) if least_ns > self.prices.latency_at_most => {
-                return unmet(
-                    self.goal,
-                    format!(
-                        "the least latency is {}: allow that, or a longer period if one is demanded",
-                        shown(Period::from(least_ns))
-                    ),
-                );
-            }
-            Ok(_) => {}
-        }
-        match costs_of(Prices { full: false, ..self.prices.clone() }) {
-            Err(error) => error,
-            Ok(costs) => {
+        self.late(period).unwrap_or_else(|| {
+            let least = self.costs_of(period, &self.prices).map(|costs| {
                 let least = costs.schedules().map(|(_, costed)| costed.energy).min().unwrap_or(0);
-                let watts = least as f64 * period.den() as f64 / period.num() as f64 / 1e6;
-                unmet(
-                    self.goal,
-                    format!(
-                        "the least power that meets the other demands is {watts:.3} W above idle: \
-                         allow that, or a longer period or latency"
-                    ),
-                )
+                let microwatts = least.saturating_mul(u128::from(period.den())).div_ceil(u128::from(period.num()));
+                u64::try_from(microwatts).unwrap_or(u64::MAX)
+            });
+            match least {
+                Err(error) => error,
+                Ok(least) => {
+                    let watts = self.shown_power(least);
+                    let reason = format!(
+                        "the least power that meets the other demands is {watts} W: allow that, or a longer period or latency"
+                    );
+                    unmet(self.goal, reason)
+                }
             }
-        }
+        })
+    }
+
+    /// Why no schedule that runs as fast as it can meets the demands.
+    fn too_fast(&self) -> Error {
+        let longest = Period::from(self.instance.most_work_ns()).max(self.shortest);
+        self.late(longest).unwrap_or_else(|| {
+            let least = self.prices.microwatts.iter().copied().min().unwrap_or(0);
+            if self.budget.is_some_and(|budget| budget < least) {
+                let watts = self.shown_power(least);
+                let reason = format!("a pipeline that runs as fast as it can keeps a core busy, which draws {watts} W: allow that");
+                return unmet(self.goal, reason);
+            }
+            unmet(
+                self.goal,
+                "no pipeline that runs as fast as it can draws so little within that latency: allow more of either, or demand \
+                 a period, with another aim than max-throughput, for it to run with",
+            )
+        })
+    }
+
+    /// Whether the latency that is demanded is too short for every schedule that fits in the period.
+    fn late(&self, period: Period) -> Option<Error> {
+        let prices = Prices {
+            microwatts: vec![0; self.prices.microwatts.len()],
+            latency_at_most: u64::MAX,
+            full: false,
+            ..self.prices.clone()
+        };
+        let costs = match self.costs_of(period, &prices) {
+            Ok(costs) => costs,
+            Err(error) => return Some(error),
+        };
+        let least_ns = costs.schedules().map(|(_, costed)| costed.latency_ns).min()?;
+        (least_ns > self.prices.latency_at_most).then(|| {
+            let least = shown(Period::from(least_ns));
+            unmet(self.goal, format!("the least latency is {least}: allow that, or a longer period if one is demanded"))
+        })
+    }
+
+    /// The power of the machine in watts, when its cores draw so many microwatts above idle: no less than it is, so that it
+    /// can be demanded.
+    fn shown_power(&self, above_idle: u64) -> f64 {
+        let idle = (self.idle * 1e6).ceil() as u64;
+        idle.saturating_add(above_idle).div_ceil(1000) as f64 / 1e3
     }
 }

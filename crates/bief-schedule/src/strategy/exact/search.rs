@@ -9,7 +9,10 @@ use crate::profile::Profile;
 /// The most values, and the most stages to choose from, that are kept: about 1 GiB each.
 pub(super) const MOST_KEPT: usize = 1 << 29;
 
-/// The chain and cores are so many that the tables would not fit in memory.
+/// The most values that are computed in all periods tried together: about ten seconds.
+const MOST_STEPS: u64 = 1 << 37;
+
+/// The chain and cores are so many that the tables would not fit in memory, or take too long.
 #[derive(Debug)]
 pub(super) struct TooLarge;
 
@@ -22,13 +25,22 @@ pub(super) struct Search<'a> {
     alone: Vec<[u32; VALUE]>,
     /// How many periods were tried.
     pub(super) tried: u32,
+    /// How many values were computed.
+    steps: u64,
 }
 
 impl<'a> Search<'a> {
     /// A search for a profiled chain on cores of some kinds, given by their positions in the profile.
     pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)]) -> Self {
         let instance = Instance::new(profile, cores);
-        Self { instance, candidates: Candidates::default(), table: Table::default(), alone: Vec::new(), tried: 0 }
+        Self {
+            instance,
+            candidates: Candidates::default(),
+            table: Table::default(),
+            alone: Vec::new(),
+            tried: 0,
+            steps: 0,
+        }
     }
 
     /// Fills the tables for a period, and says whether any schedule has no longer one.
@@ -57,8 +69,11 @@ impl<'a> Search<'a> {
                 extent[kind.axis] = kind.cores.min(least as usize) + 1;
             }
             self.alone.push(needed);
-            let values = extent.iter().product::<usize>();
-            if self.table.len().saturating_add(values) > MOST_KEPT || self.candidates.len() > MOST_KEPT / 4 {
+            let values = Table::<i16>::size(extent);
+            let stages = self.candidates.ending_at(to).len();
+            self.steps = self.steps.saturating_add(values.saturating_mul(stages) as u64);
+            let kept = self.table.len().saturating_add(values);
+            if kept > MOST_KEPT || self.candidates.len() > MOST_KEPT / 4 || self.steps > MOST_STEPS {
                 return Err(TooLarge);
             }
             let least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));

@@ -64,17 +64,17 @@ const LANES: usize = 16;
 /// same: reading beyond an edge reads the edge.
 pub(super) struct Table<V> {
     values: Vec<V>,
-    boxes: Vec<Box>,
+    blocks: Vec<Block>,
 }
 
 /// The values of one end: where they begin, and how many there are along each axis, the last axis innermost.
 #[derive(Clone, Copy)]
-struct Box {
+struct Block {
     at: usize,
     extent: [usize; VALUE],
 }
 
-impl Box {
+impl Block {
     /// Where the row begins that lies at `i` and `j` along the outer axes. A row ends in [`LANES`] values to spare, so
     /// that it can be written in whole lanes from anywhere in it; they are never read.
     fn row(&self, i: usize, j: usize) -> usize {
@@ -88,7 +88,7 @@ impl Box {
 
 impl<V> Default for Table<V> {
     fn default() -> Self {
-        Self { values: Vec::new(), boxes: Vec::new() }
+        Self { values: Vec::new(), blocks: Vec::new() }
     }
 }
 
@@ -96,21 +96,21 @@ impl<V: Value> Table<V> {
     /// Begins anew for a chain of `tasks` tasks, with the values of none of them.
     pub(super) fn begin(&mut self, tasks: usize) {
         self.values.clear();
-        self.boxes.clear();
-        self.boxes.reserve(tasks + 1);
+        self.blocks.clear();
+        self.blocks.reserve(tasks + 1);
         self.values.resize(2 * LANES, V::NOTHING);
-        self.boxes.push(Box { at: 0, extent: [1, 1, LANES] });
+        self.blocks.push(Block { at: 0, extent: [1, 1, LANES] });
     }
 
     /// Adds the values of the next end, of which at least `extent` are wanted along each axis, from the stages that end
     /// there. Returns the last of those that are wanted.
     pub(super) fn push(&mut self, instance: &Instance, extent: [usize; VALUE], stages: &[Candidate]) -> V {
-        let new = Box { at: self.values.len(), extent: [extent[0], extent[1], extent[2].next_multiple_of(LANES)] };
+        let new = Block { at: self.values.len(), extent: padded(extent) };
         let width = new.extent[2];
         self.values.resize(new.at + new.rows() * (width + LANES), V::WORST);
         let (before, values) = self.values.split_at_mut(new.at);
         for stage in stages {
-            let source = self.boxes[stage.from as usize];
+            let source = self.blocks[stage.from as usize];
             let axis = instance.kinds()[usize::from(stage.kind)].axis;
             let cost = V::stage(if axis == VALUE { stage.cores } else { 0 });
             if new.rows() == 1 && source.rows() == 1 {
@@ -129,7 +129,7 @@ impl<V: Value> Table<V> {
                 }
             }
         }
-        self.boxes.push(new);
+        self.blocks.push(new);
         values[new.row(extent[0] - 1, extent[1] - 1) - new.at + extent[2] - 1]
     }
 
@@ -138,19 +138,25 @@ impl<V: Value> Table<V> {
         self.values.len()
     }
 
+    /// How many values an end with `extent` along each axis adds.
+    pub(super) fn size(extent: [usize; VALUE]) -> usize {
+        let [i, j, k] = padded(extent);
+        i.saturating_mul(j).saturating_mul(k + LANES)
+    }
+
     /// How many ends there are values for.
     pub(super) fn ends(&self) -> usize {
-        self.boxes.len() - 1
+        self.blocks.len() - 1
     }
 
     /// How many values there are, at least, along each axis for the last end.
     pub(super) fn last_extent(&self) -> [usize; VALUE] {
-        self.boxes[self.ends()].extent
+        self.blocks[self.ends()].extent
     }
 
     /// The value for the tasks before `to` on at most `cores` cores along each axis.
     pub(super) fn get(&self, to: usize, cores: [usize; VALUE]) -> V {
-        let here = &self.boxes[to];
+        let here = &self.blocks[to];
         let inside = |axis: usize| cores[axis].min(here.extent[axis] - 1);
         self.values[here.row(inside(0), inside(1)) + inside(2)]
     }
@@ -189,6 +195,11 @@ impl<V: Value> Table<V> {
             Some((end, stage))
         })
     }
+}
+
+/// Rows are made of whole lanes.
+fn padded([i, j, k]: [usize; VALUE]) -> [usize; VALUE] {
+    [i, j, k.next_multiple_of(LANES)]
 }
 
 /// Lowers each value of a row, from place `shift` on, to that of the source so many places before, plus a cost.

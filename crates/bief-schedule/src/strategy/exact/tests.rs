@@ -6,7 +6,7 @@ use proptest::strategy::Strategy;
 use super::Exact;
 use crate::brute;
 use crate::error::ErrorKind;
-use crate::goal::{Aim, Goal};
+use crate::goal::{Aim, Goal, Rate};
 use crate::period::Period;
 use crate::platform::{CoreKind, Platform};
 use crate::power::Power;
@@ -51,13 +51,14 @@ fn chain(kinds: usize, longest: usize) -> impl Strategy<Value = Profile> {
     })
 }
 
-fn platform(profile: &Profile, cores: &[u32]) -> Option<Platform> {
-    Platform::new(profile.kinds().iter().zip(cores).map(|(kind, &cores)| CoreKind::new(kind, cores))).ok()
+fn platform(profile: &Profile, cores: &[u32]) -> Platform {
+    Platform::new(profile.kinds().iter().zip(cores).map(|(kind, &cores)| CoreKind::new(kind, cores))).unwrap()
 }
 
 /// Period, front and stage counts against everything that can be tried.
 fn check(profile: &Profile, cores: &[u32]) -> Result<(), TestCaseError> {
-    let Some(platform) = platform(profile, cores) else { return Ok(()) };
+    prop_assume!(cores.iter().any(|&cores| cores > 0));
+    let platform = platform(profile, cores);
     let best = brute::optimum(profile, cores);
     let optimum = Exact.optimum(profile, &platform).unwrap();
     prop_assert_eq!(optimum.period(), best.period);
@@ -84,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8000))]
 
     #[test]
-    fn one_kind(profile in chain(1, 7), cores in 0u32..=6) {
+    fn one_kind(profile in chain(1, 7), cores in 1u32..=6) {
         check(&profile, &[cores])?;
     }
 
@@ -148,7 +149,38 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
     if meeting.is_empty() {
         let error = plan.unwrap_err();
         prop_assert_eq!(error.kind(), ErrorKind::Goal);
-        prop_assert!(error.reason().contains("allow"), "{}", error);
+        // What the message says to allow is enough of that.
+        let mut better = *goal;
+        let words = match error.reason().split_once("below ") {
+            Some((_, rest)) => rest,
+            None => error
+                .reason()
+                .split(": allow")
+                .next()
+                .unwrap()
+                .rsplitn(3, ' ')
+                .nth(2)
+                .map_or("", |before| &error.reason()[before.len() + 1..]),
+        };
+        let mut words = words.split([' ', ':']);
+        match (words.next().unwrap(), words.next().unwrap_or_default()) {
+            (number, "W") => better.power = Some(number.parse().unwrap()),
+            (number, unit @ ("ns" | "us" | "ms")) => {
+                let demand =
+                    if error.reason().contains("latency is") { &mut better.latency } else { &mut better.period };
+                *demand = format!("fewest-big,period={number}{unit}").parse::<Goal>().unwrap().period;
+                if !error.reason().contains("latency is") {
+                    better.rate = None;
+                }
+            }
+            _ => {
+                prop_assert!(error.reason().contains("allow more"), "{}", error);
+                return Ok(());
+            }
+        }
+        if let Err(next) = Exact.plan(profile, platform, &better) {
+            prop_assert_ne!(next.reason(), error.reason());
+        }
         return Ok(());
     }
     let plan = plan.unwrap();
@@ -188,32 +220,55 @@ fn goals() -> impl Strategy<Value = Goal> {
         || prop_oneof![(1u64..=400).prop_map(Period::from), (1u64..=800).prop_map(|num| Period::new(num, 3).unwrap())];
     // No sum of whole watts: none is a tie that rounding decides.
     let power = (0u32..=40).prop_map(|power| f64::from(power) / 2.0 + 0.1234567);
-    (aim, proptest::option::of(time()), proptest::option::of(power), proptest::option::weighted(0.4, time()))
-        .prop_map(|(aim, period, power, latency)| Goal { aim, rate: None, period, power, latency })
+    let rate = prop_oneof![
+        (1u64..=300).prop_map(|per_us| Rate::Frames(Period::from(per_us * 1_000_000))),
+        (1u64..=300).prop_map(|gbps| Rate::Bits(Period::from(gbps * 1_000_000_000))),
+    ];
+    let latency = proptest::option::weighted(0.4, time());
+    (aim, proptest::option::weighted(0.1, rate), proptest::option::of(time()), proptest::option::of(power), latency)
+        .prop_map(|(aim, rate, period, power, latency)| Goal { aim, rate, period, power, latency })
 }
 
-/// Chains with times from 1 to 100 ns, so that the goals are neither all met nor all missed.
-fn light_chain() -> impl Strategy<Value = Profile> {
-    let task = (proptest::bool::ANY, [1u64..=100, 1u64..=100]);
-    (proptest::collection::vec(task, 1..=4), [0u64..=3, 0u64..=3]).prop_map(|(tasks, sync)| {
+/// Chains with times up to 100 ns, so that the goals are neither all met nor all missed.
+fn light_chain(kinds: usize, longest: usize) -> impl Strategy<Value = Profile> {
+    let time = || prop_oneof![9 => 1u64..=100, 1 => Just(0)];
+    let task = (proptest::bool::ANY, proptest::collection::vec(time(), kinds));
+    let sync = proptest::collection::vec(0u64..=3, kinds);
+    (proptest::collection::vec(task, 1..=longest), sync).prop_map(move |(tasks, sync)| {
         let tasks =
             tasks.into_iter().map(|(replicable, ns)| TaskProfile { replicable, ..TaskProfile::sequential("t", ns) });
-        Profile::new(["big", "little"], tasks).unwrap().with_sync_ns(sync).unwrap()
+        let profile = Profile::new(["big", "little", "tiny"].into_iter().take(kinds), tasks).unwrap();
+        profile.with_sync_ns(sync).unwrap().with_bits_per_frame(1000).unwrap()
     })
+}
+
+fn with_watts(profile: &Profile, cores: &[u32]) -> Platform {
+    let kinds = profile.kinds().iter().zip(cores).zip([5.0, 2.0, 0.5]);
+    let kinds = kinds.map(|((name, &cores), watts)| CoreKind { watts: Some(watts), ..CoreKind::new(name, cores) });
+    Platform::new(kinds).unwrap().with_idle_watts(1.0).unwrap()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn plans_serve_their_goals(profile in light_chain(), cores in [0u32..=3, 0u32..=3], goal in goals()) {
+    fn plans_serve_their_goals(profile in light_chain(2, 4), cores in [0u32..=3, 0u32..=3], goal in goals()) {
         prop_assume!(cores != [0, 0]);
-        let kinds = [("big", 5.0), ("little", 2.0)].into_iter().zip(cores).map(|((name, watts), cores)| CoreKind {
-            watts: Some(watts),
-            ..CoreKind::new(name, cores)
-        });
-        let platform = Platform::new(kinds).unwrap().with_idle_watts(1.0).unwrap();
-        check_plan(&profile, &platform, &cores, &goal)?;
+        check_plan(&profile, &with_watts(&profile, &cores), &cores, &goal)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn plans_on_three_kinds_serve_their_goals(
+        profile in light_chain(3, 3),
+        cores in [0u32..=2, 0u32..=2, 0u32..=2],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0, 0]);
+        check_plan(&profile, &with_watts(&profile, &cores), &cores, &goal)?;
     }
 }
 
@@ -253,8 +308,17 @@ fn goals_that_cannot_be_met_say_what_can() {
     );
     assert_eq!(
         message(&known, "fewest-big,power=2.5W"),
-        "goal `fewest-big,power=2.5W`: the least power that meets the other demands is 1.000 W above idle: allow that, or \
+        "goal `fewest-big,power=2.5W`: a pipeline that runs as fast as it can keeps a core busy, which draws 3 W: allow that"
+    );
+    assert_eq!(
+        message(&known, "least-power,power=2.5W,period=3us"),
+        "goal `least-power,period=3us,power=2.5W`: the least power that meets the other demands is 2.717 W: allow that, or \
          a longer period or latency"
+    );
+    assert_eq!(
+        message(&known, "max-throughput,power=3.5W,period=1us"),
+        "goal `max-throughput,period=1us,power=3.5W`: no schedule with a period below 1700 ns meets the other demands: \
+         allow that or a longer period, or demand less"
     );
     assert_eq!(
         message(&unknown, "least-power"),
