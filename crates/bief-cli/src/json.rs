@@ -1,6 +1,6 @@
 //! `--json [FILE]`, the same in every command: to a file, or to standard output.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -21,8 +21,8 @@ impl JsonArgs {
         self.target.as_deref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// The FILE of `--json FILE` when it does not look like one for JSON: where the input may be left out, it is the input
-    /// that was typed after `--json`, and JSON goes to standard output.
+    /// The FILE of `--json FILE` when it does not look like one for JSON: where no input is named, it is the input that was
+    /// typed after `--json`, and JSON goes to standard output.
     pub(crate) fn misplaced_input(&mut self) -> Option<PathBuf> {
         let path = self.target.as_ref()?;
         if self.on_stdout() || path.extension().is_some_and(|extension| extension == "json") {
@@ -42,10 +42,12 @@ impl JsonArgs {
     }
 }
 
-/// Prints text and a line break to standard output; a reader that went away is a failure, not a panic.
+/// Prints text and a line break to standard output. A reader that went away, as `head` does, has what it wanted: that is no
+/// failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::new(format!("standard output: {error}")))
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {error}"))),
+        _ => Ok(()),
+    }
 }

@@ -1,4 +1,4 @@
-//! Two-column tables that fit a terminal.
+//! Two-column tables, as wide as their longest value.
 
 /// Lines of `name  value`, the values in one column.
 pub(crate) fn facts(rows: &[(&str, String)]) -> String {

@@ -17,22 +17,67 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
     format!("{}…", start.trim_end_matches(|c: char| !c.is_alphanumeric()))
 }
 
-/// The text in lines of at most `width` characters, where its words allow it.
+/// The text in lines of at most `width` characters, at least 1; a word that is longer goes on in the next line.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        let letters: Vec<char> = word.chars().collect();
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+            Some(line) if line.chars().count() + 1 + letters.len() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.extend(letters.chunks(width).map(String::from_iter)),
         }
     }
     lines
 }
 
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
+}
+
 /// `1 core`, `2 cores`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The name of a kind of cores in a sentence: in quotes where it would not be taken for a name before the word `core`,
+/// as a single letter or a name that says `core` itself.
+pub(crate) fn kind_name(name: &str) -> String {
+    let short = name.chars().count() < 3;
+    if short || name.to_lowercase().contains("core") || !name.chars().all(char::is_alphanumeric) {
+        format!("`{name}`")
+    } else {
+        name.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_longer_than_a_line_are_broken() {
+        assert_eq!(wrapped("of abcdefgh ij k", 4), ["of", "abcd", "efgh", "ij k"]);
+        assert_eq!(wrapped("abcdef gh", 5), ["abcde", "f gh"]);
+        assert_eq!(wrapped("éééé ab", 3), ["ééé", "é", "ab"]);
+        assert!(wrapped(" ", 3).is_empty());
+    }
+
+    #[test]
+    fn lists_end_with_and() {
+        let items = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!([listed(&items[..1]), listed(&items[..2]), listed(&items)], ["a", "a and b", "a, b and c"]);
+    }
+
+    #[test]
+    fn kinds_that_read_badly_before_core_are_quoted() {
+        assert_eq!(["big", "a72", "P", "core", "P-cores"].map(kind_name), ["big", "a72", "`P`", "`core`", "`P-cores`"]);
+    }
 }

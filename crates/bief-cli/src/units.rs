@@ -23,9 +23,15 @@ impl Unit {
         }
     }
 
-    /// The time, without its unit.
+    /// The time, without its unit: with one decimal, or more where that would leave less than a digit that counts, and
+    /// below 10 ns, where a rate shows more.
     pub(crate) fn number(self, time: Period) -> String {
-        format!("{:.1}", time.ns() / self.ns)
+        let value = time.ns() / self.ns;
+        if time == Period::ZERO || (value >= 0.1 && time.ns() >= 10.0) {
+            format!("{value:.1}")
+        } else {
+            significant(value)
+        }
     }
 
     /// The time and its unit.
@@ -51,13 +57,18 @@ pub(crate) fn elapsed(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A number with three digits that count, or more where it is large.
+/// A number of 0 or more with three digits that count, or more where it is large; as `5.56e-17` where it is very small, or so
+/// large that its digits are hard to count.
 pub(crate) fn significant(value: f64) -> String {
     match value {
+        0.0 => "0".to_owned(),
+        v if !(1e-3..1e10).contains(&v) => format!("{v:.2e}"),
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
         v if v >= 1.0 => format!("{v:.2}"),
-        v => format!("{v:.3}"),
+        v if v >= 0.1 => format!("{v:.3}"),
+        v if v >= 0.01 => format!("{v:.4}"),
+        v => format!("{v:.5}"),
     }
 }
 
@@ -85,6 +96,37 @@ mod tests {
             [(4_100, "4.10 us"), (57_300, "57.3 us"), (119_300_000, "119 ms"), (68_170_000_000, "68.2 s")]
         {
             assert_eq!(elapsed(Duration::from_nanos(ns)), shown);
+        }
+    }
+
+    #[test]
+    fn short_times_keep_their_digits() {
+        for ((num, den), shown) in [
+            ((42, 16_000), "0.00263 ns"),
+            ((1, 16_000), "6.25e-5 ns"),
+            ((1, 3), "0.333 ns"),
+            ((9, 1), "9.00 ns"),
+            ((25, 2), "12.5 ns"),
+        ] {
+            assert_eq!(time(Period::new(num, den).unwrap()), shown);
+        }
+        let ms = Unit::for_times_up_to(Period::from(200_000_000));
+        assert_eq!([23_000, 120_000].map(|ns| ms.show(Period::from(ns))), ["0.0230 ms", "0.1 ms"]);
+    }
+
+    #[test]
+    fn numbers_keep_three_digits_however_small_or_large() {
+        for (value, shown) in [
+            (5.5555e-17, "5.56e-17"),
+            (0.001234, "0.00123"),
+            (0.04567, "0.0457"),
+            (0.5, "0.500"),
+            (59.87, "59.9"),
+            (8e6, "8000000"),
+            (380_952_380_952.0, "3.81e11"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(significant(value), shown);
         }
     }
 }

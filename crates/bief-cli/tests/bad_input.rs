@@ -123,6 +123,24 @@ fn a_reader_that_goes_away_ends_the_run() {
 }
 
 #[test]
+fn a_reader_of_a_table_that_goes_away_has_what_it_wanted() {
+    let folder = Folder::new("head");
+    for arguments in
+        [&["plan", "mac_studio"][..], &["plan", "mac_studio", "--json"], &["plan", "ai370", "--svg", "-"], &["machine"]]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = folder.command().args(arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!((output.status.code(), &stderr(&output)[..]), (Some(0), ""), "{arguments:?}");
+    }
+    if let Ok(full) = std::fs::File::create("/dev/full") {
+        let output = folder.command().args(["plan", "mac_studio"]).stdout(full).output().unwrap();
+        let message = stderr(&output);
+        assert!(output.status.code() == Some(1) && message.contains("standard output: No space left"), "{message}");
+    }
+}
+
+#[test]
 fn a_sender_that_goes_away_is_the_end_of_the_input() {
     let folder = Folder::new("stdin");
     let mut child = folder
@@ -211,4 +229,10 @@ fn names_cores_and_goals_that_there_are_not() {
         assert!(message.contains("least-power"), "{message}");
     }
     assert!(folder.fail(["plan", "ai370", "--svg", "no/x.svg"]).contains("no/x.svg: cannot write SVG"));
+    assert!(folder.fail(["plan", "ai370", "--svg", "-", "--json"]).contains("give --json or --svg a file"));
+    for arguments in [&["plan", "--json", "p.json"][..], &["plan", "--json"]] {
+        assert!(folder.fail(arguments).contains("no PROFILE: "), "{arguments:?}");
+    }
+    assert!(folder.read("p.json").starts_with(b"{\"format\""), "the profile is not overwritten");
+    assert_eq!(folder.command().arg("plan").output().unwrap().status.code(), Some(2));
 }

@@ -201,6 +201,11 @@ fn plan_follows_a_goal() {
     assert!(period > 950_900.0 && period <= 14_232.0 * 4.0 / 30e6 * 1e9, "{period}");
     let shown = folder.succeed(["plan", "mac_studio", "--goal", "least-power,rate=30Mb/s"]);
     assert!(shown.replace('\n', " ").contains("Without the demands of the goal, 950.9 us"), "{shown}");
+    let shown = folder.succeed(["plan", "mac_studio", "--goal", "fewest-cores,rate=30Mb/s"]);
+    assert!(shown.contains("\nAlso fast enough: 5 big + 1 little in 4 stages"), "{shown}");
+    let shown = folder.succeed(["plan", "mac_studio", "--goal", "fewest-cores,rate=30Mb/s", "--strategy", "all"]);
+    assert!(shown.contains("\nnicol (big)< ") && shown.contains("\nOnly `exact` follows the goal.\n"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
 }
 
 #[test]
@@ -217,6 +222,25 @@ fn plan_draws() {
             assert!(svg.replace('\u{a0}', " ").contains(part), "no `{part}` in {svg}");
         }
     }
+}
+
+#[test]
+fn plan_draws_to_standard_output() {
+    let folder = Folder::new("svg-out");
+    folder.succeed(["plan", "ai370", "--svg", "plan.svg"]);
+    let written = String::from_utf8(folder.read("plan.svg")).unwrap();
+    assert_eq!(folder.succeed(["plan", "ai370", "--svg", "-"]), written);
+    assert_eq!(folder.succeed(["plan", "ai370", "--svg", "-", "--strategy", "all"]), written);
+    assert_eq!(folder.succeed(["plan", "ai370", "--svg", "-", "--json", "plan.json"]), written);
+    assert!(folder.read("plan.json").starts_with(b"{") && !folder.path("-").exists());
+}
+
+#[test]
+fn plan_takes_the_profile_that_is_typed_after_json() {
+    let folder = Folder::new("misplaced");
+    let json: Value = serde_json::from_str(&folder.succeed(["plan", "--json", "mac_studio"])).unwrap();
+    assert_eq!(json["period_ns"], 950_900);
+    assert!(!folder.path("mac_studio").exists());
 }
 
 /// Each tag that opens is closed, in its order, and nothing follows the first.
@@ -254,4 +278,16 @@ fn help_shows_examples_for_every_command() {
         assert!(folder.succeed(command.iter().chain(&["--help"])).contains("Examples:"), "{command:?}");
     }
     assert!(folder.succeed(["--version"]).starts_with("bief "));
+    let shown = folder.succeed(["plan", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "bief plan [OPTIONS] <PROFILE>",
+        "by greedy packing. Takes one kind of cores.",
+        "Takes one or two kinds of cores.",
+        "Takes up to 4 kinds of cores.",
+        "Takes any number of kinds of cores.",
+        "Where too many cores make that too costly, they are refused",
+        "Each entry of front is a choice of cores",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
 }

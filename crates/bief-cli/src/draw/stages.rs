@@ -188,7 +188,7 @@ impl Picture<'_> {
         let stage = &self.schedule.stages()[row.stage];
         let period = self.schedule.planned_period();
         let busy = share(row.load.period, period);
-        let limits = row.load.period == period;
+        let limits = period != Period::ZERO && row.load.period == period;
 
         let [x, y] = row.node();
         self.drawing.circle([x, y], 14.0, if limits { "limit" } else { "node" });
@@ -376,5 +376,6 @@ mod tests {
         let profile = Profile::new(["cpu"], [TaskProfile::replicable("t", [0])]).unwrap();
         let svg = drawn(&profile, vec![Stage::new(1, 2, "cpu")]);
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(!svg.contains(r#"class="limit""#), "no stage limits a chain without a period: {svg}");
     }
 }

@@ -2,18 +2,23 @@
 
 use std::time::{Duration, Instant};
 
+use bief_schedule::strategy::Exact;
 use bief_schedule::{Error, Goal, Period, Platform, Power, Profile, Schedule, Strategy, strategies};
 use serde_json::json;
 
-use super::facts::{Plan, machine};
+use super::facts::{Plan, cores, machine};
 use super::{pace, scheduled};
 use crate::text::{COLUMNS, counted, printable, shortened, wrapped};
-use crate::units::{Unit, elapsed, significant};
+use crate::units::{Unit, elapsed, significant, time};
 
 /// What every strategy makes of a profile.
 pub(super) struct Comparison<'a> {
     profile: &'a Profile,
     platform: &'a Platform,
+    /// Whether there is a goal, which only [`Exact`] follows.
+    has_goal: bool,
+    /// The longest period that the goal allows, where it demands one.
+    demanded: Option<Period>,
     rows: Vec<Row>,
 }
 
@@ -40,7 +45,8 @@ struct Planned {
 
 impl<'a> Comparison<'a> {
     /// Lets each strategy compute. One that can use fewer kinds of cores than there are has a row for each choice of kinds.
-    pub(super) fn of(profile: &'a Profile, platform: &'a Platform, goal: &Goal) -> Self {
+    pub(super) fn of(profile: &'a Profile, platform: &'a Platform, goal: Option<Goal>) -> Self {
+        let (has_goal, goal) = (goal.is_some(), &goal.unwrap_or_default());
         let given: Vec<&str> =
             platform.kinds().iter().filter(|kind| kind.cores > 0).map(|kind| kind.name.as_str()).collect();
         let row = |strategy: &'static dyn Strategy, kinds: Vec<&str>| Row {
@@ -53,7 +59,10 @@ impl<'a> Comparison<'a> {
             let most = strategy.most_kinds().min(given.len());
             choices(&given, most).into_iter().map(move |kinds| (strategy, kinds))
         });
-        Self { profile, platform, rows: rows.map(|(strategy, kinds)| row(strategy, kinds)).collect() }
+        let rows = rows.map(|(strategy, kinds)| row(strategy, kinds)).collect();
+        // A rate that cannot be told of this chain is an error of the one row that follows the goal.
+        let demanded = goal.longest_period(profile).ok().flatten();
+        Self { profile, platform, has_goal, demanded, rows }
     }
 
     /// What a strategy makes of all kinds of cores, or why there is no schedule.
@@ -97,7 +106,7 @@ impl<'a> Comparison<'a> {
                 }
                 Err(reason) => {
                     let indent = columns[0].width() + GAP;
-                    let mut name = row.name();
+                    let mut name = self.name(row);
                     for line in wrapped(&printable(reason), COLUMNS - indent) {
                         lines.push(format!("{name:indent$}{line}"));
                         name.clear();
@@ -105,18 +114,50 @@ impl<'a> Comparison<'a> {
                 }
             }
         }
-        if self.planned().any(|(_, planned)| planned.schedule.is_oversubscribed()) {
+        let notes = self.notes();
+        if !notes.is_empty() {
             lines.push(String::new());
-            lines.push("* has more threads than cores, which take turns.".to_owned());
+            lines.extend(notes.iter().flat_map(|note| wrapped(note, COLUMNS)));
         }
         lines.join("\n")
     }
 
     fn heading(&self) -> String {
-        let given = self.platform.kinds().iter().filter(|kind| kind.cores > 0);
-        let cores: Vec<_> = given.map(|kind| format!("{} {}", kind.cores, kind.name)).collect();
-        let tasks = counted(self.profile.tasks().len(), "task");
-        format!("{tasks} on {} cores{}", cores.join(" and "), machine(self.profile))
+        let cores = cores(self.platform, |kind| kind.cores.to_string());
+        format!("{} on {cores}{}", counted(self.profile.tasks().len(), "task"), machine(self.profile))
+    }
+
+    /// What the marks behind names mean, and which rows the goal concerns.
+    fn notes(&self) -> Vec<String> {
+        let any = |mark: &dyn Fn(&Planned) -> bool| self.planned().any(|(_, planned)| mark(planned));
+        let shares = any(&|planned| planned.schedule.is_oversubscribed());
+        let late = self.demanded.filter(|_| any(&|planned| self.is_late(planned)));
+        let notes = [
+            shares.then(|| "* has more threads than cores, which take turns.".to_owned()),
+            late.map(|period| format!("< has a longer period than the {} that the goal demands.", time(period))),
+            self.has_goal.then(|| format!("Only `{}` follows the goal.", Exact.name())),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+
+    /// Whether the period is longer than is demanded.
+    fn is_late(&self, planned: &Planned) -> bool {
+        self.demanded.is_some_and(|demanded| planned.schedule.planned_period() > demanded)
+    }
+
+    /// The first column of a row: the strategy, the kinds if it cannot use them all, and marks.
+    fn name(&self, row: &Row) -> String {
+        let mut name = row.strategy.to_owned();
+        if row.some_kinds {
+            let width = KIND / row.kinds.len().max(1);
+            let kinds: Vec<_> = row.kinds.iter().map(|kind| shortened(kind, width)).collect();
+            name.push_str(&format!(" ({})", kinds.join("+")));
+        }
+        if let Ok(planned) = &row.outcome {
+            name.extend(planned.schedule.is_oversubscribed().then_some('*'));
+            name.extend(self.is_late(planned).then_some('<'));
+        }
+        name
     }
 
     fn planned(&self) -> impl Iterator<Item = (&Row, &Planned)> {
@@ -141,8 +182,8 @@ impl<'a> Comparison<'a> {
         };
         let rate_unit = if self.profile.bits_per_frame().is_some() { "Mb/s" } else { "frames/s" };
 
-        let longest = self.rows.iter().map(|row| row.name().chars().count()).max().unwrap_or(0);
-        let names = self.planned().map(|(row, _)| row.name()).collect();
+        let longest = self.rows.iter().map(|row| self.name(row).chars().count()).max().unwrap_or(0);
+        let names = self.planned().map(|(row, _)| self.name(row)).collect();
         let mut columns = vec![
             Column { head: [String::new(), format!("{:longest$}", "strategy")], cells: names },
             column(["period", unit.name], &|planned| unit.number(planned.schedule.planned_period())),
@@ -167,20 +208,6 @@ impl<'a> Comparison<'a> {
         }
         columns.push(column(["time to", "compute"], &|planned| elapsed(planned.elapsed)));
         columns
-    }
-}
-
-impl Row {
-    fn name(&self) -> String {
-        let mark = match &self.outcome {
-            Ok(planned) if planned.schedule.is_oversubscribed() => "*",
-            _ => "",
-        };
-        if !self.some_kinds {
-            return format!("{}{mark}", self.strategy);
-        }
-        let kinds: Vec<_> = self.kinds.iter().map(|kind| shortened(kind, KIND / self.kinds.len().max(1))).collect();
-        format!("{} ({}){mark}", self.strategy, kinds.join("+"))
     }
 }
 
@@ -281,7 +308,7 @@ fn timed<T>(compute: impl Fn() -> T) -> (T, Duration) {
 #[cfg(test)]
 mod tests {
     use bief_schedule::CoreKind;
-    use bief_schedule::strategy::{Exact, Otac};
+    use bief_schedule::strategy::Otac;
 
     use super::super::tests::receiver;
     use super::*;
@@ -296,7 +323,7 @@ mod tests {
     fn strategies_for_one_kind_have_a_row_for_each() {
         let profile = receiver(["big", "little"]);
         let platform = with_watts(&profile, "big=4,little=8");
-        let comparison = Comparison::of(&profile, &platform, &Goal::default());
+        let comparison = Comparison::of(&profile, &platform, None);
         let table = comparison.table();
         assert!(table.starts_with("4 tasks on 4 big and 8 little cores\n\n"), "{table}");
         let row = |name: &str| {
@@ -313,11 +340,13 @@ mod tests {
 
     #[test]
     fn lines_fit_the_terminal() {
-        for kinds in [["big", "little"], ["performance-cores", "efficiency-cores"]] {
-            let profile = receiver(kinds);
+        let long = ["big", "little"].map(|kind| kind.repeat(40));
+        for kinds in [["big", "little"], ["performance-cores", "efficiency-cores"], [&long[0], &long[1]]] {
+            let profile = receiver(kinds).with_machine("machine".repeat(20));
             for cores in ["1", "4", "400"] {
                 let platform = with_watts(&profile, &format!("{}={cores},{}={cores}", kinds[0], kinds[1]));
-                let table = Comparison::of(&profile, &platform, &Goal::default()).table();
+                let table =
+                    Comparison::of(&profile, &platform, Some("least-power,period=1ms".parse().unwrap())).table();
                 assert!(table.lines().all(|line| line.chars().count() <= COLUMNS), "{table}");
             }
         }
@@ -327,20 +356,38 @@ mod tests {
     fn more_threads_than_cores_are_marked() {
         let profile = receiver(["big", "little"]);
         let platform = with_watts(&profile, "big=1,little=1");
-        let table = Comparison::of(&profile, &platform, &Goal::default()).table();
+        let table = Comparison::of(&profile, &platform, None).table();
         assert!(table.contains("\nthread_per_task* "), "{table}");
         assert!(table.ends_with("\n\n* has more threads than cores, which take turns."), "{table}");
+    }
+
+    #[test]
+    fn rows_that_miss_the_goal_are_marked() {
+        let profile = receiver(["big", "little"]);
+        let platform = with_watts(&profile, "big=4,little=8");
+        let shown = |goal: &str| Comparison::of(&profile, &platform, Some(goal.parse().unwrap())).table();
+        let table = shown("fewest-cores,period=2ms");
+        let names: Vec<_> =
+            table.lines().skip(4).map_while(|line| line.split("  ").next().filter(|name| !name.is_empty())).collect();
+        assert!(names.contains(&"otac (big)<") && names.contains(&"otac (little)"), "{table}");
+        assert!(names.contains(&"exact") && names.contains(&"thread_per_task<"), "{table}");
+        let notes =
+            "\n\n< has a longer period than the 2000.0 us that the goal demands.\nOnly `exact` follows the goal.";
+        assert!(table.ends_with(notes), "{table}");
+        assert!(shown("fewest-cores").ends_with("\n\nOnly `exact` follows the goal."));
+        let rate = "least-power,rate=1000frames/s";
+        assert!(!shown(rate).contains('<'), "16 frames in 16 ms are no demand: {}", shown(rate));
     }
 
     #[test]
     fn a_strategy_that_refuses_leaves_its_reason_and_the_others_go_on() {
         let profile = receiver(["big", "little"]);
         let platform = Platform::parse_cores("big=4,little=8", &profile).unwrap();
-        let comparison = Comparison::of(&profile, &platform, &"fewest-big,period=1ns".parse().unwrap());
+        let comparison = Comparison::of(&profile, &platform, Some("fewest-big,period=1ns".parse().unwrap()));
         let table = comparison.table();
         let line = table.lines().find(|line| line.starts_with("exact ")).unwrap();
         assert!(line.contains("  a period of 1 ns is demanded"), "{table}");
-        assert!(table.contains("thread_per_task  "), "{table}");
+        assert!(table.contains("thread_per_task<  "), "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= COLUMNS), "{table}");
         assert!(comparison.plan(&Exact).is_err());
 

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains};
+use bief_schedule::{CoreKind, Error, Limit, Period, Platform, Power, Profile, Schedule, gains};
 
 use crate::failure::Failure;
-use crate::text::{counted, printable};
+use crate::text::{counted, kind_name, listed, printable};
 use crate::units::{significant, time};
 
 /// How many other points of the front are told.
@@ -26,17 +26,15 @@ impl Plan<'_> {
     /// Its strategy, its size, and the cores that it uses.
     pub(super) fn heading(&self) -> String {
         let Self { profile, platform, schedule, .. } = self;
-        let given = platform.kinds().iter().filter(|kind| kind.cores > 0);
-        let used = given.map(|kind| {
+        let used = cores(platform, |kind| {
             let used = schedule.cores().get(&kind.name).copied().unwrap_or(0);
-            format!("{used} of {} {}", kind.cores, kind.name)
+            format!("{used} of {}", kind.cores)
         });
         format!(
-            "{}: {} in {} on {} cores{}",
+            "{}: {} in {} on {used}{}",
             schedule.strategy(),
             counted(profile.tasks().len(), "task"),
             counted(schedule.stages().len(), "stage"),
-            used.collect::<Vec<_>>().join(" and "),
             machine(profile),
         )
     }
@@ -47,8 +45,7 @@ impl Plan<'_> {
     ///
     /// Where the schedule is not one of the profile.
     pub(super) fn facts(&self) -> Result<Vec<String>, Failure> {
-        let limit = self.limit()?;
-        let sentences = [Some(self.rate()), Some(self.cost()?), Some(limit), self.remedy(), self.front()];
+        let sentences = [Some(self.rate()), Some(self.cost()?), self.limit()?, self.remedy(), self.front()];
         Ok(sentences.into_iter().flatten().collect())
     }
 
@@ -66,19 +63,27 @@ impl Plan<'_> {
         format!("Period {}, {rate}.", time(period))
     }
 
-    /// Which stage takes the whole period, and why it takes that long.
-    fn limit(&self) -> Result<String, Failure> {
+    /// Which stage takes the whole period, and why it takes that long; nothing where there is no period.
+    fn limit(&self) -> Result<Option<String>, Failure> {
         let Self { profile, platform, schedule, .. } = self;
+        if schedule.planned_period() == Period::ZERO {
+            return Ok(None);
+        }
         let loads = schedule.loads(profile).map_err(Failure::from_error)?;
         let first = match schedule.limit(profile).map_err(Failure::from_error)? {
             Limit::Stage(first) => first,
             Limit::Cores(kind) => {
                 let threads: u32 =
                     schedule.stages().iter().filter(|stage| stage.kind == kind).map(|stage| stage.cores).sum();
-                return Ok(format!(
-                    "Limited by the {kind} cores: {threads} threads share {}, which are busy all the time.",
-                    schedule.cores()[&kind]
-                ));
+                let name = kind_name(&kind);
+                return Ok(Some(match schedule.cores()[&kind] {
+                    1 => {
+                        format!("Limited by the {name} core: {threads} threads share it, and it is busy all the time.")
+                    }
+                    cores => format!(
+                        "Limited by the {name} cores: {threads} threads share {cores}, which are busy all the time."
+                    ),
+                }));
             }
         };
         // Of the stages that take the whole period, one that no schedule can make shorter is the true reason.
@@ -93,12 +98,12 @@ impl Plan<'_> {
         });
         let name = |task: usize| printable(&profile.tasks()[task].name);
         if let Some((stage, task)) = hard {
-            return Ok(format!(
+            return Ok(Some(format!(
                 "Limited by stage {}: its task `{}` may not be replicated and takes the whole period by itself; \
                  only a faster task or a faster core shortens it.",
                 stage + 1,
                 name(task)
-            ));
+            )));
         }
 
         let stage = &schedule.stages()[first];
@@ -123,7 +128,7 @@ impl Plan<'_> {
             let left = counted((given - used) as usize, "core");
             format!("; `{}` finds no better use for the {left} left", schedule.strategy())
         };
-        Ok(format!("Limited by stage {}: {reason}{cores}.", first + 1))
+        Ok(Some(format!("Limited by stage {}: {reason}{cores}.", first + 1)))
     }
 
     /// The time and the power that a frame takes.
@@ -152,7 +157,7 @@ impl Plan<'_> {
     fn remedy(&self) -> Option<String> {
         let Self { profile, platform, schedule, .. } = self;
         let period = schedule.planned_period();
-        let least = Exact.plan(profile, platform, &Goal::default()).ok()?.planned_period();
+        let least = Exact.optimum(profile, platform).ok()?.period();
         let less = |shorter: Period| {
             let percent = 100.0 * (1.0 - shorter.ns() / period.ns());
             let digits = usize::from(percent < 1.0);
@@ -164,7 +169,7 @@ impl Plan<'_> {
                 let gains: Vec<String> = gains(profile, platform)
                     .ok()?
                     .iter()
-                    .map(|gain| format!("one more {} core: {}", gain.kind, less(gain.period)))
+                    .map(|gain| format!("one more {} core: {}", kind_name(&gain.kind), less(gain.period)))
                     .collect();
                 (!gains.is_empty()).then(|| format!("What would help: {}.", gains.join(", ")))
             }
@@ -175,7 +180,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The other numbers of cores that have the same period.
+    /// The other numbers of cores that have the same period, or one that is no longer than is demanded.
     fn front(&self) -> Option<String> {
         let schedule = self.schedule;
         let others: Vec<_> = schedule.front().iter().filter(|point| point.cores != *schedule.cores()).collect();
@@ -183,15 +188,25 @@ impl Plan<'_> {
             .iter()
             .take(MOST_POINTS)
             .map(|point| {
-                let cores: Vec<_> = point.cores.iter().map(|(kind, cores)| format!("{cores} {kind}")).collect();
+                let cores: Vec<_> =
+                    point.cores.iter().map(|(kind, cores)| format!("{cores} {}", kind_name(kind))).collect();
                 format!("{} in {}", cores.join(" + "), counted(point.stages.len(), "stage"))
             })
             .collect();
         if others.len() > MOST_POINTS {
             shown.push(format!("and {} more that --json lists", others.len() - MOST_POINTS));
         }
-        (!shown.is_empty()).then(|| format!("Also: {}.", shown.join(", ")))
+        let also = if self.pace.is_some() { "Also fast enough" } else { "Also" };
+        (!shown.is_empty()).then(|| format!("{also}: {}.", shown.join(", ")))
     }
+}
+
+/// `2 of 4 big and 1 of 8 little cores`: the kinds of which there are cores, each after what `number` says of it.
+pub(super) fn cores(platform: &Platform, number: impl Fn(&CoreKind) -> String) -> String {
+    let given: Vec<_> = platform.kinds().iter().filter(|kind| kind.cores > 0).collect();
+    let kinds: Vec<_> = given.iter().map(|kind| format!("{} {}", number(kind), kind_name(&kind.name))).collect();
+    let noun = if given.iter().map(|kind| u64::from(kind.cores)).sum::<u64>() == 1 { "core" } else { "cores" };
+    format!("{} {noun}", listed(&kinds))
 }
 
 /// Where the profile is from, as the end of a heading.
@@ -242,7 +257,12 @@ mod tests {
             "thread_per_task",
             "Limited by stage 3: its task `decode` has one core; `thread_per_task` finds no better use for the 1 core left.",
         );
-        says("big=1", "thread_per_task", "Limited by the big cores: 4 threads share 1, which are busy all the time.");
+        says("big=1", "thread_per_task", "Limited by the big core: 4 threads share it, and it is busy all the time.");
+        says(
+            "big=4",
+            "thread_per_task_r3",
+            "Limited by the big cores: 8 threads share 4, which are busy all the time.",
+        );
     }
 
     fn mac_studio() -> (Profile, Platform) {
@@ -278,10 +298,38 @@ mod tests {
     }
 
     #[test]
+    fn other_numbers_of_cores_need_not_have_the_period_of_the_schedule_to_be_fast_enough() {
+        let (profile, platform) = mac_studio();
+        let goal = "fewest-cores,period=1897600ns".parse().unwrap();
+        let schedule = &Exact.plan(&profile, &platform, &goal).unwrap();
+        let pace = Some(Period::from(1_897_600));
+        let text = Plan { profile: &profile, platform: &platform, schedule, pace }.facts().unwrap().join("\n");
+        assert_eq!(schedule.cores().values().sum::<u32>(), 6);
+        assert!(text.ends_with("\nAlso fast enough: 5 big + 1 little in 4 stages, 6 big in 4 stages."), "{text}");
+    }
+
+    #[test]
+    fn cores_of_one_two_or_three_kinds_read_well() {
+        let kinds = ["a", "big", "P-core"];
+        let heading = |cores: &str| {
+            let profile = Profile::new(kinds, [TaskProfile::sequential("t", [5, 5, 5])]).unwrap();
+            let platform = &Platform::parse_cores(cores, &profile).unwrap();
+            let schedule = &strategy("thread_per_task").unwrap().schedule(&profile, platform).unwrap();
+            Plan { profile: &profile, platform, schedule, pace: None }.heading()
+        };
+        let start = "thread_per_task: 1 task in 1 stage on";
+        assert_eq!(heading("a=1"), format!("{start} 1 of 1 `a` core"));
+        assert_eq!(heading("big=5"), format!("{start} 1 of 5 big cores"));
+        assert_eq!(heading("a=1,big=1"), format!("{start} 0 of 1 `a` and 1 of 1 big cores"));
+        assert_eq!(heading("a=3,big=4,P-core=5"), format!("{start} 0 of 3 `a`, 0 of 4 big and 1 of 5 `P-core` cores"));
+    }
+
+    #[test]
     fn chains_without_bits_or_weight_have_a_rate_all_the_same() {
         let profile = Profile::new(["cpu"], [TaskProfile::replicable("t", [250])]).unwrap();
         assert!(of_cores(&profile, "2", "otac").contains("Period 125.0 ns, 8000000 frames/s."));
         let profile = Profile::new(["cpu"], [TaskProfile::replicable("t", [0])]).unwrap();
-        assert!(of_cores(&profile, "2", "otac").contains("The tasks weigh nothing"));
+        let text = of_cores(&profile, "2", "otac");
+        assert!(text.contains("The tasks weigh nothing") && !text.contains("Limited"), "{text}");
     }
 }

@@ -33,16 +33,29 @@ Examples:
   cat receiver.json | bief plan - --cores 4 --json > schedule.json
       profile from standard input, schedule to standard output";
 
+const JSON: &str = "\
+JSON:
+  One object: strategy, period_ns, cores, stages in the order of the chain, watts
+  where they are known, and front. Each entry of front is a choice of cores, with
+  stages for it, that reaches the same period, or the one that the goal demands;
+  none can do with fewer cores of a kind unless it gets more of another. The
+  schedule's own choice is among them. There is no front for least-power, power
+  and latency. With --strategy all: a list, with an object for each row.";
+
 /// What `--strategy` takes in place of a name.
 const ALL: &str = "all";
 
 /// Show the schedule of a profiled chain on given cores: stages, periods, rate, power, and what limits it
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    override_usage = "bief plan [OPTIONS] <PROFILE>",
+    after_help = EXAMPLES,
+    after_long_help = format!("{JSON}\n\n{EXAMPLES}")
+)]
 pub(crate) struct PlanArgs {
     /// The chain's profile: a JSON file, or the name of one that ships; - reads standard input
-    #[arg(value_name = "PROFILE")]
-    profile: PathBuf,
+    #[arg(value_name = "PROFILE", required_unless_present = "target")]
+    profile: Option<PathBuf>,
 
     /// The cores to use: N, or by kind as in big=4,little=8 [default: all of a machine that ships]
     #[arg(long, value_name = "CORES", conflicts_with = "platform")]
@@ -60,24 +73,48 @@ pub(crate) struct PlanArgs {
     ///
     /// One of max-throughput, fewest-big, fewest-cores and least-power, then any of ,rate=30Mb/s ,period=1ms ,power=20W
     /// and ,latency=5ms: least-power,rate=30Mb/s is the schedule of least power among those of 30 Mb/s or more.
+    ///
+    /// Goals with least-power, power or latency weigh far more schedules than the others. Where too many cores make that too
+    /// costly, they are refused: give fewer cores then, or another goal.
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
 
     #[command(flatten)]
     json: JsonArgs,
 
-    /// Draw the stages as SVG into FILE
+    /// Draw the stages as SVG into FILE; - writes to standard output in place of the table
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
+impl PlanArgs {
+    /// Whether the picture goes to standard output, so that no table may.
+    fn svg_on_stdout(&self) -> bool {
+        self.svg.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
+}
+
 fn strategy_names() -> PossibleValuesParser {
-    let names = strategies().iter().map(|strategy| PossibleValue::new(strategy.name()).help(strategy.summary()));
+    let names = strategies().iter().map(|strategy| {
+        let kinds = match strategy.most_kinds() {
+            1 => "one kind".to_owned(),
+            2 => "one or two kinds".to_owned(),
+            most if most < usize::MAX => format!("up to {most} kinds"),
+            _ => "any number of kinds".to_owned(),
+        };
+        PossibleValue::new(strategy.name()).help(format!("{} Takes {kinds} of cores.", strategy.summary()))
+    });
     PossibleValuesParser::new(names.chain([PossibleValue::new(ALL).help("Compares them all")]))
 }
 
 /// Plans, and shows the schedule, or all schedules.
-pub(crate) fn run(args: PlanArgs) -> Result<(), Failure> {
+pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
+    let profile = args.profile.take().or_else(|| args.json.misplaced_input()).ok_or_else(|| {
+        Failure::new("no PROFILE: put it before --json, as in bief plan mac_studio --json, or behind --json FILE")
+    })?;
+    if args.json.on_stdout() && args.svg_on_stdout() {
+        return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
+    }
     if args.goal.is_some() && ![Exact.name(), ALL].contains(&args.strategy.as_str()) {
         return Err(Failure::new(format!(
             "--goal: only the strategy `{}` takes one: leave out --goal, or --strategy {}",
@@ -85,33 +122,33 @@ pub(crate) fn run(args: PlanArgs) -> Result<(), Failure> {
             args.strategy
         )));
     }
-    let goal = args.goal.unwrap_or_default();
-    let (profile, platform) = input::load(&args.profile, args.cores.as_deref(), args.platform.as_deref())?;
+    let (profile, platform) = input::load(&profile, args.cores.as_deref(), args.platform.as_deref())?;
     if args.strategy == ALL {
-        return compare(&args, &profile, &platform, &goal);
+        return compare(&args, &profile, &platform);
     }
+    let goal = args.goal.unwrap_or_default();
     let strategy = strategy(&args.strategy).map_err(Failure::from_error)?;
     let schedule = &scheduled(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
     let pace = pace(strategy, &profile, &goal).map_err(Failure::from_error)?;
     let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
     args.json.write(|| schedule.to_json().trim_end().to_owned())?;
     draw(&args, &plan)?;
-    if args.json.on_stdout() {
+    if args.json.on_stdout() || args.svg_on_stdout() {
         return Ok(());
     }
     json::print(&schedule_table::table(&plan)?)
 }
 
 /// Plans with every strategy, shows them side by side, and the stages of the exact one.
-fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<(), Failure> {
-    let comparison = Comparison::of(profile, platform, goal);
+fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<(), Failure> {
+    let comparison = Comparison::of(profile, platform, args.goal);
     let exact = comparison.plan(&Exact);
     args.json.write(|| comparison.to_json())?;
     if args.svg.is_some() {
         let plan = exact.as_ref().map_err(|reason| Failure::new(format!("nothing to draw: {reason}")))?;
         draw(args, plan)?;
     }
-    if args.json.on_stdout() {
+    if args.json.on_stdout() || args.svg_on_stdout() {
         return Ok(());
     }
     json::print(&comparison.table())?;
@@ -142,6 +179,9 @@ fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Optio
 fn draw(args: &PlanArgs, plan: &Plan) -> Result<(), Failure> {
     let Some(path) = &args.svg else { return Ok(()) };
     let picture = stages::svg(plan.profile, plan.platform, plan.schedule, &plan.heading(), &plan.facts()?)?;
+    if args.svg_on_stdout() {
+        return json::print(&picture);
+    }
     std::fs::write(path, picture + "\n")
         .map_err(|error| Failure::new(format!("{}: cannot write SVG: {error}", path.display())))
 }

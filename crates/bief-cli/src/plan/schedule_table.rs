@@ -36,7 +36,7 @@ pub(super) fn table(plan: &Plan) -> Result<String, Failure> {
     let cores = widest("cores", |row| &row.cores);
     let time = widest("period", |row| &row.period);
     // Six gaps of two, four columns for the percentage, and a bar.
-    let names = (COLUMNS - BAR - 4 - 12).saturating_sub(number + tasks + cores + time).max(12);
+    let names = (COLUMNS - BAR - 4 - 12).saturating_sub(number + tasks + cores + time).max(LEAST_NAMES);
 
     let mut lines = wrapped(&plan.heading(), COLUMNS);
     lines.push(String::new());
@@ -69,6 +69,8 @@ pub(super) fn table(plan: &Plan) -> Result<String, Failure> {
 
 /// The length of the bar of a stage that is busy all the time.
 const BAR: usize = 10;
+/// The width of the names, which is left beside the longest times and the largest numbers of all.
+const LEAST_NAMES: usize = 5;
 
 struct Row {
     number: String,
@@ -86,6 +88,9 @@ fn span(tasks: &Range<usize>) -> String {
     }
 }
 
+/// The narrowest column that shows the names of two tasks.
+const LEAST_FOR_TWO: usize = 12;
+
 /// The names of the tasks in at most `width` characters: all of them, or the first and the last.
 fn task_names(profile: &Profile, tasks: &Range<usize>, width: usize) -> String {
     let names: Vec<_> = profile.tasks()[tasks.clone()].iter().map(|task| printable(&task.name)).collect();
@@ -96,6 +101,9 @@ fn task_names(profile: &Profile, tasks: &Range<usize>, width: usize) -> String {
     let [first, .., last] = &names[..] else {
         return shortened(&all, width);
     };
+    if width < LEAST_FOR_TWO {
+        return shortened(&all, width);
+    }
     let between = if names.len() == 2 { ", " } else { " to " };
     let room = width - between.chars().count();
     let last_room = (room / 2).max(room.saturating_sub(first.chars().count()));
@@ -145,18 +153,28 @@ What would help: one more little core: 1214.5 us (-14 %).";
 
     #[test]
     fn every_line_fits_the_terminal() {
-        let long = "a name \u{1b}[31m that goes on and on, well past any column";
-        let tasks = (0..120).map(|task| TaskProfile::sequential(long, [9_000_000_000 + task, 10_000_000_000]));
-        let profile = Profile::new(["performance-cores", "efficiency-cores"], tasks).unwrap().with_machine(long);
-        for (cores, name) in [
-            ("performance-cores=60", "otac"),
-            ("efficiency-cores=16000", "otac"),
-            ("performance-cores=8,efficiency-cores=100", "thread_per_task"),
+        let spaced = "a name \u{1b}[31m that goes on and on, well past any column";
+        let long = "name".repeat(30);
+        for (task, kinds) in [
+            (spaced, ["performance-cores", "efficiency-cores"]),
+            (&long, [&format!("{long}1")[..], &format!("{long}2")]),
         ] {
-            let text = shown(&profile, cores, name);
-            assert!(!text.contains('\u{1b}'));
-            for line in text.lines() {
-                assert!(line.chars().count() <= COLUMNS, "{line}");
+            for ns in [9_000_000_000, 70_000_000_000_000_000] {
+                let tasks = (0..120).map(|index| TaskProfile::sequential(task, [ns + index, ns / 2]));
+                let profile = Profile::new(kinds, tasks).unwrap().with_machine(task);
+                let [big, little] = kinds;
+                for (cores, name) in [
+                    (format!("{big}=60"), "otac"),
+                    (format!("{little}=16000"), "otac"),
+                    (format!("{big}=8,{little}=100"), "thread_per_task"),
+                    (format!("{big}=8,{little}=100"), "exact"),
+                ] {
+                    let text = shown(&profile, &cores, name);
+                    assert!(!text.contains('\u{1b}'));
+                    for line in text.lines() {
+                        assert!(line.chars().count() <= COLUMNS, "{line}");
+                    }
+                }
             }
         }
     }
@@ -169,5 +187,6 @@ What would help: one more little core: 1214.5 us (-14 %).";
         assert_eq!(task_names(&profile, &(0..3), 15), "recei… to deco…");
         assert_eq!(task_names(&profile, &(1..3), 14), "demod…, decode");
         assert_eq!(task_names(&profile, &(1..2), 8), "demodul…");
+        assert_eq!(task_names(&profile, &(0..4), LEAST_NAMES), "rece…");
     }
 }
