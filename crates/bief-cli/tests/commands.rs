@@ -283,7 +283,7 @@ fn help_shows_examples_for_every_command() {
         "bief plan [OPTIONS] <PROFILE>",
         "by greedy packing. Takes one kind of cores.",
         "Takes one or two kinds of cores.",
-        "Takes up to 4 kinds of cores.",
+        "Takes up to four kinds of cores.",
         "Takes any number of kinds of cores.",
         "Where too many cores make that too costly, they are refused",
         "Each entry of front is a choice of cores",

@@ -36,11 +36,11 @@ Examples:
 const JSON: &str = "\
 JSON:
   One object: strategy, period_ns, cores, stages in the order of the chain, watts
-  where they are known, and front. Each entry of front is a choice of cores, with
-  stages for it, that reaches the same period, or the one that the goal demands;
-  none can do with fewer cores of a kind unless it gets more of another. The
-  schedule's own choice is among them. There is no front for least-power, power
-  and latency. With --strategy all: a list, with an object for each row.";
+  where they are known, and, of exact, front. Each entry of front is a choice of
+  cores, with stages for it, that reaches the same period, or the one that the
+  goal demands; none can do with fewer cores of a kind unless it gets more of
+  another. The schedule's own choice is among them. Goals with least-power, power
+  or latency have no front. With --strategy all: a list, an object for each row.";
 
 /// What `--strategy` takes in place of a name.
 const ALL: &str = "all";
@@ -97,10 +97,11 @@ impl PlanArgs {
 fn strategy_names() -> PossibleValuesParser {
     let names = strategies().iter().map(|strategy| {
         let kinds = match strategy.most_kinds() {
-            1 => "one kind".to_owned(),
-            2 => "one or two kinds".to_owned(),
-            most if most < usize::MAX => format!("up to {most} kinds"),
-            _ => "any number of kinds".to_owned(),
+            1 => "one kind",
+            2 => "one or two kinds",
+            3 => "up to three kinds",
+            4 => "up to four kinds",
+            _ => "any number of kinds",
         };
         PossibleValue::new(strategy.name()).help(format!("{} Takes {kinds} of cores.", strategy.summary()))
     });
