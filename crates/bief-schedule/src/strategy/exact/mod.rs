@@ -1,6 +1,5 @@
 //! The shortest period on cores of up to four kinds, and every number of cores that reaches it; why it is right is told at
 //! [`Exact`].
-//!
 
 mod candidates;
 mod cost;

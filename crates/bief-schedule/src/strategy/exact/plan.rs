@@ -29,8 +29,9 @@ impl Exact {
     ///
     /// Time and memory for goals with a power or a latency grow with the product of the cores of all kinds, and with the
     /// square of the tasks: milliseconds for a receiver on a processor of today, a fraction of a second for a hundred cores of
-    /// two kinds. With power *and* latency they grow with the number of trade-offs between the two as well, which can be too
-    /// many for more than some tens of tasks.
+    /// two kinds, seconds where the period is sought, too. With power *and* latency they grow with the number of trade-offs
+    /// between the two as well, which can be too many for more than some tens of tasks. What takes more than some ten seconds
+    /// is refused.
     ///
     /// # Errors
     ///
