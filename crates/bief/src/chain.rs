@@ -1,14 +1,17 @@
 //! The builder: program order is data order.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::check;
-use crate::error::{Error, Result};
+use crate::control::Block;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::frame::Format;
 use crate::program::Program;
 use crate::stage::Mark;
-use crate::task::{Bind, Node, Task};
-use crate::wire::{Bound, Inputs, Joint, Outputs, Socket};
+use crate::task::{Bind, Node, Step, Task};
+use crate::wire::{Inputs, Joint, Made, Outputs, Socket, Untyped};
 
 /// A chain of tasks while it is being written.
 ///
@@ -44,12 +47,23 @@ use crate::wire::{Bound, Inputs, Joint, Outputs, Socket};
 /// let mut numbers = chain.add(source::from_slice(&[1_u8], 1), ());
 /// chain.add(AddTo, (&numbers, &mut numbers)); // read while rewriting
 /// ```
+///
+/// [`constant`](Self::constant) makes values that every task may read. Loops ([`repeat`](Self::repeat)), switches
+/// ([`select`](Self::select)) and memory of the frame before ([`feedback`](Self::feedback)) are regions, written as closures
+/// over the same chain, and nested at will. A region is one task for stages, profiles and schedules, and may be replicated
+/// when everything in it may.
 pub struct Chain {
-    id: u64,
+    pub(crate) id: u64,
     batch: usize,
     tasks: Vec<Node>,
-    wires: Vec<Joint>,
+    pub(crate) wires: Vec<Joint>,
     marks: Vec<Mark>,
+    /// Names given to tasks, those inside regions too.
+    names: HashSet<Arc<str>>,
+    /// What each block ever opened is, for messages; blocks are numbered from 1, 0 is the chain itself.
+    pub(crate) blocks: Vec<&'static str>,
+    /// The blocks that are being written, the innermost last.
+    pub(crate) open: Vec<Block>,
     /// The first thing found wrong; told by `build`.
     fault: Option<Error>,
 }
@@ -64,6 +78,9 @@ impl Chain {
             tasks: Vec::new(),
             wires: Vec::new(),
             marks: Vec::new(),
+            names: HashSet::new(),
+            blocks: Vec::new(),
+            open: Vec::new(),
             fault: None,
         }
     }
@@ -81,37 +98,23 @@ impl Chain {
     /// `wires` is `()` for a source, `&wire` or `&mut wire` for one socket, a tuple of them for several.
     pub fn add<T: Task>(&mut self, task: T, wires: <T::In as Inputs>::Wires<'_>) -> <T::Out as Outputs>::Wires {
         let name = self.unique_name(task.name());
-        let (lens, bounds) = T::In::bound(&wires);
-        let first_wire = self.wires.len();
-        let made = self.bind(&name, &bounds).and_then(|()| {
-            task.lens(lens).map_err(|error| Error::build(format!("{error}{}", self.described(&bounds))))
+        let (lens, inputs) = T::In::untyped(&wires);
+        let bound = self.bind(&name, &inputs).and_then(|sockets| {
+            let lens = task.lens(lens).map_err(|error| Error::build(format!("{error}{}", described(&inputs))))?;
+            Ok((sockets, lens))
         });
-        match made {
-            Ok(lens) => {
-                let maker = self.tasks.len();
-                let outputs = T::Out::made(&lens);
-                self.wires.extend(outputs.iter().map(|made| Joint {
-                    format: made.format,
-                    len: made.len,
-                    maker,
-                    last_user: maker,
-                }));
-                let inputs = bounds.iter().map(|bound| Socket { wire: bound.wire, len: bound.len }).collect();
-                let outputs = outputs
-                    .iter()
-                    .enumerate()
-                    .map(|(index, made)| Socket { wire: first_wire + index, len: made.len })
-                    .collect();
-                for bound in &bounds {
-                    self.wires[bound.wire].last_user = maker;
-                }
-                self.tasks.push(Node { name, step: Box::new(Bind { task, inputs, outputs }) });
-                T::Out::wires(first_wire, self.id, Some(&lens))
+        match bound {
+            Ok((inputs, lens)) => {
+                let maker: Arc<str> = format!("task `{name}`").into();
+                let made: Vec<Untyped> =
+                    T::Out::made(&lens).into_iter().map(|made| self.new_wire(made, Arc::clone(&maker))).collect();
+                let outputs = made.iter().map(|wire| wire.socket).collect();
+                self.push(name, Box::new(Bind { task, inputs, outputs }));
+                T::Out::wires(|output| made[output].clone())
             }
             Err(error) => {
-                let place = crate::Place { task: Some(name), ..Default::default() };
-                self.fault.get_or_insert(error.with_kind(crate::ErrorKind::Build).at(place));
-                T::Out::wires(first_wire, self.id, None)
+                self.refuse(&name, error);
+                T::Out::wires(|_| self.missing_wire())
             }
         }
     }
@@ -119,8 +122,14 @@ impl Chain {
     /// Begins a stage at the task that is added next; [`threads`](StageMark::threads) says how many replicas run it.
     ///
     /// Stages marked so are what [`Program::pipeline_as_marked`] runs. Tasks added before the first mark are a stage of
-    /// their own.
+    /// their own. A stage cannot begin inside a region.
     pub fn stage(&mut self, name: &str) -> StageMark<'_> {
+        if let Some(block) = self.open.last() {
+            let inside = self.blocks[block.number - 1];
+            self.fault.get_or_insert(Error::build(format!(
+                "stage `{name}` begins inside {inside}: a region runs in one stage, mark it before or after the region"
+            )));
+        }
         self.marks.push(Mark { name: name.into(), first_task: self.tasks.len(), threads: 1 });
         StageMark(self.marks.last_mut().expect("just pushed"))
     }
@@ -129,49 +138,117 @@ impl Chain {
     ///
     /// # Errors
     /// The first thing found wrong: no tasks, a batch of no frames, a wire of another chain, a frame length that does not
-    /// fit (the message names both ends of the wire), a marked stage that cannot be replicated as asked.
+    /// fit (the message names both ends of the wire), a wire used outside the loop or path that makes it, a marked stage
+    /// that cannot be replicated as asked.
     pub fn build(mut self) -> Result<Program> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        check::chain(&self.tasks, self.batch, &self.marks)?;
+        if let Some(block) = self.open.last() {
+            return Err(Error::build(format!("{} was begun and not ended", self.blocks[block.number - 1])));
+        }
+        check::chain(&self.tasks, &self.wires, self.batch, &self.marks)?;
         Ok(Program { tasks: self.tasks, wires: self.wires, batch: self.batch, marks: self.marks })
     }
 
-    fn bind(&self, name: &str, bounds: &[Bound]) -> Result<()> {
-        match bounds.iter().position(|bound| bound.chain != self.id) {
-            Some(input) => Err(Error::build(format!(
-                "input {input} is a wire of another chain: bind `{name}` to wires that this chain made"
-            ))),
+    /// The sockets of `user` for these wires, when it may use them.
+    pub(crate) fn bind(&mut self, user: &str, inputs: &[Untyped]) -> Result<Box<[Socket]>> {
+        if let Some(fault) = &self.fault {
             // After a fault wires may be missing; only the first fault is told.
-            None if bounds.iter().any(|bound| bound.wire >= self.wires.len()) => {
-                Err(Error::build("an input is missing because a task before it was refused"))
+            return Err(fault.clone());
+        }
+        for (number, input) in inputs.iter().enumerate() {
+            if input.chain != self.id {
+                return Err(Error::build(format!(
+                    "input {number} is a wire of another chain, made there by {}: bind `{user}` to wires that this chain \
+                     made",
+                    input.maker
+                )));
             }
-            None => Ok(()),
+            let block = self.wires[input.socket.wire].block;
+            if block > 0 && !self.open.iter().any(|open| open.number == block) {
+                return Err(Error::build(format!(
+                    "input {number} is made by {} inside {}, which may not have run: let the task inside rewrite a wire \
+                     that was made before (`Chain::blank` makes one), and read that",
+                    input.maker,
+                    self.blocks[block - 1]
+                )));
+            }
         }
+        let user = self.tasks.len();
+        for wire in inputs.iter().flat_map(Untyped::places) {
+            let joint = &mut self.wires[wire];
+            if joint.constant.is_none() {
+                joint.last_user = user;
+            }
+        }
+        Ok(inputs.iter().map(|input| input.socket).collect())
     }
 
-    fn described(&self, bounds: &[Bound]) -> String {
-        let inputs: Vec<String> = bounds
-            .iter()
-            .enumerate()
-            .map(|(input, bound)| {
-                let wire = &self.wires[bound.wire];
-                let maker = &self.tasks[wire.maker].name;
-                format!("input {input} is {} x {} from task `{maker}`", bound.len, wire.format.name)
-            })
-            .collect();
-        if inputs.is_empty() { String::new() } else { format!(" ({})", inputs.join(", ")) }
+    /// A wire that the task or region being added makes.
+    pub(crate) fn new_wire(&mut self, made: Made, maker: Arc<str>) -> Untyped {
+        let wire = self.wires.len();
+        let task = self.tasks.len();
+        let joint = Joint {
+            format: made.format,
+            len: made.len,
+            maker: task,
+            last_user: task,
+            constant: None,
+            block: self.block(),
+        };
+        if made.variable {
+            let lengths = Joint { format: Format::of::<usize>(), len: 1, ..joint.clone() };
+            self.wires.extend([joint, lengths]);
+        } else {
+            self.wires.push(joint);
+        }
+        let socket = Socket { wire, len: made.len, stride: made.len };
+        Untyped { chain: self.id, socket, variable: made.variable, element: made.format.name, maker }
     }
 
-    fn unique_name(&self, name: String) -> Arc<str> {
-        let taken = |name: &str| self.tasks.iter().any(|task| &*task.name == name);
-        if !taken(&name) {
-            return name.into();
-        }
-        let number = (2..).find(|number| !taken(&format!("{name} {number}"))).expect("some number is free");
-        format!("{name} {number}").into()
+    /// Stands for a wire after a fault: nothing is bound to it any more.
+    pub(crate) fn missing_wire(&self) -> Untyped {
+        let socket = Socket { wire: usize::MAX, len: 0, stride: 0 };
+        Untyped { chain: self.id, socket, variable: false, element: "", maker: "a task that was refused".into() }
     }
+
+    /// Puts a step in its place: at the end of the block being written.
+    pub(crate) fn push(&mut self, name: Arc<str>, step: Box<dyn Step>) {
+        let nodes = self.open.last_mut().map_or(&mut self.tasks, |block| &mut block.nodes);
+        nodes.push(Node { name, step });
+    }
+
+    /// Notes that this task or region cannot be built.
+    pub(crate) fn refuse(&mut self, task: &str, error: Error) {
+        let place = Place { task: Some(task.into()), ..Default::default() };
+        self.fault.get_or_insert(error.with_kind(ErrorKind::Build).at(place));
+    }
+
+    pub(crate) fn unique_name(&mut self, name: String) -> Arc<str> {
+        let name = if self.names.contains(&*name) {
+            let mut numbered = (2..).map(|number| format!("{name} {number}"));
+            numbered.find(|name| !self.names.contains(&**name)).expect("some number is free")
+        } else {
+            name
+        };
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+}
+
+/// The inputs in words, to be said after what does not fit.
+fn described(inputs: &[Untyped]) -> String {
+    let inputs: Vec<String> = inputs
+        .iter()
+        .enumerate()
+        .map(|(number, input)| {
+            let most = if input.variable { "up to " } else { "" };
+            format!("input {number} is {most}{} x {} from {}", input.socket.len, input.element, input.maker)
+        })
+        .collect();
+    if inputs.is_empty() { String::new() } else { format!(" ({})", inputs.join(", ")) }
 }
 
 impl Default for Chain {

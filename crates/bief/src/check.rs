@@ -5,14 +5,21 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
+use crate::wire::Joint;
 
 /// What `Chain::build` refuses once every task is in its place.
-pub(crate) fn chain(tasks: &[Node], batch: usize, marks: &[Mark]) -> Result<()> {
+pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark]) -> Result<()> {
     if tasks.is_empty() {
         return Err(Error::build("the chain has no tasks: add a source first"));
     }
     if batch == 0 {
         return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
+    }
+    if let Some(wire) = wires.iter().find(|wire| wire.constant.is_none() && !wire.format.fits(wire.len, batch)) {
+        return Err(Error::build(format!(
+            "task `{}` makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
+            tasks[wire.maker].name, wire.len, wire.format.name
+        )));
     }
     for pair in marks.windows(2) {
         if pair[0].first_task == pair[1].first_task {

@@ -88,6 +88,12 @@ impl Error {
         self
     }
 
+    /// The same error, of a task inside the one that the place will name.
+    pub(crate) fn within(mut self, task: &str) -> Self {
+        self.message = format!("in `{task}`: {}", self.message);
+        self
+    }
+
     /// What kind of fault it was.
     pub fn kind(&self) -> ErrorKind {
         self.kind

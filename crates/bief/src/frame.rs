@@ -34,6 +34,13 @@ impl Format {
         }
         Self { name: std::any::type_name::<T>(), size: size_of::<T>(), align: align_of::<T>(), fill: fill::<T> }
     }
+
+    /// Whether a batch of frames of this length fits the address space.
+    pub(crate) fn fits(self, len: usize, batch: usize) -> bool {
+        let bytes = len.checked_mul(batch).and_then(|count| count.checked_mul(self.size));
+        // Room is left for the alignment.
+        bytes.is_some_and(|bytes| bytes <= isize::MAX as usize / 2)
+    }
 }
 
 /// One wire's memory for a batch of frames. Always initialised; owned, so it can travel between threads.
@@ -45,6 +52,8 @@ pub(crate) struct Buffer {
 
 // SAFETY: a buffer owns its memory, and `Element` requires the values in it to be `Send` and `Sync`.
 unsafe impl Send for Buffer {}
+// SAFETY: a shared buffer only tells where its values are; whoever reads them there promises that nobody writes.
+unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Memory for `count` default values; every buffer begins on a cache line of its own.
@@ -60,6 +69,14 @@ impl Buffer {
         // SAFETY: the memory was allocated with room for `count` values and their alignment.
         unsafe { (format.fill)(memory.as_ptr(), count) };
         Self { memory, layout }
+    }
+
+    /// Memory that holds a copy of `values`.
+    pub(crate) fn holding<T: Element>(values: &[T]) -> Self {
+        let buffer = Self::new(Format::of::<T>(), values.len());
+        // SAFETY: the buffer was just made with room for these values, and is nobody else's.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), buffer.as_ptr().cast(), values.len()) };
+        buffer
     }
 
     pub(crate) fn as_ptr(&self) -> *mut u8 {

@@ -56,17 +56,22 @@
 //! ```
 //!
 //! Types are checked when the chain is compiled ([`Chain`]), lengths and stages when it is built, before any thread
-//! starts. A task that may run on several cores at once says so ([`Task::replica`]); frames keep their order all the same.
-//! An error or a panic in any task ends the run with its place, after the frames before it were delivered.
+//! starts. Frames may have a length each ([`OutVar`]); tasks may stand in loops ([`Chain::repeat`]), in paths of a switch
+//! ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores at once says so
+//! ([`Task::replica`]); frames keep their order all the same. An error or a panic in any task ends the run with its place,
+//! after the frames before it were delivered.
 
 mod chain;
 mod check;
+mod constant;
+mod control;
 mod error;
 mod frame;
 mod machine;
 mod pipeline;
 mod profile;
 mod program;
+mod region;
 mod report;
 mod ring;
 pub mod sink;
@@ -74,11 +79,14 @@ pub mod source;
 mod stage;
 mod sync;
 mod task;
+mod variable;
 mod wait;
 mod wire;
 
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
+pub use constant::Constant;
+pub use control::{Choice, Paths};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use frame::Element;
 pub use machine::{Core, CoreKind, Machine};
@@ -86,4 +94,5 @@ pub use pipeline::Pipeline;
 pub use program::Program;
 pub use report::{Report, StageReport};
 pub use task::{Flow, Task};
+pub use variable::{InOutVar, InVar, OutVar, VarFrame, VarWire};
 pub use wire::{In, InOut, Input, Inputs, Out, Output, Outputs, Wire};

@@ -37,6 +37,8 @@ pub(crate) struct Stage {
     table: Box<[*mut u8]>,
     /// Owns what the table points at, for wires made and last used in this stage.
     _local: Vec<Buffer>,
+    /// Keeps the constants that the table points at.
+    _constants: Vec<Arc<Buffer>>,
     /// The task that runs or ran last; after a fault the one that failed.
     current: usize,
     failed: bool,
@@ -51,14 +53,18 @@ impl Stage {
     pub(crate) fn new(name: Arc<str>, tasks: Vec<Node>, range: Range<usize>, wires: &[Joint], batch: usize) -> Self {
         let mut table = vec![std::ptr::null_mut(); wires.len()].into_boxed_slice();
         let mut local = Vec::new();
+        let mut constants = Vec::new();
         for (entry, wire) in table.iter_mut().zip(wires) {
-            if range.contains(&wire.maker) && range.contains(&wire.last_user) {
+            if let Some(constant) = &wire.constant {
+                *entry = constant.as_ptr();
+                constants.push(Arc::clone(constant));
+            } else if range.contains(&wire.maker) && range.contains(&wire.last_user) {
                 let buffer = Buffer::new(wire.format, wire.len * batch);
                 *entry = buffer.as_ptr();
                 local.push(buffer);
             }
         }
-        Self { name, tasks, table, _local: local, current: 0, failed: false }
+        Self { name, tasks, table, _local: local, _constants: constants, current: 0, failed: false }
     }
 
     /// Notes where the crossing `wires` are: in the buffers of `slot`, in this order.

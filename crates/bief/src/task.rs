@@ -55,9 +55,10 @@ pub enum Flow {
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub trait Task: Send + 'static {
-    /// Input sockets: `()` for a source, [`In<T>`](crate::In), [`InOut<T>`](crate::InOut), or a tuple of them.
+    /// Input sockets: `()` for a source, [`In<T>`](crate::In), [`InOut<T>`](crate::InOut), their variable forms
+    /// [`InVar<T>`](crate::InVar) and [`InOutVar<T>`](crate::InOutVar), or a tuple of them.
     type In: Inputs;
-    /// Output sockets: `()` for a sink, [`Out<T>`](crate::Out), or a tuple of them.
+    /// Output sockets: `()` for a sink, [`Out<T>`](crate::Out), [`OutVar<T>`](crate::OutVar), or a tuple of them.
     type Out: Outputs;
 
     /// The task's name in profiles, reports and errors; by default the type's name.
@@ -67,7 +68,8 @@ pub trait Task: Send + 'static {
         base.rsplit("::").next().unwrap_or(base).to_owned()
     }
 
-    /// Frame length of each output, from the frame length of each input. Asked once, when the task is added.
+    /// Frame length of each output, from the frame length of each input. Asked once, when the task is added. The length of
+    /// a variable socket is its capacity: the most elements that a frame may have.
     ///
     /// # Errors
     /// An input length that does not fit this task. The message should say what fits; the chain adds who made the wire.
@@ -100,19 +102,53 @@ pub trait Task: Send + 'static {
     }
 }
 
-/// A task whose types have been proven and forgotten.
+/// What follows after a step ran on one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// What a task said.
+    Flow(Flow),
+    /// The loop around the step is over for this frame.
+    Leave,
+}
+
+/// A task, or a region of them, whose types have been proven and forgotten.
 pub(crate) trait Step: Send {
-    /// Runs the task on each live frame of the batch; `batch.position` tells where an error or a panic happened.
+    /// Runs on one frame.
     ///
     /// # Safety
-    /// For each wire that the task is bound to, `table` points at a live buffer of its type with room for the batch, which
-    /// no other thread uses meanwhile.
-    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()>;
+    /// For each wire that the step is bound to, `table` points at a live buffer of its type with a frame at `position`,
+    /// which no other thread uses meanwhile.
+    unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn>;
+
+    /// Runs on each live frame of the batch; `batch.position` tells where an error or a panic happened.
+    ///
+    /// # Safety
+    /// As [`run_frame`](Self::run_frame), for every position of the batch.
+    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()> {
+        for position in 0..batch.count {
+            if !batch.live[position] {
+                continue;
+            }
+            batch.position = position;
+            // SAFETY: passed on to the caller.
+            match unsafe { self.run_frame(table, position)? } {
+                Turn::Flow(Flow::Next) | Turn::Leave => {}
+                Turn::Flow(Flow::Skip) => batch.live[position] = false,
+                Turn::Flow(Flow::Stop) => {
+                    batch.count = position;
+                    batch.last = true;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn replica(&self) -> Option<Box<dyn Step>>;
     fn finish(&mut self) -> Result<()>;
 }
 
-/// A task in its place.
+/// A task, or a region, in its place.
 pub(crate) struct Node {
     pub(crate) name: Arc<str>,
     pub(crate) step: Box<dyn Step>,
@@ -126,28 +162,13 @@ pub(crate) struct Bind<T> {
 }
 
 impl<T: Task> Step for Bind<T> {
-    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()> {
-        for position in 0..batch.count {
-            if !batch.live[position] {
-                continue;
-            }
-            batch.position = position;
-            // SAFETY: the caller promises live buffers with a frame at each position. The sockets come from
-            // `Chain::add`, whose borrows of the wires keep a written frame apart from every other slice of this task.
-            let (inputs, outputs) = unsafe {
-                (T::In::slices(table, &self.inputs, position), T::Out::slices(table, &self.outputs, position))
-            };
-            match self.task.run(inputs, outputs)? {
-                Flow::Next => {}
-                Flow::Skip => batch.live[position] = false,
-                Flow::Stop => {
-                    batch.count = position;
-                    batch.last = true;
-                    break;
-                }
-            }
-        }
-        Ok(())
+    #[inline]
+    unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
+        // SAFETY: the caller promises live buffers with a frame at this position. The sockets come from `Chain::add`,
+        // whose borrows of the wires keep a written frame apart from every other slice of this task.
+        let (inputs, outputs) =
+            unsafe { (T::In::slices(table, &self.inputs, position), T::Out::slices(table, &self.outputs, position)) };
+        self.task.run(inputs, outputs).map(Turn::Flow)
     }
 
     fn replica(&self) -> Option<Box<dyn Step>> {

@@ -3,8 +3,9 @@
 //! Types are proven here, when a chain is written; what runs afterwards is a table of pointers.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
-use crate::frame::{Element, Format};
+use crate::frame::{Buffer, Element, Format};
 
 /// A socket that reads a wire: the task sees `&[T]`, one frame. Bound with `&wire`.
 #[derive(Debug)]
@@ -28,27 +29,41 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 /// `&wire`, to rewrite it in place lend `&mut wire`.
 #[derive(Debug)]
 pub struct Wire<T> {
-    pub(crate) index: usize,
-    pub(crate) chain: u64,
-    len: usize,
+    pub(crate) untyped: Untyped,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T> Wire<T> {
+    pub(crate) fn new(untyped: Untyped) -> Self {
+        Self { untyped, element: PhantomData }
+    }
+
     /// Elements in one frame.
     #[allow(clippy::len_without_is_empty, reason = "a frame's length, not a collection's")]
     pub fn len(&self) -> usize {
-        self.len
+        self.untyped.socket.len
     }
 }
 
-/// One bound input socket, as the builder sees it.
+/// A wire whose element type is proven elsewhere, as the builder sees it.
 #[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Bound {
-    pub(crate) wire: usize,
+#[derive(Debug, Clone)]
+pub struct Untyped {
     pub(crate) chain: u64,
-    pub(crate) len: usize,
+    pub(crate) socket: Socket,
+    /// Its frames differ in length: the lengths are the wire after it.
+    pub(crate) variable: bool,
+    /// The element type's name.
+    pub(crate) element: &'static str,
+    /// Who makes it, in words.
+    pub(crate) maker: Arc<str>,
+}
+
+impl Untyped {
+    /// The places in the table that it takes.
+    pub(crate) fn places(&self) -> std::ops::Range<usize> {
+        self.socket.wire..self.socket.wire + 1 + usize::from(self.variable)
+    }
 }
 
 /// One output socket, as the builder sees it.
@@ -57,16 +72,21 @@ pub struct Bound {
 pub struct Made {
     pub(crate) format: Format,
     pub(crate) len: usize,
+    pub(crate) variable: bool,
 }
 
 /// A wire in its place.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Joint {
     pub(crate) format: Format,
     pub(crate) len: usize,
     /// The task that makes it, and the last one that uses it.
     pub(crate) maker: usize,
     pub(crate) last_user: usize,
+    /// The values, when they are the same for every frame: such a wire is at hand in every stage and crosses none.
+    pub(crate) constant: Option<Arc<Buffer>>,
+    /// The loop or path in which it was made: it may be used there alone.
+    pub(crate) block: usize,
 }
 
 /// One socket, as the executor sees it: which wire, and how many elements in a frame.
@@ -75,6 +95,8 @@ pub(crate) struct Joint {
 pub struct Socket {
     pub(crate) wire: usize,
     pub(crate) len: usize,
+    /// Elements from one frame of a batch to the next: `len`, or 0 where all positions share one frame.
+    pub(crate) stride: usize,
 }
 
 impl Socket {
@@ -82,24 +104,24 @@ impl Socket {
     ///
     /// # Safety
     /// `table[self.wire]` points at a live batch buffer of `T` with more than `position` frames.
-    unsafe fn frame<T>(self, table: &[*mut u8], position: usize) -> *mut T {
+    pub(crate) unsafe fn frame<T>(self, table: &[*mut u8], position: usize) -> *mut T {
         // SAFETY: the caller promises that the frame lies inside the buffer.
-        unsafe { table[self.wire].cast::<T>().add(position * self.len) }
+        unsafe { table[self.wire].cast::<T>().add(position * self.stride) }
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// One input socket: [`In`] or [`InOut`].
+/// One input socket: [`In`], [`InOut`], [`InVar`](crate::InVar) or [`InOutVar`](crate::InOutVar).
 pub trait Input: sealed::Sealed {
     /// What [`Chain::add`](crate::Chain::add) takes for it.
     type Wire<'w>;
     /// What the task sees of one frame.
     type Slice<'a>;
     #[doc(hidden)]
-    fn bound(wire: &Self::Wire<'_>) -> Bound;
+    fn untyped(wire: &Self::Wire<'_>) -> Untyped;
     /// # Safety
     /// `socket.wire` is a live wire of this socket's type in `table`, with a frame at `position`; no other slice of that
     /// frame is alive for as long as this one, unless both only read.
@@ -107,7 +129,7 @@ pub trait Input: sealed::Sealed {
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> Self::Slice<'a>;
 }
 
-/// One output socket: [`Out`].
+/// One output socket: [`Out`] or [`OutVar`](crate::OutVar).
 pub trait Output: sealed::Sealed {
     /// The element type of the wire it makes.
     type Element: Element;
@@ -116,7 +138,9 @@ pub trait Output: sealed::Sealed {
     /// What the task sees of one frame.
     type Slice<'a>;
     #[doc(hidden)]
-    fn wire(index: usize, chain: u64, len: usize) -> Self::Wire;
+    const VARIABLE: bool;
+    #[doc(hidden)]
+    fn wire(untyped: Untyped) -> Self::Wire;
     /// # Safety
     /// As [`Input::slice`], for writing.
     #[doc(hidden)]
@@ -127,8 +151,8 @@ impl<T: Element> sealed::Sealed for In<T> {}
 impl<T: Element> Input for In<T> {
     type Wire<'w> = &'w Wire<T>;
     type Slice<'a> = &'a [T];
-    fn bound(wire: &&Wire<T>) -> Bound {
-        Bound { wire: wire.index, chain: wire.chain, len: wire.len }
+    fn untyped(wire: &&Wire<T>) -> Untyped {
+        wire.untyped.clone()
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a [T] {
         // SAFETY: the caller promises a live frame of `T` that nobody writes meanwhile.
@@ -140,8 +164,8 @@ impl<T: Element> sealed::Sealed for InOut<T> {}
 impl<T: Element> Input for InOut<T> {
     type Wire<'w> = &'w mut Wire<T>;
     type Slice<'a> = &'a mut [T];
-    fn bound(wire: &&mut Wire<T>) -> Bound {
-        Bound { wire: wire.index, chain: wire.chain, len: wire.len }
+    fn untyped(wire: &&mut Wire<T>) -> Untyped {
+        wire.untyped.clone()
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a mut [T] {
         // SAFETY: the caller promises a live frame of `T` that nobody else uses meanwhile.
@@ -154,8 +178,9 @@ impl<T: Element> Output for Out<T> {
     type Element = T;
     type Wire = Wire<T>;
     type Slice<'a> = &'a mut [T];
-    fn wire(index: usize, chain: u64, len: usize) -> Wire<T> {
-        Wire { index, chain, len, element: PhantomData }
+    const VARIABLE: bool = false;
+    fn wire(untyped: Untyped) -> Wire<T> {
+        Wire::new(untyped)
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a mut [T] {
         // SAFETY: the caller promises a live frame of `T` that nobody else uses meanwhile.
@@ -172,14 +197,14 @@ pub trait Inputs {
     /// What the task sees of one frame.
     type Slices<'a>;
     #[doc(hidden)]
-    fn bound(wires: &Self::Wires<'_>) -> (Self::Lens, Vec<Bound>);
+    fn untyped(wires: &Self::Wires<'_>) -> (Self::Lens, Vec<Untyped>);
     /// # Safety
     /// As [`Input::slice`], for each socket; there are as many `sockets` as this type has.
     #[doc(hidden)]
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a>;
 }
 
-/// All output sockets of a task: `()`, one [`Out`], or a tuple of up to eight.
+/// All output sockets of a task: `()`, one [`Output`], or a tuple of up to eight.
 pub trait Outputs {
     /// Frame length of each output: `usize` for one socket, a tuple for several.
     type Lens;
@@ -190,7 +215,7 @@ pub trait Outputs {
     #[doc(hidden)]
     fn made(lens: &Self::Lens) -> Vec<Made>;
     #[doc(hidden)]
-    fn wires(first: usize, chain: u64, lens: Option<&Self::Lens>) -> Self::Wires;
+    fn wires(output: impl FnMut(usize) -> Untyped) -> Self::Wires;
     /// # Safety
     /// As [`Output::slice`], for each socket; there are as many `sockets` as this type has.
     #[doc(hidden)]
@@ -201,7 +226,7 @@ impl Inputs for () {
     type Lens = ();
     type Wires<'w> = ();
     type Slices<'a> = ();
-    fn bound((): &()) -> ((), Vec<Bound>) {
+    fn untyped((): &()) -> ((), Vec<Untyped>) {
         ((), Vec::new())
     }
     unsafe fn slices<'a>(_: &[*mut u8], _: &[Socket], _: usize) -> Self::Slices<'a> {}
@@ -214,7 +239,7 @@ impl Outputs for () {
     fn made((): &()) -> Vec<Made> {
         Vec::new()
     }
-    fn wires(_: usize, _: u64, _: Option<&()>) {}
+    fn wires(_: impl FnMut(usize) -> Untyped) {}
     unsafe fn slices<'a>(_: &[*mut u8], _: &[Socket], _: usize) -> Self::Slices<'a> {}
 }
 
@@ -222,9 +247,9 @@ impl<S: Input> Inputs for S {
     type Lens = usize;
     type Wires<'w> = S::Wire<'w>;
     type Slices<'a> = S::Slice<'a>;
-    fn bound(wire: &S::Wire<'_>) -> (usize, Vec<Bound>) {
-        let bound = S::bound(wire);
-        (bound.len, vec![bound])
+    fn untyped(wire: &S::Wire<'_>) -> (usize, Vec<Untyped>) {
+        let wire = S::untyped(wire);
+        (wire.socket.len, vec![wire])
     }
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> S::Slice<'a> {
         // SAFETY: passed on to the caller.
@@ -237,10 +262,10 @@ impl<S: Output> Outputs for S {
     type Wires = S::Wire;
     type Slices<'a> = S::Slice<'a>;
     fn made(len: &usize) -> Vec<Made> {
-        vec![Made { format: Format::of::<S::Element>(), len: *len }]
+        vec![Made { format: Format::of::<S::Element>(), len: *len, variable: S::VARIABLE }]
     }
-    fn wires(first: usize, chain: u64, len: Option<&usize>) -> S::Wire {
-        S::wire(first, chain, len.copied().unwrap_or(0))
+    fn wires(mut output: impl FnMut(usize) -> Untyped) -> S::Wire {
+        S::wire(output(0))
     }
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> S::Slice<'a> {
         // SAFETY: passed on to the caller.
@@ -254,9 +279,9 @@ macro_rules! tuples {
             type Lens = ($($Len,)+);
             type Wires<'w> = ($($S::Wire<'w>,)+);
             type Slices<'a> = ($($S::Slice<'a>,)+);
-            fn bound(wires: &Self::Wires<'_>) -> (Self::Lens, Vec<Bound>) {
-                let bound = [$($S::bound(&wires.$i)),+];
-                (($(bound[$i].len,)+), bound.to_vec())
+            fn untyped(wires: &Self::Wires<'_>) -> (Self::Lens, Vec<Untyped>) {
+                let wires = vec![$($S::untyped(&wires.$i)),+];
+                (($(wires[$i].socket.len,)+), wires)
             }
             unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a> {
                 // SAFETY: passed on to the caller; the borrows of `Wires` keep a rewritten wire apart from the others.
@@ -269,10 +294,10 @@ macro_rules! tuples {
             type Wires = ($($S::Wire,)+);
             type Slices<'a> = ($($S::Slice<'a>,)+);
             fn made(lens: &Self::Lens) -> Vec<Made> {
-                vec![$(Made { format: Format::of::<$S::Element>(), len: lens.$i }),+]
+                vec![$(Made { format: Format::of::<$S::Element>(), len: lens.$i, variable: $S::VARIABLE }),+]
             }
-            fn wires(first: usize, chain: u64, lens: Option<&Self::Lens>) -> Self::Wires {
-                ($($S::wire(first + $i, chain, lens.map_or(0, |lens| lens.$i)),)+)
+            fn wires(mut output: impl FnMut(usize) -> Untyped) -> Self::Wires {
+                ($($S::wire(output($i)),)+)
             }
             unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a> {
                 // SAFETY: passed on to the caller; each output is a wire of its own.

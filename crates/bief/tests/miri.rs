@@ -6,7 +6,10 @@ mod common;
 use std::sync::atomic::Ordering;
 
 use bief::sink::Collected;
-use bief::{Chain, Error, ErrorKind, Flow, In, InOut, Out, Report, Result, Task, sink, source};
+use bief::{
+    Chain, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink,
+    source,
+};
 use common::{Act, Add, Count, Pair, Probe, rig, watched};
 
 /// Runs the stages as marked. Miri tells a deadlock by itself, and its clock is not that of the watch.
@@ -157,4 +160,164 @@ fn a_profile_runs_the_same_table() {
     let profile = chain.build().unwrap().profile(4).unwrap();
     assert_eq!(profile.tasks().len(), 6);
     assert_eq!(sums.take(), [9.0, 18.0, 27.0]);
+}
+
+/// Whether the number is odd.
+#[derive(Clone)]
+struct Odd;
+
+impl Task for Odd {
+    type In = In<u64>;
+    type Out = Out<bool>;
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+    fn run(&mut self, x: &[u64], odd: &mut [bool]) -> Result<Flow> {
+        odd[0] = x[0] % 2 == 1;
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Adds the second number to the first.
+#[derive(Clone)]
+struct Plus;
+
+impl Task for Plus {
+    type In = (InOut<u64>, In<u64>);
+    type Out = ();
+    fn lens(&self, _: (usize, usize)) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, (x, y): (&mut [u64], &[u64]), (): ()) -> Result<Flow> {
+        x[0] += y[0];
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Numbers through a loop with a switch (even: + 10 in each of two turns; odd: + 100, and the loop is left), a feedback
+/// (+ all before), and a constant (+ 1000).
+fn controlled(threads: usize, batch: usize, act: Act) -> (Chain, Collected<u64>) {
+    let mut chain = Chain::new().batch(batch);
+    let mut x = chain.add(Count::to(6), ());
+    let thousand = chain.constant(&[1000]);
+    chain.stage("loop").threads(threads);
+    let ten = chain.constant(&[10]);
+    let mut sum = chain.blank::<u64>(1);
+    chain.repeat(2, |chain| {
+        let odd = chain.add(Odd, &x);
+        chain.select(&odd, |paths| {
+            paths.path(|chain| chain.add(Add(100), &mut x));
+            paths.path(|chain| chain.add(Plus, (&mut x, &ten)));
+        });
+        chain.add(Probe::new(act), &x);
+        let never = chain.add(Odd, &ten);
+        chain.select(&never, |paths| {
+            paths.path(|_| {});
+            paths.path(|chain| chain.leave_if(&odd));
+        });
+    });
+    chain.add(Plus, (&mut sum, &x));
+    chain.stage("memory");
+    let mut sum = chain.feedback(&[0], |chain, previous| {
+        chain.add(Plus, (&mut sum, previous));
+        sum
+    });
+    chain.stage("out").threads(1);
+    chain.add(Plus, (&mut sum, &thousand));
+    let (collect, result) = sink::collect();
+    chain.add(collect, &sum);
+    (chain, result)
+}
+
+#[test]
+fn regions_and_constants_use_the_same_table() {
+    // Each number: even + 20, odd + 100.
+    let expected = [1020, 1121, 1143, 1246, 1270, 1375];
+    for (threads, batch) in [(1, 1), (2, 2), (3, 4)] {
+        let (chain, result) = controlled(threads, batch, Act::Pass);
+        run(chain, 1).unwrap();
+        assert_eq!(result.take(), expected, "{threads} threads, batch {batch}");
+    }
+    for (act, kind) in [(Act::Fail(103), ErrorKind::Task), (Act::Panic(103), ErrorKind::Panic)] {
+        let (chain, result) = controlled(2, 1, act);
+        let error = run(chain, 1).unwrap_err();
+        assert_eq!((error.kind(), error.place().frame), (kind, Some(3)), "{error}");
+        assert_eq!(result.take(), expected[..3]);
+    }
+}
+
+/// As many elements as the number says.
+#[derive(Clone)]
+struct Stretch;
+
+impl Task for Stretch {
+    type In = In<u64>;
+    type Out = OutVar<u16>;
+    fn lens(&self, _: usize) -> Result<usize> {
+        Ok(5)
+    }
+    fn run(&mut self, x: &[u64], mut long: VarFrame<'_, u16>) -> Result<Flow> {
+        long.space().fill(x[0] as u16);
+        long.set_len(x[0] as usize)?;
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+#[derive(Clone)]
+struct Grow;
+
+impl Task for Grow {
+    type In = InOutVar<u16>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, mut long: VarFrame<'_, u16>, (): ()) -> Result<Flow> {
+        long.push(100)?;
+        long[0] += 1;
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+struct Total;
+
+impl Task for Total {
+    type In = InVar<u16>;
+    type Out = Out<u64>;
+    fn lens(&self, _: usize) -> Result<usize> {
+        Ok(1)
+    }
+    fn run(&mut self, long: &[u16], total: &mut [u64]) -> Result<Flow> {
+        total[0] = long.iter().copied().map(u64::from).sum();
+        Ok(Flow::Next)
+    }
+}
+
+#[test]
+fn variable_frames_travel_with_their_lengths() {
+    for (threads, batch) in [(1, 1), (2, 2), (3, 1)] {
+        let mut chain = Chain::new().batch(batch);
+        let x = chain.add(Count::to(5), ());
+        let mut long = chain.add(Stretch, &x);
+        chain.stage("grow").threads(threads);
+        chain.add(Grow, &mut long);
+        chain.stage("out");
+        let total = chain.add(Total, &long);
+        let (collect, result) = sink::collect();
+        chain.add(collect, &total);
+        run(chain, 1).unwrap();
+        assert_eq!(result.take(), [101, 102, 105, 110, 117], "{threads} threads, batch {batch}");
+    }
 }

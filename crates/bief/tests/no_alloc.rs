@@ -5,8 +5,8 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bief::{Chain, Flow, sink};
-use common::{Act, Count, Probe};
+use bief::{Chain, Flow, In, InOutVar, Out, OutVar, Result, Task, VarFrame, sink};
+use common::{Act, Add, Count, Probe};
 
 struct Counting;
 
@@ -28,12 +28,67 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// As many elements as the number's remainder.
+#[derive(Clone)]
+struct Stretch;
+
+impl Task for Stretch {
+    type In = In<u64>;
+    type Out = (OutVar<u64>, Out<bool>);
+    fn lens(&self, _: usize) -> Result<(usize, usize)> {
+        Ok((16, 1))
+    }
+    fn run(&mut self, x: &[u64], (mut long, odd): (VarFrame<'_, u64>, &mut [bool])) -> Result<Flow> {
+        for number in 0..x[0] % 16 {
+            long.push(number)?;
+        }
+        odd[0] = x[0] % 2 == 1;
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// The frame's sum and its constant offset, in place.
+#[derive(Clone)]
+struct Sum;
+
+impl Task for Sum {
+    type In = (InOutVar<u64>, In<u64>);
+    type Out = Out<u64>;
+    fn lens(&self, _: (usize, usize)) -> Result<usize> {
+        Ok(1)
+    }
+    fn run(&mut self, (mut long, offset): (VarFrame<'_, u64>, &[u64]), sum: &mut [u64]) -> Result<Flow> {
+        sum[0] = offset[0] + long.iter().sum::<u64>();
+        long.clear();
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
 fn allocations(frames: u64, batch: usize, threads: usize) -> u64 {
     let mut chain = Chain::new().batch(batch);
-    let wire = chain.add(Count::to(frames), ());
+    let mut wire = chain.add(Count::to(frames), ());
     chain.stage("work").threads(threads);
-    let wire = chain.add(Probe::new(Act::KeepEvery(3)), &wire);
+    chain.add(Probe::new(Act::KeepEvery(3)), &wire);
+    let offset = chain.constant(&[1_u64]);
+    let (mut long, odd) = chain.add(Stretch, &wire);
+    chain.repeat(4, |chain| {
+        chain.select(&odd, |paths| {
+            paths.path(|chain| chain.add(Add(1), &mut wire));
+            paths.path(|chain| chain.leave_if(&odd));
+        });
+        chain.leave_if(&odd);
+    });
     chain.stage("out");
+    chain.feedback(&[0_u64], |chain, previous| {
+        chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), previous);
+        chain.add(Sum, (&mut long, &offset))
+    });
     chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &wire);
     let program = chain.build().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);

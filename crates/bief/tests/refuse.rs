@@ -4,7 +4,7 @@ mod common;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
-use bief::{Chain, Error, ErrorKind, Flow, In, Result, Task, sink, source};
+use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, Wire, sink, source};
 use common::{Act, Add, Count, Pair, Probe};
 
 fn refused(chain: Chain) -> String {
@@ -35,7 +35,11 @@ fn a_wire_of_another_chain() {
     let mut chain = Chain::new();
     chain.add(sink::collect::<u64>().0, &foreign);
     let text = refused(chain);
-    assert!(text.contains("`Collect`") && text.contains("wire of another chain"), "{text}");
+    assert_eq!(
+        text,
+        "task `Collect`: input 0 is a wire of another chain, made there by task `Count`: bind `Collect` to wires that this \
+         chain made"
+    );
 }
 
 #[test]
@@ -126,4 +130,173 @@ fn a_picky_task_says_what_fits() {
     let wire = chain.add(Count::to(1), ());
     chain.add(Picky, &wire);
     assert_eq!(refused(chain), "task `Picky`: wants 16200 values, not 1 (input 0 is 1 x u64 from task `Count`)");
+}
+
+#[test]
+fn frames_that_no_memory_holds() {
+    let mut chain = Chain::new().batch(1000);
+    chain.add(source::from_fn(usize::MAX / 100, |_: &mut [u64]| Ok(Flow::Stop)), ());
+    let text = refused(chain);
+    assert!(text.contains("task `source`") && text.contains("1000 in a batch"), "{text}");
+}
+
+/// Whether the number is 3.
+#[derive(Clone)]
+struct Three;
+
+impl Task for Three {
+    type In = In<u64>;
+    type Out = Out<bool>;
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+    fn run(&mut self, x: &[u64], three: &mut [bool]) -> Result<Flow> {
+        three[0] = x[0] == 3;
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// What is said of a chain of one number and what `write` adds.
+fn refused_after(write: impl FnOnce(&mut Chain, &mut Wire<u64>)) -> String {
+    let mut chain = Chain::new();
+    let mut wire = chain.add(Count::to(1), ());
+    write(&mut chain, &mut wire);
+    refused(chain)
+}
+
+#[test]
+fn a_wire_that_leaves_its_loop_or_path() {
+    let told = "made by task `Three` inside a `repeat`, which may not have run: let the task inside rewrite a wire that was \
+                made before (`Chain::blank` makes one), and read that";
+    let text = refused_after(|chain, x| {
+        let mut inside = None;
+        chain.repeat(3, |chain| inside = Some(chain.add(Three, x)));
+        chain.add(sink::collect().0, &inside.unwrap());
+    });
+    assert_eq!(text, format!("task `Collect`: input 0 is {told}"));
+    // From one path to another, into a loop, out of a path by a feedback, and as a choice.
+    let text = refused_after(|chain, x| {
+        let three = chain.add(Three, x);
+        let mut inside = None;
+        chain.select(&three, |paths| {
+            paths.path(|chain| inside = Some(chain.add(Three, x)));
+            paths.path(|chain| chain.add(sink::collect().0, inside.as_ref().unwrap()));
+        });
+    });
+    assert!(text.contains("inside a path of a `select`"), "{text}");
+    let text = refused_after(|chain, x| {
+        chain.feedback(&[false], |chain, _| {
+            let mut inside = None;
+            chain.repeat(3, |chain| inside = Some(chain.add(Three, x)));
+            inside.unwrap()
+        });
+    });
+    assert_eq!(text, format!("task `feedback`: input 0 is {told}"));
+    let text = refused_after(|chain, x| {
+        let mut inside = None;
+        chain.repeat(3, |chain| inside = Some(chain.add(Three, x)));
+        chain.repeat(3, |chain| chain.leave_if(inside.as_ref().unwrap()));
+    });
+    assert_eq!(text, format!("task `leave_if`: input 0 is {told}"));
+}
+
+#[test]
+fn regions_that_mean_nothing() {
+    let text = refused_after(|chain, _| chain.repeat(3, |_| {}));
+    assert_eq!(text, "task `repeat`: the body has no tasks: add those that it repeats");
+    let text = refused_after(|chain, x| {
+        let three = chain.add(Three, x);
+        chain.leave_if(&three);
+    });
+    assert!(text.contains("stands in no loop"), "{text}");
+    let text = refused_after(|chain, x| {
+        let three = chain.add(Three, x);
+        chain.repeat(3, |chain| {
+            chain.feedback(&[false], |chain, _| {
+                chain.leave_if(&three);
+                chain.add(Three, x)
+            });
+        });
+    });
+    assert!(text.contains("`leave_if`") && text.contains("leave a `feedback`"), "{text}");
+    let text = refused_after(|chain, x| {
+        let three = chain.add(Three, x);
+        chain.select(&three, |_| {});
+    });
+    assert!(text.contains("has no paths"), "{text}");
+    let text = refused_after(|chain, x| {
+        let three = chain.add(Three, x);
+        chain.select(&three, |paths| (0..3).for_each(|_| paths.path(|_| {})));
+    });
+    assert!(text.contains("choice of bool has at most 2 paths, not 3"), "{text}");
+    let text = refused_after(|chain, _| {
+        chain.repeat(3, |chain| {
+            chain.stage("inner");
+            chain.add(Count::to(1), ());
+        });
+    });
+    assert!(text.contains("stage `inner` begins inside a `repeat`"), "{text}");
+}
+
+#[test]
+fn choices_and_feedback_of_the_wrong_length_name_who_made_them() {
+    let text = refused_after(|chain, _| {
+        let long = chain.add(source::from_slice(&[0_u8; 4], 4), ());
+        chain.select(&long, |paths| paths.path(|_| {}));
+    });
+    assert_eq!(text, "task `select`: it reads 1 u8 per frame, not 4 from task `SliceSource`");
+    let text = refused_after(|chain, _| {
+        let long = chain.add(source::from_slice(&[false; 2], 2), ());
+        chain.repeat(2, |chain| chain.leave_if(&long));
+    });
+    assert_eq!(text, "task `leave_if`: it reads 1 bool per frame, not 2 from task `SliceSource`");
+    let text = refused_after(|chain, x| {
+        chain.feedback(&[false; 3], |chain, _| chain.add(Three, x));
+    });
+    assert_eq!(
+        text,
+        "task `feedback`: the value from task `Three` has 1 elements, the initial one 3: they must be as long as each other"
+    );
+}
+
+#[test]
+fn a_region_that_remembers_is_not_replicated() {
+    let mut chain = Chain::new();
+    let wire = chain.add(Count::to(1), ());
+    chain.stage("twice").threads(2);
+    chain.repeat(2, |chain| drop(chain.add(Probe::sequential(Act::Pass), &wire)));
+    let text = chain.build().unwrap().pipeline_as_marked().unwrap_err().to_string();
+    assert!(text.contains("task `repeat(Probe)` remembers"), "{text}");
+}
+
+#[test]
+fn a_chain_exchanged_inside_a_region() {
+    let exchanged = |write: fn(&mut Chain, &mut Chain, &mut Wire<u64>)| {
+        let mut chain = Chain::new();
+        let mut wire = chain.add(Count::to(1), ());
+        let mut other = Chain::new();
+        other.add(Count::to(1), ());
+        write(&mut chain, &mut other, &mut wire);
+        [refused(chain), refused(other)]
+    };
+    let [this, other] = exchanged(|chain, other, _| {
+        chain.repeat(2, |chain| {
+            chain.add(Count::to(1), ());
+            std::mem::swap(chain, other);
+        });
+    });
+    assert!(this.contains("exchanged the chain"), "{this}");
+    assert!(other.contains("a `repeat` was begun and not ended"), "{other}");
+    let [this, other] = exchanged(|chain, other, x| {
+        let three = chain.add(Three, x);
+        chain.select(&three, |paths| {
+            paths.path(|chain| chain.add(Add(1), x));
+            paths.path(|chain| std::mem::swap(chain, other));
+        });
+    });
+    assert!(this.contains("exchanged the chain"), "{this}");
+    assert!(other.contains("a path of a `select` was begun and not ended"), "{other}");
 }
