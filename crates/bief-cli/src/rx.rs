@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule};
-use bief::{Machine, Report};
+use bief::{Machine, Report, Stopper};
 use bief_radio::dvbs2::{Figures, Receiver, Status};
 use bief_radio::{Recording, SampleFormat};
 use clap::Args;
@@ -29,7 +29,8 @@ Examples:
   radio | bief rx - --format cu8 --sps 4 -o - | player
   bief rx capture.sigmf-meta --json      figures of the run for a machine to read
 
-Decodes QPSK 8/9 short; MODCOD, frame size and pilots are read from the signal.";
+Decodes QPSK 8/9 short; MODCOD, frame size and pilots are read from the signal.
+Ctrl-C ends the reception; what was received is written. A second Ctrl-C does not wait for that.";
 
 /// Arguments of `bief rx`.
 #[derive(Args)]
@@ -63,6 +64,8 @@ const SAMPLE_RATE: f64 = 2.0;
 const LEAST_SAMPLE_RATE: f64 = 64.0;
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
+/// The exit status of what Ctrl-C ended before its time: 128 and the number of the signal.
+const INTERRUPTED: i32 = 130;
 /// Frames that are timed to make a plan.
 const PROFILED_FRAMES: usize = 100;
 
@@ -93,19 +96,22 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let schedule = Exact.schedule(&profile, &platform(args.cores, profile.kinds())?).map_err(Failure::from_error)?;
 
     let status = Arc::new(Status::default());
-    let pipeline = receiver
+    let mut pipeline = receiver
         .chain(writer(&output)?, Arc::clone(&status))
         .and_then(bief::Chain::build)
         .and_then(|program| program.pipeline(&schedule)?.beside(&profile))
         .map_err(Failure::from_error)?;
+    let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let outcome = shown(&bar, &status, || pipeline.run());
     let figures = status.figures();
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
         Err(error) => (None, Some(error)),
     };
+    let interrupted = interrupted.load(Ordering::Relaxed);
 
-    let reception = Reception { name, output, signal: pls.to_string(), bits_per_frame, symbol_rate, figures, report };
+    let signal = pls.to_string();
+    let reception = Reception { name, output, signal, bits_per_frame, symbol_rate, figures, interrupted, report };
     args.json.write(|| reception.to_json(&profile, &schedule))?;
     if to_stdout {
         eprintln!("{}", reception.table());
@@ -114,6 +120,14 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     }
     if let Some(error) = fault {
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
+    }
+    if interrupted {
+        // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
+        if !args.input.as_deref().is_some_and(is_dash) {
+            eprintln!("bief: {}: interrupted; what was received before is kept", reception.name);
+            std::process::exit(INTERRUPTED);
+        }
+        return Ok(());
     }
     let left_over = figures.bytes % sample_bytes;
     if left_over != 0 {
@@ -210,6 +224,23 @@ fn platform(cores: Option<u32>, kinds: &[String]) -> Result<Platform, Failure> {
     Platform::new([CoreKind::new(&kinds[0], cores)]).map_err(Failure::from_error)
 }
 
+/// Lets Ctrl-C stop the run, and a second one the program; tells whether that happened.
+fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&interrupted);
+    let handler = move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED);
+        }
+        stopper.stop();
+    };
+    match ctrlc::try_set_handler(handler) {
+        // Whoever started this program wants it to go on at Ctrl-C, as a shell does in the background.
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(interrupted),
+        Err(error) => Err(Failure::from_error(error)),
+    }
+}
+
 /// Runs `work` while the bar shows the status.
 fn shown<T>(bar: &ProgressBar, status: &Status, work: impl FnOnce() -> T) -> T {
     if bar.is_hidden() {
@@ -242,6 +273,8 @@ struct Reception {
     bits_per_frame: u64,
     symbol_rate: Option<f64>,
     figures: Figures,
+    /// Ended by Ctrl-C.
+    interrupted: bool,
     /// `None` after a fault.
     report: Option<Report>,
 }
@@ -289,6 +322,9 @@ impl Reception {
         if figures.other_frames > 0 {
             rows.push(("other frames", format!("{}, passed over", figures.other_frames)));
         }
+        if self.interrupted {
+            rows.push(("interrupted", format!("after {} bytes", figures.bytes)));
+        }
         if !is_dash(&self.output) {
             rows.push(("written to", self.output.display().to_string()));
         }
@@ -305,6 +341,7 @@ impl Reception {
             "output": self.output,
             "signal": self.signal,
             "figures": self.figures,
+            "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),
             "profile": profile,
             "schedule": schedule,

@@ -59,14 +59,18 @@
 //! starts. Frames may have a length each ([`OutVar`]); tasks may stand in loops ([`Chain::repeat`]), in paths of a switch
 //! ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores at once says so
 //! ([`Task::replica`]); frames keep their order all the same. An error or a panic in any task ends the run with its place,
-//! after the frames before it were delivered.
+//! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
+//! often as it is asked to, on the same threads.
 
+mod boundary;
 mod chain;
 mod check;
 mod constant;
 mod control;
+mod crew;
 mod error;
 mod frame;
+mod halt;
 mod machine;
 mod pipeline;
 mod profile;
@@ -82,6 +86,7 @@ mod task;
 mod variable;
 mod wait;
 mod wire;
+mod worker;
 
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
@@ -89,10 +94,12 @@ pub use constant::Constant;
 pub use control::{Choice, Paths};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use frame::Element;
+pub use halt::Stopper;
 pub use machine::{Core, CoreKind, Machine};
 pub use pipeline::Pipeline;
 pub use program::Program;
 pub use report::{Report, StageReport};
 pub use task::{Flow, Task};
 pub use variable::{InOutVar, InVar, OutVar, VarFrame, VarWire};
+pub use wait::Waiting;
 pub use wire::{In, InOut, Input, Inputs, Out, Output, Outputs, Wire};

@@ -1,29 +1,21 @@
-//! Threads: stages and their replicas, started, joined by rings, drained and joined; the first error, or a panic, brought
-//! home.
-//!
-//! Order is by construction. Between a stage of *m* replicas and one of *n* there are lcm(*m*, *n*) rings, each with one
-//! sender and one receiver; the *k*-th batch goes through ring *k* mod lcm(*m*, *n*). So each replica knows, without
-//! asking, where its next batch comes from and where it goes, and nothing is ever sorted. A batch whose frames were all
-//! skipped still travels through a replicated stage; a stage of one replica drops it.
-//!
-//! The end of the stream is a ring whose sender is gone: everything sent before is received first. A receiver that goes
-//! away makes its senders stop in turn. So a stop, an error and a panic all end the run the same way: the frames before
-//! are delivered, and every thread ends.
+//! Stages on threads: built once, run any number of times; the first error, or a panic, brought home.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bief_schedule::Profile;
 
+use crate::boundary::{Inlet, Outlet, connect, rings};
 use crate::check;
-use crate::error::{Error, ErrorKind, Result};
-use crate::frame::{Batch, Buffer, Slot};
+use crate::crew::Crew;
+use crate::error::{Error, Result};
+use crate::halt::{Halt, Stopper};
 use crate::report::{Report, StageReport};
-use crate::ring::{Consumer, Producer, ring};
 use crate::stage::{Stage, StagePlan};
 use crate::task::Node;
-use crate::wait;
+use crate::wait::{Patience, Waiting};
 use crate::wire::Joint;
+use crate::worker::{Count, Fault, Worker};
 
 /// Slots of each ring unless set: enough to ride out a short delay on either side.
 const DEFAULT_DEPTH: usize = 4;
@@ -56,27 +48,54 @@ const DEFAULT_DEPTH: usize = 4;
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct Pipeline {
-    tasks: Vec<Node>,
+    task_names: Vec<Arc<str>>,
     wires: Vec<Joint>,
     batch: usize,
     stages: Vec<StagePlan>,
     depth: usize,
+    waiting: Waiting,
     planned_period_ns: Option<f64>,
-    own_threads: bool,
+    /// One per replica of each stage, from source to sink.
+    workers: Vec<Worker>,
+    /// `None` for a pipeline of one worker on the calling thread.
+    crew: Option<Crew>,
+    halt: Arc<Halt>,
+    has_run: bool,
 }
 
 impl Pipeline {
     pub(crate) fn new(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize, stages: Vec<StagePlan>) -> Result<Self> {
         check::stages(&stages, &tasks)?;
-        Ok(Self { tasks, wires, batch, stages, depth: DEFAULT_DEPTH, planned_period_ns: None, own_threads: true })
+        Self::of(tasks, wires, batch, stages, Some(Crew::default()))
     }
 
     /// The whole chain as one stage, run by the calling thread.
-    pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize) -> Self {
+    pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize) -> Result<Self> {
         let range = 0..tasks.len();
         let stage = StagePlan { name: "chain".into(), tasks: range, threads: 1, kind: None, planned_ns: None };
-        let stages = vec![stage];
-        Self { tasks, wires, batch, stages, depth: DEFAULT_DEPTH, planned_period_ns: None, own_threads: false }
+        Self::of(tasks, wires, batch, vec![stage], None)
+    }
+
+    fn of(
+        tasks: Vec<Node>,
+        wires: Vec<Joint>,
+        batch: usize,
+        stages: Vec<StagePlan>,
+        crew: Option<Crew>,
+    ) -> Result<Self> {
+        Ok(Self {
+            task_names: tasks.iter().map(|task| Arc::clone(&task.name)).collect(),
+            workers: workers(tasks, &wires, batch, &stages)?,
+            wires,
+            batch,
+            stages,
+            depth: DEFAULT_DEPTH,
+            waiting: Waiting::default(),
+            planned_period_ns: None,
+            crew,
+            halt: Arc::new(Halt::new()),
+            has_run: false,
+        })
     }
 
     pub(crate) fn with_planned_period(mut self, period_ns: f64) -> Self {
@@ -85,7 +104,7 @@ impl Pipeline {
     }
 
     /// Sets how many batches each ring holds, at least 1 (4 unless set). A pipeline never holds more frames than its rings
-    /// and threads have slots for: a slow stage makes those before it wait.
+    /// and threads have room for ([`Report::most_frames_in_flight`]): a slow stage makes those before it wait.
     ///
     /// # Errors
     /// A depth of 0.
@@ -97,16 +116,23 @@ impl Pipeline {
         Ok(self)
     }
 
+    /// Sets how its threads wait for each other's frames.
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
+        self
+    }
+
     /// Puts the planned period of each stage beside the measured one in the report.
     ///
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name.
     pub fn beside(mut self, profile: &Profile) -> Result<Self> {
-        if profile.tasks().len() != self.tasks.len() {
+        if profile.tasks().len() != self.task_names.len() {
             return Err(Error::build(format!(
                 "the profile has {} tasks, but this chain has {}: profile this chain",
                 profile.tasks().len(),
-                self.tasks.len()
+                self.task_names.len()
             )));
         }
         for stage in &mut self.stages {
@@ -125,344 +151,125 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Runs until the source stops, or a task stops the stream.
+    /// What stops this pipeline's runs from elsewhere: from another thread, or where a signal is handled.
+    pub fn stopper(&self) -> Stopper {
+        Stopper::new(&self.halt)
+    }
+
+    /// Runs until the source stops, a task stops the stream, or a [`Stopper`] does.
+    ///
+    /// The first run starts the threads; they wait, parked, for later runs, and end when the pipeline is dropped. Before
+    /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
     /// The first error or panic of a task, with its place. Frames before it were delivered, every other task was given
-    /// [`finish`](crate::Task::finish), and every thread has ended.
-    pub fn run(self) -> Result<Report> {
-        let task_names: Vec<String> = self.tasks.iter().map(|task| task.name.to_string()).collect();
-        let plans = self.stages.clone();
-        let (batch, planned_period_ns, own_threads) = (self.batch, self.planned_period_ns, self.own_threads);
-        let workers = self.workers();
-        let fault = Fault::default();
-        let start = Instant::now();
-        let counts = if own_threads { on_threads(workers, &fault)? } else { on_this_thread(workers, &fault) };
-        let elapsed = start.elapsed();
-        if let Some(error) = fault.take() {
-            return Err(error);
+    /// [`finish`](crate::Task::finish), and no thread works any more.
+    pub fn run(&mut self) -> Result<Report> {
+        let outcome = self.run_once();
+        self.halt.clear();
+        outcome
+    }
+
+    fn run_once(&mut self) -> Result<Report> {
+        if let Some(crew) = &mut self.crew {
+            crew.enlist(&self.workers)?;
         }
-        let executions = counts.iter().filter(|(stage, _)| *stage == 0).map(|(_, count)| count.batches).sum();
-        let stages = plans.iter().enumerate().map(|(index, plan)| {
-            let replicas: Vec<&Count> =
-                counts.iter().filter(|(stage, _)| *stage == index).map(|(_, count)| count).collect();
-            let sum = |part: fn(&Count) -> Duration| replicas.iter().map(|count| part(count)).sum::<Duration>();
+        if self.has_run {
+            self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
+        }
+        self.has_run = true;
+        self.join_workers();
+        let fault = Arc::new(Fault::default());
+        let start = Instant::now();
+        match &self.crew {
+            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault),
+            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault)),
+        }
+        let elapsed = start.elapsed();
+        fault.take().map_or_else(|| Ok(self.report(elapsed)), Err)
+    }
+
+    /// Gives every worker new rings to its neighbours.
+    fn join_workers(&mut self) {
+        let threads = self.workers.len();
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let patience = Patience::new(self.waiting, threads, cores);
+        let mut inlets: Vec<Option<Inlet>> = (0..self.stages[0].threads).map(|_| None).collect();
+        let mut outlets: Vec<Option<Outlet>> = Vec::new();
+        for pair in self.stages.windows(2) {
+            let (sending, receiving) = connect(
+                (pair[0].threads, pair[1].threads),
+                pair[0].tasks.end,
+                &self.wires,
+                self.batch,
+                self.depth,
+                patience,
+            );
+            outlets.extend(sending.into_iter().map(Some));
+            inlets.extend(receiving.into_iter().map(Some));
+        }
+        outlets.resize_with(threads, || None);
+        for (worker, (inlet, outlet)) in self.workers.iter_mut().zip(inlets.into_iter().zip(outlets)) {
+            worker.join(inlet, outlet);
+        }
+    }
+
+    fn report(&self, elapsed: Duration) -> Report {
+        let counts_of = |stage: usize| {
+            self.workers.iter().filter(move |worker| worker.stage_index == stage).map(|worker| &worker.count)
+        };
+        let executions = counts_of(0).map(|count| count.batches).sum();
+        let stages = self.stages.iter().enumerate().map(|(index, plan)| {
+            let sum = |part: fn(&Count) -> Duration| counts_of(index).map(part).sum::<Duration>();
             StageReport::new(
                 plan,
-                task_names[plan.tasks.clone()].to_vec(),
+                self.task_names[plan.tasks.clone()].iter().map(|name| name.to_string()).collect(),
                 executions,
                 elapsed,
                 sum(|count| count.busy),
                 sum(|count| count.starved),
                 sum(|count| count.blocked),
-                replicas.iter().map(|count| count.frames).sum(),
+                counts_of(index).map(|count| count.frames).sum(),
             )
         });
-        Ok(Report::new(batch, executions, elapsed, planned_period_ns, stages.collect()))
-    }
-
-    /// One worker per replica of each stage, joined by rings.
-    fn workers(self) -> Vec<Worker> {
-        let Self { tasks, wires, batch, stages, depth, .. } = self;
-        let threads: usize = stages.iter().map(|stage| stage.threads).sum();
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let spins = wait::spins(threads, cores);
-        let boundaries: Vec<Vec<usize>> = stages.iter().map(|stage| crossing(&wires, stage.tasks.end)).collect();
-        let mut tasks = tasks.into_iter();
-        let mut inlets: Vec<Option<Inlet>> = (0..stages[0].threads).map(|_| None).collect();
-        let mut workers = Vec::new();
-        for (index, plan) in stages.iter().enumerate() {
-            let outlets: Vec<Option<Outlet>> = match stages.get(index + 1) {
-                None => (0..plan.threads).map(|_| None).collect(),
-                Some(next) => {
-                    let make = || new_slot(&wires, &boundaries[index], batch);
-                    let (outlets, next_inlets) =
-                        connect(plan.threads, next.threads, depth, spins, &boundaries[index], make);
-                    inlets.extend(next_inlets.into_iter().map(Some));
-                    outlets.into_iter().map(Some).collect()
-                }
-            };
-            let originals: Vec<Node> = tasks.by_ref().take(plan.tasks.len()).collect();
-            let mut replicas: Vec<Vec<Node>> = (1..plan.threads).map(|_| replicate(&originals)).collect();
-            replicas.push(originals);
-            let ends = inlets.drain(..plan.threads).collect::<Vec<_>>().into_iter().zip(outlets);
-            for (replica, (tasks, (inlet, outlet))) in replicas.into_iter().zip(ends).enumerate() {
-                let carried = match (&inlet, &outlet) {
-                    (Some(inlet), Some(outlet)) => carried(&inlet.wires, &outlet.wires),
-                    _ => Vec::new(),
-                };
-                workers.push(Worker {
-                    stage_index: index,
-                    thread_name: format!("{} {replica}", plan.name),
-                    stage: Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), &wires, batch),
-                    batch: Batch::new(batch),
-                    next_frame: (replica * batch) as u64,
-                    stride: (plan.threads * batch) as u64,
-                    drops_empty: plan.threads == 1,
-                    inlet,
-                    outlet,
-                    carried,
-                });
-            }
-        }
-        workers
+        let slots: usize =
+            self.stages.windows(2).map(|pair| rings(pair[0].threads, pair[1].threads) * self.depth).sum();
+        let most_in_flight = (self.batch * (slots + self.workers.len())) as u64;
+        Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
     }
 }
 
-fn replicate(tasks: &[Node]) -> Vec<Node> {
-    let replica = |task: &Node| task.step.replica().expect("checked: every task of a replicated stage has a replica");
-    tasks.iter().map(|task| Node { name: task.name.clone(), step: replica(task) }).collect()
-}
-
-/// The wires that are made before task `end` and used from there on.
-fn crossing(wires: &[Joint], end: usize) -> Vec<usize> {
-    (0..wires.len()).filter(|&wire| wires[wire].maker < end && wires[wire].last_user >= end).collect()
-}
-
-/// Where the wires that only pass through a stage stand on either side.
-fn carried(inlet: &[usize], outlet: &[usize]) -> Vec<(usize, usize)> {
-    let position = |wire: &usize| outlet.iter().position(|other| other == wire);
-    inlet.iter().enumerate().filter_map(|(from, wire)| Some((from, position(wire)?))).collect()
-}
-
-fn new_slot(wires: &[Joint], crossing: &[usize], batch: usize) -> Box<Slot> {
-    let buffers = crossing.iter().map(|&wire| Buffer::new(wires[wire].format, wires[wire].len * batch)).collect();
-    Box::new(Slot { batch: Batch::new(batch), buffers })
-}
-
-/// The rings between `senders` and `receivers` replicas.
-fn connect(
-    senders: usize,
-    receivers: usize,
-    depth: usize,
-    spins: u32,
-    wires: &[usize],
-    make: impl Fn() -> Box<Slot>,
-) -> (Vec<Outlet>, Vec<Inlet>) {
-    let mut outlets: Vec<Outlet> =
-        (0..senders).map(|_| Outlet { rings: Vec::new(), next: 0, slot: make(), wires: wires.to_vec() }).collect();
-    let mut inlets: Vec<Inlet> =
-        (0..receivers).map(|_| Inlet { rings: Vec::new(), next: 0, slot: make(), wires: wires.to_vec() }).collect();
-    for index in 0..lcm(senders, receivers) {
-        let (producer, consumer) = ring((0..depth).map(|_| make()).collect(), spins);
-        outlets[index % senders].rings.push(producer);
-        inlets[index % receivers].rings.push(consumer);
+/// One worker per replica of each stage.
+fn workers(tasks: Vec<Node>, wires: &[Joint], batch: usize, stages: &[StagePlan]) -> Result<Vec<Worker>> {
+    let mut tasks = tasks.into_iter();
+    let mut workers = Vec::new();
+    for (index, plan) in stages.iter().enumerate() {
+        let originals: Vec<Node> = tasks.by_ref().take(plan.tasks.len()).collect();
+        let mut replicas = (1..plan.threads).map(|_| replicate(&originals)).collect::<Result<Vec<_>>>()?;
+        replicas.push(originals);
+        workers.extend(replicas.into_iter().enumerate().map(|(replica, tasks)| {
+            let stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
+            Worker::new(index, stage, (replica, plan.threads), batch)
+        }));
     }
-    (outlets, inlets)
+    Ok(workers)
 }
 
-fn lcm(a: usize, b: usize) -> usize {
-    let (mut x, mut y) = (a, b);
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    a / x * b
+fn replicate(tasks: &[Node]) -> Result<Vec<Node>> {
+    let replica = |task: &Node| {
+        let step = task.step.replica().ok_or_else(|| {
+            Error::build(format!(
+                "task `{}` made a replica once and then none: let its `replica` always agree",
+                task.name
+            ))
+        })?;
+        Ok(Node { name: task.name.clone(), step })
+    };
+    tasks.iter().map(replica).collect()
 }
 
 impl std::fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(&self.stages).finish()
-    }
-}
-
-/// Where a replica gets its batches.
-struct Inlet {
-    rings: Vec<Consumer<Box<Slot>>>,
-    next: usize,
-    slot: Box<Slot>,
-    wires: Vec<usize>,
-}
-
-/// Where a replica hands its batches on.
-struct Outlet {
-    rings: Vec<Producer<Box<Slot>>>,
-    next: usize,
-    slot: Box<Slot>,
-    wires: Vec<usize>,
-}
-
-impl Inlet {
-    fn receive(&mut self) -> bool {
-        let received = self.rings[self.next].receive(&mut self.slot);
-        self.next = (self.next + 1) % self.rings.len();
-        received
-    }
-}
-
-impl Outlet {
-    fn send(&mut self) -> bool {
-        let sent = self.rings[self.next].send(&mut self.slot);
-        self.next = (self.next + 1) % self.rings.len();
-        sent
-    }
-}
-
-/// The first fault of a run.
-#[derive(Default)]
-struct Fault(Mutex<Option<Error>>);
-
-impl Fault {
-    fn note(&self, error: Error) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-    }
-
-    fn take(&self) -> Option<Error> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-/// What one replica did.
-#[derive(Debug, Default, Clone)]
-struct Count {
-    batches: u64,
-    /// Frames that left the stage.
-    frames: u64,
-    busy: Duration,
-    /// Waiting for input.
-    starved: Duration,
-    /// Waiting for room in the output.
-    blocked: Duration,
-}
-
-/// One replica of a stage and its ends of the rings.
-struct Worker {
-    stage_index: usize,
-    thread_name: String,
-    stage: Stage,
-    batch: Batch,
-    /// Number of the next frame, when this stage is the first.
-    next_frame: u64,
-    stride: u64,
-    drops_empty: bool,
-    inlet: Option<Inlet>,
-    outlet: Option<Outlet>,
-    carried: Vec<(usize, usize)>,
-}
-
-impl Worker {
-    /// Works until the stream ends, on either side or by a fault; then lets the tasks flush and the neighbours know.
-    fn work(mut self, fault: &Fault) -> (usize, Count) {
-        let mut count = Count::default();
-        if let Err(error) = self.run(&mut count) {
-            fault.note(error);
-        }
-        // Those after this stage may finish while its tasks flush.
-        drop(self.outlet.take());
-        if let Err(error) = self.stage.finish() {
-            fault.note(error);
-        }
-        (self.stage_index, count)
-    }
-
-    fn run(&mut self, count: &mut Count) -> Result<()> {
-        let mut mark = Instant::now();
-        let mut lap = || std::mem::replace(&mut mark, Instant::now()).elapsed();
-        loop {
-            if !self.next_batch() {
-                return Ok(());
-            }
-            count.starved += lap();
-            // SAFETY: the slots just loaded are this worker's own, made for the crossing wires and this batch size; they
-            // stay in place until `send`.
-            unsafe { self.stage.run(&mut self.batch)? };
-            count.busy += lap();
-            count.batches += 1;
-            count.frames += self.batch.live() as u64;
-            let last = self.batch.last;
-            if !self.hand_on() {
-                return Ok(());
-            }
-            count.blocked += lap();
-            if last {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Gets the next batch and points the stage's table at its wires; `false` at the end of the stream.
-    fn next_batch(&mut self) -> bool {
-        match &mut self.inlet {
-            None => {
-                self.batch.renew(self.next_frame);
-                self.next_frame += self.stride;
-            }
-            Some(inlet) => {
-                if !inlet.receive() {
-                    return false;
-                }
-                std::mem::swap(&mut self.batch, &mut inlet.slot.batch);
-            }
-        }
-        if let (Some(inlet), Some(outlet)) = (&mut self.inlet, &mut self.outlet) {
-            for &(from, to) in &self.carried {
-                std::mem::swap(&mut inlet.slot.buffers[from], &mut outlet.slot.buffers[to]);
-            }
-        }
-        // Carried wires are now on the outlet's side, so its buffers are noted last.
-        if let Some(inlet) = &self.inlet {
-            self.stage.load(&inlet.wires, &inlet.slot);
-        }
-        if let Some(outlet) = &self.outlet {
-            self.stage.load(&outlet.wires, &outlet.slot);
-        }
-        true
-    }
-
-    /// Passes the batch on; `false` when nobody takes it any more.
-    fn hand_on(&mut self) -> bool {
-        let Some(outlet) = &mut self.outlet else { return true };
-        if self.drops_empty && self.batch.is_empty() && !self.batch.last {
-            return true;
-        }
-        std::mem::swap(&mut self.batch, &mut outlet.slot.batch);
-        outlet.send()
-    }
-}
-
-fn on_this_thread(workers: Vec<Worker>, fault: &Fault) -> Vec<(usize, Count)> {
-    workers.into_iter().map(|worker| worker.work(fault)).collect()
-}
-
-fn on_threads(workers: Vec<Worker>, fault: &Fault) -> Result<Vec<(usize, Count)>> {
-    std::thread::scope(|scope| {
-        let mut handles = Vec::new();
-        let mut refused = None;
-        for worker in workers {
-            let name = worker.thread_name.clone();
-            match std::thread::Builder::new().name(name.clone()).spawn_scoped(scope, || worker.work(fault)) {
-                Ok(handle) => handles.push(handle),
-                // The rings of this worker went with it, so those already started come to an end.
-                Err(error) => {
-                    refused.get_or_insert(
-                        Error::from_source(error)
-                            .with_kind(ErrorKind::Build)
-                            .at(crate::Place { stage: Some(name.into()), ..Default::default() }),
-                    );
-                }
-            }
-        }
-        let mut counts = Vec::new();
-        for handle in handles {
-            match handle.join() {
-                Ok(count) => counts.push(count),
-                Err(payload) => fault.note(Error::panic(&*payload)),
-            }
-        }
-        refused.map_or(Ok(counts), Err)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn least_common_multiples() {
-        assert_eq!([lcm(1, 1), lcm(2, 3), lcm(4, 6), lcm(5, 1)], [1, 6, 12, 5]);
-    }
-
-    #[test]
-    fn wires_that_jump_over_a_stage_are_carried() {
-        assert_eq!(carried(&[0, 3, 5], &[1, 3, 0]), [(0, 2), (1, 1)]);
     }
 }

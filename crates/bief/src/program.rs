@@ -44,7 +44,7 @@ impl Program {
     /// The first error or panic of a task, with its place. Frames before it were delivered, and every task was given
     /// [`finish`](crate::Task::finish).
     pub fn run(self) -> Result<Report> {
-        Pipeline::on_one_core(self.tasks, self.wires, self.batch).run()
+        Pipeline::on_one_core(self.tasks, self.wires, self.batch)?.run()
     }
 
     /// Runs the chain on the calling thread for up to `executions` batches and times each task.

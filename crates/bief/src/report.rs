@@ -18,7 +18,9 @@ pub struct Report {
     pub executions: u64,
     /// Frames that passed the last task.
     pub frames: u64,
-    /// Time from the start of the threads to their end, in seconds.
+    /// Most frames that could be on their way at once: what the rings and the threads have room for.
+    pub most_frames_in_flight: u64,
+    /// Time from the start of the work to its end on every thread, in seconds.
     pub seconds: f64,
     /// Period that the schedule promised; `None` for stages marked by hand and for one core.
     pub planned_period_ns: Option<f64>,
@@ -61,6 +63,7 @@ impl Report {
         executions: u64,
         elapsed: Duration,
         planned_period_ns: Option<f64>,
+        most_frames_in_flight: u64,
         stages: Vec<StageReport>,
     ) -> Self {
         let longest =
@@ -69,6 +72,7 @@ impl Report {
             batch,
             executions,
             frames: stages.last().map_or(0, |stage| stage.frames),
+            most_frames_in_flight,
             seconds: elapsed.as_secs_f64(),
             planned_period_ns,
             measured_period_ns: per(elapsed, executions),
@@ -174,7 +178,7 @@ mod tests {
     #[test]
     fn periods_are_per_execution_and_replica() {
         let stages = vec![stage("front", 1, 500), stage("decode", 2, 1800)];
-        let report = Report::new(1, 100, Duration::from_millis(1), Some(9000.0), stages);
+        let report = Report::new(1, 100, Duration::from_millis(1), Some(9000.0), 12, stages);
         assert_eq!(report.measured_period_ns, 10_000.0);
         assert_eq!(report.stages[0].measured_ns, 5_000.0);
         assert_eq!(report.stages[1].measured_ns, 9_000.0);
@@ -185,14 +189,14 @@ mod tests {
     #[test]
     fn the_table_fits_a_terminal() {
         let stages = vec![stage("a stage with a name that is much too long", 1, 500), stage("decode", 2, 1800)];
-        let table = Report::new(16, 100, Duration::from_millis(1), None, stages).to_string();
+        let table = Report::new(16, 100, Duration::from_millis(1), None, 48, stages).to_string();
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
         assert!(table.contains("9.0") && table.contains("whole, per 16 frame(s)"), "{table}");
     }
 
     #[test]
     fn nothing_run_is_not_a_division_by_zero() {
-        let report = Report::new(1, 0, Duration::ZERO, None, vec![]);
+        let report = Report::new(1, 0, Duration::ZERO, None, 1, vec![]);
         assert_eq!(report.measured_period_ns, 0.0);
     }
 }

@@ -6,7 +6,7 @@
 //! received, and then both sides learn of it.
 
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
-use crate::wait::Signal;
+use crate::wait::{Patience, Signal};
 
 /// Keeps what the two threads write on cache lines of their own (two lines: processors fetch them in pairs).
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Producer<S> {
     sent: usize,
     /// The consumer's count when it was last looked at: most sends need not look again.
     received: usize,
-    spins: u32,
+    patience: Patience,
 }
 
 /// The receiving end. Dropping it tells the producer to stop.
@@ -48,11 +48,11 @@ pub(crate) struct Consumer<S> {
     ring: Arc<Ring<S>>,
     received: usize,
     sent: usize,
-    spins: u32,
+    patience: Patience,
 }
 
-/// A ring of the given empty slots (at least one); a thread that waits looks `spins` times again before it parks.
-pub(crate) fn ring<S>(slots: Vec<S>, spins: u32) -> (Producer<S>, Consumer<S>) {
+/// A ring of the given empty slots (at least one), for threads that wait with this `patience`.
+pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consumer<S>) {
     assert!(!slots.is_empty(), "a ring has at least one slot");
     let ring = Arc::new(Ring {
         slots: slots.into_iter().map(UnsafeCell::new).collect(),
@@ -63,8 +63,8 @@ pub(crate) fn ring<S>(slots: Vec<S>, spins: u32) -> (Producer<S>, Consumer<S>) {
         filled: Signal::default(),
         emptied: Signal::default(),
     });
-    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, sent: 0, spins };
-    (Producer { ring, sent: 0, received: 0, spins }, consumer)
+    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, sent: 0, patience };
+    (Producer { ring, sent: 0, received: 0, patience }, consumer)
 }
 
 impl<S> Ring<S> {
@@ -81,7 +81,7 @@ impl<S> Producer<S> {
         let ring = &*self.ring;
         let depth = ring.slots.len();
         if self.sent - self.received == depth {
-            ring.emptied.wait(self.spins, || {
+            ring.emptied.wait(&mut self.patience, || {
                 self.received = ring.received.0.load(Ordering::Acquire);
                 self.sent - self.received < depth || ring.consumer_gone.load(Ordering::Acquire)
             });
@@ -107,7 +107,7 @@ impl<S> Consumer<S> {
     pub(crate) fn receive(&mut self, slot: &mut S) -> bool {
         let ring = &*self.ring;
         if self.received == self.sent {
-            ring.filled.wait(self.spins, || {
+            ring.filled.wait(&mut self.patience, || {
                 // In this order: a producer that is gone has counted its last slot before.
                 let gone = ring.producer_gone.load(Ordering::Acquire);
                 self.sent = ring.sent.0.load(Ordering::Acquire);
@@ -145,20 +145,22 @@ impl<S> Drop for Consumer<S> {
 #[cfg(all(test, not(bief_loom)))]
 mod tests {
     use super::*;
+    use crate::wait::Trial;
 
     #[test]
     fn everything_sent_is_received_in_order_at_any_depth() {
+        let last = if cfg!(miri) { 100 } else { 2000 };
         for depth in [1, 2, 3, 16] {
-            for spins in [0, 100] {
-                let (mut producer, mut consumer) = ring(vec![0_u32; depth], spins);
+            for patience in [Patience::Park, Patience::Adapt(Trial::default()), Patience::Look { yields: true }] {
+                let (mut producer, mut consumer) = ring(vec![0_u32; depth], patience);
                 let sender = std::thread::spawn(move || {
-                    for value in 1..=2000 {
+                    for value in 1..=last {
                         let mut slot = value;
                         assert!(producer.send(&mut slot));
                     }
                 });
                 let mut slot = 0;
-                for value in 1..=2000 {
+                for value in 1..=last {
                     assert!(consumer.receive(&mut slot));
                     assert_eq!(slot, value);
                 }
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     fn slots_are_exchanged_not_copied() {
-        let (mut producer, mut consumer) = ring(vec![Box::new(0), Box::new(0)], 0);
+        let (mut producer, mut consumer) = ring(vec![Box::new(0), Box::new(0)], Patience::Park);
         let mut full = Box::new(7);
         let address: *const i32 = &*full;
         producer.send(&mut full);
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_producer_learns_that_the_consumer_is_gone() {
-        let (mut producer, consumer) = ring(vec![0], 0);
+        let (mut producer, consumer) = ring(vec![0], Patience::Park);
         assert!(producer.send(&mut 1));
         let sender = std::thread::spawn(move || producer.send(&mut 2));
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -204,7 +206,7 @@ mod model {
     #[test]
     fn frames_arrive_in_order_through_one_slot() {
         model(Some(3), || {
-            let (mut producer, mut consumer) = ring(vec![0], 0);
+            let (mut producer, mut consumer) = ring(vec![0], Patience::Park);
             let sender = loom::thread::spawn(move || {
                 for value in 1..=3 {
                     assert!(producer.send(&mut { value }));
@@ -223,7 +225,7 @@ mod model {
     #[test]
     fn a_consumer_that_goes_away_never_leaves_the_producer_waiting() {
         model(Some(3), || {
-            let (mut producer, mut consumer) = ring(vec![0], 0);
+            let (mut producer, mut consumer) = ring(vec![0], Patience::Park);
             let sender = loom::thread::spawn(move || {
                 producer.send(&mut 1);
                 producer.send(&mut 2);

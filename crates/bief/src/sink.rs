@@ -71,7 +71,7 @@ impl<T> Collected<T> {
     }
 }
 
-/// A sink that keeps every element, and the handle to take them by.
+/// A sink that keeps every element, and the handle to take them by. What is not taken stays when a pipeline runs again.
 ///
 /// # Sockets
 /// In: `T`, any frame length.

@@ -14,7 +14,7 @@ pub struct SliceSource<T> {
 }
 
 /// Frames of `len` elements, one after the other, from a copy of `samples`. Elements after the last whole frame are not
-/// played.
+/// played. Each run of a pipeline plays them from the beginning.
 ///
 /// # Sockets
 /// Out: `T`, `len` elements per frame.
@@ -51,6 +51,11 @@ impl<T: Element> Task for SliceSource<T> {
         self.next += frame.len();
         Ok(Flow::Next)
     }
+
+    fn reset(&mut self) -> Result<()> {
+        self.next = 0;
+        Ok(())
+    }
 }
 
 /// A source that a closure makes; made by [`from_fn`].
@@ -61,7 +66,8 @@ pub struct FnSource<T, F> {
     element: std::marker::PhantomData<fn() -> T>,
 }
 
-/// Frames of `len` elements that `fill` writes; it ends the stream with [`Flow::Stop`].
+/// Frames of `len` elements that `fill` writes; it ends the stream with [`Flow::Stop`], and is asked again in a later run
+/// of the same pipeline.
 ///
 /// # Sockets
 /// Out: `T`, `len` elements per frame.

@@ -67,6 +67,10 @@ impl Stage {
         Self { name, tasks, table, _local: local, _constants: constants, current: 0, failed: false }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Notes where the crossing `wires` are: in the buffers of `slot`, in this order.
     pub(crate) fn load(&mut self, wires: &[usize], slot: &Slot) {
         for (&wire, buffer) in wires.iter().zip(&slot.buffers) {
@@ -114,7 +118,7 @@ impl Stage {
 
     /// Runs `work`, turning a panic into an error and giving every error its place.
     fn guarded(&mut self, batch: &mut Batch, work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<()> {
-        // After a panic nothing of the failed task is used again, and the batch is not passed on.
+        // After a panic the batch is not passed on, and the failed task is not used again before it is reset.
         let outcome = catch_unwind(AssertUnwindSafe(|| work(self, batch)));
         outcome.unwrap_or_else(|payload| Err(Error::panic(&*payload))).map_err(|error| {
             self.failed = true;
@@ -126,6 +130,13 @@ impl Stage {
         })
     }
 
+    /// Lets every task begin anew, a failed one too; the first error is told.
+    pub(crate) fn reset(&mut self) -> Result<()> {
+        self.failed = false;
+        self.current = 0;
+        self.tasks.iter_mut().try_for_each(|task| told(&self.name, task, |task| task.step.reset()))
+    }
+
     /// Lets every task but a failed one flush; the first error is told.
     pub(crate) fn finish(&mut self) -> Result<()> {
         let mut result = Ok(());
@@ -133,12 +144,16 @@ impl Stage {
             if self.failed && index == self.current {
                 continue;
             }
-            let finished = catch_unwind(AssertUnwindSafe(|| task.step.finish()))
-                .unwrap_or_else(|payload| Err(Error::panic(&*payload)));
-            result = result.and(finished.map_err(|error| {
-                error.at(Place { stage: Some(Arc::clone(&self.name)), task: Some(Arc::clone(&task.name)), frame: None })
-            }));
+            result = result.and(told(&self.name, task, |task| task.step.finish()));
         }
         result
     }
+}
+
+/// Calls a task between frames, turning a panic into an error and giving every error its place.
+fn told(stage: &Arc<str>, task: &mut Node, call: impl FnOnce(&mut Node) -> Result<()>) -> Result<()> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| call(task)));
+    outcome.unwrap_or_else(|payload| Err(Error::panic(&*payload))).map_err(|error| {
+        error.at(Place { stage: Some(Arc::clone(stage)), task: Some(Arc::clone(&task.name)), frame: None })
+    })
 }

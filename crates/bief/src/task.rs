@@ -100,6 +100,17 @@ pub trait Task: Send + 'static {
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
+
+    /// Called before each run of a [`Pipeline`](crate::Pipeline) but the first, on every replica: the place to begin anew.
+    ///
+    /// A task that does nothing here goes on where it was: a source that cannot begin anew stops at once. After an error
+    /// or a panic in [`run`](Task::run) the task is as that left it, and is not used again before this call.
+    ///
+    /// # Errors
+    /// Why it cannot begin anew: the run does not start.
+    fn reset(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What follows after a step ran on one frame.
@@ -146,6 +157,7 @@ pub(crate) trait Step: Send {
 
     fn replica(&self) -> Option<Box<dyn Step>>;
     fn finish(&mut self) -> Result<()>;
+    fn reset(&mut self) -> Result<()>;
 }
 
 /// A task, or a region, in its place.
@@ -178,5 +190,9 @@ impl<T: Task> Step for Bind<T> {
 
     fn finish(&mut self) -> Result<()> {
         self.task.finish()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.task.reset()
     }
 }

@@ -4,11 +4,12 @@
 mod common;
 
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use bief::sink::Collected;
 use bief::{
-    Chain, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink,
-    source,
+    Chain, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Stopper, Task, VarFrame,
+    Waiting, sink, source,
 };
 use common::{Act, Add, Count, Pair, Probe, rig, watched};
 
@@ -102,6 +103,66 @@ fn faults_come_home_and_every_other_task_is_finished() {
             assert_eq!(rig.finished.load(Ordering::Relaxed), 3, "three of four probes: {error}");
         }
     }
+}
+
+#[test]
+fn the_same_pipeline_runs_again_after_a_fault_and_however_it_waits() {
+    let mut left = Some(5);
+    let mut chain = Chain::new().batch(2);
+    let mut a = chain.add(Count::to(9), ());
+    chain.stage("work").threads(2);
+    chain.add(Add(7), &mut a);
+    let early = chain.add(Probe::new(Act::Pass), &a);
+    chain.stage("out");
+    chain.add(Add(1), &mut a);
+    let pairs = chain.add(Pair, (&early, &a));
+    let (collect, result) = sink::collect();
+    chain.add(collect, &pairs);
+    let fails_once = move |pair: &[[u64; 2]]| match left {
+        Some(at) if pair[0][0] == 1007 + at => {
+            left = None;
+            Err(Error::new("once"))
+        }
+        _ => Ok(Flow::Next),
+    };
+    chain.add(sink::for_each(fails_once), &pairs);
+    let runs = move || {
+        let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+        assert_eq!(pipeline.run().unwrap_err().place().frame, Some(5));
+        result.take();
+        for (waiting, depth) in [(Waiting::Adaptive, 1), (Waiting::Passive, 2), (Waiting::Active, 1)] {
+            pipeline = pipeline.waiting(waiting).depth(depth).unwrap();
+            assert_eq!(pipeline.run().unwrap().frames, 9);
+            assert_eq!(result.take(), (0..9).map(|x| [x + 1007, x + 8]).collect::<Vec<_>>());
+        }
+    };
+    if cfg!(miri) { runs() } else { watched(runs) }
+}
+
+#[test]
+fn a_run_is_stopped_from_outside() {
+    let mut chain = Chain::new();
+    let wire = chain.add(Count::to(u64::MAX), ());
+    chain.stage("work").threads(2);
+    let wire = chain.add(Probe::new(Act::Pass), &wire);
+    chain.stage("out");
+    let (collect, result) = sink::collect();
+    chain.add(collect, &wire);
+    let stopper = Arc::new(OnceLock::<Stopper>::new());
+    let told = Arc::clone(&stopper);
+    let stops = move |frame: &[u64]| {
+        if frame[0] == 1003 {
+            told.get().unwrap().stop();
+        }
+        Ok(Flow::Next)
+    };
+    chain.add(sink::for_each(stops), &wire);
+    let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap().depth(1).unwrap();
+    stopper.set(pipeline.stopper()).unwrap();
+    let mut run = move || pipeline.run().unwrap().frames;
+    let frames = if cfg!(miri) { run() } else { watched(run) };
+    assert!(frames >= 4);
+    assert_eq!(result.take(), (1000..1000 + frames).collect::<Vec<_>>());
 }
 
 /// Sockets of several types and lengths, among them one of no size.

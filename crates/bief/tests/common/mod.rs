@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bief::{Chain, Error, Flow, In, InOut, Out, Result, Task};
@@ -33,6 +33,10 @@ impl Task for Count {
         frame[0] = self.next;
         self.next += 1;
         Ok(Flow::Next)
+    }
+    fn reset(&mut self) -> Result<()> {
+        self.next = 0;
+        Ok(())
     }
 }
 
@@ -168,25 +172,39 @@ pub fn rig(frames: u64, batch: usize, threads: [usize; 3], acts: [Act; 3]) -> Ri
 
 /// Runs `work` on a thread and fails the test, rather than hang it, when it takes longer than 30 s.
 pub fn watched<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let done = Arc::new(AtomicBool::new(false));
-    let thread = std::thread::spawn({
-        let done = Arc::clone(&done);
-        move || {
-            let result = work();
-            done.store(true, Ordering::Release);
-            result
-        }
-    });
-    for _ in 0..3000 {
-        if done.load(Ordering::Acquire) || thread.is_finished() {
-            return thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("still running after 30 s");
+    within(Duration::from_secs(30), work).expect("it ends within 30 s")
 }
 
-/// Threads of this process, by the system's count.
-pub fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.count())
+/// Runs `work` on a thread; `None`, and the thread is left behind, when it takes longer than `limit`.
+pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, outcome) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || drop(done.send(work())));
+    match outcome.recv_timeout(limit) {
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => None,
+        outcome => {
+            thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+            outcome.ok()
+        }
+    }
+}
+
+/// The system's numbers of those threads of this process whose names begin so; none where the system does not tell.
+pub fn threads_named(prefix: &str) -> Vec<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let named = tasks
+        .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with(prefix)));
+    let mut numbers: Vec<u64> = named.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Whether all threads with such names have ended. The system may still list one for a moment after it was joined.
+pub fn all_ended(prefix: &str) -> bool {
+    (0..1000).any(|_| {
+        let ended = threads_named(prefix).is_empty();
+        if !ended {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        ended
+    })
 }

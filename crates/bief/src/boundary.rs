@@ -1,0 +1,102 @@
+//! Between two stages: which wires cross, the rings that carry them, and the order in which replicas use the rings.
+//!
+//! Order is by construction. Between a stage of *m* replicas and one of *n* there are lcm(*m*, *n*) rings, each with one
+//! sender and one receiver; the *k*-th batch goes through ring *k* mod lcm(*m*, *n*). So each replica knows, without
+//! asking, where its next batch comes from and where it goes, and nothing is ever sorted.
+
+use crate::frame::{Batch, Buffer, Slot};
+use crate::ring::{Consumer, Producer, ring};
+use crate::wait::Patience;
+use crate::wire::Joint;
+
+/// Where a replica gets its batches.
+pub(crate) struct Inlet {
+    rings: Vec<Consumer<Box<Slot>>>,
+    next: usize,
+    pub(crate) slot: Box<Slot>,
+    pub(crate) wires: Vec<usize>,
+}
+
+/// Where a replica hands its batches on.
+pub(crate) struct Outlet {
+    rings: Vec<Producer<Box<Slot>>>,
+    next: usize,
+    pub(crate) slot: Box<Slot>,
+    pub(crate) wires: Vec<usize>,
+}
+
+impl Inlet {
+    /// Exchanges the slot for the next one sent; `false` when nothing is left and the sender is gone.
+    pub(crate) fn receive(&mut self) -> bool {
+        let received = self.rings[self.next].receive(&mut self.slot);
+        self.next = (self.next + 1) % self.rings.len();
+        received
+    }
+}
+
+impl Outlet {
+    /// Exchanges the slot for an empty one; `false` when the receiver is gone.
+    pub(crate) fn send(&mut self) -> bool {
+        let sent = self.rings[self.next].send(&mut self.slot);
+        self.next = (self.next + 1) % self.rings.len();
+        sent
+    }
+}
+
+/// The rings between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
+/// from there on.
+pub(crate) fn connect(
+    (senders, receivers): (usize, usize),
+    end: usize,
+    wires: &[Joint],
+    batch: usize,
+    depth: usize,
+    patience: Patience,
+) -> (Vec<Outlet>, Vec<Inlet>) {
+    let crossing: Vec<usize> =
+        (0..wires.len()).filter(|&wire| wires[wire].maker < end && wires[wire].last_user >= end).collect();
+    let slot = || -> Box<Slot> {
+        let buffer = |&wire: &usize| Buffer::new(wires[wire].format, wires[wire].len * batch);
+        Box::new(Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect() })
+    };
+    let mut outlets: Vec<Outlet> =
+        (0..senders).map(|_| Outlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();
+    let mut inlets: Vec<Inlet> =
+        (0..receivers).map(|_| Inlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();
+    for index in 0..rings(senders, receivers) {
+        let (producer, consumer) = ring((0..depth).map(|_| slot()).collect(), patience);
+        outlets[index % senders].rings.push(producer);
+        inlets[index % receivers].rings.push(consumer);
+    }
+    (outlets, inlets)
+}
+
+/// How many rings there are between stages of so many replicas: their least common multiple.
+pub(crate) fn rings(senders: usize, receivers: usize) -> usize {
+    let (mut x, mut y) = (senders, receivers);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    senders / x * receivers
+}
+
+/// Where the wires that only pass through a stage stand on either side.
+pub(crate) fn carried(inlet: &[usize], outlet: &[usize]) -> Vec<(usize, usize)> {
+    let position = |wire: &usize| outlet.iter().position(|other| other == wire);
+    inlet.iter().enumerate().filter_map(|(from, wire)| Some((from, position(wire)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_are_a_common_multiple_of_both_sides() {
+        assert_eq!([rings(1, 1), rings(2, 3), rings(4, 6), rings(5, 1)], [1, 6, 12, 5]);
+    }
+
+    #[test]
+    fn wires_that_jump_over_a_stage_are_carried() {
+        assert_eq!(carried(&[0, 3, 5], &[1, 3, 0]), [(0, 2), (1, 1)]);
+    }
+}
