@@ -55,6 +55,13 @@ impl Body {
         Some(Self::new(self.nodes.iter().map(replica).collect::<Option<_>>()?))
     }
 
+    /// Lets every step begin anew, a failed one too.
+    fn reset(&mut self) -> Result<()> {
+        self.failed = false;
+        self.current = 0;
+        self.nodes.iter_mut().try_for_each(|node| told(node, |step| step.reset()))
+    }
+
     /// Lets every step but a failed one flush; the first error is told.
     fn finish(&mut self) -> Result<()> {
         let mut result = Ok(());
@@ -62,12 +69,17 @@ impl Body {
             if self.failed && index == self.current {
                 continue;
             }
-            let finished = catch_unwind(AssertUnwindSafe(|| node.step.finish()))
-                .unwrap_or_else(|payload| Err(Error::panic(&*payload)));
-            result = result.and(finished.map_err(|error| error.within(&node.name)));
+            result = result.and(told(node, |step| step.finish()));
         }
         result
     }
+}
+
+/// Calls a step between frames; an error or a panic names it.
+fn told(node: &mut Node, call: impl FnOnce(&mut dyn Step) -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(|| call(&mut *node.step)))
+        .unwrap_or_else(|payload| Err(Error::panic(&*payload)))
+        .map_err(|error| error.within(&node.name))
 }
 
 /// Which bodies of a region run on a frame, and how often.
@@ -76,6 +88,8 @@ pub(crate) trait Control: Send + Sized + 'static {
     /// As [`Step::run_frame`].
     unsafe fn run_frame(&mut self, bodies: &mut [Body], table: &[*mut u8], position: usize) -> Result<Turn>;
     fn replica(&self) -> Option<Self>;
+    /// Forgets the frames before.
+    fn reset(&mut self) {}
 }
 
 /// A region: one step for stages, profiles and schedules.
@@ -113,6 +127,11 @@ impl<C: Control> Step for Region<C> {
             result = result.and(body.finish());
         }
         result
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.control.reset();
+        self.bodies.iter_mut().try_for_each(Body::reset)
     }
 }
 
@@ -156,6 +175,10 @@ impl Step for LeaveIf {
     }
 
     fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<()> {
         Ok(())
     }
 }
@@ -215,5 +238,9 @@ impl<T: Element> Control for Feedback<T> {
     /// It remembers: the next frame needs this one's value.
     fn replica(&self) -> Option<Self> {
         None
+    }
+
+    fn reset(&mut self) {
+        self.fresh = true;
     }
 }

@@ -562,3 +562,56 @@ fn wires_pass_regions_in_other_stages() {
         .collect();
     assert_eq!(result.take(), expected);
 }
+
+/// Skips nothing; counts the frames since the last reset, and fails at its third frame ever.
+struct Since {
+    frames: u64,
+    ever: u64,
+}
+
+impl Task for Since {
+    type In = InOut<u64>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, x: &mut [u64], (): ()) -> Result<Flow> {
+        self.frames += 1;
+        self.ever += 1;
+        x[0] += 1000 * self.frames;
+        if self.ever == 3 { Err(Error::new("the third frame")) } else { Ok(Flow::Next) }
+    }
+    fn reset(&mut self) -> Result<()> {
+        self.frames = 0;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_region_begins_anew_with_its_pipeline_after_a_fault_too() {
+    let finished = Arc::new(AtomicU64::new(0));
+    let probe = Probe { act: Act::Pass, replicable: true, finished: Arc::clone(&finished) };
+    let mut chain = Chain::new();
+    let mut x = chain.add(Count::to(5), ());
+    chain.stage("memory");
+    let sum = chain.feedback(&[7], |chain, previous| {
+        chain.repeat(1, |chain| {
+            chain.add(probe, &x);
+            chain.add(Since { frames: 0, ever: 0 }, &mut x);
+        });
+        chain.add(Sum, (&x, previous))
+    });
+    let (collect, result) = sink::collect();
+    chain.add(collect, &sum);
+    watched(move || {
+        let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+        let error = pipeline.run().unwrap_err();
+        assert_eq!(error.message(), "in `repeat(Probe, Since)`: in `Since`: the third frame");
+        assert_eq!(result.take(), [1007, 3008]);
+        for run in 2..4 {
+            pipeline.run().unwrap();
+            assert_eq!(result.take(), [1007, 3008, 6010, 10013, 15017], "run {run}");
+            assert_eq!(finished.load(Ordering::Relaxed), run, "once in every run");
+        }
+    });
+}
