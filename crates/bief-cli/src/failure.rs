@@ -5,12 +5,14 @@
 pub(crate) struct Failure {
     /// One sentence or more, without a trailing newline.
     pub(crate) message: String,
+    /// The exit status of the command, not 0.
+    pub(crate) status: u8,
 }
 
 impl Failure {
     /// A failure with that message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { message: message.into(), status: 1 }
     }
 
     /// A failure that says what an error says.

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("bief: {}", failure.message);
-            ExitCode::FAILURE
+            ExitCode::from(failure.status)
         }
     }
 }

@@ -65,7 +65,7 @@ const LEAST_SAMPLE_RATE: f64 = 64.0;
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
 /// The exit status of what Ctrl-C ended before its time: 128 and the number of the signal.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED: u8 = 130;
 /// Frames that are timed to make a plan.
 const PROFILED_FRAMES: usize = 100;
 
@@ -124,8 +124,8 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     if interrupted {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
         if !args.input.as_deref().is_some_and(is_dash) {
-            eprintln!("bief: {}: interrupted; what was received before is kept", reception.name);
-            std::process::exit(INTERRUPTED);
+            let message = format!("{}: interrupted; what was received before is kept", reception.name);
+            return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
         }
         return Ok(());
     }
@@ -230,7 +230,7 @@ fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
     let seen = Arc::clone(&interrupted);
     let handler = move || {
         if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED);
+            std::process::exit(INTERRUPTED.into());
         }
         stopper.stop();
     };

@@ -47,6 +47,13 @@ pub struct FrontPoint {
     pub stages: Vec<Stage>,
 }
 
+impl FrontPoint {
+    /// The point of these stages: the cores that they use.
+    pub(crate) fn new(stages: Vec<Stage>) -> Self {
+        Self { cores: threads(&stages), stages }
+    }
+}
+
 /// A chain cut into stages, with the cores of each stage and the period that follows (eqs 1 and 2).
 ///
 /// A schedule stands alone: it names its kinds and counts its tasks, and is checked against a profile and a

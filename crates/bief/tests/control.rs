@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bief::{Chain, Choice, Error, ErrorKind, Flow, In, InOut, Out, Result, Task, Wire, sink};
-use common::{Act, Add, Count, Pair, Probe, watched};
+use common::{Act, Add, Count, Pair, Probe, Unflushed, watched};
 use proptest::prelude::*;
 
 /// A task that a closure makes of what it reads: `make(x)`, one element.
@@ -489,26 +489,10 @@ fn every_task_inside_is_finished_once_in_every_replica() {
     }
 }
 
-struct Unflushed(bool);
-
-impl Task for Unflushed {
-    type In = In<u64>;
-    type Out = ();
-    fn lens(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn run(&mut self, _: &[u64], (): ()) -> Result<Flow> {
-        Ok(Flow::Next)
-    }
-    fn finish(&mut self) -> Result<()> {
-        if self.0 { panic!("no space left") } else { Err(Error::new("no space left")) }
-    }
-}
-
 #[test]
 fn what_cannot_be_flushed_inside_is_told_with_its_name() {
     for (panics, told) in [(false, "no space left"), (true, "panicked: no space left")] {
-        let (chain, _) = through(3, |chain, x| chain.repeat(1, |chain| chain.add(Unflushed(panics), x)));
+        let (chain, _) = through(3, |chain, x| chain.repeat(1, |chain| chain.add(Unflushed { panics }, x)));
         let error = chain.build().unwrap().run().unwrap_err();
         let expected = format!("task `repeat(Unflushed)` (stage `chain`): in `Unflushed`: {told}");
         assert_eq!(error.to_string(), expected);

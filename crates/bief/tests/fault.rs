@@ -4,8 +4,8 @@ mod common;
 
 use std::sync::atomic::Ordering;
 
-use bief::{Chain, Error, ErrorKind, Flow, In, Result, Task};
-use common::{Act, Count, Probe, rig, watched};
+use bief::{Chain, Error, ErrorKind, Flow};
+use common::{Act, Count, Probe, Unflushed, rig, watched};
 
 /// Where the probes stand: the first after the source, one in the middle, one before the sink.
 #[test]
@@ -65,27 +65,11 @@ fn a_source_that_fails_delivers_what_it_made() {
     assert_eq!(result.take(), (1000..1039).collect::<Vec<_>>());
 }
 
-struct Unflushed;
-
-impl Task for Unflushed {
-    type In = In<u64>;
-    type Out = ();
-    fn lens(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn run(&mut self, _: &[u64], (): ()) -> Result<Flow> {
-        Ok(Flow::Next)
-    }
-    fn finish(&mut self) -> Result<()> {
-        Err(Error::new("no space left"))
-    }
-}
-
 #[test]
 fn a_sink_that_cannot_flush_is_an_error_of_the_run() {
     let mut chain = Chain::new();
     let wire = chain.add(Count::to(3), ());
-    chain.add(Unflushed, &wire);
+    chain.add(Unflushed { panics: false }, &wire);
     let error = chain.build().unwrap().run().unwrap_err();
     assert_eq!(error.to_string(), "task `Unflushed` (stage `chain`): no space left");
 }

@@ -11,7 +11,7 @@
 //!   the period on one core fewer.
 //! - A stage cut short for want of cores (line 7) has the cores that it then needs, not all that are left.
 
-use super::work::Work;
+use super::work::{Work, less};
 use crate::error::Error;
 use crate::profile::Profile;
 use crate::schedule::Stage;
@@ -211,13 +211,13 @@ impl<'a> Greedy<'a> {
     fn period(&self, stages: &[GreedyStage]) -> Fine {
         let (mut from, mut slowest) = (0, (0, 1));
         for stage in stages {
-            let load = (self.kinds[stage.kind].work.ns(from, stage.to), stage.cores);
-            if u128::from(load.0) * u128::from(slowest.1) > u128::from(slowest.0) * u128::from(load.1) {
+            let load = (self.kinds[stage.kind].work.ns(from, stage.to), stage.cores as usize);
+            if less(slowest, load) {
                 slowest = load;
             }
             from = stage.to;
         }
-        fine(slowest.0, slowest.1)
+        fine(slowest.0, slowest.1 as u32)
     }
 
     fn named(&self, stages: &[GreedyStage]) -> Vec<Stage> {

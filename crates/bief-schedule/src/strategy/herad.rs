@@ -2,6 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Range, Sub};
 
+use super::work::run_starts;
 use super::{Strategy, given_cores};
 use crate::error::{Error, ErrorKind};
 use crate::platform::Platform;
@@ -318,10 +319,7 @@ impl<T: Scaled> Table<T> {
         let scale = scale([big, little]);
         let big = Pool::new(profile, big, scale, little.1 as usize + 1, 1 << 16);
         let little = Pool::new(profile, little, scale, 1, 1);
-        let mut run_start = vec![0];
-        for (index, task) in profile.tasks().iter().enumerate() {
-            run_start.push(if task.replicable { run_start[index] } else { index + 1 });
-        }
+        let run_start = run_starts(profile);
         let cells = (run_start.len() - 1) * (big.cores + 1) * (little.cores + 1);
         let mut table = Self { big, little, run_start, cells: vec![Cell { period: T::MAX, used: 0 }; cells] };
         table.fill();

@@ -1,4 +1,4 @@
-//! The work of stages on one kind of cores.
+//! The work of stages on one kind of cores, where they may be replicated, and which of two takes less time.
 
 use crate::profile::Profile;
 
@@ -45,4 +45,19 @@ impl<'a> Work<'a> {
         let prefix_limit = self.prefix_ns[from].saturating_add(tasks_ns);
         from + self.prefix_ns[from + 1..=end].partition_point(|&prefix_ns| prefix_ns <= prefix_limit)
     }
+}
+
+/// For each `to`, the first `from` such that all tasks of `from..to` may be replicated.
+pub(super) fn run_starts(profile: &Profile) -> Vec<usize> {
+    let mut starts = vec![0];
+    for (index, task) in profile.tasks().iter().enumerate() {
+        starts.push(if task.replicable { starts[index] } else { index + 1 });
+    }
+    starts
+}
+
+/// Whether the first work, shared by the first cores, takes less time than the second.
+#[inline]
+pub(super) fn less(a: (u64, usize), b: (u64, usize)) -> bool {
+    u128::from(a.0) * (b.1 as u128) < u128::from(b.0) * (a.1 as u128)
 }

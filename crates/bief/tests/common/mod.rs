@@ -149,6 +149,25 @@ impl Task for Pair {
     }
 }
 
+/// A task that cannot flush: it says so by an error, or by a panic.
+pub struct Unflushed {
+    pub panics: bool,
+}
+
+impl Task for Unflushed {
+    type In = In<u64>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, _: &[u64], (): ()) -> Result<Flow> {
+        Ok(Flow::Next)
+    }
+    fn finish(&mut self) -> Result<()> {
+        if self.panics { panic!("no space left") } else { Err(Error::new("no space left")) }
+    }
+}
+
 /// A chain `Count → Probe → Probe → Probe → collect` in stages of the given threads, the probes acting as told.
 pub struct Rig {
     pub chain: Chain,

@@ -1,7 +1,8 @@
 //! The stages that a schedule of a given period needs to be made of.
 
-use super::instance::{Instance, fraction, less};
+use super::instance::{Instance, fraction};
 use crate::period::Period;
+use crate::strategy::work::less;
 
 /// A stage that ends at a known task: where it begins, its kind (by index in the instance) and its cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::candidates::Candidate;
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::Stage;
-use crate::strategy::work::Work;
+use crate::strategy::work::{Work, less, run_starts};
 
 /// How many kinds of cores the solver can use together.
 pub(super) const MOST_KINDS: usize = 4;
@@ -52,20 +52,11 @@ impl<'a> Instance<'a> {
                 work: Work::new(profile, position),
             })
             .collect();
-        let mut run_start = Vec::with_capacity(profile.tasks().len() + 1);
-        let mut start = 0;
-        run_start.push(start);
-        for (index, task) in profile.tasks().iter().enumerate() {
-            if !task.replicable {
-                start = index + 1;
-            }
-            run_start.push(start);
-        }
         let mut on_axis = [0; MOST_KINDS];
         for kind in &kinds {
             on_axis[kind.axis] = kind.cores;
         }
-        let mut instance = Self { kinds, run_start, cores: on_axis, lower_bound: Period::ZERO };
+        let mut instance = Self { kinds, run_start: run_starts(profile), cores: on_axis, lower_bound: Period::ZERO };
         instance.lower_bound = instance.heaviest_task();
         // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
         // kinds is no greater, and often it need not be looked at.
@@ -207,12 +198,6 @@ impl<'a> Instance<'a> {
         }
         Period::new(exact as u64, capacity).expect("every kind has a core and weighs something")
     }
-}
-
-/// Whether the first work, shared by the first cores, takes less time than the second.
-#[inline]
-pub(super) fn less(a: (u64, usize), b: (u64, usize)) -> bool {
-    u128::from(a.0) * (b.1 as u128) < u128::from(b.0) * (a.1 as u128)
 }
 
 /// Work shared by cores.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::instance::{MOST_KINDS, VALUE};
-use super::search::Search;
+use super::search::{MOST_KEPT, Search};
 use super::table::{CoresAndStages, Table, Value};
 use super::{Exact, too_large};
 use crate::error::Error;
@@ -128,7 +128,7 @@ impl<'a> Optimum<'a> {
         }
         let Search { instance, candidates, .. } = &self.search;
         let values = Table::<CoresAndStages>::size(extent).saturating_mul(instance.tasks());
-        if values > super::search::MOST_KEPT / 2 {
+        if values > MOST_KEPT / 2 {
             return Err(too_large(self.profile));
         }
         let mut table = Table::<CoresAndStages>::default();
@@ -136,12 +136,7 @@ impl<'a> Optimum<'a> {
         for to in 1..=instance.tasks() {
             table.push(instance, extent, candidates.ending_at(to));
         }
-        let kinds = self.profile.kinds();
-        let point = |counts: &[u32]| FrontPoint {
-            cores: kinds.iter().cloned().zip(counts.iter().copied()).filter(|&(_, cores)| cores > 0).collect(),
-            stages: self.named(&table, self.axes(counts)),
-        };
-        Ok(self.front().map(point).collect())
+        Ok(self.front().map(|counts| FrontPoint::new(self.named(&table, self.axes(counts)))).collect())
     }
 
     /// The cores along each axis.

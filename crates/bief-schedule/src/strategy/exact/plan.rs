@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::cost::{Costed, Costs, Prices};
-use super::instance::{Instance, fraction, less};
+use super::instance::{Instance, fraction};
 use super::search::TooLarge;
 use super::{Exact, Optimum};
 use crate::error::{Error, ErrorKind};
@@ -13,6 +13,7 @@ use crate::platform::Platform;
 use crate::power::Power;
 use crate::profile::{Profile, counted};
 use crate::schedule::{FrontPoint, Schedule, Stage};
+use crate::strategy::work::less;
 use crate::strategy::{Strategy, given_cores};
 
 /// The most schedules of first tasks that are tried for a goal: some ten seconds.
@@ -299,12 +300,8 @@ impl<'a> Planner<'a> {
                 front.push((cores, costed));
             }
         }
-        let kinds = self.profile.kinds();
-        let point = |(counts, costed): (Vec<u32>, &Costed)| FrontPoint {
-            cores: kinds.iter().cloned().zip(counts).filter(|&(_, cores)| cores > 0).collect(),
-            stages: self.stages(costs, costed),
-        };
-        Some((best, front.into_iter().map(point).collect()))
+        let front = front.into_iter().map(|(_, costed)| FrontPoint::new(self.stages(costs, costed)));
+        Some((best, front.collect()))
     }
 
     fn stages(&self, costs: &Costs, schedule: &Costed) -> Vec<Stage> {

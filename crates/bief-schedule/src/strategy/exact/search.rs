@@ -1,10 +1,11 @@
 //! The search for the shortest period.
 
 use super::candidates::Candidates;
-use super::instance::{Instance, VALUE, fraction, less};
+use super::instance::{Instance, VALUE, fraction};
 use super::table::Table;
 use crate::period::Period;
 use crate::profile::Profile;
+use crate::strategy::work::less;
 
 /// The most values, and the most stages to choose from, that are kept: about 1 GiB each.
 pub(super) const MOST_KEPT: usize = 1 << 29;
