@@ -4,6 +4,8 @@
 //! sender and one receiver; the *k*-th batch goes through ring *k* mod lcm(*m*, *n*). So each replica knows, without
 //! asking, where its next batch comes from and where it goes, and nothing is ever sorted.
 
+use std::time::Duration;
+
 use crate::frame::{Batch, Buffer, Slot};
 use crate::ring::{Consumer, Producer, ring};
 use crate::wait::Patience;
@@ -11,17 +13,17 @@ use crate::wire::Joint;
 
 /// Where a replica gets its batches.
 pub(crate) struct Inlet {
-    rings: Vec<Consumer<Box<Slot>>>,
+    rings: Vec<Consumer<Slot>>,
     next: usize,
-    pub(crate) slot: Box<Slot>,
+    pub(crate) slot: Slot,
     pub(crate) wires: Vec<usize>,
 }
 
 /// Where a replica hands its batches on.
 pub(crate) struct Outlet {
-    rings: Vec<Producer<Box<Slot>>>,
+    rings: Vec<Producer<Slot>>,
     next: usize,
-    pub(crate) slot: Box<Slot>,
+    pub(crate) slot: Slot,
     pub(crate) wires: Vec<usize>,
 }
 
@@ -29,8 +31,13 @@ impl Inlet {
     /// Exchanges the slot for the next one sent; `false` when nothing is left and the sender is gone.
     pub(crate) fn receive(&mut self) -> bool {
         let received = self.rings[self.next].receive(&mut self.slot);
-        self.next = (self.next + 1) % self.rings.len();
+        self.next = if self.next + 1 == self.rings.len() { 0 } else { self.next + 1 };
         received
+    }
+
+    /// How long it waited for batches.
+    pub(crate) fn waited(&self) -> Duration {
+        self.rings.iter().map(|ring| ring.waited.duration()).sum()
     }
 }
 
@@ -38,8 +45,13 @@ impl Outlet {
     /// Exchanges the slot for an empty one; `false` when the receiver is gone.
     pub(crate) fn send(&mut self) -> bool {
         let sent = self.rings[self.next].send(&mut self.slot);
-        self.next = (self.next + 1) % self.rings.len();
+        self.next = if self.next + 1 == self.rings.len() { 0 } else { self.next + 1 };
         sent
+    }
+
+    /// How long it waited for room.
+    pub(crate) fn waited(&self) -> Duration {
+        self.rings.iter().map(|ring| ring.waited.duration()).sum()
     }
 }
 
@@ -55,9 +67,9 @@ pub(crate) fn connect(
 ) -> (Vec<Outlet>, Vec<Inlet>) {
     let crossing: Vec<usize> =
         (0..wires.len()).filter(|&wire| wires[wire].maker < end && wires[wire].last_user >= end).collect();
-    let slot = || -> Box<Slot> {
+    let slot = || {
         let buffer = |&wire: &usize| Buffer::new(wires[wire].format, wires[wire].len * batch);
-        Box::new(Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect() })
+        Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect() }
     };
     let mut outlets: Vec<Outlet> =
         (0..senders).map(|_| Outlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();

@@ -98,8 +98,9 @@ pub(crate) struct Batch {
     pub(crate) first: u64,
     /// Frames in this batch: positions `0..count` of every buffer.
     pub(crate) count: usize,
-    /// For each position, whether its frame still travels (`false` after a `Flow::Skip`).
-    pub(crate) live: Box<[bool]>,
+    /// For each position, whether its frame was skipped. Nobody looks unless `any_skipped`.
+    skipped: Box<[bool]>,
+    any_skipped: bool,
     /// Nothing follows this batch.
     pub(crate) last: bool,
     /// The position that a task works on: where an error or a panic happened.
@@ -108,23 +109,45 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { first: 0, count: 0, live: vec![false; capacity].into(), last: false, position: 0 }
+        let skipped = vec![false; capacity].into();
+        Self { first: 0, count: 0, skipped, any_skipped: false, last: false, position: 0 }
     }
 
     /// A full batch of new frames, for a source to make.
     pub(crate) fn renew(&mut self, first: u64) {
         self.first = first;
-        self.count = self.live.len();
-        self.live.fill(true);
+        self.count = self.capacity();
+        if self.any_skipped {
+            self.skipped.fill(false);
+            self.any_skipped = false;
+        }
         self.last = false;
     }
 
+    /// The most frames that it may hold.
+    pub(crate) fn capacity(&self) -> usize {
+        self.skipped.len()
+    }
+
+    /// Takes the frame at `position` out: no later task sees it.
+    pub(crate) fn skip(&mut self, position: usize) {
+        self.skipped[position] = true;
+        self.any_skipped = true;
+    }
+
+    /// Whether the frame at `position` still travels.
+    pub(crate) fn is_live(&self, position: usize) -> bool {
+        !(self.any_skipped && self.skipped[position])
+    }
+
+    /// Frames that still travel.
     pub(crate) fn live(&self) -> usize {
-        self.live[..self.count].iter().filter(|&&live| live).count()
+        let skipped = || self.skipped[..self.count].iter().filter(|&&skipped| skipped).count();
+        self.count - if self.any_skipped { skipped() } else { 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        !self.live[..self.count].contains(&true)
+        self.live() == 0
     }
 }
 
@@ -159,7 +182,7 @@ mod tests {
         let mut batch = Batch::new(4);
         assert!(batch.is_empty());
         batch.renew(8);
-        batch.live[1] = false;
+        batch.skip(1);
         batch.count = 3;
         assert_eq!((batch.first, batch.live(), batch.is_empty()), (8, 2, false));
     }

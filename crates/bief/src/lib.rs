@@ -62,6 +62,7 @@
 //! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
 //! often as it is asked to, on the same threads.
 
+mod barrier;
 mod boundary;
 mod chain;
 mod check;

@@ -6,7 +6,7 @@
 //! received, and then both sides learn of it.
 
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
-use crate::wait::{Patience, Signal};
+use crate::wait::{Patience, Signal, Waited};
 
 /// Keeps what the two threads write on cache lines of their own (two lines: processors fetch them in pairs).
 #[derive(Debug)]
@@ -15,7 +15,7 @@ struct Apart<T>(T);
 
 #[derive(Debug)]
 struct Ring<S> {
-    slots: Box<[UnsafeCell<S>]>,
+    slots: Box<[Apart<UnsafeCell<S>>]>,
     /// Slots ever sent; written by the producer alone.
     sent: Apart<AtomicUsize>,
     /// Slots ever received; written by the consumer alone.
@@ -37,9 +37,12 @@ unsafe impl<S: Send> Send for Ring<S> {}
 pub(crate) struct Producer<S> {
     ring: Arc<Ring<S>>,
     sent: usize,
+    /// Where the next one goes.
+    slot: usize,
     /// The consumer's count when it was last looked at: most sends need not look again.
     received: usize,
     patience: Patience,
+    pub(crate) waited: Waited,
 }
 
 /// The receiving end. Dropping it tells the producer to stop.
@@ -47,30 +50,47 @@ pub(crate) struct Producer<S> {
 pub(crate) struct Consumer<S> {
     ring: Arc<Ring<S>>,
     received: usize,
+    /// Where the next one comes from.
+    slot: usize,
     sent: usize,
     patience: Patience,
+    pub(crate) waited: Waited,
 }
 
 /// A ring of the given empty slots (at least one), for threads that wait with this `patience`.
 pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consumer<S>) {
     assert!(!slots.is_empty(), "a ring has at least one slot");
     let ring = Arc::new(Ring {
-        slots: slots.into_iter().map(UnsafeCell::new).collect(),
+        slots: slots.into_iter().map(|slot| Apart(UnsafeCell::new(slot))).collect(),
         sent: Apart(AtomicUsize::new(0)),
         received: Apart(AtomicUsize::new(0)),
         producer_gone: AtomicBool::new(false),
         consumer_gone: AtomicBool::new(false),
-        filled: Signal::default(),
-        emptied: Signal::default(),
+        filled: Signal::new(patience),
+        emptied: Signal::new(patience),
     });
-    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, sent: 0, patience };
-    (Producer { ring, sent: 0, received: 0, patience }, consumer)
+    let consumer =
+        Consumer { ring: Arc::clone(&ring), received: 0, slot: 0, sent: 0, patience, waited: Waited::default() };
+    (Producer { ring, sent: 0, slot: 0, received: 0, patience, waited: Waited::default() }, consumer)
 }
 
 impl<S> Ring<S> {
-    fn slot(&self, count: usize) -> &UnsafeCell<S> {
-        &self.slots[count % self.slots.len()]
+    /// The slot after this one.
+    fn next(&self, slot: usize) -> usize {
+        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
+}
+
+/// Asks for memory that will be written soon, which the other thread wrote last: it comes while the frame is worked on.
+fn fetch<T>(memory: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint about an address; nothing is read or written.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(memory).cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = memory;
 }
 
 impl<S> Producer<S> {
@@ -81,7 +101,7 @@ impl<S> Producer<S> {
         let ring = &*self.ring;
         let depth = ring.slots.len();
         if self.sent - self.received == depth {
-            ring.emptied.wait(&mut self.patience, || {
+            ring.emptied.wait(&mut self.patience, &mut self.waited, || {
                 self.received = ring.received.0.load(Ordering::Acquire);
                 self.sent - self.received < depth || ring.consumer_gone.load(Ordering::Acquire)
             });
@@ -89,13 +109,15 @@ impl<S> Producer<S> {
         if ring.consumer_gone.load(Ordering::Acquire) {
             return false;
         }
-        ring.slot(self.sent).with_mut(|empty| {
+        ring.slots[self.slot].0.with_mut(|empty| {
             // SAFETY: fewer than `depth` slots are out, so this one is not the consumer's until `sent` says so.
             std::mem::swap(unsafe { &mut *empty }, slot);
         });
         self.sent += 1;
         ring.sent.0.store(self.sent, Ordering::Release);
         ring.filled.wake();
+        self.slot = ring.next(self.slot);
+        fetch(&ring.slots[self.slot]);
         true
     }
 }
@@ -107,7 +129,7 @@ impl<S> Consumer<S> {
     pub(crate) fn receive(&mut self, slot: &mut S) -> bool {
         let ring = &*self.ring;
         if self.received == self.sent {
-            ring.filled.wait(&mut self.patience, || {
+            ring.filled.wait(&mut self.patience, &mut self.waited, || {
                 // In this order: a producer that is gone has counted its last slot before.
                 let gone = ring.producer_gone.load(Ordering::Acquire);
                 self.sent = ring.sent.0.load(Ordering::Acquire);
@@ -117,13 +139,17 @@ impl<S> Consumer<S> {
         if self.received == self.sent {
             return false;
         }
-        ring.slot(self.received).with_mut(|full| {
+        ring.slots[self.slot].0.with_mut(|full| {
             // SAFETY: `sent` counts this slot, so the producer has written it and leaves it until `received` counts it.
             std::mem::swap(unsafe { &mut *full }, slot);
         });
         self.received += 1;
         ring.received.0.store(self.received, Ordering::Release);
         ring.emptied.wake();
+        self.slot = ring.next(self.slot);
+        if self.received < self.sent {
+            fetch(&ring.slots[self.slot]);
+        }
         true
     }
 }
@@ -145,13 +171,14 @@ impl<S> Drop for Consumer<S> {
 #[cfg(all(test, not(bief_loom)))]
 mod tests {
     use super::*;
-    use crate::wait::Trial;
+    use crate::wait::{Look, Trial};
 
     #[test]
     fn everything_sent_is_received_in_order_at_any_depth() {
         let last = if cfg!(miri) { 100 } else { 2000 };
         for depth in [1, 2, 3, 16] {
-            for patience in [Patience::Park, Patience::Adapt(Trial::default()), Patience::Look { yields: true }] {
+            for patience in [Patience::Park, Patience::Adapt(Look::Spin, Trial::default()), Patience::Look(Look::Yield)]
+            {
                 let (mut producer, mut consumer) = ring(vec![0_u32; depth], patience);
                 let sender = std::thread::spawn(move || {
                     for value in 1..=last {

@@ -137,14 +137,14 @@ pub(crate) trait Step: Send {
     /// As [`run_frame`](Self::run_frame), for every position of the batch.
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()> {
         for position in 0..batch.count {
-            if !batch.live[position] {
+            if !batch.is_live(position) {
                 continue;
             }
             batch.position = position;
             // SAFETY: passed on to the caller.
             match unsafe { self.run_frame(table, position)? } {
                 Turn::Flow(Flow::Next) | Turn::Leave => {}
-                Turn::Flow(Flow::Skip) => batch.live[position] = false,
+                Turn::Flow(Flow::Skip) => batch.skip(position),
                 Turn::Flow(Flow::Stop) => {
                     batch.count = position;
                     batch.last = true;

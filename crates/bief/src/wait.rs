@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sync::{AtomicBool, Mutex, Ordering, fence, spin_loop, thread};
+use crate::barrier::Barrier;
+use crate::sync::{AtomicBool, Mutex, Ordering, spin_loop, thread};
 
 /// How the threads of a pipeline wait for each other's frames; set by [`Pipeline::waiting`](crate::Pipeline::waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Waiting {
     /// Looks again for about as long as a wake-up takes, some 50 us, then leaves its core until it is woken. Where looking
-    /// did not pay lately, because frames are slow or other programs take the cores, it leaves its core at once most times;
-    /// where the pipeline's threads outnumber the cores that they may use, every time.
+    /// did not pay lately, because frames are slow or other programs take the cores, it leaves its core at once most times.
+    /// Where the pipeline's threads outnumber the cores that they may use, it lets others run before each look.
     #[default]
     Adaptive,
     /// Leaves its core at once: the least power, and a wake-up for every wait.
@@ -26,31 +27,72 @@ pub(crate) enum Patience {
     /// Parks at once.
     Park,
     /// Never parks.
-    Look {
-        /// Lets other threads run in between.
-        yields: bool,
-    },
+    Look(Look),
     /// Looks for a while if that paid lately, then parks.
-    Adapt(Trial),
+    Adapt(Look, Trial),
+}
+
+/// How a thread looks again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// At once, keeping its core.
+    Spin,
+    /// After other threads had the core: if the pipeline's threads outnumber the cores, a spinning thread only keeps the one
+    /// that it waits for from running.
+    Yield,
 }
 
 impl Patience {
-    /// When `threads` run on `cores`. If they outnumber them, a spinning thread only keeps the one that it waits for from
-    /// running.
+    /// When `threads` run on `cores`.
     pub(crate) fn new(waiting: Waiting, threads: usize, cores: usize) -> Self {
-        let crowded = threads > cores;
+        let look = if threads > cores { Look::Yield } else { Look::Spin };
         match waiting {
-            Waiting::Active => Self::Look { yields: crowded },
-            Waiting::Adaptive if !crowded => Self::Adapt(Trial::default()),
-            Waiting::Adaptive | Waiting::Passive => Self::Park,
+            Waiting::Active => Self::Look(look),
+            Waiting::Adaptive => Self::Adapt(look, Trial::default()),
+            Waiting::Passive => Self::Park,
+        }
+    }
+
+    /// How to look, and how often before parking.
+    fn plan(&mut self) -> (Look, u64) {
+        match self {
+            Self::Park => (Look::Yield, 0),
+            Self::Look(look) => (*look, u64::MAX),
+            Self::Adapt(look, trial) => (*look, if trial.is_due() { look.longest() } else { 0 }),
+        }
+    }
+
+    /// Notes whether looking paid.
+    fn learn(&mut self, paid: bool) {
+        if let Self::Adapt(_, trial) = self {
+            trial.learn(paid);
         }
     }
 }
 
-/// Looks that take about as long as a wake-up: waiting so costs at most twice what the better choice would have cost.
-const LOOKS: u32 = 2000;
-/// The first of them, which take less time than it is worth to measure.
-const FREE_LOOKS: u32 = 100;
+impl Look {
+    /// Looks up to `times` times; answers at which one it was ready.
+    fn until(self, times: u64, ready: &mut impl FnMut() -> bool) -> Option<u64> {
+        (1..=times).find(|_| {
+            match self {
+                Self::Spin => spin_loop(),
+                Self::Yield => thread::yield_now(),
+            }
+            ready()
+        })
+    }
+
+    /// Looks that take about as long as a wake-up: waiting so costs at most twice what the better choice would have cost.
+    fn longest(self) -> u64 {
+        match self {
+            Self::Spin => 2000,
+            Self::Yield => 40,
+        }
+    }
+}
+
+/// As many looks take less time than it is worth to measure.
+const SHORT: u64 = 100;
 /// Looking took longer than it can: the core was given to another program meanwhile, so parking had been better.
 const INTERRUPTED: Duration = Duration::from_micros(100);
 /// Most waits that park at once before looking is tried again.
@@ -66,20 +108,11 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Looks, if it is time to; answers whether it became ready.
-    fn look(&mut self, ready: &mut impl FnMut() -> bool) -> bool {
-        if self.parked > 0 {
-            self.parked -= 1;
-            return ready();
-        }
-        if looks(FREE_LOOKS, ready) {
-            self.backoff = 0;
-            return true;
-        }
-        let start = Instant::now();
-        let found = looks(LOOKS - FREE_LOOKS, ready);
-        self.learn(found && start.elapsed() < INTERRUPTED);
-        found
+    /// Whether it is time to look.
+    fn is_due(&mut self) -> bool {
+        let due = self.parked == 0;
+        self.parked = self.parked.saturating_sub(1);
+        due
     }
 
     fn learn(&mut self, paid: bool) {
@@ -88,51 +121,86 @@ impl Trial {
     }
 }
 
-fn looks(times: u32, ready: &mut impl FnMut() -> bool) -> bool {
-    (0..times).any(|_| {
-        let found = ready();
-        if !found {
-            spin_loop();
-        }
-        found
+/// How often and how long one end of a ring waited.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Waited {
+    pub(crate) times: u64,
+    /// The shortest waits, counted in looks: to read the clock would take as long as they.
+    looks: u64,
+    timed: Duration,
+}
+
+impl Waited {
+    pub(crate) fn duration(&self) -> Duration {
+        self.timed + Duration::from_nanos((self.looks as f64 * look_ns()) as u64)
+    }
+}
+
+/// What one look takes, on this machine.
+fn look_ns() -> f64 {
+    static LOOK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
+    *LOOK.get_or_init(|| {
+        let looks = || {
+            let start = Instant::now();
+            Look::Spin.until(1000, &mut || false);
+            start.elapsed()
+        };
+        (0..10).map(|_| looks()).min().unwrap_or_default().as_nanos() as f64 / 1000.0
     })
 }
 
 /// One side of a hand-over: at most one thread waits here, any thread may wake it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Signal {
     waiting: AtomicBool,
     waiter: Mutex<Option<thread::Thread>>,
+    /// `None` if nobody ever parks.
+    barrier: Option<Barrier>,
 }
 
 impl Signal {
+    /// For a thread that waits with this patience.
+    pub(crate) fn new(patience: Patience) -> Self {
+        let barrier = match patience {
+            Patience::Look(_) => None,
+            // Frames are many, parks are few.
+            Patience::Adapt(..) => Some(Barrier::cheapest()),
+            Patience::Park => Some(Barrier::Even),
+        };
+        Self { waiting: AtomicBool::new(false), waiter: Mutex::new(None), barrier }
+    }
+
     /// Returns once `ready` is true. Who makes it true must call [`wake`](Self::wake) afterwards.
-    pub(crate) fn wait(&self, patience: &mut Patience, mut ready: impl FnMut() -> bool) {
-        match patience {
-            Patience::Look { yields } => {
-                while !ready() {
-                    if *yields { thread::yield_now() } else { spin_loop() }
-                }
-            }
-            Patience::Adapt(trial) => {
-                if !trial.look(&mut ready) {
-                    self.park(ready);
-                }
-            }
-            Patience::Park => {
-                if !ready() {
-                    self.park(ready);
-                }
-            }
+    pub(crate) fn wait(&self, patience: &mut Patience, waited: &mut Waited, mut ready: impl FnMut() -> bool) {
+        if ready() {
+            return;
         }
+        waited.times += 1;
+        let (look, looks) = patience.plan();
+        let short = if look == Look::Spin { looks.min(SHORT) } else { 0 };
+        let found = look.until(short, &mut ready);
+        waited.looks += found.unwrap_or(short);
+        if found.is_some() {
+            return patience.learn(true);
+        }
+        let start = Instant::now();
+        let found = look.until(looks - short, &mut ready).is_some();
+        if looks > 0 {
+            patience.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
+        }
+        if !found {
+            self.park(ready);
+        }
+        waited.timed += start.elapsed();
     }
 
     fn park(&self, mut ready: impl FnMut() -> bool) {
+        let barrier = self.barrier.expect("only a thread that may park does");
         *self.waiter.lock().expect("no thread panics while it holds this lock") = Some(thread::current());
         loop {
             self.waiting.store(true, Ordering::Relaxed);
             // Pairs with the fence in `wake`: either this thread sees what made it ready, or the other sees it waiting.
-            fence(Ordering::SeqCst);
+            barrier.heavy();
             if ready() {
                 self.waiting.store(false, Ordering::Relaxed);
                 return;
@@ -141,9 +209,10 @@ impl Signal {
         }
     }
 
-    /// Wakes the waiting thread, if there is one. A fence and a load when there is none.
+    /// Wakes the waiting thread, if there is one. A load when there is none.
     pub(crate) fn wake(&self) {
-        fence(Ordering::SeqCst);
+        let Some(barrier) = self.barrier else { return };
+        barrier.light();
         if self.waiting.load(Ordering::Relaxed)
             && self.waiting.swap(false, Ordering::Relaxed)
             && let Some(waiter) = &*self.waiter.lock().expect("no thread panics while it holds this lock")
@@ -160,47 +229,47 @@ mod tests {
 
     #[test]
     fn threads_that_outnumber_the_cores_do_not_keep_them() {
-        assert_eq!(Patience::new(Waiting::Adaptive, 2, 2), Patience::Adapt(Trial::default()));
-        assert_eq!(Patience::new(Waiting::Adaptive, 3, 2), Patience::Park);
-        assert_eq!(Patience::new(Waiting::Active, 2, 2), Patience::Look { yields: false });
-        assert_eq!(Patience::new(Waiting::Active, 3, 2), Patience::Look { yields: true });
+        let fresh = Trial::default();
+        assert_eq!(Patience::new(Waiting::Adaptive, 2, 2), Patience::Adapt(Look::Spin, fresh));
+        assert_eq!(Patience::new(Waiting::Adaptive, 3, 2), Patience::Adapt(Look::Yield, fresh));
+        assert_eq!(Patience::new(Waiting::Active, 2, 2), Patience::Look(Look::Spin));
+        assert_eq!(Patience::new(Waiting::Active, 3, 2), Patience::Look(Look::Yield));
         assert_eq!(Patience::new(Waiting::Passive, 1, 2), Patience::Park);
     }
 
     #[test]
     fn looking_is_tried_less_often_while_it_does_not_pay_and_at_once_when_it_does() {
-        /// How often it looked in one wait that ended in vain.
-        fn in_vain(trial: &mut Trial) -> u32 {
-            let mut looked = 0;
-            assert!(!trial.look(&mut || {
-                looked += 1;
-                false
-            }));
-            looked
-        }
         let mut trial = Trial::default();
-        let tries: Vec<usize> = (0..1500).filter(|_| in_vain(&mut trial) == LOOKS).collect();
+        let mut tries = Vec::new();
+        for wait in 0..1500 {
+            if trial.is_due() {
+                tries.push(wait);
+                trial.learn(false);
+            }
+        }
         assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 263, 520, 777, 1034, 1291]);
-        while in_vain(&mut trial) == 1 {}
-        (0..MOST_PARKED).for_each(|_| assert!(trial.look(&mut || true)));
-        assert!(trial.look(&mut || true), "this one looks, and it pays");
-        assert_eq!(trial, Trial::default());
+        trial.learn(true);
+        assert!(trial.is_due(), "it paid: the next wait looks");
     }
 
     #[test]
     fn a_waiting_thread_goes_on_however_it_waits() {
         for waiting in [Waiting::Adaptive, Waiting::Passive, Waiting::Active] {
             for cores in [1, 2] {
-                let shared = Arc::new((Signal::default(), AtomicBool::new(false)));
+                let mut patience = Patience::new(waiting, 2, cores);
+                let shared = Arc::new((Signal::new(patience), AtomicBool::new(false)));
                 let waiter = std::thread::spawn({
                     let shared = Arc::clone(&shared);
-                    let mut patience = Patience::new(waiting, 2, cores);
-                    move || shared.0.wait(&mut patience, || shared.1.load(Ordering::Acquire))
+                    let mut waited = Waited::default();
+                    move || {
+                        shared.0.wait(&mut patience, &mut waited, || shared.1.load(Ordering::Acquire));
+                        waited
+                    }
                 });
                 std::thread::sleep(std::time::Duration::from_millis(5));
                 shared.1.store(true, Ordering::Release);
                 shared.0.wake();
-                waiter.join().unwrap();
+                assert!(waiter.join().unwrap().times <= 1);
             }
         }
     }

@@ -47,7 +47,8 @@ pub(crate) struct Worker {
     pub(crate) stage: Stage,
     replica: usize,
     replicas: usize,
-    batch: Batch,
+    /// The batch of a chain on one core.
+    own: Batch,
     /// Number of the next batch, when this stage is the first.
     next: u64,
     inlet: Option<Inlet>,
@@ -65,7 +66,7 @@ impl Worker {
             stage,
             replica,
             replicas,
-            batch: Batch::new(batch),
+            own: Batch::new(batch),
             next: 0,
             inlet: None,
             outlet: None,
@@ -104,7 +105,12 @@ impl Worker {
 
     /// Works until the stream ends, by a stop or by a fault; then lets the neighbours know, and the tasks flush.
     pub(crate) fn work(&mut self, halt: &Halt, fault: &Fault) {
-        if let Err(error) = self.run(halt) {
+        let start = Instant::now();
+        let outcome = self.run(halt);
+        self.count.starved = self.inlet.as_ref().map_or(Duration::ZERO, Inlet::waited);
+        self.count.blocked = self.outlet.as_ref().map_or(Duration::ZERO, Outlet::waited);
+        self.count.busy = start.elapsed().saturating_sub(self.count.starved + self.count.blocked);
+        if let Err(error) = outcome {
             fault.note(error);
         }
         self.leave();
@@ -114,56 +120,46 @@ impl Worker {
     }
 
     fn run(&mut self, halt: &Halt) -> Result<()> {
-        let mut mark = Instant::now();
-        // Reading the clock takes longer than a small task: once where a share ends, and never where there is no share.
-        let mut lap = || {
-            let now = Instant::now();
-            now - std::mem::replace(&mut mark, now)
-        };
         while self.next_batch(halt) {
-            if self.inlet.is_some() {
-                self.count.starved += lap();
-            }
-            if self.batch.count > 0 {
+            if self.batch().count > 0 {
                 self.load();
+                let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
                 // SAFETY: the slots just loaded are this worker's own, made for the crossing wires and this batch size; they
                 // stay in place until `send`.
-                unsafe { self.stage.run(&mut self.batch)? };
+                unsafe { self.stage.run(batch)? };
                 self.count.batches += 1;
-                self.count.frames += self.batch.live() as u64;
+                self.count.frames += batch.live() as u64;
             }
-            self.count.busy += lap();
-            let last = self.batch.last;
+            let last = self.batch().last;
             if !self.hand_on() || last {
                 break;
-            }
-            if self.outlet.is_some() {
-                self.count.blocked += lap();
             }
         }
         Ok(())
     }
 
+    fn batch(&mut self) -> &mut Batch {
+        at_hand(&mut self.inlet, &mut self.outlet, &mut self.own)
+    }
+
     /// Gets the next batch; `false` at the end of the stream.
     fn next_batch(&mut self, halt: &Halt) -> bool {
-        match &mut self.inlet {
-            None => {
-                let claim = halt.claim(self.next, self.replicas);
-                if claim == Claim::End {
-                    return false;
-                }
-                self.batch.renew(self.next * self.batch.live.len() as u64);
-                if claim == Claim::Fill {
-                    self.batch.count = 0;
-                }
-                self.next += self.replicas as u64;
+        let Some(inlet) = &mut self.inlet else {
+            let claim = halt.claim(self.next, self.replicas);
+            let number = self.next;
+            self.next += self.replicas as u64;
+            let batch = self.batch();
+            batch.renew(number * batch.capacity() as u64);
+            if claim == Claim::Fill {
+                batch.count = 0;
             }
-            Some(inlet) => {
-                if !inlet.receive() {
-                    return false;
-                }
-                std::mem::swap(&mut self.batch, &mut inlet.slot.batch);
-            }
+            return claim != Claim::End;
+        };
+        if !inlet.receive() {
+            return false;
+        }
+        if let Some(outlet) = &mut self.outlet {
+            std::mem::swap(&mut inlet.slot.batch, &mut outlet.slot.batch);
         }
         true
     }
@@ -190,10 +186,19 @@ impl Worker {
     /// replica drops it.
     fn hand_on(&mut self) -> bool {
         let Some(outlet) = &mut self.outlet else { return true };
-        if self.replicas == 1 && self.batch.is_empty() && !self.batch.last {
+        let batch = &outlet.slot.batch;
+        if self.replicas == 1 && batch.is_empty() && !batch.last {
             return true;
         }
-        std::mem::swap(&mut self.batch, &mut outlet.slot.batch);
         outlet.send()
+    }
+}
+
+/// The batch being worked on: it lies in the slot that is sent next, or in the one received if nothing follows.
+fn at_hand<'w>(inlet: &'w mut Option<Inlet>, outlet: &'w mut Option<Outlet>, own: &'w mut Batch) -> &'w mut Batch {
+    match (inlet, outlet) {
+        (_, Some(outlet)) => &mut outlet.slot.batch,
+        (Some(inlet), None) => &mut inlet.slot.batch,
+        (None, None) => own,
     }
 }
