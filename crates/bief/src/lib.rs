@@ -104,3 +104,10 @@ pub use task::{Flow, Task};
 pub use variable::{InOutVar, InVar, OutVar, VarFrame, VarWire};
 pub use wait::Waiting;
 pub use wire::{In, InOut, Input, Inputs, Out, Output, Outputs, Wire};
+
+/// The book's chapters, whose code runs as doctests.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../book/src/writing-a-task.md")]
+    mod writing_a_task {}
+}
