@@ -4,11 +4,9 @@
 //! sender and one receiver; the *k*-th batch goes through ring *k* mod lcm(*m*, *n*). So each replica knows, without
 //! asking, where its next batch comes from and where it goes, and nothing is ever sorted.
 
-use std::time::Duration;
-
 use crate::frame::{Batch, Buffer, Slot};
 use crate::ring::{Consumer, Producer, ring};
-use crate::wait::Patience;
+use crate::wait::{Patience, Waited};
 use crate::wire::Joint;
 
 /// Where a replica gets its batches.
@@ -35,9 +33,14 @@ impl Inlet {
         received
     }
 
-    /// How long it waited for batches.
-    pub(crate) fn waited(&self) -> Duration {
-        self.rings.iter().map(|ring| ring.waited.duration()).sum()
+    /// How many batches wait in the ring that is next, and how many it holds at most.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        self.rings[self.next].held()
+    }
+
+    /// How often and how long it waited for batches.
+    pub(crate) fn waited(&self) -> Waited {
+        self.rings.iter().map(|ring| ring.waited).sum()
     }
 }
 
@@ -49,9 +52,9 @@ impl Outlet {
         sent
     }
 
-    /// How long it waited for room.
-    pub(crate) fn waited(&self) -> Duration {
-        self.rings.iter().map(|ring| ring.waited.duration()).sum()
+    /// How often and how long it waited for room.
+    pub(crate) fn waited(&self) -> Waited {
+        self.rings.iter().map(|ring| ring.waited).sum()
     }
 }
 
@@ -69,7 +72,7 @@ pub(crate) fn connect(
         (0..wires.len()).filter(|&wire| wires[wire].maker < end && wires[wire].last_user >= end).collect();
     let slot = || {
         let buffer = |&wire: &usize| Buffer::new(wires[wire].format, wires[wire].len * batch);
-        Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect() }
+        Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect(), begun: None }
     };
     let mut outlets: Vec<Outlet> =
         (0..senders).map(|_| Outlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();

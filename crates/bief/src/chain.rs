@@ -11,7 +11,7 @@ use crate::frame::Format;
 use crate::program::Program;
 use crate::stage::Mark;
 use crate::task::{Bind, Node, Step, Task};
-use crate::wire::{Inputs, Joint, Made, Outputs, Socket, Untyped};
+use crate::wire::{Inputs, Joint, Made, Outputs, Socket, Untyped, Use};
 
 /// A chain of tasks while it is being written.
 ///
@@ -182,6 +182,10 @@ impl Chain {
                 joint.last_user = user;
             }
         }
+        for input in inputs {
+            let used = Use { task: user, rewrites: input.rewritten, variable: input.variable };
+            self.wires[input.socket.wire].uses.push(used);
+        }
         Ok(inputs.iter().map(|input| input.socket).collect())
     }
 
@@ -196,6 +200,7 @@ impl Chain {
             last_user: task,
             constant: None,
             block: self.block(),
+            uses: Vec::new(),
         };
         if made.variable {
             let lengths = Joint { format: Format::of::<usize>(), len: 1, ..joint.clone() };
@@ -204,13 +209,14 @@ impl Chain {
             self.wires.push(joint);
         }
         let socket = Socket { wire, len: made.len, stride: made.len };
-        Untyped { chain: self.id, socket, variable: made.variable, element: made.format.name, maker }
+        Untyped { chain: self.id, socket, variable: made.variable, element: made.format.name, maker, rewritten: false }
     }
 
     /// Stands for a wire after a fault: nothing is bound to it any more.
     pub(crate) fn missing_wire(&self) -> Untyped {
         let socket = Socket { wire: usize::MAX, len: 0, stride: 0 };
-        Untyped { chain: self.id, socket, variable: false, element: "", maker: "a task that was refused".into() }
+        let maker = "a task that was refused".into();
+        Untyped { chain: self.id, socket, variable: false, element: "", maker, rewritten: false }
     }
 
     /// Puts a step in its place: at the end of the block being written.

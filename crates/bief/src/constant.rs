@@ -84,8 +84,11 @@ impl Chain {
             last_user: 0,
             constant: Some(Arc::new(Buffer::holding(values))),
             block: 0,
+            uses: Vec::new(),
         });
         let maker = "a constant".into();
-        Constant { wire: Wire::new(Untyped { chain: self.id, socket, variable: false, element: format.name, maker }) }
+        let element = format.name;
+        let untyped = Untyped { chain: self.id, socket, variable: false, element, maker, rewritten: false };
+        Constant { wire: Wire::new(untyped) }
     }
 }

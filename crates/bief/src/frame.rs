@@ -3,6 +3,8 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
+use crate::clock::Moment;
+
 /// What a wire may carry: plain values that can be copied and have a default.
 ///
 /// Implemented for every such type: numbers, arrays of them, `Complex<f32>`, and small structs that derive
@@ -103,14 +105,12 @@ pub(crate) struct Batch {
     any_skipped: bool,
     /// Nothing follows this batch.
     pub(crate) last: bool,
-    /// The position that a task works on: where an error or a panic happened.
-    pub(crate) position: usize,
 }
 
 impl Batch {
     pub(crate) fn new(capacity: usize) -> Self {
         let skipped = vec![false; capacity].into();
-        Self { first: 0, count: 0, skipped, any_skipped: false, last: false, position: 0 }
+        Self { first: 0, count: 0, skipped, any_skipped: false, last: false }
     }
 
     /// A full batch of new frames, for a source to make.
@@ -156,7 +156,12 @@ impl Batch {
 pub(crate) struct Slot {
     pub(crate) batch: Batch,
     pub(crate) buffers: Box<[Buffer]>,
+    /// When the source was asked for the batch, if the run is observed.
+    pub(crate) begun: Option<Moment>,
 }
+
+// A hand-over exchanges one cache line and the buffers that it tells of.
+const _: () = assert!(size_of::<Slot>() <= 64);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bief_schedule::{Profile, TaskProfile};
 
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::frame::Batch;
 use crate::machine::Machine;
@@ -23,14 +24,14 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
         tasks.iter().map(|task| (task.name.to_string(), task.step.replica().is_some())).collect();
     let count = tasks.len();
     let mut stage = Stage::new("profile".into(), tasks, 0..count, wires, frames);
-    let clock_cost = clock_cost();
+    let clock_cost = clock::cost();
     let mut batch = Batch::new(frames);
     // For each task, in which execution it had work, and how long it took.
     let mut times: Vec<Vec<(usize, u64)>> = vec![Vec::with_capacity(executions); count];
     let mut done = 0;
     while done < executions + WARM_UP {
         batch.renew((done * frames) as u64);
-        let note = |task: usize, time: Duration, ran: bool| {
+        let note = |task: usize, _: Instant, time: Duration, ran: bool| {
             if ran {
                 let ns = u64::try_from(time.saturating_sub(clock_cost).as_nanos()).unwrap_or(u64::MAX);
                 times[task].push((done, ns));
@@ -62,9 +63,4 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     });
     let profile: Profile = Profile::new([kind], tasks.collect::<Vec<_>>())?;
     Ok(profile.with_machine(machine.model()).with_frames_per_execution(frames as u32)?)
-}
-
-/// What reading the clock twice costs: it is in every time measured.
-fn clock_cost() -> Duration {
-    (0..100).map(|_| Instant::now().elapsed()).min().unwrap_or_default()
 }

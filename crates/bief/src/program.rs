@@ -3,6 +3,7 @@
 
 use bief_schedule::{Profile, Schedule};
 
+use crate::dot;
 use crate::error::Result;
 use crate::pipeline::Pipeline;
 use crate::profile;
@@ -44,7 +45,48 @@ impl Program {
     /// The first error or panic of a task, with its place. Frames before it were delivered, and every task was given
     /// [`finish`](crate::Task::finish).
     pub fn run(self) -> Result<Report> {
-        Pipeline::on_one_core(self.tasks, self.wires, self.batch)?.run()
+        self.one_core()?.run()
+    }
+
+    /// The whole chain as a pipeline of one stage that runs on the calling thread: to observe and watch it, and to run it
+    /// again.
+    ///
+    /// ```
+    /// use bief::{Chain, Flow, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let numbers = chain.add(source::from_slice(&[1, 2, 3], 1), ());
+    /// chain.add(sink::for_each(|_: &[i32]| Ok(Flow::Next)), &numbers);
+    /// let mut pipeline = chain.build()?.one_core()?.observe();
+    /// for _ in 0..2 {
+    ///     let report = pipeline.run()?;
+    ///     assert_eq!(report.stages[0].tasks[1].name, "sink");
+    ///     println!("{report}");
+    /// }
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of making the one replica: none for a chain that was built.
+    pub fn one_core(self) -> Result<Pipeline> {
+        Pipeline::on_one_core(self.tasks, self.wires, self.batch)
+    }
+
+    /// The chain as a graph in the DOT language, which Graphviz draws: tasks, rounded where they may be replicated, and an
+    /// arrow for each wire from whoever wrote it last, with its length and element type. A region is one task; constants
+    /// have dashed arrows.
+    ///
+    /// ```
+    /// use bief::{Chain, Flow, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let numbers = chain.add(source::from_slice(&[1_u8, 2, 3, 4], 2), ());
+    /// chain.add(sink::for_each(|_: &[u8]| Ok(Flow::Next)), &numbers);
+    /// assert!(chain.build()?.dot().contains(r#"t0 -> t1 [label="2 x u8"];"#));
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    pub fn dot(&self) -> String {
+        dot::chain(&self.tasks, &self.wires)
     }
 
     /// Runs the chain on the calling thread for up to `executions` batches and times each task.

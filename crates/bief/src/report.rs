@@ -1,11 +1,13 @@
 //! What happened in a run, beside the plan.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::histogram::Histogram;
+use crate::observe::Held;
 use crate::stage::StagePlan;
+use crate::worker::Count;
 
 /// What happened in a run, beside the plan: a table (by `Display`) or JSON (by `serde`).
 ///
@@ -30,6 +32,10 @@ pub struct Report {
     pub limiting_stage: usize,
     /// The stages, from source to sink.
     pub stages: Vec<StageReport>,
+    /// What lies between them: between the first and the second stage, and so on.
+    pub boundaries: Vec<BoundaryReport>,
+    /// How long frames took; `None` unless the run was observed and a frame passed the last task.
+    pub latency: Option<Latency>,
 }
 
 /// What one stage did, all its replicas together.
@@ -37,8 +43,8 @@ pub struct Report {
 pub struct StageReport {
     /// The stage's name.
     pub name: String,
-    /// Names of its tasks.
-    pub tasks: Vec<String>,
+    /// Its tasks, in order.
+    pub tasks: Vec<TaskReport>,
     /// Replicas that ran it.
     pub threads: usize,
     /// Kind of core that the schedule asked for.
@@ -53,8 +59,89 @@ pub struct StageReport {
     pub waiting_for_input: f64,
     /// Share of the run that they waited for room in the output, 0 to 1.
     pub waiting_for_output: f64,
+    /// Batches that the replicas had to wait for: they found the ring before them empty.
+    pub waits_for_input: u64,
+    /// Batches that had to wait for room: the replicas found the ring behind them full.
+    pub waits_for_output: u64,
     /// Frames that left the stage.
     pub frames: u64,
+}
+
+/// One task of a stage.
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskReport {
+    /// The task's name.
+    pub name: String,
+    /// How long a batch took it; `None` unless the run was observed and it had a frame to work on.
+    pub times: Option<Times>,
+}
+
+/// How long a batch took a task, all replicas together, in nanoseconds.
+///
+/// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
+/// task had a frame to work on. Least and greatest are exact, the others within 2 %.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Times {
+    /// Batches that were timed.
+    pub count: u64,
+    /// The shortest time.
+    pub min_ns: u64,
+    /// The time that half of the batches took at most.
+    pub median_ns: u64,
+    /// The time that 99 of 100 batches took at most.
+    pub p99_ns: u64,
+    /// The longest time.
+    pub max_ns: u64,
+}
+
+/// How long frames took from source to sink, in nanoseconds: from when the source was asked for a batch until the last task
+/// was done with it.
+///
+/// So it is the time of every task on the whole batch, of every wait in between, and of the source's own waiting for the
+/// input that fills the batch; a frame counts as long as its batch. Every frame that passed the last task is counted. Least
+/// and greatest are exact, the others within 2 %.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Latency {
+    /// Frames that passed the last task.
+    pub frames: u64,
+    /// The shortest time.
+    pub min_ns: u64,
+    /// The time that half of the frames took at most.
+    pub median_ns: u64,
+    /// The time that 90 of 100 frames took at most.
+    pub p90_ns: u64,
+    /// The time that 99 of 100 frames took at most.
+    pub p99_ns: u64,
+    /// The longest time.
+    pub max_ns: u64,
+}
+
+/// The rings between two stages.
+#[derive(Debug, Clone, Serialize)]
+pub struct BoundaryReport {
+    /// Name of the stage that sends.
+    pub from: String,
+    /// Name of the stage that receives.
+    pub to: String,
+    /// How many rings there are: the least common multiple of the replicas on both sides.
+    pub rings: usize,
+    /// How many batches each of them holds at most.
+    pub depth: usize,
+    /// How full they were; `None` unless the run was observed.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// How many batches a ring held when its receiver came for one: sampled as the [`Times`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Occupancy {
+    /// How often it was looked at.
+    pub samples: u64,
+    /// Mean number of batches, 0 to [`depth`](BoundaryReport::depth).
+    pub mean: f64,
+    /// The most batches.
+    pub max: usize,
+    /// Share of the looks that found it full, 0 to 1.
+    pub full: f64,
 }
 
 impl Report {
@@ -78,21 +165,19 @@ impl Report {
             measured_period_ns: per(elapsed, executions),
             limiting_stage: stages.iter().enumerate().max_by(longest).map_or(0, |(index, _)| index),
             stages,
+            boundaries: Vec::new(),
+            latency: None,
         }
     }
 }
 
 impl StageReport {
-    #[allow(clippy::too_many_arguments, reason = "one call, which names what it sums")]
     pub(crate) fn new(
         plan: &StagePlan,
-        tasks: Vec<String>,
+        tasks: Vec<TaskReport>,
         executions: u64,
         elapsed: Duration,
-        busy: Duration,
-        starved: Duration,
-        blocked: Duration,
-        frames: u64,
+        count: &Count,
     ) -> Self {
         let all = elapsed.as_secs_f64() * plan.threads as f64;
         let share = |time: Duration| if all > 0.0 { (time.as_secs_f64() / all).min(1.0) } else { 0.0 };
@@ -102,58 +187,60 @@ impl StageReport {
             threads: plan.threads,
             kind: plan.kind.clone(),
             planned_ns: plan.planned_ns,
-            measured_ns: per(busy, executions) / plan.threads as f64,
-            busy: share(busy),
-            waiting_for_input: share(starved),
-            waiting_for_output: share(blocked),
-            frames,
+            measured_ns: measured_ns(count, executions, plan.threads),
+            busy: share(count.busy),
+            waiting_for_input: share(count.starved),
+            waiting_for_output: share(count.blocked),
+            waits_for_input: count.waits_for_input,
+            waits_for_output: count.waits_for_output,
+            frames: count.frames,
         }
     }
+}
+
+impl Times {
+    /// Of what was recorded, if anything was.
+    pub(crate) fn of(times: &Histogram) -> Option<Self> {
+        (times.count() > 0).then(|| Self {
+            count: times.count(),
+            min_ns: times.min(),
+            median_ns: times.percentile(50),
+            p99_ns: times.percentile(99),
+            max_ns: times.max(),
+        })
+    }
+}
+
+impl Latency {
+    /// Of what was recorded, if anything was.
+    pub(crate) fn of(times: &Histogram) -> Option<Self> {
+        (times.count() > 0).then(|| Self {
+            frames: times.count(),
+            min_ns: times.min(),
+            median_ns: times.percentile(50),
+            p90_ns: times.percentile(90),
+            p99_ns: times.percentile(99),
+            max_ns: times.max(),
+        })
+    }
+}
+
+impl Occupancy {
+    /// Of what was noted, if anything was.
+    pub(crate) fn of(held: &Held) -> Option<Self> {
+        let samples = held.samples;
+        let mean = |sum: u64| sum as f64 / samples as f64;
+        (samples > 0).then(|| Self { samples, mean: mean(held.sum), max: held.most, full: mean(held.full) })
+    }
+}
+
+/// Working time of a stage per execution, divided by its replicas.
+pub(crate) fn measured_ns(count: &Count, executions: u64, threads: usize) -> f64 {
+    per(count.busy, executions) / threads as f64
 }
 
 fn per(time: Duration, executions: u64) -> f64 {
     if executions == 0 { 0.0 } else { time.as_nanos() as f64 / executions as f64 }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let microseconds = |ns: f64| format!("{:.1}", ns / 1000.0);
-        let planned = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
-        writeln!(
-            f,
-            "{:<30} {:>7} {:>10} {:>11} {:>5} {:>4} {:>4}",
-            "stage", "threads", "planned us", "measured us", "busy%", "in%", "out%"
-        )?;
-        for (index, stage) in self.stages.iter().enumerate() {
-            let limits = if index == self.limiting_stage && self.stages.len() > 1 { " <" } else { "" };
-            writeln!(
-                f,
-                "{:<30} {:>7} {:>10} {:>11} {:>5.0} {:>4.0} {:>4.0}{limits}",
-                abbreviated(&stage.name, 30),
-                stage.threads,
-                planned(stage.planned_ns),
-                microseconds(stage.measured_ns),
-                100.0 * stage.busy,
-                100.0 * stage.waiting_for_input,
-                100.0 * stage.waiting_for_output,
-            )?;
-        }
-        write!(
-            f,
-            "{:<30} {:>7} {:>10} {:>11}",
-            format!("whole, per {} frame(s)", self.batch),
-            self.stages.iter().map(|stage| stage.threads).sum::<usize>(),
-            planned(self.planned_period_ns),
-            microseconds(self.measured_period_ns),
-        )
-    }
-}
-
-fn abbreviated(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -163,16 +250,14 @@ mod tests {
     fn stage(name: &str, threads: usize, busy_us: u64) -> StageReport {
         let plan = StagePlan { name: name.into(), tasks: 0..1, threads, kind: None, planned_ns: Some(5000.0) };
         let elapsed = Duration::from_millis(1);
-        StageReport::new(
-            &plan,
-            vec![name.into()],
-            100,
-            elapsed,
-            Duration::from_micros(busy_us),
-            elapsed / 4,
-            elapsed / 8,
-            99,
-        )
+        let count = Count {
+            frames: 99,
+            busy: Duration::from_micros(busy_us),
+            starved: elapsed / 4,
+            blocked: elapsed / 8,
+            ..Count::default()
+        };
+        StageReport::new(&plan, vec![TaskReport { name: name.into(), times: None }], 100, elapsed, &count)
     }
 
     #[test]
@@ -188,10 +273,29 @@ mod tests {
 
     #[test]
     fn the_table_fits_a_terminal() {
-        let stages = vec![stage("a stage with a name that is much too long", 1, 500), stage("decode", 2, 1800)];
-        let table = Report::new(16, 100, Duration::from_millis(1), None, 48, stages).to_string();
+        let stages = vec![stage("a stage with a name that is\nmuch too long", 1, 500), stage("decode", 2, 1800)];
+        let mut report = Report::new(16, 100, Duration::from_millis(1), None, 48, stages);
+        let plain = report.to_string();
+        assert!(plain.contains("9.0") && plain.contains("whole, per 16 frame(s)"), "{plain}");
+        assert_eq!(plain.lines().count(), 4, "{plain}");
+
+        let mut histogram = Histogram::new();
+        [3, 12_345, u64::MAX].iter().for_each(|&ns| histogram.record(ns, 50_000_000));
+        report.stages[0].tasks[0].times = Times::of(&histogram);
+        report.latency = Latency::of(&histogram);
+        report.boundaries.push(BoundaryReport {
+            from: report.stages[0].name.clone(),
+            to: "decode".into(),
+            rings: 2,
+            depth: 1000,
+            occupancy: Occupancy::of(&Held { samples: 4, sum: 3002, most: 1000, full: 3 }),
+        });
+        let table = report.to_string();
+        assert!(table.starts_with(&plain), "{table}");
+        for part in ["150000000", "12.4 us", "750.5  1000    75", "> decode"] {
+            assert!(table.contains(part), "{part} in {table}");
+        }
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
-        assert!(table.contains("9.0") && table.contains("whole, per 16 frame(s)"), "{table}");
     }
 
     #[test]

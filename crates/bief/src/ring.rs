@@ -42,6 +42,7 @@ pub(crate) struct Producer<S> {
     /// The consumer's count when it was last looked at: most sends need not look again.
     received: usize,
     patience: Patience,
+    /// For room.
     pub(crate) waited: Waited,
 }
 
@@ -54,6 +55,7 @@ pub(crate) struct Consumer<S> {
     slot: usize,
     sent: usize,
     patience: Patience,
+    /// For slots.
     pub(crate) waited: Waited,
 }
 
@@ -69,9 +71,9 @@ pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consum
         filled: Signal::new(patience),
         emptied: Signal::new(patience),
     });
-    let consumer =
-        Consumer { ring: Arc::clone(&ring), received: 0, slot: 0, sent: 0, patience, waited: Waited::default() };
-    (Producer { ring, sent: 0, slot: 0, received: 0, patience, waited: Waited::default() }, consumer)
+    let waited = Waited::default();
+    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, slot: 0, sent: 0, patience, waited };
+    (Producer { ring, sent: 0, slot: 0, received: 0, patience, waited }, consumer)
 }
 
 impl<S> Ring<S> {
@@ -100,8 +102,9 @@ impl<S> Producer<S> {
     pub(crate) fn send(&mut self, slot: &mut S) -> bool {
         let ring = &*self.ring;
         let depth = ring.slots.len();
+        let mut waited = false;
         if self.sent - self.received == depth {
-            ring.emptied.wait(&mut self.patience, &mut self.waited, || {
+            waited = ring.emptied.wait(&mut self.patience, &mut self.waited, || {
                 self.received = ring.received.0.load(Ordering::Acquire);
                 self.sent - self.received < depth || ring.consumer_gone.load(Ordering::Acquire)
             });
@@ -109,6 +112,7 @@ impl<S> Producer<S> {
         if ring.consumer_gone.load(Ordering::Acquire) {
             return false;
         }
+        self.waited.times += u64::from(waited);
         ring.slots[self.slot].0.with_mut(|empty| {
             // SAFETY: fewer than `depth` slots are out, so this one is not the consumer's until `sent` says so.
             std::mem::swap(unsafe { &mut *empty }, slot);
@@ -128,8 +132,9 @@ impl<S> Consumer<S> {
     /// Returns `false`, and leaves `slot` alone, when nothing is left and the producer is gone.
     pub(crate) fn receive(&mut self, slot: &mut S) -> bool {
         let ring = &*self.ring;
+        let mut waited = false;
         if self.received == self.sent {
-            ring.filled.wait(&mut self.patience, &mut self.waited, || {
+            waited = ring.filled.wait(&mut self.patience, &mut self.waited, || {
                 // In this order: a producer that is gone has counted its last slot before.
                 let gone = ring.producer_gone.load(Ordering::Acquire);
                 self.sent = ring.sent.0.load(Ordering::Acquire);
@@ -139,6 +144,7 @@ impl<S> Consumer<S> {
         if self.received == self.sent {
             return false;
         }
+        self.waited.times += u64::from(waited);
         ring.slots[self.slot].0.with_mut(|full| {
             // SAFETY: `sent` counts this slot, so the producer has written it and leaves it until `received` counts it.
             std::mem::swap(unsafe { &mut *full }, slot);
@@ -151,6 +157,11 @@ impl<S> Consumer<S> {
             fetch(&ring.slots[self.slot]);
         }
         true
+    }
+
+    /// How many slots there are to be received just now, and how many the ring holds at most.
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.ring.sent.0.load(Ordering::Relaxed) - self.received, self.ring.slots.len())
     }
 }
 
@@ -206,6 +217,30 @@ mod tests {
         let mut used = Box::new(0);
         consumer.receive(&mut used);
         assert_eq!((&raw const *used, *used), (address, 7));
+    }
+
+    #[test]
+    fn what_the_ring_holds_and_who_waited_is_told() {
+        let (mut producer, mut consumer) = ring(vec![0; 3], Patience::Park);
+        assert_eq!(consumer.held(), (0, 3));
+        for held in 1..=3 {
+            assert!(producer.send(&mut 1));
+            assert_eq!(consumer.held(), (held, 3));
+        }
+        (0..3).for_each(|_| assert!(consumer.receive(&mut 0)));
+        assert_eq!((producer.waited.times, consumer.waited.times), (0, 0));
+        let sender = std::thread::spawn(move || {
+            (0..30).for_each(|_| assert!(producer.send(&mut 1)));
+            producer.waited.times
+        });
+        for _ in 0..30 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            assert!(consumer.receive(&mut 0));
+        }
+        let received = consumer.waited.times;
+        assert!(!consumer.receive(&mut 0));
+        assert_eq!(consumer.waited.times, received, "the end of the stream is no slot");
+        assert!((1..=27).contains(&sender.join().unwrap()), "all but the first three may have to wait, and some do");
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Stage {
     _constants: Vec<Arc<Buffer>>,
     /// The task that runs or ran last; after a fault the one that failed.
     current: usize,
+    /// Which frame of its batch that was.
+    position: usize,
     failed: bool,
 }
 
@@ -64,11 +66,15 @@ impl Stage {
                 local.push(buffer);
             }
         }
-        Self { name, tasks, table, _local: local, _constants: constants, current: 0, failed: false }
+        Self { name, tasks, table, _local: local, _constants: constants, current: 0, position: 0, failed: false }
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn tasks(&self) -> &[Node] {
+        &self.tasks
     }
 
     /// Notes where the crossing `wires` are: in the buffers of `slot`, in this order.
@@ -88,20 +94,21 @@ impl Stage {
             for index in 0..stage.tasks.len() {
                 stage.current = index;
                 // SAFETY: the caller's promise, and `new`'s for the local wires.
-                unsafe { stage.tasks[index].step.run(&stage.table, batch)? };
+                unsafe { stage.tasks[index].step.run(&stage.table, batch, &mut stage.position)? };
             }
             Ok(())
         })
     }
 
-    /// As [`run`](Self::run), timing each task; `note` gets the task, its time, and whether it had any frame to work on.
+    /// As [`run`](Self::run), timing each task; `note` gets the task, when it began, how long it took, and whether it had any
+    /// frame to work on.
     ///
     /// # Safety
     /// As [`run`](Self::run).
     pub(crate) unsafe fn run_timed(
         &mut self,
         batch: &mut Batch,
-        mut note: impl FnMut(usize, Duration, bool),
+        mut note: impl FnMut(usize, Instant, Duration, bool),
     ) -> Result<()> {
         self.guarded(batch, |stage, batch| {
             for index in 0..stage.tasks.len() {
@@ -109,8 +116,8 @@ impl Stage {
                 let has_frames = !batch.is_empty();
                 let start = Instant::now();
                 // SAFETY: the caller's promise, and `new`'s for the local wires.
-                unsafe { stage.tasks[index].step.run(&stage.table, batch)? };
-                note(index, start.elapsed(), has_frames);
+                unsafe { stage.tasks[index].step.run(&stage.table, batch, &mut stage.position)? };
+                note(index, start, start.elapsed(), has_frames);
             }
             Ok(())
         })
@@ -125,7 +132,7 @@ impl Stage {
             error.at(Place {
                 stage: Some(Arc::clone(&self.name)),
                 task: Some(Arc::clone(&self.tasks[self.current].name)),
-                frame: Some(batch.first + batch.position as u64),
+                frame: Some(batch.first + self.position as u64),
             })
         })
     }

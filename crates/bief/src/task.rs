@@ -131,16 +131,16 @@ pub(crate) trait Step: Send {
     /// which no other thread uses meanwhile.
     unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn>;
 
-    /// Runs on each live frame of the batch; `batch.position` tells where an error or a panic happened.
+    /// Runs on each live frame of the batch; `at` tells the position of the one that it ran on last, after a panic too.
     ///
     /// # Safety
     /// As [`run_frame`](Self::run_frame), for every position of the batch.
-    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch) -> Result<()> {
+    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
         for position in 0..batch.count {
             if !batch.is_live(position) {
                 continue;
             }
-            batch.position = position;
+            *at = position;
             // SAFETY: passed on to the caller.
             match unsafe { self.run_frame(table, position)? } {
                 Turn::Flow(Flow::Next) | Turn::Leave => {}

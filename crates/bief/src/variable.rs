@@ -207,7 +207,7 @@ impl<T: Element> Input for InOutVar<T> {
     type Wire<'w> = &'w mut VarWire<T>;
     type Slice<'a> = VarFrame<'a, T>;
     fn untyped(wire: &&mut VarWire<T>) -> Untyped {
-        wire.untyped.clone()
+        Untyped { rewritten: true, ..wire.untyped.clone() }
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> VarFrame<'a, T> {
         // SAFETY: passed on to the caller.

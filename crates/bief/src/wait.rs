@@ -1,5 +1,6 @@
 //! How a thread waits for another: by default it looks again for a short while, then it parks and leaves its core.
 
+use std::iter::Sum;
 use std::time::{Duration, Instant};
 
 use crate::barrier::Barrier;
@@ -124,6 +125,7 @@ impl Trial {
 /// How often and how long one end of a ring waited.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Waited {
+    /// Counted by who waits: not every wait ends with a slot.
     pub(crate) times: u64,
     /// The shortest waits, counted in looks: to read the clock would take as long as they.
     looks: u64,
@@ -133,6 +135,16 @@ pub(crate) struct Waited {
 impl Waited {
     pub(crate) fn duration(&self) -> Duration {
         self.timed + Duration::from_nanos((self.looks as f64 * look_ns()) as u64)
+    }
+}
+
+impl Sum for Waited {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            times: sum.times + part.times,
+            looks: sum.looks + part.looks,
+            timed: sum.timed + part.timed,
+        })
     }
 }
 
@@ -170,18 +182,19 @@ impl Signal {
         Self { waiting: AtomicBool::new(false), waiter: Mutex::new(None), barrier }
     }
 
-    /// Returns once `ready` is true. Who makes it true must call [`wake`](Self::wake) afterwards.
-    pub(crate) fn wait(&self, patience: &mut Patience, waited: &mut Waited, mut ready: impl FnMut() -> bool) {
+    /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must call [`wake`](Self::wake)
+    /// afterwards.
+    pub(crate) fn wait(&self, patience: &mut Patience, waited: &mut Waited, mut ready: impl FnMut() -> bool) -> bool {
         if ready() {
-            return;
+            return false;
         }
-        waited.times += 1;
         let (look, looks) = patience.plan();
         let short = if look == Look::Spin { looks.min(SHORT) } else { 0 };
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
-            return patience.learn(true);
+            patience.learn(true);
+            return true;
         }
         let start = Instant::now();
         let found = look.until(looks - short, &mut ready).is_some();
@@ -192,6 +205,7 @@ impl Signal {
             self.park(ready);
         }
         waited.timed += start.elapsed();
+        true
     }
 
     fn park(&self, mut ready: impl FnMut() -> bool) {
@@ -262,14 +276,14 @@ mod tests {
                     let shared = Arc::clone(&shared);
                     let mut waited = Waited::default();
                     move || {
-                        shared.0.wait(&mut patience, &mut waited, || shared.1.load(Ordering::Acquire));
-                        waited
+                        let had_to = shared.0.wait(&mut patience, &mut waited, || shared.1.load(Ordering::Acquire));
+                        had_to || waited.duration().is_zero()
                     }
                 });
                 std::thread::sleep(std::time::Duration::from_millis(5));
                 shared.1.store(true, Ordering::Release);
                 shared.0.wake();
-                assert!(waiter.join().unwrap().times <= 1);
+                assert!(waiter.join().unwrap(), "who did not wait took no time");
             }
         }
     }

@@ -57,6 +57,8 @@ pub struct Untyped {
     pub(crate) element: &'static str,
     /// Who makes it, in words.
     pub(crate) maker: Arc<str>,
+    /// Who is bound to it changes its frames.
+    pub(crate) rewritten: bool,
 }
 
 impl Untyped {
@@ -87,6 +89,17 @@ pub(crate) struct Joint {
     pub(crate) constant: Option<Arc<Buffer>>,
     /// The loop or path in which it was made: it may be used there alone.
     pub(crate) block: usize,
+    /// Who uses it, in the order of the chain.
+    pub(crate) uses: Vec<Use>,
+}
+
+/// A task, or a region, bound to a wire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Use {
+    pub(crate) task: usize,
+    pub(crate) rewrites: bool,
+    /// The frames differ in length.
+    pub(crate) variable: bool,
 }
 
 /// One socket, as the executor sees it: which wire, and how many elements in a frame.
@@ -165,7 +178,7 @@ impl<T: Element> Input for InOut<T> {
     type Wire<'w> = &'w mut Wire<T>;
     type Slice<'a> = &'a mut [T];
     fn untyped(wire: &&mut Wire<T>) -> Untyped {
-        wire.untyped.clone()
+        Untyped { rewritten: true, ..wire.untyped.clone() }
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a mut [T] {
         // SAFETY: the caller promises a live frame of `T` that nobody else uses meanwhile.

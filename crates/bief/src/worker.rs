@@ -4,14 +4,18 @@
 //! away makes its senders stop in turn. So a stop, an error and a panic all end a run the same way: the frames before are
 //! delivered, and every worker ends.
 
-use std::sync::{Mutex, PoisonError};
+use std::ops::AddAssign;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::boundary::{Inlet, Outlet, carried};
+use crate::clock::{Laps, Moment};
 use crate::error::{Error, Result};
 use crate::frame::Batch;
 use crate::halt::{Claim, Halt};
+use crate::observe::{Observer, Visit};
 use crate::stage::Stage;
+use crate::watch::Meter;
 
 /// The first fault of a run.
 #[derive(Default)]
@@ -38,6 +42,22 @@ pub(crate) struct Count {
     pub(crate) starved: Duration,
     /// Waiting for room in the output.
     pub(crate) blocked: Duration,
+    /// Batches that had to be waited for.
+    pub(crate) waits_for_input: u64,
+    /// Batches that had to wait for room.
+    pub(crate) waits_for_output: u64,
+}
+
+impl AddAssign<&Self> for Count {
+    fn add_assign(&mut self, other: &Self) {
+        self.batches += other.batches;
+        self.frames += other.frames;
+        self.busy += other.busy;
+        self.starved += other.starved;
+        self.blocked += other.blocked;
+        self.waits_for_input += other.waits_for_input;
+        self.waits_for_output += other.waits_for_output;
+    }
 }
 
 /// One replica of a stage. It lasts from run to run; its ends of the rings last for one.
@@ -56,6 +76,12 @@ pub(crate) struct Worker {
     /// Wires that only pass through: where they stand in the inlet and in the outlet.
     carried: Vec<(usize, usize)>,
     pub(crate) count: Count,
+    /// Batches that went no further than this worker: counted for those who watch alone.
+    ended: u64,
+    /// Notes more than the counts, if the pipeline is observed.
+    pub(crate) observer: Option<Box<Observer>>,
+    /// Shows the counts while it works, if the pipeline is watched.
+    meter: Option<Arc<Meter>>,
 }
 
 impl Worker {
@@ -72,7 +98,21 @@ impl Worker {
             outlet: None,
             carried: Vec::new(),
             count: Count::default(),
+            ended: 0,
+            observer: None,
+            meter: None,
         }
+    }
+
+    /// Notes more than the counts from now on.
+    pub(crate) fn observe(&mut self) -> &mut Observer {
+        let seed = ((self.stage_index as u64) << 32) + self.replica as u64;
+        self.observer.get_or_insert_with(|| Box::new(Observer::new(self.stage.tasks().len(), seed)))
+    }
+
+    /// Shows what it does from now on.
+    pub(crate) fn meter(&mut self) -> Arc<Meter> {
+        Arc::clone(self.meter.get_or_insert_default())
     }
 
     /// What its thread is called.
@@ -95,44 +135,78 @@ impl Worker {
         (self.inlet, self.outlet) = (inlet, outlet);
         self.next = self.replica as u64;
         self.count = Count::default();
+        self.ended = 0;
+        if let Some(observer) = &mut self.observer {
+            observer.clear();
+        }
+        self.show();
     }
 
     /// Lets go of the rings, so that the neighbours learn that this worker has ended.
     pub(crate) fn leave(&mut self) {
-        self.outlet = None;
-        self.inlet = None;
+        if let Some(outlet) = self.outlet.take() {
+            let waited = outlet.waited();
+            (self.count.waits_for_output, self.count.blocked) = (waited.times, waited.duration());
+        }
+        if let Some(inlet) = self.inlet.take() {
+            let waited = inlet.waited();
+            (self.count.waits_for_input, self.count.starved) = (waited.times, waited.duration());
+        }
     }
 
     /// Works until the stream ends, by a stop or by a fault; then lets the neighbours know, and the tasks flush.
     pub(crate) fn work(&mut self, halt: &Halt, fault: &Fault) {
         let start = Instant::now();
-        let outcome = self.run(halt);
-        self.count.starved = self.inlet.as_ref().map_or(Duration::ZERO, Inlet::waited);
-        self.count.blocked = self.outlet.as_ref().map_or(Duration::ZERO, Outlet::waited);
-        self.count.busy = start.elapsed().saturating_sub(self.count.starved + self.count.blocked);
+        let seen = self.observer.is_some() || self.meter.is_some();
+        let outcome = if seen { self.run::<true>(halt) } else { self.run::<false>(halt) };
+        let elapsed = start.elapsed();
         if let Err(error) = outcome {
             fault.note(error);
         }
         self.leave();
+        self.count.busy = elapsed.saturating_sub(self.count.starved + self.count.blocked);
         if let Err(error) = self.stage.finish() {
             fault.note(error);
         }
     }
 
-    fn run(&mut self, halt: &Halt) -> Result<()> {
-        while self.next_batch(halt) {
+    /// `SEEN`: the pipeline is observed or watched. One that is not reads no clock in this loop, which takes longer than a
+    /// small task.
+    fn run<const SEEN: bool>(&mut self, halt: &Halt) -> Result<()> {
+        let mut laps = Laps::start();
+        loop {
+            let asked = laps.mark();
+            let sampled = SEEN && self.samples();
+            if !self.next_batch(halt) {
+                break;
+            }
+            if SEEN && self.inlet.is_some() {
+                laps.lap();
+            }
+            let begin = laps.mark();
+            let mut frames = None;
             if self.batch().count > 0 {
                 self.load();
                 let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
                 // SAFETY: the slots just loaded are this worker's own, made for the crossing wires and this batch size; they
                 // stay in place until `send`.
-                unsafe { self.stage.run(batch)? };
+                unsafe { if sampled { self.run_timed()? } else { self.stage.run(batch)? } };
+                let live = self.batch().live() as u64;
                 self.count.batches += 1;
-                self.count.frames += batch.live() as u64;
+                self.count.frames += live;
+                frames = Some(live);
+            }
+            if SEEN {
+                self.count.busy += laps.lap();
+                let first = self.batch().first;
+                self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled });
             }
             let last = self.batch().last;
             if !self.hand_on() || last {
                 break;
+            }
+            if SEEN && self.outlet.is_some() {
+                laps.lap();
             }
         }
         Ok(())
@@ -140,6 +214,53 @@ impl Worker {
 
     fn batch(&mut self) -> &mut Batch {
         at_hand(&mut self.inlet, &mut self.outlet, &mut self.own)
+    }
+
+    /// Runs every task on the batch and lets the observer note the times. Not a part of the loop, which is kept small.
+    ///
+    /// # Safety
+    /// As [`Stage::run`].
+    #[inline(never)]
+    unsafe fn run_timed(&mut self) -> Result<()> {
+        let mut observer = self.observer.as_mut();
+        let note = |task, start, time, had_frames| {
+            if let Some(observer) = &mut observer {
+                observer.task(task, start, time, had_frames);
+            }
+        };
+        let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
+        // SAFETY: passed on to the caller.
+        unsafe { self.stage.run_timed(batch, note) }
+    }
+
+    /// Whether the next batch is timed; if so, the observer looks how many wait.
+    #[inline(never)]
+    fn samples(&mut self) -> bool {
+        let held = || self.inlet.as_ref().map(Inlet::held);
+        self.observer.as_mut().is_some_and(|observer| observer.samples(held))
+    }
+
+    /// Lets the observer note what became of the batch, and shows the counts.
+    #[inline(never)]
+    fn note(&mut self, visit: Visit) {
+        let replicas = self.replicas;
+        let ends = self.outlet.is_none() || self.batch().count == 0 || drops(self.batch(), replicas);
+        self.ended += u64::from(visit.frames.is_some() && ends);
+        self.show();
+        let Some(observer) = &mut self.observer else { return };
+        let begun = self.inlet.as_ref().map_or_else(|| Some(Moment::of(visit.asked)), |inlet| inlet.slot.begun);
+        match &mut self.outlet {
+            Some(outlet) => outlet.slot.begun = begun,
+            None => observer.delivered(begun, &visit),
+        }
+        observer.visited(visit, &self.count);
+    }
+
+    /// Shows the counts to whoever watches.
+    fn show(&self) {
+        if let Some(meter) = &self.meter {
+            meter.show(self.count.batches, self.count.frames, self.count.busy, self.ended);
+        }
     }
 
     /// Gets the next batch; `false` at the end of the stream.
@@ -181,16 +302,11 @@ impl Worker {
     }
 
     /// Passes the batch on; `false` when nobody takes it any more.
-    ///
-    /// A batch whose frames were all skipped still travels from a replicated stage, to keep its place; a stage of one
-    /// replica drops it.
     fn hand_on(&mut self) -> bool {
-        let Some(outlet) = &mut self.outlet else { return true };
-        let batch = &outlet.slot.batch;
-        if self.replicas == 1 && batch.is_empty() && !batch.last {
-            return true;
+        match &mut self.outlet {
+            Some(outlet) if !drops(&outlet.slot.batch, self.replicas) => outlet.send(),
+            _ => true,
         }
-        outlet.send()
     }
 }
 
@@ -201,4 +317,10 @@ fn at_hand<'w>(inlet: &'w mut Option<Inlet>, outlet: &'w mut Option<Outlet>, own
         (Some(inlet), None) => &mut inlet.slot.batch,
         (None, None) => own,
     }
+}
+
+/// Whether a stage keeps the batch to itself. One whose frames were all skipped still travels from a replicated stage, to
+/// keep its place; a stage of one replica drops it.
+fn drops(batch: &Batch, replicas: usize) -> bool {
+    replicas == 1 && batch.is_empty() && !batch.last
 }

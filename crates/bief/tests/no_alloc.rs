@@ -1,4 +1,4 @@
-//! Steady state: nothing is allocated per frame.
+//! Steady state: nothing is allocated per frame, observed, traced and watched or not.
 
 mod common;
 
@@ -70,7 +70,7 @@ impl Task for Sum {
     }
 }
 
-fn allocations(frames: u64, batch: usize, threads: usize) -> u64 {
+fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
     let mut chain = Chain::new().batch(batch);
     let mut wire = chain.add(Count::to(frames), ());
     chain.stage("work").threads(threads);
@@ -92,11 +92,12 @@ fn allocations(frames: u64, batch: usize, threads: usize) -> u64 {
     chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &wire);
     let program = chain.build().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    if threads == 0 {
-        program.run().unwrap();
-    } else {
-        program.pipeline_as_marked().unwrap().run().unwrap();
+    let mut pipeline = if threads == 0 { program.one_core() } else { program.pipeline_as_marked() }.unwrap();
+    if seen {
+        pipeline = pipeline.trace(1000).unwrap();
+        let _ = pipeline.watch();
     }
+    pipeline.run().unwrap();
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
@@ -107,10 +108,11 @@ fn a_longer_run_allocates_no_more_than_a_short_one() {
     drop(std::hint::black_box(vec![1]));
     assert!(ALLOCATIONS.load(Ordering::Relaxed) > before);
 
-    for (batch, threads) in [(1, 0), (8, 0), (1, 1), (4, 3)] {
-        let short = allocations(100, batch, threads);
-        let long = allocations(50_000, batch, threads);
+    let runs = [(1, 0, false), (8, 0, false), (1, 1, false), (4, 3, false), (1, 0, true), (2, 2, true)];
+    for (batch, threads, seen) in runs {
+        let short = allocations(100, batch, threads, seen);
+        let long = allocations(50_000, batch, threads, seen);
         // Thread start-up may differ by a few allocations; a single one per frame would be tens of thousands.
-        assert!(long < short + 50, "batch {batch}, {threads} threads: {short} then {long}");
+        assert!(long < short + 50, "batch {batch}, {threads} threads, seen: {seen}: {short} then {long}");
     }
 }

@@ -1,0 +1,171 @@
+//! How often which times occurred, in memory of fixed size: exact count, least and greatest, percentiles within a few
+//! percent.
+
+/// The logarithm of [`PARTS`].
+const PART_BITS: u32 = 5;
+/// Buckets from one power of two to the next: none is wider than a 32nd of what it holds.
+const PARTS: u64 = 1 << PART_BITS;
+/// Numbers below [`PARTS`] have a bucket each, those of every further bit [`PARTS`] together.
+const BUCKETS: usize = (PARTS as usize) * (1 + (u64::BITS - PART_BITS) as usize);
+
+/// Numbers by size: nanoseconds, here.
+#[derive(Debug, Clone)]
+pub(crate) struct Histogram {
+    buckets: Box<[u64]>,
+    count: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    pub(crate) fn new() -> Self {
+        Self { buckets: vec![0; BUCKETS].into(), count: 0, min: u64::MAX, max: 0 }
+    }
+
+    /// Counts `value` so many times. Nothing is allocated.
+    pub(crate) fn record(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.buckets[bucket(value)] += times;
+        self.count += times;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Counts what `other` has counted too.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.buckets.fill(0);
+        (self.count, self.min, self.max) = (0, u64::MAX, 0);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The least of the numbers, 0 if there are none.
+    pub(crate) fn min(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.min }
+    }
+
+    /// The greatest of the numbers, 0 if there are none.
+    pub(crate) fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The least number that at least `percent` of the numbers do not exceed, within 2 % of it; 0 if there are none.
+    pub(crate) fn percentile(&self, percent: u64) -> u64 {
+        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100) as u64;
+        let mut below = 0;
+        let reached = |&count: &u64| {
+            below += count;
+            below >= rank.max(1)
+        };
+        match self.buckets.iter().position(reached) {
+            Some(bucket) => middle(bucket).clamp(self.min, self.max),
+            None => 0,
+        }
+    }
+}
+
+/// The bucket that counts `value`.
+fn bucket(value: u64) -> usize {
+    if value < PARTS {
+        return value as usize;
+    }
+    let shift = value.ilog2() - PART_BITS;
+    let part = (value >> shift) - PARTS;
+    (u64::from(shift + 1) * PARTS + part) as usize
+}
+
+/// The number halfway through a bucket.
+fn middle(bucket: usize) -> u64 {
+    let (row, part) = (bucket as u64 / PARTS, bucket as u64 % PARTS);
+    match row.checked_sub(1) {
+        None => part,
+        Some(shift) => ((PARTS + part) << shift) + ((1 << shift) - 1) / 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|&value| histogram.record(value, 1));
+        histogram
+    }
+
+    /// Numbers of every size.
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        let value = (0..64_u32, any::<u64>()).prop_map(|(shift, value)| value >> shift);
+        proptest::collection::vec(value, 1..300)
+    }
+
+    #[test]
+    fn nothing_recorded_is_zero() {
+        let histogram = of(&[]);
+        assert_eq!((histogram.count(), histogram.min(), histogram.max(), histogram.percentile(50)), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn small_numbers_are_exact_and_the_greatest_has_a_bucket() {
+        let histogram = of(&(0..=31).collect::<Vec<_>>());
+        assert_eq!([0, 25, 50, 100].map(|percent| histogram.percentile(percent)), [0, 7, 15, 31]);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        assert_eq!(of(&[u64::MAX]).percentile(99), u64::MAX);
+    }
+
+    #[test]
+    fn every_bucket_holds_its_middle() {
+        assert!((0..BUCKETS).all(|number| bucket(middle(number)) == number));
+    }
+
+    #[test]
+    fn many_at_once_are_as_many_one_by_one() {
+        let mut histogram = of(&[1000; 7]);
+        histogram.record(50, 3);
+        histogram.record(1, 0);
+        assert_eq!((histogram.count(), histogram.min(), histogram.max()), (10, 50, 1000));
+        assert_eq!((histogram.percentile(30), histogram.percentile(50)), (50, 999));
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_those_of_the_sorted_numbers(mut values in values(), percent in 0..=100_u64) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            prop_assert_eq!(histogram.count(), values.len() as u64);
+            prop_assert_eq!((histogram.min(), histogram.max()), (values[0], values[values.len() - 1]));
+            let rank = (values.len() as u64 * percent).div_ceil(100).max(1);
+            let exact = values[rank as usize - 1];
+            let found = histogram.percentile(percent);
+            prop_assert!(found.abs_diff(exact) <= exact / 50, "{} for {}", found, exact);
+        }
+
+        #[test]
+        fn merged_is_as_recorded_together(one in values(), other in values(), percent in 0..=100_u64) {
+            let mut merged = of(&one);
+            merged.merge(&of(&other));
+            let together = of(&[one, other].concat());
+            prop_assert_eq!(&merged.buckets, &together.buckets);
+            prop_assert_eq!((merged.count(), merged.min(), merged.max()), (together.count(), together.min(), together.max()));
+            prop_assert_eq!(merged.percentile(percent), together.percentile(percent));
+            merged.clear();
+            prop_assert_eq!((merged.count(), merged.percentile(percent)), (0, 0));
+        }
+    }
+}

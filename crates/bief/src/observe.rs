@@ -1,0 +1,269 @@
+//! What a worker notes while it is observed: the times of its tasks, how full its rings are, how long frames took, and the
+//! latest batches for a trace.
+//!
+//! Times are sampled: a batch is timed task by task, then so many are not that reading the clock takes about one percent of
+//! the time. Everything is allocated before the run.
+
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use crate::clock::{self, Moment};
+use crate::error::{Error, Result};
+use crate::histogram::Histogram;
+use crate::worker::Count;
+
+/// A worker's time for each part of it that goes into reading the clock.
+const TIME_PER_COST: f64 = 100.0;
+
+/// What one worker notes in a run.
+pub(crate) struct Observer {
+    /// Batches that are not timed before the next one that is.
+    skip: u64,
+    /// What the ring before the worker held when it came for this batch, and how much it can; `None` if it did not look.
+    found: Option<(usize, usize)>,
+    /// Varies the skips, so that they never keep step with work that repeats itself.
+    random: Rng,
+    clock_cost: Duration,
+    /// For each task, how long a batch took it.
+    pub(crate) tasks: Vec<Histogram>,
+    /// How long frames took through the whole chain: noted by the last stage.
+    pub(crate) latency: Histogram,
+    pub(crate) held: Held,
+    pub(crate) recorder: Option<Recorder>,
+}
+
+impl Observer {
+    /// For a worker of so many tasks; workers with different seeds take different samples.
+    pub(crate) fn new(tasks: usize, seed: u64) -> Self {
+        Self {
+            skip: 0,
+            found: None,
+            random: Rng::with_seed(seed),
+            clock_cost: clock::cost(),
+            tasks: vec![Histogram::new(); tasks],
+            latency: Histogram::new(),
+            held: Held::default(),
+            recorder: None,
+        }
+    }
+
+    /// Makes ready for another run.
+    pub(crate) fn clear(&mut self) {
+        self.skip = 0;
+        self.tasks.iter_mut().for_each(Histogram::clear);
+        self.latency.clear();
+        self.held = Held::default();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.recorded = 0;
+        }
+    }
+
+    /// Whether the next batch is timed: decided before anything of it is known. If so, `held` tells how many batches the
+    /// ring holds, and how many at most.
+    pub(crate) fn samples(&mut self, held: impl FnOnce() -> Option<(usize, usize)>) -> bool {
+        let due = self.skip == 0;
+        self.skip = self.skip.saturating_sub(1);
+        self.found = if due { held() } else { None };
+        due
+    }
+
+    /// Notes how long a task of the batch took, if it had frames to work on.
+    pub(crate) fn task(&mut self, task: usize, start: Instant, time: Duration, had_frames: bool) {
+        if had_frames {
+            self.tasks[task].record(nanoseconds(time.saturating_sub(self.clock_cost)), 1);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.task(task, had_frames.then_some((start, time)));
+        }
+    }
+
+    /// Notes a batch that the last task is done with; the source was asked for it when it had `begun`.
+    pub(crate) fn delivered(&mut self, begun: Option<Moment>, visit: &Visit) {
+        if let (Some(begun), Some(frames)) = (begun, visit.frames) {
+            self.latency.record(nanoseconds(begun.until(visit.end)), frames);
+        }
+    }
+
+    /// Notes that the worker is done with a batch, after which it has done so much.
+    pub(crate) fn visited(&mut self, visit: Visit, count: &Count) {
+        if let Some(found) = self.found {
+            self.held.record(found);
+        }
+        if visit.sampled && visit.frames.is_some() {
+            self.skip = self.next_skip(count.busy, count.batches);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(visit);
+        }
+    }
+
+    /// How many batches are not timed before the next one, after `batches` in so much working time.
+    fn next_skip(&mut self, busy: Duration, batches: u64) -> u64 {
+        let reads = 2 * (self.tasks.len() + 1) as u32;
+        let mean = busy.as_secs_f64() / batches as f64;
+        let skip = TIME_PER_COST * (self.clock_cost * reads).as_secs_f64() / mean.max(1e-9);
+        // From half to one and a half times as many; the last summand rounds, up or down, without a bias.
+        (skip * (0.5 + self.random.f64()) + self.random.f64()) as u64
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How many batches a ring held when its receiver came for one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Held {
+    pub(crate) samples: u64,
+    pub(crate) sum: u64,
+    pub(crate) most: usize,
+    /// How often it was full.
+    pub(crate) full: u64,
+}
+
+impl Held {
+    pub(crate) fn record(&mut self, (held, depth): (usize, usize)) {
+        self.samples += 1;
+        self.sum += held as u64;
+        self.most = self.most.max(held);
+        self.full += u64::from(held == depth);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.sum += other.sum;
+        self.most = self.most.max(other.most);
+        self.full += other.full;
+    }
+}
+
+/// A batch at one worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visit {
+    /// Number of the first frame.
+    pub(crate) first: u64,
+    /// Frames that were left after the last task; `None` if it was passed on without any work.
+    pub(crate) frames: Option<u64>,
+    /// When the worker was ready for it.
+    pub(crate) asked: Instant,
+    /// When the tasks began, and when they were done.
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
+    /// Its tasks were timed.
+    pub(crate) sampled: bool,
+}
+
+/// When a task began and how long it took; `None` without frames to work on.
+pub(crate) type TaskTime = Option<(Instant, Duration)>;
+
+/// The latest batches of one worker, in memory that is used again and again.
+pub(crate) struct Recorder {
+    visits: Vec<Visit>,
+    /// For each visit, the times of the tasks.
+    tasks: Vec<TaskTime>,
+    /// Visits ever recorded in this run.
+    recorded: usize,
+}
+
+impl Recorder {
+    /// Room for the latest `most` batches of a worker of so many tasks.
+    ///
+    /// # Errors
+    /// Memory that the system refuses.
+    pub(crate) fn new(most: usize, tasks: usize) -> Result<Self> {
+        let now = Instant::now();
+        let blank = Visit { first: 0, frames: None, asked: now, begin: now, end: now, sampled: false };
+        let times = most.saturating_mul(tasks);
+        let visits = filled(most, blank).zip(filled(times, None)).ok_or_else(|| {
+            Error::build(format!("a trace of {most} batches is more than memory can hold: ask for fewer"))
+        });
+        visits.map(|(visits, tasks)| Self { visits, tasks, recorded: 0 })
+    }
+
+    /// Notes the time of a task of the batch that is recorded next.
+    fn task(&mut self, task: usize, time: TaskTime) {
+        let count = self.tasks.len() / self.visits.len();
+        let row = self.recorded % self.visits.len();
+        self.tasks[row * count + task] = time;
+    }
+
+    pub(crate) fn record(&mut self, visit: Visit) {
+        let row = self.recorded % self.visits.len();
+        self.visits[row] = visit;
+        self.recorded += 1;
+    }
+
+    /// The latest visits, the oldest first, each with the times of its tasks: none if it was not sampled.
+    pub(crate) fn visits(&self) -> impl Iterator<Item = (Visit, &[TaskTime])> {
+        let count = self.tasks.len() / self.visits.len();
+        let kept = self.recorded.min(self.visits.len());
+        (self.recorded - kept..self.recorded).map(move |number| {
+            let row = number % self.visits.len();
+            let tasks = if self.visits[row].sampled { &self.tasks[row * count..][..count] } else { &[] };
+            (self.visits[row], tasks)
+        })
+    }
+}
+
+/// So many copies, in memory that has been written: none is left to be fetched while the pipeline runs.
+fn filled<T: Clone>(count: usize, value: T) -> Option<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).ok()?;
+    values.resize(count, value);
+    Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The share of batches that are timed, and the longest row of them that are not, for batches of `ns` each.
+    fn share(tasks: usize, ns: u64) -> (f64, u64) {
+        let mut observer = Observer { clock_cost: Duration::from_nanos(25), ..Observer::new(tasks, 7) };
+        let (mut timed, mut row, mut longest) = (0, 0, 0);
+        const BATCHES: u64 = 200_000;
+        for batch in 1..=BATCHES {
+            row += 1;
+            if observer.samples(|| None) {
+                observer.skip = observer.next_skip(Duration::from_nanos(ns * batch), batch);
+                (timed, longest, row) = (timed + 1, row.max(longest), 0);
+            }
+        }
+        (timed as f64 / BATCHES as f64, longest)
+    }
+
+    #[test]
+    fn the_clock_takes_a_hundredth_of_the_time() {
+        // Ten reads of 25 ns: 250 ns of every 25 us are one percent.
+        for (ns, expected) in [(50, 1.0 / 501.0), (2_500, 1.0 / 11.0), (25_000, 1.0 / 2.0), (100_000, 1.0 / 1.25)] {
+            let (timed, longest) = share(4, ns);
+            assert!((timed / expected - 1.0).abs() < 0.1, "{timed} of batches of {ns} ns, not {expected}");
+            assert!(longest as f64 <= 1.5 / expected + 2.0, "{longest} in a row of {ns} ns");
+        }
+        assert!(share(4, 1_000_000_000).0 > 0.999, "long batches are all timed, nearly");
+    }
+
+    #[test]
+    fn the_latest_visits_are_kept() {
+        let mut recorder = Recorder::new(3, 2).unwrap();
+        let now = Instant::now();
+        for number in 0..5 {
+            let sampled = number != 3;
+            if sampled {
+                recorder.task(0, Some((now, Duration::from_nanos(number))));
+                recorder.task(1, None);
+            }
+            recorder.record(Visit { first: number, frames: Some(1), asked: now, begin: now, end: now, sampled });
+        }
+        let kept: Vec<_> = recorder.visits().map(|(visit, tasks)| (visit.first, tasks.to_vec())).collect();
+        let timed = |number| vec![Some((now, Duration::from_nanos(number))), None];
+        assert_eq!(kept, [(2, timed(2)), (3, vec![]), (4, timed(4))]);
+    }
+
+    #[test]
+    fn a_trace_longer_than_memory_is_refused() {
+        let Err(error) = Recorder::new(usize::MAX, 1) else { panic!("it has no room") };
+        assert!(error.message().contains("ask for fewer"), "{error}");
+    }
+}

@@ -1,0 +1,142 @@
+//! A report as a table for a terminal.
+
+use std::fmt;
+
+use crate::report::Report;
+
+/// The widest line, in characters.
+pub(crate) const COLUMNS: usize = 80;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_stages(f)?;
+        if self.stages.iter().flat_map(|stage| &stage.tasks).any(|task| task.times.is_some()) {
+            self.write_tasks(f)?;
+        }
+        if self.boundaries.iter().any(|boundary| boundary.occupancy.is_some()) {
+            self.write_boundaries(f)?;
+        }
+        if self.latency.is_some() {
+            self.write_latency(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let microseconds = |ns: f64| format!("{:.1}", ns / 1000.0);
+        let planned = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
+        writeln!(
+            f,
+            "{:<30} {:>7} {:>10} {:>11} {:>5} {:>4} {:>4}",
+            "stage", "threads", "planned us", "measured us", "busy%", "in%", "out%"
+        )?;
+        for (index, stage) in self.stages.iter().enumerate() {
+            let limits = if index == self.limiting_stage && self.stages.len() > 1 { " <" } else { "" };
+            writeln!(
+                f,
+                "{:<30} {:>7} {:>10} {:>11} {:>5.0} {:>4.0} {:>4.0}{limits}",
+                fitted(&stage.name, 30),
+                stage.threads,
+                planned(stage.planned_ns),
+                microseconds(stage.measured_ns),
+                100.0 * stage.busy,
+                100.0 * stage.waiting_for_input,
+                100.0 * stage.waiting_for_output,
+            )?;
+        }
+        write!(
+            f,
+            "{:<30} {:>7} {:>10} {:>11}",
+            format!("whole, per {} frame(s)", self.batch),
+            self.stages.iter().map(|stage| stage.threads).sum::<usize>(),
+            planned(self.planned_period_ns),
+            microseconds(self.measured_period_ns),
+        )
+    }
+
+    fn write_tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = format!("task, per {} frame(s)", self.batch);
+        write!(f, "\n\n{head:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "sampled", "min", "median", "p99", "max")?;
+        for task in self.stages.iter().flat_map(|stage| &stage.tasks) {
+            write!(f, "\n{:<30}", fitted(&task.name, 30))?;
+            match &task.times {
+                None => write!(f, " {:>9}", 0)?,
+                Some(times) => {
+                    write!(f, " {:>9}", times.count)?;
+                    for ns in [times.min_ns, times.median_ns, times.p99_ns, times.max_ns] {
+                        write!(f, " {:>9}", scaled(ns))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_boundaries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\n\n{:<30} {:>5} {:>5} {:>8} {:>9} {:>5} {:>5} {:>5}",
+            "between stages", "rings", "depth", "in waits", "out waits", "held", "most", "full%"
+        )?;
+        for (boundary, ends) in self.boundaries.iter().zip(self.stages.windows(2)) {
+            let names = format!("{} > {}", fitted(&boundary.from, 13), fitted(&boundary.to, 13));
+            write!(
+                f,
+                "\n{names:<30} {:>5} {:>5} {:>8} {:>9}",
+                boundary.rings, boundary.depth, ends[1].waits_for_input, ends[0].waits_for_output
+            )?;
+            if let Some(occupancy) = &boundary.occupancy {
+                write!(f, " {:>5.1} {:>5} {:>5.0}", occupancy.mean, occupancy.max, 100.0 * occupancy.full)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_latency(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(latency) = &self.latency else { return Ok(()) };
+        write!(
+            f,
+            "\n\n{:<20} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n{:<20} {:>9}",
+            "latency", "frames", "min", "median", "p90", "p99", "max", "source to sink", latency.frames
+        )?;
+        for ns in [latency.min_ns, latency.median_ns, latency.p90_ns, latency.p99_ns, latency.max_ns] {
+            write!(f, " {:>9}", scaled(ns))?;
+        }
+        Ok(())
+    }
+}
+
+/// A time in the unit that suits it, in at most 9 characters.
+fn scaled(ns: u64) -> String {
+    match ns as f64 {
+        ns if ns < 999.5 => format!("{ns:.0} ns"),
+        ns if ns < 999_950.0 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 999_950_000.0 => format!("{:.1} ms", ns / 1e6),
+        ns if ns < 99_999.5e9 => format!("{:.1} s", ns / 1e9),
+        ns => format!("{:.1e} s", ns / 1e9),
+    }
+}
+
+/// A name in at most `width` characters, without what would move the cursor or break the line.
+pub(crate) fn fitted(text: &str, width: usize) -> String {
+    let printable = |c: char| if c.is_control() { '?' } else { c };
+    if text.chars().count() <= width {
+        return text.chars().map(printable).collect();
+    }
+    text.chars().take(width - 1).map(printable).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_fit_their_column() {
+        let times = [0, 999, 1000, 12_345, 999_949, 999_951, 5_000_000_000, 100_000_000_000_000, u64::MAX].map(scaled);
+        let expected = ["0 ns", "999 ns", "1.0 us", "12.3 us", "999.9 us", "1.0 ms", "5.0 s", "1.0e5 s", "1.8e10 s"];
+        assert_eq!(times, expected);
+        assert!(times.iter().all(|time| time.len() <= 9));
+    }
+}
