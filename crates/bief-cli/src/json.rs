@@ -1,7 +1,7 @@
 //! `--json [FILE]`, the same in every command: to a file, or to standard output.
 
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -19,6 +19,11 @@ impl JsonArgs {
     /// Whether the result goes to standard output as JSON, so that no table may.
     pub(crate) fn on_stdout(&self) -> bool {
         self.target.as_deref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// The file that is written, if it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.target.as_deref().filter(|_| !self.on_stdout())
     }
 
     /// The FILE of `--json FILE` when it does not look like one for JSON: where no input is named, it is the input that was

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod campaign;
 mod draw;
 mod failure;
@@ -28,6 +29,7 @@ Examples:
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief campaign table1                 compare all strategies on random chains
+  bief bench runtime                   what calls, hand-overs and waiting cost here
   bief machine                         the cores of this machine";
 
 /// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
@@ -48,6 +50,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Do the experiments behind the planner again, beside the published values
     Campaign(campaign::CampaignArgs),
+    /// Measure what the runtime itself costs on this machine
+    Bench(bench::BenchArgs),
     /// Show the cores of this machine
     Machine(machine::MachineArgs),
 }
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         Command::Tx(args) => tx::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Campaign(args) => campaign::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Machine(args) => machine::run(args),
     };
     match result {

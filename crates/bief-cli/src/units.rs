@@ -72,6 +72,11 @@ pub(crate) fn significant(value: f64) -> String {
     }
 }
 
+/// A power of ten, in few characters: `0.01`, `1000`, `1e5`.
+pub(crate) fn decade_name(value: f64) -> String {
+    if value < 1e5 { value.to_string() } else { format!("{value:e}") }
+}
+
 /// Which part of `whole` the time `part` is; 0 where the whole is no time at all.
 pub(crate) fn share(part: Period, whole: Period) -> f64 {
     if whole == Period::ZERO { 0.0 } else { part.ns() / whole.ns() }
@@ -112,6 +117,11 @@ mod tests {
         }
         let ms = Unit::for_times_up_to(Period::from(200_000_000));
         assert_eq!([23_000, 120_000].map(|ns| ms.show(Period::from(ns))), ["0.0230 ms", "0.1 ms"]);
+    }
+
+    #[test]
+    fn decades_have_short_names() {
+        assert_eq!([-2, 0, 4, 5, 7].map(|power| decade_name(10f64.powi(power))), ["0.01", "1", "10000", "1e5", "1e7"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod figure2;
 mod figure3;
 mod folder;
 mod published;
-mod statistics;
+pub(crate) mod statistics;
 mod table1;
 mod table2;
 

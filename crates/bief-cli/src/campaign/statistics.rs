@@ -59,8 +59,14 @@ impl Sample {
 
     /// The middle value, or the mean of the two in the middle.
     pub(crate) fn median(&self) -> f64 {
-        let last = self.0.len() - 1;
-        (self.0[last / 2] + self.0[last.div_ceil(2)]) / 2.0
+        self.quantile(0.5)
+    }
+
+    /// The value below which that part of the values lies, from 0 to 1: between two values, in proportion.
+    pub(crate) fn quantile(&self, part: f64) -> f64 {
+        let place = part * (self.0.len() - 1) as f64;
+        let (below, above) = (self.0[place.floor() as usize], self.0[place.ceil() as usize]);
+        below + (above - below) * place.fract()
     }
 
     pub(crate) fn max(&self) -> f64 {
@@ -125,6 +131,7 @@ mod tests {
         assert_eq!((four.mean(), four.median(), four.max()), (3.0, 3.0, 5.0));
         assert_eq!(four.deviation(), (10.0f64 / 3.0).sqrt());
         assert_eq!(sample(&[3.0, 1.0, 9.0]).median(), 3.0);
+        assert_eq!([0.0, 0.25, 0.5, 1.0].map(|part| four.quantile(part)), [1.0, 1.75, 3.0, 5.0]);
         let one = sample(&[7.0]);
         assert_eq!((one.mean(), one.deviation(), one.median()), (7.0, 0.0, 7.0));
         assert!(Sample::new([]).is_none());

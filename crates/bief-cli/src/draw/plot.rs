@@ -123,14 +123,18 @@ impl Axis {
     pub(crate) fn decades(from: f64, to: f64, name: impl Fn(f64) -> String) -> Self {
         let (first, last) = (from.log10().floor() as i32, to.log10().ceil() as i32);
         let ticks = (first..=last).map(|decade| (f64::from(decade), name(10f64.powi(decade)))).collect();
-        Self {
-            label: String::new(),
-            logarithmic: true,
-            from: f64::from(first),
-            to: f64::from(last.max(first + 1)),
-            ticks,
-            grid: true,
-        }
+        Self::logarithmic(f64::from(first), f64::from(last.max(first + 1)), ticks)
+    }
+
+    /// A logarithmic axis over the powers of two around `from ..= to`, both at least 1, with a tick at each.
+    pub(crate) fn doublings(from: f64, to: f64) -> Self {
+        let (first, last) = (from.log2().floor() as i32, to.log2().ceil() as i32);
+        let ticks = (first..=last).map(|power| (2f64.powi(power).log10(), 2f64.powi(power).to_string())).collect();
+        Self::logarithmic(2f64.powi(first).log10(), 2f64.powi(last.max(first + 1)).log10(), ticks)
+    }
+
+    fn logarithmic(from: f64, to: f64, ticks: Vec<(f64, String)>) -> Self {
+        Self { label: String::new(), logarithmic: true, from, to, ticks, grid: true }
     }
 
     /// An axis with a place for each name, at 0, 1, 2 …
@@ -384,6 +388,9 @@ mod tests {
         let names: Vec<&str> = axis.ticks.iter().map(|tick| tick.1.as_str()).collect();
         assert_eq!(names, ["1", "10", "100", "1000", "10000"]);
         assert!(axis.holds(1.0) && axis.holds(1e4) && !axis.holds(0.9));
+        let axis = Axis::doublings(1.0, 1000.0);
+        assert!(axis.ticks.len() == 11 && axis.ticks[10].1 == "1024" && axis.holds(1000.0) && axis.holds(1.0));
+        assert!(Axis::doublings(8.0, 8.0).holds(8.0));
         // A single value still has an axis of some length.
         assert_eq!(Axis::decades(10.0, 10.0, |value| value.to_string()).range(), 1.0..2.0);
     }
