@@ -1,10 +1,12 @@
-//! Sample-rate kernels: matched filter, decimating FIR, rotation by a carrier.
+//! Sample-rate kernels: matched filter, decimating FIR, discriminator, rotation by a carrier.
 
 use std::hint::black_box;
 
 use bief_dsp::Complex32;
 use bief_dsp::derotate::derotate;
-use bief_dsp::filter::{DecimatingFir, MatchedFilter};
+use bief_dsp::discriminator::discriminate;
+use bief_dsp::filter::MatchedFilter;
+use bief_dsp::fir::Fir;
 use bief_dsp::simd::Level;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -32,18 +34,37 @@ fn matched_filter(criterion: &mut Criterion) {
 }
 
 /// Throughput in input samples.
-fn decimating_fir(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("80 taps, 1 output of 2");
-    let samples = samples(16_384 + 80);
-    let mut out = vec![Complex32::ZERO; 8_192];
-    group.throughput(Throughput::Elements(2 * out.len() as u64));
-    let taps: Vec<f32> = (0..80).map(|n| (n as f32 - 39.5).cos()).collect();
-    for level in Level::all() {
-        let filter = DecimatingFir::<2>::new(&taps).with_level(level);
-        group.bench_function(level.to_string(), |bencher| {
-            bencher.iter(|| filter.filter(black_box(&samples), &mut out));
-        });
+fn fir(criterion: &mut Criterion) {
+    let complex = samples(24_576 + 1000);
+    let real: Vec<f32> = complex.iter().map(|sample| sample.re).collect();
+    for (taps, decimation) in [(80, 2), (555, 3), (925, 4)] {
+        let mut group = criterion.benchmark_group(format!("{taps} taps, 1 output of {decimation}"));
+        let count = 16_384 / decimation * decimation;
+        group.throughput(Throughput::Elements(count as u64));
+        let taps: Vec<f32> = (0..taps).map(|n| (n as f32 - 39.5).cos()).collect();
+        for level in Level::all() {
+            let mut filter = Fir::new(&taps, decimation).with_level(level);
+            let mut out = vec![Complex32::ZERO; count / decimation];
+            group.bench_function(format!("complex, {level}"), |bencher| {
+                bencher.iter(|| filter.filter(&complex[..1000], black_box(&complex[1000..][..count]), &mut out));
+            });
+            let mut filter = Fir::new(&taps, decimation).with_level(level);
+            let mut out = vec![0.0; count / decimation];
+            group.bench_function(format!("real, {level}"), |bencher| {
+                bencher.iter(|| filter.filter(&real[..1000], black_box(&real[1000..][..count]), &mut out));
+            });
+        }
     }
+}
+
+fn frequency(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("discriminator");
+    let samples = samples(8_192);
+    let mut out = vec![0.0; samples.len()];
+    group.throughput(Throughput::Elements(samples.len() as u64));
+    group.bench_function("8192 samples", |bencher| {
+        bencher.iter(|| discriminate(Complex32::ONE, black_box(&samples), 1.0, &mut out));
+    });
 }
 
 fn rotation(criterion: &mut Criterion) {
@@ -57,5 +78,5 @@ fn rotation(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, matched_filter, decimating_fir, rotation);
+criterion_group!(benches, matched_filter, fir, frequency, rotation);
 criterion_main!(benches);

@@ -1,7 +1,7 @@
-//! Filters on complex samples: the matched filter of a receiver, and a decimating FIR.
+//! The matched filter of a receiver.
 //!
-//! Both rest on one kernel, `accumulate`: 64 outputs are computed together, so that a tap is broadcast
-//! once for all of them and a vector of samples, once loaded, serves up to three taps.
+//! Its kernel, `accumulate`, computes 64 outputs together, so that a tap is broadcast once for all of them and
+//! a vector of samples, once loaded, serves three taps.
 
 use std::array;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -14,26 +14,25 @@ use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 const TILE: usize = 64;
 /// Complex numbers in the widest vector.
 const LANES: usize = 8;
-/// Vectors of taps that share the loads of samples, at most.
+/// Vectors of taps that share the loads of samples.
 const GROUPS: usize = 3;
-/// Taps that the kernel applies to each of its streams, at most.
+/// Taps that the kernel applies to each of its streams.
 const STREAM_TAPS: usize = GROUPS * LANES;
-/// Complex numbers that the kernel reads of each of its streams, at most.
+/// Complex numbers that the kernel reads of each of its streams.
 const STREAM: usize = TILE + STREAM_TAPS;
 
-/// Adds to `sums` (real and imaginary parts of [`TILE`] outputs) the products of G · [`LANES`] · D taps:
+/// Adds to `sums` (real and imaginary parts of [`TILE`] outputs) the products of [`STREAM_TAPS`] · D taps:
 /// output k gains Σ taps\[j\] · samples\[first + k·D + j\]. Samples outside of the slice are zero.
 #[inline(always)]
-fn accumulate<const D: usize, const G: usize>(
+fn accumulate<const D: usize>(
     sums: &mut [[f32; 2 * LANES]; TILE / LANES],
     taps: &[[f32; 2]],
     samples: &[Complex32],
     first: i64,
 ) {
-    let length = TILE + G * LANES;
     // Sample d of every D goes to stream d: there, the samples that meet one tap are neighbours.
     let mut streams = [[[0.0f32; 2]; STREAM]; D];
-    match inside(samples, first, length * D) {
+    match inside(samples, first, STREAM * D) {
         Some(samples) => {
             for (i, samples) in samples.as_chunks::<D>().0.iter().enumerate() {
                 for d in 0..D {
@@ -45,11 +44,11 @@ fn accumulate<const D: usize, const G: usize>(
     }
     // Slices of constant length, without tests of bounds, and sums by name: in a loop over an array of
     // sums the compiler leaves them in memory, or vectorises across them with gathers.
-    let taps = &taps[..G * LANES * D];
+    let taps = &taps[..STREAM_TAPS * D];
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *sums;
     for (phase, stream) in streams.iter().enumerate() {
         for lane in 0..LANES {
-            let tap: [f32; G] = array::from_fn(|group| taps[(lane + group * LANES) * D + phase][0]);
+            let tap: [f32; GROUPS] = array::from_fn(|group| taps[(lane + group * LANES) * D + phase][0]);
             let samples = stream[lane..][..TILE + (GROUPS - 1) * LANES].as_flattened();
             multiply_add(&mut a, tap, samples, 0);
             multiply_add(&mut b, tap, samples, 1);
@@ -76,14 +75,14 @@ fn fill_at_edge<const D: usize>(streams: &mut [[[f32; 2]; STREAM]; D], samples: 
     }
 }
 
-/// Adds the products of G taps with the vectors `vector`, `vector` + 1, … of `samples`.
+/// Adds the products of taps with the vectors `vector`, `vector` + 1, … of `samples`.
 #[inline(always)]
-fn multiply_add<const G: usize>(sum: &mut [f32; 2 * LANES], taps: [f32; G], samples: &[f32], vector: usize) {
+fn multiply_add(sum: &mut [f32; 2 * LANES], taps: [f32; GROUPS], samples: &[f32], vector: usize) {
     let (vectors, _) = samples.as_chunks::<{ 2 * LANES }>();
-    let operands: [&[f32; 2 * LANES]; G] = array::from_fn(|g| &vectors[vector + g]);
+    let operands: [&[f32; 2 * LANES]; GROUPS] = array::from_fn(|g| &vectors[vector + g]);
     for i in 0..2 * LANES {
         let mut product = taps[0] * operands[0][i];
-        for g in 1..G {
+        for g in 1..GROUPS {
             product += taps[g] * operands[g][i];
         }
         sum[i] += product;
@@ -245,7 +244,7 @@ impl MatchedFilter {
             let (first, taps) = self.at(start + (tile * TILE) as f64 * step + drift);
             let mut sums = [[0.0; 2 * LANES]; TILE / LANES];
             let level = self.level;
-            dispatch!(level => accumulate::<D, GROUPS>(&mut sums, taps, samples, first));
+            dispatch!(level => accumulate::<D>(&mut sums, taps, samples, first));
             store(&sums, out);
         }
     }
@@ -321,57 +320,6 @@ pub fn root_raised_cosine(t: f64, rolloff: f64) -> f64 {
     } else {
         let (low, high) = (PI * t * (1.0 - a), PI * t * (1.0 + a));
         (low.sin() + 4.0 * a * t * high.cos()) / (PI * t * (1.0 - pole * pole))
-    }
-}
-
-/// FIR with real taps that keeps one output of every D.
-///
-/// ```
-/// use bief_dsp::{Complex32, filter::DecimatingFir};
-///
-/// let mean_of_four = DecimatingFir::<2>::new(&[0.25; 4]);
-/// let samples: Vec<Complex32> = (0..8).map(|n| Complex32::from(n as f32)).collect();
-/// let mut out = [Complex32::ZERO; 3];
-/// mean_of_four.filter(&samples, &mut out);
-/// assert_eq!(out.map(|y| y.re), [1.5, 3.5, 5.5]);
-/// ```
-#[derive(Clone, Debug)]
-pub struct DecimatingFir<const D: usize> {
-    level: Level,
-    /// Each tap twice, then zeros up to a multiple of D · [`LANES`].
-    taps: Vec<[f32; 2]>,
-}
-
-impl<const D: usize> DecimatingFir<D> {
-    /// A filter of any number of taps.
-    pub fn new(taps: &[f32]) -> DecimatingFir<D> {
-        const { assert!(D > 0, "a filter decimates by 1 or more") };
-        let mut taps: Vec<[f32; 2]> = taps.iter().map(|&tap| [tap; 2]).collect();
-        taps.resize(taps.len().next_multiple_of(D * LANES), [0.0; 2]);
-        DecimatingFir { level: Level::best(), taps }
-    }
-
-    /// The same filter, run with the instructions of `level`.
-    pub fn with_level(self, level: Level) -> DecimatingFir<D> {
-        DecimatingFir { level, ..self }
-    }
-
-    /// Sets `out[k]` to Σ taps\[j\] · samples\[k · D + j\]. Samples after the end of the slice count as zero.
-    pub fn filter(&self, samples: &[Complex32], out: &mut [Complex32]) {
-        let level = self.level;
-        for (tile, out) in out.chunks_mut(TILE).enumerate() {
-            let mut sums = [[0.0; 2 * LANES]; TILE / LANES];
-            let mut first = (tile * TILE * D) as i64;
-            for taps in self.taps.chunks(STREAM_TAPS * D) {
-                match taps.len() / (LANES * D) {
-                    1 => dispatch!(level => accumulate::<D, 1>(&mut sums, taps, samples, first)),
-                    2 => dispatch!(level => accumulate::<D, 2>(&mut sums, taps, samples, first)),
-                    _ => dispatch!(level => accumulate::<D, 3>(&mut sums, taps, samples, first)),
-                }
-                first += taps.len() as i64;
-            }
-            store(&sums, out);
-        }
     }
 }
 
@@ -496,29 +444,5 @@ mod tests {
     #[should_panic(expected = "roll-off must be 0.01 to 1, not 0")]
     fn a_roll_off_of_zero_is_refused() {
         MatchedFilter::new(0.0, 2.0);
-    }
-
-    fn check_fir<const D: usize>(level: Level) {
-        let samples = noise(D * 150 + 60, 6);
-        for length in [0, 1, 7, 24, 48, 49, 80, 130] {
-            let taps: Vec<f32> = noise(length, 7).iter().map(|tap| tap.re).collect();
-            let mut out = vec![Complex32::ONE; 150];
-            DecimatingFir::<D>::new(&taps).with_level(level).filter(&samples, &mut out);
-            for (k, output) in out.iter().enumerate() {
-                let window = samples[k * D..].iter();
-                let expected: Complex32 = window.zip(&taps).map(|(sample, tap)| sample * tap).sum();
-                assert!((output - expected).norm() < 1e-5, "{level}, D = {D}, {length} taps, output {k}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_fir_is_that_of_the_definition() {
-        for level in Level::all() {
-            check_fir::<1>(level);
-            check_fir::<2>(level);
-            check_fir::<3>(level);
-            check_fir::<5>(level);
-        }
     }
 }

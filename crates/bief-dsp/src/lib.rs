@@ -6,10 +6,15 @@
 //! Bits are packed in bytes, most significant bit first; complex samples are [`Complex32`]; a
 //! log-likelihood ratio (LLR) is positive when the bit is more likely 0.
 
+pub mod agc;
 pub mod channel;
 pub mod derotate;
+pub mod discriminator;
 pub mod dvbs2;
 pub mod filter;
+pub mod fir;
+pub mod low_pass;
+pub mod one_pole;
 pub mod pulse;
 pub mod simd;
 
