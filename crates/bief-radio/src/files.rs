@@ -36,16 +36,14 @@ use bief::{Error, Flow, In, Out, Result, Task};
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct ReadBlocks {
-    reader: Box<dyn Read + Send>,
+    input: Input,
     block: usize,
-    ended: bool,
-    fault: Option<Error>,
 }
 
 impl ReadBlocks {
     /// Reads `block` bytes at a time.
     pub fn new(reader: impl Read + Send + 'static, block: usize) -> Self {
-        Self { reader: Box::new(reader), block, ended: false, fault: None }
+        Self { input: Input::new(Box::new(reader)), block }
     }
 }
 
@@ -66,6 +64,31 @@ impl Task for ReadBlocks {
     }
 
     fn run(&mut self, (): (), (block, filled): (&mut [u8], &mut [u32])) -> Result<Flow> {
+        let read = self.input.fill(block);
+        block[read..].fill(0);
+        filled[0] = read as u32;
+        Ok(Flow::Next)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.input.fault()
+    }
+}
+
+/// A reader up to its end; one that fails has ended there.
+pub(crate) struct Input {
+    reader: Box<dyn Read + Send>,
+    ended: bool,
+    fault: Option<Error>,
+}
+
+impl Input {
+    pub(crate) fn new(reader: Box<dyn Read + Send>) -> Self {
+        Self { reader, ended: false, fault: None }
+    }
+
+    /// Reads as many bytes as the block takes, fewer at the end; how many.
+    pub(crate) fn fill(&mut self, block: &mut [u8]) -> usize {
         let mut read = 0;
         while read < block.len() && !self.ended {
             match self.reader.read(&mut block[read..]) {
@@ -78,12 +101,11 @@ impl Task for ReadBlocks {
                 }
             }
         }
-        block[read..].fill(0);
-        filled[0] = read as u32;
-        Ok(Flow::Next)
+        read
     }
 
-    fn finish(&mut self) -> Result<()> {
+    /// The error that ended it, told once.
+    pub(crate) fn fault(&mut self) -> Result<()> {
         self.fault.take().map_or(Ok(()), Err)
     }
 }

@@ -1,4 +1,4 @@
-//! Radio tasks for [`bief`]: recordings and their formats, and the DVB-S2 chains.
+//! Radio tasks for [`bief`]: recordings and their formats, filters, audio; the DVB-S2 chains and a narrowband FM receiver.
 //!
 //! A recording becomes a transport stream on four cores:
 //!
@@ -25,11 +25,22 @@
 
 #![forbid(unsafe_code)]
 
+mod audio;
 pub mod dvbs2;
 mod files;
+mod frontend;
 mod iq;
+mod low_pass;
+mod narrowband_fm;
+mod parameter;
 mod recording;
+mod wav;
 
+pub use audio::{DeEmphasis, Discriminate, RemoveDc};
 pub use files::{ReadBlocks, WriteBytes};
+pub use frontend::{Agc, ReadSamples, Shift};
 pub use iq::{Convert, SampleFormat};
+pub use low_pass::{History, LowPass};
+pub use narrowband_fm::NarrowbandFm;
 pub use recording::{Recording, RecordingError, sigmf_meta};
+pub use wav::WriteWav;

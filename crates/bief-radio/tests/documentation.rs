@@ -20,8 +20,8 @@ fn every_task_has_the_four_headings() {
     let mut tasks = 0;
     for path in sources {
         let text = std::fs::read_to_string(&path).unwrap();
-        for (at, _) in text.match_indices("impl Task for ") {
-            let name: String = text[at + 14..].chars().take_while(char::is_ascii_alphanumeric).collect();
+        for (at, _) in text.match_indices(" Task for ") {
+            let name: String = text[at + 10..].chars().take_while(char::is_ascii_alphanumeric).collect();
             let declared = text.find(&format!("pub struct {name}")).expect("a task is public, in the file of its impl");
             let docs = text[..declared].rsplit("\n\n").next().unwrap();
             for heading in ["# Sockets", "# Errors", "# Source", "# Example"] {

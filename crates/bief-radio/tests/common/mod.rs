@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of them")]
 
+pub mod snr;
+
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 

@@ -1,0 +1,132 @@
+//! The narrowband FM receiver, from memory to memory: Msamples/s on one core, and on two.
+//!
+//! `cargo bench -p bief-radio --bench narrowband_fm [-- SECONDS]`. A tone is received with the filter lengths of GNU Radio's
+//! example receiver: 555 taps, one sample of 3 kept; 925 taps, one of 4. Two cores are used in two ways: by the schedule for two
+//! cores, which gives each a stage; and with the channel filter on two replicas beside the light stages before and after it, which
+//! makes four threads. As a reference an FIR filter of known work runs in between: 80 real taps on complex samples, decimating
+//! by 2.
+
+use std::f64::consts::TAU;
+use std::io::Cursor;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bief::schedule::strategy::{Exact, Strategy};
+use bief::schedule::{CoreKind, Platform, Profile, Schedule, Stage};
+use bief::{Program, Report};
+use bief_dsp::fir::Fir;
+use bief_radio::{NarrowbandFm, Recording, SampleFormat};
+use num_complex::Complex32;
+
+const ROUNDS: usize = 9;
+const SAMPLE_RATE: f64 = 576e3;
+const CARRIER: f64 = 1200.0;
+const DEVIATION: f64 = 5000.0;
+
+fn receiver() -> NarrowbandFm {
+    NarrowbandFm {
+        channel_rate: 192e3,
+        channel_transition: 3430.0, // 555 taps
+        audio_transition: 686.0,    // 925 taps
+        ..NarrowbandFm::new(SAMPLE_RATE, CARRIER, DEVIATION, 48_000)
+    }
+}
+
+/// A tone of 1 kHz at half of the deviation.
+fn recording(seconds: usize) -> Arc<[u8]> {
+    let mut phase = 0.0;
+    let samples: Vec<Complex32> = (0..seconds * SAMPLE_RATE as usize)
+        .map(|k| {
+            let audio = 0.5 * (TAU * 1000.0 * k as f64 / SAMPLE_RATE).sin();
+            phase = (phase + (CARRIER + DEVIATION * audio) / SAMPLE_RATE).fract();
+            Complex32::from_polar(0.5, (TAU * phase) as f32)
+        })
+        .collect();
+    let mut bytes = vec![0; SampleFormat::Ci16.bytes() * samples.len()];
+    SampleFormat::Ci16.write(&samples, &mut bytes);
+    bytes.into()
+}
+
+fn program(bytes: &Arc<[u8]>) -> Program {
+    let recording = Recording::from_memory("bench", SampleFormat::Ci16, Arc::clone(bytes));
+    receiver().chain(recording, Cursor::new(Vec::new())).unwrap().build().unwrap()
+}
+
+/// The channel filter on two replicas, what comes before and after it on a thread each.
+fn by_replicas(profile: &Profile) -> Schedule {
+    let tasks = profile.tasks();
+    let filter = tasks.iter().position(|task| task.replicable).unwrap();
+    let kind = &profile.kinds()[0];
+    let stages = [Stage::new(filter, 1, kind), Stage::new(1, 2, kind), Stage::new(tasks.len() - filter - 1, 1, kind)];
+    Schedule::new("by replicas", stages, profile).unwrap()
+}
+
+fn by_schedule(profile: &Profile) -> Schedule {
+    let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)]).unwrap();
+    Exact.schedule(profile, &platform).unwrap()
+}
+
+fn show(profile: &Profile, samples_per_frame: f64) {
+    let total: u64 = profile.tasks().iter().map(|task| task.ns[0]).sum();
+    println!("{:<22} {:>9} {:>6}", "task", "ns/sample", "share");
+    for task in profile.tasks() {
+        let ns = task.ns[0] as f64;
+        println!("{:<22} {:>9.2} {:>5.1}%", task.name, ns / samples_per_frame, 100.0 * ns / total as f64);
+    }
+    println!();
+}
+
+/// Msamples/s into the reference filter, the best of several runs.
+fn fir() -> f64 {
+    let taps: Vec<f32> = (0..80).map(|k| 1.0 / (1.0 + k as f32)).collect();
+    let mut filter = Fir::new(&taps, 2);
+    let input: Vec<Complex32> = (0..16_384 + 80).map(|k| Complex32::cis(0.1 * k as f32)).collect();
+    let mut output = vec![Complex32::ZERO; 8192];
+    let mut best = f64::INFINITY;
+    for _ in 0..200 {
+        let start = Instant::now();
+        filter.filter(&input[..80], std::hint::black_box(&input[80..]), &mut output);
+        std::hint::black_box(&output);
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    16_384.0 / best / 1e6
+}
+
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let median = values[values.len() / 2];
+    format!("{median:8.1}   {:.1} .. {:.1}", values[0], values[values.len() - 1])
+}
+
+fn main() {
+    let seconds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(30);
+    let bytes = recording(seconds);
+    let samples = seconds as f64 * SAMPLE_RATE;
+    let speed = |report: &Report| samples / report.seconds / 1e6;
+    let (mut one, mut two, mut replicas, mut filter) = (vec![], vec![], vec![], vec![]);
+    for round in 0..ROUNDS {
+        filter.push(fir());
+        let profile = program(&bytes).profile(200).unwrap();
+        let report = program(&bytes).run().unwrap();
+        one.push(speed(&report));
+        if round == 0 {
+            show(&profile, samples / report.frames as f64);
+        }
+        for (schedule, speeds) in [(by_schedule(&profile), &mut two), (by_replicas(&profile), &mut replicas)] {
+            let pipeline = program(&bytes).pipeline(&schedule).unwrap();
+            let report = pipeline.beside(&profile).unwrap().run().unwrap();
+            speeds.push(speed(&report));
+            if round == 0 {
+                println!("{report}\n");
+            }
+        }
+    }
+    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect());
+    println!("{:<44} {:>8}   range", "Msamples/s", "median");
+    println!("{:<44} {}", "one core", spread(one.clone()));
+    println!("{:<44} {}", "two cores by their schedule", spread(two.clone()));
+    println!("{:<44} {}", "two replicas of the channel filter", spread(replicas.clone()));
+    println!("{:<44} {}", "two cores by their schedule, over one", over_one(&two));
+    println!("{:<44} {}", "two replicas, over one core", over_one(&replicas));
+    println!("{:<44} {}", "80-tap decimating FIR", spread(filter));
+}

@@ -1,0 +1,96 @@
+//! Audio as a WAV file.
+
+use std::io::{Seek, Write};
+
+use bief::{Error, Flow, In, Result, Task};
+use hound::{SampleFormat, WavSpec, WavWriter};
+
+/// Writes audio as WAV, 16 bits per sample; what exceeds ±1 is clipped.
+///
+/// The header is completed when the run ends, also by a fault or a stop from outside; a later run of the same pipeline goes on
+/// behind what was written.
+///
+/// # Sockets
+/// - in: `f32`, a whole number of samples of each channel in turn (left, right, left, right …); full scale ±1
+///
+/// # Errors
+/// At build, a frame that is not a whole number of samples of each channel. A writer that fails; a file of more than 4 GiB, which
+/// the format does not allow: what was written before is kept.
+///
+/// # Source
+/// *Multimedia Programming Interface and Data Specifications 1.0* (IBM and Microsoft, 1991): RIFF WAVE, PCM.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, source};
+/// use bief_radio::WriteWav;
+/// let mut chain = Chain::new();
+/// let audio = chain.add(source::from_slice(&[0.0_f32, 0.5, -0.5, 1.5], 2), ());
+/// let file = std::io::Cursor::new(Vec::new()); // or `BufWriter::new(File::create("out.wav")?)`
+/// chain.add(WriteWav::new(file, 48_000, 1)?, &audio);
+/// chain.build()?.run()?;
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct WriteWav<W: Write + Seek> {
+    writer: WavWriter<W>,
+    channels: usize,
+    /// Bytes of samples for which there is room.
+    room: usize,
+}
+
+impl<W: Write + Seek> WriteWav<W> {
+    /// Writes `channels` channels at `sample_rate` samples per second each.
+    ///
+    /// # Errors
+    /// No channels or more than 65 535, a rate that WAV cannot tell, a writer that fails.
+    pub fn new(writer: W, sample_rate: u32, channels: usize) -> Result<Self> {
+        let count = u16::try_from(channels).ok().filter(|count| *count > 0);
+        let Some(count) = count else {
+            return Err(Error::new(format!("{channels} channels: a WAV file has 1 to {}", u16::MAX)));
+        };
+        if sample_rate == 0 || u64::from(sample_rate) * u64::from(count) * 2 > u64::from(u32::MAX) {
+            return Err(Error::new(format!("{channels} channels at {sample_rate} Hz: WAV cannot tell this rate")));
+        }
+        let spec = WavSpec { channels: count, sample_rate, bits_per_sample: 16, sample_format: SampleFormat::Int };
+        let writer = WavWriter::new(writer, spec).map_err(Error::from_source)?;
+        // All that a 32-bit length can tell, less the header.
+        Ok(Self { writer, channels, room: u32::MAX as usize - 100 })
+    }
+}
+
+impl<W: Write + Seek + Send + 'static> Task for WriteWav<W> {
+    type In = In<f32>;
+    type Out = ();
+
+    fn name(&self) -> String {
+        "write wav".to_owned()
+    }
+
+    fn lens(&self, samples: usize) -> Result<()> {
+        if !samples.is_multiple_of(self.channels) {
+            return Err(Error::new(format!(
+                "{samples} samples are not a whole number for each of {} channels",
+                self.channels
+            )));
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, audio: &[f32], (): ()) -> Result<Flow> {
+        let bytes = size_of::<i16>() * audio.len();
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
+            Error::new("the WAV file is full: it holds 4 GiB at most; write shorter files, or at a lower rate")
+        })?;
+        let mut samples = self.writer.get_i16_writer(audio.len() as u32);
+        for sample in audio {
+            // Casts from float to integer saturate.
+            samples.write_sample((sample * 32767.0).round() as i16);
+        }
+        samples.flush().map_err(Error::from_source)?;
+        Ok(Flow::Next)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.writer.flush().map_err(Error::from_source)
+    }
+}
