@@ -12,15 +12,7 @@ pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark
     if tasks.is_empty() {
         return Err(Error::build("the chain has no tasks: add a source first"));
     }
-    if batch == 0 {
-        return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
-    }
-    if let Some(wire) = wires.iter().find(|wire| wire.constant.is_none() && !wire.format.fits(wire.len, batch)) {
-        return Err(Error::build(format!(
-            "task `{}` makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
-            tasks[wire.maker].name, wire.len, wire.format.name
-        )));
-    }
+    self::batch(batch, wires, |task| &tasks[task].name)?;
     for pair in marks.windows(2) {
         if pair[0].first_task == pair[1].first_task {
             return Err(empty_stage(&pair[0].name));
@@ -29,6 +21,22 @@ pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark
     match marks.last() {
         Some(mark) if mark.first_task == tasks.len() => Err(empty_stage(&mark.name)),
         _ => Ok(()),
+    }
+}
+
+/// What a batch of no frames, or of more than memory can hold, is refused with; `name` tells what a task is called.
+pub(crate) fn batch<'a>(batch: usize, wires: &[Joint], name: impl Fn(usize) -> &'a str) -> Result<()> {
+    if batch == 0 {
+        return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
+    }
+    match wires.iter().find(|wire| wire.constant.is_none() && !wire.format.fits(wire.len, batch)) {
+        Some(wire) => Err(Error::build(format!(
+            "task `{}` makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
+            name(wire.maker),
+            wire.len,
+            wire.format.name
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -60,7 +60,8 @@
 //! ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores at once says so
 //! ([`Task::replica`]); frames keep their order all the same. An error or a panic in any task ends the run with its place,
 //! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
-//! often as it is asked to, on the same threads.
+//! often as it is asked to, on the same threads, with the ring depth and the batch of each run. A slow stage makes those
+//! before it wait; a source that cannot wait loses frames visibly ([`source::live`]).
 
 mod barrier;
 mod boundary;
@@ -75,6 +76,7 @@ mod error;
 mod frame;
 mod halt;
 mod histogram;
+mod live;
 mod machine;
 mod observe;
 mod pipeline;

@@ -121,6 +121,40 @@ impl Pipeline {
         Ok(self)
     }
 
+    /// Sets how many frames travel and are worked on together, at least 1, in place of what
+    /// [`Chain::batch`](crate::Chain::batch) said; planned periods, which are per batch, grow with it.
+    ///
+    /// ```
+    /// use bief::{Chain, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let numbers = chain.add(source::from_slice(&[1, 2, 3, 4, 5], 1), ());
+    /// chain.stage("out");
+    /// let (collect, result) = sink::collect();
+    /// chain.add(collect, &numbers);
+    /// let mut pipeline = chain.build()?.pipeline_as_marked()?;
+    /// for (batch, depth) in [(1, 8), (4, 2)] {
+    ///     pipeline = pipeline.batch(batch)?.depth(depth)?;
+    ///     assert_eq!(pipeline.run()?.batch, batch);
+    ///     assert_eq!(result.take(), [1, 2, 3, 4, 5]);
+    /// }
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A batch of 0 frames, or of more than memory can hold.
+    pub fn batch(mut self, frames: usize) -> Result<Self> {
+        check::batch(frames, &self.wires, |task| &self.task_names[task])?;
+        let scale = frames as f64 / self.batch as f64;
+        let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);
+        planned.flatten().for_each(|ns| *ns *= scale);
+        for worker in &mut self.workers {
+            worker.set_batch(self.stages[worker.stage_index].tasks.clone(), &self.wires, frames);
+        }
+        self.batch = frames;
+        Ok(self)
+    }
+
     /// Sets how its threads wait for each other's frames.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
@@ -151,7 +185,8 @@ impl Pipeline {
                 })?,
             };
             let cores = stage.threads as u32;
-            stage.planned_ns = Some(profile.stage_period(stage.tasks.clone(), cores, kind).ns());
+            let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
+            stage.planned_ns = Some(profile.stage_period(stage.tasks.clone(), cores, kind).ns() * scale);
         }
         Ok(self)
     }
@@ -337,7 +372,8 @@ impl Pipeline {
                 name: self.task_names[task].to_string(),
                 times: Times::of(&self.histogram(index, |observer| &observer.tasks[task - plan.tasks.start])),
             });
-            StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index))
+            let lost = self.workers_of(index).map(|worker| worker.stage.lost()).sum();
+            StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }
         });
         let boundaries: Vec<BoundaryReport> = self
             .stages

@@ -55,6 +55,10 @@ impl Body {
         Some(Self::new(self.nodes.iter().map(replica).collect::<Option<_>>()?))
     }
 
+    fn lost(&self) -> u64 {
+        self.nodes.iter().map(|node| node.step.lost()).sum()
+    }
+
     /// Lets every step begin anew, a failed one too.
     fn reset(&mut self) -> Result<()> {
         self.failed = false;
@@ -119,6 +123,10 @@ impl<C: Control> Step for Region<C> {
     fn replica(&self) -> Option<Box<dyn Step>> {
         let bodies = self.bodies.iter().map(Body::replica).collect::<Option<_>>()?;
         Some(Box::new(Self { control: self.control.replica()?, bodies }))
+    }
+
+    fn lost(&self) -> u64 {
+        self.bodies.iter().map(Body::lost).sum()
     }
 
     fn finish(&mut self) -> Result<()> {

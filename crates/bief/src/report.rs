@@ -22,6 +22,8 @@ pub struct Report {
     pub frames: u64,
     /// Most frames that could be on their way at once: what the rings and the threads have room for.
     pub most_frames_in_flight: u64,
+    /// Elements that sources had to drop because the chain was too slow for them ([`Task::lost`](crate::Task::lost)).
+    pub lost: u64,
     /// Time from the start of the work to its end on every thread, in seconds.
     pub seconds: f64,
     /// Period that the schedule promised; `None` for stages marked by hand and for one core.
@@ -65,6 +67,8 @@ pub struct StageReport {
     pub waits_for_output: u64,
     /// Frames that left the stage.
     pub frames: u64,
+    /// Elements that its tasks had to drop.
+    pub lost: u64,
 }
 
 /// One task of a stage.
@@ -160,6 +164,7 @@ impl Report {
             executions,
             frames: stages.last().map_or(0, |stage| stage.frames),
             most_frames_in_flight,
+            lost: stages.iter().map(|stage| stage.lost).sum(),
             seconds: elapsed.as_secs_f64(),
             planned_period_ns,
             measured_period_ns: per(elapsed, executions),
@@ -194,6 +199,7 @@ impl StageReport {
             waits_for_input: count.waits_for_input,
             waits_for_output: count.waits_for_output,
             frames: count.frames,
+            lost: 0,
         }
     }
 }
@@ -296,6 +302,18 @@ mod tests {
             assert!(table.contains(part), "{part} in {table}");
         }
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
+
+    #[test]
+    fn what_was_lost_is_summed_and_told_for_its_stage() {
+        let lossy = |name, lost| StageReport { lost, ..stage(name, 1, 500) };
+        let stages = vec![lossy("radio", 40), lossy("decode", 0), lossy("clock", 2)];
+        let report = Report::new(1, 100, Duration::from_millis(1), None, 12, stages);
+        assert_eq!(report.lost, 42);
+        let table = report.to_string();
+        let lost: Vec<&str> = table.lines().filter(|line| line.ends_with("lost")).collect();
+        assert_eq!(lost.len(), 2, "{table}");
+        assert!(lost[0].starts_with("radio ") && lost[0].ends_with(" 40 elements lost"), "{table}");
     }
 
     #[test]

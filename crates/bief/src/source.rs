@@ -1,9 +1,11 @@
-//! Where frames enter a chain: from a slice, or from a closure.
+//! Where frames enter a chain: from a slice, from a closure, or from a device that cannot wait.
 
 use crate::error::Result;
 use crate::frame::Element;
 use crate::task::{Flow, Task};
 use crate::wire::Out;
+
+pub use crate::live::{Heard, Live, live};
 
 /// A source that plays a slice frame by frame and then stops; made by [`from_slice`].
 #[derive(Debug)]
@@ -123,7 +125,7 @@ where
     }
 }
 
-fn whole_frames(len: usize) -> Result<usize> {
+pub(crate) fn whole_frames(len: usize) -> Result<usize> {
     if len == 0 {
         return Err(crate::Error::new("a frame of no elements would never end: give a length of at least 1"));
     }

@@ -36,7 +36,7 @@ pub(crate) struct Stage {
     /// For each wire of the chain, where its batch is. Wires that this stage does not know are null.
     table: Box<[*mut u8]>,
     /// Owns what the table points at, for wires made and last used in this stage.
-    _local: Vec<Buffer>,
+    local: Vec<Buffer>,
     /// Keeps the constants that the table points at.
     _constants: Vec<Arc<Buffer>>,
     /// The task that runs or ran last; after a fault the one that failed.
@@ -54,19 +54,38 @@ impl Stage {
     /// The stage of the given `tasks`, which are numbers `range` of the chain.
     pub(crate) fn new(name: Arc<str>, tasks: Vec<Node>, range: Range<usize>, wires: &[Joint], batch: usize) -> Self {
         let mut table = vec![std::ptr::null_mut(); wires.len()].into_boxed_slice();
-        let mut local = Vec::new();
         let mut constants = Vec::new();
         for (entry, wire) in table.iter_mut().zip(wires) {
             if let Some(constant) = &wire.constant {
                 *entry = constant.as_ptr();
                 constants.push(Arc::clone(constant));
-            } else if range.contains(&wire.maker) && range.contains(&wire.last_user) {
-                let buffer = Buffer::new(wire.format, wire.len * batch);
-                *entry = buffer.as_ptr();
-                local.push(buffer);
             }
         }
-        Self { name, tasks, table, _local: local, _constants: constants, current: 0, position: 0, failed: false }
+        let mut stage = Self {
+            name,
+            tasks,
+            table,
+            local: Vec::new(),
+            _constants: constants,
+            current: 0,
+            position: 0,
+            failed: false,
+        };
+        stage.make_room(range, wires, batch);
+        stage
+    }
+
+    /// Makes the buffers of the wires that never leave it, for batches of so many frames; `range` and `wires` are those that it
+    /// was made with.
+    pub(crate) fn make_room(&mut self, range: Range<usize>, wires: &[Joint], batch: usize) {
+        self.local.clear();
+        for (entry, wire) in self.table.iter_mut().zip(wires) {
+            if wire.constant.is_none() && range.contains(&wire.maker) && range.contains(&wire.last_user) {
+                let buffer = Buffer::new(wire.format, wire.len * batch);
+                *entry = buffer.as_ptr();
+                self.local.push(buffer);
+            }
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -135,6 +154,11 @@ impl Stage {
                 frame: Some(batch.first + self.position as u64),
             })
         })
+    }
+
+    /// Elements that its tasks had to drop in this run.
+    pub(crate) fn lost(&self) -> u64 {
+        self.tasks.iter().map(|task| task.step.lost()).sum()
     }
 
     /// Lets every task begin anew, a failed one too; the first error is told.

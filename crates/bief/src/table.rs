@@ -53,7 +53,11 @@ impl Report {
             self.stages.iter().map(|stage| stage.threads).sum::<usize>(),
             planned(self.planned_period_ns),
             microseconds(self.measured_period_ns),
-        )
+        )?;
+        for stage in self.stages.iter().filter(|stage| stage.lost > 0) {
+            write!(f, "\n{:<30} {} elements lost", fitted(&stage.name, 30), stage.lost)?;
+        }
+        Ok(())
     }
 
     fn write_tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -93,6 +93,12 @@ pub trait Task: Send + 'static {
         None
     }
 
+    /// Elements that this task had to drop in this run, because they came faster than it was asked for them: counted in the
+    /// [`Report`](crate::Report). Asked after [`finish`](Self::finish).
+    fn lost(&self) -> u64 {
+        0
+    }
+
     /// Called once after the last frame, also when another task ended the run by a fault: the place to flush.
     ///
     /// # Errors
@@ -156,6 +162,10 @@ pub(crate) trait Step: Send {
     }
 
     fn replica(&self) -> Option<Box<dyn Step>>;
+    /// Elements that it had to drop in this run.
+    fn lost(&self) -> u64 {
+        0
+    }
     fn finish(&mut self) -> Result<()>;
     fn reset(&mut self) -> Result<()>;
 }
@@ -186,6 +196,10 @@ impl<T: Task> Step for Bind<T> {
     fn replica(&self) -> Option<Box<dyn Step>> {
         let task = self.task.replica()?;
         Some(Box::new(Bind { task, inputs: self.inputs.clone(), outputs: self.outputs.clone() }))
+    }
+
+    fn lost(&self) -> u64 {
+        self.task.lost()
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -4,7 +4,7 @@
 //! away makes its senders stop in turn. So a stop, an error and a panic all end a run the same way: the frames before are
 //! delivered, and every worker ends.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use crate::halt::{Claim, Halt};
 use crate::observe::{Observer, Visit};
 use crate::stage::Stage;
 use crate::watch::Meter;
+use crate::wire::Joint;
 
 /// The first fault of a run.
 #[derive(Default)]
@@ -124,6 +125,12 @@ impl Worker {
     /// Its stage, and its place among the replicas of the stage.
     pub(crate) fn position(&self) -> (usize, usize) {
         (self.stage_index, self.replica)
+    }
+
+    /// Makes it ready for batches of another size; its stage has tasks `range` of the chain of `wires`.
+    pub(crate) fn set_batch(&mut self, range: Range<usize>, wires: &[Joint], batch: usize) {
+        self.stage.make_room(range, wires, batch);
+        self.own = Batch::new(batch);
     }
 
     /// Gives it its ends of the rings for one run: none at the ends of the chain.

@@ -6,6 +6,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
+use bief::schedule::strategy::{Exact, Strategy};
+use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
+use bief::source::Heard;
 use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, Waiting, sink, source};
 use common::{Act, Add, Count, Pair, Probe, all_ended, rig, threads_named, watched};
 
@@ -59,6 +62,37 @@ fn later_runs_use_the_threads_of_the_first() {
         drop(pipeline);
         assert!(all_ended("run "));
     });
+}
+
+#[test]
+fn a_device_has_no_thread_between_runs() {
+    let (witness, seen) = std::sync::mpsc::channel();
+    let gives = |heard: Heard| {
+        let witness = witness.clone();
+        move |_: &mut [u8]| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let _ = witness.send(threads_named("live").len());
+            Ok(heard)
+        }
+    };
+    let threads = usize::from(std::path::Path::new("/proc/self/task").exists());
+    let mut listened = source::live(1, 1, gives(Heard::Nothing));
+    listened.listen().unwrap();
+    assert_eq!(seen.recv().unwrap(), threads);
+    drop(listened);
+    assert!(all_ended("live"), "it is told to end");
+
+    let mut chain = Chain::new();
+    chain.stage("radio");
+    chain.add(source::live(1, 1, gives(Heard::End)), ());
+    let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+    while seen.try_recv().is_ok() {}
+    for _ in 0..2 {
+        assert!(all_ended("live"));
+        pipeline.run().unwrap();
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [threads]);
+    }
+    assert!(all_ended("live"));
 }
 
 #[test]
@@ -158,6 +192,29 @@ fn a_task_that_cannot_begin_anew_is_named() {
     let error = pipeline.run().unwrap_err();
     assert_eq!((error.kind(), error.place().stage.as_deref()), (ErrorKind::Panic, Some("tape")));
     assert_eq!(pipeline.run().unwrap().frames, 5);
+}
+
+#[test]
+fn planned_periods_grow_with_the_batch() {
+    let tasks = ["a", "b", "c"].map(|name| TaskProfile::sequential(name, [4000]));
+    let profile = Profile::new(["core"], tasks).unwrap().with_frames_per_execution(2).unwrap();
+    let schedule = Exact.schedule(&profile, &Platform::new([CoreKind::new("core", 1)]).unwrap()).unwrap();
+    let pipeline = || {
+        let mut chain = Chain::new().batch(2);
+        let mut wire = chain.add(Count::to(7), ());
+        chain.add(Add(1), &mut wire);
+        chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &wire);
+        chain.build().unwrap().pipeline(&schedule).unwrap()
+    };
+    for (mut pipeline, planned) in [
+        (pipeline().beside(&profile).unwrap(), 12_000.0),
+        (pipeline().beside(&profile).unwrap().batch(16).unwrap(), 96_000.0),
+        (pipeline().batch(16).unwrap().batch(3).unwrap().beside(&profile).unwrap(), 18_000.0),
+    ] {
+        let report = pipeline.run().unwrap();
+        assert_eq!((report.planned_period_ns, report.stages[0].planned_ns), (Some(planned), Some(planned)));
+        assert_eq!((report.frames, report.most_frames_in_flight), (7, report.batch as u64));
+    }
 }
 
 #[test]

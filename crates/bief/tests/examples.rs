@@ -6,6 +6,8 @@ mod custom_source;
 mod feedback;
 #[path = "../examples/hello.rs"]
 mod hello;
+#[path = "../examples/live_source.rs"]
+mod live_source;
 #[path = "../examples/replicated_stage.rs"]
 mod replicated_stage;
 #[path = "../examples/switch.rs"]

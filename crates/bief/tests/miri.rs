@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use bief::sink::Collected;
+use bief::source::Heard;
 use bief::{
     Chain, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Stopper, Task, VarFrame,
     Waiting, sink, source,
@@ -139,6 +140,65 @@ fn the_same_pipeline_runs_again_after_a_fault_and_however_it_waits() {
     if cfg!(miri) { runs() } else { watched(runs) }
 }
 
+/// Runs the pipeline with several batches and depths in turn, and looks at what came each time.
+fn run_with_each_batch(chain: Chain, look: impl Fn() + Send + 'static) {
+    let runs = move || {
+        let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+        for (batch, depth) in [(1, 1), (16, 8), (3, 1), (1, 8)] {
+            pipeline = pipeline.batch(batch).unwrap().depth(depth).unwrap();
+            assert_eq!(pipeline.run().unwrap().batch, batch);
+            look();
+        }
+    };
+    if cfg!(miri) { runs() } else { watched(runs) }
+}
+
+#[test]
+fn the_same_frames_come_with_the_batch_and_depth_of_each_run() {
+    let (chain, result) = jumping(2);
+    run_with_each_batch(chain, move || {
+        assert_eq!(result.take(), (0..9).map(|x| [x + 1000, x + 8]).collect::<Vec<_>>());
+    });
+    let (chain, result) = controlled(2, 2, Act::Pass);
+    run_with_each_batch(chain, move || assert_eq!(result.take(), CONTROLLED));
+    let (chain, result) = stretched(2, 2);
+    run_with_each_batch(chain, move || assert_eq!(result.take(), STRETCHED));
+}
+
+#[test]
+fn a_device_is_heard_from_run_to_run() {
+    let (mut next, mut silent) = (0, false);
+    let fill = move |block: &mut [u64]| {
+        silent = !silent;
+        if silent {
+            return Ok(Heard::Nothing);
+        }
+        next += 1;
+        block.fill(next);
+        Ok(if next % 8 == 0 { Heard::End } else { Heard::Frame { lost: 0 } })
+    };
+    let mut chain = Chain::new().batch(2);
+    let (elements, lost) = chain.add(source::live(3, 2, fill), ());
+    chain.stage("out");
+    let (collect, heard) = sink::collect();
+    chain.add(collect, &elements);
+    let (collect, marks) = sink::collect();
+    chain.add(collect, &lost);
+    let runs = move || {
+        let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+        for run in 0..2 {
+            let report = pipeline.run().unwrap();
+            let mut last = 8 * run;
+            for (frame, lost) in heard.take().chunks(3).zip(marks.take()) {
+                last += 1 + lost / 3;
+                assert_eq!(frame, [last; 3]);
+            }
+            assert_eq!(3 * report.frames + report.lost, 21);
+        }
+    };
+    if cfg!(miri) { runs() } else { watched(runs) }
+}
+
 #[test]
 fn a_run_is_stopped_from_outside() {
     let mut chain = Chain::new();
@@ -261,6 +321,9 @@ impl Task for Plus {
     }
 }
 
+/// What becomes of them: each even number + 20, each odd one + 100.
+const CONTROLLED: [u64; 6] = [1020, 1121, 1143, 1246, 1270, 1375];
+
 /// Numbers through a loop with a switch (even: + 10 in each of two turns; odd: + 100, and the loop is left), a feedback
 /// (+ all before), and a constant (+ 1000).
 fn controlled(threads: usize, batch: usize, act: Act) -> (Chain, Collected<u64>) {
@@ -298,18 +361,16 @@ fn controlled(threads: usize, batch: usize, act: Act) -> (Chain, Collected<u64>)
 
 #[test]
 fn regions_and_constants_use_the_same_table() {
-    // Each number: even + 20, odd + 100.
-    let expected = [1020, 1121, 1143, 1246, 1270, 1375];
     for (threads, batch) in [(1, 1), (2, 2), (3, 4)] {
         let (chain, result) = controlled(threads, batch, Act::Pass);
         run(chain, 1).unwrap();
-        assert_eq!(result.take(), expected, "{threads} threads, batch {batch}");
+        assert_eq!(result.take(), CONTROLLED, "{threads} threads, batch {batch}");
     }
     for (act, kind) in [(Act::Fail(103), ErrorKind::Task), (Act::Panic(103), ErrorKind::Panic)] {
         let (chain, result) = controlled(2, 1, act);
         let error = run(chain, 1).unwrap_err();
         assert_eq!((error.kind(), error.place().frame), (kind, Some(3)), "{error}");
-        assert_eq!(result.take(), expected[..3]);
+        assert_eq!(result.take(), CONTROLLED[..3]);
     }
 }
 
@@ -366,19 +427,26 @@ impl Task for Total {
     }
 }
 
+fn stretched(threads: usize, batch: usize) -> (Chain, Collected<u64>) {
+    let mut chain = Chain::new().batch(batch);
+    let x = chain.add(Count::to(5), ());
+    let mut long = chain.add(Stretch, &x);
+    chain.stage("grow").threads(threads);
+    chain.add(Grow, &mut long);
+    chain.stage("out");
+    let total = chain.add(Total, &long);
+    let (collect, result) = sink::collect();
+    chain.add(collect, &total);
+    (chain, result)
+}
+
+const STRETCHED: [u64; 5] = [101, 102, 105, 110, 117];
+
 #[test]
 fn variable_frames_travel_with_their_lengths() {
     for (threads, batch) in [(1, 1), (2, 2), (3, 1)] {
-        let mut chain = Chain::new().batch(batch);
-        let x = chain.add(Count::to(5), ());
-        let mut long = chain.add(Stretch, &x);
-        chain.stage("grow").threads(threads);
-        chain.add(Grow, &mut long);
-        chain.stage("out");
-        let total = chain.add(Total, &long);
-        let (collect, result) = sink::collect();
-        chain.add(collect, &total);
+        let (chain, result) = stretched(threads, batch);
         run(chain, 1).unwrap();
-        assert_eq!(result.take(), [101, 102, 105, 110, 117], "{threads} threads, batch {batch}");
+        assert_eq!(result.take(), STRETCHED, "{threads} threads, batch {batch}");
     }
 }

@@ -5,6 +5,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bief::source::{self, Heard};
 use bief::{Chain, Flow, In, InOutVar, Out, OutVar, Result, Task, VarFrame, sink};
 use common::{Act, Add, Count, Probe};
 
@@ -101,6 +102,29 @@ fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
+/// A device that is faster than what follows, and not always there.
+fn allocations_of_a_device(frames: u64) -> u64 {
+    let mut next = 0_u64;
+    let fill = move |block: &mut [u64]| {
+        next += 1;
+        block.fill(next);
+        Ok(match next {
+            _ if next > frames => Heard::End,
+            _ if next.is_multiple_of(100) => Heard::Nothing,
+            _ => Heard::Frame { lost: 0 },
+        })
+    };
+    let mut chain = Chain::new().batch(2);
+    let (numbers, lost) = chain.add(source::live(100, 8, fill), ());
+    chain.stage("out");
+    chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &numbers);
+    chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &lost);
+    let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    pipeline.run().unwrap();
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
 #[test]
 fn a_longer_run_allocates_no_more_than_a_short_one() {
     // The control: the counter sees what is allocated.
@@ -115,4 +139,6 @@ fn a_longer_run_allocates_no_more_than_a_short_one() {
         // Thread start-up may differ by a few allocations; a single one per frame would be tens of thousands.
         assert!(long < short + 50, "batch {batch}, {threads} threads, seen: {seen}: {short} then {long}");
     }
+    let [short, long] = [100, 50_000].map(allocations_of_a_device);
+    assert!(long < short + 50, "a device: {short} then {long}");
 }

@@ -80,6 +80,9 @@ fn a_stage_without_threads_and_a_ring_without_depth() {
     };
     assert!(chain(0).unwrap_err().to_string().contains("no threads"));
     assert!(chain(1).unwrap().depth(0).unwrap_err().to_string().contains("depth 0"));
+    assert!(chain(1).unwrap().batch(0).unwrap_err().to_string().contains("batch of 0"));
+    let text = chain(1).unwrap().batch(usize::MAX / 8).unwrap_err().to_string();
+    assert!(text.contains("task `Count`") && text.ends_with("in a batch: that is more than memory can hold"), "{text}");
 }
 
 #[test]
