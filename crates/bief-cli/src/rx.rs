@@ -26,7 +26,7 @@ Examples:
   bief rx capture.sigmf-meta             packets go to capture.ts
   bief rx capture.ci16 --sps 2 -o out.ts --cores 2
   bief rx capture.sigmf-meta --symbol-rate 1e6
-  radio | bief rx - --format cu8 --sps 4 -o - | player
+  radio | bief rx - --live --format cu8 --sps 4 -o - | player
   bief rx capture.sigmf-meta --json      figures of the run for a machine to read
 
 Decodes QPSK 8/9 short; MODCOD, frame size and pilots are read from the signal.
@@ -53,6 +53,9 @@ pub(crate) struct RxArgs {
     /// Symbols per second, for a recording that tells its sample rate
     #[arg(long, value_name = "HZ")]
     symbol_rate: Option<f64>,
+    /// Input that cannot wait (a radio): where the receiver is too slow, drop samples and say so
+    #[arg(long)]
+    live: bool,
     #[command(flatten)]
     json: JsonArgs,
 }
@@ -80,6 +83,12 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     }
     let output = output_path(&args)?;
     let recording = open(&args)?;
+    if args.live && recording.bytes.is_some() {
+        return Err(Failure::new(format!(
+            "{}: a file waits, and would be read faster than it can be received: leave out --live",
+            recording.name
+        )));
+    }
     let samples_per_symbol = samples_per_symbol(&args, &recording)?;
     let symbol_rate =
         recording.sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol);
@@ -91,6 +100,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let receiver = Receiver::find(recording, samples_per_symbol, |read| bar.set_position(read));
     bar.set_position(0);
     let receiver = receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)?;
+    let receiver = if args.live { receiver.live().map_err(Failure::from_error)? } else { receiver };
     let (pls, bits_per_frame) = (receiver.pls(), receiver.bits_per_frame());
     let profile = receiver.profile(PROFILED_FRAMES).map_err(Failure::from_error)?;
     let schedule = Exact.schedule(&profile, &platform(args.cores, profile.kinds())?).map_err(Failure::from_error)?;
@@ -253,7 +263,12 @@ fn shown<T>(bar: &ProgressBar, status: &Status, work: impl FnOnce() -> T) -> T {
                 let figures = status.figures();
                 bar.set_position(figures.bytes);
                 let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
-                bar.set_message(format!("{es_n0}{} packets, {} frame errors", figures.packets, figures.frame_errors));
+                let lost = match figures.lost_samples {
+                    0 => String::new(),
+                    samples => format!(", {samples} samples lost"),
+                };
+                let Figures { packets, frame_errors, .. } = figures;
+                bar.set_message(format!("{es_n0}{packets} packets, {frame_errors} frame errors{lost}"));
                 std::thread::park_timeout(Duration::from_millis(100));
             }
         });
@@ -316,6 +331,9 @@ impl Reception {
                 format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.discontinuities),
             ),
         ];
+        if figures.lost_samples > 0 {
+            rows.push(("samples lost", format!("{}, for want of time", figures.lost_samples)));
+        }
         if figures.losses > 0 {
             rows.push(("signal lost", format!("{} times", figures.losses)));
         }

@@ -36,6 +36,8 @@ fn what_is_not_said_about_a_raw_file() {
     assert!(folder.fail(["rx", "x.ci8", "--symbol-rate", "1e6"]).contains("give --sps in place of --symbol-rate"));
     assert!(folder.fail(["rx", "x.ci8", "--sps", "0.5"]).contains("1.5 to 8"));
     assert!(folder.fail(["rx", "-", "--format", "ci8", "--sps", "2"]).contains("give -o"));
+    assert!(folder.fail(["rx", "x.ci8", "--sps", "2", "--live"]).contains("a file waits"));
+    assert!(folder.fail(["rx", "--live"]).contains("leave out --live"));
 }
 
 #[test]

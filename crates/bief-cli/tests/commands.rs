@@ -48,6 +48,55 @@ fn rx_takes_a_file_standard_input_or_a_sigmf_pair() {
 }
 
 #[test]
+fn rx_loses_nothing_of_live_input_that_it_has_time_for() {
+    let folder = Folder::new("unhurried");
+    // As much as the queue holds.
+    let bytes = sample().repeat(4);
+    folder.write("x.ci8", &bytes);
+    let mut packets = Vec::new();
+    for (live, output) in [(&[][..], "waits.ts"), (&["--live"], "live.ts")] {
+        let mut command = folder.command();
+        command.args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", output]).args(live);
+        let input = std::fs::File::open(folder.path("x.ci8")).unwrap();
+        let shown = command.stdin(input).output().unwrap();
+        assert!(shown.status.success() && !String::from_utf8_lossy(&shown.stdout).contains("samples lost"));
+        packets.push(folder.read(output));
+    }
+    assert!(packets[0].len() > 1400 * 188 && packets[0] == packets[1]);
+}
+
+#[cfg(unix)]
+#[test]
+fn rx_does_not_make_live_input_wait() {
+    let folder = Folder::new("hurried");
+    let output = folder.path("x.ts");
+    assert!(std::process::Command::new("mkfifo").arg(&output).status().unwrap().success());
+    let mut command = folder.command();
+    command.args(["rx", "-", "--live", "--format", "ci8", "--sps", "2", "-o", "x.ts", "--json", "run.json"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut radio = child.stdin.take().unwrap();
+    // Nobody takes the packets, and still all of this is taken: much more than the queue holds.
+    let send = |radio: &mut std::process::ChildStdin, times| {
+        (0..times).for_each(|_| std::io::Write::write_all(radio, &sample()).unwrap());
+    };
+    send(&mut radio, 12);
+    let reader = std::thread::spawn(move || std::fs::read(output).unwrap());
+    send(&mut radio, 4);
+    drop(radio);
+    let shown = child.wait_with_output().unwrap();
+    let packets = reader.join().unwrap();
+    let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    let number = |name: &str| json["figures"][name].as_u64().unwrap();
+    let lost = number("lost_samples");
+    assert!(lost > 0);
+    assert_eq!(number("bytes") + 2 * lost, 16 * sample().len() as u64);
+    assert_eq!(json["report"]["lost"], 2 * lost);
+    assert_eq!(number("packets") as usize, packets.len() / 188);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains(&format!("{lost}, for want of time")), "{shown}");
+}
+
+#[test]
 fn rx_receives_recordings_of_any_number_of_frames() {
     let folder = Folder::new("short");
     // The sample begins 1133 symbols before its first whole frame; 8370 symbols of 4 bytes each follow in a frame.

@@ -60,6 +60,27 @@ fn live_input_ends_in_order() {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     send(child.stdin.take().unwrap());
     wait_for_packets(&folder);
+    ends_in_order(&folder, child);
+}
+
+#[test]
+fn a_radio_that_is_silent_does_not_hold_up_the_end() {
+    if is_deaf() {
+        return;
+    }
+    let folder = Folder::new("silent");
+    let mut command = folder.command();
+    command.args(["rx", "-", "--live", "--format", "ci8", "--sps", "2", "-o", "x.ts", "--json"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut radio = child.stdin.take().unwrap();
+    (0..4).for_each(|_| radio.write_all(&sample()).unwrap());
+    wait_for_packets(&folder);
+    ends_in_order(&folder, child);
+    drop(radio);
+}
+
+/// Ends it by Ctrl-C; everything that it counted must be in the file.
+fn ends_in_order(folder: &Folder, child: Child) {
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

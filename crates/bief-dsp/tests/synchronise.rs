@@ -503,6 +503,43 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
 }
 
 #[test]
+fn behind_a_gap_the_next_header_is_where_the_clock_says() {
+    let mut random = fastrand::Rng::with_seed(12);
+    let kind = pls(QPSK_SHORT_PILOTS);
+    let lock = Lock {
+        position: 40.0,
+        samples_per_symbol: 2.0,
+        frequency: 0.01,
+        amplitude: 1.0,
+        es_n0: 4.0,
+        pls: kind,
+        headers: 8,
+        inverted: false,
+    };
+    let frame = 2 * length(kind) as u64;
+    for longest in [3, 300, 3 * frame, 60 * frame] {
+        let mut tracker = Tracker::new(MatchedFilter::new(0.25, 2.0), &lock, 0);
+        // The frame that comes next, and how many samples were lost before it.
+        let (mut next, mut lost) = (0, 0);
+        for round in 0..40 {
+            let samples = header_window(kind, 40.0, 2.0, |n| TAU * 0.005 * n, &mut random);
+            let found = tracker.track(&samples, next * frame - lost).unwrap();
+            assert!(found.measured && (found.position - 40.0).abs() < 0.2, "{round}: {found:?}");
+            next += 1;
+            // Some samples of the next frames are there, then some are not.
+            let there = next * frame - lost + random.u64(0..2 * frame);
+            let missing = random.u64(1..=longest);
+            tracker.skip_gap(there, missing);
+            lost += missing;
+            let passed = (there + lost).saturating_sub(next * frame + 40).div_ceil(frame);
+            next += passed;
+            let start = tracker.header_samples().start + lost as i64 - (next * frame) as i64;
+            assert!((-100..40).contains(&start), "{round}: {there}, {missing} missing, {passed} passed: {start}");
+        }
+    }
+}
+
+#[test]
 fn windows_that_hold_nothing_are_bad_headers() {
     let lock = Lock {
         position: -0.3,

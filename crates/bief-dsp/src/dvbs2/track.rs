@@ -236,13 +236,28 @@ impl Tracker {
             measured,
             inverted: self.inverted,
         };
+        self.advance(1.0);
+        Ok(frame)
+    }
+
+    /// Goes on where samples are missing: `lost` of them just before number `resume` of the stream, whose numbers do not count
+    /// them. The next header is then that of the first frame that begins there or later, if frames of the same kind went on
+    /// meanwhile.
+    pub fn skip_gap(&mut self, resume: u64, lost: u64) {
+        self.origin -= lost as i64;
+        let late = (resume as i64 - self.origin) as f64 - self.position - 0.5;
+        self.advance((late / (self.step * self.length)).ceil().max(0.0));
+    }
+
+    /// Predicts the header that comes so many frames after this one.
+    fn advance(&mut self, frames: f64) {
+        let symbols = frames * self.length;
         // Whole samples move to the origin, so that the position keeps its precision for ever.
-        self.position += self.step * self.length;
+        self.position += self.step * symbols;
         let whole = self.position.floor();
         self.position -= whole;
         self.origin += whole as i64;
-        self.frequency += self.drift * self.length;
-        Ok(frame)
+        self.frequency += self.drift * symbols;
     }
 
     /// Measures the header predicted at `position` of the window.

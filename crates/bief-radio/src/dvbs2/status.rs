@@ -11,6 +11,7 @@ use super::baseband::Decoding;
 #[derive(Debug, Default)]
 pub struct Status {
     bytes: AtomicU64,
+    lost_samples: AtomicU64,
     frames: AtomicU64,
     frame_errors: AtomicU64,
     missed_headers: AtomicU64,
@@ -51,6 +52,8 @@ impl Number {
 pub struct Figures {
     /// Bytes of the recording read.
     pub bytes: u64,
+    /// Samples that were dropped before the receiver, which was too slow for live input.
+    pub lost_samples: u64,
     /// PLFRAMEs received.
     pub frames: u64,
     /// PLFRAMEs that could not be decoded without errors.
@@ -85,6 +88,7 @@ impl Status {
         let frames = self.frames.load(Relaxed);
         Figures {
             bytes: self.bytes.load(Relaxed),
+            lost_samples: self.lost_samples.load(Relaxed),
             frames,
             frame_errors: self.frame_errors.load(Relaxed),
             missed_headers: self.missed_headers.load(Relaxed),
@@ -103,6 +107,10 @@ impl Status {
 
     pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn count_lost_samples(&self, samples: u64) {
+        self.lost_samples.fetch_add(samples, Relaxed);
     }
 
     pub(super) fn count_missed_header(&self) {

@@ -1,0 +1,216 @@
+//! Bytes that cannot wait: the source that listens to a radio.
+
+use std::io::{Cursor, ErrorKind, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bief::source::{self, Heard, Live};
+use bief::{Error, Flow, Out, Result, Task};
+
+type Fill = Box<dyn FnMut(&mut [u8]) -> Result<Heard> + Send>;
+
+/// Reads blocks of bytes on a thread of its own and, when the chain is slower, drops whole blocks, counts them, and marks
+/// where they are missing; never ends by itself.
+///
+/// The end of the input comes as in [`ReadBlocks`](crate::ReadBlocks): one block that is partly filled, then empty ones.
+///
+/// A reader that waits for input cannot be made to return. When a run ends meanwhile, the thread that waits in it is left
+/// after a second, and a run of the same pipeline begins again only when it has returned; what it reads then is lost. So this
+/// is for what a program listens to until it ends, such as standard input.
+///
+/// # Sockets
+/// - out: `u8`, one block; behind the bytes read, zeros
+/// - out: `u32`, 1 per frame: bytes read into this block
+/// - out: `u64`, 1 per frame: bytes lost just before this block; a whole number of blocks
+///
+/// # Errors
+/// A reader that fails is taken for the end of the input; its error is told when the stream has ended.
+///
+/// # Source
+/// None: any bytes.
+///
+/// # Example
+/// ```
+/// use std::sync::Arc;
+/// use bief::{Chain, Flow, sink};
+/// use bief_radio::ReadLive;
+/// let mut chain = Chain::new();
+/// let (bytes, filled, lost) = chain.add(ReadLive::new(Arc::new([1, 2, 3]), &[4, 5][..], 2, 8), ());
+/// chain.add(
+///     sink::for_each(|filled: &[u32]| Ok(if filled[0] == 0 { Flow::Stop } else { Flow::Next })),
+///     &filled,
+/// );
+/// let (collect, result) = sink::collect();
+/// chain.add(collect, &bytes);
+/// let report = chain.build()?.run()?;
+/// assert_eq!((result.take(), report.lost), (vec![1, 2, 3, 4, 5, 0], 0));
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct ReadLive {
+    /// Read before; its whole blocks come first.
+    front: Arc<[u8]>,
+    played: usize,
+    live: Live<u8, Fill>,
+    /// Bytes that the marks so far say were lost.
+    marked: u64,
+    /// What came behind the last whole block, once the input has ended.
+    rest: Arc<Mutex<Vec<u8>>>,
+    ended: bool,
+    fault: Option<Error>,
+}
+
+impl ReadLive {
+    /// Plays `front`, of which nothing is lost, then reads `block` bytes at a time, with a queue of `blocks` of them.
+    pub fn new(front: Arc<[u8]>, reader: impl Read + Send + 'static, block: usize, blocks: usize) -> Self {
+        let whole = front.len() - front.len().checked_rem(block).unwrap_or(0);
+        let mut begun = Cursor::new(Arc::clone(&front));
+        begun.set_position(whole as u64);
+        let mut reader = begun.chain(reader);
+        let rest = Arc::<Mutex<Vec<u8>>>::default();
+        let (end, mut filled) = (Arc::clone(&rest), 0);
+        let fill = move |block: &mut [u8]| {
+            let outcome = match reader.read(&mut block[filled..]) {
+                Ok(bytes @ 1..) => {
+                    filled = (filled + bytes) % block.len();
+                    return Ok(if filled == 0 { Heard::Frame { lost: 0 } } else { Heard::Nothing });
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Heard::Nothing),
+                Ok(0) => Ok(Heard::End),
+                Err(error) => Err(error.into()),
+            };
+            end.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&block[..filled]);
+            filled = 0;
+            outcome
+        };
+        let live = source::live(block, blocks, Box::new(fill) as Fill);
+        Self { front, played: 0, live, marked: 0, rest, ended: false, fault: None }
+    }
+
+    /// Begins to read now, not with the first block that is asked for: so much as the queue holds waits there.
+    ///
+    /// # Errors
+    /// A thread that the system refuses.
+    pub fn listen(&mut self) -> Result<()> {
+        self.live.listen()
+    }
+}
+
+impl Task for ReadLive {
+    type In = ();
+    type Out = (Out<u8>, Out<u32>, Out<u64>);
+
+    fn name(&self) -> String {
+        "read".to_owned()
+    }
+
+    fn lens(&self, (): ()) -> Result<(usize, usize, usize)> {
+        let (block, one) = self.live.lens(())?;
+        if u32::try_from(block).is_err() {
+            return Err(Error::new(format!("a block of {block} bytes is too large: at most 4 GiB")));
+        }
+        Ok((block, 1, one))
+    }
+
+    fn run(&mut self, (): (), (block, filled, lost): (&mut [u8], &mut [u32], &mut [u64])) -> Result<Flow> {
+        (filled[0], lost[0]) = (block.len() as u32, 0);
+        if let Some(bytes) = self.front.get(self.played..self.played + block.len()) {
+            block.copy_from_slice(bytes);
+            self.played += block.len();
+            return Ok(Flow::Next);
+        }
+        if !self.ended {
+            match self.live.run((), (block, lost)) {
+                Ok(Flow::Stop) => {}
+                Ok(flow) => {
+                    self.marked += lost[0];
+                    return Ok(flow);
+                }
+                Err(error) => self.fault = Some(error),
+            }
+            self.ended = true;
+        }
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        block[..rest.len()].copy_from_slice(&rest);
+        block[rest.len()..].fill(0);
+        filled[0] = rest.len() as u32;
+        rest.clear();
+        lost[0] = self.live.lost() - self.marked;
+        self.marked += lost[0];
+        Ok(Flow::Next)
+    }
+
+    fn lost(&self) -> u64 {
+        self.live.lost()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let ended = self.live.finish();
+        self.fault.take().map_or(ended, Err)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.live.reset()?;
+        (self.marked, self.ended) = (0, false);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bief::{Chain, sink};
+
+    /// Gives bytes three at a time, then fails, or ends.
+    struct Drip {
+        bytes: std::ops::Range<u8>,
+        fails: bool,
+    }
+
+    impl Read for Drip {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.bytes.is_empty() && self.fails {
+                return Err(std::io::Error::other("the radio is gone"));
+            }
+            Ok(buffer.iter_mut().zip(self.bytes.by_ref().take(3)).map(|(to, byte)| *to = byte).count())
+        }
+    }
+
+    /// What comes of a front of so many bytes and what drips after it: all blocks, and how many bytes are in each.
+    fn heard(front: u8, fails: bool) -> (Vec<u8>, Vec<u32>, Result<bief::Report>) {
+        let drip = Drip { bytes: front..50, fails };
+        let mut chain = Chain::new();
+        let (bytes, filled, _) = chain.add(ReadLive::new((0..front).collect(), drip, 8, 16), ());
+        let ((collect, all), (count, counts)) = (sink::collect(), sink::collect());
+        chain.add(collect, &bytes);
+        chain.add(count, &filled);
+        chain.add(sink::for_each(|filled: &[u32]| Ok(if filled[0] == 0 { Flow::Stop } else { Flow::Next })), &filled);
+        let report = chain.build().unwrap().run();
+        (all.take(), counts.take(), report)
+    }
+
+    #[test]
+    fn front_and_the_rest_make_one_stream() {
+        for front in 0..=50 {
+            for fails in [false, true] {
+                let (bytes, counts, report) = heard(front, fails);
+                assert_eq!(counts, [8, 8, 8, 8, 8, 8, 2, 0], "front {front}");
+                assert_eq!(bytes[..50], (0..50).collect::<Vec<_>>(), "front {front}");
+                match report {
+                    Ok(report) => assert_eq!((report.lost, fails), (0, false)),
+                    Err(error) => assert!(error.to_string().contains("the radio is gone") && fails, "{error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_are_refused() {
+        let refused = |block, blocks| {
+            let mut chain = Chain::new();
+            chain.add(ReadLive::new(Arc::new([1]), std::io::empty(), block, blocks), ());
+            chain.build().unwrap_err().to_string()
+        };
+        assert!(refused(0, 1).contains("give a length of at least 1"));
+        assert!(refused(1, 0).contains("give it at least 1"));
+        assert!(refused(1 << 32, 1).contains("at most 4 GiB"));
+    }
+}
