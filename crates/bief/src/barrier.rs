@@ -39,7 +39,7 @@ impl Barrier {
 }
 
 /// Linux has it as `membarrier(2)`. The interpreter and the model checkers do not know it.
-#[cfg(all(target_os = "linux", not(any(miri, bief_loom))))]
+#[cfg(all(target_os = "linux", not(any(miri, bief_loom, bief_shuttle))))]
 mod system {
     use std::sync::OnceLock;
 
@@ -59,7 +59,7 @@ mod system {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(any(miri, bief_loom)))))]
+#[cfg(not(all(target_os = "linux", not(any(miri, bief_loom, bief_shuttle)))))]
 mod system {
     pub(super) fn is_there() -> bool {
         false

@@ -2,29 +2,30 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::halt::Halt;
+use crate::ring::{Consumer, Producer, ring};
+use crate::sync::thread::{self, JoinHandle};
+use crate::wait::Patience;
 use crate::worker::{Fault, Worker};
 
 /// A thread for each worker, in the same order. They wait for work until the crew is dropped, and have ended then.
 #[derive(Default)]
 pub(crate) struct Crew(Vec<Hand>);
 
-/// A thread, and where to leave work for it.
+/// A thread, where to leave work for it, and where the worker comes back.
 struct Hand {
-    jobs: Sender<Job>,
+    jobs: Producer<Option<Job>>,
+    ended: Consumer<Option<Worker>>,
     thread: JoinHandle<()>,
 }
 
-/// A worker for one run, which comes back by `done`.
+/// A worker for one run.
 struct Job {
     worker: Worker,
     halt: Arc<Halt>,
     fault: Arc<Fault>,
-    done: Sender<Worker>,
 }
 
 impl Crew {
@@ -35,39 +36,45 @@ impl Crew {
     pub(crate) fn enlist(&mut self, workers: &[Worker]) -> Result<()> {
         for worker in &workers[self.0.len()..] {
             let name = worker.name();
-            let (jobs, left) = channel();
-            let thread = thread::Builder::new().name(name.clone()).spawn(move || serve(&left)).map_err(|error| {
+            let (jobs, left) = ring(vec![None], Patience::Park);
+            let (done, ended) = ring(vec![None], Patience::Park);
+            let started = thread::Builder::new().name(name.clone()).spawn(move || serve(left, done));
+            let thread = started.map_err(|error| {
                 let place = Place { stage: Some(name.into()), ..Place::default() };
                 Error::from_source(error).with_kind(ErrorKind::Build).at(place)
             })?;
-            self.0.push(Hand { jobs, thread });
+            self.0.push(Hand { jobs, ended, thread });
         }
         Ok(())
     }
 
     /// Lets every worker work on its own thread until all have ended; answers them in the same order.
-    pub(crate) fn run(&self, workers: Vec<Worker>, halt: &Arc<Halt>, fault: &Arc<Fault>) -> Vec<Worker> {
-        let (done, ended) = channel();
-        for (hand, worker) in self.0.iter().zip(workers) {
-            let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault), done: done.clone() };
-            assert!(hand.jobs.send(job).is_ok(), "a thread ends after its crew");
+    pub(crate) fn run(&mut self, workers: Vec<Worker>, halt: &Arc<Halt>, fault: &Arc<Fault>) -> Vec<Worker> {
+        for (hand, worker) in self.0.iter_mut().zip(workers) {
+            let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault) };
+            assert!(hand.jobs.send(&mut Some(job)), "a thread ends after its crew");
         }
-        drop(done);
-        let mut workers: Vec<Worker> = ended.into_iter().collect();
-        workers.sort_by_key(Worker::position);
-        workers
+        let back = |hand: &mut Hand| {
+            let mut worker = None;
+            hand.ended.receive(&mut worker);
+            worker.expect("a thread gives back what it was given")
+        };
+        self.0.iter_mut().map(back).collect()
     }
 }
 
-fn serve(jobs: &Receiver<Job>) {
-    for Job { mut worker, halt, fault, done } in jobs {
+fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
+    let mut job = None;
+    while jobs.receive(&mut job)
+        && let Some(Job { mut worker, halt, fault }) = job.take()
+    {
         // Tasks that panic are caught in their stage: this is for what surrounds them, so that the neighbours end too.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault))) {
             fault.note(Error::panic(&*payload));
             worker.leave();
         }
         // It is only refused by a pipeline that is being unwound.
-        let _ = done.send(worker);
+        done.send(&mut Some(worker));
     }
 }
 

@@ -102,7 +102,7 @@ impl Halt {
     }
 }
 
-#[cfg(all(test, not(bief_loom)))]
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests {
     use super::*;
 

@@ -15,6 +15,7 @@ use crate::histogram::Histogram;
 use crate::observe::{Held, Observer, Recorder};
 use crate::report::{self, BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 use crate::stage::{Stage, StagePlan};
+use crate::sync;
 use crate::task::Node;
 use crate::trace::{Trace, Track};
 use crate::wait::{Patience, Waiting};
@@ -321,7 +322,7 @@ impl Pipeline {
         self.join_workers();
         let fault = Arc::new(Fault::default());
         let start = Instant::now();
-        match &self.crew {
+        match &mut self.crew {
             Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault),
             None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault)),
         }
@@ -332,8 +333,7 @@ impl Pipeline {
     /// Gives every worker new rings to its neighbours.
     fn join_workers(&mut self) {
         let threads = self.workers.len();
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let patience = Patience::new(self.waiting, threads, cores);
+        let patience = Patience::new(self.waiting, threads, sync::cores());
         let mut inlets: Vec<Option<Inlet>> = (0..self.stages[0].threads).map(|_| None).collect();
         let mut outlets: Vec<Option<Outlet>> = Vec::new();
         for pair in self.stages.windows(2) {

@@ -179,7 +179,7 @@ impl<S> Drop for Consumer<S> {
     }
 }
 
-#[cfg(all(test, not(bief_loom)))]
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests {
     use super::*;
     use crate::wait::{Look, Trial};
@@ -258,44 +258,59 @@ mod tests {
 #[cfg(all(test, bief_loom))]
 mod model {
     use super::*;
+    use crate::sync::thread;
+    use crate::wait::{Look, Trial};
 
-    fn model(bound: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = bound;
-        builder.check(f);
+    /// With every way to wait that parks.
+    fn model(f: impl Fn(Patience) + Copy + Sync + Send + 'static) {
+        for patience in [Patience::Park, Patience::Adapt(Look::Spin, Trial::default())] {
+            let mut builder = loom::model::Builder::new();
+            builder.preemption_bound = Some(3);
+            builder.check(move || f(patience));
+        }
+    }
+
+    /// Both ends on threads of their own. The one that joins must not be woken: loom takes a late wake-up for what it waits for.
+    fn run(sends: impl FnOnce() + Send + 'static, receives: impl FnOnce() + Send + 'static) {
+        for thread in [thread::spawn(sends), thread::spawn(receives)] {
+            thread.join().unwrap();
+        }
     }
 
     #[test]
     fn frames_arrive_in_order_through_one_slot() {
-        model(Some(3), || {
-            let (mut producer, mut consumer) = ring(vec![0], Patience::Park);
-            let sender = loom::thread::spawn(move || {
+        model(|patience| {
+            let (mut producer, mut consumer) = ring(vec![0], patience);
+            let sends = move || {
                 for value in 1..=3 {
                     assert!(producer.send(&mut { value }));
                 }
-            });
-            let mut slot = 0;
-            for value in 1..=3 {
-                assert!(consumer.receive(&mut slot));
-                assert_eq!(slot, value);
-            }
-            assert!(!consumer.receive(&mut slot));
-            sender.join().unwrap();
+            };
+            let receives = move || {
+                let mut slot = 0;
+                for value in 1..=3 {
+                    assert!(consumer.receive(&mut slot));
+                    assert_eq!(slot, value);
+                }
+                assert!(!consumer.receive(&mut slot));
+            };
+            run(sends, receives);
         });
     }
 
     #[test]
     fn a_consumer_that_goes_away_never_leaves_the_producer_waiting() {
-        model(Some(3), || {
-            let (mut producer, mut consumer) = ring(vec![0], Patience::Park);
-            let sender = loom::thread::spawn(move || {
+        model(|patience| {
+            let (mut producer, mut consumer) = ring(vec![0], patience);
+            let sends = move || {
                 producer.send(&mut 1);
                 producer.send(&mut 2);
                 producer.send(&mut 3);
-            });
-            consumer.receive(&mut 0);
-            drop(consumer);
-            sender.join().unwrap();
+            };
+            let receives = move || {
+                consumer.receive(&mut 0);
+            };
+            run(sends, receives);
         });
     }
 }

@@ -1,10 +1,10 @@
 //! How a thread waits for another: by default it looks again for a short while, then it parks and leaves its core.
 
 use std::iter::Sum;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::barrier::Barrier;
-use crate::sync::{AtomicBool, Mutex, Ordering, spin_loop, thread};
+use crate::sync::{AtomicBool, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
 
 /// How the threads of a pipeline wait for each other's frames; set by [`Pipeline::waiting`](crate::Pipeline::waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -86,6 +86,7 @@ impl Look {
     /// Looks that take about as long as a wake-up: waiting so costs at most twice what the better choice would have cost.
     fn longest(self) -> u64 {
         match self {
+            _ if MODEL => 2,
             Self::Spin => 2000,
             Self::Yield => 40,
         }
@@ -93,7 +94,7 @@ impl Look {
 }
 
 /// As many looks take less time than it is worth to measure.
-const SHORT: u64 = 100;
+const SHORT: u64 = if MODEL { 1 } else { 100 };
 /// Looking took longer than it can: the core was given to another program meanwhile, so parking had been better.
 const INTERRUPTED: Duration = Duration::from_micros(100);
 /// Most waits that park at once before looking is tried again.
@@ -134,7 +135,7 @@ pub(crate) struct Waited {
 
 impl Waited {
     pub(crate) fn duration(&self) -> Duration {
-        self.timed + Duration::from_nanos((self.looks as f64 * look_ns()) as u64)
+        self.timed.saturating_add(Duration::from_nanos((self.looks as f64 * look_ns()) as u64))
     }
 }
 
@@ -143,7 +144,7 @@ impl Sum for Waited {
         parts.fold(Self::default(), |sum, part| Self {
             times: sum.times + part.times,
             looks: sum.looks + part.looks,
-            timed: sum.timed + part.timed,
+            timed: sum.timed.saturating_add(part.timed),
         })
     }
 }
@@ -151,6 +152,9 @@ impl Sum for Waited {
 /// What one look takes, on this machine.
 fn look_ns() -> f64 {
     static LOOK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
+    if MODEL {
+        return 0.0;
+    }
     *LOOK.get_or_init(|| {
         let looks = || {
             let start = Instant::now();
@@ -204,7 +208,7 @@ impl Signal {
         if !found {
             self.park(ready);
         }
-        waited.timed += start.elapsed();
+        waited.timed = waited.timed.saturating_add(start.elapsed());
         true
     }
 
@@ -212,7 +216,8 @@ impl Signal {
         let barrier = self.barrier.expect("only a thread that may park does");
         *self.waiter.lock().expect("no thread panics while it holds this lock") = Some(thread::current());
         loop {
-            self.waiting.store(true, Ordering::Relaxed);
+            // An exchange: loom loses the order of a store that overwrites the exchange in `wake`.
+            self.waiting.swap(true, Ordering::Relaxed);
             // Pairs with the fence in `wake`: either this thread sees what made it ready, or the other sees it waiting.
             barrier.heavy();
             if ready() {
@@ -236,7 +241,7 @@ impl Signal {
     }
 }
 
-#[cfg(all(test, not(bief_loom)))]
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests {
     use super::*;
     use std::sync::Arc;
@@ -286,5 +291,60 @@ mod tests {
                 assert!(waiter.join().unwrap(), "who did not wait took no time");
             }
         }
+    }
+}
+
+/// Every interleaving, by the model checker.
+#[cfg(all(test, bief_loom))]
+mod model {
+    use super::*;
+    use crate::sync::{Arc, AtomicUsize};
+
+    /// Every way to wait, with what an adaptive one may have learnt.
+    const PATIENCE: [Patience; 4] = [
+        Patience::Park,
+        Patience::Adapt(Look::Spin, Trial { parked: 0, backoff: 0 }),
+        Patience::Adapt(Look::Yield, Trial { parked: 1, backoff: 1 }),
+        Patience::Look(Look::Yield),
+    ];
+
+    /// One thread waits for one wake-up after the other, given by so many threads in so many turns.
+    fn every_wake_up_arrives(wakers: usize, turns: usize) {
+        for patience in PATIENCE {
+            let mut builder = loom::model::Builder::new();
+            builder.preemption_bound = Some(3);
+            builder.check(move || {
+                let shared = Arc::new((Signal::new(patience), AtomicUsize::new(0)));
+                let waits = {
+                    let (shared, mut patience) = (Arc::clone(&shared), patience);
+                    move || {
+                        for count in 1..=wakers * turns {
+                            let ready = || shared.1.load(Ordering::Acquire) >= count;
+                            shared.0.wait(&mut patience, &mut Waited::default(), ready);
+                        }
+                    }
+                };
+                let wakes = move || {
+                    for _ in 0..turns {
+                        shared.1.fetch_add(1, Ordering::Release);
+                        shared.0.wake();
+                    }
+                };
+                // The thread that joins must not be the one that is woken: loom takes a late wake-up for what it waits for.
+                let mut threads = vec![thread::spawn(waits)];
+                threads.extend((0..wakers).map(|_| thread::spawn(wakes.clone())));
+                threads.into_iter().for_each(|thread| thread.join().unwrap());
+            });
+        }
+    }
+
+    #[test]
+    fn a_wake_up_is_never_lost() {
+        every_wake_up_arrives(1, 3);
+    }
+
+    #[test]
+    fn either_of_two_threads_wakes() {
+        every_wake_up_arrives(2, 1);
     }
 }

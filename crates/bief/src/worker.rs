@@ -5,7 +5,7 @@
 //! delivered, and every worker ends.
 
 use std::ops::{AddAssign, Range};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::boundary::{Inlet, Outlet, carried};
@@ -15,6 +15,7 @@ use crate::frame::Batch;
 use crate::halt::{Claim, Halt};
 use crate::observe::{Observer, Visit};
 use crate::stage::Stage;
+use crate::sync::{Mutex, PoisonError};
 use crate::watch::Meter;
 use crate::wire::Joint;
 
@@ -122,11 +123,6 @@ impl Worker {
         format!("{} {}", self.stage.name().replace('\0', ""), self.replica)
     }
 
-    /// Its stage, and its place among the replicas of the stage.
-    pub(crate) fn position(&self) -> (usize, usize) {
-        (self.stage_index, self.replica)
-    }
-
     /// Makes it ready for batches of another size; its stage has tasks `range` of the chain of `wires`.
     pub(crate) fn set_batch(&mut self, range: Range<usize>, wires: &[Joint], batch: usize) {
         self.stage.make_room(range, wires, batch);
@@ -171,7 +167,7 @@ impl Worker {
             fault.note(error);
         }
         self.leave();
-        self.count.busy = elapsed.saturating_sub(self.count.starved + self.count.blocked);
+        self.count.busy = elapsed.saturating_sub(self.count.starved).saturating_sub(self.count.blocked);
         if let Err(error) = self.stage.finish() {
             fault.note(error);
         }

@@ -1,0 +1,237 @@
+//! Whole pipelines under shuttle, which decides at every step who goes on: `.ci/deep shuttle` runs this file.
+//!
+//! Each execution draws a pipeline (replicas, batch, depth, waiting, where trouble is) and one order of its steps. A failure
+//! prints a schedule, which `shuttle::replay` repeats. `SHUTTLE_ITERATIONS` (500) says how many executions each test makes
+//! with each scheduler.
+#![cfg(bief_shuttle)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bief::{Chain, ErrorKind, Flow, Out, Pipeline, Result, Task, Waiting, sink, source};
+use common::{Act, Add, Count, Pair, Probe, rig, silence_panics};
+use shuttle::rand::{Rng as _, thread_rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, Runner, thread};
+
+/// Checks `execution` in many orders: random ones, and random ones with few preemptions.
+fn model(execution: fn()) {
+    let iterations = std::env::var("SHUTTLE_ITERATIONS").map_or(500, |number| number.parse().expect("a number"));
+    let mut config = Config::new();
+    config.stack_size = 1 << 18;
+    config.silence_warnings = true;
+    Runner::new(RandomScheduler::new(iterations), config.clone()).run(execution);
+    Runner::new(PctScheduler::new(3, iterations), config).run(execution);
+}
+
+/// A number below `end`, drawn so that it can be replayed.
+fn below(end: u64) -> u64 {
+    thread_rng().gen_range(0..end)
+}
+
+fn replicas() -> usize {
+    1 + below(3) as usize
+}
+
+fn pipeline(chain: Chain) -> Pipeline {
+    let waiting = [Waiting::Adaptive, Waiting::Passive, Waiting::Active][below(3) as usize];
+    let depth = 1 + below(3) as usize;
+    chain.build().unwrap().pipeline_as_marked().unwrap().depth(depth).unwrap().waiting(waiting)
+}
+
+#[test]
+fn frames_keep_their_order_in_every_run() {
+    model(|| {
+        let (frames, batch, every) = (below(14), 1 + below(3), 1 + below(4));
+        let threads = [replicas(), replicas(), replicas()];
+        let rig = rig(frames, batch as usize, threads, [Act::Pass, Act::KeepEvery(every), Act::Pass]);
+        let mut pipeline = pipeline(rig.chain);
+        for _ in 0..2 {
+            let report = pipeline.run().unwrap();
+            let expected: Vec<u64> = (0..frames).filter(|x| x % every == 0).map(|x| x + 3000).collect();
+            assert_eq!(report.frames, expected.len() as u64);
+            assert_eq!(rig.result.take(), expected);
+        }
+        assert_eq!(rig.finished.load(Ordering::Relaxed), 2 * threads.iter().sum::<usize>() as u64);
+    });
+}
+
+#[test]
+fn wires_that_jump_over_stages_arrive_with_their_frame() {
+    model(|| {
+        let frames = below(10);
+        let mut chain = Chain::new().batch(1 + below(3) as usize);
+        let mut a = chain.add(Count::to(frames), ());
+        let early = chain.add(Probe::new(Act::Pass), &a);
+        chain.stage("rewrite").threads(replicas());
+        chain.add(Add(7), &mut a);
+        chain.stage("between").threads(replicas());
+        chain.add(Add(1), &mut a);
+        chain.stage("out");
+        let pairs = chain.add(Pair, (&early, &a));
+        let (collect, result) = sink::collect();
+        chain.add(collect, &pairs);
+        let mut pipeline = pipeline(chain);
+        for _ in 0..2 {
+            pipeline.run().unwrap();
+            assert_eq!(result.take(), (0..frames).map(|x| [x + 1000, x + 8]).collect::<Vec<_>>());
+        }
+    });
+}
+
+#[test]
+fn the_first_fault_comes_home_and_what_went_before_is_delivered() {
+    silence_panics("told to panic");
+    model(|| {
+        let (batch, faulty, at) = (1 + below(3), below(3) as usize, below(9));
+        let (act, kind) = match below(3) {
+            0 => (Act::Fail(at), Some(ErrorKind::Task)),
+            1 => (Act::Panic(at), Some(ErrorKind::Panic)),
+            _ => (Act::Stop(at), None),
+        };
+        let mut acts = [Act::Pass; 3];
+        acts[faulty] = act;
+        let threads = [replicas(), replicas(), replicas()];
+        let rig = rig(12, batch as usize, threads, acts);
+        let mut pipeline = pipeline(rig.chain);
+        for _ in 0..2 {
+            let tasks = threads.iter().sum::<usize>() as u64;
+            let outcome = pipeline.run();
+            let delivered = match (outcome, kind) {
+                (Ok(report), None) => {
+                    assert_eq!((report.frames, rig.finished.swap(0, Ordering::Relaxed)), (at, tasks));
+                    at
+                }
+                (Err(error), Some(kind)) => {
+                    assert_eq!((error.kind(), error.place().frame), (kind, Some(at)), "{error}");
+                    assert_eq!(error.place().stage.as_deref(), Some(&*format!("s{faulty}")), "{error}");
+                    assert_eq!(rig.finished.swap(0, Ordering::Relaxed), tasks - 1, "every other task is finished");
+                    at / batch * batch
+                }
+                (outcome, _) => panic!("{outcome:?} after {act:?}"),
+            };
+            assert_eq!(rig.result.take(), (3000..3000 + delivered).collect::<Vec<_>>(), "{act:?} in {faulty}");
+        }
+    });
+}
+
+/// Runs, and stops from another thread at any moment; answers the frames that the report counts.
+fn stopped(pipeline: &mut Pipeline) -> u64 {
+    let stopper = pipeline.stopper();
+    let stops = thread::spawn(move || {
+        (0..below(40)).for_each(|_| thread::yield_now());
+        stopper.stop();
+    });
+    let report = pipeline.run().unwrap();
+    stops.join().unwrap();
+    report.frames
+}
+
+#[test]
+fn a_stop_at_any_moment_delivers_what_was_taken() {
+    model(|| {
+        let made = Arc::new(AtomicU64::new(0));
+        let next = Arc::clone(&made);
+        let numbers = source::from_fn(1, move |frame: &mut [u64]| {
+            // It ends, for a stop that comes late.
+            let more = next.load(Ordering::Relaxed) % 1000 < 30;
+            frame[0] = next.fetch_add(u64::from(more), Ordering::Relaxed);
+            Ok(if more { Flow::Next } else { Flow::Stop })
+        });
+        let mut chain = Chain::new().batch(1 + below(3) as usize);
+        let mut wire = chain.add(numbers, ());
+        for stage in ["one", "two"] {
+            chain.stage(stage).threads(replicas());
+            chain.add(Add(5), &mut wire);
+        }
+        chain.stage("out");
+        let (collect, result) = sink::collect();
+        chain.add(collect, &wire);
+        let mut pipeline = pipeline(chain);
+        for run in 0..2 {
+            made.store(1000 * run, Ordering::Relaxed);
+            let frames = stopped(&mut pipeline);
+            assert_eq!(made.load(Ordering::Relaxed), 1000 * run + frames);
+            assert_eq!(result.take(), (1000 * run + 10..1000 * run + 10 + frames).collect::<Vec<_>>());
+        }
+    });
+}
+
+/// A source of which several replicas run: its name, and a number per frame.
+struct Station {
+    name: u64,
+    next: u64,
+    named: Arc<AtomicU64>,
+    made: Arc<AtomicU64>,
+}
+
+impl Task for Station {
+    type In = ();
+    type Out = Out<[u64; 2]>;
+    fn lens(&self, (): ()) -> Result<usize> {
+        Ok(1)
+    }
+    fn run(&mut self, (): (), frame: &mut [[u64; 2]]) -> Result<Flow> {
+        frame[0] = [self.name, self.next];
+        self.next += 1;
+        self.made.fetch_add(1, Ordering::Relaxed);
+        thread::yield_now();
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        let name = 1 + self.named.fetch_add(1, Ordering::Relaxed);
+        Some(Self { name, next: 0, named: Arc::clone(&self.named), made: Arc::clone(&self.made) })
+    }
+    fn reset(&mut self) -> Result<()> {
+        self.next = 0;
+        Ok(())
+    }
+}
+
+#[test]
+fn replicated_sources_stop_together_and_nothing_is_lost() {
+    model(|| {
+        let (sources, sinks) = (2 + below(2) as usize, 1 + below(2) as usize);
+        let made = Arc::new(AtomicU64::new(0));
+        let station = Station { name: 0, next: 0, named: Arc::default(), made: Arc::clone(&made) };
+        let mut chain = Chain::new();
+        chain.stage("source").threads(sources);
+        let wire = chain.add(station, ());
+        chain.stage("relay").threads(sinks);
+        let copies = chain.add(Relay, &wire);
+        chain.stage("out");
+        let (collect, result) = sink::collect();
+        chain.add(collect, &copies);
+        let mut pipeline = pipeline(chain);
+        for _ in 0..2 {
+            let frames = stopped(&mut pipeline);
+            let delivered = result.take();
+            assert_eq!([frames, delivered.len() as u64], [made.swap(0, Ordering::Relaxed); 2]);
+            // Each round has one frame of each replica, but for the last rounds, which some did not begin.
+            assert!(delivered.is_sorted_by_key(|[_, round]| round), "{delivered:?}");
+            let rounds = |name: u64| delivered.iter().filter(move |frame| frame[0] == name).map(|frame| frame[1]);
+            assert!(delivered.iter().all(|&[name, _]| rounds(name).eq(0..rounds(name).count() as u64)));
+        }
+    });
+}
+
+/// Passes pairs on.
+#[derive(Clone)]
+struct Relay;
+
+impl Task for Relay {
+    type In = bief::In<[u64; 2]>;
+    type Out = Out<[u64; 2]>;
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+    fn run(&mut self, input: &[[u64; 2]], output: &mut [[u64; 2]]) -> Result<Flow> {
+        output.copy_from_slice(input);
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
