@@ -11,7 +11,7 @@ use crate::frame::Format;
 use crate::program::Program;
 use crate::stage::Mark;
 use crate::task::{Bind, Node, Step, Task};
-use crate::wire::{Inputs, Joint, Made, Outputs, Socket, Untyped, Use};
+use crate::wire::{Inputs, Joint, Made, Outputs, Socket, Untyped, Use, sealed::Key};
 
 /// A chain of tasks while it is being written.
 ///
@@ -110,11 +110,11 @@ impl Chain {
                     T::Out::made(&lens).into_iter().map(|made| self.new_wire(made, Arc::clone(&maker))).collect();
                 let outputs = made.iter().map(|wire| wire.socket).collect();
                 self.push(name, Box::new(Bind { task, inputs, outputs }));
-                T::Out::wires(|output| made[output].clone())
+                T::Out::wires(|output| made[output].clone(), Key(()))
             }
             Err(error) => {
                 self.refuse(&name, error);
-                T::Out::wires(|_| self.missing_wire())
+                T::Out::wires(|_| self.missing_wire(), Key(()))
             }
         }
     }

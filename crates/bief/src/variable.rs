@@ -72,7 +72,8 @@ pub struct OutVar<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct VarWire<T> {
     untyped: Untyped,
-    element: PhantomData<fn() -> T>,
+    /// As in [`Wire`](crate::Wire).
+    element: PhantomData<fn(T) -> T>,
 }
 
 impl<T> VarWire<T> {
@@ -221,7 +222,7 @@ impl<T: Element> Output for OutVar<T> {
     type Wire = VarWire<T>;
     type Slice<'a> = VarFrame<'a, T>;
     const VARIABLE: bool = true;
-    fn wire(untyped: Untyped) -> VarWire<T> {
+    fn wire(untyped: Untyped, _: sealed::Key) -> VarWire<T> {
         VarWire { untyped, element: PhantomData }
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> VarFrame<'a, T> {

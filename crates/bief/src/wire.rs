@@ -30,7 +30,8 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct Wire<T> {
     pub(crate) untyped: Untyped,
-    element: PhantomData<fn() -> T>,
+    /// Neither a subtype nor a supertype may stand in for `T`: who reads the wire must find what others wrote to it.
+    element: PhantomData<fn(T) -> T>,
 }
 
 impl<T> Wire<T> {
@@ -125,6 +126,27 @@ impl Socket {
 
 pub(crate) mod sealed {
     pub trait Sealed {}
+
+    /// What it takes to make a wire: only the builder has one. A wire made of another's place in the table would share its
+    /// frames, or give them another type.
+    ///
+    /// ```compile_fail,E0061
+    /// use bief::{Chain, In, Input, Out, Output, Wire, source};
+    /// let mut chain = Chain::new();
+    /// let numbers = chain.add(source::from_slice(&[1_u64], 1), ());
+    /// let texts: Wire<&str> = <Out<&str> as Output>::wire(<In<u64> as Input>::untyped(&&numbers));
+    /// ```
+    ///
+    /// Nor may a wire be taken for one of a subtype's or supertype's elements:
+    ///
+    /// ```compile_fail,E0308
+    /// use bief::Wire;
+    /// fn shorter(wire: Wire<for<'a> fn(&'a str)>) -> Wire<fn(&'static str)> {
+    ///     wire
+    /// }
+    /// ```
+    #[derive(Debug, Clone, Copy)]
+    pub struct Key(pub(crate) ());
 }
 
 /// One input socket: [`In`], [`InOut`], [`InVar`](crate::InVar) or [`InOutVar`](crate::InOutVar).
@@ -153,7 +175,7 @@ pub trait Output: sealed::Sealed {
     #[doc(hidden)]
     const VARIABLE: bool;
     #[doc(hidden)]
-    fn wire(untyped: Untyped) -> Self::Wire;
+    fn wire(untyped: Untyped, key: sealed::Key) -> Self::Wire;
     /// # Safety
     /// As [`Input::slice`], for writing.
     #[doc(hidden)]
@@ -192,7 +214,7 @@ impl<T: Element> Output for Out<T> {
     type Wire = Wire<T>;
     type Slice<'a> = &'a mut [T];
     const VARIABLE: bool = false;
-    fn wire(untyped: Untyped) -> Wire<T> {
+    fn wire(untyped: Untyped, _: sealed::Key) -> Wire<T> {
         Wire::new(untyped)
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a mut [T] {
@@ -228,7 +250,7 @@ pub trait Outputs {
     #[doc(hidden)]
     fn made(lens: &Self::Lens) -> Vec<Made>;
     #[doc(hidden)]
-    fn wires(output: impl FnMut(usize) -> Untyped) -> Self::Wires;
+    fn wires(output: impl FnMut(usize) -> Untyped, key: sealed::Key) -> Self::Wires;
     /// # Safety
     /// As [`Output::slice`], for each socket; there are as many `sockets` as this type has.
     #[doc(hidden)]
@@ -252,7 +274,7 @@ impl Outputs for () {
     fn made((): &()) -> Vec<Made> {
         Vec::new()
     }
-    fn wires(_: impl FnMut(usize) -> Untyped) {}
+    fn wires(_: impl FnMut(usize) -> Untyped, _: sealed::Key) {}
     unsafe fn slices<'a>(_: &[*mut u8], _: &[Socket], _: usize) -> Self::Slices<'a> {}
 }
 
@@ -277,8 +299,8 @@ impl<S: Output> Outputs for S {
     fn made(len: &usize) -> Vec<Made> {
         vec![Made { format: Format::of::<S::Element>(), len: *len, variable: S::VARIABLE }]
     }
-    fn wires(mut output: impl FnMut(usize) -> Untyped) -> S::Wire {
-        S::wire(output(0))
+    fn wires(mut output: impl FnMut(usize) -> Untyped, key: sealed::Key) -> S::Wire {
+        S::wire(output(0), key)
     }
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> S::Slice<'a> {
         // SAFETY: passed on to the caller.
@@ -309,8 +331,8 @@ macro_rules! tuples {
             fn made(lens: &Self::Lens) -> Vec<Made> {
                 vec![$(Made { format: Format::of::<$S::Element>(), len: lens.$i, variable: $S::VARIABLE }),+]
             }
-            fn wires(mut output: impl FnMut(usize) -> Untyped) -> Self::Wires {
-                ($($S::wire(output($i)),)+)
+            fn wires(mut output: impl FnMut(usize) -> Untyped, key: sealed::Key) -> Self::Wires {
+                ($($S::wire(output($i), key),)+)
             }
             unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a> {
                 // SAFETY: passed on to the caller; each output is a wire of its own.
