@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::report::Report;
+use crate::report::{Latency, Report};
 
 /// The widest line, in characters.
 pub(crate) const COLUMNS: usize = 80;
@@ -16,10 +16,7 @@ impl fmt::Display for Report {
         if self.boundaries.iter().any(|boundary| boundary.occupancy.is_some()) {
             self.write_boundaries(f)?;
         }
-        if self.latency.is_some() {
-            self.write_latency(f)?;
-        }
-        Ok(())
+        self.latency.as_ref().map_or(Ok(()), |latency| write_latency(f, latency))
     }
 }
 
@@ -97,19 +94,18 @@ impl Report {
         }
         Ok(())
     }
+}
 
-    fn write_latency(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(latency) = &self.latency else { return Ok(()) };
-        write!(
-            f,
-            "\n\n{:<20} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n{:<20} {:>9}",
-            "latency", "frames", "min", "median", "p90", "p99", "max", "source to sink", latency.frames
-        )?;
-        for ns in [latency.min_ns, latency.median_ns, latency.p90_ns, latency.p99_ns, latency.max_ns] {
-            write!(f, " {:>9}", scaled(ns))?;
-        }
-        Ok(())
+fn write_latency(f: &mut fmt::Formatter<'_>, latency: &Latency) -> fmt::Result {
+    write!(
+        f,
+        "\n\n{:<20} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n{:<20} {:>9}",
+        "latency", "frames", "min", "median", "p90", "p99", "max", "source to sink", latency.frames
+    )?;
+    for ns in [latency.min_ns, latency.median_ns, latency.p90_ns, latency.p99_ns, latency.max_ns] {
+        write!(f, " {:>9}", scaled(ns))?;
     }
+    Ok(())
 }
 
 /// A time in the unit that suits it, in at most 9 characters.

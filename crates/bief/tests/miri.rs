@@ -450,3 +450,16 @@ fn variable_frames_travel_with_their_lengths() {
         assert_eq!(result.take(), STRETCHED, "{threads} threads, batch {batch}");
     }
 }
+
+#[test]
+fn what_is_observed_travels_with_its_batch() {
+    let rig = rig(11, 2, [1, 2, 1], [Act::Pass, Act::KeepEvery(2), Act::Pass]);
+    let mut pipeline = rig.chain.build().unwrap().pipeline_as_marked().unwrap().trace(3).unwrap();
+    let mut watch = pipeline.watch();
+    for _ in 0..2 {
+        let report = pipeline.run().unwrap();
+        assert_eq!(report.latency.map(|latency| latency.frames), Some(6));
+        assert_eq!(watch.status().frames, 6);
+    }
+    assert!(pipeline.last_trace().is_some());
+}
