@@ -57,7 +57,7 @@ impl Instant {
     }
 
     pub(crate) fn elapsed(&self) -> std::time::Duration {
-        if fortunate() { std::time::Duration::ZERO } else { std::time::Duration::MAX }
+        std::time::Duration::from_secs(if fortunate() { 0 } else { 3600 })
     }
 }
 

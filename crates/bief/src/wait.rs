@@ -135,7 +135,7 @@ pub(crate) struct Waited {
 
 impl Waited {
     pub(crate) fn duration(&self) -> Duration {
-        self.timed.saturating_add(Duration::from_nanos((self.looks as f64 * look_ns()) as u64))
+        self.timed + Duration::from_nanos((self.looks as f64 * look_ns()) as u64)
     }
 }
 
@@ -144,7 +144,7 @@ impl Sum for Waited {
         parts.fold(Self::default(), |sum, part| Self {
             times: sum.times + part.times,
             looks: sum.looks + part.looks,
-            timed: sum.timed.saturating_add(part.timed),
+            timed: sum.timed + part.timed,
         })
     }
 }
@@ -208,7 +208,7 @@ impl Signal {
         if !found {
             self.park(ready);
         }
-        waited.timed = waited.timed.saturating_add(start.elapsed());
+        waited.timed += start.elapsed();
         true
     }
 

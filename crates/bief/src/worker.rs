@@ -167,7 +167,7 @@ impl Worker {
             fault.note(error);
         }
         self.leave();
-        self.count.busy = elapsed.saturating_sub(self.count.starved).saturating_sub(self.count.blocked);
+        self.count.busy = elapsed.saturating_sub(self.count.starved + self.count.blocked);
         if let Err(error) = self.stage.finish() {
             fault.note(error);
         }
