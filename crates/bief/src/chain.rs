@@ -1,17 +1,19 @@
 //! The builder: program order is data order.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::check;
 use crate::control::Block;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::dynamic::{self, Direction, DynTask, DynWire, Refusal, SocketKind, described};
+use crate::error::{Error, Result};
 use crate::frame::Format;
 use crate::program::Program;
 use crate::stage::Mark;
-use crate::task::{Bind, Node, Step, Task};
-use crate::wire::{Inputs, Joint, Made, Outputs, Socket, Untyped, Use, sealed::Key};
+use crate::task::{Node, Step, Task};
+use crate::wire::{Inputs, Joint, Outputs, Socket, Use, sealed::Key};
 
 /// A chain of tasks while it is being written.
 ///
@@ -97,24 +99,12 @@ impl Chain {
     ///
     /// `wires` is `()` for a source, `&wire` or `&mut wire` for one socket, a tuple of them for several.
     pub fn add<T: Task>(&mut self, task: T, wires: <T::In as Inputs>::Wires<'_>) -> <T::Out as Outputs>::Wires {
-        let name = self.unique_name(task.name());
-        let (lens, inputs) = T::In::untyped(&wires);
-        let bound = self.bind(&name, &inputs).and_then(|sockets| {
-            let lens = task.lens(lens).map_err(|error| Error::build(format!("{error}{}", described(&inputs))))?;
-            Ok((sockets, lens))
-        });
-        match bound {
-            Ok((inputs, lens)) => {
-                let maker: Arc<str> = format!("task `{name}`").into();
-                let made: Vec<Untyped> =
-                    T::Out::made(&lens).into_iter().map(|made| self.new_wire(made, Arc::clone(&maker))).collect();
-                let outputs = made.iter().map(|wire| wire.socket).collect();
-                self.push(name, Box::new(Bind { task, inputs, outputs }));
-                T::Out::wires(|output| made[output].clone(), Key(()))
-            }
-            Err(error) => {
-                self.refuse(&name, error);
-                T::Out::wires(|_| self.missing_wire(), Key(()))
+        match self.attach(DynTask::new(task), &T::In::untyped(&wires)) {
+            Ok(made) => T::Out::wires(&made, Key(())),
+            Err(refusal) => {
+                self.fault.get_or_insert(refusal.error);
+                let missing: Vec<DynWire> = T::Out::kinds().into_iter().map(|kind| self.missing_wire(kind)).collect();
+                T::Out::wires(&missing, Key(()))
             }
         }
     }
@@ -147,114 +137,142 @@ impl Chain {
         if let Some(block) = self.open.last() {
             return Err(Error::build(format!("{} was begun and not ended", self.blocks[block.number - 1])));
         }
-        check::chain(&self.tasks, &self.wires, self.batch, &self.marks)?;
+        self.check()?;
         Ok(Program { tasks: self.tasks, wires: self.wires, batch: self.batch, marks: self.marks })
     }
 
-    /// The sockets of `user` for these wires, when it may use them.
-    pub(crate) fn bind(&mut self, user: &str, inputs: &[Untyped]) -> Result<Box<[Socket]>> {
+    /// Refuses what can be told once every task is in its place.
+    pub(crate) fn check(&self) -> Result<()> {
+        check::chain(&self.tasks, &self.wires, self.batch, &self.marks)
+    }
+
+    /// Refuses more threads for a stage than its tasks allow.
+    pub(crate) fn check_stage(&self, name: &str, tasks: Range<usize>, threads: usize) -> Result<()> {
+        check::replicable(name, tasks, threads, &self.tasks)
+    }
+
+    /// Adds a task, typed or not: what does not fit is refused, and the chain is as before.
+    pub(crate) fn attach(&mut self, task: DynTask, wires: &[DynWire]) -> Result<Vec<DynWire>, Refusal> {
+        let DynTask { name, task } = task;
+        let name = self.unique_name(name);
+        let lens = self.usable(&name, wires).and_then(|()| {
+            dynamic::check(&task.inputs(), wires).map_err(|refusal| refusal.of_task(&name))?;
+            let lens: Vec<usize> = wires.iter().map(DynWire::len).collect();
+            let unfit = |error| Error::build(format!("{error}{}", described(wires)));
+            task.lens(&lens).map_err(|error| Refusal::from(unfit(error)).of_task(&name))
+        })?;
+        let sockets = task.inputs();
+        let inputs = self.bind(wires, |input| sockets[input].direction() == Direction::InOut);
+        let maker: Arc<str> = format!("task `{name}`").into();
+        let outputs = task.outputs().into_iter().zip(lens);
+        let made: Vec<DynWire> = outputs.map(|(kind, len)| self.new_wire(kind, len, Arc::clone(&maker))).collect();
+        self.push(name, task.bind(inputs, made.iter().map(|wire| wire.socket).collect()));
+        Ok(made)
+    }
+
+    /// Refuses wires that `user` may not use where it stands.
+    pub(crate) fn usable(&self, user: &str, wires: &[DynWire]) -> Result<(), Refusal> {
         if let Some(fault) = &self.fault {
             // After a fault wires may be missing; only the first fault is told.
-            return Err(fault.clone());
+            return Err(fault.clone().into());
         }
-        for (number, input) in inputs.iter().enumerate() {
-            if input.chain != self.id {
-                return Err(Error::build(format!(
+        for (number, wire) in wires.iter().enumerate() {
+            let refused = |message| Err(Refusal::of(number, message).of_task(user));
+            if wire.chain != self.id {
+                return refused(format!(
                     "input {number} is a wire of another chain, made there by {}: bind `{user}` to wires that this chain \
                      made",
-                    input.maker
-                )));
+                    wire.maker
+                ));
             }
-            let block = self.wires[input.socket.wire].block;
+            let block = self.wires[wire.socket.wire].block;
             if block > 0 && !self.open.iter().any(|open| open.number == block) {
-                return Err(Error::build(format!(
+                if wire.read_only {
+                    return refused(format!(
+                        "input {number} is {}, which is there in its body alone: bind `{user}` to the wire that `feedback` \
+                         returns",
+                        wire.maker
+                    ));
+                }
+                return refused(format!(
                     "input {number} is made by {} inside {}, which may not have run: let the task inside rewrite a wire \
                      that was made before (`Chain::blank` makes one), and read that",
-                    input.maker,
+                    wire.maker,
                     self.blocks[block - 1]
-                )));
+                ));
             }
         }
+        Ok(())
+    }
+
+    /// Notes that the task or region being added uses these wires, and which of them it rewrites; answers where they are.
+    pub(crate) fn bind(&mut self, wires: &[DynWire], rewrites: impl Fn(usize) -> bool) -> Box<[Socket]> {
         let user = self.tasks.len();
-        for wire in inputs.iter().flat_map(Untyped::places) {
+        for wire in wires.iter().flat_map(DynWire::places) {
             let joint = &mut self.wires[wire];
             if joint.constant.is_none() {
                 joint.last_user = user;
             }
         }
-        for input in inputs {
-            let used = Use { task: user, rewrites: input.rewritten, variable: input.variable };
-            self.wires[input.socket.wire].uses.push(used);
+        for (input, wire) in wires.iter().enumerate() {
+            let used = Use { task: user, rewrites: rewrites(input), variable: wire.variable };
+            self.wires[wire.socket.wire].uses.push(used);
         }
-        Ok(inputs.iter().map(|input| input.socket).collect())
+        wires.iter().map(|wire| wire.socket).collect()
     }
 
     /// A wire that the task or region being added makes.
-    pub(crate) fn new_wire(&mut self, made: Made, maker: Arc<str>) -> Untyped {
+    pub(crate) fn new_wire(&mut self, kind: SocketKind, len: usize, maker: Arc<str>) -> DynWire {
         let wire = self.wires.len();
         let task = self.tasks.len();
         let joint = Joint {
-            format: made.format,
-            len: made.len,
+            format: kind.format,
+            len,
             maker: task,
             last_user: task,
             constant: None,
             block: self.block(),
             uses: Vec::new(),
         };
-        if made.variable {
+        if kind.is_variable() {
             let lengths = Joint { format: Format::of::<usize>(), len: 1, ..joint.clone() };
             self.wires.extend([joint, lengths]);
         } else {
             self.wires.push(joint);
         }
-        let socket = Socket { wire, len: made.len, stride: made.len };
-        Untyped { chain: self.id, socket, variable: made.variable, element: made.format.name, maker, rewritten: false }
+        self.wire_at(Socket { wire, len, stride: len }, kind, maker)
     }
 
     /// Stands for a wire after a fault: nothing is bound to it any more.
-    pub(crate) fn missing_wire(&self) -> Untyped {
-        let socket = Socket { wire: usize::MAX, len: 0, stride: 0 };
-        let maker = "a task that was refused".into();
-        Untyped { chain: self.id, socket, variable: false, element: "", maker, rewritten: false }
+    fn missing_wire(&self, kind: SocketKind) -> DynWire {
+        self.wire_at(Socket { wire: usize::MAX, len: 0, stride: 0 }, kind, "a task that was refused".into())
+    }
+
+    fn wire_at(&self, socket: Socket, kind: SocketKind, maker: Arc<str>) -> DynWire {
+        let (format, variable) = (kind.format, kind.is_variable());
+        DynWire { chain: self.id, socket, format, variable, read_only: false, maker }
     }
 
     /// Puts a step in its place: at the end of the block being written.
     pub(crate) fn push(&mut self, name: Arc<str>, step: Box<dyn Step>) {
+        self.names.insert(Arc::clone(&name));
         let nodes = self.open.last_mut().map_or(&mut self.tasks, |block| &mut block.nodes);
         nodes.push(Node { name, step });
     }
 
     /// Notes that this task or region cannot be built.
     pub(crate) fn refuse(&mut self, task: &str, error: Error) {
-        let place = Place { task: Some(task.into()), ..Default::default() };
-        self.fault.get_or_insert(error.with_kind(ErrorKind::Build).at(place));
+        self.fault.get_or_insert(Refusal::from(error).of_task(task).error);
     }
 
-    pub(crate) fn unique_name(&mut self, name: String) -> Arc<str> {
-        let name = if self.names.contains(&*name) {
-            let mut numbered = (2..).map(|number| format!("{name} {number}"));
-            numbered.find(|name| !self.names.contains(&**name)).expect("some number is free")
-        } else {
-            name
-        };
-        let name: Arc<str> = name.into();
-        self.names.insert(Arc::clone(&name));
-        name
+    /// This name, or one that is not yet given, with a number behind.
+    pub(crate) fn unique_name(&self, name: String) -> Arc<str> {
+        if !self.names.contains(&*name) {
+            return name.into();
+        }
+        let mut numbered = (2..).map(|number| format!("{name} {number}"));
+        numbered.find(|name| !self.names.contains(&**name)).expect("some number is free").into()
     }
-}
-
-/// The inputs in words, to be said after what does not fit.
-fn described(inputs: &[Untyped]) -> String {
-    let inputs: Vec<String> = inputs
-        .iter()
-        .enumerate()
-        .map(|(number, input)| {
-            let most = if input.variable { "up to " } else { "" };
-            format!("input {number} is {most}{} x {} from {}", input.socket.len, input.element, input.maker)
-        })
-        .collect();
-    if inputs.is_empty() { String::new() } else { format!(" ({})", inputs.join(", ")) }
 }
 
 impl Default for Chain {

@@ -1,8 +1,9 @@
 //! Everything that can be refused before a thread starts, with the reason.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
 use crate::wire::Joint;
@@ -12,7 +13,7 @@ pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark
     if tasks.is_empty() {
         return Err(Error::build("the chain has no tasks: add a source first"));
     }
-    self::batch(batch, wires, |task| &tasks[task].name)?;
+    self::batch(batch, wires, |task| Arc::clone(&tasks[task].name))?;
     for pair in marks.windows(2) {
         if pair[0].first_task == pair[1].first_task {
             return Err(empty_stage(&pair[0].name));
@@ -25,17 +26,17 @@ pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark
 }
 
 /// What a batch of no frames, or of more than memory can hold, is refused with; `name` tells what a task is called.
-pub(crate) fn batch<'a>(batch: usize, wires: &[Joint], name: impl Fn(usize) -> &'a str) -> Result<()> {
+pub(crate) fn batch(batch: usize, wires: &[Joint], name: impl Fn(usize) -> Arc<str>) -> Result<()> {
     if batch == 0 {
         return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
     }
     match wires.iter().find(|wire| wire.constant.is_none() && !wire.format.fits(wire.len, batch)) {
         Some(wire) => Err(Error::build(format!(
-            "task `{}` makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
-            name(wire.maker),
+            "it makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
             wire.len,
-            wire.format.name
-        ))),
+            wire.format.element()
+        ))
+        .at(Place { task: Some(name(wire.maker)), ..Place::default() })),
         None => Ok(()),
     }
 }
@@ -56,7 +57,7 @@ pub(crate) fn stages(stages: &[StagePlan], tasks: &[Node]) -> Result<()> {
     stages.iter().try_for_each(|stage| replicable(&stage.name, stage.tasks.clone(), stage.threads, tasks))
 }
 
-fn replicable(stage: &str, range: Range<usize>, threads: usize, tasks: &[Node]) -> Result<()> {
+pub(crate) fn replicable(stage: &str, range: Range<usize>, threads: usize, tasks: &[Node]) -> Result<()> {
     if threads == 0 {
         return Err(Error::build(format!("stage `{stage}` has no threads: give it at least 1")));
     }

@@ -4,8 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::chain::Chain;
+use crate::dynamic::DynWire;
 use crate::frame::{Buffer, Element, Format};
-use crate::wire::{Joint, Socket, Untyped, Wire};
+use crate::wire::{Joint, Socket, Wire};
 
 /// Values that any number of tasks may read as a wire, and none can rewrite; made by [`Chain::constant`].
 ///
@@ -87,8 +88,8 @@ impl Chain {
             uses: Vec::new(),
         });
         let maker = "a constant".into();
-        let element = format.name;
-        let untyped = Untyped { chain: self.id, socket, variable: false, element, maker, rewritten: false };
-        Constant { wire: Wire::new(untyped) }
+        Constant {
+            wire: Wire::new(DynWire { chain: self.id, socket, format, variable: false, read_only: true, maker }),
+        }
     }
 }

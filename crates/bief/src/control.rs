@@ -1,12 +1,13 @@
 //! Regions as they are written: loops, switches and feedback, closures over the same builder.
 
 use crate::chain::Chain;
+use crate::dynamic::{Direction, DynWire, Refusal, SocketKind};
 use crate::error::{Error, Result};
-use crate::frame::{Element, Format};
+use crate::frame::Element;
 use crate::region::{Body, Control, Feedback, LeaveIf, Region, Repeat, Select};
 use crate::task::{Flow, Node, Task};
 use crate::variable::{OutVar, VarFrame, VarWire};
-use crate::wire::{Made, Out, Socket, Untyped, Wire, sealed};
+use crate::wire::{Out, Socket, Wire, sealed};
 
 /// The tasks between a region's braces, while they are being written.
 pub(crate) struct Block {
@@ -211,17 +212,19 @@ impl Chain {
         body: impl FnOnce(&mut Chain, &Wire<T>) -> Wire<T>,
     ) -> Wire<T> {
         let opened = self.open(BlockKind::Feedback);
-        let made = Made { format: Format::of::<T>(), len: initial.len(), variable: false };
-        let mut previous = self.new_wire(made, "a `feedback`, of the frame before".into());
+        let kind = SocketKind::fixed::<T>(Direction::Out);
+        let mut previous = self.new_wire(kind, initial.len(), "a `feedback`, of the frame before".into());
         previous.socket.stride = 0;
+        previous.read_only = true;
+        self.wires[previous.socket.wire].block = opened.number;
         let previous = Wire::new(previous);
         let current = body(self, &previous);
         let Some(nodes) = self.close(&opened) else { return current };
         let previous = previous.untyped.socket;
-        let bound = self.bind("feedback", std::slice::from_ref(&current.untyped)).and_then(|sockets| {
-            let (len, maker) = (current.len(), &current.untyped.maker);
+        let (len, maker) = (current.len(), &current.untyped.maker);
+        let bound = self.bind_read("feedback", &current.untyped).and_then(|current| {
             if len == previous.len {
-                return Ok(sockets[0]);
+                return Ok(current);
             }
             Err(Error::build(format!(
                 "the value from {maker} has {len} elements, the initial one {}: they must be as long as each other",
@@ -283,12 +286,19 @@ impl Chain {
     }
 
     /// Binds a wire of one element.
-    fn bind_one(&mut self, user: &str, wire: &Untyped) -> Result<Socket> {
-        let socket = self.bind(user, std::slice::from_ref(wire))?[0];
+    fn bind_one(&mut self, user: &str, wire: &DynWire) -> Result<Socket> {
+        let socket = self.bind_read(user, wire)?;
         if socket.len == 1 {
             return Ok(socket);
         }
-        Err(Error::build(format!("it reads 1 {} per frame, not {} from {}", wire.element, socket.len, wire.maker)))
+        Err(Error::build(format!("it reads 1 {} per frame, not {} from {}", wire.element(), socket.len, wire.maker)))
+    }
+
+    /// Binds a wire, whose type is proven, to be read.
+    fn bind_read(&mut self, user: &str, wire: &DynWire) -> Result<Socket> {
+        let wire = std::slice::from_ref(wire);
+        self.usable(user, wire).map_err(|Refusal { error, .. }| error)?;
+        Ok(self.bind(wire, |_| false)[0])
     }
 
     fn add_region<C: Control>(&mut self, kind: &str, control: C, bodies: Vec<Vec<Node>>) {

@@ -1,6 +1,7 @@
 //! Buffers that frames live in: allocated once, 64-byte aligned, moved by pointer.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::any::TypeId;
 use std::ptr::NonNull;
 
 use crate::clock::Moment;
@@ -16,6 +17,8 @@ impl<T: Copy + Default + Send + Sync + 'static> Element for T {}
 /// The type of a wire's elements, known at run time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
+    pub(crate) id: TypeId,
+    /// The type's name with all its paths.
     pub(crate) name: &'static str,
     size: usize,
     align: usize,
@@ -34,7 +37,28 @@ impl Format {
                 unsafe { memory.add(index).write(T::default()) };
             }
         }
-        Self { name: std::any::type_name::<T>(), size: size_of::<T>(), align: align_of::<T>(), fill: fill::<T> }
+        Self {
+            id: TypeId::of::<T>(),
+            name: std::any::type_name::<T>(),
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            fill: fill::<T>,
+        }
+    }
+
+    /// The type's name as it is read: `Complex<f32>` where the compiler says `num_complex::Complex<f32>`.
+    pub(crate) fn element(self) -> String {
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+        let mut readable = String::new();
+        let mut rest = self.name;
+        while !rest.is_empty() {
+            let (path, after) = rest.split_at(rest.find(|c| !is_path(c)).unwrap_or(rest.len()));
+            readable.push_str(path.rsplit("::").next().unwrap_or(path));
+            let (between, after) = after.split_at(after.find(is_path).unwrap_or(after.len()));
+            readable.push_str(between);
+            rest = after;
+        }
+        readable
     }
 
     /// Whether a batch of frames of this length fits the address space.
@@ -174,6 +198,12 @@ mod tests {
         // SAFETY: the buffer holds five initialised values of this type.
         let values = unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<[f32; 3]>(), 5) };
         assert_eq!(values, [[0.0; 3]; 5]);
+    }
+
+    #[test]
+    fn names_of_types_are_read_without_their_paths() {
+        let names = [Format::of::<f32>(), Format::of::<[Option<std::time::Duration>; 2]>(), Format::of::<(u8, bool)>()];
+        assert_eq!(names.map(Format::element), ["f32", "[Option<Duration>; 2]", "(u8, bool)"]);
     }
 
     #[test]

@@ -56,7 +56,8 @@
 //! ```
 //!
 //! Types are checked when the chain is compiled ([`Chain`]), lengths and stages when it is built, before any thread
-//! starts. Frames may have a length each ([`OutVar`]); tasks may stand in loops ([`Chain::repeat`]), in paths of a switch
+//! starts. The same chains are built at run time ([`Chain::add_dyn`]) or described in files ([`ChainFile`]) of the kinds of
+//! tasks that a [`Registry`] holds. Frames may have a length each ([`OutVar`]); tasks may stand in loops ([`Chain::repeat`]), in paths of a switch
 //! ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores at once says so
 //! ([`Task::replica`]); frames keep their order all the same. An error or a panic in any task ends the run with its place,
 //! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
@@ -66,12 +67,14 @@
 mod barrier;
 mod boundary;
 mod chain;
+mod chain_file;
 mod check;
 mod clock;
 mod constant;
 mod control;
 mod crew;
 mod dot;
+mod dynamic;
 mod error;
 mod frame;
 mod halt;
@@ -79,15 +82,18 @@ mod histogram;
 mod live;
 mod machine;
 mod observe;
+mod parameters;
 mod pipeline;
 mod profile;
 mod program;
 mod region;
+mod registry;
 mod report;
 mod ring;
 pub mod sink;
 pub mod source;
 mod stage;
+mod suggest;
 mod sync;
 mod table;
 mod task;
@@ -100,14 +106,18 @@ mod worker;
 
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
+pub use chain_file::{ChainFile, FileTask};
 pub use constant::Constant;
 pub use control::{Choice, Paths};
+pub use dynamic::{Direction, DynTask, DynWire, SocketKind};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use frame::Element;
 pub use halt::Stopper;
 pub use machine::{Core, CoreKind, Machine};
+pub use parameters::{Parameters, Value};
 pub use pipeline::Pipeline;
 pub use program::Program;
+pub use registry::{Kind, Parameter, Registry};
 pub use report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 pub use task::{Flow, Task};
 pub use trace::Trace;

@@ -145,7 +145,7 @@ impl Pipeline {
     /// # Errors
     /// A batch of 0 frames, or of more than memory can hold.
     pub fn batch(mut self, frames: usize) -> Result<Self> {
-        check::batch(frames, &self.wires, |task| &self.task_names[task])?;
+        check::batch(frames, &self.wires, |task| Arc::clone(&self.task_names[task]))?;
         let scale = frames as f64 / self.batch as f64;
         let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);
         planned.flatten().for_each(|ns| *ns *= scale);

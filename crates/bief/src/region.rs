@@ -227,8 +227,8 @@ pub(crate) struct Feedback<T> {
 
 impl<T: Element> Control for Feedback<T> {
     unsafe fn run_frame(&mut self, bodies: &mut [Body], table: &[*mut u8], position: usize) -> Result<Turn> {
-        // SAFETY: the caller promises live frames of the two wires. They are different wires, as long as each other by
-        // construction, and nothing inside the body can write `previous`: the builder lends it to be read alone.
+        // SAFETY: the caller promises live frames of the two wires. The builder has checked that they are as long as each
+        // other, that `previous` is used in the body alone (so `current` is another wire), and that nothing writes it there.
         unsafe {
             let previous = self.previous.frame::<T>(table, position);
             if self.fresh {

@@ -186,8 +186,8 @@ pub(crate) struct Bind<T> {
 impl<T: Task> Step for Bind<T> {
     #[inline]
     unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
-        // SAFETY: the caller promises live buffers with a frame at this position. The sockets come from `Chain::add`,
-        // whose borrows of the wires keep a written frame apart from every other slice of this task.
+        // SAFETY: the caller promises live buffers with a frame at this position. The sockets come from `Chain::attach`,
+        // which has checked that they are of these types and that a written frame is apart from every other slice.
         let (inputs, outputs) =
             unsafe { (T::In::slices(table, &self.inputs, position), T::Out::slices(table, &self.outputs, position)) };
         self.task.run(inputs, outputs).map(Turn::Flow)

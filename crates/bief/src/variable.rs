@@ -6,9 +6,10 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
+use crate::dynamic::{Direction, DynWire, SocketKind};
 use crate::error::{Error, Result};
 use crate::frame::Element;
-use crate::wire::{Input, Output, Socket, Untyped, sealed};
+use crate::wire::{Input, Output, Socket, sealed};
 
 /// A socket that reads a variable wire: the task sees `&[T]`, as long as this frame is. Bound with `&wire`.
 #[derive(Debug)]
@@ -71,12 +72,17 @@ pub struct OutVar<T>(PhantomData<fn() -> T>);
 /// It is lent as a [`Wire`](crate::Wire) is: `&wire` to read, `&mut wire` to rewrite.
 #[derive(Debug)]
 pub struct VarWire<T> {
-    untyped: Untyped,
+    pub(crate) untyped: DynWire,
     /// As in [`Wire`](crate::Wire).
     element: PhantomData<fn(T) -> T>,
 }
 
 impl<T> VarWire<T> {
+    /// The wire seen as one of `T`, which the caller has made sure of.
+    pub(crate) fn new(untyped: DynWire) -> Self {
+        Self { untyped, element: PhantomData }
+    }
+
     /// The most elements that a frame may have.
     pub fn capacity(&self) -> usize {
         self.untyped.socket.len
@@ -190,7 +196,10 @@ impl<T: Element> sealed::Sealed for InVar<T> {}
 impl<T: Element> Input for InVar<T> {
     type Wire<'w> = &'w VarWire<T>;
     type Slice<'a> = &'a [T];
-    fn untyped(wire: &&VarWire<T>) -> Untyped {
+    fn kind() -> SocketKind {
+        SocketKind::variable::<T>(Direction::In)
+    }
+    fn untyped(wire: &&VarWire<T>) -> DynWire {
         wire.untyped.clone()
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a [T] {
@@ -207,8 +216,11 @@ impl<T: Element> sealed::Sealed for InOutVar<T> {}
 impl<T: Element> Input for InOutVar<T> {
     type Wire<'w> = &'w mut VarWire<T>;
     type Slice<'a> = VarFrame<'a, T>;
-    fn untyped(wire: &&mut VarWire<T>) -> Untyped {
-        Untyped { rewritten: true, ..wire.untyped.clone() }
+    fn kind() -> SocketKind {
+        SocketKind::variable::<T>(Direction::InOut)
+    }
+    fn untyped(wire: &&mut VarWire<T>) -> DynWire {
+        wire.untyped.clone()
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> VarFrame<'a, T> {
         // SAFETY: passed on to the caller.
@@ -218,12 +230,13 @@ impl<T: Element> Input for InOutVar<T> {
 
 impl<T: Element> sealed::Sealed for OutVar<T> {}
 impl<T: Element> Output for OutVar<T> {
-    type Element = T;
     type Wire = VarWire<T>;
     type Slice<'a> = VarFrame<'a, T>;
-    const VARIABLE: bool = true;
-    fn wire(untyped: Untyped, _: sealed::Key) -> VarWire<T> {
-        VarWire { untyped, element: PhantomData }
+    fn kind() -> SocketKind {
+        SocketKind::variable::<T>(Direction::Out)
+    }
+    fn wire(untyped: DynWire, _: sealed::Key) -> VarWire<T> {
+        VarWire::new(untyped)
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> VarFrame<'a, T> {
         // SAFETY: passed on to the caller.

@@ -4,6 +4,8 @@ use std::iter::Sum;
 use std::time::Duration;
 
 use crate::barrier::Barrier;
+use crate::error::{Error, Result};
+use crate::suggest::suggestion;
 use crate::sync::{AtomicBool, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
 
 /// How the threads of a pipeline wait for each other's frames; set by [`Pipeline::waiting`](crate::Pipeline::waiting).
@@ -20,6 +22,26 @@ pub enum Waiting {
     /// Looks again for as long as it takes: the shortest hand-over, on cores that have nothing else to do. Where the
     /// pipeline's threads outnumber the cores, it lets other threads run in between.
     Active,
+}
+
+impl Waiting {
+    /// Every way, by its name.
+    pub const NAMED: [(&str, Self); 3] =
+        [("adaptive", Self::Adaptive), ("passive", Self::Passive), ("active", Self::Active)];
+}
+
+impl std::str::FromStr for Waiting {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::NAMED.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, waiting)| waiting).ok_or_else(|| {
+            Error::build(format!(
+                "there is no way to wait named `{name}`{}",
+                suggestion(name, Self::NAMED.map(|(name, _)| name))
+            ))
+        })
+    }
 }
 
 /// How one end of a ring waits, with what it has learnt.

@@ -1,10 +1,11 @@
 //! Typed sockets ([`In`], [`InOut`], [`Out`]), the [`Wire`]s that join them, and the slices that a task sees.
 //!
-//! Types are proven here, when a chain is written; what runs afterwards is a table of pointers.
+//! Types are proven here, when a chain is written, and forgotten ([`DynWire`]); what runs afterwards is a table of pointers.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::dynamic::{Direction, DynWire, SocketKind};
 use crate::frame::{Buffer, Element, Format};
 
 /// A socket that reads a wire: the task sees `&[T]`, one frame. Bound with `&wire`.
@@ -29,13 +30,14 @@ pub struct Out<T>(PhantomData<fn() -> T>);
 /// `&wire`, to rewrite it in place lend `&mut wire`.
 #[derive(Debug)]
 pub struct Wire<T> {
-    pub(crate) untyped: Untyped,
+    pub(crate) untyped: DynWire,
     /// Neither a subtype nor a supertype may stand in for `T`: who reads the wire must find what others wrote to it.
     element: PhantomData<fn(T) -> T>,
 }
 
 impl<T> Wire<T> {
-    pub(crate) fn new(untyped: Untyped) -> Self {
+    /// The wire seen as one of `T`, which the caller has made sure of.
+    pub(crate) fn new(untyped: DynWire) -> Self {
         Self { untyped, element: PhantomData }
     }
 
@@ -44,38 +46,6 @@ impl<T> Wire<T> {
     pub fn len(&self) -> usize {
         self.untyped.socket.len
     }
-}
-
-/// A wire whose element type is proven elsewhere, as the builder sees it.
-#[doc(hidden)]
-#[derive(Debug, Clone)]
-pub struct Untyped {
-    pub(crate) chain: u64,
-    pub(crate) socket: Socket,
-    /// Its frames differ in length: the lengths are the wire after it.
-    pub(crate) variable: bool,
-    /// The element type's name.
-    pub(crate) element: &'static str,
-    /// Who makes it, in words.
-    pub(crate) maker: Arc<str>,
-    /// Who is bound to it changes its frames.
-    pub(crate) rewritten: bool,
-}
-
-impl Untyped {
-    /// The places in the table that it takes.
-    pub(crate) fn places(&self) -> std::ops::Range<usize> {
-        self.socket.wire..self.socket.wire + 1 + usize::from(self.variable)
-    }
-}
-
-/// One output socket, as the builder sees it.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Made {
-    pub(crate) format: Format,
-    pub(crate) len: usize,
-    pub(crate) variable: bool,
 }
 
 /// A wire in its place.
@@ -88,7 +58,7 @@ pub(crate) struct Joint {
     pub(crate) last_user: usize,
     /// The values, when they are the same for every frame: such a wire is at hand in every stage and crosses none.
     pub(crate) constant: Option<Arc<Buffer>>,
-    /// The loop or path in which it was made: it may be used there alone.
+    /// The loop, path or feedback in which it was made, when it may be used there alone.
     pub(crate) block: usize,
     /// Who uses it, in the order of the chain.
     pub(crate) uses: Vec<Use>,
@@ -127,14 +97,14 @@ impl Socket {
 pub(crate) mod sealed {
     pub trait Sealed {}
 
-    /// What it takes to make a wire: only the builder has one. A wire made of another's place in the table would share its
-    /// frames, or give them another type.
+    /// What it takes to make a wire: only the builder has one. A wire made of another's place in the table would give its
+    /// frames another type.
     ///
     /// ```compile_fail,E0061
-    /// use bief::{Chain, In, Input, Out, Output, Wire, source};
+    /// use bief::{Chain, DynWire, Out, Output, Wire, source};
     /// let mut chain = Chain::new();
     /// let numbers = chain.add(source::from_slice(&[1_u64], 1), ());
-    /// let texts: Wire<&str> = <Out<&str> as Output>::wire(<In<u64> as Input>::untyped(&&numbers));
+    /// let texts: Wire<&str> = <Out<&str> as Output>::wire(DynWire::from(&numbers));
     /// ```
     ///
     /// Nor may a wire be taken for one of a subtype's or supertype's elements:
@@ -156,7 +126,9 @@ pub trait Input: sealed::Sealed {
     /// What the task sees of one frame.
     type Slice<'a>;
     #[doc(hidden)]
-    fn untyped(wire: &Self::Wire<'_>) -> Untyped;
+    fn kind() -> SocketKind;
+    #[doc(hidden)]
+    fn untyped(wire: &Self::Wire<'_>) -> DynWire;
     /// # Safety
     /// `socket.wire` is a live wire of this socket's type in `table`, with a frame at `position`; no other slice of that
     /// frame is alive for as long as this one, unless both only read.
@@ -166,16 +138,14 @@ pub trait Input: sealed::Sealed {
 
 /// One output socket: [`Out`] or [`OutVar`](crate::OutVar).
 pub trait Output: sealed::Sealed {
-    /// The element type of the wire it makes.
-    type Element: Element;
     /// What [`Chain::add`](crate::Chain::add) returns for it.
     type Wire;
     /// What the task sees of one frame.
     type Slice<'a>;
     #[doc(hidden)]
-    const VARIABLE: bool;
+    fn kind() -> SocketKind;
     #[doc(hidden)]
-    fn wire(untyped: Untyped, key: sealed::Key) -> Self::Wire;
+    fn wire(untyped: DynWire, key: sealed::Key) -> Self::Wire;
     /// # Safety
     /// As [`Input::slice`], for writing.
     #[doc(hidden)]
@@ -186,7 +156,10 @@ impl<T: Element> sealed::Sealed for In<T> {}
 impl<T: Element> Input for In<T> {
     type Wire<'w> = &'w Wire<T>;
     type Slice<'a> = &'a [T];
-    fn untyped(wire: &&Wire<T>) -> Untyped {
+    fn kind() -> SocketKind {
+        SocketKind::fixed::<T>(Direction::In)
+    }
+    fn untyped(wire: &&Wire<T>) -> DynWire {
         wire.untyped.clone()
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a [T] {
@@ -199,8 +172,11 @@ impl<T: Element> sealed::Sealed for InOut<T> {}
 impl<T: Element> Input for InOut<T> {
     type Wire<'w> = &'w mut Wire<T>;
     type Slice<'a> = &'a mut [T];
-    fn untyped(wire: &&mut Wire<T>) -> Untyped {
-        Untyped { rewritten: true, ..wire.untyped.clone() }
+    fn kind() -> SocketKind {
+        SocketKind::fixed::<T>(Direction::InOut)
+    }
+    fn untyped(wire: &&mut Wire<T>) -> DynWire {
+        wire.untyped.clone()
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a mut [T] {
         // SAFETY: the caller promises a live frame of `T` that nobody else uses meanwhile.
@@ -210,11 +186,12 @@ impl<T: Element> Input for InOut<T> {
 
 impl<T: Element> sealed::Sealed for Out<T> {}
 impl<T: Element> Output for Out<T> {
-    type Element = T;
     type Wire = Wire<T>;
     type Slice<'a> = &'a mut [T];
-    const VARIABLE: bool = false;
-    fn wire(untyped: Untyped, _: sealed::Key) -> Wire<T> {
+    fn kind() -> SocketKind {
+        SocketKind::fixed::<T>(Direction::Out)
+    }
+    fn wire(untyped: DynWire, _: sealed::Key) -> Wire<T> {
         Wire::new(untyped)
     }
     unsafe fn slice<'a>(table: &[*mut u8], socket: Socket, position: usize) -> &'a mut [T] {
@@ -232,7 +209,12 @@ pub trait Inputs {
     /// What the task sees of one frame.
     type Slices<'a>;
     #[doc(hidden)]
-    fn untyped(wires: &Self::Wires<'_>) -> (Self::Lens, Vec<Untyped>);
+    fn kinds() -> Vec<SocketKind>;
+    /// There are as many `lens` as sockets.
+    #[doc(hidden)]
+    fn lens(lens: &[usize]) -> Self::Lens;
+    #[doc(hidden)]
+    fn untyped(wires: &Self::Wires<'_>) -> Vec<DynWire>;
     /// # Safety
     /// As [`Input::slice`], for each socket; there are as many `sockets` as this type has.
     #[doc(hidden)]
@@ -248,9 +230,12 @@ pub trait Outputs {
     /// What the task sees of one frame.
     type Slices<'a>;
     #[doc(hidden)]
-    fn made(lens: &Self::Lens) -> Vec<Made>;
+    fn kinds() -> Vec<SocketKind>;
     #[doc(hidden)]
-    fn wires(output: impl FnMut(usize) -> Untyped, key: sealed::Key) -> Self::Wires;
+    fn lens(lens: &Self::Lens) -> Vec<usize>;
+    /// There are as many `wires` as sockets.
+    #[doc(hidden)]
+    fn wires(wires: &[DynWire], key: sealed::Key) -> Self::Wires;
     /// # Safety
     /// As [`Output::slice`], for each socket; there are as many `sockets` as this type has.
     #[doc(hidden)]
@@ -261,8 +246,12 @@ impl Inputs for () {
     type Lens = ();
     type Wires<'w> = ();
     type Slices<'a> = ();
-    fn untyped((): &()) -> ((), Vec<Untyped>) {
-        ((), Vec::new())
+    fn kinds() -> Vec<SocketKind> {
+        Vec::new()
+    }
+    fn lens(_: &[usize]) {}
+    fn untyped((): &()) -> Vec<DynWire> {
+        Vec::new()
     }
     unsafe fn slices<'a>(_: &[*mut u8], _: &[Socket], _: usize) -> Self::Slices<'a> {}
 }
@@ -271,10 +260,13 @@ impl Outputs for () {
     type Lens = ();
     type Wires = ();
     type Slices<'a> = ();
-    fn made((): &()) -> Vec<Made> {
+    fn kinds() -> Vec<SocketKind> {
         Vec::new()
     }
-    fn wires(_: impl FnMut(usize) -> Untyped, _: sealed::Key) {}
+    fn lens((): &()) -> Vec<usize> {
+        Vec::new()
+    }
+    fn wires(_: &[DynWire], _: sealed::Key) {}
     unsafe fn slices<'a>(_: &[*mut u8], _: &[Socket], _: usize) -> Self::Slices<'a> {}
 }
 
@@ -282,9 +274,14 @@ impl<S: Input> Inputs for S {
     type Lens = usize;
     type Wires<'w> = S::Wire<'w>;
     type Slices<'a> = S::Slice<'a>;
-    fn untyped(wire: &S::Wire<'_>) -> (usize, Vec<Untyped>) {
-        let wire = S::untyped(wire);
-        (wire.socket.len, vec![wire])
+    fn kinds() -> Vec<SocketKind> {
+        vec![S::kind()]
+    }
+    fn lens(lens: &[usize]) -> usize {
+        lens[0]
+    }
+    fn untyped(wire: &S::Wire<'_>) -> Vec<DynWire> {
+        vec![S::untyped(wire)]
     }
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> S::Slice<'a> {
         // SAFETY: passed on to the caller.
@@ -296,11 +293,14 @@ impl<S: Output> Outputs for S {
     type Lens = usize;
     type Wires = S::Wire;
     type Slices<'a> = S::Slice<'a>;
-    fn made(len: &usize) -> Vec<Made> {
-        vec![Made { format: Format::of::<S::Element>(), len: *len, variable: S::VARIABLE }]
+    fn kinds() -> Vec<SocketKind> {
+        vec![S::kind()]
     }
-    fn wires(mut output: impl FnMut(usize) -> Untyped, key: sealed::Key) -> S::Wire {
-        S::wire(output(0), key)
+    fn lens(len: &usize) -> Vec<usize> {
+        vec![*len]
+    }
+    fn wires(wires: &[DynWire], key: sealed::Key) -> S::Wire {
+        S::wire(wires[0].clone(), key)
     }
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> S::Slice<'a> {
         // SAFETY: passed on to the caller.
@@ -314,12 +314,17 @@ macro_rules! tuples {
             type Lens = ($($Len,)+);
             type Wires<'w> = ($($S::Wire<'w>,)+);
             type Slices<'a> = ($($S::Slice<'a>,)+);
-            fn untyped(wires: &Self::Wires<'_>) -> (Self::Lens, Vec<Untyped>) {
-                let wires = vec![$($S::untyped(&wires.$i)),+];
-                (($(wires[$i].socket.len,)+), wires)
+            fn kinds() -> Vec<SocketKind> {
+                vec![$($S::kind()),+]
+            }
+            fn lens(lens: &[usize]) -> Self::Lens {
+                ($(lens[$i],)+)
+            }
+            fn untyped(wires: &Self::Wires<'_>) -> Vec<DynWire> {
+                vec![$($S::untyped(&wires.$i)),+]
             }
             unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a> {
-                // SAFETY: passed on to the caller; the borrows of `Wires` keep a rewritten wire apart from the others.
+                // SAFETY: passed on to the caller; `dynamic::check` keeps a rewritten wire apart from the others.
                 unsafe { ($($S::slice(table, sockets[$i], position),)+) }
             }
         }
@@ -328,11 +333,14 @@ macro_rules! tuples {
             type Lens = ($($Len,)+);
             type Wires = ($($S::Wire,)+);
             type Slices<'a> = ($($S::Slice<'a>,)+);
-            fn made(lens: &Self::Lens) -> Vec<Made> {
-                vec![$(Made { format: Format::of::<$S::Element>(), len: lens.$i, variable: $S::VARIABLE }),+]
+            fn kinds() -> Vec<SocketKind> {
+                vec![$($S::kind()),+]
             }
-            fn wires(mut output: impl FnMut(usize) -> Untyped, key: sealed::Key) -> Self::Wires {
-                ($($S::wire(output($i), key),)+)
+            fn lens(lens: &Self::Lens) -> Vec<usize> {
+                vec![$(lens.$i),+]
+            }
+            fn wires(wires: &[DynWire], key: sealed::Key) -> Self::Wires {
+                ($($S::wire(wires[$i].clone(), key),)+)
             }
             unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a> {
                 // SAFETY: passed on to the caller; each output is a wire of its own.

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use bief::sink::Collected;
 use bief::source::Heard;
 use bief::{
-    Chain, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Stopper, Task, VarFrame,
-    Waiting, sink, source,
+    Chain, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Stopper,
+    Task, VarFrame, Waiting, sink, source,
 };
 use common::{Act, Add, Count, Pair, Probe, rig, watched};
 
@@ -462,4 +462,23 @@ fn what_is_observed_travels_with_its_batch() {
         assert_eq!(watch.status().frames, 6);
     }
     assert!(pipeline.last_trace().is_some());
+}
+
+#[test]
+fn wires_whose_types_are_known_at_run_time_travel_like_others() {
+    let mut chain = Chain::new().batch(2);
+    let x = chain.add_dyn(DynTask::new(Count::to(5)), &[]).unwrap().remove(0);
+    let long = chain.add_dyn(DynTask::new(Stretch), &[&x]).unwrap().remove(0);
+    chain.stage("grow").threads(2);
+    chain.add_dyn(DynTask::new(Grow), &[&long]).unwrap();
+    chain.add_dyn(DynTask::new(Add(1)), &[&x]).unwrap();
+    chain.stage("out");
+    let total = chain.add(Total, &long.typed_var().unwrap());
+    // Copies of one wire are read together; one that is rewritten has to be alone.
+    let pairs = chain.add_dyn(DynTask::new(Pair), &[&(&total).into(), &DynWire::from(&total)]).unwrap().remove(0);
+    chain.add_dyn(DynTask::new(Add(1)), &[&(&total).into()]).unwrap();
+    let (collect, result) = sink::collect::<[u64; 2]>();
+    chain.add_dyn(DynTask::new(collect), &[&pairs]).unwrap();
+    run(chain, 1).unwrap();
+    assert_eq!(result.take(), [101, 102, 105, 110, 117].map(|total| [total; 2]));
 }
