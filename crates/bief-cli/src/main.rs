@@ -6,10 +6,12 @@ mod bench;
 mod campaign;
 mod draw;
 mod failure;
+mod interrupt;
 mod json;
 mod machine;
 mod plan;
 mod progress;
+mod run;
 mod rx;
 mod shipped;
 mod table;
@@ -26,6 +28,7 @@ Examples:
   bief rx                              receive the recording that is built in
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief run chain.toml                  a chain of tasks that a file describes
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief campaign table1                 compare all strategies on random chains
@@ -46,6 +49,8 @@ enum Command {
     Rx(rx::RxArgs),
     /// Transmit: turn a transport stream into a DVB-S2 recording
     Tx(tx::TxArgs),
+    /// Run: a chain of tasks that a file describes
+    Run(run::RunArgs),
     /// Plan: compute the best pipeline for a profile
     Plan(plan::PlanArgs),
     /// Do the experiments behind the planner again, beside the published values
@@ -60,6 +65,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
+        Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Campaign(args) => campaign::run(args),
         Command::Bench(args) => bench::run(args),

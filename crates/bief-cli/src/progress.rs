@@ -1,6 +1,7 @@
 //! The progress bar of long work.
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -15,4 +16,16 @@ pub(crate) fn progress(total: Option<u64>) -> ProgressBar {
         None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {msg}"),
     };
     bar.with_style(ProgressStyle::with_template(template).expect("a constant template"))
+}
+
+/// What turns while work goes on whose end nobody knows, with the time that it has taken. It shows on a terminal, and
+/// nowhere else.
+pub(crate) fn spinner(message: String) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {elapsed}  {msg}").expect("a constant template");
+    let bar = ProgressBar::new_spinner().with_style(style).with_message(message);
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule};
-use bief::{Machine, Report, Stopper};
+use bief::{Machine, Report};
 use bief_radio::dvbs2::{Figures, Receiver, Status};
 use bief_radio::{Recording, SampleFormat};
 use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
+use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
 use crate::table::facts;
@@ -67,8 +68,6 @@ const SAMPLE_RATE: f64 = 2.0;
 const LEAST_SAMPLE_RATE: f64 = 64.0;
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
-/// The exit status of what Ctrl-C ended before its time: 128 and the number of the signal.
-const INTERRUPTED: u8 = 130;
 /// Frames that are timed to make a plan.
 const PROFILED_FRAMES: usize = 100;
 
@@ -232,23 +231,6 @@ fn platform(cores: Option<u32>, kinds: &[String]) -> Result<Platform, Failure> {
     }
     let cores = cores.unwrap_or(available).min(available);
     Platform::new([CoreKind::new(&kinds[0], cores)]).map_err(Failure::from_error)
-}
-
-/// Lets Ctrl-C stop the run, and a second one the program; tells whether that happened.
-fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&interrupted);
-    let handler = move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-        stopper.stop();
-    };
-    match ctrlc::try_set_handler(handler) {
-        // Whoever started this program wants it to go on at Ctrl-C, as a shell does in the background.
-        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(interrupted),
-        Err(error) => Err(Failure::from_error(error)),
-    }
 }
 
 /// Runs `work` while the bar shows the status.

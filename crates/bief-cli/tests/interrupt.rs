@@ -137,3 +137,31 @@ fn a_second_time_ends_it_at_once() {
     assert_eq!(status.unwrap().code(), Some(130));
     drop(radio);
 }
+
+#[test]
+fn a_chain_ends_in_order() {
+    if is_deaf() {
+        return;
+    }
+    let folder = Folder::new("chain");
+    let (fifo, out) = (folder.path("in.ci8"), folder.path("out.ci8"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    folder.write(
+        "x.toml",
+        "[[task]]\nname = 'read'\nkind = 'radio.read'\nout = ['iq']\npath = 'in.ci8'\n
+         [[task]]\nname = 'quantise'\nkind = 'radio.quantise'\nstage = 'x'\nin = ['iq']\nout = ['bytes']\nformat = 'ci8'\n
+         [[task]]\nname = 'write'\nkind = 'file.write'\nin = ['bytes']\npath = 'out.ci8'\n",
+    );
+    let mut command = folder.command();
+    let child =
+        command.args(["run", "x.toml", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    send(std::fs::File::create(&fifo).unwrap());
+    wait_for("samples", || std::fs::metadata(&out).is_ok_and(|file| file.len() > 0));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("x.toml: interrupted; what was taken before is delivered"), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["interrupted"], true);
+    assert_eq!(json["report"]["frames"].as_u64().unwrap() * 2 * 4096, folder.read("out.ci8").len() as u64);
+}

@@ -1,8 +1,10 @@
 //! Bytes in and out: the source that reads a recording, the sink that writes one.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
-use bief::{Error, Flow, In, Out, Result, Task};
+use bief::{Error, Flow, In, Out, Parameters, Result, Task};
 
 /// Reads blocks of bytes and says how many of each are there; never ends by itself.
 ///
@@ -90,16 +92,19 @@ impl Input {
     /// Reads as many bytes as the block takes, fewer at the end; how many.
     pub(crate) fn fill(&mut self, block: &mut [u8]) -> usize {
         let mut read = 0;
-        while read < block.len() && !self.ended {
-            match self.reader.read(&mut block[read..]) {
-                Ok(0) => self.ended = true,
-                Ok(bytes) => read += bytes,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.ended = true;
-                    self.fault = Some(Error::from_source(error));
+        if !self.ended {
+            while read < block.len() {
+                match self.reader.read(&mut block[read..]) {
+                    Ok(0) => break,
+                    Ok(bytes) => read += bytes,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        self.fault = Some(Error::from_source(error));
+                        break;
+                    }
                 }
             }
+            self.ended = read < block.len();
         }
         read
     }
@@ -107,6 +112,56 @@ impl Input {
     /// The error that ended it, told once.
     pub(crate) fn fault(&mut self) -> Result<()> {
         self.fault.take().map_or(Ok(()), Err)
+    }
+}
+
+/// A file that is made, or emptied, when something is first written to it: a chain that is only built leaves it alone.
+pub(crate) struct NewFile {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl NewFile {
+    /// The file that a parameter names.
+    ///
+    /// # Errors
+    /// A path that is a folder, or in none.
+    pub(crate) fn of_parameter(parameters: &mut Parameters, name: &str) -> Result<Self> {
+        let path = parameters.path(name)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let writable = match (path.is_dir(), folder.is_dir()) {
+            (true, _) => Err(format!("{} is a folder: name a file in it", path.display())),
+            (_, false) => Err(format!("there is no folder {}: make it first", folder.display())),
+            _ => Ok(()),
+        };
+        parameters.about(name, writable)?;
+        Ok(Self { path, file: None })
+    }
+
+    /// Does something with the file; an error names it.
+    fn with<T>(&mut self, act: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>) -> io::Result<T> {
+        let file = match &mut self.file {
+            Some(file) => Ok(file),
+            none => File::create(&self.path).map(|file| none.insert(BufWriter::new(file))),
+        };
+        let done = file.and_then(act);
+        done.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+    }
+}
+
+impl Seek for NewFile {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.with(|file| file.seek(position))
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.with(|file| file.flush())
     }
 }
 

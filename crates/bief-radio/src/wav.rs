@@ -32,8 +32,10 @@ use hound::{SampleFormat, WavSpec, WavWriter};
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct WriteWav<W: Write + Seek> {
-    writer: WavWriter<W>,
-    channels: usize,
+    /// Until the first frame: a chain that is only built writes nothing.
+    unused: Option<W>,
+    writer: Option<WavWriter<W>>,
+    spec: WavSpec,
     /// Bytes of samples for which there is room.
     room: usize,
 }
@@ -42,7 +44,7 @@ impl<W: Write + Seek> WriteWav<W> {
     /// Writes `channels` channels at `sample_rate` samples per second each.
     ///
     /// # Errors
-    /// No channels or more than 65 535, a rate that WAV cannot tell, a writer that fails.
+    /// No channels or more than 65 535, a rate that WAV cannot tell.
     pub fn new(writer: W, sample_rate: u32, channels: usize) -> Result<Self> {
         let count = u16::try_from(channels).ok().filter(|count| *count > 0);
         let Some(count) = count else {
@@ -52,9 +54,16 @@ impl<W: Write + Seek> WriteWav<W> {
             return Err(Error::new(format!("{channels} channels at {sample_rate} Hz: WAV cannot tell this rate")));
         }
         let spec = WavSpec { channels: count, sample_rate, bits_per_sample: 16, sample_format: SampleFormat::Int };
-        let writer = WavWriter::new(writer, spec).map_err(Error::from_source)?;
         // All that a 32-bit length can tell, less the header.
-        Ok(Self { writer, channels, room: u32::MAX as usize - 100 })
+        Ok(Self { unused: Some(writer), writer: None, spec, room: u32::MAX as usize - 100 })
+    }
+
+    /// The file, with its header written.
+    fn writer(&mut self) -> Result<&mut WavWriter<W>> {
+        if let Some(unused) = self.unused.take() {
+            self.writer = Some(WavWriter::new(unused, self.spec).map_err(Error::from_source)?);
+        }
+        self.writer.as_mut().ok_or_else(|| Error::new("the WAV file could not be begun"))
     }
 }
 
@@ -67,10 +76,10 @@ impl<W: Write + Seek + Send + 'static> Task for WriteWav<W> {
     }
 
     fn lens(&self, samples: usize) -> Result<()> {
-        if !samples.is_multiple_of(self.channels) {
+        let channels = self.spec.channels;
+        if !samples.is_multiple_of(channels.into()) {
             return Err(Error::new(format!(
-                "{samples} samples are not a whole number for each of {} channels",
-                self.channels
+                "{samples} samples are not a whole number for each of {channels} channels"
             )));
         }
         Ok(())
@@ -81,7 +90,7 @@ impl<W: Write + Seek + Send + 'static> Task for WriteWav<W> {
         self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             Error::new("the WAV file is full: it holds 4 GiB at most; write shorter files, or at a lower rate")
         })?;
-        let mut samples = self.writer.get_i16_writer(audio.len() as u32);
+        let mut samples = self.writer()?.get_i16_writer(audio.len() as u32);
         for sample in audio {
             // Casts from float to integer saturate.
             samples.write_sample((sample * 32767.0).round() as i16);
@@ -91,6 +100,6 @@ impl<W: Write + Seek + Send + 'static> Task for WriteWav<W> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.writer.flush().map_err(Error::from_source)
+        self.writer()?.flush().map_err(Error::from_source)
     }
 }

@@ -1,6 +1,7 @@
 //! DVB-S2 (EN 302 307-1): the transmitter and the receiver as chains, and the tasks that they are made of.
 
 mod baseband;
+mod kinds;
 mod mapping;
 mod observe;
 mod receiver;
@@ -19,3 +20,5 @@ pub use status::{Figures, Status};
 pub use synchronise::{CorrectPhase, CutFrames, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
 pub use transmitter::Transmitter;
 pub use transport::{SliceTransportStream, WriteTransportStream};
+
+pub(crate) use kinds::kinds;

@@ -1,0 +1,293 @@
+//! `bief run`: a chain that a file describes, and the kinds of tasks that it can be made of.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use bief::{ChainFile, Direction, DynWire, Kind, Program, Registry, Waiting};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::json::{JsonArgs, print};
+use crate::progress::spinner;
+use crate::text::{COLUMNS, counted, listed, wrapped};
+
+const EXAMPLES: &str = "\
+Examples:
+  bief run chain.toml                    run it, and show what each stage did
+  bief run chain.toml --check            build it only, and show tasks and wires
+  bief run chain.toml --batch 16 --one-core
+  bief run chain.toml --json             the report for a machine to read
+  bief run --kinds                       the tasks that a chain can be made of
+  bief run --kinds radio.read            one of them, with its parameters
+
+A chain file lists tasks in the order in which they run:
+
+  [[task]]
+  name = \"read\"
+  kind = \"radio.read\"
+  out = [\"iq\"]                  # names for the wires that it makes
+  path = \"capture.sigmf-meta\"   # all other keys are parameters of the kind
+
+  [[task]]
+  name = \"quantise\"
+  kind = \"radio.quantise\"
+  stage = \"convert\"             # begins a stage, which runs on threads of its own
+  in = [\"iq\"]                   # wires that it reads or rewrites
+  out = [\"bytes\"]
+
+  [[task]]
+  name = \"write\"
+  kind = \"file.write\"
+  stage = \"out\"
+  in = [\"bytes\"]
+  path = \"capture.ci16\"         # relative to the folder of the file
+
+  [stage.convert]
+  threads = 2
+
+Before the first task, `batch = 16` lets frames travel together; `depth = 8` lets
+that many batches wait between two stages; `waiting = \"passive\"` is as --waiting.
+Without stages the chain runs on one core.
+Ctrl-C ends the run in order: what the first task took is delivered, and the exit
+status is 130. A second Ctrl-C does not wait for that.";
+
+/// Arguments of `bief run`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The chain, a TOML file
+    #[arg(value_name = "CHAIN.toml", required_unless_present_any = ["kinds", "target"])]
+    chain: Option<PathBuf>,
+    /// Frames that travel together, in place of what the file says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    batch: Option<u32>,
+    /// Batches that may wait between two stages, in place of what the file says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    depth: Option<u32>,
+    /// How threads wait for each other: adaptive, passive (at once to sleep) or active (never)
+    #[arg(long)]
+    waiting: Option<Waiting>,
+    /// Leave out the stages: run the whole chain on one core
+    #[arg(long, conflicts_with_all = ["depth", "waiting"])]
+    one_core: bool,
+    /// Build the chain only: show its tasks, stages and wires
+    #[arg(long)]
+    check: bool,
+    /// Show all kinds of tasks, or one with its parameters
+    #[arg(
+        long,
+        value_name = "KIND",
+        num_args = 0..=1,
+        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "check"]
+    )]
+    kinds: Option<Option<String>>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Runs a chain, or shows what chains can be made of.
+pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
+    let registry = bief_radio::registry();
+    if let Some(kind) = &args.kinds {
+        return show_kinds(kind.as_deref(), &registry, &args.json);
+    }
+    let path = args.chain.take().or_else(|| args.json.misplaced_input()).ok_or_else(|| {
+        Failure::new("no CHAIN.toml: put it before --json, as in bief run chain.toml --json, or behind --json FILE")
+    })?;
+    let mut file = ChainFile::read(&path).map_err(Failure::from_error)?;
+    if let Some(batch) = args.batch {
+        file = file.with_batch(batch as usize);
+    }
+    if let Some(depth) = args.depth {
+        file = file.with_depth(depth as usize);
+    }
+    if let Some(waiting) = args.waiting {
+        file = file.with_waiting(waiting);
+    }
+    if args.one_core {
+        file = file.without_stages();
+    }
+    if args.check {
+        let (chain, wires) = file.build(&registry).map_err(Failure::from_error)?;
+        let program = chain.build().map_err(Failure::from_error)?;
+        return show_chain(&file, &registry, &program, &wires, &args.json);
+    }
+
+    let mut pipeline = file.pipeline(&registry).map_err(Failure::from_error)?;
+    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    let spinner = spinner(path.display().to_string());
+    let outcome = pipeline.run();
+    spinner.finish_and_clear();
+    let interrupted = interrupted.load(Ordering::Relaxed);
+    let report = outcome.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    args.json.write(|| format!("{:#}", json!({ "chain": path, "interrupted": interrupted, "report": report })))?;
+    if !args.json.on_stdout() {
+        print(&format!("{}, {:.3} s\n\n{report}", frames(report.frames), report.seconds))?;
+    }
+    if interrupted {
+        let message = format!("{}: interrupted; what was taken before is delivered", path.display());
+        return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+    }
+    Ok(())
+}
+
+fn frames(count: u64) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), "frame")
+}
+
+fn show_kinds(kind: Option<&str>, registry: &Registry, json: &JsonArgs) -> Result<(), Failure> {
+    let shown = match kind {
+        Some(name) => {
+            let kind = registry.kind(name).map_err(Failure::from_error)?;
+            json.write(|| format!("{:#}", described(kind)))?;
+            one_kind(kind)
+        }
+        None => {
+            json.write(|| format!("{:#}", Value::from(registry.kinds().map(described).collect::<Vec<_>>())))?;
+            let width = registry.kinds().map(|kind| kind.name().len()).max().unwrap_or(0);
+            let lines: Vec<String> = registry.kinds().map(|kind| entry(kind.name(), width, kind.summary())).collect();
+            lines.join("\n")
+        }
+    };
+    if json.on_stdout() { Ok(()) } else { print(&shown) }
+}
+
+/// A name and its meaning, in as many lines as it takes, those behind the first indented.
+fn entry(name: &str, width: usize, meaning: &str) -> String {
+    let room = COLUMNS.saturating_sub(width + 2).max(COLUMNS / 2);
+    format!("{name:<width$}  {}", wrapped(meaning, room).join(&format!("\n{}", " ".repeat(width + 2))))
+}
+
+fn one_kind(kind: &Kind) -> String {
+    let mut lines = vec![entry(kind.name(), kind.name().len(), kind.summary()), String::new()];
+    lines.extend(kind.inputs().iter().chain(kind.outputs()).map(|socket| format!("  {socket}")));
+    if !kind.parameters().is_empty() {
+        lines.push(String::new());
+    }
+    let width = kind.parameters().iter().map(|parameter| parameter.name().len() + 2).max().unwrap_or(0);
+    for parameter in kind.parameters() {
+        let given = match parameter.default() {
+            Some(default) => format!("[{default}]"),
+            None if parameter.is_required() => "[required]".to_owned(),
+            None => "[optional]".to_owned(),
+        };
+        lines.push(entry(&format!("  {}", parameter.name()), width, &format!("{} {given}", parameter.meaning())));
+    }
+    lines.join("\n")
+}
+
+fn described(kind: &Kind) -> Value {
+    let sockets = |sockets: &[bief::SocketKind]| sockets.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let parameters: Vec<Value> = kind
+        .parameters()
+        .iter()
+        .map(|parameter| {
+            json!({
+                "name": parameter.name(),
+                "meaning": parameter.meaning(),
+                "required": parameter.is_required(),
+                "default": parameter.default().map(as_json),
+            })
+        })
+        .collect();
+    json!({
+        "kind": kind.name(),
+        "summary": kind.summary(),
+        "inputs": sockets(kind.inputs()),
+        "outputs": sockets(kind.outputs()),
+        "parameters": parameters,
+    })
+}
+
+fn as_json(value: &bief::Value) -> Value {
+    match value {
+        bief::Value::Bool(value) => (*value).into(),
+        bief::Value::Integer(value) => (*value).into(),
+        bief::Value::Float(value) => (*value).into(),
+        bief::Value::Text(text) => text.as_str().into(),
+        bief::Value::List(values) => values.iter().map(as_json).collect::<Vec<_>>().into(),
+    }
+}
+
+/// A wire in words: `iq (4096 x Complex<f32>)`.
+fn wire(name: &str, wires: &BTreeMap<String, DynWire>) -> String {
+    match wires.get(name) {
+        Some(wire) => {
+            let most = if wire.is_variable() { "up to " } else { "" };
+            format!("{name} ({most}{} x {})", wire.len(), wire.element())
+        }
+        None => name.to_owned(),
+    }
+}
+
+fn show_chain(
+    file: &ChainFile,
+    registry: &Registry,
+    program: &Program,
+    wires: &BTreeMap<String, DynWire>,
+    json: &JsonArgs,
+) -> Result<(), Failure> {
+    let tasks: Vec<_> = file.tasks().zip(program.tasks().map(|(_, replicable)| replicable)).collect();
+    json.write(|| {
+        let tasks: Vec<Value> = tasks
+            .iter()
+            .map(|(task, replicable)| {
+                json!({
+                    "name": task.name(),
+                    "kind": task.kind(),
+                    "stage": task.stage(),
+                    "replicable": replicable,
+                    "inputs": task.inputs().collect::<Vec<_>>(),
+                    "outputs": task.outputs().collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let stages: Vec<Value> =
+            file.stages().map(|(name, threads)| json!({ "name": name, "threads": threads })).collect();
+        let wires: Vec<Value> = wires
+            .iter()
+            .map(|(name, wire)| {
+                json!({
+                    "name": name,
+                    "element": wire.element(),
+                    "length": wire.len(),
+                    "variable": wire.is_variable(),
+                })
+            })
+            .collect();
+        format!("{:#}", json!({ "tasks": tasks, "stages": stages, "wires": wires }))
+    })?;
+    if json.on_stdout() {
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    let mut shown = None;
+    for (task, replicable) in tasks {
+        if shown != Some(task.stage()) {
+            shown = Some(task.stage());
+            lines.push(match file.stages().find(|&(name, _)| Some(name) == task.stage()) {
+                Some((name, threads)) => format!("stage {name}, {}", counted(threads, "thread")),
+                None if file.stages().next().is_some() => "first stage, 1 thread".to_owned(),
+                None => "one core".to_owned(),
+            });
+        }
+        let remembers = if replicable { "" } else { ", remembers from frame to frame" };
+        lines.push(format!("  {} ({}{remembers})", task.name(), task.kind()));
+        let directions = registry.kind(task.kind()).map_err(Failure::from_error)?.inputs();
+        let used = |direction| {
+            let inputs = task.inputs().zip(directions);
+            inputs.filter(|(_, socket)| socket.direction() == direction).map(|(name, _)| name.to_owned()).collect()
+        };
+        let made = task.outputs().map(|name| wire(name, wires)).collect();
+        let parts: [(&str, Vec<String>); 3] =
+            [("reads", used(Direction::In)), ("rewrites", used(Direction::InOut)), ("makes", made)];
+        for (does, names) in parts.iter().filter(|(_, names)| !names.is_empty()) {
+            let text = wrapped(&format!("{does} {}", listed(names)), COLUMNS - 4);
+            lines.extend(text.iter().map(|line| format!("    {line}")));
+        }
+    }
+    print(&lines.join("\n"))
+}

@@ -1,0 +1,211 @@
+//! Every kind of the registry can be made, and chain files of them do what programs do.
+
+use std::path::{Path, PathBuf};
+
+use bief::{ChainFile, DynTask, Parameters, Value};
+use bief_radio::{NarrowbandFm, Recording};
+
+/// A folder that is removed afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bief-registry-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Packets with a counter in them.
+fn packets(count: u8) -> Vec<u8> {
+    (0..count).flat_map(|number| [0x47, 0x01, 0x00].into_iter().chain([number; 185])).collect()
+}
+
+#[test]
+fn every_kind_can_be_made_and_says_what_it_is() {
+    let folder = Folder::new("make");
+    std::fs::write(folder.0.join("x.ci8"), packets(1)).unwrap();
+    let registry = bief_radio::registry();
+    assert!(registry.kinds().count() >= 27);
+    for kind in registry.kinds() {
+        let mut parameters = Parameters::new().in_folder(&folder.0);
+        for parameter in kind.parameters().iter().filter(|parameter| parameter.is_required()) {
+            let value: Value = match parameter.name() {
+                "path" => "x.ci8".into(),
+                "modcod" => "qpsk-3/4".into(),
+                "frame" => "normal".into(),
+                "sample_rate" => 48_000.into(),
+                "samples" => 8.into(),
+                "shift" | "cutoff" | "transition" | "deviation" => 1e3.into(),
+                "time_constant" => 5e-5.into(),
+                other => panic!("`{}` needs a `{other}`", kind.name()),
+            };
+            parameters = parameters.with(parameter.name(), value);
+        }
+        let task: DynTask = registry.make(kind.name(), parameters).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+        let sockets =
+            |sockets: &[bief::SocketKind]| sockets.iter().map(|socket| socket.to_string()).collect::<Vec<_>>();
+        assert_eq!(sockets(&task.inputs()), sockets(kind.inputs()));
+        assert_eq!(sockets(&task.outputs()), sockets(kind.outputs()));
+        let words = [kind.summary()].into_iter().chain(kind.parameters().iter().map(|parameter| parameter.meaning()));
+        assert!(words.into_iter().all(|words| words.len() > 5 && !words.ends_with('.')), "{kind:?}");
+    }
+    // What is only made leaves no file, and empties none.
+    assert_eq!(std::fs::read(folder.0.join("x.ci8")).unwrap(), packets(1));
+}
+
+#[test]
+fn parameters_that_do_not_fit_name_the_remedy() {
+    let folder = Folder::new("refuse");
+    let registry = bief_radio::registry();
+    let told = |kind: &str, parameters: Parameters| {
+        let error = registry.make(kind, parameters.in_folder(&folder.0)).unwrap_err();
+        error.to_string()
+    };
+    let code = |modcod: &str, frame: &str| Parameters::new().with("modcod", modcod).with("frame", frame);
+    let text = told("dvbs2.encode_bch", code("qpsk-9/10", "short"));
+    assert_eq!(text, "parameter `modcod`: DVB-S2 has no rate 9/10 for short frames");
+    let text = told("dvbs2.encode_bch", code("qpsk-8/9", "shrot"));
+    assert_eq!(text, "parameter `frame`: there is no \"shrot\": did you mean `short`?");
+    assert!(told("dvbs2.take_payload", code("qpsk-8/8", "short")).contains("use one of qpsk-1/4"));
+    assert!(told("dvbs2.take_payload", code("qpsk-9/10", "short")).contains("parameter `modcod`"));
+    let text = told("dvbs2.slice_packets", code("qpsk-8/9", "short").with("path", "x.ts").with("roll_off", 0.3));
+    assert_eq!(text, "parameter `roll_off`: DVB-S2 has the roll-offs 0.35, 0.25 and 0.2");
+    let text = told("dvbs2.slice_packets", code("qpsk-8/9", "short").with("path", "x.ts"));
+    assert!(text.contains("parameter `path`: ") && text.contains("x.ts: No such file"), "{text}");
+    let text = told("dvbs2.shape_pulses", Parameters::new().with("samples_per_symbol", std::f64::consts::PI));
+    assert!(text.contains("parameter `samples_per_symbol`: 3.14") && text.contains("ratio of small numbers"), "{text}");
+    assert!(told("radio.read", Parameters::new().with("path", "x.bin")).contains("x.bin: No such file"));
+    let text = told("radio.read", Parameters::new().with("path", "-"));
+    assert!(text.contains("standard input: its sample format is not known: give a `format`, cf32"), "{text}");
+    assert!(told("radio.quantise", Parameters::new().with("format", "cs32")).contains("choose one of cf32"));
+    let text = told("file.write", Parameters::new().with("path", "a/b/x.bin"));
+    assert!(text.contains("there is no folder") && text.contains("make it first"), "{text}");
+    let path = folder.0.to_str().unwrap();
+    assert!(told("file.write", Parameters::new().with("path", path)).contains("is a folder: name a file in it"));
+}
+
+#[test]
+fn the_transmitter_that_ships_makes_what_the_program_makes() {
+    use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
+    use bief_radio::{SampleFormat, dvbs2::Transmitter};
+
+    let folder = Folder::new("tx");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/chains/dvbs2_tx.toml");
+    let chain = folder.0.join("tx.toml");
+    std::fs::copy(file, &chain).unwrap();
+    std::fs::write(folder.0.join("packets.ts"), packets(150)).unwrap();
+    let registry = bief_radio::registry();
+    let file = ChainFile::read(&chain).unwrap();
+    let report = file.pipeline(&registry).unwrap().run().unwrap();
+    assert_eq!(report.stages.iter().map(|stage| stage.threads).collect::<Vec<_>>(), [1, 2, 1, 1]);
+
+    let transmitter = Transmitter {
+        pls: Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true),
+        roll_off: RollOff::R20,
+        samples_per_symbol: 2.0,
+        format: SampleFormat::Ci16,
+        level: 0.35,
+    };
+    let expected = folder.0.join("expected");
+    let out = std::io::BufWriter::new(std::fs::File::create(&expected).unwrap());
+    let program = transmitter.chain(std::io::Cursor::new(packets(150)), out).unwrap();
+    assert_eq!(report.frames, program.build().unwrap().run().unwrap().frames);
+    let samples = |path: PathBuf| -> Vec<i32> {
+        let bytes = std::fs::read(path).unwrap();
+        bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes).into()).collect()
+    };
+    let (samples, expected) = (samples(folder.0.join("samples.ci16")), samples(expected));
+    assert_eq!((samples.len(), samples.len() / 4 / 8370), (expected.len(), report.frames as usize));
+    // Its roll-off is 0.2 rounded to 32 bits, that of the file is not.
+    assert!(samples.iter().zip(&expected).all(|(sample, expected)| (sample - expected).abs() <= 1));
+}
+
+#[test]
+fn packets_come_back_from_the_symbols_of_every_modulation() {
+    let folder = Folder::new("loop");
+    std::fs::write(folder.0.join("in.ts"), packets(100)).unwrap();
+    let registry = bief_radio::registry();
+    for (modcod, frame, pilots) in [
+        ("qpsk-8/9", "short", true),
+        ("qpsk-9/10", "normal", false),
+        ("8psk-3/5", "short", false),
+        ("16apsk-2/3", "normal", true),
+    ] {
+        let task = |name: &str, wires: &str, more: &str| {
+            format!(
+                "[[task]]\nname = '{name}'\nkind = 'dvbs2.{name}'\n{wires}\nmodcod = '{modcod}'\nframe = '{frame}'\n{more}\n"
+            )
+        };
+        let again = |text: String| text.replace("name = 'scramble_bits'", "name = 'descramble_bits'");
+        let pilots = &format!("pilots = {pilots}");
+        let text = [
+            task("slice_packets", "out = ['bb']", "path = 'in.ts'"),
+            task("scramble_bits", "in = ['bb']", ""),
+            task("encode_bch", "in = ['bb']\nout = ['code']", ""),
+            task("encode_ldpc", "in = ['code']", ""),
+            task("build_plframe", "in = ['code']\nout = ['pl']", pilots),
+            task("correct_phase", "in = ['pl']", pilots),
+            task("measure_level", "in = ['pl']\nout = ['level']", pilots),
+            task("descramble_symbols", "in = ['pl']", pilots),
+            task("take_payload", "in = ['pl']\nout = ['payload']", pilots),
+            task("demap", "in = ['payload', 'level']\nout = ['llrs']", ""),
+            task("decode_ldpc", "in = ['llrs']\nout = ['bits', 'decoding']", ""),
+            task("decode_bch", "in = ['bits', 'decoding']", ""),
+            again(task("scramble_bits", "in = ['bits']", "")),
+            task("write_packets", "in = ['bits', 'decoding']", "path = 'out.ts'"),
+        ]
+        .concat();
+        std::fs::write(folder.0.join("loop.toml"), &text).unwrap();
+        let file = ChainFile::read(folder.0.join("loop.toml")).unwrap();
+        file.pipeline(&registry).unwrap().run().unwrap();
+        assert!(std::fs::read(folder.0.join("out.ts")).unwrap() == packets(100), "{modcod} {frame}");
+    }
+}
+
+#[test]
+fn zeros_fill_the_last_frame_of_a_recording() {
+    let folder = Folder::new("read");
+    std::fs::write(folder.0.join("x.cu8"), [0, 255, 1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+    let registry = bief_radio::registry();
+    let read = "[[task]]\nname = 'read'\nkind = 'radio.read'\nout = ['iq']\npath = 'x.cu8'\nframe = 2\n";
+    let quantise =
+        "[[task]]\nname = 'quantise'\nkind = 'radio.quantise'\nin = ['iq']\nout = ['bytes']\nformat = 'cu8'\n";
+    let write = "[[task]]\nname = 'write'\nkind = 'file.write'\nin = ['bytes']\npath = 'out'\n";
+    std::fs::write(folder.0.join("x.toml"), [read, quantise, write].concat()).unwrap();
+    let file = ChainFile::read(folder.0.join("x.toml")).unwrap();
+    assert!(!folder.0.join("out").exists());
+    let mut pipeline = file.pipeline(&registry).unwrap();
+    assert_eq!(pipeline.run().unwrap().frames, 3);
+    // The middle of the unsigned scale lies between two steps; it is rounded up.
+    assert_eq!(std::fs::read(folder.0.join("out")).unwrap(), [0, 255, 1, 2, 3, 4, 5, 6, 7, 8, 128, 128]);
+    // Nothing is left of the recording for a second run.
+    assert_eq!(pipeline.run().unwrap().frames, 0);
+}
+
+#[test]
+fn the_narrowband_fm_chain_that_ships_is_the_one_of_the_library() {
+    let folder = Folder::new("nbfm");
+    let chains = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/chains");
+    let text = std::fs::read_to_string(chains.join("nbfm.toml")).unwrap();
+    let [ours, theirs] = ["file.wav", "library.wav"].map(|name| folder.0.join(name));
+    let recording = chains.join("../nbfm_tones.sigmf-meta");
+    let text = text.replace("\"nbfm_tones.wav\"", &format!("{ours:?}"));
+    let text = text.replace("\"../nbfm_tones.sigmf-meta\"", &format!("{recording:?}"));
+    let file = ChainFile::parse(&text, "nbfm.toml").unwrap();
+    let report = file.pipeline(&bief_radio::registry()).unwrap().run().unwrap();
+    assert_eq!(report.stages.len(), 3);
+
+    let recording = Recording::open(&recording, None).unwrap();
+    let wav = std::fs::File::create(&theirs).unwrap();
+    NarrowbandFm::new(576e3, 1200.0, 5000.0, 48_000).chain(recording, wav).unwrap().build().unwrap().run().unwrap();
+    let [ours, theirs] = [ours, theirs].map(|path| std::fs::read(path).unwrap());
+    assert!(ours.len() > 48_000, "half a second: {} bytes", ours.len());
+    assert!(ours == theirs, "the same samples");
+}
