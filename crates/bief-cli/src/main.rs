@@ -13,6 +13,7 @@ mod plan;
 mod progress;
 mod run;
 mod rx;
+mod seeing;
 mod shipped;
 mod table;
 mod text;

@@ -1,6 +1,7 @@
 //! The progress bar of long work.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -28,4 +29,25 @@ pub(crate) fn spinner(message: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_style(style).with_message(message);
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
+}
+
+/// Runs `work` while `look` brings the bar up to date, ten times a second; then the bar goes away.
+pub(crate) fn shown<T>(bar: &ProgressBar, mut look: impl FnMut(&ProgressBar) + Send, work: impl FnOnce() -> T) -> T {
+    if bar.is_hidden() {
+        return work();
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                look(bar);
+                std::thread::park_timeout(Duration::from_millis(100));
+            }
+        });
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        bar.finish_and_clear();
+        result
+    })
 }

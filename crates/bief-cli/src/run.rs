@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 
 use bief::{ChainFile, Direction, DynWire, Kind, Program, Registry, Waiting};
 use clap::Args;
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::progress::spinner;
+use crate::progress::{shown, spinner};
+use crate::seeing::SeeingArgs;
 use crate::text::{COLUMNS, counted, listed, wrapped};
 
 const EXAMPLES: &str = "\
@@ -19,6 +21,7 @@ Examples:
   bief run chain.toml                    run it, and show what each stage did
   bief run chain.toml --check            build it only, and show tasks and wires
   bief run chain.toml --batch 16 --one-core
+  bief run chain.toml --observe --trace trace.json
   bief run chain.toml --json             the report for a machine to read
   bief run --kinds                       the tasks that a chain can be made of
   bief run --kinds radio.read            one of them, with its parameters
@@ -74,16 +77,18 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["depth", "waiting"])]
     one_core: bool,
     /// Build the chain only: show its tasks, stages and wires
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["observe", "trace", "dot"])]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters
     #[arg(
         long,
         value_name = "KIND",
         num_args = 0..=1,
-        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "check"]
+        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "check", "observe", "trace", "dot"]
     )]
     kinds: Option<Option<String>>,
+    #[command(flatten)]
+    seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
 }
@@ -116,12 +121,19 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         return show_chain(&file, &registry, &program, &wires, &args.json);
     }
 
-    let mut pipeline = file.pipeline(&registry).map_err(Failure::from_error)?;
+    let mut pipeline = args.seeing.prepare(file.pipeline(&registry).map_err(Failure::from_error)?)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
-    let spinner = spinner(path.display().to_string());
-    let outcome = pipeline.run();
-    spinner.finish_and_clear();
+    let bar = spinner(path.display().to_string());
+    // A pipeline that nobody watches does not stop to show itself.
+    let mut watch = (!bar.is_hidden()).then(|| pipeline.watch());
+    let look = |bar: &ProgressBar| {
+        if let Some(watch) = &mut watch {
+            bar.set_message(watch.status().to_string());
+        }
+    };
+    let outcome = shown(&bar, look, || pipeline.run());
     let interrupted = interrupted.load(Ordering::Relaxed);
+    args.seeing.write(&pipeline)?;
     let report = outcome.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
     args.json.write(|| format!("{:#}", json!({ "chain": path, "interrupted": interrupted, "report": report })))?;
     if !args.json.on_stdout() {

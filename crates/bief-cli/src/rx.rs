@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule};
@@ -18,7 +17,8 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::progress::progress;
+use crate::progress::{progress, shown};
+use crate::seeing::SeeingArgs;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -57,6 +57,8 @@ pub(crate) struct RxArgs {
     /// Input that cannot wait (a radio): where the receiver is too slow, drop samples and say so
     #[arg(long)]
     live: bool,
+    #[command(flatten)]
+    seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
 }
@@ -109,9 +111,11 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         .chain(writer(&output)?, Arc::clone(&status))
         .and_then(bief::Chain::build)
         .and_then(|program| program.pipeline(&schedule)?.beside(&profile))
-        .map_err(Failure::from_error)?;
+        .map_err(Failure::from_error)
+        .and_then(|pipeline| args.seeing.prepare(pipeline))?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
-    let outcome = shown(&bar, &status, || pipeline.run());
+    let outcome = shown(&bar, |bar| show(bar, &status), || pipeline.run());
+    args.seeing.write(&pipeline)?;
     let figures = status.figures();
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
@@ -233,33 +237,17 @@ fn platform(cores: Option<u32>, kinds: &[String]) -> Result<Platform, Failure> {
     Platform::new([CoreKind::new(&kinds[0], cores)]).map_err(Failure::from_error)
 }
 
-/// Runs `work` while the bar shows the status.
-fn shown<T>(bar: &ProgressBar, status: &Status, work: impl FnOnce() -> T) -> T {
-    if bar.is_hidden() {
-        return work();
-    }
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                let figures = status.figures();
-                bar.set_position(figures.bytes);
-                let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
-                let lost = match figures.lost_samples {
-                    0 => String::new(),
-                    samples => format!(", {samples} samples lost"),
-                };
-                let Figures { packets, frame_errors, .. } = figures;
-                bar.set_message(format!("{es_n0}{packets} packets, {frame_errors} frame errors{lost}"));
-                std::thread::park_timeout(Duration::from_millis(100));
-            }
-        });
-        let result = work();
-        done.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        bar.finish_and_clear();
-        result
-    })
+/// Shows on the bar how the reception is going.
+fn show(bar: &ProgressBar, status: &Status) {
+    let figures = status.figures();
+    bar.set_position(figures.bytes);
+    let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
+    let lost = match figures.lost_samples {
+        0 => String::new(),
+        samples => format!(", {samples} samples lost"),
+    };
+    let Figures { packets, frame_errors, .. } = figures;
+    bar.set_message(format!("{es_n0}{packets} packets, {frame_errors} frame errors{lost}"));
 }
 
 /// What is told of a reception.

@@ -54,6 +54,33 @@ fn the_chain_that_ships_transmits_what_is_received() {
 }
 
 #[test]
+fn what_a_run_did_is_shown_and_written() {
+    let folder = Folder::new("run-observe");
+    folder.write("packets.ts", &packets(120));
+    folder.write("tx.toml", TRANSMITTER);
+    let plain = folder.succeed(["run", "tx.toml"]);
+    assert!(!plain.contains("latency") && !plain.contains("sampled"), "{plain}");
+    let shown = folder.succeed(["run", "tx.toml", "--observe", "--trace", "trace.json", "--dot", "chain.dot"]);
+    for part in ["\ntask, per 8 frame(s)", "\nbetween stages", "\nlatency", "\nsource to sink"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let trace: Value = serde_json::from_slice(&folder.read("trace.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = |name: &str| events.iter().filter(|event| event["args"]["name"] == name).count();
+    assert_eq!((named("encode 0"), named("encode 1")), (1, 1), "a track for each replica");
+    assert!(events.iter().filter(|event| event["name"] == "batch" && event["ph"] == "X").count() >= 4);
+    let dot = String::from_utf8(folder.read("chain.dot")).unwrap();
+    assert!(dot.starts_with("digraph") && dot.contains("measured"), "{dot}");
+    let refused = folder.fail(["run", "tx.toml", "--trace", "none/trace.json"]);
+    assert!(refused.contains("none/trace.json: "), "{refused}");
+
+    folder.write("in.ci8", &sample());
+    folder.succeed(["rx", "in.ci8", "--sps", "2", "--trace", "rx.json", "--observe"]);
+    assert!(folder.read("rx.json").starts_with(b"{"));
+}
+
+#[test]
 fn paths_are_relative_to_the_file_and_reports_go_to_machines() {
     let folder = Folder::new("run-json");
     std::fs::create_dir_all(folder.path("deep")).unwrap();
@@ -61,10 +88,11 @@ fn paths_are_relative_to_the_file_and_reports_go_to_machines() {
     folder.write("deep/x.toml", CONVERT);
     let json: Value = serde_json::from_str(&folder.succeed(["run", "deep/x.toml", "--json"])).unwrap();
     assert_eq!((&json["chain"], &json["interrupted"]), (&"deep/x.toml".into(), &false.into()));
-    assert_eq!((&json["report"]["frames"], &json["report"]["batch"]), (&10.into(), &2.into()));
-    assert!(folder.read("deep/out.ci8") == sample()[..2 * 10_000], "whole frames");
+    assert_eq!((&json["report"]["frames"], &json["report"]["batch"]), (&11.into(), &2.into()));
+    let written = [&sample()[..2 * 10_500], &[0; 2 * 500]].concat();
+    assert!(folder.read("deep/out.ci8") == written, "zeros fill the last frame");
     let shown = folder.succeed(["run", "deep/x.toml", "--json", "run.json"]);
-    assert!(shown.contains("10 frames") && folder.read("run.json").starts_with(b"{"), "{shown}");
+    assert!(shown.contains("11 frames") && folder.read("run.json").starts_with(b"{"), "{shown}");
     // A chain typed after --json is not overwritten.
     folder.succeed(["run", "--json", "deep/x.toml"]);
     assert!(folder.read("deep/x.toml") == CONVERT.as_bytes());

@@ -1,0 +1,59 @@
+//! What a run did, beyond its report: the same options in every command that runs a chain.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use bief::Pipeline;
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// Batches of each thread that a trace keeps.
+const TRACED_BATCHES: usize = 10_000;
+
+/// Options that look closer at a run.
+#[derive(Args)]
+pub(crate) struct SeeingArgs {
+    /// Tell also how long each task took, how full the rings were, and how long frames took
+    #[arg(long)]
+    observe: bool,
+    /// Write what each thread did with its latest 10000 batches, for https://ui.perfetto.dev
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
+    /// Write the pipeline as a graph, with measured times, for Graphviz
+    #[arg(long, value_name = "FILE.dot")]
+    dot: Option<PathBuf>,
+}
+
+impl SeeingArgs {
+    /// Lets the pipeline note what was asked for.
+    pub(crate) fn prepare(&self, mut pipeline: Pipeline) -> Result<Pipeline, Failure> {
+        if self.observe {
+            pipeline = pipeline.observe();
+        }
+        if self.trace.is_some() {
+            pipeline = pipeline.trace(TRACED_BATCHES).map_err(Failure::from_error)?;
+        }
+        Ok(pipeline)
+    }
+
+    /// Writes what the pipeline noted in its last run, also one that a fault ended.
+    pub(crate) fn write(&self, pipeline: &Pipeline) -> Result<(), Failure> {
+        if let Some((path, trace)) = self.trace.as_deref().zip(pipeline.last_trace()) {
+            write(path, |out| trace.write(out))?;
+        }
+        if let Some(path) = &self.dot {
+            write(path, |out| out.write_all(pipeline.dot().as_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<(), Failure> {
+    let written = File::create(path).map(BufWriter::new).and_then(|mut out| {
+        text(&mut out)?;
+        out.flush()
+    });
+    written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
