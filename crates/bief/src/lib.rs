@@ -92,6 +92,7 @@ mod report;
 mod ring;
 pub mod sink;
 pub mod source;
+mod spread;
 mod stage;
 mod suggest;
 mod sync;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
+use crate::spread;
 use crate::suggest::suggestion;
-use crate::sync::{AtomicBool, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
+use crate::sync::{AtomicBool, AtomicUsize, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
 
 /// How the threads of a pipeline wait for each other's frames; set by [`Pipeline::waiting`](crate::Pipeline::waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -194,7 +195,14 @@ pub(crate) struct Signal {
     waiter: Mutex<Option<thread::Thread>>,
     /// `None` if nobody ever parks.
     barrier: Option<Barrier>,
+    /// Whether each thread is meant to have a core of its own.
+    apart: bool,
+    /// The core of whoever woke the waiting thread last.
+    waker: AtomicUsize,
 }
+
+/// No core that the system knows.
+const NOWHERE: usize = usize::MAX;
 
 impl Signal {
     /// For a thread that waits with this patience.
@@ -205,7 +213,13 @@ impl Signal {
             Patience::Adapt(..) => Some(Barrier::cheapest()),
             Patience::Park => Some(Barrier::Even),
         };
-        Self { waiting: AtomicBool::new(false), waiter: Mutex::new(None), barrier }
+        Self {
+            waiting: AtomicBool::new(false),
+            waiter: Mutex::new(None),
+            barrier,
+            apart: matches!(patience, Patience::Adapt(Look::Spin, _)),
+            waker: AtomicUsize::new(NOWHERE),
+        }
     }
 
     /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must call [`wake`](Self::wake)
@@ -247,6 +261,13 @@ impl Signal {
                 return;
             }
             thread::park();
+            // Whoever woke this thread goes on with the next frame: on one core, they would take turns.
+            if self.apart
+                && let Some(core) = spread::core()
+                && core == self.waker.swap(NOWHERE, Ordering::Relaxed)
+            {
+                spread::leave(core);
+            }
         }
     }
 
@@ -258,6 +279,9 @@ impl Signal {
             && self.waiting.swap(false, Ordering::Relaxed)
             && let Some(waiter) = &*self.waiter.lock().expect("no thread panics while it holds this lock")
         {
+            if self.apart {
+                self.waker.store(spread::core().unwrap_or(NOWHERE), Ordering::Relaxed);
+            }
             waiter.unpark();
         }
     }
