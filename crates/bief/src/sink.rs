@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::Result;
 use crate::frame::Element;
 use crate::task::{Flow, Task};
+use crate::variable::InVar;
 use crate::wire::In;
 
 /// A sink that gives each frame to a closure; made by [`for_each`].
@@ -45,6 +46,67 @@ where
     F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
 {
     type In = In<T>;
+    type Out = ();
+
+    fn name(&self) -> String {
+        "sink".to_owned()
+    }
+
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, frame: &[T], (): ()) -> Result<Flow> {
+        (self.take)(frame)
+    }
+}
+
+/// A sink that gives each frame of a variable wire to a closure; made by [`for_each_var`].
+#[derive(Debug)]
+pub struct FnVarSink<T, F> {
+    take: F,
+    element: std::marker::PhantomData<fn() -> T>,
+}
+
+/// As [`for_each`], for frames that each have a length of their own.
+///
+/// # Sockets
+/// In: variable `T`, any capacity.
+///
+/// # Errors
+/// Those of `take`.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, Flow, VarFrame, sink, source};
+/// let mut words = ["one", "three"].into_iter();
+/// let mut chain = Chain::new();
+/// let letters = chain.add(
+///     source::from_fn_var(8, move |mut frame: VarFrame<'_, u8>| {
+///         let Some(word) = words.next() else { return Ok(Flow::Stop) };
+///         frame.extend_from_slice(word.as_bytes())?;
+///         Ok(Flow::Next)
+///     }),
+///     (),
+/// );
+/// chain.add(sink::for_each_var(|word: &[u8]| { println!("{} letters", word.len()); Ok(Flow::Next) }), &letters);
+/// chain.build()?.run()?;
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub fn for_each_var<T, F>(take: F) -> FnVarSink<T, F>
+where
+    T: Element,
+    F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
+{
+    FnVarSink { take, element: std::marker::PhantomData }
+}
+
+impl<T, F> Task for FnVarSink<T, F>
+where
+    T: Element,
+    F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
+{
+    type In = InVar<T>;
     type Out = ();
 
     fn name(&self) -> String {

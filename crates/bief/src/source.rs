@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::frame::Element;
 use crate::task::{Flow, Task};
+use crate::variable::{OutVar, VarFrame};
 use crate::wire::Out;
 
 pub use crate::live::{Heard, Live, live};
@@ -121,6 +122,53 @@ where
     }
 
     fn run(&mut self, (): (), frame: &mut [T]) -> Result<Flow> {
+        (self.fill)(frame)
+    }
+}
+
+/// A source of frames of variable length that a closure makes; made by [`from_fn_var`].
+#[derive(Debug)]
+pub struct FnVarSource<T, F> {
+    fill: F,
+    capacity: usize,
+    element: std::marker::PhantomData<fn() -> T>,
+}
+
+/// As [`from_fn`], for frames that each have a length of their own, up to `capacity` elements.
+///
+/// # Sockets
+/// Out: variable `T`, up to `capacity` elements per frame.
+///
+/// # Errors
+/// Those of `fill`; a `capacity` of zero is refused when the chain is built.
+///
+/// # Example
+/// See [`sink::for_each_var`](crate::sink::for_each_var).
+pub fn from_fn_var<T, F>(capacity: usize, fill: F) -> FnVarSource<T, F>
+where
+    T: Element,
+    F: FnMut(VarFrame<'_, T>) -> Result<Flow> + Send + 'static,
+{
+    FnVarSource { fill, capacity, element: std::marker::PhantomData }
+}
+
+impl<T, F> Task for FnVarSource<T, F>
+where
+    T: Element,
+    F: FnMut(VarFrame<'_, T>) -> Result<Flow> + Send + 'static,
+{
+    type In = ();
+    type Out = OutVar<T>;
+
+    fn name(&self) -> String {
+        "source".to_owned()
+    }
+
+    fn lens(&self, (): ()) -> Result<usize> {
+        whole_frames(self.capacity)
+    }
+
+    fn run(&mut self, (): (), frame: VarFrame<'_, T>) -> Result<Flow> {
         (self.fill)(frame)
     }
 }

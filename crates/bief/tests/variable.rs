@@ -269,3 +269,34 @@ fn a_capacity_that_does_not_fit_names_both_ends() {
         "task `Picky`: holds 4 values, not 5 (input 0 is up to 5 x u64 from task `Below`)"
     );
 }
+
+#[test]
+fn closures_make_and_take_frames_of_any_length() {
+    use std::sync::{Arc, Mutex};
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    for threads in [0, 1] {
+        let mut chain = Chain::new().batch(2);
+        let mut next = 0_u8;
+        let fill = move |mut frame: VarFrame<'_, u8>| {
+            assert!(frame.is_empty());
+            next += 1;
+            (0..next).try_for_each(|number| frame.push(number))?;
+            Ok(if next == 4 { Flow::Stop } else { Flow::Next })
+        };
+        let wire = chain.add(bief::source::from_fn_var(4, fill), ());
+        chain.stage("out");
+        let sink = Arc::clone(&taken);
+        let take = move |frame: &[u8]| {
+            sink.lock().unwrap().push(frame.to_vec());
+            Ok(Flow::Next)
+        };
+        chain.add(bief::sink::for_each_var(take), &wire);
+        let program = chain.build().unwrap();
+        let mut pipeline = if threads == 0 { program.one_core() } else { program.pipeline_as_marked() }.unwrap();
+        pipeline.run().unwrap();
+        assert_eq!(std::mem::take(&mut *taken.lock().unwrap()), [vec![0], vec![0, 1], vec![0, 1, 2]]);
+    }
+    let mut chain = Chain::new();
+    chain.add(bief::source::from_fn_var(0, |_: VarFrame<'_, u8>| Ok(Flow::Next)), ());
+    assert!(chain.build().unwrap_err().to_string().contains("a frame of no elements"));
+}
