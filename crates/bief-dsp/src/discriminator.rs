@@ -65,8 +65,9 @@ fn angle(y: f32, x: f32) -> f32 {
     let (a, b) = (x.abs(), y.abs());
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     let t = low / high;
-    // Neither 0 / 0 nor what is not finite compares.
-    let t = if t <= 1.0 { t } else { 0.0 };
+    // 0 / 0 and NaN do not compare; what is divided by infinity does.
+    let has_angle = t <= 1.0 && high < f32::INFINITY;
+    let t = if has_angle { t } else { 0.0 };
     let u = t * t;
     let mut sum = ATAN[7];
     for coefficient in ATAN[..7].iter().rev() {
@@ -75,7 +76,7 @@ fn angle(y: f32, x: f32) -> f32 {
     let of_octant = sum * t;
     let of_quadrant = if a < b { FRAC_PI_2 - of_octant } else { of_octant };
     let of_half = if x < 0.0 { PI - of_quadrant } else { of_quadrant };
-    of_half.copysign(y)
+    if has_angle { of_half.copysign(y) } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -115,10 +116,15 @@ mod tests {
 
     #[test]
     fn what_has_no_angle_has_frequency_zero() {
-        let samples =
-            [Complex32::ZERO, Complex32::ONE, Complex32::new(f32::NAN, 1.0), Complex32::new(1.0, f32::INFINITY)];
-        let mut out = [9.0; 4];
-        discriminate(Complex32::ONE, &samples, 1.0, &mut out);
-        assert_eq!(out.map(f32::abs), [0.0; 4]);
+        let parts = [0.0, 0.5, -0.5, 1e30, -1e30, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let all = || parts.into_iter().flat_map(|re| parts.map(|im| Complex32::new(re, im)));
+        for (before, sample) in all().flat_map(|before| all().map(move |sample| (before, sample))) {
+            let mut out = [9.0];
+            discriminate(before, &[sample], 1.0, &mut out);
+            assert!(out[0].abs() <= PI, "{before}, {sample}: {}", out[0]);
+            if before.norm_sqr() == 0.0 || sample.norm_sqr() == 0.0 || !before.is_finite() || !sample.is_finite() {
+                assert_eq!(out[0].abs(), 0.0, "{before}, {sample}");
+            }
+        }
     }
 }

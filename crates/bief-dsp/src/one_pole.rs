@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 /// A low-pass filter with one pole, or by difference a high-pass filter. It remembers, so that calls continue one another.
 ///
 /// y\[n\] = y\[n − 1\] + a · (x\[n\] − y\[n − 1\]) with a = 1 − exp(−1 / τ), where τ is the time constant in samples: the answer to a
-/// step is exactly that of the circuit.
+/// step is exactly that of the circuit. A sample that is not finite counts as 0, so that those after it are not lost.
 ///
 /// ```
 /// use bief_dsp::one_pole::OnePole;
@@ -39,21 +39,26 @@ impl OnePole {
     /// Keeps what changes slowly, in place.
     pub fn low_pass(&mut self, samples: &mut [f32]) {
         for sample in samples {
-            *sample = self.next(*sample) as f32;
+            *sample = self.next(finite(*sample)) as f32;
         }
     }
 
     /// Keeps what changes fast, in place: what the low-pass filter takes away.
     pub fn high_pass(&mut self, samples: &mut [f32]) {
         for sample in samples {
-            *sample = (f64::from(*sample) - self.next(*sample)) as f32;
+            let now = finite(*sample);
+            *sample = (now - self.next(now)) as f32;
         }
     }
 
-    fn next(&mut self, sample: f32) -> f64 {
-        self.value += self.share * (f64::from(sample) - self.value);
+    fn next(&mut self, sample: f64) -> f64 {
+        self.value += self.share * (sample - self.value);
         self.value
     }
+}
+
+fn finite(sample: f32) -> f64 {
+    if sample.is_finite() { sample.into() } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -93,6 +98,18 @@ mod tests {
         OnePole::new(30.0).low_pass(&mut low);
         OnePole::new(30.0).high_pass(&mut high);
         assert!(low.iter().zip(&high).zip(&samples).all(|((low, high), sample)| (low + high - sample).abs() < 1e-6));
+    }
+
+    #[test]
+    fn a_broken_sample_counts_as_zero() {
+        for broken in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            for filter in [OnePole::low_pass, OnePole::high_pass] {
+                let (mut with, mut without) = ([1.0, broken, 1.0, 1.0], [1.0, 0.0, 1.0, 1.0]);
+                filter(&mut OnePole::new(30.0), &mut with);
+                filter(&mut OnePole::new(30.0), &mut without);
+                assert_eq!(with, without);
+            }
+        }
     }
 
     #[test]
