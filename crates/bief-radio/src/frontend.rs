@@ -9,7 +9,7 @@ use num_complex::{Complex32, Complex64};
 
 use crate::files::Input;
 use crate::iq::SampleFormat;
-use crate::parameter::positive;
+use crate::parameter::{GREATEST, positive};
 use crate::recording::Recording;
 
 /// Reads a recording as frames of complex samples, and ends the stream with it.
@@ -147,10 +147,12 @@ impl Shift {
     /// Shifts by so many Hz, up when above 0.
     ///
     /// # Errors
-    /// A sample rate that is not above 0, a shift that is not a number.
+    /// A sample rate that is not above 0, a shift that is not a number, either beyond 1e15.
     pub fn new(sample_rate: f64, shift: f64) -> Result<Self> {
-        if !shift.is_finite() {
-            return Err(Error::new(format!("a shift of {shift} Hz: give a number")));
+        if !(-GREATEST..=GREATEST).contains(&shift) {
+            return Err(Error::new(format!(
+                "a shift of {shift:e} Hz: give a number from -{GREATEST:e} to {GREATEST:e}"
+            )));
         }
         Ok(Self { frequency: shift / positive("the sample rate", sample_rate)?, phase: 0.0 })
     }

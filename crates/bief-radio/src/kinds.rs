@@ -64,14 +64,14 @@ fn history<T: Sample>(name: &str, what: &str) -> Kind {
 fn low_pass<T: Sample>(name: &str, what: &str) -> Kind {
     Kind::new(name, format!("filters {what} samples, and decimates; its first input is their history"), |p| {
         let window: Window = p.parse("window")?;
-        let decimation = p.integer("decimation", 1..=MOST_SAMPLES)?;
+        let decimation = p.integer("decimation", 1..=LowPass::<T>::MOST_DECIMATION)?;
         LowPass::<T>::new(p.f64("sample_rate", ..)?, p.f64("cutoff", ..)?, p.f64("transition", ..)?, window, decimation)
     })
     .required("sample_rate", SAMPLE_RATE)
     .required("cutoff", "Hz, where half of the amplitude passes")
     .required("transition", "Hz from passband to stopband: the narrower, the more taps")
     .with_default("window", "hamming", "hann, hamming or blackman: -44, -53 or -74 dB in the stopband")
-    .with_default("decimation", 1, "keeps every so many-th sample")
+    .with_default("decimation", 1, "keeps one sample of so many, 1 to 65536")
 }
 
 fn discriminate() -> Kind {

@@ -118,18 +118,27 @@ pub struct LowPass<T> {
 impl<T: Sample> LowPass<T> {
     /// The most taps of a filter.
     const LONGEST: usize = 100_000;
+    /// The most samples of which it keeps one: all of them are taken apart at once.
+    pub(crate) const MOST_DECIMATION: usize = 65_536;
 
     /// Passes what lies below `cutoff` (where half of the amplitude passes), going from passband to stopband within `transition`,
     /// all in Hz, for samples at `sample_rate`.
     ///
     /// # Errors
-    /// Frequencies or a decimation that make no filter, one of more than 100 000 taps, a cutoff above half of the output's rate.
+    /// Frequencies or a decimation that make no filter, one of more than 100 000 taps, a decimation above 65 536, a cutoff above
+    /// half of the output's rate.
     pub fn new(sample_rate: f64, cutoff: f64, transition: f64, window: Window, decimation: usize) -> Result<Self> {
         positive("the sample rate", sample_rate)?;
         below_half("the cutoff", cutoff, sample_rate)?;
         positive("the transition", transition)?;
         if decimation == 0 {
             return Err(Error::new("a decimation of 0 would keep no sample: give at least 1"));
+        }
+        if decimation > Self::MOST_DECIMATION {
+            let most = Self::MOST_DECIMATION;
+            return Err(Error::new(format!(
+                "a decimation of {decimation}: give at most {most}, and decimate again after it"
+            )));
         }
         let most = sample_rate / (2.0 * cutoff);
         if decimation as f64 > most {

@@ -4,6 +4,7 @@ use std::io::{Seek, Write};
 
 use bief::{Chain, Result};
 use bief_dsp::low_pass::Window;
+use num_complex::Complex32;
 
 use crate::audio::{DeEmphasis, Discriminate, RemoveDc};
 use crate::frontend::{ReadSamples, Shift};
@@ -60,7 +61,8 @@ impl NarrowbandFm {
         let decimation = (sample_rate / f64::from(audio_rate)).round() as usize;
         let rate_after = |first: usize| sample_rate / first as f64;
         let divides = |first: &usize| decimation.is_multiple_of(*first) && rate_after(*first) >= 4.0 * width;
-        let channel_rate = (1..=decimation).rev().find(divides).map_or(sample_rate, rate_after);
+        let most = decimation.min(LowPass::<Complex32>::MOST_DECIMATION);
+        let channel_rate = (1..=most).rev().find(divides).map_or(sample_rate, rate_after);
         Self {
             sample_rate,
             carrier,

@@ -2,10 +2,18 @@
 
 use bief::{Error, Result};
 
+/// Beyond any rate, frequency, time or level, and so near that their products and quotients are numbers above 0, as `f32` too.
+const SMALLEST: f64 = 1e-15;
+pub(crate) const GREATEST: f64 = 1e15;
+
 /// A number above 0.
 pub(crate) fn positive(what: &str, value: f64) -> Result<f64> {
-    if value > 0.0 && value.is_finite() {
+    if (SMALLEST..=GREATEST).contains(&value) {
         return Ok(value);
+    }
+    if value > 0.0 && value.is_finite() {
+        let range = format!("from {SMALLEST:e} to {GREATEST:e}");
+        return Err(Error::new(format!("{what} is {value:e}: give a number {range}")));
     }
     Err(Error::new(format!("{what} is {value}: give a number above 0")))
 }

@@ -152,7 +152,7 @@ fn a_receiver_that_cannot_be_is_refused_with_the_remedy() {
         ),
         (NarrowbandFm { audio_rate: 44_100, ..good }, "whole multiple of the audio rate, 44100 Hz"),
         (NarrowbandFm::new(500e3, 0.0, 5000.0, 48_000), "whole multiple of the audio rate, 48000 Hz"),
-        (NarrowbandFm { audio_rate: 0, ..good }, "the audio rate is 0: give a number above 0"),
+        (NarrowbandFm::new(576e3, 0.0, 5000.0, 0), "the audio rate is 0: give a number above 0"),
         (NarrowbandFm { sample_rate: f64::NAN, ..good }, "it must be a whole multiple"),
         (
             NarrowbandFm { deviation: 60e3, ..good },
@@ -178,13 +178,23 @@ fn parameters_of_tasks_are_checked() {
     let messages = [
         (ReadSamples::new(recording(), 0, 0).err(), "a frame of 0 samples: give 1 to 268435456"),
         (Shift::new(0.0, 1.0).err(), "the sample rate is 0: give a number above 0"),
+        (Shift::new(1.0, 1e300).err(), "a shift of 1e300 Hz: give a number from -1e15 to 1e15"),
         (Agc::new(-1.0, 1.0).err(), "the target is -1: give"),
+        (Agc::new(1e300, 1.0).err(), "the target is 1e300: give a number from 1e-15 to 1e15"),
         (Agc::new(1.0, 0.0).err(), "the most gain is 0: give"),
         (History::<f32>::new(0).err(), "a history of 0 samples: give 1 to"),
         (LowPass::<f32>::new(1e3, 100.0, 50.0, Window::Hann, 0).err(), "a decimation of 0 would keep no sample"),
         (
             LowPass::<f32>::new(1e3, 500.0, 50.0, Window::Hann, 1).err(),
             "the cutoff is 500 Hz: it must be below half of",
+        ),
+        (
+            LowPass::<f32>::new(1e300, 1e-300, 1e300, Window::Hann, 1).err(),
+            "the sample rate is 1e300: give a number from",
+        ),
+        (
+            LowPass::<f32>::new(1e9, 1.0, 1e6, Window::Hann, 70_000).err(),
+            "a decimation of 70000: give at most 65536, and decimate again after it",
         ),
         (Discriminate::new(48e3, 24e3).err(), "the deviation is 24000 Hz: it must be below half of"),
         (DeEmphasis::new(48e3, -1.0).err(), "the time constant is -1: give"),
