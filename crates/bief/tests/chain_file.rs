@@ -163,7 +163,9 @@ fn paths_are_relative_to_the_folder_of_the_file() {
     assert!(long.contains("long.toml: is longer than 1048576 bytes"), "{long}");
     std::fs::write(folder.join("x.toml"), [0xFF]).unwrap();
     let binary = ChainFile::read(folder.join("x.toml")).unwrap_err().to_string();
-    assert!(binary.contains("x.toml: stream did not contain valid UTF-8"), "{binary}");
+    assert!(binary.contains("x.toml: is no text: give a chain file, in TOML"), "{binary}");
+    let folder_message = ChainFile::read(&folder).unwrap_err().to_string();
+    assert!(folder_message.ends_with(": is a folder: give a chain file in it"), "{folder_message}");
     let absent = ChainFile::read(folder.join("absent.toml")).unwrap_err();
     assert!(absent.to_string().contains("absent.toml: No such file") && absent.kind() == ErrorKind::Build);
     std::fs::remove_dir_all(folder).unwrap();
@@ -307,7 +309,7 @@ fn wires_between_tasks() {
          one before",
     );
     refused(&format!("{add}in = [«'_'»]"), "task `add`: wire `_` is made by no task: did you mean `n`?");
-    let told = "task `add`: it makes no wires, but `out` names 1: give each a name, `_` where nobody reads it";
+    let told = "task `add`: it makes no wires, but `out` names 1: leave `out` out";
     refused(&format!("{add}in = ['n']\nout = «['m']»"), told);
     let told =
         "task `count`: it makes 1 wire (out u64), but `out` names 0: give each a name, `_` where nobody reads it";

@@ -6,7 +6,7 @@ mod text;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Error as IoError, Read};
+use std::io::{Error as IoError, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::chain::Chain;
@@ -139,12 +139,16 @@ impl ChainFile {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let cannot = |error: IoError| Error::build(format!("{name}: {error}"));
+        let cannot = |error: IoError| match error.kind() {
+            ErrorKind::InvalidData => Error::build(format!("{name}: is no text: give a chain file, in TOML")),
+            ErrorKind::IsADirectory => Error::build(format!("{name}: is a folder: give a chain file in it")),
+            _ => Error::build(format!("{name}: {error}")),
+        };
         let mut text = String::new();
         let file = File::open(path).map_err(cannot)?;
         file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
         if text.len() as u64 > MOST_BYTES {
-            return Err(Error::build(format!("{name}: is longer than {MOST_BYTES} bytes: is it a chain file?")));
+            return Err(Error::build(format!("{name}: is longer than {MOST_BYTES} bytes: give a chain file, in TOML")));
         }
         Ok(Self { folder: path.parent().unwrap_or(Path::new("")).to_owned(), ..Self::parse(&text, &name)? })
     }
@@ -273,10 +277,11 @@ impl ChainFile {
                 [only] => format!("makes 1 wire ({only})"),
                 made => format!("makes {} wires ({})", made.len(), made.join(", ")),
             };
-            let message = format!(
-                "task `{name}`: it {wanted}, but `out` names {}: give each a name, `{NOBODY}` where nobody reads it",
-                entry.outputs.len()
-            );
+            let remedy = match made.len() {
+                0 => "leave `out` out".to_owned(),
+                _ => format!("give each a name, `{NOBODY}` where nobody reads it"),
+            };
+            let message = format!("task `{name}`: it {wanted}, but `out` names {}: {remedy}", entry.outputs.len());
             return Err(self.error(entry.outputs_span.as_ref().unwrap_or(&entry.kind.span), &message));
         }
         let inputs: Vec<DynWire> = entry.inputs.iter().map(|wire| wires[&wire.value].clone()).collect();
