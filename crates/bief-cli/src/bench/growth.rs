@@ -152,15 +152,17 @@ fn table(measured: &[(&Quantity, Vec<Point>)], surroundings: &Surroundings) -> S
     let mut lines = Vec::new();
     for (quantity, points) in measured {
         lines.extend(wrapped(&format!("{}.", quantity.heading), COLUMNS));
+        let shares = matches!(quantity.line, Line::Proportional);
         lines.push(format!(
             "{:>10} {:>13} {:>21} {:>13} {:>9}",
-            quantity.name, "ns per frame", "quartiles", "ns for each", "of line"
+            quantity.name,
+            "ns per frame",
+            "quartiles",
+            if shares { "ns for each" } else { "" },
+            "of line"
         ));
         for point in points {
-            let for_each = match quantity.line {
-                Line::Proportional => significant(point.ns / point.number),
-                Line::Constant | Line::Inverse => String::new(),
-            };
+            let for_each = if shares { significant(point.ns / point.number) } else { String::new() };
             let quartiles = point.quartiles.map(significant).join("-");
             let line = format!(
                 "{:>10} {:>13} {:>21} {for_each:>13} {:>9.2}",
