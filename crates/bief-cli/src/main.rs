@@ -15,6 +15,7 @@ mod run;
 mod rx;
 mod seeing;
 mod shipped;
+mod statistics;
 mod table;
 mod text;
 mod tx;

@@ -37,7 +37,7 @@ A chain file lists tasks in the order in which they run:
   [[task]]
   name = \"quantise\"
   kind = \"radio.quantise\"
-  stage = \"convert\"             # begins a stage, which runs on threads of its own
+  stage = \"convert\"             # begins a stage, which has threads of its own
   in = [\"iq\"]                   # wires that it reads or rewrites
   out = [\"bytes\"]
 
@@ -51,10 +51,10 @@ A chain file lists tasks in the order in which they run:
   [stage.convert]
   threads = 2
 
-Before the first task, `batch = 16` lets frames travel together; `depth = 8` lets
-that many batches wait between two stages; `waiting = \"passive\"` is as --waiting.
+Before the first task, `batch = 16` lets frames travel together, `depth = 8` lets
+as many batches wait between stages, `waiting = \"passive\"` is as --waiting.
 Without stages the chain runs on one core.
-Ctrl-C ends the run in order: what the first task took is delivered, and the exit
+Ctrl-C ends the run in order: what the first task took is delivered; the exit
 status is 130. A second Ctrl-C does not wait for that.";
 
 /// Arguments of `bief run`.

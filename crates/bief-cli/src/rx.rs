@@ -28,10 +28,11 @@ Examples:
   bief rx capture.ci16 --sps 2 -o out.ts --cores 2
   bief rx capture.sigmf-meta --symbol-rate 1e6
   radio | bief rx - --live --format cu8 --sps 4 -o - | player
-  bief rx capture.sigmf-meta --json      figures of the run for a machine to read
+  bief rx capture.sigmf-meta --json      the figures for a machine to read
 
 Decodes QPSK 8/9 short; MODCOD, frame size and pilots are read from the signal.
-Ctrl-C ends the reception; what was received is written. A second Ctrl-C does not wait for that.";
+Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
+not wait for that.";
 
 /// Arguments of `bief rx`.
 #[derive(Args)]

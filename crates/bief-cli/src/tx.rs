@@ -17,8 +17,8 @@ use crate::table::facts;
 const EXAMPLES: &str = "\
 Examples:
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short
-  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots --rolloff 0.35 --sps 4
-  cat in.ts | bief tx - -o out.sigmf-meta --modcod qpsk-1/2 --frame normal --format cf32";
+  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --rolloff 0.35 --sps 4
+  cat in.ts | bief tx - -o out.sigmf-meta --modcod qpsk-1/2 --format cf32";
 
 /// Arguments of `bief tx`.
 #[derive(Args)]

@@ -56,7 +56,7 @@ fn the_chain_that_ships_transmits_what_is_received() {
 #[test]
 fn what_a_run_did_is_shown_and_written() {
     let folder = Folder::new("run-observe");
-    folder.write("packets.ts", &packets(120));
+    folder.write("packets.ts", packets(120));
     folder.write("tx.toml", TRANSMITTER);
     let plain = folder.succeed(["run", "tx.toml"]);
     assert!(!plain.contains("latency") && !plain.contains("sampled"), "{plain}");
@@ -75,7 +75,7 @@ fn what_a_run_did_is_shown_and_written() {
     let refused = folder.fail(["run", "tx.toml", "--trace", "none/trace.json"]);
     assert!(refused.contains("none/trace.json: "), "{refused}");
 
-    folder.write("in.ci8", &sample());
+    folder.write("in.ci8", sample());
     folder.succeed(["rx", "in.ci8", "--sps", "2", "--trace", "rx.json", "--observe"]);
     assert!(folder.read("rx.json").starts_with(b"{"));
 }

@@ -125,7 +125,7 @@ impl<T: Sample> LowPass<T> {
     /// all in Hz, for samples at `sample_rate`.
     ///
     /// # Errors
-    /// Frequencies or a decimation that make no filter, one of more than 100 000 taps, a decimation above 65 536, a cutoff above
+    /// Frequencies or a decimation that make no filter, a transition without a passband, one of more than 100 000 taps, a decimation above 65 536, a cutoff above
     /// half of the output's rate.
     pub fn new(sample_rate: f64, cutoff: f64, transition: f64, window: Window, decimation: usize) -> Result<Self> {
         positive("the sample rate", sample_rate)?;
@@ -153,6 +153,12 @@ impl<T: Sample> LowPass<T> {
             return Err(Error::new(format!(
                 "a transition of {transition} Hz takes {taps} taps at {sample_rate} Hz: give a wider one, at most {} taps",
                 Self::LONGEST
+            )));
+        }
+        if transition > 2.0 * cutoff {
+            return Err(Error::new(format!(
+                "a transition of {transition} Hz around a cutoff of {cutoff} Hz leaves no passband: give at most {}",
+                2.0 * cutoff
             )));
         }
         let taps = low_pass(cutoff / sample_rate, transition / sample_rate, window);

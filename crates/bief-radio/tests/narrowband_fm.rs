@@ -197,6 +197,7 @@ fn parameters_of_tasks_are_checked() {
             "a decimation of 70000: give at most 65536, and decimate again after it",
         ),
         (Discriminate::new(48e3, 24e3).err(), "the deviation is 24000 Hz: it must be below half of"),
+        (LowPass::<f32>::new(48e3, 1e3, 3e3, Window::Hann, 1).err(), "leaves no passband: give at most 2000"),
         (DeEmphasis::new(48e3, -1.0).err(), "the time constant is -1: give"),
         (RemoveDc::new(48e3, 0.0).err(), "the corner is 0: give"),
         (WriteWav::new(File::default(), 48_000, 0).err(), "0 channels: a WAV file has 1 to 65535"),

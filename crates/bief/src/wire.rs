@@ -96,6 +96,7 @@ impl Socket {
 
 pub(crate) mod sealed {
     pub trait Sealed {}
+    pub trait Sockets {}
 
     /// What it takes to make a wire: only the builder has one. A wire made of another's place in the table would give its
     /// frames another type.
@@ -201,7 +202,7 @@ impl<T: Element> Output for Out<T> {
 }
 
 /// All input sockets of a task: `()`, one [`Input`], or a tuple of up to eight.
-pub trait Inputs {
+pub trait Inputs: sealed::Sockets {
     /// Frame length of each input: `usize` for one socket, a tuple for several.
     type Lens;
     /// What [`Chain::add`](crate::Chain::add) takes: `()`, one borrowed wire, or a tuple of them.
@@ -222,7 +223,7 @@ pub trait Inputs {
 }
 
 /// All output sockets of a task: `()`, one [`Output`], or a tuple of up to eight.
-pub trait Outputs {
+pub trait Outputs: sealed::Sockets {
     /// Frame length of each output: `usize` for one socket, a tuple for several.
     type Lens;
     /// What [`Chain::add`](crate::Chain::add) returns: `()`, one wire, or a tuple of them.
@@ -242,6 +243,7 @@ pub trait Outputs {
     unsafe fn slices<'a>(table: &[*mut u8], sockets: &[Socket], position: usize) -> Self::Slices<'a>;
 }
 
+impl sealed::Sockets for () {}
 impl Inputs for () {
     type Lens = ();
     type Wires<'w> = ();
@@ -270,6 +272,7 @@ impl Outputs for () {
     unsafe fn slices<'a>(_: &[*mut u8], _: &[Socket], _: usize) -> Self::Slices<'a> {}
 }
 
+impl<S: sealed::Sealed> sealed::Sockets for S {}
 impl<S: Input> Inputs for S {
     type Lens = usize;
     type Wires<'w> = S::Wire<'w>;
@@ -310,6 +313,8 @@ impl<S: Output> Outputs for S {
 
 macro_rules! tuples {
     ($($S:ident $i:tt $Len:ty),+) => {
+        impl<$($S),+> sealed::Sockets for ($($S,)+) {}
+
         impl<$($S: Input),+> Inputs for ($($S,)+) {
             type Lens = ($($Len,)+);
             type Wires<'w> = ($($S::Wire<'w>,)+);

@@ -1,8 +1,8 @@
 //! What is measured: cases, each by a name, read once in every round.
 
-use crate::campaign::statistics::Sample;
 use crate::failure::Failure;
 use crate::progress::progress;
+use crate::statistics::Sample;
 
 /// Something that is measured again and again.
 pub(super) struct Case {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::campaign::statistics::Sample;
+use crate::statistics::Sample;
 
 /// Round trips that are timed together: many more than reading the clock takes, and so few that other programs disturb few.
 const TRIPS: u64 = 40;

@@ -6,9 +6,9 @@ use super::case::{Aim, Case};
 use super::output::Findings;
 use super::surroundings::Surroundings;
 use super::{call, handover, idle, peers, speedup};
-use crate::campaign::statistics::Sample;
 use crate::draw::plot::{Axis, Figure, INK, Key, Mark, Panel, Pattern, Rgb, Shape};
 use crate::failure::Failure;
+use crate::statistics::Sample;
 use crate::text::{COLUMNS, counted, wrapped};
 use crate::units::{decade_name, significant};
 

@@ -8,8 +8,8 @@ use bief::{Chain, Flow, InOut, Result, Task, Wire};
 
 use super::case::{Aim, Case};
 use super::stream::{Setting, Stream};
-use crate::campaign::statistics::Sample;
 use crate::failure::Failure;
+use crate::statistics::Sample;
 
 const GROUP: (&str, &str) = ("8 equal tasks as 2 stages, times as fast as on one core", "x");
 

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::chains::{CORES, ChainArgs, Family, Outcomes, RATIOS, TASKS};
 use super::contender::{Contender, Cores};
 use super::published;
-use super::statistics::Sample;
 use super::{Findings, TargetArgs};
 use crate::draw::plot::{Axis, Figure, INK, Key, Mark, Panel, Shape};
 use crate::failure::Failure;
 use crate::progress::progress;
+use crate::statistics::Sample;
 use crate::text::{COLUMNS, wrapped};
 
 const EXAMPLES: &str = "\

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::chains::{ChainArgs, Family, Outcome, Outcomes, TASKS};
 use super::contender::{Contender, Cores};
 use super::published::{self, FIGURE_2};
-use super::statistics::{ROUNDED, percent_spread};
 use super::{Findings, TargetArgs};
 use crate::draw::plot::{Axis, Figure, INK, Panel, Rgb, Shape};
 use crate::failure::Failure;
 use crate::progress::progress;
+use crate::statistics::{ROUNDED, percent_spread};
 use crate::text::{COLUMNS, wrapped};
 
 const EXAMPLES: &str = "\

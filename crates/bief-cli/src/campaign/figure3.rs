@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::chains::{Family, RATIOS};
 use super::contender::{Contender, Cores};
 use super::published::{self, HERAD_MS, ReferenceTime};
-use super::statistics::Sample;
 use super::{Findings, TargetArgs};
 use crate::draw::plot::{Axis, Figure, Key, Mark, Panel, Pattern, Shape};
 use crate::failure::Failure;
 use crate::progress::progress;
+use crate::statistics::Sample;
 use crate::text::{COLUMNS, wrapped};
 
 const EXAMPLES: &str = "\

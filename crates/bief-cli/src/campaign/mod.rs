@@ -10,7 +10,6 @@ mod figure2;
 mod figure3;
 mod folder;
 mod published;
-pub(crate) mod statistics;
 mod table1;
 mod table2;
 

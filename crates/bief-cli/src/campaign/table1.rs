@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::chains::{CORES, ChainArgs, Family, Outcomes, RATIOS, TASKS};
 use super::contender::{Contender, Cores};
 use super::published::{self, Table1Row};
-use super::statistics::{CUT, Print, ROUNDED, Sample, Spread, percent_spread};
 use super::{Findings, TargetArgs};
 use crate::draw::plot::{Axis, Figure, INK, Key, Mark, Panel, Shape};
 use crate::failure::Failure;
 use crate::progress::progress;
+use crate::statistics::{CUT, Print, ROUNDED, Sample, Spread, percent_spread};
 use crate::text::{COLUMNS, wrapped};
 
 const EXAMPLES: &str = "\
