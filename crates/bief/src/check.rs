@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::boundary::rings;
 use crate::error::{Error, Place, Result};
+use crate::frame::{Slot, is_to_be_had};
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
 use crate::wire::Joint;
+use crate::worker::Worker;
 
 /// What `Chain::build` refuses once every task is in its place.
 pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark]) -> Result<()> {
@@ -30,7 +33,8 @@ pub(crate) fn batch(batch: usize, wires: &[Joint], name: impl Fn(usize) -> Arc<s
     if batch == 0 {
         return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
     }
-    match wires.iter().find(|wire| wire.constant.is_none() && !wire.format.fits(wire.len, batch)) {
+    let too_long = |wire: &&Joint| wire.constant.is_none() && !is_to_be_had(wire.format.bytes(wire.len, batch));
+    match wires.iter().find(too_long) {
         Some(wire) => Err(Error::build(format!(
             "it makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
             wire.len,
@@ -39,6 +43,37 @@ pub(crate) fn batch(batch: usize, wires: &[Joint], name: impl Fn(usize) -> Arc<s
         .at(Place { task: Some(name(wire.maker)), ..Place::default() })),
         None => Ok(()),
     }
+}
+
+/// What is refused because memory cannot hold it: the replicas of the stages, each with buffers for a batch, and between
+/// them rings of so many slots.
+pub(crate) fn memory(stages: &[StagePlan], wires: &[Joint], batch: usize, depth: usize) -> Result<()> {
+    let bytes = |is_here: &dyn Fn(&Joint) -> bool| {
+        let here = wires.iter().filter(|wire| wire.constant.is_none() && is_here(wire));
+        here.map(|wire| wire.format.bytes(wire.len, batch)).sum::<f64>() + batch as f64
+    };
+    let replicas = stages.iter().map(|stage| {
+        let local = |wire: &Joint| stage.tasks.contains(&wire.maker) && stage.tasks.contains(&wire.last_user);
+        stage.threads as f64 * (bytes(&local) + size_of::<Worker>() as f64)
+    });
+    let replicas = replicas.sum::<f64>();
+    if !is_to_be_had(replicas) {
+        return Err(Error::build(format!(
+            "batches of {batch} frame(s) on {} threads are more than memory can hold: give a smaller batch or fewer threads",
+            stages.iter().map(|stage| stage.threads as u128).sum::<u128>()
+        )));
+    }
+    let between = stages.windows(2).map(|pair| {
+        let slots = rings(pair[0].threads, pair[1].threads) as f64 * depth as f64;
+        let crossing = |wire: &Joint| wire.maker < pair[0].tasks.end && wire.last_user >= pair[0].tasks.end;
+        (slots + (pair[0].threads + pair[1].threads) as f64) * (bytes(&crossing) + size_of::<Slot>() as f64)
+    });
+    if !is_to_be_had(replicas + between.sum::<f64>()) {
+        return Err(Error::build(format!(
+            "rings that hold {depth} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth"
+        )));
+    }
+    Ok(())
 }
 
 fn empty_stage(name: &str) -> Error {

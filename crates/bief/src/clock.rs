@@ -33,23 +33,24 @@ impl Laps {
 pub(crate) struct Moment(NonZeroU64);
 
 impl Moment {
-    /// Before the process first asked, it is when that was.
     pub(crate) fn of(instant: Instant) -> Self {
-        let ns = instant.saturating_duration_since(epoch()).as_nanos() as u64;
-        Self(NonZeroU64::MIN.saturating_add(ns))
+        // Instants have no number of their own: they are counted from one in the middle, to which some are before.
+        static MIDDLE: OnceLock<Instant> = OnceLock::new();
+        let middle = *MIDDLE.get_or_init(Instant::now);
+        let after = nanoseconds(instant.saturating_duration_since(middle));
+        let before = nanoseconds(middle.saturating_duration_since(instant));
+        Self(NonZeroU64::MIN.saturating_add((1_u64 << 63).saturating_add(after).saturating_sub(before)))
     }
 
     /// How long before `instant` it was.
     pub(crate) fn until(self, instant: Instant) -> Duration {
-        let then = epoch() + Duration::from_nanos(self.0.get() - 1);
-        instant.saturating_duration_since(then)
+        Duration::from_nanos(Self::of(instant).0.get().saturating_sub(self.0.get()))
     }
 }
 
-/// When the process first asked.
-fn epoch() -> Instant {
-    static EPOCH: OnceLock<Instant> = OnceLock::new();
-    *EPOCH.get_or_init(Instant::now)
+/// Whole nanoseconds; all that there are of a longer time.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What reading the clock once costs: so much is in every time that is measured between two reads.
@@ -73,11 +74,11 @@ mod tests {
     #[test]
     fn a_moment_is_an_instant() {
         let instant = Instant::now();
-        let moment = Moment::of(instant);
         let later = instant + Duration::from_nanos(123_456_789);
-        // The first moment ever asked for may lie a little before the epoch.
-        let lost = epoch().saturating_duration_since(instant);
-        assert_eq!(moment.until(later) + lost, later - instant);
+        // From before anybody asked, too.
+        for from in [instant, instant.checked_sub(Duration::from_secs(60)).unwrap_or(instant)] {
+            assert_eq!(Moment::of(from).until(later), later - from);
+        }
         assert_eq!(Moment::of(later).until(instant), Duration::ZERO);
         assert_eq!(size_of::<Option<Moment>>(), 8);
     }

@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::TypeId;
+use std::hint::black_box;
 use std::ptr::NonNull;
 
 use crate::clock::Moment;
@@ -61,12 +62,17 @@ impl Format {
         readable
     }
 
-    /// Whether a batch of frames of this length fits the address space.
-    pub(crate) fn fits(self, len: usize, batch: usize) -> bool {
-        let bytes = len.checked_mul(batch).and_then(|count| count.checked_mul(self.size));
-        // Room is left for the alignment.
-        bytes.is_some_and(|bytes| bytes <= isize::MAX as usize / 2)
+    /// Bytes of a buffer for a batch of frames of this length; not a whole number, so that there is no greatest.
+    pub(crate) fn bytes(self, len: usize, batch: usize) -> f64 {
+        len as f64 * batch as f64 * self.size.max(1) as f64
     }
+}
+
+/// Whether the system gives so much memory. It may promise more in parts than it has: it is asked for all at once.
+pub(crate) fn is_to_be_had(bytes: f64) -> bool {
+    let mut memory = Vec::<u8>::new();
+    // Not optimised away, as memory that nobody uses may be.
+    bytes <= isize::MAX as f64 / 2.0 && black_box(&mut memory).try_reserve_exact(bytes as usize).is_ok()
 }
 
 /// One wire's memory for a batch of frames. Always initialised; owned, so it can travel between threads.

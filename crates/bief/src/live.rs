@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::frame::Element;
+use crate::frame::{Element, is_to_be_had};
 use crate::source::whole_frames;
 use crate::task::{Flow, Task};
 use crate::wire::Out;
@@ -254,10 +254,8 @@ where
             return Err(Error::new("a queue of no blocks loses every frame: give it at least 1"));
         }
         // One more is in the device's hands, and each has a place in two queues.
-        let room = size_of::<T>().checked_mul(self.len).and_then(|block| {
-            block.checked_add(2 * size_of::<(Box<[T]>, u64)>())?.checked_mul(self.blocks.checked_add(1)?)
-        });
-        if room.is_none_or(|bytes| bytes > isize::MAX as usize / 2) {
+        let block = size_of::<T>() as f64 * self.len as f64 + 2.0 * size_of::<(Box<[T]>, u64)>() as f64;
+        if !is_to_be_had(block * (self.blocks as f64 + 1.0)) {
             return Err(Error::new(format!(
                 "a queue of {} blocks of {} x {} is more than memory can hold: give it fewer",
                 self.blocks,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
-use crate::clock::{self, Moment};
+use crate::clock::{self, Moment, nanoseconds};
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::worker::Count;
@@ -108,10 +108,6 @@ impl Observer {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// How many batches a ring held when its receiver came for one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Held {
@@ -159,6 +155,7 @@ pub(crate) type TaskTime = Option<(Instant, Duration)>;
 
 /// The latest batches of one worker, in memory that is used again and again.
 pub(crate) struct Recorder {
+    /// One more than are kept: where the next one goes, of which a fault leaves the times of some tasks and nothing else.
     visits: Vec<Visit>,
     /// For each visit, the times of the tasks.
     tasks: Vec<TaskTime>,
@@ -174,8 +171,8 @@ impl Recorder {
     pub(crate) fn new(most: usize, tasks: usize) -> Result<Self> {
         let now = Instant::now();
         let blank = Visit { first: 0, frames: None, asked: now, begin: now, end: now, sampled: false };
-        let times = most.saturating_mul(tasks);
-        let visits = filled(most, blank).zip(filled(times, None)).ok_or_else(|| {
+        let rows = most.saturating_add(1);
+        let visits = filled(rows, blank).zip(filled(rows.saturating_mul(tasks), None)).ok_or_else(|| {
             Error::build(format!("a trace of {most} batches is more than memory can hold: ask for fewer"))
         });
         visits.map(|(visits, tasks)| Self { visits, tasks, recorded: 0 })
@@ -197,7 +194,7 @@ impl Recorder {
     /// The latest visits, the oldest first, each with the times of its tasks: none if it was not sampled.
     pub(crate) fn visits(&self) -> impl Iterator<Item = (Visit, &[TaskTime])> {
         let count = self.tasks.len() / self.visits.len();
-        let kept = self.recorded.min(self.visits.len());
+        let kept = self.recorded.min(self.visits.len() - 1);
         (self.recorded - kept..self.recorded).map(move |number| {
             let row = number % self.visits.len();
             let tasks = if self.visits[row].sampled { &self.tasks[row * count..][..count] } else { &[] };
@@ -256,6 +253,8 @@ mod tests {
             }
             recorder.record(Visit { first: number, frames: Some(1), asked: now, begin: now, end: now, sampled });
         }
+        // A fault: the batch is never recorded.
+        recorder.task(0, Some((now, Duration::from_nanos(5))));
         let kept: Vec<_> = recorder.visits().map(|(visit, tasks)| (visit.first, tasks.to_vec())).collect();
         let timed = |number| vec![Some((now, Duration::from_nanos(number))), None];
         assert_eq!(kept, [(2, timed(2)), (3, vec![]), (4, timed(4))]);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bief_schedule::{Profile, TaskProfile};
 
-use crate::clock;
+use crate::clock::{self, nanoseconds};
 use crate::error::{Error, Result};
 use crate::frame::Batch;
 use crate::machine::Machine;
@@ -14,6 +14,8 @@ use crate::wire::Joint;
 
 /// The first executions fill caches and pages; they are run and not counted, unless the source has hardly more.
 const WARM_UP: usize = 8;
+/// Executions that there is room for from the start; a source may end long before as many as are asked for.
+const ROOM: usize = 1 << 16;
 
 /// Runs up to `executions` batches (and a few before, to warm up) and times every task on this thread's core.
 ///
@@ -27,14 +29,13 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     let clock_cost = clock::cost();
     let mut batch = Batch::new(frames);
     // For each task, in which execution it had work, and how long it took.
-    let mut times: Vec<Vec<(usize, u64)>> = vec![Vec::with_capacity(executions); count];
+    let mut times: Vec<Vec<(usize, u64)>> = vec![Vec::with_capacity(executions.min(ROOM)); count];
     let mut done = 0;
-    while done < executions + WARM_UP {
+    while done < executions.saturating_add(WARM_UP) {
         batch.renew((done * frames) as u64);
         let note = |task: usize, _: Instant, time: Duration, ran: bool| {
             if ran {
-                let ns = u64::try_from(time.saturating_sub(clock_cost).as_nanos()).unwrap_or(u64::MAX);
-                times[task].push((done, ns));
+                times[task].push((done, nanoseconds(time.saturating_sub(clock_cost))));
             }
         };
         // SAFETY: every wire is local to the one stage.

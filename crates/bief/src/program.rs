@@ -3,6 +3,7 @@
 
 use bief_schedule::{Profile, Schedule};
 
+use crate::check;
 use crate::dot;
 use crate::error::Result;
 use crate::pipeline::Pipeline;
@@ -67,7 +68,7 @@ impl Program {
     /// ```
     ///
     /// # Errors
-    /// Those of making the one replica: none for a chain that was built.
+    /// More than memory can hold.
     pub fn one_core(self) -> Result<Pipeline> {
         Pipeline::on_one_core(self.tasks, self.wires, self.batch)
     }
@@ -95,15 +96,18 @@ impl Program {
     /// that can be read again, and a sink that keeps nothing) and run another.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and a source that ends before anything could be measured.
+    /// Those of [`run`](Self::run), a source that ends before anything could be measured, and more than memory can
+    /// hold.
     pub fn profile(self, executions: usize) -> Result<Profile> {
+        let whole = self.named_stage(0..self.tasks.len(), 1, None);
+        check::memory(&[whole], &self.wires, self.batch, 1)?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
 
     /// Cuts the chain into the stages of a schedule.
     ///
     /// # Errors
-    /// A schedule for another number of tasks, or one that replicates a task that cannot be.
+    /// A schedule for another number of tasks, or one that replicates a task that cannot be; more than memory can hold.
     pub fn pipeline(self, schedule: &Schedule) -> Result<Pipeline> {
         let mut first = 0;
         let stages = schedule
@@ -121,7 +125,7 @@ impl Program {
     /// Cuts the chain into the stages that were marked with [`Chain::stage`](crate::Chain::stage).
     ///
     /// # Errors
-    /// A stage that replicates a task that cannot be.
+    /// A stage that replicates a task that cannot be; more than memory can hold.
     pub fn pipeline_as_marked(self) -> Result<Pipeline> {
         let mut stages = Vec::new();
         let first_mark = self.marks.first().map_or(self.tasks.len(), |mark| mark.first_task);

@@ -70,6 +70,10 @@ impl Patience {
     /// When `threads` run on `cores`.
     pub(crate) fn new(waiting: Waiting, threads: usize, cores: usize) -> Self {
         let look = if threads > cores { Look::Yield } else { Look::Spin };
+        if look == Look::Spin && waiting != Waiting::Passive {
+            // Measured now, not at the end of a run that it would make longer.
+            look_ns();
+        }
         match waiting {
             Waiting::Active => Self::Look(look),
             Waiting::Adaptive => Self::Adapt(look, Trial::default()),
@@ -158,7 +162,8 @@ pub(crate) struct Waited {
 
 impl Waited {
     pub(crate) fn duration(&self) -> Duration {
-        self.timed + Duration::from_nanos((self.looks as f64 * look_ns()) as u64)
+        let looked = if self.looks > 0 { self.looks as f64 * look_ns() } else { 0.0 };
+        self.timed + Duration::from_nanos(looked as u64)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::clock::nanoseconds;
 use crate::table::{COLUMNS, fitted};
 
 /// Where a worker shows what it has done, on cache lines that only it writes.
@@ -24,7 +25,7 @@ impl Meter {
     pub(crate) fn show(&self, batches: u64, frames: u64, busy: Duration, ended: u64) {
         self.batches.store(batches, Ordering::Relaxed);
         self.frames.store(frames, Ordering::Relaxed);
-        self.busy_ns.store(busy.as_nanos() as u64, Ordering::Relaxed);
+        self.busy_ns.store(nanoseconds(busy), Ordering::Relaxed);
         self.ended.store(ended, Ordering::Relaxed);
     }
 }

@@ -86,6 +86,42 @@ fn a_stage_without_threads_and_a_ring_without_depth() {
 }
 
 #[test]
+fn what_no_memory_holds() {
+    let chain = |threads| {
+        let mut chain = Chain::new();
+        let mut wire = chain.add(Count::to(1), ());
+        chain.stage("wide").threads(threads);
+        chain.add(Add(1), &mut wire);
+        chain
+    };
+    let marked = |threads| chain(threads).build().unwrap().pipeline_as_marked();
+    for depth in [1 << 50, usize::MAX] {
+        let text = marked(2).unwrap().depth(depth).unwrap_err().to_string();
+        assert_eq!(
+            text,
+            format!(
+                "rings that hold {depth} batches of 1 frame(s) are more than memory can hold: give a smaller batch or depth"
+            )
+        );
+    }
+    for threads in [1 << 50, usize::MAX] {
+        let text = marked(threads).unwrap_err().to_string();
+        assert!(text.ends_with("are more than memory can hold: give a smaller batch or fewer threads"), "{text}");
+    }
+    // As many elements without a size are too many as well.
+    let refused = |batch| {
+        let mut chain = Chain::new().batch(batch);
+        chain.add(source::from_fn(usize::MAX, |_: &mut [()]| Ok(Flow::Stop)), ());
+        chain.build()
+    };
+    assert!(refused(2).unwrap_err().to_string().ends_with("more than memory can hold"));
+    let marked = marked(1).unwrap();
+    assert!(marked.batch(1 << 50).unwrap_err().to_string().ends_with("more than memory can hold"));
+    let profile = chain(1).build().unwrap().profile(usize::MAX);
+    assert_eq!(profile.unwrap().tasks().len(), 2, "as many executions as the source has");
+}
+
+#[test]
 fn a_schedule_or_a_profile_of_another_chain() {
     let program = || {
         let mut chain = Chain::new();
