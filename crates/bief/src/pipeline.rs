@@ -89,7 +89,8 @@ impl Pipeline {
         stages: Vec<StagePlan>,
         crew: Option<Crew>,
     ) -> Result<Self> {
-        check::memory(&stages, &wires, batch, DEFAULT_DEPTH)?;
+        // The rings are made for a run, when their depth is known.
+        check::memory(&stages, &wires, batch, 1)?;
         Ok(Self {
             task_names: tasks.iter().map(|task| Arc::clone(&task.name)).collect(),
             workers: workers(tasks, &wires, batch, &stages)?,
@@ -114,12 +115,11 @@ impl Pipeline {
     /// and threads have room for ([`Report::most_frames_in_flight`]): a slow stage makes those before it wait.
     ///
     /// # Errors
-    /// A depth of 0, or of more than memory can hold.
+    /// A depth of 0. One that memory cannot hold is refused by the run.
     pub fn depth(mut self, batches: usize) -> Result<Self> {
         if batches == 0 {
             return Err(Error::build("a ring of depth 0 holds nothing: give a depth of at least 1"));
         }
-        check::memory(&self.stages, &self.wires, self.batch, batches)?;
         self.depth = batches;
         Ok(self)
     }
@@ -148,7 +148,7 @@ impl Pipeline {
     /// A batch of 0 frames, or of more than memory can hold.
     pub fn batch(mut self, frames: usize) -> Result<Self> {
         check::batch(frames, &self.wires, |task| Arc::clone(&self.task_names[task]))?;
-        check::memory(&self.stages, &self.wires, frames, self.depth)?;
+        check::memory(&self.stages, &self.wires, frames, 1)?;
         let scale = frames as f64 / self.batch as f64;
         let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);
         planned.flatten().for_each(|ns| *ns *= scale);
@@ -307,8 +307,8 @@ impl Pipeline {
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// The first error or panic of a task, with its place. Frames before it were delivered, every other task was given
-    /// [`finish`](crate::Task::finish), and no thread works any more.
+    /// Rings of more than memory can hold. Otherwise the first error or panic of a task, with its place: frames before it were
+    /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
     pub fn run(&mut self) -> Result<Report> {
         let outcome = self.run_once();
         self.halt.clear();
@@ -316,6 +316,7 @@ impl Pipeline {
     }
 
     fn run_once(&mut self) -> Result<Report> {
+        check::memory(&self.stages, &self.wires, self.batch, self.depth)?;
         if let Some(crew) = &mut self.crew {
             crew.enlist(&self.workers)?;
         }

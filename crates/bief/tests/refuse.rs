@@ -96,7 +96,7 @@ fn what_no_memory_holds() {
     };
     let marked = |threads| chain(threads).build().unwrap().pipeline_as_marked();
     for depth in [1 << 50, usize::MAX] {
-        let text = marked(2).unwrap().depth(depth).unwrap_err().to_string();
+        let text = marked(2).unwrap().depth(depth).unwrap().run().unwrap_err().to_string();
         assert_eq!(
             text,
             format!(
