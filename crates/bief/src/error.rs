@@ -1,6 +1,7 @@
 //! One [`Error`]: what went wrong (its kind and cause) and where (stage, task, frame).
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The result of everything in this crate that can fail.
@@ -76,6 +77,12 @@ impl Error {
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "a value that is not text".to_owned());
         Self { kind: ErrorKind::Panic, ..Self::new(format!("panicked: {text}")) }
+    }
+
+    /// Does something that may panic: a panic is an error like others. Who calls promises that nothing half done is used
+    /// afterwards.
+    pub(crate) fn catch<T>(act: impl FnOnce() -> Result<T>) -> Result<T> {
+        catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| Err(Self::panic(&*payload)))
     }
 
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {

@@ -33,6 +33,8 @@ impl Format {
         /// `memory` is valid and aligned for writing `count` values of `T`.
         unsafe fn fill<T: Element>(memory: *mut u8, count: usize) {
             let memory = memory.cast::<T>();
+            // One value without a size is all of them.
+            let count = if size_of::<T>() == 0 { count.min(1) } else { count };
             for index in 0..count {
                 // SAFETY: the caller promises memory for `count` values, and `index < count`.
                 unsafe { memory.add(index).write(T::default()) };
@@ -64,7 +66,9 @@ impl Format {
 
     /// Bytes of a buffer for a batch of frames of this length; not a whole number, so that there is no greatest.
     pub(crate) fn bytes(self, len: usize, batch: usize) -> f64 {
-        len as f64 * batch as f64 * self.size.max(1) as f64
+        let elements = len as f64 * batch as f64;
+        // Elements without a size take no memory, but are counted.
+        if elements > usize::MAX as f64 { f64::INFINITY } else { elements * self.size as f64 }
     }
 }
 

@@ -1,7 +1,6 @@
 //! A source that cannot wait: the device has a thread of its own, a bounded queue lies between it and the task, and what
 //! finds no room in it is lost, counted, and marked in the stream.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -205,15 +204,14 @@ impl<T> Ear<T> {
                 break Ok(());
             }
             // After a panic `fill` is used again by a later run alone, as any task is.
-            match catch_unwind(AssertUnwindSafe(|| fill(&mut self.block))) {
-                Ok(Ok(Heard::Frame { lost })) => {
+            match Error::catch(|| fill(&mut self.block)) {
+                Ok(Heard::Frame { lost }) => {
                     self.lost = self.lost.saturating_add(lost);
                     self.pass_on();
                 }
-                Ok(Ok(Heard::Nothing)) => {}
-                Ok(Ok(Heard::End)) => break Ok(()),
-                Ok(Err(error)) => break Err(error),
-                Err(payload) => break Err(Error::panic(&*payload)),
+                Ok(Heard::Nothing) => {}
+                Ok(Heard::End) => break Ok(()),
+                Err(error) => break Err(error),
             }
         };
         Ending { lost: self.lost, outcome }

@@ -290,7 +290,8 @@ impl Pipeline {
             dot::Cluster {
                 plan,
                 tasks: replicas.next().map_or(&[], |worker| worker.stage.tasks()),
-                measured_ns: self.has_run.then(|| report::measured_ns(&self.count(index), executions, plan.threads)),
+                measured_ns: (executions > 0)
+                    .then(|| report::measured_ns(&self.count(index), executions, plan.threads)),
             }
         });
         dot::pipeline(stages, &self.wires)
@@ -377,7 +378,7 @@ impl Pipeline {
                 name: self.task_names[task].to_string(),
                 times: Times::of(&self.histogram(index, |observer| &observer.tasks[task - plan.tasks.start])),
             });
-            let lost = self.workers_of(index).map(|worker| worker.stage.lost()).sum();
+            let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
             StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }
         });
         let boundaries: Vec<BoundaryReport> = self

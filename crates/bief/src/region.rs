@@ -3,7 +3,6 @@
 //! A region works on one frame at a time: whatever is inside sees the frame that the region was given. Wires made inside
 //! are wires of the same table, local to the stage that runs the region.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -43,8 +42,7 @@ impl Body {
             Ok(NEXT)
         };
         // After a panic nothing of the failed step is used again.
-        let outcome = catch_unwind(AssertUnwindSafe(steps)).unwrap_or_else(|payload| Err(Error::panic(&*payload)));
-        outcome.map_err(|error| {
+        Error::catch(steps).map_err(|error| {
             self.failed = true;
             error.within(&self.nodes[self.current].name)
         })
@@ -56,7 +54,7 @@ impl Body {
     }
 
     fn lost(&self) -> u64 {
-        self.nodes.iter().map(|node| node.step.lost()).sum()
+        self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.step.lost()))
     }
 
     /// Lets every step begin anew, a failed one too.
@@ -81,9 +79,7 @@ impl Body {
 
 /// Calls a step between frames; an error or a panic names it.
 fn told(node: &mut Node, call: impl FnOnce(&mut dyn Step) -> Result<()>) -> Result<()> {
-    catch_unwind(AssertUnwindSafe(|| call(&mut *node.step)))
-        .unwrap_or_else(|payload| Err(Error::panic(&*payload)))
-        .map_err(|error| error.within(&node.name))
+    Error::catch(|| call(&mut *node.step)).map_err(|error| error.within(&node.name))
 }
 
 /// Which bodies of a region run on a frame, and how often.
@@ -126,7 +122,7 @@ impl<C: Control> Step for Region<C> {
     }
 
     fn lost(&self) -> u64 {
-        self.bodies.iter().map(Body::lost).sum()
+        self.bodies.iter().fold(0, |sum, body| sum.saturating_add(body.lost()))
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -164,7 +164,7 @@ impl Report {
             executions,
             frames: stages.last().map_or(0, |stage| stage.frames),
             most_frames_in_flight,
-            lost: stages.iter().map(|stage| stage.lost).sum(),
+            lost: stages.iter().fold(0, |sum, stage| sum.saturating_add(stage.lost)),
             seconds: elapsed.as_secs_f64(),
             planned_period_ns,
             measured_period_ns: per(elapsed, executions),

@@ -5,7 +5,7 @@
 //! of depth *d* allocates *d* slots once and nothing afterwards. Either end may go away: what was sent before is still
 //! received, and then both sides learn of it.
 
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell};
 use crate::wait::{Patience, Signal, Waited};
 
 /// Keeps what the two threads write on cache lines of their own (two lines: processors fetch them in pairs).
@@ -17,9 +17,9 @@ struct Apart<T>(T);
 struct Ring<S> {
     slots: Box<[Apart<UnsafeCell<S>>]>,
     /// Slots ever sent; written by the producer alone.
-    sent: Apart<AtomicUsize>,
+    sent: Apart<AtomicU64>,
     /// Slots ever received; written by the consumer alone.
-    received: Apart<AtomicUsize>,
+    received: Apart<AtomicU64>,
     producer_gone: AtomicBool,
     consumer_gone: AtomicBool,
     filled: Signal,
@@ -36,11 +36,11 @@ unsafe impl<S: Send> Send for Ring<S> {}
 #[derive(Debug)]
 pub(crate) struct Producer<S> {
     ring: Arc<Ring<S>>,
-    sent: usize,
+    sent: u64,
     /// Where the next one goes.
     slot: usize,
     /// The consumer's count when it was last looked at: most sends need not look again.
-    received: usize,
+    received: u64,
     patience: Patience,
     /// For room.
     pub(crate) waited: Waited,
@@ -50,10 +50,10 @@ pub(crate) struct Producer<S> {
 #[derive(Debug)]
 pub(crate) struct Consumer<S> {
     ring: Arc<Ring<S>>,
-    received: usize,
+    received: u64,
     /// Where the next one comes from.
     slot: usize,
-    sent: usize,
+    sent: u64,
     patience: Patience,
     /// For slots.
     pub(crate) waited: Waited,
@@ -64,8 +64,8 @@ pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consum
     assert!(!slots.is_empty(), "a ring has at least one slot");
     let ring = Arc::new(Ring {
         slots: slots.into_iter().map(|slot| Apart(UnsafeCell::new(slot))).collect(),
-        sent: Apart(AtomicUsize::new(0)),
-        received: Apart(AtomicUsize::new(0)),
+        sent: Apart(AtomicU64::new(0)),
+        received: Apart(AtomicU64::new(0)),
         producer_gone: AtomicBool::new(false),
         consumer_gone: AtomicBool::new(false),
         filled: Signal::new(patience),
@@ -101,7 +101,7 @@ impl<S> Producer<S> {
     /// Returns `false`, and leaves `slot` alone, when the consumer is gone.
     pub(crate) fn send(&mut self, slot: &mut S) -> bool {
         let ring = &*self.ring;
-        let depth = ring.slots.len();
+        let depth = ring.slots.len() as u64;
         let mut waited = false;
         if self.sent - self.received == depth {
             waited = ring.emptied.wait(&mut self.patience, &mut self.waited, || {
@@ -161,7 +161,7 @@ impl<S> Consumer<S> {
 
     /// How many slots there are to be received just now, and how many the ring holds at most.
     pub(crate) fn held(&self) -> (usize, usize) {
-        (self.ring.sent.0.load(Ordering::Relaxed) - self.received, self.ring.slots.len())
+        ((self.ring.sent.0.load(Ordering::Relaxed) - self.received) as usize, self.ring.slots.len())
     }
 }
 

@@ -1,7 +1,6 @@
 //! Stages: as the user marks them, as they are planned, and as one core runs them: flat steps over one table of pointers.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -145,8 +144,7 @@ impl Stage {
     /// Runs `work`, turning a panic into an error and giving every error its place.
     fn guarded(&mut self, batch: &mut Batch, work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<()> {
         // After a panic the batch is not passed on, and the failed task is not used again before it is reset.
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(self, batch)));
-        outcome.unwrap_or_else(|payload| Err(Error::panic(&*payload))).map_err(|error| {
+        Error::catch(|| work(self, batch)).map_err(|error| {
             self.failed = true;
             error.at(Place {
                 stage: Some(Arc::clone(&self.name)),
@@ -158,7 +156,7 @@ impl Stage {
 
     /// Elements that its tasks had to drop in this run.
     pub(crate) fn lost(&self) -> u64 {
-        self.tasks.iter().map(|task| task.step.lost()).sum()
+        self.tasks.iter().fold(0, |sum: u64, task| sum.saturating_add(task.step.lost()))
     }
 
     /// Lets every task begin anew, a failed one too; the first error is told.
@@ -183,8 +181,7 @@ impl Stage {
 
 /// Calls a task between frames, turning a panic into an error and giving every error its place.
 fn told(stage: &Arc<str>, task: &mut Node, call: impl FnOnce(&mut Node) -> Result<()>) -> Result<()> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| call(task)));
-    outcome.unwrap_or_else(|payload| Err(Error::panic(&*payload))).map_err(|error| {
+    Error::catch(|| call(task)).map_err(|error| {
         error.at(Place { stage: Some(Arc::clone(stage)), task: Some(Arc::clone(&task.name)), frame: None })
     })
 }

@@ -114,12 +114,14 @@ impl Look {
     fn longest(self) -> u64 {
         match self {
             _ if MODEL => 2,
-            Self::Spin => 2000,
+            Self::Spin => (WAKE_UP_NS / look_ns()) as u64,
             Self::Yield => 40,
         }
     }
 }
 
+/// What a wake-up takes, about, where the woken thread's core sleeps.
+const WAKE_UP_NS: f64 = 50_000.0;
 /// As many looks take less time than it is worth to measure.
 const SHORT: u64 = if MODEL { 1 } else { 100 };
 /// Looking took longer than it can: the core was given to another program meanwhile, so parking had been better.
@@ -181,7 +183,7 @@ impl Sum for Waited {
 fn look_ns() -> f64 {
     static LOOK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
     if MODEL {
-        return 0.0;
+        return 1.0;
     }
     *LOOK.get_or_init(|| {
         let looks = || {
@@ -189,7 +191,9 @@ fn look_ns() -> f64 {
             Look::Spin.until(1000, &mut || false);
             start.elapsed()
         };
-        (0..10).map(|_| looks()).min().unwrap_or_default().as_nanos() as f64 / 1000.0
+        let ns = (0..10).map(|_| looks()).min().unwrap_or_default().as_nanos() as f64 / 1000.0;
+        // A clock that ticks slowly may see none of it.
+        ns.max(1.0)
     })
 }
 

@@ -83,7 +83,8 @@ pub struct Status {
     pub frames: u64,
     /// Frames per second since the last look.
     pub frames_per_second: f64,
-    /// Batches that the first stage has made, and that have neither passed the last task nor lost all their frames.
+    /// Batches that the first stage has made, and that have neither passed the last task nor lost all their frames. After a run
+    /// that a fault or a task ended, those that were on their way.
     pub batches_in_flight: u64,
     /// The stages, from source to sink.
     pub stages: Vec<StageStatus>,

@@ -127,6 +127,7 @@ impl Worker {
     pub(crate) fn set_batch(&mut self, range: Range<usize>, wires: &[Joint], batch: usize) {
         self.stage.make_room(range, wires, batch);
         self.own = Batch::new(batch);
+        self.count = Count::default();
     }
 
     /// Gives it its ends of the rings for one run: none at the ends of the chain.
