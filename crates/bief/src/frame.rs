@@ -74,6 +74,12 @@ impl Format {
 
 /// Whether the system gives so much memory. It may promise more in parts than it has: it is asked for all at once.
 pub(crate) fn is_to_be_had(bytes: f64) -> bool {
+    // So much there is, and the question would cost more than the answer: an allocator that is given back a large piece may
+    // keep pieces of that size from then on.
+    const ALWAYS: f64 = 64.0 * 1024.0 * 1024.0;
+    if bytes <= ALWAYS {
+        return true;
+    }
     let mut memory = Vec::<u8>::new();
     // Not optimised away, as memory that nobody uses may be.
     bytes <= isize::MAX as f64 / 2.0 && black_box(&mut memory).try_reserve_exact(bytes as usize).is_ok()

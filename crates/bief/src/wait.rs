@@ -210,6 +210,8 @@ pub(crate) struct Signal {
     waker: AtomicUsize,
 }
 
+/// Between waits of this length it does not matter where a thread is woken, and the system moves one that stays busy.
+const SELDOM: Duration = Duration::from_millis(1);
 /// No core that the system knows.
 const NOWHERE: usize = usize::MAX;
 
@@ -251,13 +253,14 @@ impl Signal {
             patience.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
         }
         if !found {
-            self.park(ready);
+            self.park(start, ready);
         }
         waited.timed += start.elapsed();
         true
     }
 
-    fn park(&self, mut ready: impl FnMut() -> bool) {
+    /// Parks, in a wait that began at `start`.
+    fn park(&self, start: Instant, mut ready: impl FnMut() -> bool) {
         let barrier = self.barrier.expect("only a thread that may park does");
         *self.waiter.lock().expect("no thread panics while it holds this lock") = Some(thread::current());
         loop {
@@ -272,6 +275,7 @@ impl Signal {
             thread::park();
             // Whoever woke this thread goes on with the next frame: on one core, they would take turns.
             if self.apart
+                && start.elapsed() < SELDOM
                 && let Some(core) = spread::core()
                 && core == self.waker.swap(NOWHERE, Ordering::Relaxed)
             {
