@@ -1,18 +1,19 @@
 //! Where frames leave a chain: into a vector, or into a closure.
 
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
 use crate::frame::Element;
 use crate::task::{Flow, Task};
 use crate::variable::InVar;
-use crate::wire::In;
+use crate::wire::{In, Input};
 
-/// A sink that gives each frame to a closure; made by [`for_each`].
+/// A sink that gives each frame of its socket `S` to a closure; made by [`for_each`] and [`for_each_var`].
 #[derive(Debug)]
-pub struct FnSink<T, F> {
+pub struct FnSink<S, F> {
     take: F,
-    element: std::marker::PhantomData<fn() -> T>,
+    socket: PhantomData<fn() -> S>,
 }
 
 /// Gives each frame to `take`, which may end the run early with [`Flow::Stop`].
@@ -32,40 +33,12 @@ pub struct FnSink<T, F> {
 /// chain.build()?.run()?;
 /// # Ok::<(), bief::Error>(())
 /// ```
-pub fn for_each<T, F>(take: F) -> FnSink<T, F>
+pub fn for_each<T, F>(take: F) -> FnSink<In<T>, F>
 where
     T: Element,
     F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
 {
-    FnSink { take, element: std::marker::PhantomData }
-}
-
-impl<T, F> Task for FnSink<T, F>
-where
-    T: Element,
-    F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
-{
-    type In = In<T>;
-    type Out = ();
-
-    fn name(&self) -> String {
-        "sink".to_owned()
-    }
-
-    fn lens(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-
-    fn run(&mut self, frame: &[T], (): ()) -> Result<Flow> {
-        (self.take)(frame)
-    }
-}
-
-/// A sink that gives each frame of a variable wire to a closure; made by [`for_each_var`].
-#[derive(Debug)]
-pub struct FnVarSink<T, F> {
-    take: F,
-    element: std::marker::PhantomData<fn() -> T>,
+    FnSink { take, socket: PhantomData }
 }
 
 /// As [`for_each`], for frames that each have a length of their own.
@@ -93,20 +66,20 @@ pub struct FnVarSink<T, F> {
 /// chain.build()?.run()?;
 /// # Ok::<(), bief::Error>(())
 /// ```
-pub fn for_each_var<T, F>(take: F) -> FnVarSink<T, F>
+pub fn for_each_var<T, F>(take: F) -> FnSink<InVar<T>, F>
 where
     T: Element,
     F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
 {
-    FnVarSink { take, element: std::marker::PhantomData }
+    FnSink { take, socket: PhantomData }
 }
 
-impl<T, F> Task for FnVarSink<T, F>
+impl<S, F> Task for FnSink<S, F>
 where
-    T: Element,
-    F: FnMut(&[T]) -> Result<Flow> + Send + 'static,
+    S: Input + 'static,
+    F: FnMut(S::Slice<'_>) -> Result<Flow> + Send + 'static,
 {
-    type In = InVar<T>;
+    type In = S;
     type Out = ();
 
     fn name(&self) -> String {
@@ -117,7 +90,7 @@ where
         Ok(())
     }
 
-    fn run(&mut self, frame: &[T], (): ()) -> Result<Flow> {
+    fn run(&mut self, frame: S::Slice<'_>, (): ()) -> Result<Flow> {
         (self.take)(frame)
     }
 }

@@ -1,10 +1,12 @@
 //! Where frames enter a chain: from a slice, from a closure, or from a device that cannot wait.
 
+use std::marker::PhantomData;
+
 use crate::error::Result;
 use crate::frame::Element;
 use crate::task::{Flow, Task};
 use crate::variable::{OutVar, VarFrame};
-use crate::wire::Out;
+use crate::wire::{Out, Output};
 
 pub use crate::live::{Heard, Live, live};
 
@@ -61,12 +63,12 @@ impl<T: Element> Task for SliceSource<T> {
     }
 }
 
-/// A source that a closure makes; made by [`from_fn`].
+/// A source whose socket `S` a closure fills; made by [`from_fn`] and [`from_fn_var`].
 #[derive(Debug)]
-pub struct FnSource<T, F> {
+pub struct FnSource<S, F> {
     fill: F,
     len: usize,
-    element: std::marker::PhantomData<fn() -> T>,
+    socket: PhantomData<fn() -> S>,
 }
 
 /// Frames of `len` elements that `fill` writes; it ends the stream with [`Flow::Stop`], and is asked again in a later run
@@ -97,41 +99,12 @@ pub struct FnSource<T, F> {
 /// assert_eq!(result.take(), [0, 1, 2]);
 /// # Ok::<(), bief::Error>(())
 /// ```
-pub fn from_fn<T, F>(len: usize, fill: F) -> FnSource<T, F>
+pub fn from_fn<T, F>(len: usize, fill: F) -> FnSource<Out<T>, F>
 where
     T: Element,
     F: FnMut(&mut [T]) -> Result<Flow> + Send + 'static,
 {
-    FnSource { fill, len, element: std::marker::PhantomData }
-}
-
-impl<T, F> Task for FnSource<T, F>
-where
-    T: Element,
-    F: FnMut(&mut [T]) -> Result<Flow> + Send + 'static,
-{
-    type In = ();
-    type Out = Out<T>;
-
-    fn name(&self) -> String {
-        "source".to_owned()
-    }
-
-    fn lens(&self, (): ()) -> Result<usize> {
-        whole_frames(self.len)
-    }
-
-    fn run(&mut self, (): (), frame: &mut [T]) -> Result<Flow> {
-        (self.fill)(frame)
-    }
-}
-
-/// A source of frames of variable length that a closure makes; made by [`from_fn_var`].
-#[derive(Debug)]
-pub struct FnVarSource<T, F> {
-    fill: F,
-    capacity: usize,
-    element: std::marker::PhantomData<fn() -> T>,
+    FnSource { fill, len, socket: PhantomData }
 }
 
 /// As [`from_fn`], for frames that each have a length of their own, up to `capacity` elements.
@@ -144,31 +117,31 @@ pub struct FnVarSource<T, F> {
 ///
 /// # Example
 /// See [`sink::for_each_var`](crate::sink::for_each_var).
-pub fn from_fn_var<T, F>(capacity: usize, fill: F) -> FnVarSource<T, F>
+pub fn from_fn_var<T, F>(capacity: usize, fill: F) -> FnSource<OutVar<T>, F>
 where
     T: Element,
     F: FnMut(VarFrame<'_, T>) -> Result<Flow> + Send + 'static,
 {
-    FnVarSource { fill, capacity, element: std::marker::PhantomData }
+    FnSource { fill, len: capacity, socket: PhantomData }
 }
 
-impl<T, F> Task for FnVarSource<T, F>
+impl<S, F> Task for FnSource<S, F>
 where
-    T: Element,
-    F: FnMut(VarFrame<'_, T>) -> Result<Flow> + Send + 'static,
+    S: Output + 'static,
+    F: FnMut(S::Slice<'_>) -> Result<Flow> + Send + 'static,
 {
     type In = ();
-    type Out = OutVar<T>;
+    type Out = S;
 
     fn name(&self) -> String {
         "source".to_owned()
     }
 
     fn lens(&self, (): ()) -> Result<usize> {
-        whole_frames(self.capacity)
+        whole_frames(self.len)
     }
 
-    fn run(&mut self, (): (), frame: VarFrame<'_, T>) -> Result<Flow> {
+    fn run(&mut self, (): (), frame: S::Slice<'_>) -> Result<Flow> {
         (self.fill)(frame)
     }
 }

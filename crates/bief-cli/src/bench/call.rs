@@ -3,7 +3,7 @@
 use bief::{Chain, Flow, In, Out, Result, Task, Wire};
 
 use super::case::{Aim, Case};
-use super::stream::{Empty, Setting, Stream};
+use super::stream::{Empty, Setting, Source, Stream};
 use crate::failure::Failure;
 
 const GROUP: (&str, &str) = ("Call of an empty task, chain on one core", "ns");
@@ -13,7 +13,7 @@ type Wiring = (&'static str, fn(&mut Chain, &mut Wire<u64>));
 
 const WIRINGS: [Wiring; 3] = [
     // A wire of its own for each task.
-    ("apart", |chain, _| drop(chain.add(Apart, ()))),
+    ("apart", |chain, _| drop(chain.add(Source, ()))),
     // One wire that all rewrite.
     ("in-place", |chain, wire| chain.add(Empty, wire)),
     // Each reads what the one before made.
@@ -33,19 +33,6 @@ pub(super) fn cases() -> std::result::Result<Vec<Case>, Failure> {
         }
     }
     Ok(cases)
-}
-
-struct Apart;
-
-impl Task for Apart {
-    type In = ();
-    type Out = Out<u64>;
-    fn lens(&self, (): ()) -> Result<usize> {
-        Ok(1)
-    }
-    fn run(&mut self, (): (), _: &mut [u64]) -> Result<Flow> {
-        Ok(Flow::Next)
-    }
 }
 
 struct Joined;

@@ -81,7 +81,7 @@ pub(super) fn add_stages(chain: &mut Chain, wire: &mut Wire<u64>, stages: usize)
 }
 
 /// Makes frames that nobody looks at, without end.
-struct Source;
+pub(super) struct Source;
 
 impl Task for Source {
     type In = ();
