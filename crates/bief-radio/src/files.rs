@@ -127,7 +127,7 @@ impl NewFile {
     /// # Errors
     /// A path that is a folder, or in none.
     pub(crate) fn of_parameter(parameters: &mut Parameters, name: &str) -> Result<Self> {
-        let path = parameters.path(name)?;
+        let path = parameters.path_to_write(name)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let writable = match (path.is_dir(), folder.is_dir()) {
             (true, _) => Err(format!("{} is a folder: name a file in it", path.display())),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::ops::{Bound, RangeBounds};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
@@ -85,6 +85,27 @@ pub struct Parameters {
     folder: PathBuf,
     /// The parameter that the last error was about.
     blamed: Option<String>,
+    /// The files that were asked for.
+    files: Vec<NamedFile>,
+}
+
+/// A file that a parameter names.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedFile {
+    pub(crate) parameter: String,
+    /// Without links and detours, as far as it is there.
+    pub(crate) path: PathBuf,
+    pub(crate) is_written: bool,
+}
+
+impl NamedFile {
+    fn new(parameter: &str, path: &Path, is_written: bool) -> Self {
+        let there = path.canonicalize().or_else(|error| match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => Ok(folder.canonicalize()?.join(name)),
+            _ => Err(error),
+        });
+        Self { parameter: parameter.to_owned(), path: there.unwrap_or_else(|_| path.to_owned()), is_written }
+    }
 }
 
 impl Parameters {
@@ -164,11 +185,31 @@ impl Parameters {
     /// # Errors
     /// No such parameter, or one that is no text, or empty.
     pub fn path(&mut self, name: &str) -> Result<PathBuf> {
+        self.file(name, false)
+    }
+
+    /// As [`path`](Self::path), of a file that the task writes: a chain file in which another task reads or writes the same
+    /// file is refused.
+    ///
+    /// # Errors
+    /// As [`path`](Self::path).
+    pub fn path_to_write(&mut self, name: &str) -> Result<PathBuf> {
+        self.file(name, true)
+    }
+
+    fn file(&mut self, name: &str, is_written: bool) -> Result<PathBuf> {
         let path = self.get(name, |value| match text(value)? {
             "" => Err("a path".to_owned()),
             path => Ok(PathBuf::from(path)),
         })?;
-        Ok(self.folder.join(path))
+        let path = self.folder.join(path);
+        self.files.push(NamedFile::new(name, &path, is_written));
+        Ok(path)
+    }
+
+    /// The files that were asked for.
+    pub(crate) fn files(&self) -> &[NamedFile] {
+        &self.files
     }
 
     /// A list of finite numbers, each in a range.

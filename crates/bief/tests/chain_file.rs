@@ -383,3 +383,34 @@ fn a_run_names_the_tasks_of_the_file() {
     let error = ChainFile::parse(&text, "x.toml").unwrap().pipeline(&registry).unwrap().run().unwrap_err();
     assert_eq!(error.to_string(), "task `bad one` (stage `chain`, frame 1): told to fail at 1");
 }
+
+#[test]
+fn a_file_is_not_written_while_another_task_uses_it() {
+    let folder = std::env::temp_dir().join(format!("bief-chain-file-written-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("in"), "content").unwrap();
+    let mut registry = Registry::new();
+    let open = |p: &mut Parameters| p.path("path").map(|_| Count::to(1));
+    registry.add(Kind::new("test.open", "opens a file", open).required("path", "the file"));
+    let save = |p: &mut Parameters| p.path_to_write("path").map(|_| Count::to(1));
+    registry.add(Kind::new("test.save", "writes a file", save).required("path", "the file"));
+    let built = |tasks: &[(&str, &str)]| {
+        let mut text = String::new();
+        for (number, (kind, path)) in tasks.iter().enumerate() {
+            text +=
+                &format!("[[task]]\nname = 't{number}'\nkind = 'test.{kind}'\npath = '{path}'\nout = ['w{number}']\n");
+        }
+        std::fs::write(folder.join("x.toml"), text).unwrap();
+        ChainFile::read(folder.join("x.toml")).unwrap().build(&registry).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(built(&[("open", "in"), ("open", "./in"), ("save", "out"), ("save", "other")]), Ok(()));
+    for (tasks, words) in [
+        ([("open", "in"), ("save", "./in")], "x.toml:9: task `t1`: parameter `path`: task `t0` reads this file"),
+        ([("save", "out"), ("open", "./out")], "x.toml:9: task `t1`: parameter `path`: task `t0` writes this file"),
+        ([("save", "new"), ("save", "./new")], "x.toml:9: task `t1`: parameter `path`: task `t0` writes this file"),
+    ] {
+        let message = built(&tasks).unwrap_err();
+        assert!(message.contains(words) && message.contains("name another"), "{message}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::chain::Chain;
 use crate::dynamic::{DynTask, DynWire};
 use crate::error::{Error, Result};
-use crate::parameters::Parameters;
+use crate::parameters::{NamedFile, Parameters};
 use crate::pipeline::Pipeline;
 use crate::registry::Registry;
 use crate::wait::Waiting;
@@ -131,6 +131,9 @@ impl<'f> FileTask<'f> {
     }
 }
 
+/// A file, and the task that uses it.
+type UsedFile = (String, NamedFile);
+
 impl ChainFile {
     /// Reads a file.
     ///
@@ -223,11 +226,12 @@ impl ChainFile {
         }
         let mut chain = Chain::new().batch(batch.unwrap_or(1));
         let mut wires = BTreeMap::new();
+        let mut files = Vec::new();
         for (index, entry) in tasks.iter().enumerate() {
             if let Some(stage) = stages.iter().find(|stage| stage.first_task == index) {
                 chain.stage(&stage.name).threads(stage.threads);
             }
-            let made = self.add(&mut chain, entry, registry, &wires)?;
+            let made = self.add(&mut chain, entry, registry, &wires, &mut files)?;
             let named = entry.outputs.iter().map(|wire| wire.value.clone()).zip(made);
             wires.extend(named.filter(|(name, _)| name != NOBODY));
         }
@@ -267,8 +271,9 @@ impl ChainFile {
         entry: &TaskEntry,
         registry: &Registry,
         wires: &BTreeMap<String, DynWire>,
+        files: &mut Vec<UsedFile>,
     ) -> Result<Vec<DynWire>> {
-        let task = self.make(entry, registry)?;
+        let task = self.make(entry, registry, files)?;
         let name = &entry.name.value;
         let made: Vec<String> = task.outputs().iter().map(|socket| socket.to_string()).collect();
         if made.len() != entry.outputs.len() {
@@ -292,7 +297,7 @@ impl ChainFile {
         })
     }
 
-    fn make(&self, entry: &TaskEntry, registry: &Registry) -> Result<DynTask> {
+    fn make(&self, entry: &TaskEntry, registry: &Registry, files: &mut Vec<UsedFile>) -> Result<DynTask> {
         let (name, kind) = (&entry.name.value, &entry.kind);
         let refused = |span: &Span, error: &Error| self.error(span, &format!("task `{name}`: {error}"));
         let found = registry.kind(&kind.value).map_err(|error| refused(&kind.span, &error))?;
@@ -309,7 +314,21 @@ impl ChainFile {
             };
             refused(span, &error)
         });
-        Ok(made?.named(name))
+        let made = made?;
+        for file in parameters.files() {
+            let same = |(_, other): &&UsedFile| other.path == file.path && (other.is_written || file.is_written);
+            if let Some((user, other)) = files.iter().find(same) {
+                let does = if other.is_written { "writes" } else { "reads" };
+                let error = Error::build(format!(
+                    "parameter `{}`: task `{user}` {does} this file: name another",
+                    file.parameter
+                ));
+                let named = entry.parameters.iter().find(|(key, _)| key.value == file.parameter);
+                return Err(refused(named.map_or(&kind.span, |(_, value)| &value.span), &error));
+            }
+        }
+        files.extend(parameters.files().iter().map(|file| (name.clone(), file.clone())));
+        Ok(made.named(name))
     }
 
     /// An error at a place of the text, or of the file as a whole where a program has set what is wrong.
