@@ -18,7 +18,7 @@ pub(crate) struct JsonArgs {
 impl JsonArgs {
     /// Whether the result goes to standard output as JSON, so that no table may.
     pub(crate) fn on_stdout(&self) -> bool {
-        self.target.as_deref().is_some_and(|path| path.as_os_str() == "-")
+        self.target.as_deref().is_some_and(is_dash)
     }
 
     /// The file that is written, if it is one.
@@ -45,6 +45,11 @@ impl JsonArgs {
                 .map_err(|error| Failure::new(format!("{}: cannot write JSON: {error}", path.display()))),
         }
     }
+}
+
+/// Whether a path stands for standard input or output.
+pub(crate) fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// Prints text and a line break to standard output. A reader that went away, as `head` does, has what it wanted: that is no

@@ -16,7 +16,7 @@ use indicatif::ProgressBar;
 
 use crate::failure::Failure;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
-use crate::json::{JsonArgs, print};
+use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
@@ -156,10 +156,6 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         return Err(Failure::new(format!("{}: a signal is there, but {what}", reception.name)));
     }
     Ok(())
-}
-
-fn is_dash(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 fn open(args: &RxArgs) -> Result<Recording, Failure> {

@@ -463,11 +463,9 @@ fn the_tracker_follows_for_hours() {
     assert!(worst_frequency < 2.5e-4, "{worst_frequency} cycles per symbol");
 }
 
-#[test]
-fn a_short_outage_is_bridged_and_a_long_one_reported() {
-    let mut random = fastrand::Rng::with_seed(8);
-    let kind = pls(QPSK_SHORT_PILOTS);
-    let lock = Lock {
+/// What acquisition tells of a signal whose first header lies at sample 40.
+fn locked(kind: Pls) -> Lock {
+    Lock {
         position: 40.0,
         samples_per_symbol: 2.0,
         frequency: 0.01,
@@ -476,7 +474,14 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
         pls: kind,
         headers: 8,
         inverted: false,
-    };
+    }
+}
+
+#[test]
+fn a_short_outage_is_bridged_and_a_long_one_reported() {
+    let mut random = fastrand::Rng::with_seed(8);
+    let kind = pls(QPSK_SHORT_PILOTS);
+    let lock = locked(kind);
     let mut tracker = Tracker::new(MatchedFilter::new(0.25, 2.0), &lock, 0);
     let mut results = Vec::new();
     for index in 0..40u64 {
@@ -506,16 +511,7 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
 fn behind_a_gap_the_next_header_is_where_the_clock_says() {
     let mut random = fastrand::Rng::with_seed(12);
     let kind = pls(QPSK_SHORT_PILOTS);
-    let lock = Lock {
-        position: 40.0,
-        samples_per_symbol: 2.0,
-        frequency: 0.01,
-        amplitude: 1.0,
-        es_n0: 4.0,
-        pls: kind,
-        headers: 8,
-        inverted: false,
-    };
+    let lock = locked(kind);
     let frame = 2 * length(kind) as u64;
     for longest in [3, 300, 3 * frame, 60 * frame] {
         let mut tracker = Tracker::new(MatchedFilter::new(0.25, 2.0), &lock, 0);

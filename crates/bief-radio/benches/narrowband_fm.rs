@@ -6,16 +6,17 @@
 //! makes four threads. As a reference an FIR filter of known work runs in between: 80 real taps on complex samples, decimating
 //! by 2.
 
+mod common;
+
 use std::f64::consts::TAU;
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule, Stage};
 use bief::{Program, Report};
-use bief_dsp::fir::Fir;
 use bief_radio::{NarrowbandFm, Recording, SampleFormat};
+use common::{fir, spread};
 use num_complex::Complex32;
 
 const ROUNDS: usize = 9;
@@ -76,28 +77,6 @@ fn show(profile: &Profile, samples_per_frame: f64) {
     println!();
 }
 
-/// Msamples/s into the reference filter, the best of several runs.
-fn fir() -> f64 {
-    let taps: Vec<f32> = (0..80).map(|k| 1.0 / (1.0 + k as f32)).collect();
-    let mut filter = Fir::new(&taps, 2);
-    let input: Vec<Complex32> = (0..16_384 + 80).map(|k| Complex32::cis(0.1 * k as f32)).collect();
-    let mut output = vec![Complex32::ZERO; 8192];
-    let mut best = f64::INFINITY;
-    for _ in 0..200 {
-        let start = Instant::now();
-        filter.filter(&input[..80], std::hint::black_box(&input[80..]), &mut output);
-        std::hint::black_box(&output);
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    16_384.0 / best / 1e6
-}
-
-fn spread(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let median = values[values.len() / 2];
-    format!("{median:8.1}   {:.1} .. {:.1}", values[0], values[values.len() - 1])
-}
-
 fn main() {
     let seconds = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(30);
     let bytes = recording(seconds);
@@ -121,12 +100,12 @@ fn main() {
             }
         }
     }
-    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect());
+    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect()).1;
     println!("{:<44} {:>8}   range", "Msamples/s", "median");
-    println!("{:<44} {}", "one core", spread(one.clone()));
-    println!("{:<44} {}", "two cores by their schedule", spread(two.clone()));
-    println!("{:<44} {}", "two replicas of the channel filter", spread(replicas.clone()));
+    println!("{:<44} {}", "one core", spread(one.clone()).1);
+    println!("{:<44} {}", "two cores by their schedule", spread(two.clone()).1);
+    println!("{:<44} {}", "two replicas of the channel filter", spread(replicas.clone()).1);
     println!("{:<44} {}", "two cores by their schedule, over one", over_one(&two));
     println!("{:<44} {}", "two replicas, over one core", over_one(&replicas));
-    println!("{:<44} {}", "80-tap decimating FIR", spread(filter));
+    println!("{:<44} {}", "80-tap decimating FIR", spread(filter).1);
 }

@@ -5,6 +5,8 @@
 //! one core and two in turn. As a reference an FIR filter of known work runs in between: 80 real taps on complex samples,
 //! decimating by 2.
 
+mod common;
+
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -13,9 +15,9 @@ use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
-use bief_dsp::fir::Fir;
 use bief_radio::dvbs2::{Receiver, Status, Transmitter};
 use bief_radio::{Recording, SampleFormat};
+use common::{fir, spread};
 use num_complex::Complex32;
 
 const ROUNDS: usize = 9;
@@ -108,28 +110,6 @@ fn receive(bytes: &Arc<[u8]>, cores: u32, show: bool) -> (f64, f64) {
     let figures = status.figures();
     assert_eq!(figures.packet_errors, 0, "the bench decodes without errors");
     (figures.frames as f64 * BITS / report.seconds / 1e6, found)
-}
-
-/// Msamples/s into the reference filter, the best of several runs.
-fn fir() -> f64 {
-    let taps: Vec<f32> = (0..80).map(|k| 1.0 / (1.0 + k as f32)).collect();
-    let mut filter = Fir::new(&taps, 2);
-    let input: Vec<Complex32> = (0..16_384 + 80).map(|k| Complex32::cis(0.1 * k as f32)).collect();
-    let mut output = vec![Complex32::ZERO; 8192];
-    let mut best = f64::INFINITY;
-    for _ in 0..200 {
-        let start = Instant::now();
-        filter.filter(&input[..80], std::hint::black_box(&input[80..]), &mut output);
-        std::hint::black_box(&output);
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    16_384.0 / best / 1e6
-}
-
-fn spread(mut values: Vec<f64>) -> (f64, String) {
-    values.sort_by(f64::total_cmp);
-    let median = values[values.len() / 2];
-    (median, format!("{median:8.1}   {:.1} .. {:.1}", values[0], values[values.len() - 1]))
 }
 
 fn main() {

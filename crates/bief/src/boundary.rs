@@ -5,7 +5,7 @@
 //! asking, where its next batch comes from and where it goes, and nothing is ever sorted.
 
 use crate::frame::{Batch, Buffer, Slot};
-use crate::ring::{Consumer, Producer, ring};
+use crate::ring::{Consumer, Producer, after, ring};
 use crate::wait::{Patience, Waited};
 use crate::wire::Joint;
 
@@ -29,7 +29,7 @@ impl Inlet {
     /// Exchanges the slot for the next one sent; `false` when nothing is left and the sender is gone.
     pub(crate) fn receive(&mut self) -> bool {
         let received = self.rings[self.next].receive(&mut self.slot);
-        self.next = if self.next + 1 == self.rings.len() { 0 } else { self.next + 1 };
+        self.next = after(self.next, self.rings.len());
         received
     }
 
@@ -48,7 +48,7 @@ impl Outlet {
     /// Exchanges the slot for an empty one; `false` when the receiver is gone.
     pub(crate) fn send(&mut self) -> bool {
         let sent = self.rings[self.next].send(&mut self.slot);
-        self.next = if self.next + 1 == self.rings.len() { 0 } else { self.next + 1 };
+        self.next = after(self.next, self.rings.len());
         sent
     }
 

@@ -76,11 +76,9 @@ pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consum
     (Producer { ring, sent: 0, slot: 0, received: 0, patience, waited }, consumer)
 }
 
-impl<S> Ring<S> {
-    /// The slot after this one.
-    fn next(&self, slot: usize) -> usize {
-        if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
-    }
+/// What comes after `index` in a circle of so many.
+pub(crate) fn after(index: usize, count: usize) -> usize {
+    if index + 1 == count { 0 } else { index + 1 }
 }
 
 /// Asks for memory that will be written soon, which the other thread wrote last: it comes while the frame is worked on.
@@ -120,7 +118,7 @@ impl<S> Producer<S> {
         self.sent += 1;
         ring.sent.0.store(self.sent, Ordering::Release);
         ring.filled.wake();
-        self.slot = ring.next(self.slot);
+        self.slot = after(self.slot, ring.slots.len());
         fetch(&ring.slots[self.slot]);
         true
     }
@@ -152,7 +150,7 @@ impl<S> Consumer<S> {
         self.received += 1;
         ring.received.0.store(self.received, Ordering::Release);
         ring.emptied.wake();
-        self.slot = ring.next(self.slot);
+        self.slot = after(self.slot, ring.slots.len());
         if self.received < self.sent {
             fetch(&ring.slots[self.slot]);
         }

@@ -29,17 +29,7 @@ fn distance(a: &str, b: &str) -> Option<usize> {
     if a.len() > LONGEST || b.len() > LONGEST {
         return None;
     }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, other) in b.iter().enumerate() {
-            let exchanged = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = exchanged.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied()
+    Some(strsim::levenshtein(a, b))
 }
 
 #[cfg(test)]

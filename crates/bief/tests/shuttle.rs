@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bief::{Chain, ErrorKind, Flow, Out, Pipeline, Result, Task, Waiting, sink, source};
-use common::{Act, Add, Count, Pair, Probe, rig, silence_panics};
+use common::{Act, Add, Count, Pair, Probe, Relay, rig, silence_panics};
 use shuttle::rand::{Rng as _, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
@@ -215,23 +215,4 @@ fn replicated_sources_stop_together_and_nothing_is_lost() {
             assert!(delivered.iter().all(|&[name, _]| rounds(name).eq(0..rounds(name).count() as u64)));
         }
     });
-}
-
-/// Passes pairs on.
-#[derive(Clone)]
-struct Relay;
-
-impl Task for Relay {
-    type In = bief::In<[u64; 2]>;
-    type Out = Out<[u64; 2]>;
-    fn lens(&self, len: usize) -> Result<usize> {
-        Ok(len)
-    }
-    fn run(&mut self, input: &[[u64; 2]], output: &mut [[u64; 2]]) -> Result<Flow> {
-        output.copy_from_slice(input);
-        Ok(Flow::Next)
-    }
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bief::{Chain, Error, ErrorKind, Flow, In, Out, Pipeline, Report, Result, Stopper, Task, Waiting, sink, source};
-use common::{Act, Add, Count, Probe, rig, watched};
+use common::{Act, Add, Count, Probe, Relay, rig, watched};
 
 /// Runs, and stops from another thread as soon as `made` has grown to so many.
 fn stop_after(frames: u64, made: &AtomicU64, pipeline: &mut Pipeline) -> Result<Report> {
@@ -201,25 +201,6 @@ impl Task for Station {
     fn reset(&mut self) -> Result<()> {
         self.next = 0;
         Ok(())
-    }
-}
-
-/// Passes pairs on.
-#[derive(Clone)]
-struct Relay;
-
-impl Task for Relay {
-    type In = In<[u64; 2]>;
-    type Out = Out<[u64; 2]>;
-    fn lens(&self, len: usize) -> Result<usize> {
-        Ok(len)
-    }
-    fn run(&mut self, input: &[[u64; 2]], output: &mut [[u64; 2]]) -> Result<Flow> {
-        output.copy_from_slice(input);
-        Ok(Flow::Next)
-    }
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
     }
 }
 

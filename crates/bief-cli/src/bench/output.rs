@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::draw::plot::Figure;
 use crate::failure::Failure;
-use crate::json::{JsonArgs, print};
+use crate::json::{JsonArgs, is_dash, print};
 
 /// Which files.
 #[derive(Args)]
@@ -39,7 +39,7 @@ impl OutputArgs {
             let message = "only one of --csv, --svg and --json can go to standard output: give the others files";
             return Err(Failure::new(message));
         }
-        let files = [&self.csv, &self.svg].into_iter().flatten().map(PathBuf::as_path).filter(|path| !is_stdout(path));
+        let files = [&self.csv, &self.svg].into_iter().flatten().map(PathBuf::as_path).filter(|path| !is_dash(path));
         for path in files.chain(self.json.file()) {
             File::options().append(true).create(true).open(path).map_err(|error| cannot_write(path, &error))?;
         }
@@ -49,7 +49,7 @@ impl OutputArgs {
     /// How many results take the place of the table.
     fn on_stdout(&self) -> usize {
         let files = [&self.csv, &self.svg].into_iter().flatten();
-        files.filter(|path| is_stdout(path)).count() + usize::from(self.json.on_stdout())
+        files.filter(|path| is_dash(path)).count() + usize::from(self.json.on_stdout())
     }
 
     pub(super) fn deliver(&self, findings: &Findings) -> Result<(), Failure> {
@@ -64,14 +64,10 @@ impl OutputArgs {
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// Writes text, whose last line may be ended or not, to the file or to standard output.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let text = text.trim_end();
-    if is_stdout(path) {
+    if is_dash(path) {
         return print(text);
     }
     fs::write(path, format!("{text}\n")).map_err(|error| cannot_write(path, &error))

@@ -7,6 +7,7 @@ use std::path::Path;
 use bief_schedule::{Error, Platform, Profile};
 
 use crate::failure::Failure;
+use crate::json::is_dash;
 use crate::shipped::{SHIPPED, Shipped, shipped};
 
 /// Reads the profile and finds its cores: those of `platform` or `cores`, else those of a machine that ships.
@@ -15,7 +16,7 @@ pub(super) fn load(
     cores: Option<&str>,
     platform: Option<&Path>,
 ) -> Result<(Profile, Platform), Failure> {
-    if is_stdin(profile) && platform.is_some_and(is_stdin) {
+    if is_dash(profile) && platform.is_some_and(is_dash) {
         return Err(Failure::new(
             "standard input can be the profile or the platform, not both: name a file for one of them",
         ));
@@ -41,10 +42,6 @@ pub(super) fn load(
     Ok((profile, platform))
 }
 
-fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// The machine of that name that ships, unless there is a file of that name.
 fn named(path: &Path) -> Option<&'static Shipped> {
     if path.exists() { None } else { shipped(path.to_str()?) }
@@ -58,7 +55,7 @@ fn document<T>(
 ) -> Result<T, Failure> {
     let mut text = String::new();
     let mut name = path.display().to_string();
-    let read = if is_stdin(path) {
+    let read = if is_dash(path) {
         name = "standard input".to_owned();
         io::stdin().read_to_string(&mut text)
     } else if let Some(shipped) = named(path) {

@@ -15,7 +15,7 @@ use self::comparison::Comparison;
 use self::facts::Plan;
 use crate::draw::stages;
 use crate::failure::Failure;
-use crate::json::{self, JsonArgs};
+use crate::json::{self, JsonArgs, is_dash};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,7 +90,7 @@ pub(crate) struct PlanArgs {
 impl PlanArgs {
     /// Whether the picture goes to standard output, so that no table may.
     fn svg_on_stdout(&self) -> bool {
-        self.svg.as_deref().is_some_and(|path| path.as_os_str() == "-")
+        self.svg.as_deref().is_some_and(is_dash)
     }
 }
 

@@ -237,3 +237,22 @@ pub fn all_ended(prefix: &str) -> bool {
         ended
     })
 }
+
+/// Passes pairs on.
+#[derive(Clone)]
+pub struct Relay;
+
+impl Task for Relay {
+    type In = In<[u64; 2]>;
+    type Out = Out<[u64; 2]>;
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+    fn run(&mut self, input: &[[u64; 2]], output: &mut [[u64; 2]]) -> Result<Flow> {
+        output.copy_from_slice(input);
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
