@@ -32,7 +32,7 @@ impl fmt::Display for FrameSize {
     }
 }
 
-/// The PLS value of a frame: MODCOD, FECFRAME size and pilots in 7 bits (EN 302 307-1, clause 5.5.2).
+/// The PLS value of a frame: MODCOD, FECFRAME size and pilots in 7 bits (EN 302 307-1, clause 5.5.2). The default is a dummy.
 ///
 /// Every value 0 to 127 exists, because a receiver can decode any; those that describe a frame which
 /// DVB-S2 defines have a [`Layout`](super::Layout), and those that carry data a [`Fec`].
@@ -46,7 +46,7 @@ impl fmt::Display for FrameSize {
 /// assert_eq!(pls.fec().unwrap().kbch, 14_232);
 /// # Ok::<(), bief_dsp::dvbs2::ParseModcodError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pls(u8);
 
 impl Pls {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use bief::{Error, Kind, Parameters, Result};
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, Rate, RollOff};
 
-use super::baseband::{DecodeBch, DecodeLdpc, EncodeBch, EncodeLdpc, ScrambleBb, fec};
-use super::mapping::{BuildPlframe, Demap, TakePayload, layout};
+use super::decode::{DecodeBch, DecodeLdpc};
+use super::deliver::WriteTransportStream;
+use super::demap::{Demap, TakePayload};
+use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb, fec};
+use super::plframe::{BuildPlframe, layout};
 use super::shaping::ShapePulses;
+use super::slice::SliceTransportStream;
 use super::status::Status;
-use super::synchronise::{CorrectPhase, DescramblePl, MeasureLevel};
-use super::transport::{SliceTransportStream, WriteTransportStream};
+use super::symbols::{CorrectPhase, DescramblePl, MeasureLevel};
 use crate::files::NewFile;
 
 /// Iterations of the LDPC decoder that a parameter can ask for at most.

@@ -1,24 +1,32 @@
 //! DVB-S2 (EN 302 307-1): the transmitter and the receiver as chains, and the tasks that they are made of.
 
-mod baseband;
+mod cut;
+mod decode;
+mod deliver;
+mod demap;
+mod encode;
 mod kinds;
-mod mapping;
 mod observe;
+mod plframe;
 mod receiver;
 mod shaping;
+mod slice;
 mod status;
-mod synchronise;
+mod symbols;
 mod transmitter;
-mod transport;
 
-pub use baseband::{DecodeBch, DecodeLdpc, Decoding, EncodeBch, EncodeLdpc, ScrambleBb};
-pub use mapping::{BuildPlframe, Demap, TakePayload};
+pub use cut::CutFrames;
+pub use decode::{DecodeBch, DecodeLdpc, Decoding};
+pub use deliver::WriteTransportStream;
+pub use demap::{Demap, TakePayload};
+pub use encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 pub use observe::Observe;
+pub use plframe::BuildPlframe;
 pub use receiver::{ReceiveError, Receiver};
 pub use shaping::{Quantise, ShapePulses};
+pub use slice::SliceTransportStream;
 pub use status::{Figures, Status};
-pub use synchronise::{CorrectPhase, CutFrames, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
+pub use symbols::{CorrectPhase, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
 pub use transmitter::Transmitter;
-pub use transport::{SliceTransportStream, WriteTransportStream};
 
 pub(crate) use kinds::kinds;

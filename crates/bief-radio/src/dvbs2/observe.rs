@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bief::{Flow, In, Result, Task};
 use bief_dsp::dvbs2::{FrameSync, SignalLevel};
 
-use super::baseband::{Decoding, expect};
+use super::decode::Decoding;
+use super::encode::expect;
 use super::status::Status;
 
 /// Counts frames and averages what was measured of the signal.

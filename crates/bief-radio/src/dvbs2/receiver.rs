@@ -10,12 +10,14 @@ use bief_dsp::dvbs2::{FrameSize, Lock, Modcod, NoSignal, Pls, acquire};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
-use super::baseband::{DecodeBch, DecodeLdpc, ScrambleBb};
-use super::mapping::{Demap, TakePayload};
+use super::cut::CutFrames;
+use super::decode::{DecodeBch, DecodeLdpc};
+use super::deliver::WriteTransportStream;
+use super::demap::{Demap, TakePayload};
+use super::encode::ScrambleBb;
 use super::observe::Observe;
 use super::status::Status;
-use super::synchronise::{CorrectPhase, CutFrames, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
-use super::transport::WriteTransportStream;
+use super::symbols::{CorrectPhase, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
 use crate::files::ReadBlocks;
 use crate::iq::{Convert, SampleFormat};
 use crate::live::ReadLive;

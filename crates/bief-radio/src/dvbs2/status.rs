@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use bief_dsp::dvbs2::Delivered;
 use serde::Serialize;
 
-use super::baseband::Decoding;
+use super::decode::Decoding;
 
 /// Counters of a running receiver: written by its tasks, read by whoever shows them.
 #[derive(Debug, Default)]

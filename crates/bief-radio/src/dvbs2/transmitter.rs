@@ -5,10 +5,10 @@ use std::io::{Read, Write};
 use bief::{Chain, Error, Result};
 use bief_dsp::dvbs2::{Layout, Modulation, Pls, RollOff};
 
-use super::baseband::{EncodeBch, EncodeLdpc, ScrambleBb};
-use super::mapping::BuildPlframe;
+use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb};
+use super::plframe::BuildPlframe;
 use super::shaping::{Quantise, ShapePulses};
-use super::transport::SliceTransportStream;
+use super::slice::SliceTransportStream;
 use crate::files::WriteBytes;
 use crate::iq::SampleFormat;
 
