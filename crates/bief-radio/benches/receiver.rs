@@ -15,7 +15,7 @@ use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
-use bief_radio::dvbs2::{Receiver, Status, Transmitter};
+use bief_radio::dvbs2::{Receiver, Settings, Status, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use common::{fir, spread};
 use num_complex::Complex32;
@@ -83,7 +83,7 @@ fn recording(frames: usize) -> Arc<[u8]> {
 fn receive(bytes: &Arc<[u8]>, cores: u32, show: bool) -> (f64, f64) {
     let start = Instant::now();
     let recording = Recording::from_memory("bench", SampleFormat::Ci16, Arc::clone(bytes));
-    let receiver = Receiver::find(recording, 2.0, |_| ()).unwrap();
+    let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
     let found = start.elapsed().as_secs_f64();
     let profile = receiver.profile(200).unwrap();
     let status = Arc::new(Status::default());

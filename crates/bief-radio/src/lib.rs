@@ -27,6 +27,7 @@
 
 mod audio;
 pub mod dvbs2;
+mod feed;
 mod files;
 mod frontend;
 mod iq;

@@ -49,6 +49,7 @@ pub struct ReadLive {
     /// Read before; its whole blocks come first.
     front: Arc<[u8]>,
     played: usize,
+    block: usize,
     live: Live<u8, Fill>,
     /// Bytes that the marks so far say were lost.
     marked: u64,
@@ -82,7 +83,11 @@ impl ReadLive {
             outcome
         };
         let live = source::live(block, blocks, Box::new(fill) as Fill);
-        Self { front, played: 0, live, marked: 0, rest, ended: false, fault: None }
+        Self { front, played: 0, block, live, marked: 0, rest, ended: false, fault: None }
+    }
+
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.block
     }
 
     /// Begins to read now, not with the first block that is asked for: so much as the queue holds waits there.

@@ -5,7 +5,6 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use bief_radio::Recording;
-use bief_radio::dvbs2::{ReceiveError, Receiver};
 use common::{PACKET, receive_replicated};
 use serde_json::Value;
 
@@ -34,15 +33,11 @@ fn recordings(folder: &Path) -> Vec<(PathBuf, Value)> {
     found
 }
 
-fn is_decoded(facts: &Value) -> bool {
-    facts["dvbs2:modcod"] == 10 && facts["dvbs2:fecframe"] == "short"
-}
-
 #[test]
 fn every_packet_of_every_whole_frame_is_received_and_none_is_wrong() {
     let Some(folder) = shared() else { return };
     let mut decoded = 0;
-    for (path, facts) in recordings(&folder).into_iter().filter(|(_, facts)| is_decoded(facts)) {
+    for (path, facts) in recordings(&folder) {
         let payload = std::fs::read(folder.join(facts["dvbs2:payload_file"].as_str().unwrap())).unwrap();
         let range = facts["dvbs2:ts_packets_complete"].as_array().unwrap();
         let [first, end] = [&range[0], &range[1]].map(|packet| packet.as_u64().unwrap() as usize);
@@ -61,27 +56,7 @@ fn every_packet_of_every_whole_frame_is_received_and_none_is_wrong() {
         }
         decoded += 1;
     }
-    assert_eq!(decoded, 7);
-}
-
-#[test]
-fn other_signals_are_named() {
-    let Some(folder) = shared() else { return };
-    for (path, facts) in recordings(&folder).into_iter().filter(|(_, facts)| !is_decoded(facts)) {
-        let recording = Recording::open(&path, None).unwrap();
-        let error = Receiver::find(recording, facts["core:sample_rate"].as_f64().unwrap(), |_| ()).err().unwrap();
-        let ReceiveError::NotDecoded { found, .. } = &error else { panic!("{}: {error}", path.display()) };
-        assert_eq!(u64::from(found.value()) >> 2, facts["dvbs2:modcod"].as_u64().unwrap());
-        assert_eq!(found.pilots(), facts["dvbs2:pilots"].as_bool().unwrap());
-        let name = format!(
-            "{} {} {}",
-            facts["dvbs2:modulation"].as_str().unwrap(),
-            facts["dvbs2:code_rate"].as_str().unwrap(),
-            facts["dvbs2:fecframe"].as_str().unwrap()
-        );
-        let text = error.to_string();
-        assert!(text.contains(&name) && text.ends_with("this build decodes QPSK 8/9 short"), "{text}");
-    }
+    assert_eq!(decoded, 17);
 }
 
 #[test]

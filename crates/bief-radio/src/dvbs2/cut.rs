@@ -4,42 +4,45 @@
 //! and may be replicated.
 
 use std::collections::VecDeque;
+use std::io::Cursor;
 use std::sync::Arc;
 
-use bief::{Error, Flow, In, Out, Result, Task};
+use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, Pls, Tracker, acquire};
+use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, MAX_SYMBOLS, Pls, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
-use super::encode::expect;
-use super::plframe::layout;
+use super::modcods::Modcods;
 use super::status::Status;
+use crate::feed::{Feed, Waiting};
+use crate::iq::SampleFormat;
 
-/// Frames that are collected before a lost signal is searched for.
+/// Frames of the longest kind that are collected at most before a lost signal is searched for.
 const SEARCHED: usize = 4;
-/// Frames that the buffer takes before what is used up is moved out.
+/// Symbols with which the first search for a lost signal is made, and how many more the next one has.
+const FIRST_SEARCHED: usize = 8_000;
+const SEARCH_GROWTH: f64 = 1.5;
+/// Longest frames that the buffer takes before what is used up is moved out.
 const BUFFERED: usize = 4;
 /// Lost frames up to which the next header is expected where the clock says; after more it is searched for.
 const BRIDGED: u64 = 64;
 /// Largest error of the sender's clock for which a window has room.
 const CLOCK_ERROR: f64 = 200e-6;
 
-/// Cuts the stream of samples into windows of one PLFRAME each, by tracking the headers.
+/// Reads samples and cuts them into windows of one PLFRAME each, by tracking the headers.
 ///
-/// A window holds a whole frame, the header after it, and what a matched filter needs on either side. Frames of another PLS
-/// (dummy frames) are passed over. When the signal is lost it is searched for again. Where samples are missing, and that is
-/// known, no frame is lost but those that they belong to.
+/// A window holds a whole frame, the header after it where there is one, and what a matched filter needs on either side. Dummy
+/// frames, and those of MODCODs that are not wanted, are passed over. When the signal is lost it is searched for again. Where
+/// samples are missing, and that is known, no frame is lost but those that they belong to.
 ///
 /// # Sockets
-/// - in: `Complex32`, a block of samples; it must be shorter than a frame
-/// - in: `u32`, 1 per frame: bytes of the block that were read; fewer than all end the stream, once every whole frame is out
-/// - in: `u64`, 1 per frame: bytes that were lost just before the block
-/// - out: `Complex32`, the window of a frame, see [`window`](Self::window)
+/// - out: `u8`, variable: the window of a frame, samples as they were recorded
 /// - out: `Option<FrameSync>`, 1 per frame: where the frame lies in its window
+/// - out: `Pls`, 1 per frame: what kind of frame it is
 ///
 /// # Errors
-/// At build, blocks longer than a frame.
+/// When the stream has ended: a recording that cannot be read any more; every whole frame before is delivered.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.5.2 (the header).
@@ -47,22 +50,29 @@ const CLOCK_ERROR: f64 = 200e-6;
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
 pub struct CutFrames {
+    feed: Box<dyn Feed>,
+    format: SampleFormat,
     filter: MatchedFilter,
+    scrambler: Arc<PlScrambler>,
+    wanted: Modcods,
     tracker: Option<Tracker>,
-    pls: Pls,
-    layout: Layout,
-    bytes_per_sample: usize,
-    /// Samples of the stream from number `offset` on; those before `start` are used up.
-    samples: Vec<Complex32>,
-    start: usize,
-    offset: u64,
+    buffer: Buffer,
     ended: bool,
     /// Where samples are missing in what is not used up.
     gaps: VecDeque<Gap>,
     /// Samples were missing, and no header has been seen since.
     unsure: bool,
-    /// A frame whose header was read and whose end had not come; its position counts from `start`.
+    /// What the frame before was, and whether there were frames of different kinds: then only headers tell where the next one is.
+    last: Pls,
+    varies: bool,
+    /// A frame whose header was read and whose end had not come; its position counts from the first sample not used up.
     pending: Option<FrameSync>,
+    /// Samples with which a lost signal is searched for next.
+    searched: usize,
+    /// Samples around a header.
+    header: Vec<Complex32>,
+    /// What is played over and over, for a profile, and where its first frame is.
+    again: Option<(Arc<[u8]>, Lock)>,
     status: Arc<Status>,
 }
 
@@ -73,53 +83,103 @@ struct Gap {
     lost: u64,
 }
 
+/// Samples as they were recorded, of which those in front are used up.
+struct Buffer {
+    bytes: Box<[u8]>,
+    /// Bytes of a sample.
+    each: usize,
+    /// The first byte that is not used up, and the first that has not come.
+    start: usize,
+    end: usize,
+    /// Number in the stream of the first sample that is not used up.
+    position: u64,
+}
+
+impl Buffer {
+    fn new(bytes: usize, each: usize) -> Self {
+        Self { bytes: vec![0; bytes].into(), each, start: 0, end: 0, position: 0 }
+    }
+
+    /// Whole samples that are there.
+    fn samples(&self) -> usize {
+        (self.end - self.start) / self.each
+    }
+
+    /// Bytes of samples, which count from the first one that is not used up.
+    fn bytes(&self, samples: std::ops::Range<usize>) -> &[u8] {
+        &self.bytes[self.start..][samples.start * self.each..samples.end * self.each]
+    }
+
+    fn use_up(&mut self, samples: usize) {
+        self.start += samples * self.each;
+        self.position += samples as u64;
+    }
+
+    /// Room for so many bytes at least.
+    fn space(&mut self, bytes: usize) -> &mut [u8] {
+        if self.bytes.len() - self.end < bytes {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        &mut self.bytes[self.end..]
+    }
+}
+
 impl CutFrames {
-    /// Cuts the frames of the signal that was found as `lock` in the first samples of the stream, which are written in
-    /// `bytes_per_sample` bytes each.
-    ///
-    /// # Errors
-    /// A PLS that DVB-S2 does not define.
-    pub fn new(filter: MatchedFilter, lock: &Lock, bytes_per_sample: usize, status: Arc<Status>) -> Result<Self> {
-        let layout = layout(lock.pls)?;
-        let frame = (layout.symbols() as f64 * filter.samples_per_symbol()) as usize;
-        Ok(Self {
+    /// Cuts the frames of the signal that was found as `lock` in the first samples of `feed`; `wanted` are delivered.
+    pub(super) fn new(
+        feed: Box<dyn Feed>,
+        format: SampleFormat,
+        filter: MatchedFilter,
+        lock: &Lock,
+        scrambler: Arc<PlScrambler>,
+        wanted: Modcods,
+        status: Arc<Status>,
+    ) -> Self {
+        let each = format.bytes();
+        let buffered = (BUFFERED + SEARCHED) * longest_window(&filter) * each + feed.block();
+        let mut cut = Self {
+            feed,
+            format,
+            scrambler,
+            wanted,
             tracker: Some(Tracker::new(filter.clone(), lock, 0)),
-            pls: lock.pls,
-            layout,
-            bytes_per_sample,
-            samples: Vec::with_capacity((BUFFERED + SEARCHED + 4) * frame),
-            start: 0,
-            offset: 0,
+            buffer: Buffer::new(buffered, each),
             ended: false,
-            gaps: VecDeque::with_capacity(2 * (BUFFERED + SEARCHED + 4)),
+            gaps: VecDeque::with_capacity(64),
             unsure: false,
+            last: lock.pls,
+            varies: false,
             pending: None,
+            searched: 0,
+            header: Vec::with_capacity(longest_window(&filter)),
+            again: None,
             status,
             filter,
-        })
+        };
+        cut.search_anew();
+        cut
     }
 
-    /// Samples of a window.
-    pub fn window(&self) -> usize {
-        let symbols = (self.layout.symbols() + HEADER) as f64;
-        let span = symbols * self.filter.samples_per_symbol() * (1.0 + CLOCK_ERROR);
-        span.ceil() as usize + 2 * self.filter.half_length() + 2
+    /// Begins again at the end, with these bytes, which the signal was found in: an endless stream to measure.
+    pub(super) fn repeating(self, front: Arc<[u8]>, lock: Lock) -> Self {
+        Self { again: Some((front, lock)), ..self }
     }
 
-    /// The longest block of samples that it takes: each may complete one frame and no more.
-    pub fn longest_block(&self) -> usize {
-        let frame = self.layout.symbols() as f64 * self.filter.samples_per_symbol();
-        (frame * (1.0 - 2.0 * CLOCK_ERROR)) as usize
+    /// Begins again, if that is wanted.
+    fn begin_again(&mut self) -> bool {
+        let Some((front, lock)) = &self.again else { return false };
+        self.feed = Box::new(Waiting::new(Cursor::new(Arc::clone(front))));
+        self.tracker = Some(Tracker::new(self.filter.clone(), lock, 0));
+        (self.buffer.start, self.buffer.end, self.buffer.position) = (0, 0, 0);
+        (self.pending, self.ended) = (None, false);
+        true
     }
 
-    /// Samples that are not used up and hang together.
-    fn available(&self) -> &[Complex32] {
-        &self.samples[self.start..self.end()]
-    }
-
-    /// Where the next gap is in the buffer; without one, the end of the buffer.
-    fn end(&self) -> usize {
-        self.gaps.front().map_or(self.samples.len(), |gap| (gap.resume - self.offset) as usize)
+    /// Where the next gap is, in samples that are not used up; without one, the end of what is there.
+    fn available(&self) -> usize {
+        self.gaps.front().map_or(self.buffer.samples(), |gap| (gap.resume - self.buffer.position) as usize)
     }
 
     /// Nothing more will come behind what is available.
@@ -127,34 +187,17 @@ impl CutFrames {
         self.ended || !self.gaps.is_empty()
     }
 
-    /// Number in the stream of the first sample that is not used up.
-    fn position(&self) -> u64 {
-        self.offset + self.start as u64
-    }
-
     fn use_up(&mut self, samples: usize) {
-        self.start = (self.start + samples).min(self.end());
-    }
-
-    fn append(&mut self, block: &[Complex32], lost: u64) {
-        let frame = self.window();
-        if self.start > BUFFERED * frame {
-            self.samples.drain(..self.start);
-            self.offset += self.start as u64;
-            self.start = 0;
-        }
-        if lost > 0 {
-            self.gaps.push_back(Gap { resume: self.offset + self.samples.len() as u64, lost });
-        }
-        self.samples.extend_from_slice(block);
+        self.buffer.use_up(samples.min(self.available()));
     }
 
     /// The next frame that is there as a whole; `None` when more samples are needed, or at the end.
     fn next_whole_frame(&mut self) -> Option<FrameSync> {
         loop {
             if let Some(frame) = self.next_frame() {
-                let available = self.available().len();
-                let last = frame.position + frame.step * (self.layout.symbols() - 1) as f64;
+                let available = self.available();
+                let symbols = Layout::new(frame.pls).map_or(0, |layout| layout.symbols());
+                let last = frame.position + frame.step * symbols.saturating_sub(1) as f64;
                 if frame.samples(&self.filter).end <= available as i64 {
                     return Some(frame);
                 } else if !self.is_closed() {
@@ -172,15 +215,16 @@ impl CutFrames {
 
     /// Goes on behind a gap.
     fn cross(&mut self, gap: &Gap) {
-        self.start = (gap.resume - self.offset) as usize;
-        let frame = self.layout.symbols() as f64 * self.filter.samples_per_symbol();
+        self.buffer.use_up((gap.resume - self.buffer.position) as usize);
+        let symbols = Layout::new(self.last).map_or(0, |layout| layout.symbols());
+        let frame = symbols as f64 * self.filter.samples_per_symbol();
         match &mut self.tracker {
-            Some(tracker) if gap.lost <= BRIDGED * frame as u64 => {
+            Some(tracker) if !self.varies && gap.lost <= BRIDGED * frame as u64 => {
                 tracker.skip_gap(gap.resume, gap.lost);
                 self.unsure = true;
             }
             Some(_) => self.lose(),
-            None => {}
+            None => self.search_anew(),
         }
     }
 
@@ -189,109 +233,175 @@ impl CutFrames {
         self.status.count_loss();
         self.tracker = None;
         self.unsure = false;
+        self.search_anew();
     }
 
-    /// Reads headers until the next frame is known; `None` when more samples are needed, or at the end.
+    /// Reads headers until the next wanted frame is known; `None` when more samples are needed, or at the end.
     fn next_frame(&mut self) -> Option<FrameSync> {
         loop {
             if let Some(frame) = self.pending.take() {
                 return Some(frame);
             }
-            let end = self.end();
-            let Some(tracker) = &mut self.tracker else {
+            if self.tracker.is_none() {
                 self.search()?;
-                continue;
-            };
-            if tracker.header_samples().end > (self.offset + end as u64) as i64 {
+            }
+            let available = self.available();
+            let start = self.buffer.position;
+            let Some(tracker) = &mut self.tracker else { return None };
+            let needed = tracker.header_samples();
+            if needed.end > (start + available as u64) as i64 {
                 return None;
             }
-            let position = self.offset + self.start as u64;
-            match tracker.track(&self.samples[self.start..end], position) {
+            let inside = |sample: i64| usize::try_from(sample - start as i64).unwrap_or(0).min(available);
+            let (from, to) = (inside(needed.start), inside(needed.end));
+            self.header.resize(to - from, Complex32::ZERO);
+            self.format.read(self.buffer.bytes(from..to), &mut self.header);
+            match tracker.track(&self.header, start + from as u64) {
                 Ok(frame) if self.unsure && !frame.measured => self.lose(),
                 Ok(frame) => {
                     self.unsure = false;
-                    if !frame.measured {
+                    if frame.measured {
+                        self.varies |= frame.pls != self.last;
+                        self.last = frame.pls;
+                    } else {
                         self.status.count_missed_header();
                     }
-                    if frame.pls == self.pls {
+                    let frame = frame.relative_to(-(from as i64));
+                    if self.wanted.contains(frame.pls) {
                         return Some(frame);
                     }
-                    self.status.count_other_frame();
+                    self.status.count_other_frame(frame.pls);
+                    self.use_up_to_header();
                 }
                 Err(_) => self.lose(),
             }
         }
     }
 
+    /// What precedes the next header is not needed any more.
+    fn use_up_to_header(&mut self) {
+        if let Some(tracker) = &self.tracker {
+            let next = tracker.header_samples().start - self.buffer.position as i64;
+            self.use_up(usize::try_from(next).unwrap_or(0));
+        }
+    }
+
+    /// A new search begins with few samples.
+    fn search_anew(&mut self) {
+        self.searched = (FIRST_SEARCHED as f64 * self.filter.samples_per_symbol()) as usize;
+    }
+
     /// Looks for the signal in what has been collected; `None` while that is not enough, or nothing is found.
     fn search(&mut self) -> Option<()> {
-        let frame = self.window();
-        if self.available().len() < SEARCHED * frame && !self.is_closed() {
+        let available = self.available();
+        if available < self.searched && !self.is_closed() {
             return None;
         }
-        match acquire(&self.filter, self.available(), PlScrambler::broadcast()) {
-            Ok(lock) => {
-                self.tracker = Some(Tracker::new(self.filter.clone(), &lock, self.position()));
-                Some(())
-            }
-            Err(_) => {
-                // A frame that has only begun may still come whole.
-                self.use_up(self.available().len().saturating_sub(frame));
-                None
-            }
+        let mut samples = vec![Complex32::ZERO; available];
+        self.format.read(self.buffer.bytes(0..available), &mut samples);
+        if let Ok(lock) = acquire(&self.filter, &samples, &self.scrambler) {
+            (self.last, self.varies) = (lock.pls, false);
+            self.tracker = Some(Tracker::new(self.filter.clone(), &lock, self.buffer.position));
+            return Some(());
         }
+        let most = SEARCHED * longest_window(&self.filter);
+        if available >= most || self.is_closed() {
+            // A frame that has only begun may still come whole.
+            self.use_up(available.saturating_sub(longest_window(&self.filter)));
+            self.search_anew();
+        }
+        self.searched = ((self.searched.max(self.available()) as f64 * SEARCH_GROWTH) as usize).min(most);
+        None
+    }
+
+    /// Samples that are needed next and have not come.
+    fn wanted_samples(&self) -> usize {
+        let end = match (&self.pending, &self.tracker) {
+            (Some(frame), _) => frame.samples(&self.filter).end,
+            (None, Some(tracker)) => tracker.header_samples().end - self.buffer.position as i64,
+            (None, None) => self.searched as i64,
+        };
+        usize::try_from(end).unwrap_or(0).saturating_sub(self.buffer.samples()).max(1)
+    }
+
+    /// Reads on; `None` when nothing has come for a while, or else how many bytes have.
+    fn read(&mut self) -> Result<Option<usize>> {
+        let wanted = self.wanted_samples().min(longest_window(&self.filter)) * self.buffer.each;
+        let space = self.buffer.space(wanted.max(self.feed.block()));
+        let Some(fed) = self.feed.fill(space, wanted)? else { return Ok(None) };
+        let lost = fed.lost / self.buffer.each as u64;
+        self.status.count_bytes(fed.bytes);
+        self.status.count_lost_samples(lost);
+        if lost > 0 {
+            self.gaps.push_back(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
+        }
+        self.buffer.end += fed.bytes;
+        self.ended |= fed.ended;
+        Ok(Some(fed.bytes))
     }
 }
 
+/// Samples of the longest window: a frame, a header, and what the filter needs.
+fn longest_window(filter: &MatchedFilter) -> usize {
+    let symbols = (MAX_SYMBOLS + HEADER) as f64;
+    let span = symbols * filter.samples_per_symbol() * (1.0 + CLOCK_ERROR);
+    span.ceil() as usize + 2 * filter.half_length() + 2
+}
+
 impl Task for CutFrames {
-    type In = (In<Complex32>, In<u32>, In<u64>);
-    type Out = (Out<Complex32>, Out<Option<FrameSync>>);
+    type In = ();
+    type Out = (OutVar<u8>, Out<Option<FrameSync>>, Out<Pls>);
 
     fn name(&self) -> String {
         "cut frames".to_owned()
     }
 
-    fn lens(&self, (block, filled, lost): (usize, usize, usize)) -> Result<(usize, usize)> {
-        expect("count", 1, filled)?;
-        expect("count", 1, lost)?;
-        if block > self.longest_block() {
-            return Err(Error::new(format!(
-                "needs blocks of at most {} samples, less than a frame, not {block}",
-                self.longest_block()
-            )));
-        }
-        Ok((self.window(), 1))
+    fn lens(&self, (): ()) -> Result<(usize, usize, usize)> {
+        Ok((longest_window(&self.filter) * self.buffer.each, 1, 1))
     }
 
     fn run(
         &mut self,
-        (block, filled, lost): (&[Complex32], &[u32], &[u64]),
-        (window, sync): (&mut [Complex32], &mut [Option<FrameSync>]),
+        (): (),
+        (mut window, sync, pls): (VarFrame<'_, u8>, &mut [Option<FrameSync>], &mut [Pls]),
     ) -> Result<Flow> {
-        self.status.count_bytes(filled[0] as usize);
-        let read = filled[0] as usize / self.bytes_per_sample;
-        let lost = lost[0] / self.bytes_per_sample as u64;
-        self.status.count_lost_samples(lost);
-        self.ended |= read < block.len();
-        self.append(&block[..read], lost);
-        let nothing = if self.ended { Flow::Stop } else { Flow::Skip };
-        let Some(frame) = self.next_whole_frame() else { return Ok(nothing) };
-
-        let available = self.available().len();
+        let mut read = 0;
+        let frame = loop {
+            if let Some(frame) = self.next_whole_frame() {
+                break frame;
+            }
+            // Without a signal there would be no end to this: now and then someone must see whether the run was stopped.
+            match (self.ended, read > window.capacity()) {
+                (true, _) if self.begin_again() => return Ok(Flow::Skip),
+                (true, _) => return Ok(Flow::Stop),
+                (false, true) => return Ok(Flow::Skip),
+                (false, false) => {}
+            }
+            match self.read()? {
+                Some(bytes) => read += bytes,
+                None => return Ok(Flow::Skip),
+            }
+        };
+        // A stream that begins or ends with a frame lacks what the filter would have beside it.
         let needed = frame.samples(&self.filter);
-        // The window begins with the frame; a stream that begins with a frame lacks the filter's run-up.
-        let from = needed.start.max(0) as usize;
-        let missing = (-needed.start).max(0) as usize;
-        let to = (from + window.len() - missing).min(available);
-        let (before, rest) = window.split_at_mut(missing);
-        let (samples, after) = rest.split_at_mut(to - from);
-        before.fill(Complex32::ZERO);
-        samples.copy_from_slice(&self.available()[from..to]);
-        after.fill(Complex32::ZERO);
-        sync[0] = Some(frame.relative_to(needed.start));
-
-        let next = self.tracker.as_ref().map_or(0, |tracker| tracker.header_samples().start - self.position() as i64);
-        self.use_up(usize::try_from(next).unwrap_or(0));
+        let from = usize::try_from(needed.start).unwrap_or(0);
+        let to = usize::try_from(needed.end).unwrap_or(0).min(self.available());
+        window.extend_from_slice(self.buffer.bytes(from..to))?;
+        sync[0] = Some(frame.relative_to(from as i64));
+        pls[0] = frame.pls;
+        self.use_up_to_header();
         Ok(Flow::Next)
+    }
+
+    fn lost(&self) -> u64 {
+        self.feed.lost()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.feed.finish()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.feed.reset()
     }
 }

@@ -1,11 +1,12 @@
 //! The two decoders as tasks.
 
-use bief::{Flow, In, InOut, Out, Result, Task};
+use bief::{Flow, In, InOut, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::bch::{Bch, Outcome};
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
-use bief_dsp::dvbs2::{FrameSize, Rate};
+use bief_dsp::dvbs2::{FrameSize, Pls, Rate};
 
-use super::encode::{expect, fec};
+use super::encode::expect;
+use super::kept::{Kept, code, expect_of};
 
 /// How the decoding of one frame went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,28 +24,33 @@ pub struct Decoding {
 /// Decodes LDPC codewords by layered offset min-sum.
 ///
 /// # Sockets
-/// - in: `i8`, nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit
-/// - out: `u8`, nbch / 8 bytes of packed bits; [`Decoding`], 1 per frame
+/// - in: `i8`, variable: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit
+/// - in: `Pls`, 1 per frame
+/// - out: `u8`, variable: nbch / 8 bytes of packed bits
+/// - out: [`Decoding`], 1 per frame
 ///
 /// # Errors
-/// At build, another frame length, or a rate that the frame size does not have. A frame that does not converge is passed on
-/// and says so.
+/// A frame without data, or of another length than its PLS says. A frame that does not converge is passed on and says so.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.3.2 and Annexes B and C (the code).
 ///
 /// # Example
 /// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::{FrameSize, Rate};
+/// use bief::{Chain, Flow, VarFrame, sink, source};
+/// use bief_dsp::dvbs2::Pls;
 /// use bief_radio::dvbs2::{DecodeBch, DecodeLdpc};
-/// let (size, rate) = (FrameSize::Short, Rate::R8_9);
 /// let mut chain = Chain::new();
-/// let mut llrs = vec![20_i8; 16_200]; // all bits 0
-/// llrs[123] = -5;
-/// let llrs = chain.add(source::from_slice(&llrs, 16_200), ());
-/// let (mut codewords, mut decoding) = chain.add(DecodeLdpc::new(size, rate, 20)?, &llrs);
-/// chain.add(DecodeBch::new(size, rate)?, (&mut codewords, &mut decoding));
+/// let pls = chain.add(source::from_slice(&[Pls::new(43).unwrap()], 1), ()); // QPSK 8/9 short
+/// let llrs = source::from_fn_var(16_200, |mut llrs: VarFrame<'_, i8>| {
+///     llrs.set_len(16_200)?;
+///     llrs.fill(20); // all bits 0
+///     llrs[123] = -5;
+///     Ok(Flow::Next)
+/// });
+/// let llrs = chain.add(llrs, ());
+/// let (mut codewords, mut decoding) = chain.add(DecodeLdpc::new(20), (&llrs, &pls));
+/// chain.add(DecodeBch::new(), (&mut codewords, &mut decoding, &pls));
 /// let (collect, result) = sink::collect();
 /// chain.add(collect, &decoding);
 /// chain.build()?.run()?;
@@ -53,36 +59,43 @@ pub struct Decoding {
 /// ```
 #[derive(Clone)]
 pub struct DecodeLdpc {
-    decoder: Decoder,
+    max_iterations: u32,
+    decoders: Kept<(FrameSize, Rate), Decoder>,
 }
 
 impl DecodeLdpc {
-    /// For frames of this size and rate; gives up after `max_iterations`.
-    ///
-    /// # Errors
-    /// A rate that the frame size does not have.
-    pub fn new(size: FrameSize, rate: Rate, max_iterations: u32) -> Result<Self> {
-        fec(size, rate)?;
-        let code = Code::get(size, rate).expect("every rate with a Fec has an LDPC code");
-        Ok(Self { decoder: Decoder::new(code, max_iterations) })
+    /// For frames of any kind; gives up after `max_iterations`.
+    pub fn new(max_iterations: u32) -> Self {
+        Self { max_iterations, decoders: Kept::new() }
     }
 }
 
 impl Task for DecodeLdpc {
-    type In = In<i8>;
-    type Out = (Out<u8>, Out<Decoding>);
+    type In = (InVar<i8>, In<Pls>);
+    type Out = (OutVar<u8>, Out<Decoding>);
 
     fn name(&self) -> String {
         "decode LDPC".to_owned()
     }
 
-    fn lens(&self, llrs: usize) -> Result<(usize, usize)> {
-        expect("LLRs", self.decoder.code().nldpc, llrs)?;
-        Ok((self.decoder.code().kldpc / 8, 1))
+    fn lens(&self, (llrs, pls): (usize, usize)) -> Result<(usize, usize)> {
+        expect("PLS", 1, pls)?;
+        Ok((llrs.div_ceil(8), 1))
     }
 
-    fn run(&mut self, llrs: &[i8], (bits, decoding): (&mut [u8], &mut [Decoding])) -> Result<Flow> {
-        let decoded = self.decoder.decode(llrs, bits);
+    fn run(
+        &mut self,
+        (llrs, pls): (&[i8], &[Pls]),
+        (mut bits, decoding): (VarFrame<'_, u8>, &mut [Decoding]),
+    ) -> Result<Flow> {
+        let (size, rate) = code(pls[0])?;
+        let decoder = self.decoders.get((size, rate), || {
+            let code = Code::get(size, rate).expect("every frame with data has an LDPC code");
+            Ok(Decoder::new(code, self.max_iterations))
+        })?;
+        expect_of(pls[0], "LLRs", decoder.code().nldpc, llrs.len())?;
+        bits.set_len(decoder.code().kldpc / 8)?;
+        let decoded = decoder.decode(llrs, &mut bits);
         decoding[0] = Decoding { iterations: decoded.iterations, converged: decoded.converged, ..Decoding::default() };
         Ok(Flow::Next)
     }
@@ -92,14 +105,16 @@ impl Task for DecodeLdpc {
     }
 }
 
-/// Corrects what the LDPC decoder left, and says whether the frame is sound.
+/// Corrects what the LDPC decoder left, leaves the BBFRAME, and says whether it is sound.
 ///
 /// # Sockets
-/// - in-place: `u8`, nbch / 8 bytes of packed bits; [`Decoding`], 1 per frame, of which `corrected` and `sound` are written
+/// - in-place: `u8`, variable: nbch / 8 bytes of packed bits become kbch / 8
+/// - in-place: [`Decoding`], 1 per frame, of which `corrected` and `sound` are written
+/// - in: `Pls`, 1 per frame
 ///
 /// # Errors
-/// At build, another frame length, or a rate that the frame size does not have. A frame that cannot be corrected is passed
-/// on as it is and says so.
+/// A frame without data, or of another length than its PLS says. A frame that cannot be corrected is passed on as it is and
+/// says so.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.3.1.
@@ -108,41 +123,70 @@ impl Task for DecodeLdpc {
 /// See [`DecodeLdpc`].
 #[derive(Clone)]
 pub struct DecodeBch {
-    bch: Bch,
+    codes: Kept<(FrameSize, Rate), Bch>,
 }
 
 impl DecodeBch {
-    /// For frames of this size and rate.
-    ///
-    /// # Errors
-    /// A rate that the frame size does not have.
-    pub fn new(size: FrameSize, rate: Rate) -> Result<Self> {
-        fec(size, rate)?;
-        Ok(Self { bch: Bch::new(size, rate).expect("every rate with a Fec has a BCH code") })
+    /// For frames of any kind.
+    pub fn new() -> Self {
+        Self { codes: Kept::new() }
+    }
+}
+
+impl Default for DecodeBch {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Task for DecodeBch {
-    type In = (InOut<u8>, InOut<Decoding>);
+    type In = (InOutVar<u8>, InOut<Decoding>, In<Pls>);
     type Out = ();
 
     fn name(&self) -> String {
         "decode BCH".to_owned()
     }
 
-    fn lens(&self, (bytes, decodings): (usize, usize)) -> Result<()> {
-        expect("bytes", self.bch.codeword_bytes(), bytes)?;
-        expect("decoding", 1, decodings)
+    fn lens(&self, (_, decodings, pls): (usize, usize, usize)) -> Result<()> {
+        expect("decoding", 1, decodings)?;
+        expect("PLS", 1, pls)
     }
 
-    fn run(&mut self, (codeword, decoding): (&mut [u8], &mut [Decoding]), (): ()) -> Result<Flow> {
-        match self.bch.decode(codeword) {
+    fn run(
+        &mut self,
+        (mut codeword, decoding, pls): (VarFrame<'_, u8>, &mut [Decoding], &[Pls]),
+        (): (),
+    ) -> Result<Flow> {
+        let (size, rate) = code(pls[0])?;
+        let bch =
+            self.codes.get((size, rate), || Ok(Bch::new(size, rate).expect("every frame with data has a BCH code")))?;
+        expect_of(pls[0], "bytes", bch.codeword_bytes(), codeword.len())?;
+        match bch.decode(&mut codeword) {
             Outcome::Corrected(bits) => (decoding[0].corrected, decoding[0].sound) = (bits as u32, true),
             Outcome::Uncorrectable => (decoding[0].corrected, decoding[0].sound) = (0, false),
         }
+        codeword.set_len(bch.message_bytes())?;
         Ok(Flow::Next)
     }
 
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// TEMPORARY
+#[derive(Clone)]
+pub struct DescrambleBb;
+impl Task for DescrambleBb {
+    type In = InOutVar<u8>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, mut frame: VarFrame<'_, u8>, (): ()) -> Result<Flow> {
+        bief_dsp::dvbs2::scramble::scramble_bbframe(&mut frame);
+        Ok(Flow::Next)
+    }
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
     }

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use bief::{Error, Flow, In, Result, Task};
-use bief_dsp::dvbs2::{Deslicer, FrameSize, PACKET, Rate};
+use bief::{Error, Flow, In, InVar, Result, Task};
+use bief_dsp::dvbs2::{Deslicer, PACKET};
 
 use super::decode::Decoding;
-use super::encode::{expect, fec};
+use super::encode::expect;
 use super::status::Status;
 
 /// Puts transport-stream packets together from BBFRAMEs and writes them.
@@ -47,41 +47,32 @@ use super::status::Status;
 /// ```
 pub struct WriteTransportStream {
     deslicer: Deslicer,
-    frame_bytes: usize,
     packets: Box<[u8]>,
     writer: Box<dyn Write + Send>,
     status: Arc<Status>,
 }
 
 impl WriteTransportStream {
-    /// Writes the packets of frames of this size and rate to `writer`, and counts them in `status`.
-    ///
-    /// # Errors
-    /// A rate that the frame size does not have.
-    pub fn new(writer: impl Write + Send + 'static, size: FrameSize, rate: Rate, status: Arc<Status>) -> Result<Self> {
-        let frame_bytes = fec(size, rate)?.kbch / 8;
-        let packets = vec![0; Deslicer::room(frame_bytes).max(PACKET)].into();
-        Ok(Self { deslicer: Deslicer::new(), frame_bytes, packets, writer: Box::new(writer), status })
+    pub fn new(writer: impl Write + Send + 'static, status: Arc<Status>) -> Self {
+        let packets = vec![0; Deslicer::room(58192 / 8).max(PACKET)].into();
+        Self { deslicer: Deslicer::new(), packets, writer: Box::new(writer), status }
     }
 }
 
 impl Task for WriteTransportStream {
-    type In = (In<u8>, In<Decoding>);
+    type In = (InVar<u8>, In<Decoding>);
     type Out = ();
 
     fn name(&self) -> String {
         "write packets".to_owned()
     }
 
-    fn lens(&self, (bytes, decodings): (usize, usize)) -> Result<()> {
-        if bytes < self.frame_bytes {
-            return expect("bytes or more", self.frame_bytes, bytes);
-        }
+    fn lens(&self, (_, decodings): (usize, usize)) -> Result<()> {
         expect("decoding", 1, decodings)
     }
 
     fn run(&mut self, (frame, decoding): (&[u8], &[Decoding]), (): ()) -> Result<Flow> {
-        let delivered = self.deslicer.push(&frame[..self.frame_bytes], decoding[0].sound, &mut self.packets);
+        let delivered = self.deslicer.push(frame, decoding[0].sound, &mut self.packets);
         self.status.count_packets(&delivered);
         self.writer.write_all(&self.packets[..delivered.bytes()])?;
         match delivered.rejected {

@@ -1,74 +1,51 @@
 //! From the symbols of PLFRAMEs to soft bits, as tasks.
 
-use bief::{Error, Flow, In, Out, Result, Task};
-use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Modcod, Pls, SignalLevel};
+use bief::{Error, Flow, In, InVar, OutVar, Result, Task, VarFrame};
+use bief_dsp::dvbs2::{Demapper, FrameSize, MAX_SYMBOLS, Pls, SignalLevel};
 use num_complex::Complex32;
 
 use super::encode::expect;
-use super::plframe::layout;
+use super::kept::{Kept, expect_of, layout};
 
 /// Takes the payload out of PLFRAMEs: leaves out header and pilots.
 ///
 /// # Sockets
-/// - in: `Complex32`, the symbols of a PLFRAME; what follows it is left out too
-/// - out: `Complex32`, its payload symbols
+/// - in: `Complex32`, variable: the symbols of a PLFRAME; what follows it is left out too
+/// - in: `Pls`, 1 per frame
+/// - out: `Complex32`, variable: its payload symbols
 ///
 /// # Errors
-/// At build, a shorter frame, or a PLS that DVB-S2 does not define.
+/// A frame that is shorter than its PLS says.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.5.
 ///
 /// # Example
-/// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::Pls;
-/// use bief_radio::dvbs2::TakePayload;
-/// use num_complex::Complex32;
-/// let mut chain = Chain::new();
-/// let frames = chain.add(source::from_slice(&[Complex32::ONE; 8370], 8370), ());
-/// let payload = chain.add(TakePayload::new(Pls::new(43).unwrap())?, &frames);
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &payload);
-/// chain.build()?.run()?;
-/// assert_eq!(result.take().len(), 8100);
-/// # Ok::<(), bief::Error>(())
-/// ```
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Debug, Clone)]
-pub struct TakePayload {
-    layout: Layout,
-}
-
-impl TakePayload {
-    /// Takes it out of the frames that `pls` announces.
-    ///
-    /// # Errors
-    /// A PLS that DVB-S2 does not define.
-    pub fn new(pls: Pls) -> Result<Self> {
-        Ok(Self { layout: layout(pls)? })
-    }
-}
+pub struct TakePayload;
 
 impl Task for TakePayload {
-    type In = In<Complex32>;
-    type Out = Out<Complex32>;
+    type In = (InVar<Complex32>, In<Pls>);
+    type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
         "take payload".to_owned()
     }
 
-    fn lens(&self, symbols: usize) -> Result<usize> {
-        if symbols < self.layout.symbols() {
-            return Err(Error::new(format!("needs {} symbols or more, not {symbols}", self.layout.symbols())));
-        }
-        Ok(self.layout.payload_symbols())
+    fn lens(&self, (symbols, pls): (usize, usize)) -> Result<usize> {
+        expect("PLS", 1, pls)?;
+        Ok(symbols.min(MAX_SYMBOLS))
     }
 
-    fn run(&mut self, frame: &[Complex32], payload: &mut [Complex32]) -> Result<Flow> {
-        let mut rest = payload;
-        for run in self.layout.payload_runs() {
-            let part = rest.split_off_mut(..run.len()).expect("the runs make up the payload");
-            part.copy_from_slice(&frame[run]);
+    fn run(&mut self, (frame, pls): (&[Complex32], &[Pls]), mut payload: VarFrame<'_, Complex32>) -> Result<Flow> {
+        let layout = layout(pls[0])?;
+        for run in layout.payload_runs() {
+            let part = frame.get(run);
+            let part = part.ok_or_else(|| {
+                Error::new(format!("a frame of {} has {} symbols, not {}", pls[0], layout.symbols(), frame.len()))
+            })?;
+            payload.extend_from_slice(part)?;
         }
         Ok(Flow::Next)
     }
@@ -81,66 +58,70 @@ impl Task for TakePayload {
 /// Demaps payload symbols to soft bits, in the order of the codeword.
 ///
 /// # Sockets
-/// - in: `Complex32`, the payload symbols of a frame, of unit mean energy
+/// - in: `Complex32`, variable: the payload symbols of a frame, of unit mean energy
 /// - in: [`SignalLevel`], 1 per frame
-/// - out: `i8`, nldpc LLRs, positive for 0, 4 counts per unit
+/// - in: `Pls`, 1 per frame
+/// - out: `i8`, variable: nldpc LLRs, positive for 0, 4 counts per unit
 ///
 /// # Errors
-/// At build, another frame length.
+/// A frame without data, or of another length than its PLS says.
 ///
 /// # Source
 /// EN 302 307-1, clauses 5.3.3 and 5.4 (what is undone); LLRs by the nearest points.
 ///
 /// # Example
-/// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::{FrameSize, SignalLevel};
-/// use bief_radio::dvbs2::Demap;
-/// use num_complex::Complex32;
-/// let mut chain = Chain::new();
-/// let symbols = chain.add(source::from_slice(&[Complex32::new(0.7, -0.7); 8100], 8100), ());
-/// let level = SignalLevel { amplitude: 1.0, n0: 0.2 };
-/// let levels = chain.add(source::from_slice(&[level], 1), ());
-/// let llrs = chain.add(Demap::new("qpsk-8/9".parse().unwrap(), FrameSize::Short), (&symbols, &levels));
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &llrs);
-/// chain.build()?.run()?;
-/// assert!(result.take().chunks(2).all(|bits| bits[0] > 0 && bits[1] < 0));
-/// # Ok::<(), bief::Error>(())
-/// ```
-#[derive(Debug, Clone)]
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
+#[derive(Clone)]
 pub struct Demap {
-    demapper: Demapper,
-    least_n0: f32,
+    demappers: Kept<Pls, (Demapper, f32)>,
 }
 
 /// An estimate of Es/N0 that lies further above a MODCOD's threshold than this is not believed: LLRs would saturate.
 const MARGIN_DB: f32 = 6.0;
 
 impl Demap {
-    /// Demaps frames of this MODCOD and size.
-    pub fn new(modcod: Modcod, size: FrameSize) -> Self {
-        let least_n0 = 10_f32.powf(-0.1 * (modcod.ideal_esn0_db() + MARGIN_DB));
-        Self { demapper: Demapper::new(modcod, size), least_n0 }
+    /// For frames of any kind.
+    pub fn new() -> Self {
+        Self { demappers: Kept::new() }
     }
 }
 
+impl Default for Demap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The demapper of a kind of frame, and the least noise that it believes.
+fn demapper(pls: Pls) -> Result<(Demapper, f32)> {
+    let modcod = pls.modcod().ok_or_else(|| Error::new(format!("{pls}: carries no data")))?;
+    let least_n0 = 10_f32.powf(-0.1 * (modcod.ideal_esn0_db() + MARGIN_DB));
+    Ok((Demapper::new(modcod, pls.frame_size()), least_n0))
+}
+
 impl Task for Demap {
-    type In = (In<Complex32>, In<SignalLevel>);
-    type Out = Out<i8>;
+    type In = (InVar<Complex32>, In<SignalLevel>, In<Pls>);
+    type Out = OutVar<i8>;
 
     fn name(&self) -> String {
         "demap".to_owned()
     }
 
-    fn lens(&self, (symbols, levels): (usize, usize)) -> Result<usize> {
-        expect("symbols", self.demapper.symbols(), symbols)?;
+    fn lens(&self, (_, levels, pls): (usize, usize, usize)) -> Result<usize> {
         expect("level", 1, levels)?;
-        Ok(self.demapper.bits())
+        expect("PLS", 1, pls)?;
+        Ok(FrameSize::Normal.bits())
     }
 
-    fn run(&mut self, (symbols, level): (&[Complex32], &[SignalLevel]), llrs: &mut [i8]) -> Result<Flow> {
-        self.demapper.demap(symbols, level[0].n0.max(self.least_n0), llrs);
+    fn run(
+        &mut self,
+        (symbols, level, pls): (&[Complex32], &[SignalLevel], &[Pls]),
+        mut llrs: VarFrame<'_, i8>,
+    ) -> Result<Flow> {
+        let (demapper, least_n0) = self.demappers.get(pls[0], || demapper(pls[0]))?;
+        expect_of(pls[0], "payload symbols", demapper.symbols(), symbols.len())?;
+        llrs.set_len(demapper.bits())?;
+        demapper.demap(symbols, level[0].n0.max(*least_n0), &mut llrs);
         Ok(Flow::Next)
     }
 

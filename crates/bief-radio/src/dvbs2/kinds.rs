@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use bief::{Error, Kind, Parameters, Result};
+use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, Rate, RollOff};
 
 use super::decode::{DecodeBch, DecodeLdpc};
@@ -19,6 +20,9 @@ use crate::files::NewFile;
 
 /// Iterations of the LDPC decoder that a parameter can ask for at most.
 const MOST_ITERATIONS: u32 = 1000;
+
+/// What the parameter `gold` means.
+const GOLD: &str = "Gold code of the scrambling, 0 (broadcast) to 262141";
 
 /// The kinds, their names those of the tasks.
 pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
@@ -44,37 +48,11 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
             let (size, rate) = code(p)?;
             EncodeLdpc::new(size, rate)
         }),
-        Kind::new("dvbs2.demap", "demaps payload symbols to LLRs", |p| {
-            code(p)?;
-            Ok(Demap::new(p.parse("modcod")?, frame_size(p)?))
-        }),
-        Kind::new("dvbs2.decode_ldpc", "decodes LDPC codewords", |p| {
-            let (size, rate) = code(p)?;
-            DecodeLdpc::new(size, rate, p.integer("iterations", 1..=MOST_ITERATIONS)?)
-        })
-        .with_default("iterations", 20, "gives up after so many, 1 to 1000"),
-        Kind::new("dvbs2.decode_bch", "corrects what the LDPC decoder left", |p| {
-            let (size, rate) = code(p)?;
-            DecodeBch::new(size, rate)
-        }),
-        Kind::new("dvbs2.write_packets", "puts packets together from BBFRAMEs and writes a transport stream", |p| {
-            let (size, rate) = code(p)?;
-            WriteTransportStream::new(NewFile::of_parameter(p, "path")?, size, rate, Arc::new(Status::default()))
-        })
-        .required("path", "the file; it is made, or emptied, when the chain runs"),
     ];
-    let framing = [
-        Kind::new("dvbs2.build_plframe", "maps codewords to symbols and builds PLFRAMEs", |p| {
-            code(p)?;
-            BuildPlframe::new(pls(p)?)
-        }),
-        Kind::new("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", |p| CorrectPhase::new(pls(p)?)),
-        Kind::new("dvbs2.measure_level", "measures amplitude and noise of PLFRAMEs, and scales them", |p| {
-            MeasureLevel::new(pls(p)?)
-        }),
-        Kind::new("dvbs2.descramble_symbols", "undoes the scrambling of PLFRAMEs", |p| DescramblePl::new(pls(p)?)),
-        Kind::new("dvbs2.take_payload", "leaves out header and pilots of PLFRAMEs", |p| TakePayload::new(pls(p)?)),
-    ]
+    let framing = [Kind::new("dvbs2.build_plframe", "maps codewords to symbols and builds PLFRAMEs", |p| {
+        code(p)?;
+        BuildPlframe::new(pls(p)?)
+    })]
     .map(|kind| kind.with_default("pilots", false, "whether PLFRAMEs have pilot symbols"));
     let shaping = Kind::new("dvbs2.shape_pulses", "shapes symbols by root-raised-cosine pulses", |p| {
         let roll_off = p.f64("roll_off", 0.0..=1.0)?;
@@ -83,11 +61,43 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
     })
     .with_default("roll_off", 0.2, "0 to 1")
     .with_default("samples_per_symbol", 2.0, "1 to 64, a ratio of small numbers");
+    let receiving = [
+        Kind::new("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", |p| {
+            Ok(CorrectPhase::new(scrambler(p)?))
+        })
+        .with_default("gold", 0, GOLD),
+        Kind::new("dvbs2.measure_level", "measures amplitude and noise of PLFRAMEs, and scales them", |p| {
+            Ok(MeasureLevel::new(scrambler(p)?))
+        })
+        .with_default("gold", 0, GOLD),
+        Kind::new("dvbs2.descramble_symbols", "undoes the scrambling of PLFRAMEs", |p| {
+            Ok(DescramblePl::new(scrambler(p)?))
+        })
+        .with_default("gold", 0, GOLD),
+        Kind::new("dvbs2.take_payload", "leaves out header and pilots of PLFRAMEs", |_| Ok(TakePayload)),
+        Kind::new("dvbs2.demap", "demaps payload symbols to LLRs", |_| Ok(Demap::new())),
+        Kind::new("dvbs2.decode_ldpc", "decodes LDPC codewords", |p| {
+            Ok(DecodeLdpc::new(p.integer("iterations", 1..=MOST_ITERATIONS)?))
+        })
+        .with_default("iterations", 50, "gives up after so many, 1 to 1000"),
+        Kind::new("dvbs2.decode_bch", "corrects what the LDPC decoder left, and leaves the BBFRAME", |_| {
+            Ok(DecodeBch::new())
+        }),
+        Kind::new("dvbs2.write_packets", "puts packets together from BBFRAMEs and writes a transport stream", |p| {
+            Ok(WriteTransportStream::new(NewFile::of_parameter(p, "path")?, Arc::new(Status::default())))
+        })
+        .required("path", "the file; it is made, or emptied, when the chain runs"),
+    ];
     let of_code = |kind: Kind| {
         kind.required("modcod", "modulation and code rate, as in \"qpsk-8/9\"")
             .required("frame", "FECFRAME size: \"short\" or \"normal\"")
     };
-    coding.into_iter().chain(framing).map(of_code).chain([shaping])
+    coding.into_iter().chain(framing).map(of_code).chain([shaping]).chain(receiving)
+}
+
+fn scrambler(p: &mut Parameters) -> Result<Arc<PlScrambler>> {
+    let code = p.integer("gold", 0..=262_141)?;
+    p.about("gold", PlScrambler::new(code).map(Arc::new))
 }
 
 fn frame_size(p: &mut Parameters) -> Result<FrameSize> {

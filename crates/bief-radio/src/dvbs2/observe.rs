@@ -56,14 +56,17 @@ impl Task for Observe {
         (sync, level, decoding): (&[Option<FrameSync>], &[SignalLevel], &[Decoding]),
         (): (),
     ) -> Result<Flow> {
-        self.status.count_frame(&decoding[0]);
+        let Some(sync) = sync[0] else { return Ok(Flow::Next) };
+        self.status.count_frame(sync.pls, &decoding[0]);
         // The mean over all frames at first, then over about the last hundred.
         self.frames = (self.frames + 1.0).min(100.0);
         self.n0 += (f64::from(level[0].n0) - self.n0) / self.frames;
-        if let Some(sync) = sync[0] {
-            // The sender's symbols come late when the receiver counts too many samples in each.
-            let clock_ppm = 1e6 * (self.samples_per_symbol / sync.step - 1.0);
-            self.status.set_signal(-10.0 * self.n0.log10(), sync.frequency, clock_ppm);
+        // The sender's symbols come late when the receiver counts too many samples in each.
+        let clock_ppm = 1e6 * (self.samples_per_symbol / sync.step - 1.0);
+        let es_n0_db = -10.0 * self.n0.log10();
+        self.status.set_signal(es_n0_db, sync.frequency, clock_ppm);
+        if let Some(modcod) = sync.pls.modcod() {
+            self.status.set_margin(es_n0_db - f64::from(modcod.ideal_esn0_db()));
         }
         Ok(Flow::Next)
     }

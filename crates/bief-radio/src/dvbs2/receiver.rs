@@ -4,9 +4,9 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
 use bief::schedule::Profile;
-use bief::{Chain, Result, Wire};
+use bief::{Chain, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{FrameSize, Lock, Modcod, NoSignal, Pls, acquire};
+use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, acquire};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
@@ -14,28 +14,31 @@ use super::cut::CutFrames;
 use super::decode::{DecodeBch, DecodeLdpc};
 use super::deliver::WriteTransportStream;
 use super::demap::{Demap, TakePayload};
-use super::encode::ScrambleBb;
+use super::modcods::Modcods;
 use super::observe::Observe;
 use super::status::Status;
 use super::symbols::{CorrectPhase, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
-use crate::files::ReadBlocks;
-use crate::iq::{Convert, SampleFormat};
+use crate::feed::{Feed, Waiting};
+use crate::iq::SampleFormat;
 use crate::live::ReadLive;
 use crate::recording::Recording;
 
 /// Roll-off that symbols are filtered with: a sender's 0.20 or 0.35 costs 0.03 dB at most.
 const ROLL_OFF: f64 = 0.25;
-/// Symbols that are searched for a signal at a time, and looked at twice when there is one.
+/// Symbols that are searched for a signal at a time at most, and looked at twice when there is one.
 const SEARCHED_SYMBOLS: usize = 500_000;
+/// Symbols with which the search begins where more must be waited for, and how many more each further one has: a signal is found
+/// half a frame after its second header at the latest.
+const FIRST_SEARCHED: usize = 4_000;
+const SEARCH_GROWTH: f64 = 1.25;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
-const SHARED_SYMBOLS: usize = 34_000;
-/// Blocks, each about a PLFRAME, that wait between live input and the receiver.
-const LIVE_BLOCKS: usize = 256;
+const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
+/// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
+const LIVE_SYMBOLS: f64 = 1024.0;
+const LIVE_BYTES: usize = 64 << 20;
+const LIVE_BLOCKS: usize = 2048;
 /// Iterations after which a frame is given up.
-const MAX_ITERATIONS: u32 = 25;
-
-/// What this build decodes.
-const DECODED: [(&str, FrameSize); 1] = [("qpsk-8/9", FrameSize::Short)];
+const MAX_ITERATIONS: u32 = 50;
 
 /// Why nothing can be received.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +46,9 @@ pub enum ReceiveError {
     /// Samples per symbol that cannot be received.
     #[error("{0} samples per symbol: give 1.5 to 8 (two or more work best)")]
     Rate(f64),
+    /// A scrambling code that does not exist.
+    #[error(transparent)]
+    GoldCode(#[from] bief_dsp::dvbs2::scramble::ScramblingCodeError),
     /// The recording cannot be read.
     #[error("{name}: {source}")]
     Io {
@@ -66,35 +72,41 @@ pub enum ReceiveError {
         /// Why the last search failed.
         reason: NoSignal,
     },
-    /// A signal that this build does not decode.
-    #[error("{name}: {found} found in the header; this build decodes {}", decoded())]
-    NotDecoded {
-        /// The recording.
-        name: String,
-        /// The signal.
-        found: Pls,
-    },
 }
 
-fn decoded() -> String {
-    let name = |(modcod, size): &(&str, FrameSize)| format!("{} {size}", modcod.to_uppercase().replace('-', " "));
-    DECODED.iter().map(name).collect::<Vec<_>>().join(", ")
+/// What to receive.
+///
+/// ```
+/// use bief_radio::dvbs2::{Modcods, Settings};
+/// let settings = Settings { gold_code: 5, ..Settings::at(2.0) };
+/// assert_eq!((settings.samples_per_symbol, settings.modcods), (2.0, Modcods::ALL));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Samples per symbol: 1.5 to 8.
+    pub samples_per_symbol: f64,
+    /// Gold code of the physical-layer scrambling: 0 (broadcast) to 262141.
+    pub gold_code: u32,
+    /// MODCODs to deliver; frames of others are passed over.
+    pub modcods: Modcods,
 }
 
-fn is_decoded(pls: Pls) -> bool {
-    let wanted = |modcod: Modcod| DECODED.contains(&(modcod.name().as_str(), pls.frame_size()));
-    pls.modcod().is_some_and(wanted)
+impl Settings {
+    /// Everything, at so many samples per symbol.
+    pub fn at(samples_per_symbol: f64) -> Self {
+        Self { samples_per_symbol, gold_code: 0, modcods: Modcods::ALL }
+    }
 }
 
 /// A signal that was found, ready to be received from the first whole frame on.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use bief_radio::dvbs2::{Receiver, Status};
+/// use bief_radio::dvbs2::{Receiver, Settings, Status};
 /// use bief_radio::{Recording, SampleFormat};
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
 /// let recording = Recording::open(path.as_ref(), None).unwrap();
-/// let receiver = Receiver::find(recording, 2.0, |_| ()).unwrap();
+/// let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
 /// assert_eq!(receiver.pls().to_string(), "QPSK 8/9 short, pilots");
 ///
 /// let status = Arc::new(Status::default());
@@ -104,10 +116,13 @@ fn is_decoded(pls: Pls) -> bool {
 /// ```
 pub struct Receiver {
     filter: MatchedFilter,
+    scrambler: Arc<PlScrambler>,
+    modcods: Modcods,
     lock: Lock,
     format: SampleFormat,
     /// The samples that were searched, to be played again.
     front: Arc<[u8]>,
+    /// What follows them.
     rest: Rest,
 }
 
@@ -121,24 +136,26 @@ enum Rest {
 impl Receiver {
     /// Searches a recording for a signal, a bounded part at a time; `progress` hears how many bytes were read.
     ///
+    /// What cannot be waited for (a pipe, a radio) is searched again and again as it comes, so that a signal is found with its
+    /// first frames.
+    ///
     /// # Errors
-    /// A recording without a signal, with one that this build does not decode, or that cannot be read.
-    pub fn find(
-        recording: Recording,
-        samples_per_symbol: f64,
-        mut progress: impl FnMut(u64),
-    ) -> Result<Self, ReceiveError> {
-        let Recording { name, format, mut reader, .. } = recording;
+    /// A recording without a signal, or that cannot be read.
+    pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
+        let Settings { samples_per_symbol, gold_code, modcods } = settings;
+        let Recording { name, format, bytes, mut reader, .. } = recording;
         if !(1.5..=8.0).contains(&samples_per_symbol) {
             return Err(ReceiveError::Rate(samples_per_symbol));
         }
+        let scrambler = Arc::new(PlScrambler::new(gold_code)?);
         let filter = MatchedFilter::new(ROLL_OFF, samples_per_symbol);
         let bytes_of = |symbols: usize| (symbols as f64 * samples_per_symbol) as usize * format.bytes();
+        let mut searched = if bytes.is_some() { SEARCHED_SYMBOLS } else { FIRST_SEARCHED };
         let mut front = Vec::new();
         let mut samples = Vec::new();
         let mut read = 0;
         loop {
-            let wanted = (bytes_of(SEARCHED_SYMBOLS) - front.len()) as u64;
+            let wanted = bytes_of(searched).saturating_sub(front.len()) as u64;
             let got = (&mut reader)
                 .take(wanted)
                 .read_to_end(&mut front)
@@ -148,14 +165,17 @@ impl Receiver {
             let whole = front.len() / format.bytes();
             samples.resize(whole, Complex32::ZERO);
             format.read(&front[..whole * format.bytes()], &mut samples);
-            match acquire(&filter, &samples, PlScrambler::broadcast()) {
-                Ok(lock) if is_decoded(lock.pls) => {
-                    return Ok(Self { filter, lock, format, front: front.into(), rest: Rest::Waiting(reader) });
+            match acquire(&filter, &samples, &scrambler) {
+                Ok(lock) => {
+                    let rest = Rest::Waiting(reader);
+                    return Ok(Self { filter, scrambler, modcods, lock, format, front: front.into(), rest });
                 }
-                Ok(lock) => return Err(ReceiveError::NotDecoded { name, found: lock.pls }),
                 Err(reason) if (got as u64) < wanted => {
                     let samples = read / format.bytes() as u64;
                     return Err(ReceiveError::NoSignal { name, samples, samples_per_symbol, reason });
+                }
+                Err(_) if searched < SEARCHED_SYMBOLS => {
+                    searched = ((searched as f64 * SEARCH_GROWTH) as usize).min(SEARCHED_SYMBOLS);
                 }
                 Err(_) => drop(front.drain(..front.len() - bytes_of(SHARED_SYMBOLS))),
             }
@@ -170,10 +190,11 @@ impl Receiver {
     /// # Errors
     /// A thread that the system refuses.
     pub fn live(self) -> Result<Self> {
-        let block = self.cut(Arc::default())?.longest_block() * self.format.bytes();
+        let block = (LIVE_SYMBOLS * self.filter.samples_per_symbol()) as usize * self.format.bytes();
         let rest = match self.rest {
             Rest::Waiting(reader) => {
-                let mut read = Box::new(ReadLive::new(Arc::clone(&self.front), reader, block, LIVE_BLOCKS));
+                let blocks = LIVE_BLOCKS.min(LIVE_BYTES / block);
+                let mut read = Box::new(ReadLive::new(Arc::clone(&self.front), reader, block, blocks));
                 read.listen()?;
                 Rest::Live(read)
             }
@@ -182,23 +203,25 @@ impl Receiver {
         Ok(Self { rest, ..self })
     }
 
-    /// MODCOD, frame size and pilots of the signal.
+    /// MODCOD, frame size and pilots of the first whole frame.
     pub fn pls(&self) -> Pls {
         self.lock.pls
     }
 
-    /// Information bits of a PLFRAME: those of a BBFRAME.
+    /// Information bits of such a PLFRAME: those of a BBFRAME.
     pub fn bits_per_frame(&self) -> u64 {
         self.lock.pls.fec().map_or(0, |fec| fec.kbch as u64)
     }
 
-    /// Runs the chain on the part of the recording that was searched, and times its tasks; up to `executions` frames count.
+    /// Runs the chain on the part of the recording that was searched, over and over, and times its tasks; `executions` frames
+    /// count.
     ///
     /// # Errors
-    /// Too few samples to measure anything.
+    /// A recording of which no frame can be delivered.
     pub fn profile(&self, executions: usize) -> Result<Profile> {
-        let front = Rest::Waiting(Box::new(io::empty()));
-        let profile = self.chain_from(front, io::sink(), Arc::default())?.build()?.profile(executions)?;
+        let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
+        let cut = cut.repeating(Arc::clone(&self.front), self.lock);
+        let profile = self.receive(cut, io::sink(), Arc::default())?.build()?.profile(executions)?;
         Ok(profile.with_bits_per_frame(self.bits_per_frame())?)
     }
 
@@ -208,59 +231,36 @@ impl Receiver {
     /// None in practice: a signal that was found can be received.
     pub fn chain(mut self, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
         let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty())));
-        self.chain_from(rest, out, status)
+        let feed: Box<dyn Feed> = match rest {
+            Rest::Waiting(rest) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
+            Rest::Live(read) => read,
+        };
+        self.receive(self.cut(feed, Arc::clone(&status)), out, status)
     }
 
-    fn chain_from(&self, rest: Rest, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
-        let cut = self.cut(Arc::clone(&status))?;
+    fn cut(&self, feed: Box<dyn Feed>, status: Arc<Status>) -> CutFrames {
+        let scrambler = Arc::clone(&self.scrambler);
+        CutFrames::new(feed, self.format, self.filter.clone(), &self.lock, scrambler, self.modcods, status)
+    }
+
+    /// The chain behind the source.
+    fn receive(&self, cut: CutFrames, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
+        let scrambler = || Arc::clone(&self.scrambler);
         let mut rx = Chain::new();
-        match rest {
-            Rest::Waiting(rest) => {
-                let input = Cursor::new(Arc::clone(&self.front)).chain(rest);
-                let (block, filled) = rx.add(ReadBlocks::new(input, cut.longest_block() * self.format.bytes()), ());
-                let nothing_lost = rx.constant(&[0]);
-                self.receive(&mut rx, (&block, &filled, &nothing_lost), cut, out, status)?;
-            }
-            Rest::Live(read) => {
-                let (block, filled, lost) = rx.add(*read, ());
-                self.receive(&mut rx, (&block, &filled, &lost), cut, out, status)?;
-            }
-        }
-        Ok(rx)
-    }
-
-    fn cut(&self, status: Arc<Status>) -> Result<CutFrames> {
-        CutFrames::new(self.filter.clone(), &self.lock, self.format.bytes(), status)
-    }
-
-    /// Adds what follows the source: its blocks, the bytes in each, and those lost before each.
-    fn receive(
-        &self,
-        rx: &mut Chain,
-        (block, filled, lost): (&Wire<u8>, &Wire<u32>, &Wire<u64>),
-        cut: CutFrames,
-        out: impl Write + Send + 'static,
-        status: Arc<Status>,
-    ) -> Result<()> {
-        let pls = self.lock.pls;
-        let (size, modcod) = (pls.frame_size(), pls.modcod().expect("only frames with data are decoded"));
-        let rate = modcod.rate();
-
-        let samples = rx.add(Convert::new(self.format), block);
-        let (mut window, sync) = rx.add(cut, (&samples, filled, lost));
-        rx.add(RemoveCarrier, (&mut window, &sync));
-        let mut symbols = rx.add(FilterSymbols::new(self.filter.clone(), pls)?, (&window, &sync));
-        rx.add(CorrectPhase::new(pls)?, &mut symbols);
-        let level = rx.add(MeasureLevel::new(pls)?, &mut symbols);
-        rx.add(DescramblePl::new(pls)?, &mut symbols);
-        let payload = rx.add(TakePayload::new(pls)?, &symbols);
-        let llrs = rx.add(Demap::new(modcod, size), (&payload, &level));
-        let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(size, rate, MAX_ITERATIONS)?, &llrs);
-        rx.add(DecodeBch::new(size, rate)?, (&mut bits, &mut decoding));
-        rx.add(ScrambleBb::new(size, rate)?, &mut bits);
+        let (window, sync, pls) = rx.add(cut, ());
+        let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
+        let mut symbols = rx.add(FilterSymbols::new(self.filter.clone()), (&window, &sync));
+        rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
+        let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
+        rx.add(DescramblePl::new(scrambler()), (&mut symbols, &pls));
+        let payload = rx.add(TakePayload, (&symbols, &pls));
+        let llrs = rx.add(Demap::new(), (&payload, &level, &pls));
+        let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(MAX_ITERATIONS), (&llrs, &pls));
+        rx.add(DecodeBch::new(), (&mut bits, &mut decoding, &pls));
+        rx.add(super::decode::DescrambleBb, &mut bits);
         rx.add(Observe::new(Arc::clone(&status), self.filter.samples_per_symbol()), (&sync, &level, &decoding));
-        rx.add(WriteTransportStream::new(out, size, rate, status)?, (&bits, &decoding));
-        Ok(())
+        rx.add(WriteTransportStream::new(out, status), (&bits, &decoding));
+        Ok(rx)
     }
 }
 
@@ -269,13 +269,13 @@ mod tests {
     use std::ops::Range;
     use std::sync::Mutex;
 
-    use bief::{Flow, Out, Task};
-    use bief_dsp::dvbs2::RollOff;
+    use bief_dsp::dvbs2::{FrameSize, RollOff};
     use bief_dsp::pulse::Shaper;
 
     use super::super::status::Figures;
     use super::super::transmitter::Transmitter;
     use super::*;
+    use crate::feed::Fed;
 
     const PACKET: usize = 188;
     /// Transport-stream bytes, and samples, of a frame.
@@ -299,34 +299,26 @@ mod tests {
     struct Holed {
         bytes: Arc<[u8]>,
         kept: Vec<Range<usize>>,
-        block: usize,
         at: usize,
         marks: bool,
     }
 
-    impl Task for Holed {
-        type In = ();
-        type Out = (Out<u8>, Out<u32>, Out<u64>);
-        fn lens(&self, (): ()) -> Result<(usize, usize, usize)> {
-            Ok((self.block, 1, 1))
-        }
-        fn run(&mut self, (): (), (block, filled, lost): (&mut [u8], &mut [u32], &mut [u64])) -> Result<Flow> {
-            let before = self.at;
-            if let Some(range) = self.kept.first_mut() {
-                self.at = range.start;
-                let count = range.len().min(block.len());
-                block[..count].copy_from_slice(&self.bytes[range.start..range.start + count]);
-                (filled[0], lost[0]) = (count as u32, (range.start - before) as u64);
-                range.start += count;
-                self.at = range.start;
-                if range.start == range.end {
-                    self.kept.remove(0);
-                }
-            } else {
-                (filled[0], lost[0]) = (0, 0);
+    impl Feed for Holed {
+        fn fill(&mut self, space: &mut [u8], wanted: usize) -> Result<Option<Fed>> {
+            let Some(range) = self.kept.first_mut() else { return Ok(Some(Fed { bytes: 0, lost: 0, ended: true })) };
+            let lost = (range.start - self.at) as u64 * u64::from(self.marks);
+            let bytes = range.len().min(wanted);
+            space[..bytes].copy_from_slice(&self.bytes[range.start..range.start + bytes]);
+            range.start += bytes;
+            self.at = range.start;
+            if range.start == range.end {
+                self.kept.remove(0);
             }
-            lost[0] *= u64::from(self.marks);
-            Ok(Flow::Next)
+            Ok(Some(Fed { bytes, lost, ended: false }))
+        }
+
+        fn finish(&mut self) -> Result<()> {
+            Ok(())
         }
     }
 
@@ -388,14 +380,11 @@ mod tests {
 
         fn receive(&self, kept: &[Range<usize>], marks: bool) -> (Vec<Vec<u8>>, Figures) {
             let recording = Recording::from_memory("sample", SampleFormat::Ci8, Arc::clone(&self.bytes));
-            let receiver = Receiver::find(recording, 2.0, |_| ()).unwrap();
+            let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
             let (out, status) = (Written::default(), Arc::new(Status::default()));
-            let cut = receiver.cut(Arc::clone(&status)).unwrap();
-            let block = cut.longest_block() * 2;
-            let mut rx = Chain::new();
-            let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), block, at: 0, marks };
-            let (block, filled, lost) = rx.add(holed, ());
-            receiver.receive(&mut rx, (&block, &filled, &lost), cut, out.clone(), Arc::clone(&status)).unwrap();
+            let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks };
+            let cut = receiver.cut(Box::new(holed), Arc::clone(&status));
+            let rx = receiver.receive(cut, out.clone(), Arc::clone(&status)).unwrap();
             rx.build().unwrap().run().unwrap();
             let packets = out.0.lock().unwrap().chunks(PACKET).map(<[u8]>::to_vec).collect();
             (packets, status.figures())

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use bief_dsp::dvbs2::Delivered;
+use bief_dsp::dvbs2::{Delivered, Pls};
 use serde::Serialize;
 
 use super::decode::Decoding;
@@ -15,16 +15,30 @@ pub struct Status {
     frames: AtomicU64,
     frame_errors: AtomicU64,
     missed_headers: AtomicU64,
+    dummy_frames: AtomicU64,
     other_frames: AtomicU64,
     losses: AtomicU64,
     iterations: AtomicU64,
     corrected: AtomicU64,
+    bits: AtomicU64,
+    kinds: Kinds,
     packets: AtomicU64,
     packet_errors: AtomicU64,
     discontinuities: AtomicU64,
     es_n0: Number,
     carrier: Number,
     clock: Number,
+    margin: Number,
+}
+
+/// Frames of each PLS, and those of them with errors.
+#[derive(Debug)]
+struct Kinds([[AtomicU64; 2]; 128]);
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Default::default()))
+    }
 }
 
 /// A float that one thread writes and others read; NaN bits stand for "not yet".
@@ -48,7 +62,7 @@ impl Number {
 }
 
 /// A copy of a [`Status`] at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
     /// Bytes of the recording read.
     pub bytes: u64,
@@ -60,14 +74,20 @@ pub struct Figures {
     pub frame_errors: u64,
     /// PLFRAMEs whose header was not recognised where it was expected.
     pub missed_headers: u64,
-    /// PLFRAMEs of another kind, which were passed over.
+    /// Dummy PLFRAMEs.
+    pub dummy_frames: u64,
+    /// PLFRAMEs of MODCODs that are not wanted, which were passed over.
     pub other_frames: u64,
+    /// Frames of each kind that came.
+    pub kinds: Vec<KindFigures>,
     /// Times that the signal was lost and had to be found again.
     pub losses: u64,
     /// Mean iterations of the LDPC decoder per frame.
     pub mean_iterations: f64,
     /// Bits that the BCH decoder corrected.
     pub corrected_bits: u64,
+    /// Information bits of the frames that were decoded without errors.
+    pub bits: u64,
     /// Transport-stream packets written.
     pub packets: u64,
     /// Of these, packets with errors, marked by their transport error indicator.
@@ -80,6 +100,21 @@ pub struct Figures {
     pub carrier_per_symbol: Option<f64>,
     /// Error of the sender's symbol clock against the receiver's, in parts per million.
     pub clock_ppm: Option<f64>,
+    /// Es/N0 above what the MODCOD of the last frame needs at least (EN 302 307-1, Table 13), in dB.
+    pub margin_db: Option<f64>,
+}
+
+/// How frames of one kind fared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KindFigures {
+    /// MODCOD, size and pilots, as in `QPSK 8/9 short, pilots`.
+    pub name: String,
+    /// The PLS value.
+    pub pls: u8,
+    /// PLFRAMEs received.
+    pub frames: u64,
+    /// PLFRAMEs that could not be decoded without errors.
+    pub frame_errors: u64,
 }
 
 impl Status {
@@ -92,17 +127,29 @@ impl Status {
             frames,
             frame_errors: self.frame_errors.load(Relaxed),
             missed_headers: self.missed_headers.load(Relaxed),
+            dummy_frames: self.dummy_frames.load(Relaxed),
             other_frames: self.other_frames.load(Relaxed),
+            kinds: self.kinds(),
             losses: self.losses.load(Relaxed),
             mean_iterations: self.iterations.load(Relaxed) as f64 / frames.max(1) as f64,
             corrected_bits: self.corrected.load(Relaxed),
+            bits: self.bits.load(Relaxed),
             packets: self.packets.load(Relaxed),
             packet_errors: self.packet_errors.load(Relaxed),
             discontinuities: self.discontinuities.load(Relaxed),
             es_n0_db: self.es_n0.get(),
             carrier_per_symbol: self.carrier.get(),
             clock_ppm: self.clock.get(),
+            margin_db: self.margin.get(),
         }
+    }
+
+    fn kinds(&self) -> Vec<KindFigures> {
+        let figures = |(pls, counts): (Pls, &[AtomicU64; 2])| {
+            let [frames, frame_errors] = [&counts[0], &counts[1]].map(|count| count.load(Relaxed));
+            KindFigures { name: pls.to_string(), pls: pls.value(), frames, frame_errors }
+        };
+        Pls::all().zip(&self.kinds.0).map(figures).filter(|kind| kind.frames > 0).collect()
     }
 
     pub(super) fn count_bytes(&self, bytes: usize) {
@@ -117,16 +164,24 @@ impl Status {
         self.missed_headers.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn count_other_frame(&self) {
-        self.other_frames.fetch_add(1, Relaxed);
+    /// A frame that is passed over.
+    pub(super) fn count_other_frame(&self, pls: Pls) {
+        let count = if pls.is_dummy() { &self.dummy_frames } else { &self.other_frames };
+        count.fetch_add(1, Relaxed);
     }
 
     pub(super) fn count_loss(&self) {
         self.losses.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn count_frame(&self, decoding: &Decoding) {
+    pub(super) fn count_frame(&self, pls: Pls, decoding: &Decoding) {
         self.frames.fetch_add(1, Relaxed);
+        let [frames, errors] = &self.kinds.0[usize::from(pls.value())];
+        frames.fetch_add(1, Relaxed);
+        errors.fetch_add(u64::from(!decoding.sound), Relaxed);
+        if let Some(fec) = pls.fec().filter(|_| decoding.sound) {
+            self.bits.fetch_add(fec.kbch as u64, Relaxed);
+        }
         self.frame_errors.fetch_add(u64::from(!decoding.sound), Relaxed);
         self.iterations.fetch_add(u64::from(decoding.iterations), Relaxed);
         self.corrected.fetch_add(u64::from(decoding.corrected), Relaxed);
@@ -143,6 +198,10 @@ impl Status {
         self.carrier.set(carrier_per_symbol);
         self.clock.set(clock_ppm);
     }
+
+    pub(super) fn set_margin(&self, margin_db: f64) {
+        self.margin.set(margin_db);
+    }
 }
 
 #[cfg(test)]
@@ -153,11 +212,14 @@ mod tests {
     fn figures_begin_unknown_and_add_up() {
         let status = Status::default();
         assert_eq!(status.figures().es_n0_db, None);
-        status.count_frame(&Decoding { iterations: 4, sound: true, ..Decoding::default() });
-        status.count_frame(&Decoding { iterations: 20, ..Decoding::default() });
+        let qpsk_8_9_short = Pls::new(43).unwrap();
+        status.count_frame(qpsk_8_9_short, &Decoding { iterations: 4, sound: true, ..Decoding::default() });
+        status.count_frame(qpsk_8_9_short, &Decoding { iterations: 20, ..Decoding::default() });
         status.set_signal(7.5, 0.01, -3.0);
         let figures = status.figures();
         assert_eq!((figures.frames, figures.frame_errors, figures.mean_iterations), (2, 1, 12.0));
         assert_eq!((figures.es_n0_db, figures.clock_ppm), (Some(7.5), Some(-3.0)));
+        let kind = KindFigures { name: "QPSK 8/9 short, pilots".into(), pls: 43, frames: 2, frame_errors: 1 };
+        assert_eq!((figures.bits, figures.kinds), (14_232, vec![kind]));
     }
 }

@@ -1,24 +1,29 @@
 //! From the samples of a PLFRAME to its symbols, as tasks: carrier removed, symbols filtered, phase and level corrected.
 
-use bief::{Error, Flow, In, InOut, Out, Result, Task};
+use std::sync::Arc;
+
+use bief::{Error, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, Pls, SignalLevel};
+use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalLevel};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
 use super::encode::expect;
-use super::plframe::layout;
+use super::kept::layout;
+use crate::iq::SampleFormat;
 
 /// The place of a frame in its window: each window comes with one.
 fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
     sync[0].ok_or_else(|| Error::new("a window came without the place of its frame"))
 }
 
-/// Removes the carrier from a frame's window, as far as the header tells it, and undoes spectral inversion.
+/// Converts the samples of a frame's window, removes the carrier from them, as far as the header tells it, and undoes spectral
+/// inversion.
 ///
 /// # Sockets
-/// - in-place: `Complex32`, the window
+/// - in: `u8`, variable: the window, samples as they were recorded
 /// - in: `Option<FrameSync>`, 1 per frame
+/// - out: `Complex32`, variable: the window
 ///
 /// # Errors
 /// A window without the place of its frame.
@@ -29,22 +34,40 @@ fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Debug, Clone)]
-pub struct RemoveCarrier;
+pub struct RemoveCarrier {
+    format: SampleFormat,
+}
+
+impl RemoveCarrier {
+    /// For samples of this format.
+    pub fn new(format: SampleFormat) -> Self {
+        Self { format }
+    }
+}
 
 impl Task for RemoveCarrier {
-    type In = (InOut<Complex32>, In<Option<FrameSync>>);
-    type Out = ();
+    type In = (InVar<u8>, In<Option<FrameSync>>);
+    type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
         "remove carrier".to_owned()
     }
 
-    fn lens(&self, (_, sync): (usize, usize)) -> Result<()> {
-        expect("place", 1, sync)
+    fn lens(&self, (bytes, sync): (usize, usize)) -> Result<usize> {
+        expect("place", 1, sync)?;
+        Ok(bytes / self.format.bytes())
     }
 
-    fn run(&mut self, (window, sync): (&mut [Complex32], &[Option<FrameSync>]), (): ()) -> Result<Flow> {
-        placed(sync)?.remove_carrier(window);
+    fn run(
+        &mut self,
+        (bytes, sync): (&[u8], &[Option<FrameSync>]),
+        mut window: VarFrame<'_, Complex32>,
+    ) -> Result<Flow> {
+        let each = self.format.bytes();
+        let samples = bytes.len() / each;
+        window.set_len(samples)?;
+        self.format.read(&bytes[..samples * each], &mut window);
+        placed(sync)?.remove_carrier(&mut window);
         Ok(Flow::Next)
     }
 
@@ -56,9 +79,9 @@ impl Task for RemoveCarrier {
 /// Filters a frame's window at the symbol instants: matched filter, interpolation and decimation in one pass.
 ///
 /// # Sockets
-/// - in: `Complex32`, the window, its carrier removed
+/// - in: `Complex32`, variable: the window, its carrier removed
 /// - in: `Option<FrameSync>`, 1 per frame
-/// - out: `Complex32`, the symbols of the PLFRAME and the 90 that follow it
+/// - out: `Complex32`, variable: the symbols of the PLFRAME and the 90 that follow it; zeros where the window ends before
 ///
 /// # Errors
 /// A window without the place of its frame.
@@ -71,22 +94,18 @@ impl Task for RemoveCarrier {
 #[derive(Debug, Clone)]
 pub struct FilterSymbols {
     filter: MatchedFilter,
-    symbols: usize,
 }
 
 impl FilterSymbols {
-    /// Filters windows of frames of this PLS.
-    ///
-    /// # Errors
-    /// A PLS that DVB-S2 does not define.
-    pub fn new(filter: MatchedFilter, pls: Pls) -> Result<Self> {
-        Ok(Self { filter, symbols: layout(pls)?.symbols() + HEADER })
+    /// With this filter.
+    pub fn new(filter: MatchedFilter) -> Self {
+        Self { filter }
     }
 }
 
 impl Task for FilterSymbols {
-    type In = (In<Complex32>, In<Option<FrameSync>>);
-    type Out = Out<Complex32>;
+    type In = (InVar<Complex32>, In<Option<FrameSync>>);
+    type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
         "filter symbols".to_owned()
@@ -94,12 +113,17 @@ impl Task for FilterSymbols {
 
     fn lens(&self, (_, sync): (usize, usize)) -> Result<usize> {
         expect("place", 1, sync)?;
-        Ok(self.symbols)
+        Ok(MAX_SYMBOLS + HEADER)
     }
 
-    fn run(&mut self, (window, sync): (&[Complex32], &[Option<FrameSync>]), symbols: &mut [Complex32]) -> Result<Flow> {
+    fn run(
+        &mut self,
+        (window, sync): (&[Complex32], &[Option<FrameSync>]),
+        mut symbols: VarFrame<'_, Complex32>,
+    ) -> Result<Flow> {
         let sync = placed(sync)?;
-        self.filter.symbols(window, sync.position, sync.step, symbols);
+        symbols.set_len(layout(sync.pls)?.symbols() + HEADER)?;
+        self.filter.symbols(window, sync.position, sync.step, &mut symbols);
         Ok(Flow::Next)
     }
 
@@ -108,131 +132,63 @@ impl Task for FilterSymbols {
     }
 }
 
-/// Undoes physical-layer scrambling of the payload and pilots of PLFRAMEs.
-///
-/// # Sockets
-/// - in-place: `Complex32`, the symbols of a PLFRAME; header, and what follows the frame, are left alone
-///
-/// # Errors
-/// At build, a shorter frame.
-///
-/// # Source
-/// EN 302 307-1, clause 5.5.4.
-///
-/// # Example
-/// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::Pls;
-/// use bief_radio::dvbs2::DescramblePl;
-/// use num_complex::Complex32;
-/// let mut chain = Chain::new();
-/// let mut symbols = chain.add(source::from_slice(&[Complex32::ONE; 8370], 8370), ());
-/// chain.add(DescramblePl::new(Pls::new(43).unwrap())?, &mut symbols);
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &symbols);
-/// chain.build()?.run()?;
-/// assert_eq!(result.take()[91], -Complex32::I); // the sequence begins 0, 1
-/// # Ok::<(), bief::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct DescramblePl {
-    symbols: usize,
-}
-
-impl DescramblePl {
-    /// Descrambles frames of this PLS.
-    ///
-    /// # Errors
-    /// A PLS that DVB-S2 does not define.
-    pub fn new(pls: Pls) -> Result<Self> {
-        Ok(Self { symbols: layout(pls)?.symbols() })
+/// Symbols of a PLFRAME; what is given must hold them all.
+fn whole(pls: Pls, symbols: usize) -> Result<usize> {
+    let wanted = layout(pls)?.symbols();
+    if symbols < wanted {
+        return Err(Error::new(format!("a frame of {pls} has {wanted} symbols, not {symbols}")));
     }
-}
-
-impl Task for DescramblePl {
-    type In = InOut<Complex32>;
-    type Out = ();
-
-    fn name(&self) -> String {
-        "descramble symbols".to_owned()
-    }
-
-    fn lens(&self, symbols: usize) -> Result<()> {
-        if symbols < self.symbols {
-            return expect("symbols or more", self.symbols, symbols);
-        }
-        Ok(())
-    }
-
-    fn run(&mut self, symbols: &mut [Complex32], (): ()) -> Result<Flow> {
-        PlScrambler::broadcast().descramble(0, &mut symbols[HEADER..self.symbols]);
-        Ok(Flow::Next)
-    }
-
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
+    Ok(wanted)
 }
 
 /// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload.
 ///
 /// # Sockets
-/// - in-place: `Complex32`, the symbols of a PLFRAME, still scrambled, and the 90 that follow it
+/// - in-place: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, and the 90 that follow it where they are there
+/// - in: `Pls`, 1 per frame
 ///
 /// # Errors
-/// At build, a shorter frame.
+/// A frame that is shorter than its PLS says.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.5 (what is known of a frame).
 ///
 /// # Example
 /// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::Pls;
-/// use bief_radio::dvbs2::{BuildPlframe, CorrectPhase};
-/// let pls = Pls::new(43).unwrap(); // QPSK 8/9 short, pilots
-/// let mut chain = Chain::new();
-/// let codewords = chain.add(source::from_slice(&[0_u8; 2025], 2025), ());
-/// let mut symbols = chain.add(BuildPlframe::new(pls)?, &codewords);
-/// chain.add(CorrectPhase::new(pls)?, &mut symbols);
-/// chain.build()?.run()?;
-/// # Ok::<(), bief::Error>(())
+/// use bief_radio::dvbs2::CorrectPhase;
+/// use bief_dsp::dvbs2::scramble::PlScrambler;
+/// let task = CorrectPhase::new(PlScrambler::broadcast().clone().into());
 /// ```
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Clone)]
 pub struct CorrectPhase {
     phase: CarrierPhase,
-    pls: Pls,
-    symbols: usize,
+    scrambler: Arc<PlScrambler>,
 }
 
 impl CorrectPhase {
-    /// Corrects frames of this PLS.
-    ///
-    /// # Errors
-    /// A PLS that DVB-S2 does not define.
-    pub fn new(pls: Pls) -> Result<Self> {
-        Ok(Self { phase: CarrierPhase::new(), pls, symbols: layout(pls)?.symbols() })
+    /// Corrects frames that are scrambled so.
+    pub fn new(scrambler: Arc<PlScrambler>) -> Self {
+        Self { phase: CarrierPhase::new(), scrambler }
     }
 }
 
 impl Task for CorrectPhase {
-    type In = InOut<Complex32>;
+    type In = (InOutVar<Complex32>, In<Pls>);
     type Out = ();
 
     fn name(&self) -> String {
         "correct phase".to_owned()
     }
 
-    fn lens(&self, symbols: usize) -> Result<()> {
-        if symbols < self.symbols {
-            return expect("symbols or more", self.symbols, symbols);
-        }
-        Ok(())
+    fn lens(&self, (_, pls): (usize, usize)) -> Result<()> {
+        expect("PLS", 1, pls)
     }
 
-    fn run(&mut self, symbols: &mut [Complex32], (): ()) -> Result<Flow> {
-        self.phase.estimate(self.pls, symbols, PlScrambler::broadcast());
-        self.phase.correct(symbols);
+    fn run(&mut self, (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]), (): ()) -> Result<Flow> {
+        whole(pls[0], symbols.len())?;
+        self.phase.estimate(pls[0], &symbols, &self.scrambler);
+        self.phase.correct(&mut symbols);
         Ok(Flow::Next)
     }
 
@@ -244,65 +200,100 @@ impl Task for CorrectPhase {
 /// Measures amplitude and noise of a frame, and scales its symbols to unit energy.
 ///
 /// # Sockets
-/// - in-place: `Complex32`, the symbols of a PLFRAME, still scrambled, without carrier phase
+/// - in-place: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, without carrier phase; what follows is scaled too
+/// - in: `Pls`, 1 per frame
 /// - out: [`SignalLevel`], 1 per frame
 ///
 /// # Errors
-/// At build, a shorter frame.
+/// A frame that is shorter than its PLS says.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.5 (what is known of a frame).
 ///
 /// # Example
-/// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::Pls;
-/// use bief_radio::dvbs2::{BuildPlframe, MeasureLevel};
-/// let pls = Pls::new(43).unwrap(); // QPSK 8/9 short, pilots
-/// let mut chain = Chain::new();
-/// let codewords = chain.add(source::from_slice(&[0_u8; 2025], 2025), ());
-/// let mut symbols = chain.add(BuildPlframe::new(pls)?, &codewords);
-/// let levels = chain.add(MeasureLevel::new(pls)?, &mut symbols);
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &levels);
-/// chain.build()?.run()?;
-/// assert!((result.take()[0].amplitude - 1.0).abs() < 1e-3);
-/// # Ok::<(), bief::Error>(())
-/// ```
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Debug, Clone)]
 pub struct MeasureLevel {
-    pls: Pls,
-    symbols: usize,
+    scrambler: Arc<PlScrambler>,
 }
 
 impl MeasureLevel {
-    /// Measures frames of this PLS.
-    ///
-    /// # Errors
-    /// A PLS that DVB-S2 does not define.
-    pub fn new(pls: Pls) -> Result<Self> {
-        Ok(Self { pls, symbols: layout(pls)?.symbols() })
+    /// Measures frames that are scrambled so.
+    pub fn new(scrambler: Arc<PlScrambler>) -> Self {
+        Self { scrambler }
     }
 }
 
 impl Task for MeasureLevel {
-    type In = InOut<Complex32>;
+    type In = (InOutVar<Complex32>, In<Pls>);
     type Out = Out<SignalLevel>;
 
     fn name(&self) -> String {
         "measure level".to_owned()
     }
 
-    fn lens(&self, symbols: usize) -> Result<usize> {
-        if symbols < self.symbols {
-            expect("symbols or more", self.symbols, symbols)?;
-        }
+    fn lens(&self, (_, pls): (usize, usize)) -> Result<usize> {
+        expect("PLS", 1, pls)?;
         Ok(1)
     }
 
-    fn run(&mut self, symbols: &mut [Complex32], level: &mut [SignalLevel]) -> Result<Flow> {
-        level[0] = SignalLevel::measure(self.pls, symbols, PlScrambler::broadcast());
-        level[0].normalise(symbols);
+    fn run(
+        &mut self,
+        (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]),
+        level: &mut [SignalLevel],
+    ) -> Result<Flow> {
+        whole(pls[0], symbols.len())?;
+        level[0] = SignalLevel::measure(pls[0], &symbols, &self.scrambler);
+        level[0].normalise(&mut symbols);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// Undoes physical-layer scrambling of the payload and pilots of PLFRAMEs.
+///
+/// # Sockets
+/// - in-place: `Complex32`, variable: the symbols of a PLFRAME; header, and what follows the frame, are left alone
+/// - in: `Pls`, 1 per frame
+///
+/// # Errors
+/// A frame that is shorter than its PLS says.
+///
+/// # Source
+/// EN 302 307-1, clause 5.5.4.
+///
+/// # Example
+/// The chain of a [`Receiver`](super::Receiver) has it in its place.
+#[derive(Debug, Clone)]
+pub struct DescramblePl {
+    scrambler: Arc<PlScrambler>,
+}
+
+impl DescramblePl {
+    /// Descrambles frames that are scrambled so.
+    pub fn new(scrambler: Arc<PlScrambler>) -> Self {
+        Self { scrambler }
+    }
+}
+
+impl Task for DescramblePl {
+    type In = (InOutVar<Complex32>, In<Pls>);
+    type Out = ();
+
+    fn name(&self) -> String {
+        "descramble symbols".to_owned()
+    }
+
+    fn lens(&self, (_, pls): (usize, usize)) -> Result<()> {
+        expect("PLS", 1, pls)
+    }
+
+    fn run(&mut self, (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]), (): ()) -> Result<Flow> {
+        let end = whole(pls[0], symbols.len())?;
+        self.scrambler.descramble(0, &mut symbols[HEADER..end]);
         Ok(Flow::Next)
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bief::schedule::{Profile, Schedule, Stage};
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
-use bief_radio::dvbs2::{Figures, Receiver, Status, Transmitter};
+use bief_radio::dvbs2::{Figures, Receiver, Settings, Status, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 
 pub const PACKET: usize = 188;
@@ -69,7 +69,7 @@ pub fn transmit(transmitter: &Transmitter, stream: &[u8]) -> Vec<u8> {
 /// Packets received on one core.
 pub fn receive(bytes: Vec<u8>, format: SampleFormat, samples_per_symbol: f64) -> (Vec<u8>, Figures) {
     let recording = Recording::from_memory("test", format, bytes);
-    let receiver = Receiver::find(recording, samples_per_symbol, |_| ()).unwrap();
+    let receiver = Receiver::find(recording, Settings::at(samples_per_symbol), |_| ()).unwrap();
     let (out, status) = (Shared::default(), Arc::new(Status::default()));
     receiver.chain(out.clone(), Arc::clone(&status)).unwrap().build().unwrap().run().unwrap();
     (out.take(), status.figures())
@@ -77,7 +77,7 @@ pub fn receive(bytes: Vec<u8>, format: SampleFormat, samples_per_symbol: f64) ->
 
 /// Packets received by a pipeline: what is sequential at either end on one core each, the middle on `replicas`.
 pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replicas: u32) -> Vec<u8> {
-    let receiver = Receiver::find(recording, samples_per_symbol, |_| ()).unwrap();
+    let receiver = Receiver::find(recording, Settings::at(samples_per_symbol), |_| ()).unwrap();
     let profile: Profile = receiver.profile(10).unwrap();
     let tasks = profile.tasks();
     let front = tasks.iter().rposition(|task| task.name == "cut frames").unwrap() + 1;

@@ -1,0 +1,47 @@
+//! What tasks make once for each kind of frame.
+
+use bief::{Error, Result};
+use bief_dsp::dvbs2::{FrameSize, Layout, Pls, Rate};
+
+/// Things made when the first frame that needs them comes, and kept: a stream has few kinds of frames.
+#[derive(Clone)]
+pub(super) struct Kept<K, T>(Vec<(K, T)>);
+
+impl<K: Copy + PartialEq, T> Kept<K, T> {
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// What is kept under `key`; made now if there is nothing.
+    pub(super) fn get(&mut self, key: K, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
+        let index = match self.0.iter().position(|(kept, _)| *kept == key) {
+            Some(index) => index,
+            None => {
+                self.0.push((key, make()?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&mut self.0[index].1)
+    }
+}
+
+/// The frames that a PLS describes.
+pub(super) fn layout(pls: Pls) -> Result<Layout> {
+    Layout::new(pls).ok_or_else(|| Error::new(format!("{pls}: DVB-S2 defines no such PLFRAME")))
+}
+
+/// The codes of the frames that a PLS describes.
+pub(super) fn code(pls: Pls) -> Result<(FrameSize, Rate)> {
+    match (pls.fec(), pls.modcod()) {
+        (Some(_), Some(modcod)) => Ok((pls.frame_size(), modcod.rate())),
+        _ => Err(Error::new(format!("{pls}: carries no data"))),
+    }
+}
+
+/// Refuses a frame that is not as long as its PLS says.
+pub(super) fn expect_of(pls: Pls, what: &str, wanted: usize, got: usize) -> Result<()> {
+    if wanted == got {
+        return Ok(());
+    }
+    Err(Error::new(format!("a frame of {pls} has {wanted} {what}, not {got}")))
+}
