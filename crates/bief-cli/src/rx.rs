@@ -9,11 +9,13 @@ use std::sync::atomic::Ordering;
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule};
 use bief::{Machine, Report};
-use bief_radio::dvbs2::{Figures, Receiver, Status};
+use bief_dsp::dvbs2::Modcod;
+use bief_radio::dvbs2::{Figures, Modcods, Receiver, Scatter, Settings, Status};
 use bief_radio::{Recording, SampleFormat};
 use clap::Args;
 use indicatif::ProgressBar;
 
+use crate::draw;
 use crate::failure::Failure;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, is_dash, print};
@@ -28,9 +30,10 @@ Examples:
   bief rx capture.ci16 --sps 2 -o out.ts --cores 2
   bief rx capture.sigmf-meta --symbol-rate 1e6
   radio | bief rx - --live --format cu8 --sps 4 -o - | player
+  bief rx capture.sigmf-meta --constellation symbols.svg
   bief rx capture.sigmf-meta --json      the figures for a machine to read
 
-Decodes QPSK 8/9 short; MODCOD, frame size and pilots are read from the signal.
+MODCOD, frame size and pilots are read from the header of each frame.
 Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
 not wait for that.";
 
@@ -55,6 +58,15 @@ pub(crate) struct RxArgs {
     /// Symbols per second, for a recording that tells its sample rate
     #[arg(long, value_name = "HZ")]
     symbol_rate: Option<f64>,
+    /// MODCODs to receive, such as qpsk-8/9,8psk-3/5; frames of others are passed over
+    #[arg(long, value_name = "LIST", default_value = "any", value_parser = modcods)]
+    modcod: Modcods,
+    /// Gold code of the physical-layer scrambling, 0 to 262141: what the sender has set, broadcasts use 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gold: u32,
+    /// Draw the received symbols
+    #[arg(long, value_name = "FILE.svg")]
+    constellation: Option<PathBuf>,
     /// Input that cannot wait (a radio): where the receiver is too slow, drop samples and say so
     #[arg(long)]
     live: bool,
@@ -99,11 +111,16 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
 
     let bar = progress(bytes);
     bar.set_message("searching for a signal");
-    let receiver = Receiver::find(recording, samples_per_symbol, |read| bar.set_position(read));
+    let settings = Settings { samples_per_symbol, gold_code: args.gold, modcods: args.modcod };
+    let receiver = Receiver::find(recording, settings, |read| bar.set_position(read));
     bar.set_position(0);
     let receiver = receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)?;
     let receiver = if args.live { receiver.live().map_err(Failure::from_error)? } else { receiver };
-    let (pls, bits_per_frame) = (receiver.pls(), receiver.bits_per_frame());
+    let scatter = args.constellation.is_some().then(Arc::<Scatter>::default);
+    let receiver = match &scatter {
+        Some(scatter) => receiver.scatter(scatter),
+        None => receiver,
+    };
     let profile = receiver.profile(PROFILED_FRAMES).map_err(Failure::from_error)?;
     let schedule = Exact.schedule(&profile, &platform(args.cores, profile.kinds())?).map_err(Failure::from_error)?;
 
@@ -117,6 +134,9 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let outcome = shown(&bar, |bar| show(bar, &status), || pipeline.run());
     args.seeing.write(&pipeline)?;
+    if let Some((path, scatter)) = args.constellation.as_deref().zip(scatter) {
+        draw::write(path, &draw::constellation::draw(&scatter.symbols(), &name))?;
+    }
     let figures = status.figures();
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
@@ -124,8 +144,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
 
-    let signal = pls.to_string();
-    let reception = Reception { name, output, signal, bits_per_frame, symbol_rate, figures, interrupted, report };
+    let reception = Reception { name, output, symbol_rate, figures, interrupted, report };
     args.json.write(|| reception.to_json(&profile, &schedule))?;
     if to_stdout {
         eprintln!("{}", reception.table());
@@ -143,7 +162,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let left_over = figures.bytes % sample_bytes;
+    let left_over = reception.figures.bytes % sample_bytes;
     if left_over != 0 {
         return Err(Failure::new(format!(
             "{}: ends inside a sample ({left_over} of {sample_bytes} bytes): is it cut short, or of another format? What was \
@@ -151,11 +170,20 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
             reception.name
         )));
     }
-    if figures.packets == figures.packet_errors {
-        let what = if figures.frame_errors == 0 { "it carries no packets" } else { "no packet could be decoded" };
+    if reception.figures.packets == reception.figures.packet_errors {
+        let what =
+            if reception.figures.frame_errors == 0 { "it carries no packets" } else { "no packet could be decoded" };
         return Err(Failure::new(format!("{}: a signal is there, but {what}", reception.name)));
     }
     Ok(())
+}
+
+/// `any`, or MODCODs with commas between them.
+fn modcods(text: &str) -> Result<Modcods, String> {
+    if text == "any" {
+        return Ok(Modcods::ALL);
+    }
+    text.split(',').map(|name| name.trim().parse::<Modcod>().map_err(|error| error.to_string())).collect()
 }
 
 fn open(args: &RxArgs) -> Result<Recording, Failure> {
@@ -239,20 +267,24 @@ fn show(bar: &ProgressBar, status: &Status) {
     let figures = status.figures();
     bar.set_position(figures.bytes);
     let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
+    let margin = figures.margin_db.map_or_else(String::new, |db| format!("margin {db:+.1} dB, "));
+    let kind = match figures.kinds.as_slice() {
+        [] => String::new(),
+        [kind] => format!("{}, ", kind.name),
+        kinds => format!("{} kinds of frames, ", kinds.len()),
+    };
     let lost = match figures.lost_samples {
         0 => String::new(),
         samples => format!(", {samples} samples lost"),
     };
     let Figures { packets, frame_errors, .. } = figures;
-    bar.set_message(format!("{es_n0}{packets} packets, {frame_errors} frame errors{lost}"));
+    bar.set_message(format!("{kind}{es_n0}{margin}{packets} packets, {frame_errors} frame errors{lost}"));
 }
 
 /// What is told of a reception.
 struct Reception {
     name: String,
     output: PathBuf,
-    signal: String,
-    bits_per_frame: u64,
     symbol_rate: Option<f64>,
     figures: Figures,
     /// Ended by Ctrl-C.
@@ -264,7 +296,7 @@ struct Reception {
 impl Reception {
     fn megabits_per_second(&self) -> Option<f64> {
         let report = self.report.as_ref()?;
-        Some(self.figures.frames as f64 * self.bits_per_frame as f64 / report.seconds / 1e6)
+        Some(self.figures.bits as f64 / report.seconds / 1e6)
     }
 
     fn table(&self) -> String {
@@ -281,9 +313,13 @@ impl Reception {
             Some(db) => format!("{db:.2} dB"),
             None => "unknown".to_owned(),
         };
-        let mut rows = vec![
-            ("signal", format!("{} in {}", self.signal, self.name)),
-            ("Es/N0", es_n0),
+        let margin = figures.margin_db.map_or_else(String::new, |db| format!(", {db:+.1} dB to the threshold"));
+        let mut rows = vec![("input", self.name.clone())];
+        for kind in &figures.kinds {
+            rows.push(("signal", format!("{}: {} frames, {} with errors", kind.name, kind.frames, kind.frame_errors)));
+        }
+        rows.extend([
+            ("Es/N0", es_n0 + &margin),
             ("carrier offset", carrier),
             ("clock offset", number(figures.clock_ppm, "ppm", 2)),
             (
@@ -297,7 +333,10 @@ impl Reception {
                 "packets",
                 format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.discontinuities),
             ),
-        ];
+        ]);
+        if figures.dummy_frames > 0 {
+            rows.push(("dummy frames", figures.dummy_frames.to_string()));
+        }
         if figures.lost_samples > 0 {
             rows.push(("samples lost", format!("{}, for want of time", figures.lost_samples)));
         }
@@ -324,7 +363,6 @@ impl Reception {
         let value = serde_json::json!({
             "input": self.name,
             "output": self.output,
-            "signal": self.signal,
             "figures": self.figures,
             "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),

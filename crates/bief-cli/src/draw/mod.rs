@@ -1,5 +1,20 @@
 //! Pictures, as SVG that stands alone.
 
+pub(crate) mod constellation;
 pub(crate) mod plot;
 pub(crate) mod stages;
 mod svg;
+
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::json::{is_dash, print};
+
+/// Writes a picture, which ends without a line break, to a file, or to standard output for `-`.
+pub(crate) fn write(path: &Path, picture: &str) -> Result<(), Failure> {
+    if is_dash(path) {
+        return print(picture);
+    }
+    std::fs::write(path, format!("{picture}\n"))
+        .map_err(|error| Failure::new(format!("{}: cannot write SVG: {error}", path.display())))
+}

@@ -13,7 +13,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
 use self::facts::Plan;
-use crate::draw::stages;
+use crate::draw::{self, stages};
 use crate::failure::Failure;
 use crate::json::{self, JsonArgs, is_dash};
 
@@ -133,7 +133,7 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     let pace = pace(strategy, &profile, &goal).map_err(Failure::from_error)?;
     let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
     args.json.write(|| schedule.to_json().trim_end().to_owned())?;
-    draw(&args, &plan)?;
+    draw_stages(&args, &plan)?;
     if args.json.on_stdout() || args.svg_on_stdout() {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<()
     args.json.write(|| comparison.to_json())?;
     if args.svg.is_some() {
         let plan = exact.as_ref().map_err(|reason| Failure::new(format!("nothing to draw: {reason}")))?;
-        draw(args, plan)?;
+        draw_stages(args, plan)?;
     }
     if args.json.on_stdout() || args.svg_on_stdout() {
         return Ok(());
@@ -177,14 +177,10 @@ fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Optio
 }
 
 /// Draws the stages where that is asked for.
-fn draw(args: &PlanArgs, plan: &Plan) -> Result<(), Failure> {
+fn draw_stages(args: &PlanArgs, plan: &Plan) -> Result<(), Failure> {
     let Some(path) = &args.svg else { return Ok(()) };
     let picture = stages::svg(plan.profile, plan.platform, plan.schedule, &plan.heading(), &plan.facts()?)?;
-    if args.svg_on_stdout() {
-        return json::print(&picture);
-    }
-    std::fs::write(path, picture + "\n")
-        .map_err(|error| Failure::new(format!("{}: cannot write SVG: {error}", path.display())))
+    draw::write(path, &picture)
 }
 
 #[cfg(test)]

@@ -23,6 +23,11 @@ impl<K: Copy + PartialEq, T> Kept<K, T> {
         };
         Ok(&mut self.0[index].1)
     }
+
+    /// All that is kept.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(K, T)> {
+        self.0.iter()
+    }
 }
 
 /// The frames that a PLS describes.

@@ -16,6 +16,7 @@ use super::deliver::WriteTransportStream;
 use super::demap::{Demap, TakePayload};
 use super::modcods::Modcods;
 use super::observe::Observe;
+use super::scatter::{KeepSymbols, Scatter};
 use super::status::Status;
 use super::symbols::{CorrectPhase, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
 use crate::feed::{Feed, Waiting};
@@ -124,6 +125,8 @@ pub struct Receiver {
     front: Arc<[u8]>,
     /// What follows them.
     rest: Rest,
+    /// Where symbols are kept, if someone wants to see them.
+    scatter: Option<Arc<Scatter>>,
 }
 
 /// The samples that were not searched.
@@ -168,7 +171,8 @@ impl Receiver {
             match acquire(&filter, &samples, &scrambler) {
                 Ok(lock) => {
                     let rest = Rest::Waiting(reader);
-                    return Ok(Self { filter, scrambler, modcods, lock, format, front: front.into(), rest });
+                    let front = front.into();
+                    return Ok(Self { filter, scrambler, modcods, lock, format, front, rest, scatter: None });
                 }
                 Err(reason) if (got as u64) < wanted => {
                     let samples = read / format.bytes() as u64;
@@ -201,6 +205,11 @@ impl Receiver {
             live @ Rest::Live(_) => live,
         };
         Ok(Self { rest, ..self })
+    }
+
+    /// Keeps symbols of each frame in `scatter`.
+    pub fn scatter(self, scatter: &Arc<Scatter>) -> Self {
+        Self { scatter: Some(Arc::clone(scatter)), ..self }
     }
 
     /// MODCOD, frame size and pilots of the first whole frame.
@@ -254,6 +263,9 @@ impl Receiver {
         let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
         rx.add(DescramblePl::new(scrambler()), (&mut symbols, &pls));
         let payload = rx.add(TakePayload, (&symbols, &pls));
+        if let Some(scatter) = &self.scatter {
+            rx.add(KeepSymbols::new(Arc::clone(scatter)), (&payload, &pls));
+        }
         let llrs = rx.add(Demap::new(), (&payload, &level, &pls));
         let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(MAX_ITERATIONS), (&llrs, &pls));
         rx.add(DecodeBch::new(), (&mut bits, &mut decoding, &pls));
