@@ -1,5 +1,9 @@
 //! What the benches measure beside their chain, and how they tell it.
 
+#![allow(dead_code, reason = "each bench uses some of them")]
+
+pub(crate) mod signal;
+
 use std::time::Instant;
 
 use bief_dsp::fir::Fir;
