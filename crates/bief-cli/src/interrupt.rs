@@ -12,13 +12,18 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Lets Ctrl-C stop the run, and a second one the program; tells whether that happened.
 pub(crate) fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
+    at_interrupt(move || stopper.stop())
+}
+
+/// Calls `stop` at Ctrl-C, and ends the program at a second one; tells whether that happened.
+pub(crate) fn at_interrupt(stop: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&interrupted);
     let handler = move || {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED.into());
         }
-        stopper.stop();
+        stop();
     };
     match ctrlc::try_set_handler(handler) {
         // Whoever started this program wants it to go on at Ctrl-C, as a shell does in the background.

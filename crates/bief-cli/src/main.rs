@@ -6,6 +6,7 @@ mod bench;
 mod campaign;
 mod draw;
 mod failure;
+mod fer;
 mod interrupt;
 mod json;
 mod machine;
@@ -34,6 +35,8 @@ Examples:
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief campaign table1                 compare all strategies on random chains
+  bief fer --modcod qpsk-8/9 --frame short
+                                       frame error rates of the receiver
   bief bench runtime                   what calls, hand-overs and waiting cost here
   bief machine                         the cores of this machine";
 
@@ -57,6 +60,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Do the experiments behind the planner again, beside the published values
     Campaign(campaign::CampaignArgs),
+    /// Measure frame error rates of the receiver, and of an ideal one
+    Fer(fer::FerArgs),
     /// Measure what the runtime itself costs on this machine
     Bench(bench::BenchArgs),
     /// Show the cores of this machine
@@ -70,6 +75,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Campaign(args) => campaign::run(args),
+        Command::Fer(args) => fer::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Machine(args) => machine::run(args),
     };

@@ -55,14 +55,24 @@ pub(crate) struct TxArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Frame {
+pub(crate) enum Frame {
     /// 64800 bits
     Normal,
     /// 16200 bits
     Short,
 }
 
-fn roll_off(text: &str) -> Result<RollOff, String> {
+impl From<Frame> for FrameSize {
+    fn from(frame: Frame) -> Self {
+        match frame {
+            Frame::Normal => Self::Normal,
+            Frame::Short => Self::Short,
+        }
+    }
+}
+
+/// A roll-off as it is typed.
+pub(crate) fn roll_off(text: &str) -> Result<RollOff, String> {
     match text.parse::<f32>() {
         Ok(0.35) => Ok(RollOff::R35),
         Ok(0.25) => Ok(RollOff::R25),
@@ -76,12 +86,8 @@ const LEVEL: f32 = 0.35;
 
 /// Transmits.
 pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
-    let size = match args.frame {
-        Frame::Normal => FrameSize::Normal,
-        Frame::Short => FrameSize::Short,
-    };
     let transmitter = Transmitter {
-        pls: Pls::from_parts(args.modcod, size, args.pilots),
+        pls: Pls::from_parts(args.modcod, args.frame.into(), args.pilots),
         roll_off: args.rolloff,
         samples_per_symbol: args.sps,
         format: args.format,

@@ -204,6 +204,7 @@ fn noise_is_all_that_is_lost() {
             noise_power: Channel::noise_for(es_n0, rate),
             gain: 0.01,
             seed,
+            ..Channel::clear()
         };
         let recording = send(&sent.concat(), rate, rolloff, channel);
         let filter = MatchedFilter::new(0.25, rate);

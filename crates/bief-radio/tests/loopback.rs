@@ -68,6 +68,7 @@ fn all_that_comes_whole_through_a_channel_is_received() {
             noise_power: Channel::noise_for(7.5 + 3.0 * random.f64(), samples_per_symbol),
             gain: 10_f64.powf(-0.3 - 1.7 * random.f64()),
             seed: round as u64,
+            ..Channel::clear()
         };
         let (received, figures) = receive(recorded(&sent, channel), SampleFormat::Ci16, samples_per_symbol);
         // Symbols lag 32 behind the samples, and so do the ends of frames.

@@ -2,12 +2,14 @@
 
 mod decode;
 mod encode;
+mod sum_product;
 mod tables;
 
 use super::{Fec, FrameSize, Rate};
 
 pub use decode::{Decoded, Decoder};
 pub use encode::Encoder;
+pub use sum_product::SumProduct;
 
 /// Information bits that share one row of an address table, and lanes of one layer of checks.
 pub const GROUP: usize = 360;
