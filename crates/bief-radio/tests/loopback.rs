@@ -6,8 +6,7 @@ use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::RollOff;
 use bief_radio::SampleFormat;
 use bief_radio::dvbs2::Transmitter;
-use common::{FRAME_BYTES, PACKET, packets, receive, transmit, transmitter};
-use num_complex::Complex32;
+use common::{FRAME_BYTES, PACKET, packets, receive, recorded, samples, transmit, transmitter};
 
 #[test]
 fn the_same_bytes_come_back() {
@@ -27,22 +26,6 @@ fn the_same_bytes_come_back() {
         assert!(received == stream, "{transmitter:?}: {figures:?}");
         assert_eq!((figures.packet_errors, figures.frame_errors, figures.discontinuities), (0, 0, 0));
     }
-}
-
-/// Samples of the recording, as complex numbers.
-fn samples(transmitter: &Transmitter, stream: &[u8]) -> Vec<Complex32> {
-    let bytes = transmit(transmitter, stream);
-    let mut samples = vec![Complex32::ZERO; bytes.len() / transmitter.format.bytes()];
-    transmitter.format.read(&bytes, &mut samples);
-    samples
-}
-
-/// What comes through a channel, as 16-bit samples at a sensible level.
-fn recorded(sent: &[Complex32], channel: Channel) -> Vec<u8> {
-    let received = channel.apply(sent);
-    let mut bytes = vec![0; 4 * received.len()];
-    SampleFormat::Ci16.write(&received, &mut bytes);
-    bytes
 }
 
 #[test]

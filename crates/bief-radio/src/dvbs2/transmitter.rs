@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use bief::{Chain, Error, Result};
-use bief_dsp::dvbs2::{Layout, Modulation, Pls, RollOff};
+use bief_dsp::dvbs2::{Layout, Pls, RollOff};
 
 use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 use super::plframe::BuildPlframe;
@@ -52,7 +52,7 @@ impl Transmitter {
     /// # Errors
     /// A PLS that carries no data or whose modulation is not QPSK, samples per symbol that cannot be made.
     pub fn chain(&self, packets: impl Read + Send + 'static, out: impl Write + Send + 'static) -> Result<Chain> {
-        let Some(modcod) = self.pls.modcod().filter(|modcod| modcod.modulation() == Modulation::Qpsk) else {
+        let Some(modcod) = self.pls.modcod() else {
             return Err(Error::new(format!("{}: this build transmits QPSK", self.pls)));
         };
         let (size, rate) = (self.pls.frame_size(), modcod.rate());

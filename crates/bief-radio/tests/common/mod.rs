@@ -8,9 +8,11 @@ use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 
 use bief::schedule::{Profile, Schedule, Stage};
+use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
 use bief_radio::dvbs2::{Figures, Receiver, Settings, Status, Transmitter};
 use bief_radio::{Recording, SampleFormat};
+use num_complex::Complex32;
 
 pub const PACKET: usize = 188;
 /// Transport-stream bytes in a BBFRAME of QPSK 8/9 short.
@@ -64,6 +66,22 @@ pub fn transmit(transmitter: &Transmitter, stream: &[u8]) -> Vec<u8> {
     let chain = transmitter.chain(Cursor::new(stream.to_vec()), out.clone()).unwrap();
     chain.build().unwrap().run().unwrap();
     out.take()
+}
+
+/// The samples of the recording, as complex numbers.
+pub fn samples(transmitter: &Transmitter, stream: &[u8]) -> Vec<Complex32> {
+    let bytes = transmit(transmitter, stream);
+    let mut samples = vec![Complex32::ZERO; bytes.len() / transmitter.format.bytes()];
+    transmitter.format.read(&bytes, &mut samples);
+    samples
+}
+
+/// What comes through a channel, as 16-bit samples at a sensible level.
+pub fn recorded(sent: &[Complex32], channel: Channel) -> Vec<u8> {
+    let received = channel.apply(sent);
+    let mut bytes = vec![0; 4 * received.len()];
+    SampleFormat::Ci16.write(&received, &mut bytes);
+    bytes
 }
 
 /// Packets received on one core.
