@@ -7,6 +7,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::candidate::{Candidate, candidates};
 use super::clock::symbol_clock;
+use super::decided::follow_decisions;
 use super::known::{KnownParts, search_frequency, widen};
 use super::plheader;
 use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, sum_powers};
@@ -30,6 +31,10 @@ const MAX_MISSING: usize = 3;
 /// Frames that refine the frequency, and symbols of them whose powers do.
 const MAX_REFINED: usize = 16;
 const MAX_POWERS: usize = 65_536;
+/// Frames of 16APSK and 32APSK without pilots that refine it by their decided symbols, and the least standard deviation taken
+/// for that of the frequency so far, in cycles per symbol.
+const MAX_DECIDED: usize = 5;
+const LEAST_DEVIATION: f64 = 1e-5;
 
 /// What [`acquire`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -392,7 +397,8 @@ impl Search {
     }
 
     /// Frequency that is left when `frequency`, good to the standard deviation `deviation`, is removed: of the powers
-    /// of all symbols if they are PSK and strong enough, else of headers and pilots.
+    /// of all symbols if they are PSK and strong enough, of decided symbols if they are APSK without pilots, else of headers
+    /// and pilots.
     fn refine_frequency(&self, headers: &[Found], frequency: f64, deviation: f64, scrambler: &PlScrambler) -> f64 {
         let turned = |range: Range<usize>| {
             let mut symbols = self.symbols[range].to_vec();
@@ -420,12 +426,26 @@ impl Search {
                 return residual;
             }
         }
-        let known = |header: &&Found| {
-            let end = (end_of(header) + HEADER).min(self.symbols.len());
+        let known = |header: &Found| {
+            let symbols = turned(header.index..(end_of(header) + HEADER).min(self.symbols.len()));
             let layout = Layout::new(header.pls)?;
-            Some(KnownParts::of(header.pls, &layout, &turned(header.index..end), scrambler))
+            Some((KnownParts::of(header.pls, &layout, &symbols, scrambler), layout, symbols))
         };
-        search_frequency(&whole.iter().filter_map(known).collect::<Vec<_>>(), 0.0)
+        // Headers alone do not tell how often the phase turns from one to the next.
+        let decided = whole.iter().filter_map(|header| {
+            let modcod = header.pls.modcod().filter(|_| power_of(header.pls).is_none() && !header.pls.pilots())?;
+            let (known, layout, symbols) = known(header)?;
+            let frame = &symbols[..layout.symbols()];
+            let deviation = deviation.max(LEAST_DEVIATION);
+            Some(follow_decisions(Level::best(), modcod, frame, &known, deviation, &mut Vec::new()))
+        });
+        let mut decided: Vec<f64> = decided.take(MAX_DECIDED).collect();
+        if !decided.is_empty() {
+            decided.sort_by(f64::total_cmp);
+            return decided[decided.len() / 2];
+        }
+        let known = whole.iter().filter_map(|header| known(header)).map(|(known, ..)| known);
+        search_frequency(&known.collect::<Vec<_>>(), 0.0)
     }
 }
 

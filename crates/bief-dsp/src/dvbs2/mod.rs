@@ -47,6 +47,7 @@ mod bits;
 mod candidate;
 mod clock;
 mod constellation;
+mod decided;
 mod demap;
 mod deslicer;
 mod fec;
@@ -63,6 +64,7 @@ mod powers;
 mod random;
 mod slicer;
 mod track;
+mod walk;
 
 pub mod bch;
 pub mod crc;

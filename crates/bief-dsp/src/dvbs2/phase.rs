@@ -4,10 +4,12 @@ use std::f64::consts::{PI, TAU};
 
 use num_complex::{Complex32, Complex64};
 
-use super::known::{Known, KnownParts, MAX_KNOWN, search_frequency};
+use super::decided::follow_decisions;
+use super::known::{Known, KnownParts, search_frequency};
 use super::powers::{BLOCK, power_of, straighten_powers, sum_powers};
 use super::scramble::PlScrambler;
-use super::{HEADER, Layout, MAX_SYMBOLS, PILOT_BLOCK, PILOT_PERIOD, Pls};
+use super::walk::{Point, smooth_walk, wrap};
+use super::{HEADER, Layout, MAX_SYMBOLS, Pls};
 use crate::derotate::multiply_by_phasor;
 use crate::simd::{Level, dispatch};
 
@@ -22,6 +24,9 @@ const MAX_REACH: usize = 16;
 /// The same with pilots: less than half of their distance in all, and the ratio below which pilots alone do better.
 const REACH_BETWEEN_PILOTS: usize = 5;
 const LEAST_SNR_BETWEEN_PILOTS: f64 = 10.0;
+/// Standard deviation of the frequency that a [`Tracker`](super::Tracker) leaves, in cycles per symbol, at the least Es/N0 at
+/// which 16APSK is of use.
+const TRACKED: f64 = 4e-5;
 
 /// What [`CarrierPhase::estimate`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,8 +50,8 @@ pub struct PhaseReport {
 ///   for 8PSK), as follows.
 /// * Others with pilots: the phases of header, pilot blocks and next header, smoothed as far as they are noise rather
 ///   than phase noise, and joined by straight lines. The residual frequency may be up to 3e-4 cycles per symbol.
-/// * 16APSK and 32APSK without pilots: a straight line between the headers. The residual frequency may be up to
-///   half a cycle per frame.
+/// * 16APSK and 32APSK without pilots: the straight line between the headers that decided symbols fit best, and what these
+///   show beside it. The residual frequency may be up to 1.5e-4 cycles per symbol.
 ///
 /// # Source
 /// A. J. Viterbi and A. M. Viterbi, "Nonlinear estimation of PSK-modulated carrier phase with application to burst
@@ -75,20 +80,13 @@ pub struct PhaseReport {
 #[derive(Clone, Debug)]
 pub struct CarrierPhase {
     level: Level,
-    knots: Vec<Knot>,
+    knots: Vec<Point>,
     /// Slope before the first knot and after the last one, in cycles per symbol.
     frequency: f64,
     /// Sums of powers of the payload's blocks.
     powers: Vec<Complex32>,
     /// Their unwrapped phases.
     phases: Vec<f64>,
-}
-
-/// A point of the phase's course. Positions count symbols from the start of the frame, to the centre of a symbol.
-#[derive(Clone, Copy, Debug)]
-struct Knot {
-    position: f64,
-    phase: f64,
 }
 
 impl Default for CarrierPhase {
@@ -124,7 +122,10 @@ impl CarrierPhase {
         let followed = match power_of(pls) {
             Some(4) => self.follow_powers::<4>(payload, &known),
             Some(8) => self.follow_powers::<8>(payload, &known),
-            _ => None,
+            _ => pls.modcod().filter(|_| !known.has_pilots()).map(|modcod| {
+                let frame = &symbols[..layout.symbols()];
+                (follow_decisions(self.level, modcod, frame, &known, TRACKED, &mut self.knots), 0)
+            }),
         };
         let (frequency, slips) = followed.unwrap_or_else(|| (self.join(&known), 0));
         self.frequency = frequency;
@@ -160,25 +161,25 @@ impl CarrierPhase {
             |(position, correlation): (f64, Complex64)| correlation * Complex64::cis(-TAU * frequency * position);
         let mean: Complex64 = parts.iter().flat_map(Known::halves).map(turned).sum();
         let (mut noise, mut amplitude, mut symbols) = (0.0, 0.0, 0.0);
-        let mut last = 0.0;
-        self.phases.clear();
         for part in parts {
             let [first, second] = part.halves().map(turned);
             noise += (first - second).norm_sqr();
             amplitude += (first + second).norm();
             symbols += part.length();
-            // What is left beside the straight line is followed from part to part.
-            last += wrap(((first + second) * mean.conj()).arg() - last);
-            self.phases.push(last);
         }
         // Variance of a phase measured on one symbol.
         let variance = (0.5 * noise * symbols / (amplitude * amplitude)).max(f64::MIN_POSITIVE);
-        smooth_walk(&mut self.phases, parts, variance);
+        let mut last = 0.0;
         self.knots.clear();
-        self.knots.extend(parts.iter().zip(&self.phases).map(|(part, beside)| {
-            let phase = mean.arg() + TAU * frequency * part.position + beside;
-            Knot { position: part.position, phase }
+        self.knots.extend(parts.iter().map(|part| {
+            // What is left beside the straight line is followed from part to part.
+            last += wrap((turned((part.position, part.correlation())) * mean.conj()).arg() - last);
+            Point { position: part.position, phase: last, variance: variance / part.length() }
         }));
+        smooth_walk(&mut self.knots, variance);
+        for knot in &mut self.knots {
+            knot.phase += mean.arg() + TAU * frequency * knot.position;
+        }
         frequency
     }
 
@@ -237,7 +238,7 @@ impl CarrierPhase {
         }
         let knots = &mut self.knots;
         knots.clear();
-        let knot = |index: usize| Knot { position: position(index), phase: phases[index] };
+        let knot = |index: usize| Point { position: position(index), phase: phases[index], variance: 0.0 };
         knots.extend((0..phases.len()).step_by(BLOCKS_PER_KNOT).map(knot));
         Some((frequency, slips))
     }
@@ -245,43 +246,6 @@ impl CarrierPhase {
 
 fn turn_back(symbols: &mut [Complex32], frequency: f64, phase: f64) {
     multiply_by_phasor(symbols, -frequency, Complex64::cis(-phase));
-}
-
-/// To -π..π.
-fn wrap(angle: f64) -> f64 {
-    angle - TAU * (angle / TAU).round()
-}
-
-/// Smooths phases measured on known parts as those of a random walk, by a Kalman filter over the frame and back.
-///
-/// `variance` is that of a phase measured on one symbol. How fast the phase walks is told by the phases
-/// themselves, and never less than a quarter of the noise from one pilot block to the next: a frame is too short
-/// to trust that it stands still.
-fn smooth_walk(phases: &mut [f64], parts: &[Known], variance: f64) {
-    let noise = |part: &Known| variance / part.length();
-    let gap = |pair: &[Known]| pair[1].position - pair[0].position;
-    let steps = phases.windows(2).map(|pair| (pair[1] - pair[0]).powi(2));
-    let excess: f64 = steps.zip(parts.windows(2)).map(|(step, pair)| step - noise(&pair[0]) - noise(&pair[1])).sum();
-    let span: f64 = parts.windows(2).map(gap).sum();
-    let least = 0.25 * variance / (PILOT_BLOCK * PILOT_PERIOD) as f64;
-    let walk = if span > 0.0 { (excess / span).max(least) } else { least };
-
-    let mut filtered = [0.0; MAX_KNOWN];
-    let mut value = phases[0];
-    let mut uncertainty = noise(&parts[0]);
-    filtered[0] = uncertainty;
-    for index in 1..phases.len() {
-        let predicted = uncertainty + walk * gap(&parts[index - 1..=index]);
-        let gain = predicted / (predicted + noise(&parts[index]));
-        value += gain * (phases[index] - value);
-        uncertainty = (1.0 - gain) * predicted;
-        phases[index] = value;
-        filtered[index] = uncertainty;
-    }
-    for index in (1..phases.len()).rev() {
-        let share = filtered[index - 1] / (filtered[index - 1] + walk * gap(&parts[index - 1..=index]));
-        phases[index - 1] += share * (phases[index] - phases[index - 1]);
-    }
 }
 
 /// Index of the phase, the last one at the latest, that most looks as if it had been taken the wrong way round
@@ -348,7 +312,9 @@ mod tests {
             (16, 2.0, 5e-4, 0.05),            // QPSK 1/2 normal
             (4, 0.0, 3e-4, 0.15),             // QPSK 1/4 normal
             (54, 7.0, 3e-4, 0.10),            // 8PSK 2/3 short
-            (72, 11.0, 0.4 / 16_290.0, 0.50), // 16APSK 2/3 normal
+            (72, 10.0, 1.2e-4, 0.05),          // 16APSK 2/3 normal
+            (74, 10.0, 1e-4, 0.10),           // 16APSK 2/3 short
+            (96, 13.5, 1.2e-4, 0.05),         // 32APSK 3/4 normal
             (0, 2.0, 5e-4, 0.20),             // dummy
         ] {
             let (pls, sent) = frame(value, 1);

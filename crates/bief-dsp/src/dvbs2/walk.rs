@@ -1,0 +1,55 @@
+//! Smoothing of phases measured along a frame.
+
+use std::f64::consts::TAU;
+
+use super::decided::MAX_POINTS;
+use super::known::MAX_KNOWN;
+use super::{PILOT_BLOCK, PILOT_PERIOD};
+
+/// A phase measured at a place of the frame, with the variance of the measurement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
+    pub(super) position: f64,
+    pub(super) phase: f64,
+    pub(super) variance: f64,
+}
+
+/// The most points of a frame.
+const MOST: usize = if MAX_POINTS > MAX_KNOWN { MAX_POINTS } else { MAX_KNOWN };
+
+/// Smooths phases as those of a random walk, by a Kalman filter over the frame and back.
+///
+/// `variance` is that of a phase measured on one known symbol. How fast the phase walks is told by the phases
+/// themselves, and never less than a quarter of the noise from one pilot block to the next: a frame is too short
+/// to trust that it stands still.
+pub(super) fn smooth_walk(points: &mut [Point], variance: f64) {
+    let gap = |before: &Point, after: &Point| after.position - before.position;
+    let (mut excess, mut span) = (0.0, 0.0);
+    for pair in points.windows(2) {
+        excess += (pair[1].phase - pair[0].phase).powi(2) - pair[0].variance - pair[1].variance;
+        span += gap(&pair[0], &pair[1]);
+    }
+    let least = 0.25 * variance / (PILOT_BLOCK * PILOT_PERIOD) as f64;
+    let walk = if span > 0.0 { (excess / span).max(least) } else { least };
+
+    let mut filtered = [0.0; MOST];
+    let Some(first) = points.first() else { return };
+    let mut last = *first;
+    filtered[0] = last.variance;
+    for (point, filtered) in points.iter_mut().zip(&mut filtered).skip(1) {
+        let predicted = last.variance + walk * gap(&last, point);
+        let gain = predicted / (predicted + point.variance);
+        point.phase = last.phase + gain * (point.phase - last.phase);
+        last = Point { variance: (1.0 - gain) * predicted, ..*point };
+        *filtered = last.variance;
+    }
+    for index in (1..points.len()).rev() {
+        let share = filtered[index - 1] / (filtered[index - 1] + walk * gap(&points[index - 1], &points[index]));
+        points[index - 1].phase += share * (points[index].phase - points[index - 1].phase);
+    }
+}
+
+/// To -π..π.
+pub(super) fn wrap(angle: f64) -> f64 {
+    angle - TAU * (angle / TAU).round()
+}
