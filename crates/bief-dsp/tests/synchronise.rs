@@ -11,8 +11,8 @@ use bief_dsp::derotate::derotate;
 use bief_dsp::dvbs2::plheader::header_symbols;
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{
-    CarrierPhase, Constellation, FrameSync, HEADER, Layout, Lock, Lost, NoSignal, PhaseReport, PlframeBuilder, Pls,
-    SignalLevel, Tracker, acquire,
+    CarrierPhase, Constellation, FrameSize, FrameSync, HEADER, Layout, Lock, Lost, NoSignal, PhaseReport,
+    PlframeBuilder, Pls, SignalLevel, Tracker, acquire,
 };
 use bief_dsp::filter::{MatchedFilter, root_raised_cosine};
 use bief_dsp::pulse::Shaper;
@@ -229,6 +229,41 @@ fn noise_is_all_that_is_lost() {
         assert!(received.iter().all(|frame| frame.sync.pls == kind && frame.phase.slips == 0), "{name}");
         assert!(mean > es_n0 - 0.15 && worst > es_n0 - 0.4, "{name}: {mean} dB, worst {worst} dB");
         assert!((n0 + es_n0).abs() < 0.5, "{name}: N0 {n0} dB");
+    }
+}
+
+#[test]
+fn every_kind_of_frame_is_received_a_decibel_above_its_limit() {
+    println!("PLS, Es/N0 -> MER");
+    for kind in Pls::all().filter(|kind| kind.fec().is_some()) {
+        let seed = kind.value().into();
+        let mut random = fastrand::Rng::with_seed(seed);
+        let modcod = kind.modcod().unwrap();
+        let (count, more) = if kind.frame_size() == FrameSize::Short { (8, 0.3) } else { (4, 0.0) };
+        let es_n0 = f64::from(modcod.ideal_esn0_db()) + 1.0 + more;
+        let sent = frames(&vec![kind; count], seed);
+        let channel = Channel {
+            clock_ppm: 200.0 * random.f64() - 100.0,
+            start: 8.0 * random.f64(),
+            carrier: 0.04 * random.f64() - 0.02,
+            phase: TAU * random.f64(),
+            noise_power: Channel::noise_for(es_n0, 2.0),
+            gain: 0.01,
+            seed,
+        };
+        let rolloff = [0.20, 0.25, 0.35][random.usize(0..3)];
+        let recording = send(&sent.concat(), 2.0, rolloff, channel);
+        let (lock, received) = receive(&MatchedFilter::new(0.25, 2.0), &recording.samples).unwrap();
+        let late = (lock.position - recording.start) / recording.step;
+        assert!(lock.pls == kind && late.abs() < 0.1, "{kind}: {lock:?}, {late} symbols late");
+        assert_eq!(received.len(), count, "{kind}");
+        let mers: Vec<f64> = received.iter().zip(&sent).map(|(frame, sent)| mer(sent, &frame.symbols)).collect();
+        let mean = -db(mers.iter().map(|mer| 10f64.powf(-0.1 * mer)).sum::<f64>() / count as f64);
+        let worst = mers.iter().copied().fold(f64::MAX, f64::min);
+        println!("{kind}, {es_n0:.2} dB -> {mean:.2} ({worst:.2})");
+        assert!(received.iter().all(|frame| frame.sync.pls == kind && frame.sync.measured), "{kind}");
+        // The amplitude of a weak frame is uncertain, too.
+        assert!(mean > es_n0 - 0.2 && worst > es_n0 - if es_n0 < 0.0 { 0.8 } else { 0.4 }, "{kind}: {mean} {worst}");
     }
 }
 

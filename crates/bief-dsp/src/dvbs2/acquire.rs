@@ -7,8 +7,9 @@ use num_complex::{Complex32, Complex64};
 
 use super::candidate::{Candidate, candidates};
 use super::clock::symbol_clock;
-use super::decided::follow_decisions;
+use super::decided::Decisions;
 use super::known::{KnownParts, search_frequency, widen};
+use super::line::follow_line;
 use super::plheader;
 use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, sum_powers};
 use super::scramble::PlScrambler;
@@ -436,8 +437,9 @@ impl Search {
             let modcod = header.pls.modcod().filter(|_| power_of(header.pls).is_none() && !header.pls.pilots())?;
             let (known, layout, symbols) = known(header)?;
             let frame = &symbols[..layout.symbols()];
+            let decisions = Decisions::new(Level::best(), modcod, frame, &known);
             let deviation = deviation.max(LEAST_DEVIATION);
-            Some(follow_decisions(Level::best(), modcod, frame, &known, deviation, &mut Vec::new()))
+            Some(follow_line(&decisions, frame.len(), &known, deviation, decisions.variance, &mut Vec::new()))
         });
         let mut decided: Vec<f64> = decided.take(MAX_DECIDED).collect();
         if !decided.is_empty() {

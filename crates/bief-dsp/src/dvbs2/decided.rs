@@ -1,162 +1,91 @@
-//! The course of the carrier phase that the payload of 16APSK and 32APSK shows: decided symbol by symbol.
-
-use std::f64::consts::TAU;
+//! What decided symbols of 16APSK and 32APSK show of the carrier phase.
 
 use num_complex::{Complex32, Complex64};
 
-use super::known::{Known, KnownParts};
-use super::walk::{Point, smooth_walk, wrap};
+use super::known::KnownParts;
+use super::line::{Line, Payload, STILL, middle};
+use super::walk::Point;
 use super::{Constellation, HEADER, Modcod};
 use crate::derotate::multiply_by_phasor;
 use crate::simd::{Level, dispatch};
 
-/// Symbols decided together, over which the phase is taken to stand still.
-const BLOCK: usize = 256;
 /// Symbols in a row that the kernel decides.
 const LANES: usize = 16;
-/// Symbols of the longest 16APSK or 32APSK frame: normal, without pilots.
-const LONGEST: usize = 16_290;
 /// Points of a constellation between 0 and 45 degrees, at most.
 const OCTANT: usize = 6;
-/// Distance in cycles per frame between the frequencies tried where no second header tells the phase at the end.
-const STEP: f64 = 1.0 / 24.0;
-/// Frequencies tried on either side of zero, in standard deviations.
-const RANGE: f64 = 4.0;
 /// Angle in radians by which symbols are turned to see what their decisions tell of a phase.
 const TURN: f32 = 0.1;
 /// Share of a phase error that shows in decided symbols, below which they are too often wrong.
 const LEAST_GAIN: f64 = 0.1;
-/// Header, blocks of the payload, header of the next frame.
-pub(super) const MAX_POINTS: usize = (LONGEST - HEADER).div_ceil(BLOCK) + 2;
 
-/// A phase that changes steadily.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    /// In cycles per symbol.
-    frequency: f64,
-    /// At the first symbol of the frame.
-    phase: f64,
-}
-
-impl Line {
-    fn at(&self, position: f64) -> f64 {
-        self.phase + TAU * self.frequency * position
-    }
-}
-
-/// The course of the phase along a frame without pilots whose residual frequency has the standard deviation `deviation`, in
-/// cycles per symbol. Returns the frequency; `course` gets points whose phases need no unwrapping.
-///
-/// Headers tell the phase at both ends, but not how often it turned in between. Of all straight lines that the headers leave,
-/// or of a fine grid if there is one header only, the payload fits one. What its decided symbols show beside that line is
-/// followed.
-pub(super) fn follow_decisions(
+/// The payload of a frame without pilots.
+pub(super) struct Decisions<'a> {
     level: Level,
-    modcod: Modcod,
-    frame: &[Complex32],
-    known: &KnownParts,
-    deviation: f64,
-    course: &mut Vec<Point>,
-) -> f64 {
-    let payload = &frame[HEADER..];
-    let octant = Octant::new(modcod);
-    let header = &known.parts()[0];
-    // The header leaves one complex amplitude open.
-    let noise = (power(&frame[..HEADER]) - (header.correlation() / header.length()).norm_sqr())
-        * (header.length() / (header.length() - 1.0));
-    let amplitude = (power(payload) - noise).max(0.0).sqrt();
-    let scale = if amplitude > 0.0 { amplitude.recip() } else { 0.0 };
-    let fit = |line: Line| -> f64 {
-        let blocks = payload.chunks(BLOCK).enumerate();
-        blocks.map(|(index, block)| f64::from(octant.decide(level, block, line.turn(index, scale)).distance)).sum()
-    };
+    octant: Octant,
+    payload: &'a [Complex32],
+    /// What brings symbols to unit energy.
+    scale: f64,
+    /// Variance of a phase measured on one known symbol.
+    pub(super) variance: f64,
+}
 
-    let through_header =
-        |frequency: f64| Line { frequency, phase: header.correlation().arg() - TAU * frequency * header.position };
-    let next = known.parts().last().filter(|_| known.next_header);
-    let span = next.map_or(frame.len() as f64, |next| next.position - header.position);
-    let (nearest, step) = match next {
-        Some(next) => ((next.correlation() * header.correlation().conj()).arg() / (TAU * span), 1.0 / span),
-        None => (0.0, STEP / span),
-    };
-    let turns = (RANGE * deviation / step).ceil() as i32;
-    let score = |line: &Line| payload.len() as f64 * fit(*line).ln() + 0.5 * (line.frequency / deviation).powi(2);
-    let lines = (-turns..=turns).map(|turn| through_header(nearest + f64::from(turn) * step));
-    let best = lines.map(|line| (score(&line), line)).min_by(|a, b| a.0.total_cmp(&b.0));
-    let line = best.map_or(through_header(0.0), |(_, line)| line);
+impl Decisions<'_> {
+    /// Of a frame of 16APSK or 32APSK.
+    pub(super) fn new<'a>(level: Level, modcod: Modcod, frame: &'a [Complex32], known: &KnownParts) -> Decisions<'a> {
+        let (header, payload) = frame.split_at(HEADER);
+        let power = |symbols: &[Complex32]| {
+            symbols.iter().map(|symbol| f64::from(symbol.norm_sqr())).sum::<f64>() / symbols.len() as f64
+        };
+        let explained = (known.parts()[0].correlation() / known.parts()[0].length()).norm_sqr();
+        // The header leaves one complex amplitude open.
+        let noise = (power(header) - explained).max(0.0) * (HEADER as f64 / (HEADER - 1) as f64);
+        let energy = power(payload) - noise;
+        let scale = if energy > 0.0 { energy.sqrt().recip() } else { 0.0 };
+        let variance = (0.5 * noise * scale * scale).max(f64::MIN_POSITIVE);
+        Decisions { level, octant: Octant::new(modcod), payload, scale, variance }
+    }
 
-    // Variance of a phase measured on one known symbol.
-    let variance = (0.5 * noise * scale * scale).max(f64::MIN_POSITIVE);
-    let of_known = |known: &Known| {
-        let beside = wrap(known.correlation().arg() - line.at(known.position));
-        Point { position: known.position, phase: beside, variance: variance / known.length() }
-    };
-    course.clear();
-    course.push(of_known(header));
-    let decided = Decisions::of(level, &octant, payload, line, scale, course);
-    if decided.gain > LEAST_GAIN {
-        for (point, block) in course[1..].iter_mut().zip(payload.chunks(BLOCK)) {
-            point.phase /= decided.gain;
-            point.variance = decided.variance / (decided.gain * decided.gain * block.len() as f64);
-        }
-    } else {
-        course.truncate(1);
+    fn blocks(&self) -> impl Iterator<Item = (usize, &[Complex32])> {
+        self.payload.chunks(STILL).enumerate().map(|(index, block)| (index * STILL, block))
     }
-    course.extend(next.map(of_known));
-    smooth_walk(course, variance);
-    for point in course.iter_mut() {
-        point.phase += line.at(point.position);
-    }
-    match course[..] {
-        [first, .., last] => (last.phase - first.phase) / (TAU * (last.position - first.position)),
-        _ => line.frequency,
+
+    /// Decides the block whose first symbol is number `first` of the payload, `turn` radians beside a line.
+    fn decide(&self, first: usize, block: &[Complex32], line: Line, turn: f64) -> Decided {
+        let start = Complex64::from_polar(self.scale, turn - line.at((HEADER + first) as f64));
+        let mut turned = [Complex32::ZERO; STILL];
+        let turned = &mut turned[..block.len()];
+        turned.copy_from_slice(block);
+        multiply_by_phasor(turned, -line.frequency, start);
+        let level = self.level;
+        dispatch!(level => self.octant.decide(turned))
     }
 }
 
-impl Line {
-    /// What turns block `index` of the payload back: frequency, and factor of its first symbol.
-    fn turn(&self, index: usize, scale: f64) -> (f64, Complex64) {
-        (-self.frequency, Complex64::from_polar(scale, -self.at((HEADER + index * BLOCK) as f64)))
+impl Payload for Decisions<'_> {
+    fn misfit(&self, line: Line) -> f64 {
+        let distance = |(first, block)| f64::from(self.decide(first, block, line, 0.0).distance);
+        // Of normal distances of unknown variance.
+        self.payload.len() as f64 * self.blocks().map(distance).sum::<f64>().ln()
     }
-}
 
-fn power(symbols: &[Complex32]) -> f64 {
-    symbols.iter().map(|symbol| f64::from(symbol.norm_sqr())).sum::<f64>() / symbols.len() as f64
-}
-
-/// What decided symbols tell of phase errors.
-struct Decisions {
-    /// Phase shown per phase error: 1 where all decisions are right.
-    gain: f64,
-    /// Variance of the phase shown by one symbol.
-    variance: f64,
-}
-
-impl Decisions {
-    /// Adds a point beside `line` for each block of the payload, its phase as shown.
-    fn of(
-        level: Level,
-        octant: &Octant,
-        payload: &[Complex32],
-        line: Line,
-        scale: f64,
-        course: &mut Vec<Point>,
-    ) -> Decisions {
+    fn beside(&self, line: Line, course: &mut Vec<Point>) -> Option<f64> {
         let (mut bend, mut squares) = (0.0, 0.0);
-        for (index, block) in payload.chunks(BLOCK).enumerate() {
-            let (frequency, start) = line.turn(index, scale);
-            let decide = |turn: f32| octant.decide(level, block, (frequency, start * Complex64::cis(turn.into())));
-            let (back, on_line, ahead) = (decide(-TURN), decide(0.0), decide(TURN));
+        let added = course.len();
+        for (first, block) in self.blocks() {
+            let [back, on_line, ahead] = [-TURN, 0.0, TURN].map(|turn| self.decide(first, block, line, turn.into()));
             bend += f64::from(back.distance + ahead.distance - 2.0 * on_line.distance);
             squares += f64::from(on_line.squares);
-            let phase = f64::from(on_line.across) / block.len() as f64;
-            let position = (HEADER + index * BLOCK) as f64 + 0.5 * (block.len() - 1) as f64;
-            course.push(Point { position, phase, variance: 0.0 });
+            let count = block.len();
+            let phase = f64::from(on_line.across) / count as f64;
+            course.push(Point { position: middle(first, count), phase, variance: 1.0 / count as f64 });
         }
-        let symbols = payload.len() as f64;
+        let symbols = self.payload.len() as f64;
+        for point in &mut course[added..] {
+            point.variance *= squares / symbols;
+        }
         // Distances grow by (turn · modulus)² where decisions are right, whatever the noise.
         let gain = bend / (2.0 * f64::from(TURN).powi(2) * symbols);
-        Decisions { gain, variance: squares / symbols }
+        (gain > LEAST_GAIN).then(|| gain.recip())
     }
 }
 
@@ -192,17 +121,9 @@ impl Octant {
         octant
     }
 
-    /// Decides up to [`BLOCK`] symbols, turned by a frequency in cycles per symbol and the factor of the first one.
-    fn decide(&self, level: Level, block: &[Complex32], (frequency, start): (f64, Complex64)) -> Decided {
-        let mut turned = [Complex32::ZERO; BLOCK];
-        let turned = &mut turned[..block.len()];
-        turned.copy_from_slice(block);
-        multiply_by_phasor(turned, frequency, start);
-        dispatch!(level => self.decide_turned(turned))
-    }
-
+    /// Decides symbols of unit energy.
     #[inline(always)]
-    fn decide_turned(&self, symbols: &[Complex32]) -> Decided {
+    fn decide(&self, symbols: &[Complex32]) -> Decided {
         let mut distance = [0.0; LANES];
         let mut across = [0.0; LANES];
         let mut squares = [0.0; LANES];

@@ -55,6 +55,7 @@ mod interleaver;
 mod known;
 mod layout;
 mod level;
+mod line;
 mod modcod;
 mod phase;
 mod plframe;

@@ -4,9 +4,10 @@ use std::f64::consts::{PI, TAU};
 
 use num_complex::{Complex32, Complex64};
 
-use super::decided::follow_decisions;
-use super::known::{Known, KnownParts, search_frequency};
-use super::powers::{BLOCK, power_of, straighten_powers, sum_powers};
+use super::decided::Decisions;
+use super::known::{Known, KnownParts, SEARCH, search_frequency};
+use super::line::follow_line;
+use super::powers::{BLOCK, LEAST_COHERENCE, Powers, coherence, power_of, straighten_powers, sum_powers};
 use super::scramble::PlScrambler;
 use super::walk::{Point, smooth_walk, wrap};
 use super::{HEADER, Layout, MAX_SYMBOLS, Pls};
@@ -124,7 +125,8 @@ impl CarrierPhase {
             Some(8) => self.follow_powers::<8>(payload, &known),
             _ => pls.modcod().filter(|_| !known.has_pilots()).map(|modcod| {
                 let frame = &symbols[..layout.symbols()];
-                (follow_decisions(self.level, modcod, frame, &known, TRACKED, &mut self.knots), 0)
+                let decisions = Decisions::new(self.level, modcod, frame, &known);
+                (follow_line(&decisions, frame.len(), &known, TRACKED, decisions.variance, &mut self.knots), 0)
             }),
         };
         let (frequency, slips) = followed.unwrap_or_else(|| (self.join(&known), 0));
@@ -160,15 +162,7 @@ impl CarrierPhase {
         let turned =
             |(position, correlation): (f64, Complex64)| correlation * Complex64::cis(-TAU * frequency * position);
         let mean: Complex64 = parts.iter().flat_map(Known::halves).map(turned).sum();
-        let (mut noise, mut amplitude, mut symbols) = (0.0, 0.0, 0.0);
-        for part in parts {
-            let [first, second] = part.halves().map(turned);
-            noise += (first - second).norm_sqr();
-            amplitude += (first + second).norm();
-            symbols += part.length();
-        }
-        // Variance of a phase measured on one symbol.
-        let variance = (0.5 * noise * symbols / (amplitude * amplitude)).max(f64::MIN_POSITIVE);
+        let variance = phase_variance(parts, frequency);
         let mut last = 0.0;
         self.knots.clear();
         self.knots.extend(parts.iter().map(|part| {
@@ -193,6 +187,12 @@ impl CarrierPhase {
         powers.clear();
         let level = self.level;
         dispatch!(level => sum_powers::<M>(payload, powers));
+        if !known.has_pilots() && coherence(powers) < LEAST_COHERENCE {
+            let powers = Powers { m: M, powers };
+            let length = HEADER + payload.len();
+            let variance = phase_variance(known.parts(), 0.0);
+            return Some((follow_line(&powers, length, known, 0.25 * SEARCH, variance, &mut self.knots), 0));
+        }
         let (frequency, coherence) = straighten_powers(powers, M);
         let block_snr = (coherence / (1.0 - coherence)).max(1e-3);
         let wanted = (0.5 * SMOOTHED_SNR / block_snr).ceil().max(1.0) as usize;
@@ -242,6 +242,18 @@ impl CarrierPhase {
         knots.extend((0..phases.len()).step_by(BLOCKS_PER_KNOT).map(knot));
         Some((frequency, slips))
     }
+}
+
+/// Variance of a phase measured on one symbol, by how much the halves of known parts differ at a frequency.
+fn phase_variance(parts: &[Known], frequency: f64) -> f64 {
+    let (mut noise, mut amplitude, mut symbols) = (0.0, 0.0, 0.0);
+    for part in parts {
+        let [first, second] = part.halves().map(|(position, half)| half * Complex64::cis(-TAU * frequency * position));
+        noise += (first - second).norm_sqr();
+        amplitude += (first + second).norm();
+        symbols += part.length();
+    }
+    (0.5 * noise * symbols / (amplitude * amplitude)).max(f64::MIN_POSITIVE)
 }
 
 fn turn_back(symbols: &mut [Complex32], frequency: f64, phase: f64) {
@@ -303,19 +315,19 @@ mod tests {
     fn every_kind_of_frame_is_turned_back() {
         // PLS, Es/N0 of its use, residual frequency that must be harmless, loss allowed.
         for (value, es_n0, frequency, allowed) in [
-            (43, 6.5, 1e-3, 0.03),            // QPSK 8/9 short, pilots
-            (5, -2.0, 3e-4, 0.07),            // QPSK 1/4 normal, pilots
-            (53, 7.0, 3e-4, 0.07),            // 8PSK 2/3 normal, pilots: headers in line with the pilots
-            (75, 11.0, 3e-4, 0.10),           // 16APSK 2/3 short, pilots
-            (97, 13.5, 3e-4, 0.07),           // 32APSK 3/4 normal, pilots: headers in line with the pilots
-            (42, 6.5, 1e-3, 0.03),            // QPSK 8/9 short
-            (16, 2.0, 5e-4, 0.05),            // QPSK 1/2 normal
-            (4, 0.0, 3e-4, 0.15),             // QPSK 1/4 normal
-            (54, 7.0, 3e-4, 0.10),            // 8PSK 2/3 short
-            (72, 10.0, 1.2e-4, 0.05),          // 16APSK 2/3 normal
-            (74, 10.0, 1e-4, 0.10),           // 16APSK 2/3 short
-            (96, 13.5, 1.2e-4, 0.05),         // 32APSK 3/4 normal
-            (0, 2.0, 5e-4, 0.20),             // dummy
+            (43, 6.5, 1e-3, 0.03),    // QPSK 8/9 short, pilots
+            (5, -2.0, 3e-4, 0.07),    // QPSK 1/4 normal, pilots
+            (53, 7.0, 3e-4, 0.07),    // 8PSK 2/3 normal, pilots: headers in line with the pilots
+            (75, 11.0, 3e-4, 0.10),   // 16APSK 2/3 short, pilots
+            (97, 13.5, 3e-4, 0.07),   // 32APSK 3/4 normal, pilots: headers in line with the pilots
+            (42, 6.5, 1e-3, 0.03),    // QPSK 8/9 short
+            (16, 2.0, 5e-4, 0.05),    // QPSK 1/2 normal
+            (4, 0.0, 3e-4, 0.15),     // QPSK 1/4 normal
+            (54, 7.0, 3e-4, 0.10),    // 8PSK 2/3 short
+            (72, 10.0, 1.2e-4, 0.05), // 16APSK 2/3 normal
+            (74, 10.0, 1e-4, 0.10),   // 16APSK 2/3 short
+            (96, 13.5, 1.2e-4, 0.05), // 32APSK 3/4 normal
+            (0, 2.0, 5e-4, 0.20),     // dummy
         ] {
             let (pls, sent) = frame(value, 1);
             let length = Layout::new(pls).unwrap().symbols();
@@ -356,14 +368,25 @@ mod tests {
 
     #[test]
     fn phase_noise_is_followed() {
-        for (value, es_n0, allowed) in [(43, 6.5, 0.05), (42, 6.5, 0.05), (54, 8.0, 0.3), (75, 11.0, 0.4)] {
+        for (value, es_n0, walked, allowed) in [
+            (43, 6.5, 0.1, 0.05),
+            (42, 6.5, 0.1, 0.05),
+            (54, 8.0, 0.1, 0.3),
+            (75, 11.0, 0.1, 0.4),
+            (16, 1.5, 0.05, 0.05),
+            (50, 6.5, 0.1, 0.1),
+            (6, 0.0, 0.1, 0.05),
+            (72, 10.5, 0.03, 0.1),
+            (98, 14.0, 0.06, 0.06),
+            (96, 14.0, 0.03, 0.05),
+        ] {
             let (pls, sent) = frame(value, 3);
             let length = Layout::new(pls).unwrap().symbols();
-            // A random walk that goes 0.1 rad from one pilot block to the next.
+            // A random walk that goes so many radians from one pilot block to the next.
             let mut random = fastrand::Rng::with_seed(4);
             let mut walk = 0.0;
             let mut step = || {
-                walk += (random.f64() - 0.5) * 12f64.sqrt() * 0.1 / 1_476f64.sqrt();
+                walk += (random.f64() - 0.5) * 12f64.sqrt() * walked / 1_476f64.sqrt();
                 walk
             };
             let course: Vec<f64> = sent.iter().map(|_| step()).collect();

@@ -5,6 +5,8 @@ use std::f64::consts::TAU;
 use num_complex::{Complex32, Complex64};
 
 use super::known::{SEARCH, widen};
+use super::line::{Line, Payload, STILL, middle};
+use super::walk::Point;
 use super::{Modulation, Pls};
 use crate::derotate::multiply_by_phasor;
 
@@ -14,7 +16,7 @@ pub(super) const BLOCK: usize = 64;
 /// to be unambiguous.
 const LAGS: [usize; 3] = [1, 4, 16];
 /// Share of the signal in a block below which the products are too noisy, and the frequency is searched instead.
-const LEAST_COHERENCE: f64 = 0.3;
+pub(super) const LEAST_COHERENCE: f64 = 0.3;
 /// Significance of a peak that noise does not reach.
 pub(super) const SIGNIFICANT: f64 = 16.0;
 
@@ -27,16 +29,73 @@ pub(super) fn power_of(pls: Pls) -> Option<usize> {
     }
 }
 
+/// Share of signal in a sum of powers, by how much it is like the one before.
+pub(super) fn coherence(powers: &[Complex32]) -> f64 {
+    let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+    (lagged(powers, 1).norm() / energy.max(f64::MIN_POSITIVE)).min(0.999)
+}
+
+/// Sum of products of powers so many blocks apart.
+fn lagged(powers: &[Complex32], lag: usize) -> Complex64 {
+    let late = powers.get(lag..).unwrap_or_default();
+    powers.iter().zip(late).map(|(early, late)| widen(late * early.conj())).sum()
+}
+
+/// The payload of a PSK frame without pilots, by its M-th powers.
+pub(super) struct Powers<'a> {
+    pub(super) m: usize,
+    pub(super) powers: &'a [Complex32],
+}
+
+impl Powers<'_> {
+    /// The powers turned by a line, so that they are real and positive if the line is right.
+    fn straight(&self, line: Line) -> impl Iterator<Item = Complex64> {
+        // Points of QPSK lie on the diagonals.
+        let sign = if self.m == 4 { -1.0 } else { 1.0 };
+        let turn = Complex64::cis(-TAU * line.frequency * (self.m * BLOCK) as f64);
+        let mut phasor = Complex64::from_polar(sign, -(self.m as f64) * line.at(middle(0, BLOCK)));
+        self.powers.iter().map(move |power| {
+            let straight = widen(*power) * phasor;
+            phasor *= turn;
+            straight
+        })
+    }
+}
+
+impl Payload for Powers<'_> {
+    fn misfit(&self, line: Line) -> f64 {
+        let energy: f64 = self.powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+        let sum: f64 = self.straight(line).map(|power| power.re).sum();
+        -sum.max(0.0).powi(2) / energy.max(f64::MIN_POSITIVE)
+    }
+
+    fn beside(&self, line: Line, course: &mut Vec<Point>) -> Option<f64> {
+        let (mut along, mut across) = (0.0, 0.0);
+        let added = course.len();
+        let mut powers = self.straight(line);
+        for (index, blocks) in self.powers.chunks(STILL / BLOCK).enumerate() {
+            let count = blocks.len();
+            let mut sum = Complex64::ZERO;
+            for power in powers.by_ref().take(count) {
+                sum += power;
+                across += power.im * power.im;
+            }
+            along += sum.re;
+            let position = middle(index * STILL, count * BLOCK);
+            course.push(Point { position, phase: sum.im / count as f64, variance: 1.0 / count as f64 });
+        }
+        let blocks = self.powers.len() as f64;
+        for point in &mut course[added..] {
+            point.variance *= across / blocks;
+        }
+        (along > 0.0).then(|| blocks / (along * self.m as f64))
+    }
+}
+
 /// Removes the frequency of the sums of M-th powers. Returns it, in cycles per symbol, and the share of signal in
 /// a sum.
 pub(super) fn straighten_powers(powers: &mut [Complex32], m: usize) -> (f64, f64) {
     let per_block = (m * BLOCK) as f64;
-    let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
-    let lagged = |powers: &[Complex32], lag: usize| -> Complex64 {
-        let late = powers.get(lag..).unwrap_or_default();
-        powers.iter().zip(late).map(|(early, late)| widen(late * early.conj())).sum()
-    };
-    let coherence = |powers: &[Complex32]| (lagged(powers, 1).norm() / energy.max(f64::MIN_POSITIVE)).min(0.999);
     if coherence(powers) < LEAST_COHERENCE {
         let (frequency, _) = search_powers(powers, m, SEARCH);
         multiply_by_phasor(powers, -frequency * per_block, Complex64::ONE);

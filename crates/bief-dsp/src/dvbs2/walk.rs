@@ -2,9 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use super::decided::MAX_POINTS;
-use super::known::MAX_KNOWN;
-use super::{PILOT_BLOCK, PILOT_PERIOD};
+use super::line::STILL;
+use super::{MAX_SYMBOLS, PILOT_BLOCK, PILOT_PERIOD};
 
 /// A phase measured at a place of the frame, with the variance of the measurement.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +13,8 @@ pub(super) struct Point {
     pub(super) variance: f64,
 }
 
-/// The most points of a frame.
-const MOST: usize = if MAX_POINTS > MAX_KNOWN { MAX_POINTS } else { MAX_KNOWN };
+/// The most points of a frame: one for every [`STILL`] symbols, and both headers.
+const MOST: usize = MAX_SYMBOLS.div_ceil(STILL) + 2;
 
 /// Smooths phases as those of a random walk, by a Kalman filter over the frame and back.
 ///
