@@ -57,6 +57,7 @@ fn synchronisation_of_a_frame_allocates_nothing() {
             pls,
             headers: 3,
             inverted: false,
+            dc: Complex32::ZERO,
         };
         let mut tracker = Tracker::new(filter.clone(), &lock, 0);
         let mut phase = CarrierPhase::new();

@@ -37,6 +37,12 @@ const MAX_POWERS: usize = 65_536;
 const MAX_DECIDED: usize = 5;
 const LEAST_DEVIATION: f64 = 1e-5;
 
+/// Parts of a recording whose means tell how much a mean varies, and variances that a mean must exceed to be a constant.
+const DC_PARTS: usize = 64;
+const DC_DOUBT: f64 = 4.0;
+/// Share of the power that varies, below which samples are constant but for rounding.
+const LEAST_VARYING: f64 = 1e-10;
+
 /// What [`acquire`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lock {
@@ -55,8 +61,10 @@ pub struct Lock {
     pub pls: Pls,
     /// Headers found.
     pub headers: usize,
-    /// Whether the spectrum is inverted: the other fields then describe the conjugated samples.
+    /// Whether the spectrum is inverted: the other fields, but for `dc`, then describe the conjugated samples.
     pub inverted: bool,
+    /// Constant that the receiver adds to all samples, in units of the samples as received.
+    pub dc: Complex32,
 }
 
 /// Why [`acquire`] found nothing.
@@ -99,7 +107,7 @@ pub enum NoSignal {
 ///
 /// One whole frame suffices from an Es/N0 of about 3 dB on; more frames make the result better, and from two on the
 /// limit is below 0 dB. Amplitude, phase and fraction of a symbol may be anything, the carrier up to 0.1 cycles per
-/// symbol away, the spectrum inverted, and the symbol rate ±100 ppm wrong. Frames may be of different kinds. Time and
+/// symbol away, the spectrum inverted, and the symbol rate ±100 ppm wrong. A constant as strong as the signal may be added. Frames may be of different kinds. Time and
 /// memory grow in proportion to the samples: 32 frames are plenty.
 ///
 /// `filter` is made for the nominal samples per symbol; `scrambler` is needed for the pilots that refine the frequency.
@@ -158,25 +166,51 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
     if samples.len() < needed {
         return Err(NoSignal::TooShort { samples: samples.len(), needed });
     }
-    let power = samples.iter().map(|sample| f64::from(sample.norm_sqr())).sum::<f64>() / samples.len() as f64;
+    let power = mean_power(samples);
     if !(power as f32).is_finite() {
         return Err(NoSignal::NotFinite);
     }
     if power < f64::from(f32::MIN_POSITIVE) {
         return Err(NoSignal::Silence);
     }
-    let scale = power.sqrt().recip();
-    let mut search = Search::new(filter, samples, scale);
+    let dc = dc_of(samples);
+    let mut samples: Vec<Complex32> = samples.iter().map(|sample| sample - dc).collect();
+    let varying = mean_power(&samples);
+    if varying < LEAST_VARYING * power {
+        return Err(NoSignal::NoHeader { best_quality: 0.0 });
+    }
+    let scale = varying.sqrt().recip();
+    let mut search = Search::new(filter, &samples, scale);
     let mut found = search.find_header();
     let inverted = matches!(found, Ok(Found { inverted: true, .. }));
     if inverted {
-        let conjugated: Vec<Complex32> = samples.iter().map(Complex32::conj).collect();
-        search = Search::new(filter, &conjugated, scale);
+        for sample in &mut samples {
+            *sample = sample.conj();
+        }
+        search = Search::new(filter, &samples, scale);
         found = search.find_header().and_then(|found| if found.inverted { Err(found.quality) } else { Ok(found) });
     }
     let found = found.map_err(|best_quality| NoSignal::NoHeader { best_quality })?;
     let lock = search.lock(found, scrambler)?;
-    Ok(Lock { amplitude: lock.amplitude / scale as f32, inverted, ..lock })
+    Ok(Lock { amplitude: lock.amplitude / scale as f32, inverted, dc, ..lock })
+}
+
+fn mean_power(samples: &[Complex32]) -> f64 {
+    samples.iter().map(|sample| f64::from(sample.norm_sqr())).sum::<f64>() / samples.len() as f64
+}
+
+/// The constant in samples. The mean of so many samples of a signal is not exactly zero either: the constant is taken to be
+/// nearer to zero than the mean, the more so the less they differ, and zero when it may well be.
+fn dc_of(samples: &[Complex32]) -> Complex32 {
+    let parts = samples.chunks_exact((samples.len() / DC_PARTS).max(1));
+    let means: Vec<Complex64> =
+        parts.map(|part| part.iter().map(|sample| widen(*sample)).sum::<Complex64>() / part.len() as f64).collect();
+    let count = means.len() as f64;
+    let mean = means.iter().sum::<Complex64>() / count;
+    let spread: f64 = means.iter().map(|part| (part - mean).norm_sqr()).sum();
+    let variance = spread / (count * (count - 1.0));
+    let share = 1.0 - DC_DOUBT * variance / mean.norm_sqr();
+    if share > 0.0 { Complex32::new((share * mean.re) as f32, (share * mean.im) as f32) } else { Complex32::ZERO }
 }
 
 /// Symbols of a recording, at the instants that the symbol clock gives.
@@ -343,6 +377,7 @@ impl Search {
             pls: first.pls,
             headers: headers.len(),
             inverted: false,
+            dc: Complex32::ZERO,
         })
     }
 

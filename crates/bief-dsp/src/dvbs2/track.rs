@@ -85,6 +85,8 @@ pub struct FrameSync {
     pub measured: bool,
     /// Whether the samples must be conjugated first (see [`Lock::inverted`]).
     pub inverted: bool,
+    /// Constant to be subtracted from the samples as received, before anything else.
+    pub dc: Complex32,
 }
 
 impl FrameSync {
@@ -99,7 +101,8 @@ impl FrameSync {
         FrameSync { position: self.position - offset as f64, ..self }
     }
 
-    /// The frame's symbols: removes the carrier from `window` in place, then filters at the symbol instants.
+    /// The frame's symbols: removes DC and carrier from `window`, which holds samples as received, in place, then filters at
+    /// the symbol instants.
     ///
     /// `out` may be longer than the frame: the next header is useful to [`CarrierPhase`](super::CarrierPhase). The
     /// phase is right in the header, the amplitude as received.
@@ -108,11 +111,9 @@ impl FrameSync {
         filter.symbols(window, self.position, self.step, out);
     }
 
-    /// The first half of [`cut`](FrameSync::cut): removes the carrier from `window`, and spectral inversion.
+    /// The first half of [`cut`](FrameSync::cut): removes DC, spectral inversion and the carrier from `window`.
     pub fn remove_carrier(&self, window: &mut [Complex32]) {
-        if self.inverted {
-            conjugate(window);
-        }
+        straighten(window, self.dc, self.inverted);
         let frequency = self.frequency / self.step;
         derotate(window, frequency, self.phase - TAU * frequency * self.position);
     }
@@ -151,6 +152,7 @@ pub struct Tracker {
     length: f64,
     bad_headers: usize,
     inverted: bool,
+    dc: Complex32,
     samples: Vec<Complex32>,
 }
 
@@ -174,6 +176,7 @@ impl Tracker {
             length: Layout::new(lock.pls).expect("the lock is on a frame").symbols() as f64,
             bad_headers: 0,
             inverted: lock.inverted,
+            dc: lock.dc,
             samples: Vec::with_capacity(
                 2 * filter.half_length()
                     + ((HEADER as f64 + 2.0 * MARGIN + 4.0) * filter.samples_per_symbol()) as usize,
@@ -235,6 +238,7 @@ impl Tracker {
             quality: header.quality,
             measured,
             inverted: self.inverted,
+            dc: self.dc,
         };
         self.advance(1.0);
         Ok(frame)
@@ -268,9 +272,7 @@ impl Tracker {
         let start = inside(needed.start);
         self.samples.clear();
         self.samples.extend_from_slice(&window[start..inside(needed.end).max(start)]);
-        if self.inverted {
-            conjugate(&mut self.samples);
-        }
+        straighten(&mut self.samples, self.dc, self.inverted);
         let position = position - start as f64;
         let frequency = self.frequency / self.step;
         derotate(&mut self.samples, frequency, -TAU * frequency * position);
@@ -326,9 +328,13 @@ fn reach(filter: &MatchedFilter, position: f64, step: f64, symbols: usize) -> Ra
     position.floor() as i64 - half..end.ceil() as i64 + half + 1
 }
 
-fn conjugate(samples: &mut [Complex32]) {
-    for sample in samples {
-        sample.im = -sample.im;
+/// Removes DC, then spectral inversion, from samples as received.
+fn straighten(samples: &mut [Complex32], dc: Complex32, inverted: bool) {
+    let sign = if inverted { -1.0 } else { 1.0 };
+    if inverted || dc != Complex32::ZERO {
+        for sample in samples {
+            *sample = Complex32::new(sample.re - dc.re, sign * (sample.im - dc.im));
+        }
     }
 }
 
