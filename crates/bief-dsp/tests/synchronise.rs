@@ -712,3 +712,46 @@ fn a_constant_as_strong_as_the_signal_is_removed() {
         }
     }
 }
+
+#[test]
+fn in_a_mixed_stream_a_missed_header_costs_its_frame_only() {
+    let all: Vec<Pls> = Pls::all().filter(|kind| kind.fec().is_some() || *kind == Pls::DUMMY).collect();
+    let scrambler = PlScrambler::broadcast();
+    let filter = MatchedFilter::new(0.25, 2.0);
+    for (seed, es_n0, robust) in [(1, 17.0, false), (2, 17.0, false), (3, 2.0, true), (4, -1.0, true)] {
+        let mut random = fastrand::Rng::with_seed(seed);
+        // QPSK 1/2 at most in the weak streams.
+        let usable = |kind: &Pls| !robust || kind.modcod().is_none_or(|modcod| modcod.number() <= 4);
+        let choice: Vec<Pls> = all.iter().copied().filter(usable).collect();
+        let kinds: Vec<Pls> = (0..24).map(|_| choice[random.usize(0..choice.len())]).collect();
+        let mut sent = frames(&kinds, seed);
+        let gone = [9, 14, 15, 19];
+        for index in gone {
+            sent[index][..HEADER].fill(Complex32::ZERO);
+        }
+        let noise_power = Channel::noise_for(es_n0, 2.0);
+        let channel = Channel { clock_ppm: -70.0, carrier: 0.003, noise_power, seed, ..Channel::clear() };
+        let recording = send(&sent.concat(), 2.0, 0.2, channel);
+        let front: usize = kinds[..8].iter().map(|kind| 2 * length(*kind)).sum();
+        let lock = acquire(&filter, &recording.samples[..front], scrambler).unwrap();
+        let mut tracker = Tracker::new(filter.clone(), &lock, 0);
+        let start_of = |index: usize| {
+            recording.start + recording.step * kinds[..index].iter().map(|kind| length(*kind)).sum::<usize>() as f64
+        };
+        let mut found = Vec::new();
+        while tracker.header_samples().end < recording.samples.len() as i64 {
+            let frame = tracker.track(&recording.samples, 0).unwrap();
+            if frame.measured {
+                let index = (0..24).find(|index| (start_of(*index) - frame.position).abs() < 0.5);
+                assert_eq!(index.map(|index| kinds[index]), Some(frame.pls), "stream {seed}");
+                found.extend(index);
+            } else if !tracker.resynchronise(&recording.samples[1_000..], 1_000) {
+                break;
+            }
+        }
+        let first = found[0];
+        assert!(first < 3, "stream {seed}: {found:?}");
+        let expected: Vec<usize> = (first..24).filter(|index| !gone.contains(index)).collect();
+        assert_eq!(found, expected, "stream {seed}");
+    }
+}

@@ -4,12 +4,15 @@ use std::f64::consts::TAU;
 
 use num_complex::Complex32;
 
-use super::plheader::{SOF_SYMBOLS, header_symbols};
-use super::{HEADER, Pls};
+use super::plheader::{self, SOF_SYMBOLS, header_symbols};
+use super::{HEADER, Layout, Pls};
 use crate::simd::{Level, dispatch};
 
 /// Positions of which only the best may be a candidate. No two headers are as close.
 const STRETCH: usize = 1_024;
+/// Share of the energy along the start of frame, below which [`first_header`] does not decode what follows. One place of 200 in
+/// noise has more.
+const SOF_QUALITY: f32 = 0.2;
 /// Candidates examined.
 const CANDIDATES: usize = 96;
 
@@ -59,6 +62,36 @@ pub(super) fn candidates(symbols: &[Complex32]) -> Vec<Candidate> {
     candidates.sort_by(|a, b| b.metric.total_cmp(&a.metric));
     candidates.truncate(CANDIDATES);
     candidates
+}
+
+/// The first place where a header of a frame with a [`Layout`] stands, in symbols whose frequency is known, and what it says.
+pub(super) fn first_header(symbols: &[Complex32], least_quality: f32) -> Option<(usize, Pls)> {
+    let sent = header_symbols(Pls::DUMMY);
+    // π/2-BPSK becomes BPSK when each symbol is turned back by the quarter turns before it.
+    let quarter = |index: usize| [Complex32::ONE, -Complex32::I, -Complex32::ONE, Complex32::I][index % 4];
+    let signs: [f32; SOF_SYMBOLS] = std::array::from_fn(|k| (sent[k] * quarter(k) * sent[0].conj()).re.signum());
+    let turned = symbols.iter().enumerate().map(|(index, symbol)| symbol * quarter(index));
+    let (re, im): (Vec<f32>, Vec<f32>) = turned.map(|symbol| (symbol.re, symbol.im)).unzip();
+    let places = symbols.len().checked_sub(HEADER - 1)?;
+    let level = Level::best();
+    let (mut along, mut across) = ([0.0f32; STRETCH], [0.0f32; STRETCH]);
+    for first in (0..places).step_by(STRETCH) {
+        let length = STRETCH.min(places - first);
+        dispatch!(level => correlate(&mut along[..length], &re[first..], &signs, |k| k));
+        dispatch!(level => correlate(&mut across[..length], &im[first..], &signs, |k| k));
+        for place in 0..length {
+            let header = symbols[first + place..].first_chunk()?;
+            let energy: f32 = header[..SOF_SYMBOLS].iter().map(Complex32::norm_sqr).sum();
+            let correlation = along[place] * along[place] + across[place] * across[place];
+            if correlation > SOF_QUALITY * SOF_SYMBOLS as f32 * energy {
+                let decoded = plheader::decode(header);
+                if decoded.quality >= least_quality && Layout::new(decoded.pls).is_some() {
+                    return Some((first + place, decoded.pls));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// The products h\[k+1\] · conj(h\[k\]) of a header, which are ±j, that are known before the PLS is: all of the

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use num_complex::{Complex32, Complex64};
 
+use super::candidate::first_header;
 use super::known::widen;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
@@ -242,6 +243,33 @@ impl Tracker {
         };
         self.advance(1.0);
         Ok(frame)
+    }
+
+    /// Looks for the first header of any kind in `window` (as for [`track`](Tracker::track)), from the place of the header that
+    /// was measured last. If there is one, the next call of [`track`](Tracker::track) measures it.
+    ///
+    /// For streams whose frames differ: there, a header that was missed leaves unknown where its frame ends, and a frame that
+    /// is not [`measured`](FrameSync::measured) is only a guess. Takes a window of 37 000 symbols or more, which holds a header
+    /// behind any frame; costs about as much as [`FrameSync::cut`] of so many symbols.
+    pub fn resynchronise(&mut self, window: &[Complex32], offset: u64) -> bool {
+        let missed = (self.origin - offset as i64) as f64 + self.position - self.step * self.length;
+        // The first symbol in the window, on the grid of the symbols.
+        let first = missed + self.step * (-missed / self.step).ceil().max(0.0);
+        let count = ((window.len() as f64 - first) / self.step).max(0.0) as usize;
+        let mut samples = window.to_vec();
+        straighten(&mut samples, self.dc, self.inverted);
+        derotate(&mut samples, self.frequency / self.step, 0.0);
+        let mut symbols = vec![Complex32::ZERO; count];
+        self.filter.symbols(&samples, first, self.step, &mut symbols);
+        let Some((index, pls)) = first_header(&symbols, CHANGE_QUALITY) else { return false };
+        let Some(layout) = Layout::new(pls) else { return false };
+        self.pls = pls;
+        self.length = layout.symbols() as f64;
+        self.bad_headers = 0;
+        self.origin = offset as i64;
+        self.position = first + self.step * index as f64;
+        self.advance(0.0);
+        true
     }
 
     /// Goes on where samples are missing: `lost` of them just before number `resume` of the stream, whose numbers do not count
