@@ -1,4 +1,4 @@
-//! Layered offset min-sum decoder on 8-bit log-likelihood ratios.
+//! Layered A-min* decoder on 8-bit log-likelihood ratios.
 //!
 //! # Structure
 //!
@@ -17,10 +17,10 @@
 //!
 //! # Numbers
 //!
-//! 4 counts are one unit of LLR. A check tells a bit the product of the signs and the least magnitude, less
-//! an offset of 0.5 or 0.25, of what its other bits know without it. Posteriors saturate at ±127, messages at ±31: a saturated
-//! posterior less a large message would be a wrong extrinsic value, and at ±63 rate 1/2 no longer works.
+//! 4 counts are one unit of LLR. Posteriors saturate at ±127, messages at ±31: a saturated posterior less a large
+//! message would be a wrong extrinsic value.
 
+mod check;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -29,6 +29,7 @@ use std::fmt;
 
 use super::{Code, GROUP};
 use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
+use check::Bits;
 use schedule::Schedule;
 
 /// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
@@ -40,15 +41,6 @@ const STRIP: usize = 64;
 const MAX_POSTERIOR: i8 = 127;
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: i8 = 31;
-/// What a check subtracts from the least magnitude, 0.5, unless it has few bits: the fewer there are, the less
-/// the least magnitude overestimates what they know together.
-const OFFSET: i8 = 2;
-/// The same where the checks have less than [`FEW_BITS`] bits on average: 0.25.
-const OFFSET_OF_FEW: i8 = 1;
-/// Lies between the codes that do better with one offset and with the other: at rate 1/4 normal (4 bits) the
-/// larger offset loses more than 0.5 dB, at 2/5 (6 bits) the smaller one 0.1 dB.
-const FEW_BITS: f64 = 5.5;
-
 /// The posteriors of a group, turned and stored twice.
 #[derive(Clone)]
 #[repr(align(64))]
@@ -123,37 +115,6 @@ impl Lanes {
     }
 }
 
-/// What the checks of a strip know.
-#[derive(Clone, Copy)]
-struct Checks<S: Simd> {
-    /// Least magnitude among the bits.
-    least: i8x64<S>,
-    /// Magnitude of the message to the bit that has the least one.
-    to_least: i8x64<S>,
-    /// Magnitude of the message to the others.
-    to_others: i8x64<S>,
-    /// Negative if an odd number of bits is.
-    sign: i8x64<S>,
-}
-
-impl<S: Simd> Checks<S> {
-    #[inline(always)]
-    fn new(simd: S) -> Checks<S> {
-        let zero = i8x64::splat(simd, 0);
-        Checks { least: zero, to_least: zero, to_others: zero, sign: zero }
-    }
-
-    /// Message to the bit whose extrinsic value is given.
-    #[inline(always)]
-    fn message(&self, extrinsic: i8x64<S>) -> i8x64<S> {
-        // Bits that share the least magnitude may all take `to_least`: it equals `to_others` then.
-        let is_least = extrinsic.abs().simd_eq(self.least);
-        let magnitude = is_least.select(self.to_least, self.to_others);
-        let negative = (self.sign ^ extrinsic).simd_lt(0);
-        negative.select(-magnitude, magnitude)
-    }
-}
-
 /// Spreads parity bits over the q rings that they belong to, bits `lane` to `lane + 7` of each.
 #[inline(always)]
 fn load_parity(bits: &[i8], q: usize, lane: usize, rings: &mut [Ring]) {
@@ -209,7 +170,7 @@ pub struct Decoded {
     pub converged: bool,
 }
 
-/// Decoder of one code: layered offset min-sum.
+/// Decoder of one code: layered, with a check rule (A-min*) close to sum-product.
 ///
 /// ```
 /// use bief_dsp::dvbs2::{FrameSize, Rate, ldpc::{Code, Decoder}};
@@ -230,8 +191,6 @@ pub struct Decoder {
     code: &'static Code,
     max_iterations: u32,
     level: Level,
-    /// What a check subtracts from the least magnitude.
-    offset: i8,
     schedule: Schedule,
     /// Posteriors: information groups, then parity groups.
     rings: Box<[Ring]>,
@@ -263,13 +222,11 @@ impl Decoder {
     /// The same with other vector instructions than the best. The results do not depend on them.
     pub fn with_level(code: &'static Code, max_iterations: u32, level: Level) -> Decoder {
         let schedule = Schedule::new(code);
-        let bits_of_a_check = schedule.edges.len() as f64 / schedule.layers.len() as f64;
         let blocks_of_a_layer = schedule.layers.iter().map(|layer| layer.end - layer.first);
         Decoder {
             code,
             max_iterations,
             level,
-            offset: if bits_of_a_check < FEW_BITS { OFFSET_OF_FEW } else { OFFSET },
             rings: vec![Ring([0; 2 * LANES]); schedule.shifts.len()].into(),
             messages: vec![Lanes::ZERO; schedule.edges.len()].into(),
             extrinsics: vec![Lanes::ZERO; blocks_of_a_layer.max().unwrap_or(0)].into(),
@@ -410,27 +367,17 @@ impl Decoder {
         let extrinsics = &mut self.extrinsics[..edges.len()];
         let rings = &mut *self.rings;
 
-        let mut checks = [Checks::new(simd); STRIPS];
+        let mut checks = [Bits::none(simd).checks(); STRIPS];
         for (strip, checks) in checks.iter_mut().enumerate() {
-            let mut least = i8x64::splat(simd, MAX_POSTERIOR);
-            let mut second = least;
-            let mut sign = i8x64::splat(simd, 0);
+            let mut bits = Bits::none(simd);
             for ((edge, message), extrinsic) in edges.iter().zip(&*messages).zip(&mut *extrinsics) {
                 let message = if first { &Lanes::ZERO } else { message };
                 let posterior = rings[usize::from(edge.group)].strip(simd, edge.turn, strip);
                 let known = posterior.saturating_sub(message.strip(simd, strip)).max(-MAX_POSTERIOR);
                 extrinsic.store(strip, known);
-                let magnitude = known.abs();
-                second = second.min(least.max(magnitude));
-                least = least.min(magnitude);
-                sign ^= known;
+                bits.take(known);
             }
-            *checks = Checks {
-                least,
-                to_least: (second - self.offset).max(0).min(MAX_MESSAGE),
-                to_others: (least - self.offset).max(0).min(MAX_MESSAGE),
-                sign,
-            };
+            *checks = bits.checks();
         }
 
         for (strip, checks) in checks.iter().enumerate() {

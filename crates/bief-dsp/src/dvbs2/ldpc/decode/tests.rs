@@ -29,10 +29,28 @@ struct Check {
     messages: Vec<i32>,
 }
 
-/// Layered offset min-sum, one check after the other, without any block structure.
+impl Check {
+    /// Puts the bits into the order in which the decoder takes them in: group by group, but for repeats.
+    fn sort(&mut self) {
+        let mut edges: Vec<_> = self.turns.drain(..).zip(self.bits.drain(..)).collect();
+        edges.sort_by_key(|(turn, bit)| (*turn > 0, if *turn > 0 { bit / GROUP } else { 0 }, *turn));
+        (self.turns, self.bits) = edges.into_iter().unzip();
+    }
+}
+
+/// What two magnitudes are together.
+fn sum(a: i32, b: i32) -> i32 {
+    let correction = match a.abs_diff(b) {
+        0..3 => 2,
+        3..8 => 1,
+        8.. => 0,
+    };
+    a.min(b) - correction
+}
+
+/// Layered A-min*, one check after the other, without any block structure.
 struct Naive {
     code: &'static Code,
-    offset: i32,
     checks: Vec<Check>,
     posteriors: Vec<i32>,
 }
@@ -58,10 +76,9 @@ impl Naive {
             check.bits.push(code.kldpc + j);
             check.turns.push(0);
             check.messages = vec![0; check.bits.len()];
+            check.sort();
         }
-        let degree = checks.iter().map(|check| check.bits.len()).sum::<usize>() as f64 / checks.len() as f64;
-        let offset = if degree < 5.5 { 1 } else { 2 };
-        Naive { code, offset, checks, posteriors: llr.iter().map(|x| i32::from(*x).max(-127)).collect() }
+        Naive { code, checks, posteriors: llr.iter().map(|x| i32::from(*x).max(-127)).collect() }
     }
 
     fn is_codeword(&self) -> bool {
@@ -70,13 +87,23 @@ impl Naive {
 
     /// What the check tells each of its bits, given what they know without it.
     fn messages(&self, extrinsics: &[i32]) -> Vec<i32> {
-        (0..extrinsics.len())
-            .map(|i| {
-                let others = || extrinsics.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, x)| *x);
-                let magnitude = (others().map(i32::abs).min().unwrap() - self.offset).clamp(0, 31);
-                if others().filter(|x| *x < 0).count() % 2 == 0 { magnitude } else { -magnitude }
-            })
-            .collect()
+        let least = extrinsics.iter().map(|x| x.abs()).min().unwrap();
+        // All but the first of the least magnitude, in the order in which each turns out not to be the least.
+        let mut others = Vec::new();
+        let mut least_so_far = 127;
+        for x in extrinsics {
+            others.push(x.abs().max(least_so_far));
+            least_so_far = least_so_far.min(x.abs());
+        }
+        let without_least = others.into_iter().fold(127, sum);
+        let of_all = sum(without_least, least);
+        let negative = extrinsics.iter().filter(|x| **x < 0).count();
+        let message = |x: &i32| {
+            let magnitude = if x.abs() == least { without_least } else { of_all }.clamp(0, 31);
+            let negative_others = negative - usize::from(*x < 0);
+            if negative_others % 2 == 0 { magnitude } else { -magnitude }
+        };
+        extrinsics.iter().map(message).collect()
     }
 
     fn extrinsics(&self, j: usize) -> Vec<i32> {
