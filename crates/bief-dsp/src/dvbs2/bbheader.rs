@@ -12,13 +12,13 @@ pub const NO_PACKET_STARTS: u16 = 65_535;
 const TRANSPORT_UPL: u16 = 1_504;
 
 /// What the user packets are (MATYPE-1, bits 7 and 6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StreamType {
     /// MPEG transport stream: packets of 188 bytes.
     Transport,
-    /// Packets of one length, or of unknown length.
+    /// Packets of one length.
     GenericPacketised,
-    /// A stream without packets.
+    /// A stream without packets, or with packets that only its user knows.
     GenericContinuous,
     /// The value that DVB-S2 leaves undefined.
     Reserved,
@@ -32,6 +32,31 @@ impl fmt::Display for StreamType {
             StreamType::GenericContinuous => "generic continuous stream",
             StreamType::Reserved => "stream of reserved type",
         })
+    }
+}
+
+/// An input stream of a carrier.
+///
+/// ```
+/// use bief_dsp::dvbs2::{StreamId, StreamType};
+///
+/// let id = StreamId { isi: Some(3), kind: StreamType::Transport };
+/// assert_eq!(id.to_string(), "transport stream of ISI 3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId {
+    /// Input stream identifier; `None` on a carrier of a single stream.
+    pub isi: Option<u8>,
+    /// What the stream consists of.
+    pub kind: StreamType,
+}
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.isi {
+            Some(isi) => write!(f, "{} of ISI {isi}", self.kind),
+            None => write!(f, "single {}", self.kind),
+        }
     }
 }
 
@@ -77,9 +102,9 @@ pub struct BbHeader {
     pub isi: Option<u8>,
     /// Constant coding and modulation, rather than one that changes from frame to frame (VCM, ACM).
     pub constant_coding: bool,
-    /// Input stream synchroniser: each packet carries a time stamp of 2 or 3 bytes.
+    /// Input stream synchroniser: behind each packet comes a time stamp of 2 or 3 bytes.
     pub issy: bool,
-    /// Null-packet deletion: each packet carries the count of null packets removed before it.
+    /// Null-packet deletion: behind each packet (and its time stamp) comes the count of null packets removed before it, a byte.
     pub npd: bool,
     /// Roll-off; `None` for the code that DVB-S2 reserves (DVB-S2X alternates it with another one).
     pub roll_off: Option<RollOff>,
@@ -97,6 +122,9 @@ pub struct BbHeader {
 /// Why ten bytes are not the header of a BBFRAME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BbHeaderError {
+    /// Not even a header.
+    #[error("a BBFRAME of {0} bytes has no room for a BBHEADER of 10")]
+    TooShort(usize),
     /// The last byte is not the CRC-8 of the others.
     #[error("BBHEADER: CRC-8 is {found:#04x}, its bytes give {computed:#04x}; the frame was not decoded")]
     Crc {
@@ -113,8 +141,10 @@ pub enum BbHeaderError {
         /// Bits of the frame after its header.
         room: usize,
     },
-    /// Not the length of a transport-stream packet with the fields announced.
-    #[error("BBHEADER: UPL of a transport stream is {upl} bits, not 1504 plus its ISSY and NPD fields")]
+    /// Not the length of a transport-stream packet with the fields announced, or generic packets of no whole number of bytes.
+    #[error(
+        "BBHEADER: UPL is {upl} bits; it is 1504 plus ISSY and NPD fields in a transport stream, else a multiple of 8"
+    )]
     PacketLength {
         /// UPL in bits.
         upl: u16,
@@ -152,12 +182,9 @@ impl BbHeader {
     /// Reads and checks the header of a descrambled BBFRAME.
     ///
     /// # Errors
-    /// When the CRC-8 does not hold, or when the lengths cannot be those of this frame.
-    ///
-    /// # Panics
-    /// When `frame` is shorter than a header.
+    /// A frame without room for a header, a CRC-8 that does not hold, lengths that cannot be those of this frame.
     pub fn parse(frame: &[u8]) -> Result<BbHeader, BbHeaderError> {
-        let (header, room) = frame.split_first_chunk::<BBHEADER>().expect("a BBFRAME has a header of 10 bytes");
+        let (header, room) = frame.split_first_chunk::<BBHEADER>().ok_or(BbHeaderError::TooShort(frame.len()))?;
         let computed = crc8(&header[..BBHEADER - 1]);
         let found = header[BBHEADER - 1];
         if computed != found {
@@ -197,19 +224,32 @@ impl BbHeader {
         if usize::from(dfl) > room {
             return Err(BbHeaderError::DataFieldLength { dfl, room });
         }
-        if self.stream != StreamType::Transport {
-            return Ok(());
-        }
-        let bare = upl.wrapping_sub(if self.npd { 8 } else { 0 });
-        let plausible =
-            if self.issy { bare == TRANSPORT_UPL + 16 || bare == TRANSPORT_UPL + 24 } else { bare == TRANSPORT_UPL };
+        let plausible = match self.stream {
+            StreamType::Transport => {
+                let bare = upl.wrapping_sub(if self.npd { 8 } else { 0 });
+                if self.issy { bare == TRANSPORT_UPL + 16 || bare == TRANSPORT_UPL + 24 } else { bare == TRANSPORT_UPL }
+            }
+            StreamType::GenericPacketised => upl.is_multiple_of(8),
+            StreamType::GenericContinuous | StreamType::Reserved => true,
+        };
         if !plausible {
             return Err(BbHeaderError::PacketLength { upl });
         }
-        if syncd != NO_PACKET_STARTS && (syncd > dfl || syncd >= upl) {
+        if self.has_packets() && syncd != NO_PACKET_STARTS && (syncd > dfl || syncd >= upl) {
             return Err(BbHeaderError::SyncDistance { syncd, dfl, upl });
         }
         Ok(())
+    }
+
+    /// Whether the data field holds user packets, each with a CRC-8 in place of its first byte: not in continuous streams, nor
+    /// where the packets have no common length (UPL 0).
+    pub const fn has_packets(&self) -> bool {
+        matches!(self.stream, StreamType::Transport | StreamType::GenericPacketised) && self.upl > 0
+    }
+
+    /// The stream that the frame belongs to.
+    pub const fn stream_id(&self) -> StreamId {
+        StreamId { isi: self.isi, kind: self.stream }
     }
 
     /// The ten bytes, CRC-8 included.
@@ -292,6 +332,13 @@ mod tests {
         }
         let continuous = BbHeader { stream: StreamType::GenericContinuous, upl: 0, syncd: 40_000, ..good };
         assert_eq!(parse(continuous), Ok(continuous));
+        for (upl, syncd, allowed) in
+            [(800, 799, true), (800, 800, false), (800, NO_PACKET_STARTS, true), (804, 0, false), (0, 40_000, true)]
+        {
+            let packets = BbHeader { stream: StreamType::GenericPacketised, upl, syncd, ..good };
+            assert_eq!(parse(packets).is_ok(), allowed, "UPL {upl}, SYNCD {syncd}");
+        }
+        assert_eq!(BbHeader::parse(&[0; 9]), Err(BbHeaderError::TooShort(9)));
     }
 
     #[test]
@@ -309,6 +356,7 @@ mod tests {
         #[test]
         fn fields_are_read_back(
             stream in prop::sample::select(vec![
+                StreamType::Transport,
                 StreamType::GenericPacketised,
                 StreamType::GenericContinuous,
                 StreamType::Reserved,
@@ -324,9 +372,20 @@ mod tests {
             syncd in any::<u16>(),
         ) {
             let [constant_coding, issy, npd] = flags;
-            let header = BbHeader {
+            let mut header = BbHeader {
                 stream, isi, constant_coding, issy, npd, roll_off, upl, dfl, sync, syncd,
             };
+            match stream {
+                StreamType::Transport => {
+                    header.upl = 1_504 + if issy { 16 + (upl & 8) } else { 0 } + if npd { 8 } else { 0 };
+                }
+                StreamType::GenericPacketised => header.upl = upl & !7,
+                _ => {}
+            }
+            if header.has_packets() {
+                header.syncd = [syncd % header.upl.min(dfl + 1), NO_PACKET_STARTS][usize::from(syncd & 1)];
+            }
+            prop_assert_eq!(header.stream_id(), StreamId { isi, kind: stream });
             prop_assert_eq!(BbHeader::parse(&frame(header, 58_192)), Ok(header));
         }
     }

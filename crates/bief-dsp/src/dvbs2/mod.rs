@@ -4,7 +4,7 @@
 //!
 //! | stage | makes |
 //! | --- | --- |
-//! | [`Slicer`] | BBFRAMEs from transport-stream packets ([`Deslicer`] puts the packets together again) |
+//! | [`Slicer`] | BBFRAMEs from packets or bytes ([`Deslicer`] puts them together again) |
 //! | [`scramble::scramble_bbframe`] | the same with its bits scrambled |
 //! | [`bch::Bch`], [`ldpc::Encoder`] | an LDPC codeword, the FECFRAME |
 //! | [`Interleaver`], [`Constellation`] | payload symbols, the XFECFRAME |
@@ -57,6 +57,7 @@ mod layout;
 mod level;
 mod line;
 mod modcod;
+mod packet;
 mod phase;
 mod plframe;
 mod pls;
@@ -74,7 +75,7 @@ pub mod plheader;
 pub mod scramble;
 
 pub use acquire::{Lock, NoSignal, acquire};
-pub use bbheader::{BBHEADER, BbHeader, BbHeaderError, NO_PACKET_STARTS, RollOff, StreamType};
+pub use bbheader::{BBHEADER, BbHeader, BbHeaderError, NO_PACKET_STARTS, RollOff, StreamId, StreamType};
 pub use constellation::Constellation;
 pub use demap::Demapper;
 pub use deslicer::{Delivered, Deslicer, Rejection};
@@ -83,8 +84,9 @@ pub use interleaver::Interleaver;
 pub use layout::{HEADER, Layout, MAX_SYMBOLS, PILOT_BLOCK, PILOT_PERIOD, SLOT};
 pub use level::SignalLevel;
 pub use modcod::{Modcod, Modulation, ParseModcodError, Rate};
+pub use packet::{DeleteNullPackets, NULL_PACKET, PACKET, SYNC_BYTE};
 pub use phase::{CarrierPhase, PhaseReport};
 pub use plframe::{PILOT, PlframeBuilder, UndefinedFrameError};
 pub use pls::{FrameSize, Pls};
-pub use slicer::{PACKET, SYNC_BYTE, SliceError, Slicer};
+pub use slicer::{SliceError, Slicer};
 pub use track::{FrameSync, Lost, Tracker};

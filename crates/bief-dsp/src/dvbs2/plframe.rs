@@ -1,5 +1,6 @@
 //! PLFRAME: header, payload and pilots, scrambled (EN 302 307-1, clause 5.5).
 
+use std::borrow::Borrow;
 use std::f32::consts::FRAC_1_SQRT_2;
 
 use num_complex::Complex32;
@@ -16,7 +17,8 @@ pub const PILOT: Complex32 = Complex32::new(FRAC_1_SQRT_2, FRAC_1_SQRT_2);
 #[error("{0}: DVB-S2 defines no such PLFRAME")]
 pub struct UndefinedFrameError(Pls);
 
-/// Makes the PLFRAMEs of one PLS value at one sample per symbol.
+/// Makes the PLFRAMEs of one PLS value at one sample per symbol. The scrambler is lent or shared: `S` is a `&PlScrambler` or an
+/// `Arc<PlScrambler>`.
 ///
 /// ```
 /// use bief_dsp::{Complex32, dvbs2::{Pls, PlframeBuilder, scramble::PlScrambler}};
@@ -29,22 +31,22 @@ pub struct UndefinedFrameError(Pls);
 /// # Ok::<(), bief_dsp::dvbs2::UndefinedFrameError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct PlframeBuilder<'a> {
+pub struct PlframeBuilder<S> {
     header: [Complex32; HEADER],
     layout: Layout,
-    scrambler: &'a PlScrambler,
+    scrambler: S,
     /// `None` for a dummy frame.
     mapping: Option<(Interleaver, Constellation)>,
     /// Bytes of a codeword; 0 for a dummy frame.
     codeword: usize,
 }
 
-impl<'a> PlframeBuilder<'a> {
+impl<S: Borrow<PlScrambler>> PlframeBuilder<S> {
     /// A builder for the frames that `pls` announces.
     ///
     /// # Errors
     /// When there are none: reserved MODCOD, or rate 9/10 with short frames.
-    pub fn new(pls: Pls, scrambler: &'a PlScrambler) -> Result<PlframeBuilder<'a>, UndefinedFrameError> {
+    pub fn new(pls: Pls, scrambler: S) -> Result<PlframeBuilder<S>, UndefinedFrameError> {
         let layout = Layout::new(pls).ok_or(UndefinedFrameError(pls))?;
         Ok(PlframeBuilder {
             header: header_symbols(pls),
@@ -89,7 +91,7 @@ impl<'a> PlframeBuilder<'a> {
             }
             None => frame[HEADER..].fill(PILOT),
         }
-        self.scrambler.scramble(0, &mut frame[HEADER..]);
+        self.scrambler.borrow().scramble(0, &mut frame[HEADER..]);
     }
 }
 
