@@ -331,7 +331,7 @@ impl Reception {
             ),
             (
                 "packets",
-                format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.discontinuities),
+                format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.gaps),
             ),
         ]);
         if figures.dummy_frames > 0 {

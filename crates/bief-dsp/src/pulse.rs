@@ -10,7 +10,7 @@ const HALF_SPAN: usize = 32;
 const MAX_PHASES: usize = 64;
 
 /// Shapes symbols by root-raised-cosine pulses of unit energy per symbol (EN 302 307-1, clause 5.6), at a rational number
-/// of samples per symbol. Remembers the last symbols, so that calls continue one another.
+/// of samples per symbol. Remembers the last symbols, so that calls of any lengths continue one another.
 ///
 /// ```
 /// use bief_dsp::Complex32;
@@ -18,17 +18,19 @@ const MAX_PHASES: usize = 64;
 ///
 /// let mut shaper = Shaper::new(0.25, 2.0).unwrap();
 /// let symbols = [Complex32::new(1.0, 0.0); 100];
-/// let mut samples = [Complex32::ZERO; 200];
-/// shaper.shape(&symbols, &mut samples);
+/// let mut samples = vec![Complex32::ZERO; shaper.most_samples(symbols.len())];
+/// let made = shaper.shape(&symbols, &mut samples);
+/// assert_eq!(made, 200);
 /// assert!((samples[150].re - 1.0).abs() < 0.01); // a constant stays one, 32 symbols later
 /// ```
 #[derive(Clone, Debug)]
 pub struct Shaper {
-    /// For each phase: how many symbols have been taken since phase 0, and the pulse at this instant, the tap of the oldest
-    /// symbol first.
-    phases: Vec<(usize, [f32; 2 * HALF_SPAN])>,
-    /// Symbols per round of all phases.
-    round: usize,
+    /// For each symbol of a round, the pulses at the instants from it to the next, the tap of the oldest symbol first.
+    round: Vec<Vec<[f32; 2 * HALF_SPAN]>>,
+    /// Samples of a round.
+    phases: usize,
+    /// The symbol of the round that comes next.
+    next: usize,
     /// The last symbols of the call before, then those of this one.
     symbols: Vec<Complex32>,
 }
@@ -45,8 +47,9 @@ impl Shaper {
             let round = round_of(*phases);
             round >= 1.0 && (round - round.round()).abs() < 1e-9
         };
-        let count = (1..=MAX_PHASES).find(whole).filter(|_| samples_per_symbol >= 1.0)?;
-        let phases = (0..count).map(|phase| {
+        let phases = (1..=MAX_PHASES).find(whole).filter(|_| samples_per_symbol >= 1.0)?;
+        let mut round = vec![Vec::new(); round_of(phases).round() as usize];
+        for phase in 0..phases {
             let instant = phase as f64 / samples_per_symbol;
             let taken = instant.floor();
             let fraction = instant - taken;
@@ -56,35 +59,39 @@ impl Shaper {
                 let distance = fraction + (HALF_SPAN - 1) as f64 - tap as f64;
                 *value = root_raised_cosine(distance, rolloff) as f32;
             }
-            (taken as usize, pulse)
-        });
-        Some(Shaper {
-            phases: phases.collect(),
-            round: round_of(count).round() as usize,
-            symbols: vec![Complex32::ZERO; 2 * HALF_SPAN - 1],
-        })
+            round[taken as usize].push(pulse);
+        }
+        Some(Shaper { round, phases, next: 0, symbols: vec![Complex32::ZERO; 2 * HALF_SPAN - 1] })
     }
 
     /// Samples that so many symbols make; `None` when it is not a whole number of rounds.
     pub fn samples(&self, symbols: usize) -> Option<usize> {
-        symbols.is_multiple_of(self.round).then(|| symbols / self.round * self.phases.len())
+        symbols.is_multiple_of(self.round.len()).then(|| self.most_samples(symbols))
     }
 
-    /// Shapes the symbols that continue the stream.
+    /// The most samples that so many symbols make; fewer by up to one round where they do not begin with one.
+    pub fn most_samples(&self, symbols: usize) -> usize {
+        symbols.div_ceil(self.round.len()) * self.phases
+    }
+
+    /// Shapes the symbols that continue the stream; answers how many samples it made.
     ///
     /// # Panics
-    /// When `samples` is not as long as [`samples`](Self::samples) says.
-    pub fn shape(&mut self, symbols: &[Complex32], samples: &mut [Complex32]) {
-        assert_eq!(Some(samples.len()), self.samples(symbols.len()), "samples of {} symbols", symbols.len());
+    /// When `samples` is shorter than [`most_samples`](Self::most_samples) says.
+    pub fn shape(&mut self, symbols: &[Complex32], samples: &mut [Complex32]) -> usize {
+        let most = self.most_samples(symbols.len());
+        assert!(samples.len() >= most, "{} symbols need room for {most} samples, not {}", symbols.len(), samples.len());
         self.symbols.extend_from_slice(symbols);
-        for (round, samples) in samples.chunks_exact_mut(self.phases.len()).enumerate() {
-            for (sample, (taken, pulse)) in samples.iter_mut().zip(&self.phases) {
-                let first = round * self.round + taken;
-                let window = &self.symbols[first..first + 2 * HALF_SPAN];
-                *sample = window.iter().zip(pulse).map(|(symbol, tap)| symbol * tap).sum();
+        let mut made = 0;
+        for window in self.symbols.windows(2 * HALF_SPAN) {
+            for pulse in &self.round[self.next] {
+                samples[made] = window.iter().zip(pulse).map(|(symbol, tap)| symbol * tap).sum();
+                made += 1;
             }
+            self.next = (self.next + 1) % self.round.len();
         }
         self.symbols.drain(..symbols.len());
+        made
     }
 }
 
@@ -98,11 +105,14 @@ mod tests {
             let mut shaper = Shaper::new(0.2, samples_per_symbol).unwrap();
             let symbols: Vec<Complex32> =
                 (0..180).map(|k| Complex32::new(((k * 7) % 5) as f32 - 2.0, ((k * 11) % 3) as f32 - 1.0)).collect();
-            let mut samples = vec![Complex32::ZERO; shaper.samples(symbols.len()).unwrap()];
-            // In two calls, to see that they continue one another.
-            let half = samples.len() / 2;
-            shaper.shape(&symbols[..90], &mut samples[..half]);
-            shaper.shape(&symbols[90..], &mut samples[half..]);
+            let mut samples = vec![Complex32::ZERO; shaper.most_samples(symbols.len()) + 8];
+            // In several calls, to see that they continue one another.
+            let mut made = 0;
+            for part in [&symbols[..91], &symbols[91..92], &[], &symbols[92..]] {
+                made += shaper.shape(part, &mut samples[made..]);
+            }
+            assert_eq!(made as f64, 180.0 * samples_per_symbol);
+            samples.truncate(made);
             for (n, sample) in samples.iter().enumerate() {
                 let instant = n as f64 / samples_per_symbol;
                 let mut expected = Complex32::ZERO;

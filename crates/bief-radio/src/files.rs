@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use bief::{Error, Flow, In, Out, Parameters, Result, Task};
+use bief::{Error, Flow, In, InVar, Out, Parameters, Result, Task};
 
 /// Reads blocks of bytes and says how many of each are there; never ends by itself.
 ///
@@ -165,10 +166,11 @@ impl Write for NewFile {
     }
 }
 
-/// Writes every byte.
+/// Writes every byte of the frames of its socket `S`: of one length ([`new`](Self::new)), or each with its own
+/// ([`variable`](WriteBytes::variable)).
 ///
 /// # Sockets
-/// - in: `u8`, any frame length
+/// - in: `u8`, or variable `u8`, any frame length
 ///
 /// # Errors
 /// A writer that fails; what it took before is kept.
@@ -186,19 +188,31 @@ impl Write for NewFile {
 /// chain.build()?.run()?;
 /// # Ok::<(), bief::Error>(())
 /// ```
-pub struct WriteBytes {
+pub struct WriteBytes<S = In<u8>> {
     writer: Box<dyn Write + Send>,
+    socket: PhantomData<fn() -> S>,
 }
 
 impl WriteBytes {
-    /// Writes to `writer`, and flushes it at the end.
+    /// Writes frames of one length to `writer`, and flushes it at the end.
     pub fn new(writer: impl Write + Send + 'static) -> Self {
-        Self { writer: Box::new(writer) }
+        Self { writer: Box::new(writer), socket: PhantomData }
     }
 }
 
-impl Task for WriteBytes {
-    type In = In<u8>;
+impl WriteBytes<InVar<u8>> {
+    /// Writes frames of any length to `writer`, and flushes it at the end.
+    pub fn variable(writer: impl Write + Send + 'static) -> Self {
+        Self { writer: Box::new(writer), socket: PhantomData }
+    }
+}
+
+impl<S> Task for WriteBytes<S>
+where
+    S: bief::Input + 'static,
+    for<'a> S::Slice<'a>: AsRef<[u8]>,
+{
+    type In = S;
     type Out = ();
 
     fn name(&self) -> String {
@@ -209,8 +223,8 @@ impl Task for WriteBytes {
         Ok(())
     }
 
-    fn run(&mut self, bytes: &[u8], (): ()) -> Result<Flow> {
-        self.writer.write_all(bytes)?;
+    fn run(&mut self, bytes: S::Slice<'_>, (): ()) -> Result<Flow> {
+        self.writer.write_all(bytes.as_ref())?;
         Ok(Flow::Next)
     }
 

@@ -1,6 +1,6 @@
 //! The tasks that serve in any radio chain, as kinds of a registry.
 
-use bief::Kind;
+use bief::{Kind, Task};
 use bief_dsp::fir::Sample;
 use bief_dsp::low_pass::Window;
 use num_complex::Complex32;
@@ -33,8 +33,10 @@ pub(crate) fn kinds() -> Vec<Kind> {
         de_emphasis(),
         remove_dc(),
         write_wav(),
-        quantise(),
-        write(),
+        quantise("radio.quantise", "complex samples", Quantise::new),
+        quantise("radio.quantise_variable", "frames of any number of complex samples", Quantise::variable),
+        write("file.write", "bytes", WriteBytes::new),
+        write("file.write_variable", "frames of any number of bytes", WriteBytes::variable),
     ]
 }
 
@@ -131,16 +133,16 @@ fn read() -> Kind {
     .with_default("tail", 0, "zeros behind the recording, at least: what filters hold back")
 }
 
-fn quantise() -> Kind {
-    Kind::new("radio.quantise", "writes complex samples as bytes, in the format of a recording", |p| {
+fn quantise<T: Task>(name: &str, what: &str, make: fn(SampleFormat, f32) -> T) -> Kind {
+    Kind::new(name, format!("writes {what} as bytes, in the format of a recording"), move |p| {
         let format: SampleFormat = p.parse("format")?;
-        Ok(Quantise::new(format, p.f64("level", 0.0..=1e6)? as f32))
+        Ok(make(format, p.f64("level", 0.0..=1e6)? as f32))
     })
     .with_default("format", "ci16", format!("of the samples: {FORMATS}"))
     .with_default("level", 1.0, "share of full scale that a sample of magnitude 1 gets, 0 to 1000000")
 }
 
-fn write() -> Kind {
-    Kind::new("file.write", "writes bytes to a file", |p| Ok(WriteBytes::new(NewFile::of_parameter(p, "path")?)))
+fn write<T: Task>(name: &str, what: &str, make: fn(NewFile) -> T) -> Kind {
+    Kind::new(name, format!("writes {what} to a file"), move |p| Ok(make(NewFile::of_parameter(p, "path")?)))
         .required("path", "the file; it is made, or emptied, when the chain runs")
 }

@@ -10,8 +10,8 @@ use crate::{dvbs2, kinds};
 /// use bief::{ChainFile, Parameters};
 ///
 /// let registry = bief_radio::registry();
-/// let scramble = registry.make("dvbs2.scramble_bits", Parameters::new().with("modcod", "qpsk-8/9").with("frame", "short"))?;
-/// assert_eq!(scramble.inputs()[0].to_string(), "in-place u8");
+/// let scramble = registry.make("dvbs2.scramble_bits", Parameters::new())?;
+/// assert_eq!(scramble.inputs()[0].to_string(), "in-place variable u8");
 ///
 /// let text = r#"
 /// [[task]]

@@ -20,7 +20,7 @@ fn all_come_back(which: usize) {
     for (index, pls) in all.enumerate().filter(|(_, pls)| usize::from(pls.value()) % 4 == which) {
         let fec = pls.fec().unwrap();
         let stream = packets(FRAMES * (fec.kbch / 8 - 10) / PACKET, index as u64);
-        let sent = samples(&Transmitter { pls, ..transmitter(true) }, &stream);
+        let sent = samples(&Transmitter { frames: vec![pls], ..transmitter(true) }, &stream);
         let mut random = fastrand::Rng::with_seed(index as u64);
         let short = if pls.frame_size() == FrameSize::Short { SHORT_DB } else { 0.0 };
         let es_n0 = f64::from(pls.modcod().unwrap().ideal_esn0_db()) + MARGIN_DB + short;

@@ -41,7 +41,7 @@ fn a_signal_is_found_within_its_first_three_frames() {
         let frame = 2 * Layout::new(pls).unwrap().symbols();
         let field = pls.fec().unwrap().kbch / 8 - 10;
         let stream = packets(6 * field / 188, 1);
-        let sent = samples(&Transmitter { pls, ..transmitter(true) }, &stream);
+        let sent = samples(&Transmitter { frames: vec![pls], ..transmitter(true) }, &stream);
         for round in 0..6 {
             let channel = Channel {
                 start: random.f64() * frame as f64 + 64.0,

@@ -24,7 +24,7 @@ fn the_same_bytes_come_back() {
         let stream = packets(count, count as u64);
         let (received, figures) = receive(transmit(&transmitter, &stream), format, samples_per_symbol);
         assert!(received == stream, "{transmitter:?}: {figures:?}");
-        assert_eq!((figures.packet_errors, figures.frame_errors, figures.discontinuities), (0, 0, 0));
+        assert_eq!((figures.packet_errors, figures.frame_errors, figures.gaps), (0, 0, 0));
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::{ChainFile, DynTask, Parameters, Value};
+use bief::{ChainFile, DynTask, DynWire, Flow, Parameters, Value, source};
+use bief_radio::dvbs2::Decoding;
 use bief_radio::{NarrowbandFm, Recording};
 
 /// A folder that is removed afterwards.
@@ -32,12 +33,13 @@ fn every_kind_can_be_made_and_says_what_it_is() {
     let folder = Folder::new("make");
     std::fs::write(folder.0.join("x.ci8"), packets(1)).unwrap();
     let registry = bief_radio::registry();
-    assert!(registry.kinds().count() >= 27);
+    assert!(registry.kinds().count() >= 29);
     for kind in registry.kinds() {
         let mut parameters = Parameters::new().in_folder(&folder.0);
         for parameter in kind.parameters().iter().filter(|parameter| parameter.is_required()) {
             let value: Value = match parameter.name() {
                 "path" => "x.ci8".into(),
+                "frames" => "qpsk-3/4:normal".into(),
                 "modcod" => "qpsk-3/4".into(),
                 "frame" => "normal".into(),
                 "sample_rate" => 48_000.into(),
@@ -69,16 +71,29 @@ fn parameters_that_do_not_fit_name_the_remedy() {
         error.to_string()
     };
     let code = |modcod: &str, frame: &str| Parameters::new().with("modcod", modcod).with("frame", frame);
-    let text = told("dvbs2.encode_bch", code("qpsk-9/10", "short"));
+    let text = told("dvbs2.decode_bch", code("qpsk-9/10", "short"));
     assert_eq!(text, "parameter `modcod`: DVB-S2 has no rate 9/10 for short frames");
-    let text = told("dvbs2.encode_bch", code("qpsk-8/9", "shrot"));
+    let text = told("dvbs2.decode_bch", code("qpsk-8/9", "shrot"));
     assert_eq!(text, "parameter `frame`: there is no \"shrot\": did you mean `short`?");
     assert!(told("dvbs2.take_payload", code("qpsk-8/8", "short")).contains("use one of qpsk-1/4"));
     assert!(told("dvbs2.take_payload", code("qpsk-9/10", "short")).contains("parameter `modcod`"));
-    let text = told("dvbs2.slice_packets", code("qpsk-8/9", "short").with("path", "x.ts").with("roll_off", 0.3));
+    let slice = || Parameters::new().with("path", "x.ts").with("frames", "qpsk-8/9:short");
+    let text = told("dvbs2.slice_packets", slice().with("roll_off", 0.3));
     assert_eq!(text, "parameter `roll_off`: DVB-S2 has the roll-offs 0.35, 0.25 and 0.2");
-    let text = told("dvbs2.slice_packets", code("qpsk-8/9", "short").with("path", "x.ts"));
+    let text = told("dvbs2.slice_packets", slice());
     assert!(text.contains("parameter `path`: ") && text.contains("x.ts: No such file"), "{text}");
+    let text = told("dvbs2.slice_packets", slice().with("frames", "qpsk-8/9:short, 8psk-1/2:short"));
+    assert!(text.starts_with("parameter `frames`: `8psk-1/2:short`: `8psk-1/2` is no DVB-S2 MODCOD"), "{text}");
+    std::fs::write(folder.0.join("x.ts"), packets(1)).unwrap();
+    let text = told("dvbs2.slice_packets", slice().with("frames", "dummy"));
+    assert_eq!(text, "parameter `frames`: no PLFRAME carries data: give at least one MODCOD");
+    let text = told("dvbs2.slice_packets", slice().with("content", "packets"));
+    assert_eq!(text, "parameter `content`: it is \"transport\" or \"continuous\"");
+    let continuous = slice().with("content", "continuous").with("delete_null_packets", true);
+    let text = told("dvbs2.slice_packets", continuous);
+    assert_eq!(text, "parameter `delete_null_packets`: only a transport stream has null packets");
+    let text = told("dvbs2.build_plframe", Parameters::new().with("gold_code", 262_142));
+    assert_eq!(text, "parameter `gold_code`: PL scrambling code 262142 does not exist; use 0 (broadcast) to 262141");
     let text = told("dvbs2.shape_pulses", Parameters::new().with("samples_per_symbol", std::f64::consts::PI));
     assert!(text.contains("parameter `samples_per_symbol`: 3.14") && text.contains("ratio of small numbers"), "{text}");
     assert!(told("radio.read", Parameters::new().with("path", "x.bin")).contains("x.bin: No such file"));
@@ -93,8 +108,8 @@ fn parameters_that_do_not_fit_name_the_remedy() {
 
 #[test]
 fn the_transmitter_that_ships_makes_what_the_program_makes() {
-    use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
-    use bief_radio::{SampleFormat, dvbs2::Transmitter};
+    use bief_dsp::dvbs2::{FrameSize, Pls};
+    use bief_radio::dvbs2::Transmitter;
 
     let folder = Folder::new("tx");
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/chains/dvbs2_tx.toml");
@@ -106,13 +121,7 @@ fn the_transmitter_that_ships_makes_what_the_program_makes() {
     let report = file.pipeline(&registry).unwrap().run().unwrap();
     assert_eq!(report.stages.iter().map(|stage| stage.threads).collect::<Vec<_>>(), [1, 2, 1, 1]);
 
-    let transmitter = Transmitter {
-        pls: Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true),
-        roll_off: RollOff::R20,
-        samples_per_symbol: 2.0,
-        format: SampleFormat::Ci16,
-        level: 0.35,
-    };
+    let transmitter = Transmitter::new(Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true));
     let expected = folder.0.join("expected");
     let out = std::io::BufWriter::new(std::fs::File::create(&expected).unwrap());
     let program = transmitter.chain(std::io::Cursor::new(packets(150)), out).unwrap();
@@ -128,44 +137,41 @@ fn the_transmitter_that_ships_makes_what_the_program_makes() {
 }
 
 #[test]
-fn packets_come_back_from_the_symbols_of_every_modulation() {
+fn streams_come_back_through_the_bits_of_every_frame() {
     let folder = Folder::new("loop");
-    std::fs::write(folder.0.join("in.ts"), packets(100)).unwrap();
+    let stream = packets(100);
+    std::fs::write(folder.0.join("in.ts"), &stream).unwrap();
     let registry = bief_radio::registry();
-    for (modcod, frame, pilots) in [
-        ("qpsk-8/9", "short", true),
-        ("qpsk-9/10", "normal", false),
-        ("8psk-3/5", "short", false),
-        ("16apsk-2/3", "normal", true),
+    for parameters in [
+        "frames = 'qpsk-8/9:short'",
+        "frames = '8psk-3/5:short:pilots, qpsk-1/4:normal, dummy, 32apsk-9/10:normal'",
+        "frames = 'qpsk-1/4:short, 16apsk-2/3:short'\nisi = 9\ndelete_null_packets = true",
+        "frames = 'qpsk-1/2:short'\ncontent = 'continuous'\nroll_off = 0.35",
     ] {
-        let task = |name: &str, wires: &str, more: &str| {
-            format!(
-                "[[task]]\nname = '{name}'\nkind = 'dvbs2.{name}'\n{wires}\nmodcod = '{modcod}'\nframe = '{frame}'\n{more}\n"
-            )
+        let task = |name: &str, kind: &str, wires: &str, more: &str| {
+            format!("[[task]]\nname = '{name}'\nkind = 'dvbs2.{kind}'\n{wires}\n{more}\n")
         };
-        let again = |text: String| text.replace("name = 'scramble_bits'", "name = 'descramble_bits'");
-        let pilots = &format!("pilots = {pilots}");
         let text = [
-            task("slice_packets", "out = ['bb']", "path = 'in.ts'"),
-            task("scramble_bits", "in = ['bb']", ""),
-            task("encode_bch", "in = ['bb']\nout = ['code']", ""),
-            task("encode_ldpc", "in = ['code']", ""),
-            task("build_plframe", "in = ['code']\nout = ['pl']", pilots),
-            task("correct_phase", "in = ['pl']", pilots),
-            task("measure_level", "in = ['pl']\nout = ['level']", pilots),
-            task("descramble_symbols", "in = ['pl']", pilots),
-            task("take_payload", "in = ['pl']\nout = ['payload']", pilots),
-            task("demap", "in = ['payload', 'level']\nout = ['llrs']", ""),
-            task("decode_ldpc", "in = ['llrs']\nout = ['bits', 'decoding']", ""),
-            task("decode_bch", "in = ['bits', 'decoding']", ""),
-            again(task("scramble_bits", "in = ['bits']", "")),
-            task("write_packets", "in = ['bits', 'decoding']", "path = 'out.ts'"),
+            task("slice", "slice_packets", "out = ['bb', 'pls']", &format!("path = 'in.ts'\n{parameters}")),
+            task("scramble", "scramble_bits", "in = ['bb']", ""),
+            task("descramble", "scramble_bits", "in = ['bb']", ""),
         ]
         .concat();
         std::fs::write(folder.0.join("loop.toml"), &text).unwrap();
-        let file = ChainFile::read(folder.0.join("loop.toml")).unwrap();
-        file.pipeline(&registry).unwrap().run().unwrap();
-        assert!(std::fs::read(folder.0.join("out.ts")).unwrap() == packets(100), "{modcod} {frame}");
+        let (mut chain, wires) = ChainFile::read(folder.0.join("loop.toml")).unwrap().build(&registry).unwrap();
+        let sound = Decoding { sound: true, ..Decoding::default() };
+        let decoding = chain.add(
+            source::from_fn(1, move |frame| {
+                frame[0] = sound;
+                Ok(Flow::Next)
+            }),
+            (),
+        );
+        let out = Parameters::new().in_folder(&folder.0).with("path", "out.ts");
+        let deliver = registry.make("dvbs2.deliver", out).unwrap();
+        chain.add_dyn(deliver, &[&wires["bb"], &DynWire::from(&decoding)]).unwrap();
+        chain.build().unwrap().run().unwrap();
+        assert!(std::fs::read(folder.0.join("out.ts")).unwrap() == stream, "{parameters}");
     }
 }
 

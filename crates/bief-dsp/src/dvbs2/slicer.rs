@@ -80,14 +80,21 @@ impl Slicer {
         Slicer::of(BbHeader { stream, upl: 0, sync: PRIVATE, ..BbHeader::transport(roll_off, 0) })
     }
 
-    /// A slicer for generic packets of so many bytes, each of which starts with `sync`; `None` when they cannot have that
-    /// length, 2 to 8191.
-    pub const fn packets(roll_off: RollOff, bytes: u16, sync: u8) -> Option<Slicer> {
+    /// A slicer for generic packets of so many bytes, which start with 0 unless [`with_sync`](Self::with_sync) says otherwise;
+    /// `None` when they cannot have that length, 2 to 8191.
+    pub const fn packets(roll_off: RollOff, bytes: u16) -> Option<Slicer> {
         if bytes < 2 || bytes > LONGEST_PACKET {
             return None;
         }
         let stream = StreamType::GenericPacketised;
-        Some(Slicer::of(BbHeader { stream, upl: 8 * bytes, sync, ..BbHeader::transport(roll_off, 0) }))
+        Some(Slicer::of(BbHeader { stream, upl: 8 * bytes, sync: 0, ..BbHeader::transport(roll_off, 0) }))
+    }
+
+    /// Says what every generic packet starts with.
+    #[must_use]
+    pub const fn with_sync(mut self, sync: u8) -> Slicer {
+        self.header.sync = sync;
+        self
     }
 
     const fn of(header: BbHeader) -> Slicer {

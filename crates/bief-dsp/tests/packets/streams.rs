@@ -59,7 +59,7 @@ impl Source {
                 let mut stream = packets(50, seed);
                 stream.truncate(stream.len() / usize::from(bytes) * usize::from(bytes));
                 stream.iter_mut().step_by(bytes.into()).for_each(|byte| *byte = 0x1D);
-                (stream.clone(), stream, Slicer::packets(RollOff::R25, bytes, 0x1D).unwrap())
+                (stream.clone(), stream, Slicer::packets(RollOff::R25, bytes).unwrap().with_sync(0x1D))
             }
             Source::Continuous => {
                 let stream = packets(50, seed);
@@ -351,8 +351,8 @@ fn frames_of_other_kinds_are_named() {
 
 #[test]
 fn generic_packets_that_do_not_begin_alike_or_do_not_fill_a_frame_are_refused() {
-    assert!(Slicer::packets(RollOff::R20, 1, 0).is_none() && Slicer::packets(RollOff::R20, 8_192, 0).is_none());
-    let mut slicer = Slicer::packets(RollOff::R20, 100, 7).unwrap();
+    assert!(Slicer::packets(RollOff::R20, 1).is_none() && Slicer::packets(RollOff::R20, 8_192).is_none());
+    let mut slicer = Slicer::packets(RollOff::R20, 100).unwrap().with_sync(7);
     let mut frame = [0; 400];
     let told = slicer.fill(&[7; 300], &mut frame).unwrap_err().to_string();
     assert_eq!(told, "input stream: 100 bytes are missing to the end of a packet; give whole packets");

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 
 use bief_dsp::channel::Channel;
-use bief_dsp::dvbs2::{Pls, RollOff};
+use bief_dsp::dvbs2::Pls;
 use bief_radio::SampleFormat;
 use bief_radio::dvbs2::Transmitter;
 use num_complex::Complex32;
@@ -41,13 +41,7 @@ fn packets(pls: Pls, frames: usize) -> Vec<u8> {
 
 /// Frames of one kind at this Es/N0, with offsets of carrier and clock; roll-off 0.20.
 pub(crate) fn recording(pls: Pls, es_n0_db: f64, frames: usize) -> Arc<[u8]> {
-    let transmitter = Transmitter {
-        pls,
-        roll_off: RollOff::R20,
-        samples_per_symbol: SAMPLES_PER_SYMBOL,
-        format: SampleFormat::Cf32,
-        level: 1.0,
-    };
+    let transmitter = Transmitter { format: SampleFormat::Cf32, level: 1.0, ..Transmitter::new(pls) };
     let sent = Shared::default();
     transmitter.chain(Cursor::new(packets(pls, frames)), sent.clone()).unwrap().build().unwrap().run().unwrap();
     let sent = std::mem::take(&mut *sent.0.lock().unwrap());

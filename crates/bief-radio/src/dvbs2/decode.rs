@@ -5,8 +5,7 @@ use bief_dsp::dvbs2::bch::{Bch, Outcome};
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
 use bief_dsp::dvbs2::{FrameSize, Pls, Rate};
 
-use super::encode::expect;
-use super::kept::{Kept, code, expect_of};
+use super::tables::{Tables, code, expect, expect_of};
 
 /// How the decoding of one frame went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,13 +59,13 @@ pub struct Decoding {
 #[derive(Clone)]
 pub struct DecodeLdpc {
     max_iterations: u32,
-    decoders: Kept<(FrameSize, Rate), Decoder>,
+    decoders: Tables<(FrameSize, Rate), Decoder>,
 }
 
 impl DecodeLdpc {
     /// For frames of any kind; gives up after `max_iterations`.
     pub fn new(max_iterations: u32) -> Self {
-        Self { max_iterations, decoders: Kept::new() }
+        Self { max_iterations, decoders: Tables::default() }
     }
 }
 
@@ -121,21 +120,15 @@ impl Task for DecodeLdpc {
 ///
 /// # Example
 /// See [`DecodeLdpc`].
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct DecodeBch {
-    codes: Kept<(FrameSize, Rate), Bch>,
+    codes: Tables<(FrameSize, Rate), Bch>,
 }
 
 impl DecodeBch {
     /// For frames of any kind.
     pub fn new() -> Self {
-        Self { codes: Kept::new() }
-    }
-}
-
-impl Default for DecodeBch {
-    fn default() -> Self {
-        Self::new()
+        Self::default()
     }
 }
 
@@ -169,24 +162,6 @@ impl Task for DecodeBch {
         Ok(Flow::Next)
     }
 
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-}
-
-/// TEMPORARY
-#[derive(Clone)]
-pub struct DescrambleBb;
-impl Task for DescrambleBb {
-    type In = InOutVar<u8>;
-    type Out = ();
-    fn lens(&self, _: usize) -> Result<()> {
-        Ok(())
-    }
-    fn run(&mut self, mut frame: VarFrame<'_, u8>, (): ()) -> Result<Flow> {
-        bief_dsp::dvbs2::scramble::scramble_bbframe(&mut frame);
-        Ok(Flow::Next)
-    }
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
     }

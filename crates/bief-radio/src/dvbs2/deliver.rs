@@ -1,70 +1,145 @@
-//! Where a receiver ends: packets are put together again and written.
+//! Where a receiver ends: input streams are put together again and written.
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use bief::{Error, Flow, In, InVar, Result, Task};
-use bief_dsp::dvbs2::{Deslicer, PACKET};
+use bief_dsp::dvbs2::{Delivered, Deslicer, Rejection, StreamId};
 
 use super::decode::Decoding;
-use super::encode::expect;
-use super::status::Status;
+use super::streams::{Counters, Streams};
+use super::tables::expect;
 
-/// Puts transport-stream packets together from BBFRAMEs and writes them.
+/// Where a stream goes.
+type Open = dyn FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send;
+
+/// Puts the input streams of a carrier together from BBFRAMEs, and writes each to an output of its own.
 ///
-/// Packets of a frame that is not sound are written with their transport error indicator set. The last packet is written
-/// when the stream ends.
+/// - A transport stream is written as packets of 188 bytes. Those of a frame that is not sound, and those that their CRC-8 tells to
+///   be wrong, have their transport error indicator set; null packets that the sender left out are put back, time stamps (ISSY)
+///   taken off and counted. A frame that cannot be read keeps its place where that is certain: see [`Deslicer`].
+/// - Generic packets are written one after the other, their first byte what the header's SYNC says.
+/// - A generic continuous stream is written as the bytes that its bits make.
+///
+/// The last packet is written when the stream ends.
 ///
 /// # Sockets
-/// - in: `u8`, packed bits, of which the first kbch / 8 bytes are the descrambled BBFRAME; [`Decoding`], 1 per frame
+/// - in: variable `u8`, a descrambled BBFRAME of kbch / 8 bytes; an empty frame (of a dummy PLFRAME) is passed over
+/// - in: [`Decoding`], 1 per frame
 ///
 /// # Errors
-/// At build, a frame shorter than the BBFRAME. A writer that fails: what it took before is kept. A stream that is not a
-/// single transport stream.
+/// A stream that cannot be opened; a writer that fails: what it took before is kept.
 ///
 /// # Source
-/// EN 302 307-1, clauses 5.1.4 to 5.1.6.
+/// EN 302 307-1, clauses 5.1.4 to 5.1.6 and Annex D.
 ///
 /// # Example
 /// ```
-/// use bief::{Chain, source};
-/// use bief_dsp::dvbs2::{FrameSize, Rate, RollOff, Slicer};
-/// use bief_radio::dvbs2::{Decoding, Status, WriteTransportStream};
+/// use std::sync::Arc;
+/// use bief::{Chain, Flow, VarFrame, source};
+/// use bief_dsp::dvbs2::{RollOff, Slicer};
+/// use bief_radio::dvbs2::{Decoding, Deliver, Streams};
 /// let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
-/// let mut frame = vec![0; 1779];
-/// Slicer::new(RollOff::R20).finish(&packet, &mut frame).unwrap();
+/// let mut bbframe = vec![0; 1779];
+/// Slicer::new(RollOff::R20).of_stream(7).finish(&packet, &mut bbframe).unwrap();
 ///
-/// let status = std::sync::Arc::new(Status::default());
+/// let streams = Arc::new(Streams::default());
 /// let mut chain = Chain::new();
-/// let frames = chain.add(source::from_slice(&frame, 1779), ());
+/// let frames = chain.add(
+///     source::from_fn_var(1779, move |mut frame: VarFrame<'_, u8>| {
+///         frame.extend_from_slice(&bbframe)?;
+///         Ok(Flow::Next)
+///     }),
+///     (),
+/// );
 /// let sound = Decoding { sound: true, ..Decoding::default() };
-/// let decoding = chain.add(source::from_slice(&[sound], 1), ());
-/// let write = WriteTransportStream::new(std::io::sink(), FrameSize::Short, Rate::R8_9, status.clone())?;
-/// chain.add(write, (&frames, &decoding));
+/// let decoding = chain.add(source::from_slice(&[sound], 1), ()); // ends after one frame
+/// let open = |id| {
+///     println!("found a {id}");
+///     Ok(Box::new(std::io::sink()) as _)
+/// };
+/// chain.add(Deliver::new(open, Arc::clone(&streams)), (&frames, &decoding));
 /// chain.build()?.run()?;
-/// assert_eq!(status.figures().packets, 1);
+/// let figures = streams.figures()[0];
+/// assert_eq!((figures.isi, figures.packets), (Some(7), 1));
 /// # Ok::<(), bief::Error>(())
 /// ```
-pub struct WriteTransportStream {
+pub struct Deliver {
     deslicer: Deslicer,
-    packets: Box<[u8]>,
-    writer: Box<dyn Write + Send>,
-    status: Arc<Status>,
+    open: Box<Open>,
+    streams: Arc<Streams>,
+    outputs: BTreeMap<StreamId, Output>,
+    /// What one frame delivered.
+    bytes: Vec<u8>,
 }
 
-impl WriteTransportStream {
-    pub fn new(writer: impl Write + Send + 'static, status: Arc<Status>) -> Self {
-        let packets = vec![0; Deslicer::room(58192 / 8).max(PACKET)].into();
-        Self { deslicer: Deslicer::new(), packets, writer: Box::new(writer), status }
+/// A stream that was found.
+struct Output {
+    /// `None` when it is passed over.
+    writer: Option<Box<dyn Write + Send>>,
+    counters: Arc<Counters>,
+}
+
+impl Deliver {
+    /// Writes each stream that is found to what `open` gives for it, and counts in `streams`.
+    pub fn new(
+        open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static,
+        streams: Arc<Streams>,
+    ) -> Self {
+        Self { deslicer: Deslicer::new(), open: Box::new(open), streams, outputs: BTreeMap::new(), bytes: Vec::new() }
+    }
+
+    /// Writes the only stream of a carrier to `writer`, and counts in `streams`. A second stream is an error.
+    pub fn single(writer: impl Write + Send + 'static, streams: Arc<Streams>) -> Self {
+        let mut unused = Some(writer);
+        let open = move |id: StreamId| match unused.take() {
+            Some(writer) => Ok(Box::new(writer) as Box<dyn Write + Send>),
+            None => Err(io::Error::other(format!("the carrier has a second stream, a {id}: choose one by its ISI"))),
+        };
+        Self::new(open, streams)
+    }
+
+    /// Delivers input stream `isi` alone; of the others frames are counted.
+    #[must_use]
+    pub fn of_stream(mut self, isi: u8) -> Self {
+        self.deslicer = Deslicer::of_stream(isi);
+        self
+    }
+
+    /// The output of a stream, opened when it is new.
+    fn output(&mut self, id: StreamId, is_delivered: bool) -> Result<&mut Output> {
+        Ok(match self.outputs.entry(id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let writer = if is_delivered { Some((self.open)(id)?) } else { None };
+                new.insert(Output { writer, counters: self.streams.add(id, is_delivered) })
+            }
+        })
+    }
+
+    /// Writes and counts what the deslicer has delivered.
+    fn write(&mut self, delivered: &Delivered) -> Result<()> {
+        let Some(id) = delivered.stream else { return Ok(()) };
+        let bytes = std::mem::take(&mut self.bytes);
+        let output = self.output(id, true)?;
+        output.counters.count(delivered, bytes.len());
+        let written = match &mut output.writer {
+            Some(writer) => writer.write_all(&bytes),
+            None => Ok(()),
+        };
+        self.bytes = bytes;
+        Ok(written?)
     }
 }
 
-impl Task for WriteTransportStream {
+impl Task for Deliver {
     type In = (InVar<u8>, In<Decoding>);
     type Out = ();
 
     fn name(&self) -> String {
-        "write packets".to_owned()
+        "deliver".to_owned()
     }
 
     fn lens(&self, (_, decodings): (usize, usize)) -> Result<()> {
@@ -72,21 +147,28 @@ impl Task for WriteTransportStream {
     }
 
     fn run(&mut self, (frame, decoding): (&[u8], &[Decoding]), (): ()) -> Result<Flow> {
-        let delivered = self.deslicer.push(frame, decoding[0].sound, &mut self.packets);
-        self.status.count_packets(&delivered);
-        self.writer.write_all(&self.packets[..delivered.bytes()])?;
-        match delivered.rejected {
-            // A damaged header is one frame lost; another kind of stream would never give a packet.
-            Some(rejection) if decoding[0].sound && !rejection.is_damage() => Err(Error::from_source(rejection)),
-            _ => Ok(Flow::Next),
+        if frame.is_empty() {
+            return Ok(Flow::Next);
         }
+        let sound = decoding[0].sound;
+        let delivered = self.deslicer.push(frame, sound, &mut self.bytes);
+        match (delivered.rejected, delivered.stream) {
+            (None, Some(id)) => self.output(id, true)?.counters.count_frame(),
+            (Some(Rejection::OtherStream(id)), _) if sound => self.output(id, false)?.counters.count_frame(),
+            _ => self.streams.count_unreadable(),
+        }
+        self.write(&delivered)?;
+        Ok(Flow::Next)
     }
 
     fn finish(&mut self) -> Result<()> {
-        let delivered = self.deslicer.flush(&mut self.packets);
-        self.status.count_packets(&delivered);
-        self.writer.write_all(&self.packets[..delivered.bytes()])?;
-        self.writer.flush()?;
-        Ok(())
+        let mut outcome = Ok(());
+        while let Some(delivered) = self.deslicer.flush(&mut self.bytes) {
+            outcome = outcome.and(self.write(&delivered));
+        }
+        for writer in self.outputs.values_mut().filter_map(|output| output.writer.as_mut()) {
+            outcome = outcome.and(writer.flush().map_err(Error::from));
+        }
+        outcome
     }
 }

@@ -4,8 +4,7 @@ use bief::{Error, Flow, In, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::{Demapper, FrameSize, MAX_SYMBOLS, Pls, SignalLevel};
 use num_complex::Complex32;
 
-use super::encode::expect;
-use super::kept::{Kept, expect_of, layout};
+use super::tables::{Tables, expect, expect_of, layout};
 
 /// Takes the payload out of PLFRAMEs: leaves out header and pilots.
 ///
@@ -71,9 +70,9 @@ impl Task for TakePayload {
 ///
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Demap {
-    demappers: Kept<Pls, (Demapper, f32)>,
+    demappers: Tables<Pls, (Demapper, f32)>,
 }
 
 /// An estimate of Es/N0 that lies further above a MODCOD's threshold than this is not believed: LLRs would saturate.
@@ -82,13 +81,7 @@ const MARGIN_DB: f32 = 6.0;
 impl Demap {
     /// For frames of any kind.
     pub fn new() -> Self {
-        Self { demappers: Kept::new() }
-    }
-}
-
-impl Default for Demap {
-    fn default() -> Self {
-        Self::new()
+        Self::default()
     }
 }
 

@@ -1,135 +1,134 @@
 //! The bit side of a transmitter as tasks: BBFRAMEs scrambled, and the parity of both codes.
 
-use bief::{Error, Flow, In, InOut, Out, Result, Task};
+use bief::{Error, Flow, In, InOutVar, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::bch::Bch;
 use bief_dsp::dvbs2::ldpc::{Code, Encoder};
-use bief_dsp::dvbs2::{Fec, FrameSize, Rate, scramble::scramble_bbframe};
+use bief_dsp::dvbs2::scramble::scramble_bbframe;
+use bief_dsp::dvbs2::{Fec, FrameSize, Pls, Rate};
 
-pub(super) fn expect(what: &str, wanted: usize, got: usize) -> Result<()> {
-    if wanted == got {
-        return Ok(());
-    }
-    Err(Error::new(format!("needs frames of {wanted} {what}, not {got}")))
-}
+use super::tables::{Tables, code, expect, expect_of};
 
-pub(super) fn fec(size: FrameSize, rate: Rate) -> Result<Fec> {
-    Fec::new(size, rate).ok_or_else(|| Error::new(format!("DVB-S2 has no rate {rate} for {size} frames")))
-}
+/// Bytes of the longest BBFRAME.
+const LONGEST: usize = Fec::new(FrameSize::Normal, Rate::R9_10).expect("defined").kbch / 8;
+/// Bytes of the longest BBFRAME of short FECFRAMEs. BBFRAMEs of normal ones are longer.
+const MOST_SHORT: usize = Fec::new(FrameSize::Short, Rate::R8_9).expect("defined").kbch / 8;
 
 /// Scrambles or descrambles BBFRAMEs: the same operation.
 ///
 /// # Sockets
-/// - in-place: `u8`, packed bits, first bit in the most significant place; the first kbch / 8 bytes are the BBFRAME, what
-///   follows (parity) is left alone
+/// - in-place: variable `u8`, a BBFRAME of packed bits, first bit in the most significant place; an empty one stays so
 ///
 /// # Errors
-/// At build, a frame shorter than the BBFRAME, or a rate that the frame size does not have.
+/// A frame of more than 7274 bytes, which no BBFRAME has.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.2.2.
 ///
 /// # Example
 /// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::{FrameSize, Rate};
+/// use bief::{Chain, Flow, VarFrame, sink, source};
 /// use bief_radio::dvbs2::ScrambleBb;
 /// let mut chain = Chain::new();
-/// let mut frames = chain.add(source::from_slice(&[0_u8; 1779], 1779), ());
-/// chain.add(ScrambleBb::new(FrameSize::Short, Rate::R8_9)?, &mut frames);
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &frames);
+/// let zeros = source::from_fn_var(1779, |mut frame: VarFrame<'_, u8>| {
+///     frame.extend_from_slice(&[0; 1779])?;
+///     Ok(Flow::Next)
+/// });
+/// let mut frames = chain.add(zeros, ());
+/// chain.add(ScrambleBb, &mut frames);
+/// chain.add(
+///     sink::for_each_var(|frame: &[u8]| {
+///         assert_eq!(frame[..4], [0x03, 0xF6, 0x08, 0x34]);
+///         Ok(Flow::Stop)
+///     }),
+///     &frames,
+/// );
 /// chain.build()?.run()?;
-/// assert_eq!(result.take()[..4], [0x03, 0xF6, 0x08, 0x34]);
 /// # Ok::<(), bief::Error>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct ScrambleBb {
-    bytes: usize,
-}
-
-impl ScrambleBb {
-    /// For BBFRAMEs of this size and rate.
-    ///
-    /// # Errors
-    /// A rate that the frame size does not have.
-    pub fn new(size: FrameSize, rate: Rate) -> Result<Self> {
-        Ok(Self { bytes: fec(size, rate)?.kbch / 8 })
-    }
-}
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ScrambleBb;
 
 impl Task for ScrambleBb {
-    type In = InOut<u8>;
+    type In = InOutVar<u8>;
     type Out = ();
 
     fn name(&self) -> String {
         "scramble bits".to_owned()
     }
 
-    fn lens(&self, bytes: usize) -> Result<()> {
-        if bytes < self.bytes {
-            return expect("bytes or more", self.bytes, bytes);
-        }
+    fn lens(&self, _: usize) -> Result<()> {
         Ok(())
     }
 
-    fn run(&mut self, frame: &mut [u8], (): ()) -> Result<Flow> {
-        scramble_bbframe(&mut frame[..self.bytes]);
+    fn run(&mut self, mut frame: VarFrame<'_, u8>, (): ()) -> Result<Flow> {
+        if frame.len() > LONGEST {
+            return Err(Error::new(format!("a BBFRAME has at most {LONGEST} bytes, not {}", frame.len())));
+        }
+        scramble_bbframe(&mut frame);
         Ok(Flow::Next)
     }
 
     fn replica(&self) -> Option<Self> {
-        Some(self.clone())
+        Some(*self)
     }
 }
 
 /// Appends the parity of the BCH code, and leaves room for that of the LDPC code.
 ///
+/// The tables of a code are made when a frame of it first comes.
+///
 /// # Sockets
-/// - in: `u8`, kbch / 8 bytes of packed bits
-/// - out: `u8`, nldpc / 8 bytes: message, BCH parity, and zeros to be filled by [`EncodeLdpc`]
+/// - in: variable `u8`, kbch / 8 bytes of packed bits; nothing for a dummy frame
+/// - in: [`Pls`], 1 per frame
+/// - out: variable `u8`, nldpc / 8 bytes: message, BCH parity, and zeros to be filled by [`EncodeLdpc`]; nothing for a dummy frame
 ///
 /// # Errors
-/// At build, another frame length, or a rate that the frame size does not have.
+/// A PLS that DVB-S2 does not define, a frame of another length than it tells.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.3.1.
 ///
 /// # Example
 /// See [`EncodeLdpc`].
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct EncodeBch {
-    bch: Bch,
-    fec: Fec,
+    codes: Tables<(FrameSize, Rate), Bch>,
 }
 
 impl EncodeBch {
-    /// For frames of this size and rate.
-    ///
-    /// # Errors
-    /// A rate that the frame size does not have.
-    pub fn new(size: FrameSize, rate: Rate) -> Result<Self> {
-        let fec = fec(size, rate)?;
-        Ok(Self { bch: Bch::new(size, rate).expect("every rate with a Fec has a BCH code"), fec })
+    /// For frames of every size and rate.
+    pub fn new() -> Self {
+        Self::default()
     }
 }
 
 impl Task for EncodeBch {
-    type In = In<u8>;
-    type Out = Out<u8>;
+    type In = (InVar<u8>, In<Pls>);
+    type Out = OutVar<u8>;
 
     fn name(&self) -> String {
         "encode BCH".to_owned()
     }
 
-    fn lens(&self, bytes: usize) -> Result<usize> {
-        expect("bytes", self.fec.kbch / 8, bytes)?;
-        Ok(self.fec.nldpc / 8)
+    fn lens(&self, (bytes, pls): (usize, usize)) -> Result<usize> {
+        expect("PLS", 1, pls)?;
+        let size = if bytes > MOST_SHORT { FrameSize::Normal } else { FrameSize::Short };
+        Ok(size.bits() / 8)
     }
 
-    fn run(&mut self, message: &[u8], codeword: &mut [u8]) -> Result<Flow> {
-        codeword[..message.len()].copy_from_slice(message);
-        let (parity, rest) = codeword[message.len()..].split_at_mut((self.fec.nbch - self.fec.kbch) / 8);
-        self.bch.encode(message, parity);
+    fn run(&mut self, (message, pls): (&[u8], &[Pls]), mut codeword: VarFrame<'_, u8>) -> Result<Flow> {
+        if pls[0].is_dummy() {
+            return Ok(Flow::Next);
+        }
+        let (size, rate) = code(pls[0])?;
+        let make = || Ok(Bch::new(size, rate).expect("every frame with data has a BCH code"));
+        let bch = self.codes.get((size, rate), make)?;
+        expect_of(pls[0], "bytes", bch.message_bytes(), message.len())?;
+        codeword.set_len(size.bits() / 8)?;
+        let (start, rest) = codeword.split_at_mut(message.len());
+        start.copy_from_slice(message);
+        let (parity, rest) = rest.split_at_mut(bch.codeword_bytes() - bch.message_bytes());
+        bch.encode(message, parity);
         rest.fill(0);
         Ok(Flow::Next)
     }
@@ -142,62 +141,70 @@ impl Task for EncodeBch {
 /// Fills in the parity of the LDPC code.
 ///
 /// # Sockets
-/// - in-place: `u8`, nldpc / 8 bytes of packed bits, of which the last nldpc − nbch bits are written
+/// - in-place: variable `u8`, nldpc / 8 bytes of packed bits, of which the last nldpc − nbch bits are written; nothing for a dummy
+///   frame
+/// - in: [`Pls`], 1 per frame
 ///
 /// # Errors
-/// At build, another frame length, or a rate that the frame size does not have.
+/// A PLS that DVB-S2 does not define, a frame of another length than it tells.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.3.2.
 ///
 /// # Example
 /// ```
-/// use bief::{Chain, sink, source};
-/// use bief_dsp::dvbs2::{FrameSize, Rate};
-/// use bief_radio::dvbs2::{EncodeBch, EncodeLdpc};
-/// let (size, rate) = (FrameSize::Short, Rate::R8_9);
+/// use bief::{Chain, sink};
+/// use bief_dsp::dvbs2::{Pls, RollOff};
+/// use bief_radio::dvbs2::{EncodeBch, EncodeLdpc, InputStream, ScrambleBb, Slice};
+/// let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
 /// let mut chain = Chain::new();
-/// let frames = chain.add(source::from_slice(&[0_u8; 1779], 1779), ());
-/// let mut codewords = chain.add(EncodeBch::new(size, rate)?, &frames);
-/// chain.add(EncodeLdpc::new(size, rate)?, &mut codewords);
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &codewords);
+/// let input = InputStream::transport(std::io::Cursor::new(packet));
+/// let slice = Slice::new([input], [Pls::new(43).unwrap()], RollOff::R20)?;
+/// let (mut frames, pls) = chain.add(slice, ());
+/// chain.add(ScrambleBb, &mut frames);
+/// let mut codewords = chain.add(EncodeBch::new(), (&frames, &pls));
+/// chain.add(EncodeLdpc::new(), (&mut codewords, &pls));
+/// chain.add(sink::for_each_var(|codeword: &[u8]| {
+///     assert_eq!(codeword.len(), 2025); // QPSK 8/9 short: 16200 bits
+///     Ok(bief::Flow::Next)
+/// }), &codewords);
 /// chain.build()?.run()?;
-/// assert_eq!(result.take(), [0; 2025]); // zeros are a codeword
 /// # Ok::<(), bief::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct EncodeLdpc {
-    encoder: Encoder,
-    bytes: usize,
+    encoders: Tables<(FrameSize, Rate), Encoder>,
 }
 
 impl EncodeLdpc {
-    /// For frames of this size and rate.
-    ///
-    /// # Errors
-    /// A rate that the frame size does not have.
-    pub fn new(size: FrameSize, rate: Rate) -> Result<Self> {
-        let fec = fec(size, rate)?;
-        let code = Code::get(size, rate).expect("every rate with a Fec has an LDPC code");
-        Ok(Self { encoder: Encoder::new(code), bytes: fec.nldpc / 8 })
+    /// For frames of every size and rate.
+    pub fn new() -> Self {
+        Self::default()
     }
 }
 
 impl Task for EncodeLdpc {
-    type In = InOut<u8>;
+    type In = (InOutVar<u8>, In<Pls>);
     type Out = ();
 
     fn name(&self) -> String {
         "encode LDPC".to_owned()
     }
 
-    fn lens(&self, bytes: usize) -> Result<()> {
-        expect("bytes", self.bytes, bytes)
+    fn lens(&self, (_, pls): (usize, usize)) -> Result<()> {
+        expect("PLS", 1, pls)
     }
 
-    fn run(&mut self, codeword: &mut [u8], (): ()) -> Result<Flow> {
-        self.encoder.encode(codeword);
+    fn run(&mut self, (mut codeword, pls): (VarFrame<'_, u8>, &[Pls]), (): ()) -> Result<Flow> {
+        if pls[0].is_dummy() {
+            return Ok(Flow::Next);
+        }
+        let (size, rate) = code(pls[0])?;
+        let encoder = self.encoders.get((size, rate), || {
+            Ok(Encoder::new(Code::get(size, rate).expect("every frame with data has an LDPC code")))
+        })?;
+        expect_of(pls[0], "bytes", size.bits() / 8, codeword.len())?;
+        encoder.encode(&mut codeword);
         Ok(Flow::Next)
     }
 

@@ -6,8 +6,8 @@ use bief::{Flow, In, Result, Task};
 use bief_dsp::dvbs2::{FrameSync, SignalLevel};
 
 use super::decode::Decoding;
-use super::encode::expect;
 use super::status::Status;
+use super::tables::expect;
 
 /// Counts frames and averages what was measured of the signal.
 ///

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use bief::schedule::Profile;
 use bief::{Chain, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, acquire};
+use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId, acquire};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
 use super::cut::CutFrames;
 use super::decode::{DecodeBch, DecodeLdpc};
-use super::deliver::WriteTransportStream;
+use super::deliver::Deliver;
 use super::demap::{Demap, TakePayload};
+use super::encode::ScrambleBb;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::scatter::{KeepSymbols, Scatter};
@@ -90,12 +91,14 @@ pub struct Settings {
     pub gold_code: u32,
     /// MODCODs to deliver; frames of others are passed over.
     pub modcods: Modcods,
+    /// The input stream to deliver, when it is not all of them.
+    pub isi: Option<u8>,
 }
 
 impl Settings {
     /// Everything, at so many samples per symbol.
     pub fn at(samples_per_symbol: f64) -> Self {
-        Self { samples_per_symbol, gold_code: 0, modcods: Modcods::ALL }
+        Self { samples_per_symbol, gold_code: 0, modcods: Modcods::ALL, isi: None }
     }
 }
 
@@ -119,6 +122,7 @@ pub struct Receiver {
     filter: MatchedFilter,
     scrambler: Arc<PlScrambler>,
     modcods: Modcods,
+    isi: Option<u8>,
     lock: Lock,
     format: SampleFormat,
     /// The samples that were searched, to be played again.
@@ -145,7 +149,7 @@ impl Receiver {
     /// # Errors
     /// A recording without a signal, or that cannot be read.
     pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
-        let Settings { samples_per_symbol, gold_code, modcods } = settings;
+        let Settings { samples_per_symbol, gold_code, modcods, isi } = settings;
         let Recording { name, format, bytes, mut reader, .. } = recording;
         if !(1.5..=8.0).contains(&samples_per_symbol) {
             return Err(ReceiveError::Rate(samples_per_symbol));
@@ -172,7 +176,7 @@ impl Receiver {
                 Ok(lock) => {
                     let rest = Rest::Waiting(reader);
                     let front = front.into();
-                    return Ok(Self { filter, scrambler, modcods, lock, format, front, rest, scatter: None });
+                    return Ok(Self { filter, scrambler, modcods, isi, lock, format, front, rest, scatter: None });
                 }
                 Err(reason) if (got as u64) < wanted => {
                     let samples = read / format.bytes() as u64;
@@ -230,21 +234,42 @@ impl Receiver {
     pub fn profile(&self, executions: usize) -> Result<Profile> {
         let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
         let cut = cut.repeating(Arc::clone(&self.front), self.lock);
-        let profile = self.receive(cut, io::sink(), Arc::default())?.build()?.profile(executions)?;
+        let status = Arc::<Status>::default();
+        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
+        let profile = self.receive(cut, deliver, status)?.build()?.profile(executions)?;
         Ok(profile.with_bits_per_frame(self.bits_per_frame())?)
     }
 
-    /// The chain that receives the whole recording, writes packets to `out`, and counts in `status`.
+    /// The chain that receives the whole recording, writes its only input stream (or the one that was asked for) to `out`, and
+    /// counts in `status`. When it runs, a second stream is an error.
     ///
     /// # Errors
     /// None in practice: a signal that was found can be received.
-    pub fn chain(mut self, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
+    pub fn chain(self, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
+        let deliver = Deliver::single(out, Arc::clone(status.streams()));
+        self.chain_to(deliver, status)
+    }
+
+    /// As [`chain`](Self::chain), for any number of input streams: each is written to what `open` gives for it when it is found.
+    ///
+    /// # Errors
+    /// None in practice: a signal that was found can be received.
+    pub fn chain_of_streams(
+        self,
+        open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static,
+        status: Arc<Status>,
+    ) -> Result<Chain> {
+        let deliver = Deliver::new(open, Arc::clone(status.streams()));
+        self.chain_to(deliver, status)
+    }
+
+    fn chain_to(mut self, deliver: Deliver, status: Arc<Status>) -> Result<Chain> {
         let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty())));
         let feed: Box<dyn Feed> = match rest {
             Rest::Waiting(rest) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
             Rest::Live(read) => read,
         };
-        self.receive(self.cut(feed, Arc::clone(&status)), out, status)
+        self.receive(self.cut(feed, Arc::clone(&status)), deliver, status)
     }
 
     fn cut(&self, feed: Box<dyn Feed>, status: Arc<Status>) -> CutFrames {
@@ -253,7 +278,11 @@ impl Receiver {
     }
 
     /// The chain behind the source.
-    fn receive(&self, cut: CutFrames, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
+    fn receive(&self, cut: CutFrames, deliver: Deliver, status: Arc<Status>) -> Result<Chain> {
+        let deliver = match self.isi {
+            Some(isi) => deliver.of_stream(isi),
+            None => deliver,
+        };
         let scrambler = || Arc::clone(&self.scrambler);
         let mut rx = Chain::new();
         let (window, sync, pls) = rx.add(cut, ());
@@ -269,9 +298,9 @@ impl Receiver {
         let llrs = rx.add(Demap::new(), (&payload, &level, &pls));
         let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(MAX_ITERATIONS), (&llrs, &pls));
         rx.add(DecodeBch::new(), (&mut bits, &mut decoding, &pls));
-        rx.add(super::decode::DescrambleBb, &mut bits);
-        rx.add(Observe::new(Arc::clone(&status), self.filter.samples_per_symbol()), (&sync, &level, &decoding));
-        rx.add(WriteTransportStream::new(out, status), (&bits, &decoding));
+        rx.add(ScrambleBb, &mut bits);
+        rx.add(Observe::new(status, self.filter.samples_per_symbol()), (&sync, &level, &decoding));
+        rx.add(deliver, (&bits, &decoding));
         Ok(rx)
     }
 }
@@ -281,7 +310,7 @@ mod tests {
     use std::ops::Range;
     use std::sync::Mutex;
 
-    use bief_dsp::dvbs2::{FrameSize, RollOff};
+    use bief_dsp::dvbs2::FrameSize;
     use bief_dsp::pulse::Shaper;
 
     use super::super::status::Figures;
@@ -377,8 +406,7 @@ mod tests {
         /// So many frames without noise.
         fn made(frames: usize) -> Self {
             let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true);
-            let (roll_off, format) = (RollOff::R20, SampleFormat::Ci8);
-            let transmitter = Transmitter { pls, roll_off, samples_per_symbol: 2.0, format, level: 0.35 };
+            let transmitter = Transmitter { format: SampleFormat::Ci8, ..Transmitter::new(pls) };
             let mut random = fastrand::Rng::with_seed(9);
             let mut stream: Vec<u8> = (0..frames * FRAME_BYTES / PACKET * PACKET).map(|_| random.u8(..)).collect();
             for packet in stream.chunks_exact_mut(PACKET) {
@@ -396,7 +424,8 @@ mod tests {
             let (out, status) = (Written::default(), Arc::new(Status::default()));
             let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks };
             let cut = receiver.cut(Box::new(holed), Arc::clone(&status));
-            let rx = receiver.receive(cut, out.clone(), Arc::clone(&status)).unwrap();
+            let deliver = Deliver::single(out.clone(), Arc::clone(status.streams()));
+            let rx = receiver.receive(cut, deliver, Arc::clone(&status)).unwrap();
             rx.build().unwrap().run().unwrap();
             let packets = out.0.lock().unwrap().chunks(PACKET).map(<[u8]>::to_vec).collect();
             (packets, status.figures())

@@ -6,8 +6,7 @@ use bief::{Flow, In, InVar, Result, Task};
 use bief_dsp::dvbs2::Pls;
 use num_complex::Complex32;
 
-use super::encode::expect;
-use super::kept::Kept;
+use super::tables::{Tables, expect};
 
 /// Symbols of one kind of frame that are kept.
 const KEPT: usize = 4096;
@@ -42,7 +41,7 @@ impl Scatter {
 /// Keeps some payload symbols of each frame, and hands them over at the end.
 pub(super) struct KeepSymbols {
     scatter: Arc<Scatter>,
-    kept: Kept<Pls, Latest>,
+    kept: Tables<Pls, Latest>,
 }
 
 /// The latest symbols of one kind of frame.
@@ -54,7 +53,7 @@ struct Latest {
 
 impl KeepSymbols {
     pub(super) fn new(scatter: Arc<Scatter>) -> Self {
-        Self { scatter, kept: Kept::new() }
+        Self { scatter, kept: Tables::default() }
     }
 }
 

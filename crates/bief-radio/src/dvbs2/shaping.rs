@@ -1,6 +1,8 @@
 //! From PLFRAMEs to the samples of a recording, as tasks.
 
-use bief::{Error, Flow, In, Out, Result, Task};
+use std::marker::PhantomData;
+
+use bief::{Error, Flow, In, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::pulse::Shaper;
 use num_complex::Complex32;
 
@@ -9,27 +11,35 @@ use crate::iq::SampleFormat;
 /// Shapes symbols by root-raised-cosine pulses. The samples lag by [`Shaper::DELAY`] symbols.
 ///
 /// # Sockets
-/// - in: `Complex32`, symbols of unit energy
-/// - out: `Complex32`, samples of unit energy per symbol; samples per symbol times as many
+/// - in: variable `Complex32`, symbols of unit energy
+/// - out: variable `Complex32`, samples of unit energy per symbol; samples per symbol times as many
 ///
 /// # Errors
-/// At build, a frame that does not make a whole number of samples.
+/// None.
 ///
 /// # Source
 /// EN 302 307-1, clause 5.6.
 ///
 /// # Example
 /// ```
-/// use bief::{Chain, sink, source};
+/// use bief::{Chain, Flow, VarFrame, sink, source};
 /// use bief_radio::dvbs2::ShapePulses;
 /// use num_complex::Complex32;
 /// let mut chain = Chain::new();
-/// let symbols = chain.add(source::from_slice(&[Complex32::new(1.0, 0.0); 90], 90), ());
+/// let ones = source::from_fn_var(90, |mut symbols: VarFrame<'_, Complex32>| {
+///     symbols.extend_from_slice(&[Complex32::new(1.0, 0.0); 90])?;
+///     Ok(Flow::Next)
+/// });
+/// let symbols = chain.add(ones, ());
 /// let samples = chain.add(ShapePulses::new(0.2, 2.0)?, &symbols);
-/// let (collect, result) = sink::collect();
-/// chain.add(collect, &samples);
+/// chain.add(
+///     sink::for_each_var(|samples: &[Complex32]| {
+///         assert_eq!(samples.len(), 180);
+///         Ok(Flow::Stop)
+///     }),
+///     &samples,
+/// );
 /// chain.build()?.run()?;
-/// assert_eq!(result.take().len(), 180);
 /// # Ok::<(), bief::Error>(())
 /// ```
 #[derive(Debug)]
@@ -54,30 +64,30 @@ impl ShapePulses {
 }
 
 impl Task for ShapePulses {
-    type In = In<Complex32>;
-    type Out = Out<Complex32>;
+    type In = InVar<Complex32>;
+    type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
         "shape pulses".to_owned()
     }
 
     fn lens(&self, symbols: usize) -> Result<usize> {
-        self.shaper
-            .samples(symbols)
-            .ok_or_else(|| Error::new(format!("{symbols} symbols do not make a whole number of samples")))
+        Ok(self.shaper.most_samples(symbols))
     }
 
-    fn run(&mut self, symbols: &[Complex32], samples: &mut [Complex32]) -> Result<Flow> {
-        self.shaper.shape(symbols, samples);
+    fn run(&mut self, symbols: &[Complex32], mut samples: VarFrame<'_, Complex32>) -> Result<Flow> {
+        let made = self.shaper.shape(symbols, samples.space());
+        samples.set_len(made)?;
         Ok(Flow::Next)
     }
 }
 
-/// Writes samples in the format of a recording, at a given level.
+/// Writes samples in the format of a recording, at a given level: frames of one length ([`new`](Self::new)), or each with its
+/// own ([`variable`](Quantise::variable)), as the socket `S` tells.
 ///
 /// # Sockets
-/// - in: `Complex32`, samples of unit energy per symbol
-/// - out: `u8`, the bytes of as many samples; what exceeds full scale is clipped
+/// - in: `Complex32`, or variable `Complex32`, samples of unit energy per symbol
+/// - out: `u8`, or variable `u8`, the bytes of as many samples; what exceeds full scale is clipped
 ///
 /// # Errors
 /// None.
@@ -99,17 +109,39 @@ impl Task for ShapePulses {
 /// assert_eq!(result.take(), [64, 192]);
 /// # Ok::<(), bief::Error>(())
 /// ```
+#[derive(Debug)]
+pub struct Quantise<S = In<Complex32>> {
+    scale: Scale,
+    socket: PhantomData<fn() -> S>,
+}
+
 #[derive(Debug, Clone)]
-pub struct Quantise {
+struct Scale {
     format: SampleFormat,
     level: f32,
     scaled: Vec<Complex32>,
 }
 
+impl Scale {
+    fn write(&mut self, samples: &[Complex32], bytes: &mut [u8]) {
+        // Reaches its full length at the first frame.
+        self.scaled.clear();
+        self.scaled.extend(samples.iter().map(|sample| sample * self.level));
+        self.format.write(&self.scaled, bytes);
+    }
+}
+
 impl Quantise {
-    /// Writes in `format`; a sample of magnitude 1 becomes `level` of full scale.
+    /// Writes frames of one length in `format`; a sample of magnitude 1 becomes `level` of full scale.
     pub fn new(format: SampleFormat, level: f32) -> Self {
-        Self { format, level, scaled: Vec::new() }
+        Self { scale: Scale { format, level, scaled: Vec::new() }, socket: PhantomData }
+    }
+}
+
+impl Quantise<InVar<Complex32>> {
+    /// The same for frames of any length.
+    pub fn variable(format: SampleFormat, level: f32) -> Self {
+        Self { scale: Scale { format, level, scaled: Vec::new() }, socket: PhantomData }
     }
 }
 
@@ -122,18 +154,38 @@ impl Task for Quantise {
     }
 
     fn lens(&self, samples: usize) -> Result<usize> {
-        Ok(samples * self.format.bytes())
+        Ok(samples * self.scale.format.bytes())
     }
 
     fn run(&mut self, samples: &[Complex32], bytes: &mut [u8]) -> Result<Flow> {
-        // Reaches its full length at the first frame.
-        self.scaled.clear();
-        self.scaled.extend(samples.iter().map(|sample| sample * self.level));
-        self.format.write(&self.scaled, bytes);
+        self.scale.write(samples, bytes);
         Ok(Flow::Next)
     }
 
     fn replica(&self) -> Option<Self> {
-        Some(self.clone())
+        Some(Self { scale: self.scale.clone(), socket: PhantomData })
+    }
+}
+
+impl Task for Quantise<InVar<Complex32>> {
+    type In = InVar<Complex32>;
+    type Out = OutVar<u8>;
+
+    fn name(&self) -> String {
+        "quantise".to_owned()
+    }
+
+    fn lens(&self, samples: usize) -> Result<usize> {
+        Ok(samples * self.scale.format.bytes())
+    }
+
+    fn run(&mut self, samples: &[Complex32], mut bytes: VarFrame<'_, u8>) -> Result<Flow> {
+        bytes.set_len(samples.len() * self.scale.format.bytes())?;
+        self.scale.write(samples, &mut bytes);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(Self { scale: self.scale.clone(), socket: PhantomData })
     }
 }

@@ -1,11 +1,13 @@
 //! What a receiver has seen so far, to be looked at while it runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use bief_dsp::dvbs2::{Delivered, Pls};
+use bief_dsp::dvbs2::Pls;
 use serde::Serialize;
 
 use super::decode::Decoding;
+use super::streams::{StreamFigures, Streams};
 
 /// Counters of a running receiver: written by its tasks, read by whoever shows them.
 #[derive(Debug, Default)]
@@ -22,9 +24,7 @@ pub struct Status {
     corrected: AtomicU64,
     bits: AtomicU64,
     kinds: Kinds,
-    packets: AtomicU64,
-    packet_errors: AtomicU64,
-    discontinuities: AtomicU64,
+    streams: Arc<Streams>,
     es_n0: Number,
     carrier: Number,
     clock: Number,
@@ -92,8 +92,12 @@ pub struct Figures {
     pub packets: u64,
     /// Of these, packets with errors, marked by their transport error indicator.
     pub packet_errors: u64,
-    /// Places where packets are missing.
-    pub discontinuities: u64,
+    /// Places where packets are missing, nobody knows how many.
+    pub gaps: u64,
+    /// Each input stream that was found.
+    pub streams: Vec<StreamFigures>,
+    /// BBFRAMEs that belong to nobody knows which stream, because they could not be read.
+    pub unreadable_frames: u64,
     /// Signal-to-noise ratio Es/N0 in dB, averaged over the frames; `None` before the first.
     pub es_n0_db: Option<f64>,
     /// Carrier offset in cycles per symbol.
@@ -121,6 +125,8 @@ impl Status {
     /// The figures of this moment.
     pub fn figures(&self) -> Figures {
         let frames = self.frames.load(Relaxed);
+        let streams = self.streams.figures();
+        let sum = |figure: fn(&StreamFigures) -> u64| streams.iter().map(figure).sum();
         Figures {
             bytes: self.bytes.load(Relaxed),
             lost_samples: self.lost_samples.load(Relaxed),
@@ -134,9 +140,11 @@ impl Status {
             mean_iterations: self.iterations.load(Relaxed) as f64 / frames.max(1) as f64,
             corrected_bits: self.corrected.load(Relaxed),
             bits: self.bits.load(Relaxed),
-            packets: self.packets.load(Relaxed),
-            packet_errors: self.packet_errors.load(Relaxed),
-            discontinuities: self.discontinuities.load(Relaxed),
+            packets: sum(|stream| stream.packets),
+            packet_errors: sum(|stream| stream.errors),
+            gaps: sum(|stream| stream.gaps),
+            unreadable_frames: self.streams.unreadable(),
+            streams,
             es_n0_db: self.es_n0.get(),
             carrier_per_symbol: self.carrier.get(),
             clock_ppm: self.clock.get(),
@@ -150,6 +158,11 @@ impl Status {
             KindFigures { name: pls.to_string(), pls: pls.value(), frames, frame_errors }
         };
         Pls::all().zip(&self.kinds.0).map(figures).filter(|kind| kind.frames > 0).collect()
+    }
+
+    /// The input streams that were found.
+    pub fn streams(&self) -> &Arc<Streams> {
+        &self.streams
     }
 
     pub(super) fn count_bytes(&self, bytes: usize) {
@@ -185,12 +198,6 @@ impl Status {
         self.frame_errors.fetch_add(u64::from(!decoding.sound), Relaxed);
         self.iterations.fetch_add(u64::from(decoding.iterations), Relaxed);
         self.corrected.fetch_add(u64::from(decoding.corrected), Relaxed);
-    }
-
-    pub(super) fn count_packets(&self, delivered: &Delivered) {
-        self.packets.fetch_add(delivered.packets as u64, Relaxed);
-        self.packet_errors.fetch_add(delivered.errors as u64, Relaxed);
-        self.discontinuities.fetch_add(delivered.discontinuities as u64, Relaxed);
     }
 
     pub(super) fn set_signal(&self, es_n0_db: f64, carrier_per_symbol: f64, clock_ppm: f64) {

@@ -8,8 +8,7 @@ use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalL
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
-use super::encode::expect;
-use super::kept::layout;
+use super::tables::{expect, layout};
 use crate::iq::SampleFormat;
 
 /// The place of a frame in its window: each window comes with one.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bief::schedule::{Profile, Schedule, Stage};
 use bief_dsp::channel::Channel;
-use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
+use bief_dsp::dvbs2::{FrameSize, Pls};
 use bief_radio::dvbs2::{Figures, Receiver, Settings, Status, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use num_complex::Complex32;
@@ -51,13 +51,8 @@ pub fn packets(count: usize, seed: u64) -> Vec<u8> {
 }
 
 pub fn transmitter(pilots: bool) -> Transmitter {
-    Transmitter {
-        pls: Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, pilots),
-        roll_off: RollOff::R20,
-        samples_per_symbol: 2.0,
-        format: SampleFormat::Cf32,
-        level: 1.0,
-    }
+    let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, pilots);
+    Transmitter { format: SampleFormat::Cf32, level: 1.0, ..Transmitter::new(pls) }
 }
 
 /// The bytes of the recording.

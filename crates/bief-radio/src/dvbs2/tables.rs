@@ -1,17 +1,19 @@
-//! What tasks make once for each kind of frame.
+//! What tasks make once for each kind of frame, and what they expect of frames.
 
 use bief::{Error, Result};
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls, Rate};
 
-/// Things made when the first frame that needs them comes, and kept: a stream has few kinds of frames.
+/// Tables made when the first frame that needs them comes, and kept: a stream has few kinds of frames.
 #[derive(Clone)]
-pub(super) struct Kept<K, T>(Vec<(K, T)>);
+pub(super) struct Tables<K, T>(Vec<(K, T)>);
 
-impl<K: Copy + PartialEq, T> Kept<K, T> {
-    pub(super) fn new() -> Self {
+impl<K, T> Default for Tables<K, T> {
+    fn default() -> Self {
         Self(Vec::new())
     }
+}
 
+impl<K: Copy + PartialEq, T> Tables<K, T> {
     /// What is kept under `key`; made now if there is nothing.
     pub(super) fn get(&mut self, key: K, make: impl FnOnce() -> Result<T>) -> Result<&mut T> {
         let index = match self.0.iter().position(|(kept, _)| *kept == key) {
@@ -43,10 +45,15 @@ pub(super) fn code(pls: Pls) -> Result<(FrameSize, Rate)> {
     }
 }
 
-/// Refuses a frame that is not as long as its PLS says.
-pub(super) fn expect_of(pls: Pls, what: &str, wanted: usize, got: usize) -> Result<()> {
+/// Refuses frames of another length.
+pub(super) fn expect(what: &str, wanted: usize, got: usize) -> Result<()> {
     if wanted == got {
         return Ok(());
     }
-    Err(Error::new(format!("a frame of {pls} has {wanted} {what}, not {got}")))
+    Err(Error::new(format!("needs frames of {wanted} {what}, not {got}")))
+}
+
+/// Refuses a frame that is not as long as its PLS says.
+pub(super) fn expect_of(pls: Pls, what: &str, wanted: usize, got: usize) -> Result<()> {
+    expect(what, wanted, got).map_err(|error| Error::new(format!("{pls}: {error}")))
 }
