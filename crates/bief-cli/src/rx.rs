@@ -329,10 +329,7 @@ impl Reception {
                     figures.frames, figures.frame_errors, figures.missed_headers
                 ),
             ),
-            (
-                "packets",
-                format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.gaps),
-            ),
+            ("packets", format!("{}, {} with errors, {} gaps", figures.packets, figures.packet_errors, figures.gaps)),
         ]);
         if figures.dummy_frames > 0 {
             rows.push(("dummy frames", figures.dummy_frames.to_string()));

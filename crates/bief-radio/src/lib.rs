@@ -7,12 +7,12 @@
 //! use bief::schedule::strategy::{Exact, Strategy};
 //! use bief::schedule::{CoreKind, Platform};
 //! use bief_radio::Recording;
-//! use bief_radio::dvbs2::Receiver;
+//! use bief_radio::dvbs2::{Receiver, Settings};
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
 //! # let (out, status) = (std::io::sink(), Arc::default());
 //!
 //! let recording = Recording::open(path.as_ref(), None)?;
-//! let receiver = Receiver::find(recording, 2.0, |_| ())?; // timing, carrier, MODCOD: from the signal
+//! let receiver = Receiver::find(recording, Settings::at(2.0), |_| ())?; // timing, carrier, MODCOD: from the signal
 //! let profile = receiver.profile(20)?; // nanoseconds of each task on this machine
 //! let platform = Platform::new([CoreKind::new("cpu", 4)])?;
 //! let schedule = Exact.schedule(&profile, &platform)?; // the best stages and replicas for 4 cores

@@ -43,6 +43,34 @@ fn all_come_back(which: usize) {
 }
 
 #[test]
+fn all_kinds_and_dummy_frames_in_one_stream() {
+    let mut frames: Vec<Pls> = Pls::all().filter(|pls| pls.fec().is_some()).collect();
+    for seed in 0..3 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        random.shuffle(&mut frames);
+        let mixed: Vec<Pls> = frames.chunks(5).flat_map(|five| [five, &[Pls::DUMMY]].concat()).collect();
+        let bytes: usize = frames.iter().map(|pls| pls.fec().unwrap().kbch / 8 - 10).sum();
+        let stream = packets(bytes / PACKET, seed);
+        let sent = samples(&Transmitter { frames: mixed, ..transmitter(true) }, &stream);
+        let channel = Channel {
+            clock_ppm: 20.0,
+            start: random.f64(),
+            carrier: 0.5 * (0.04 * random.f64() - 0.02),
+            phase: 6.0 * random.f64(),
+            noise_power: Channel::noise_for(16.05 + MARGIN_DB + SHORT_DB, 2.0),
+            gain: 0.2,
+            seed,
+            ..Channel::clear()
+        };
+        let (received, figures) = receive(recorded(&sent, channel), SampleFormat::Ci16, 2.0);
+        assert!(received == stream, "{} of {} packets, {figures:?}", received.len() / PACKET, stream.len() / PACKET);
+        // The stream ends a frame or two into another turn.
+        assert!(figures.kinds.len() == frames.len() && figures.dummy_frames >= 20, "{figures:?}");
+        assert_eq!((figures.missed_headers, figures.losses), (0, 0));
+    }
+}
+
+#[test]
 fn normal_frames_without_pilots() {
     all_come_back(0);
 }

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::{ChainFile, DynTask, DynWire, Flow, Parameters, Value, source};
-use bief_radio::dvbs2::Decoding;
+use bief::{ChainFile, DynTask, Parameters, Value};
 use bief_radio::{NarrowbandFm, Recording};
 
 /// A folder that is removed afterwards.
@@ -70,13 +69,10 @@ fn parameters_that_do_not_fit_name_the_remedy() {
         let error = registry.make(kind, parameters.in_folder(&folder.0)).unwrap_err();
         error.to_string()
     };
-    let code = |modcod: &str, frame: &str| Parameters::new().with("modcod", modcod).with("frame", frame);
-    let text = told("dvbs2.decode_bch", code("qpsk-9/10", "short"));
-    assert_eq!(text, "parameter `modcod`: DVB-S2 has no rate 9/10 for short frames");
-    let text = told("dvbs2.decode_bch", code("qpsk-8/9", "shrot"));
-    assert_eq!(text, "parameter `frame`: there is no \"shrot\": did you mean `short`?");
-    assert!(told("dvbs2.take_payload", code("qpsk-8/8", "short")).contains("use one of qpsk-1/4"));
-    assert!(told("dvbs2.take_payload", code("qpsk-9/10", "short")).contains("parameter `modcod`"));
+    let text = told("dvbs2.decode_ldpc", Parameters::new().with("iterations", 0));
+    assert!(text.contains("parameter `iterations`"), "{text}");
+    let text = told("dvbs2.correct_phase", Parameters::new().with("gold_code", 262_142));
+    assert!(text.contains("parameter `gold_code`"), "{text}");
     let slice = || Parameters::new().with("path", "x.ts").with("frames", "qpsk-8/9:short");
     let text = told("dvbs2.slice_packets", slice().with("roll_off", 0.3));
     assert_eq!(text, "parameter `roll_off`: DVB-S2 has the roll-offs 0.35, 0.25 and 0.2");
@@ -137,40 +133,41 @@ fn the_transmitter_that_ships_makes_what_the_program_makes() {
 }
 
 #[test]
-fn streams_come_back_through_the_bits_of_every_frame() {
+fn streams_come_back_from_the_symbols_of_every_frame() {
     let folder = Folder::new("loop");
     let stream = packets(100);
     std::fs::write(folder.0.join("in.ts"), &stream).unwrap();
     let registry = bief_radio::registry();
-    for parameters in [
-        "frames = 'qpsk-8/9:short'",
-        "frames = '8psk-3/5:short:pilots, qpsk-1/4:normal, dummy, 32apsk-9/10:normal'",
-        "frames = 'qpsk-1/4:short, 16apsk-2/3:short'\nisi = 9\ndelete_null_packets = true",
-        "frames = 'qpsk-1/2:short'\ncontent = 'continuous'\nroll_off = 0.35",
+    for (parameters, gold) in [
+        ("frames = 'qpsk-8/9:short:pilots'", 0),
+        ("frames = '8psk-3/5:short:pilots, qpsk-1/4:normal, 32apsk-9/10:normal'", 12_345),
+        ("frames = 'qpsk-1/4:short, 16apsk-2/3:short'\nisi = 9\ndelete_null_packets = true", 0),
+        ("frames = 'qpsk-1/2:short'\ncontent = 'continuous'\nroll_off = 0.35", 262_141),
     ] {
-        let task = |name: &str, kind: &str, wires: &str, more: &str| {
-            format!("[[task]]\nname = '{name}'\nkind = 'dvbs2.{kind}'\n{wires}\n{more}\n")
+        let task = |kind: &str, wires: &str, more: &str| {
+            format!("[[task]]\nname = '{kind}'\nkind = 'dvbs2.{kind}'\n{wires}\n{more}\n")
         };
+        let gold = &format!("gold_code = {gold}");
         let text = [
-            task("slice", "slice_packets", "out = ['bb', 'pls']", &format!("path = 'in.ts'\n{parameters}")),
-            task("scramble", "scramble_bits", "in = ['bb']", ""),
-            task("descramble", "scramble_bits", "in = ['bb']", ""),
+            task("slice_packets", "out = ['bb', 'pls']", &format!("path = 'in.ts'\n{parameters}")),
+            task("scramble_bits", "in = ['bb']", ""),
+            task("encode_bch", "in = ['bb', 'pls']\nout = ['code']", ""),
+            task("encode_ldpc", "in = ['code', 'pls']", ""),
+            task("build_plframe", "in = ['code', 'pls']\nout = ['pl']", gold),
+            task("correct_phase", "in = ['pl', 'pls']", gold),
+            task("measure_level", "in = ['pl', 'pls']\nout = ['level']", gold),
+            task("descramble_symbols", "in = ['pl', 'pls']", gold),
+            task("take_payload", "in = ['pl', 'pls']\nout = ['payload']", ""),
+            task("demap", "in = ['payload', 'level', 'pls']\nout = ['llrs']", ""),
+            task("decode_ldpc", "in = ['llrs', 'pls']\nout = ['bits', 'decoding']", ""),
+            task("decode_bch", "in = ['bits', 'decoding', 'pls']", ""),
+            task("scramble_bits", "in = ['bits']", "").replace("name = 'scramble_bits'", "name = 'descramble_bits'"),
+            task("deliver", "in = ['bits', 'decoding']", "path = 'out.ts'"),
         ]
         .concat();
         std::fs::write(folder.0.join("loop.toml"), &text).unwrap();
-        let (mut chain, wires) = ChainFile::read(folder.0.join("loop.toml")).unwrap().build(&registry).unwrap();
-        let sound = Decoding { sound: true, ..Decoding::default() };
-        let decoding = chain.add(
-            source::from_fn(1, move |frame| {
-                frame[0] = sound;
-                Ok(Flow::Next)
-            }),
-            (),
-        );
-        let out = Parameters::new().in_folder(&folder.0).with("path", "out.ts");
-        let deliver = registry.make("dvbs2.deliver", out).unwrap();
-        chain.add_dyn(deliver, &[&wires["bb"], &DynWire::from(&decoding)]).unwrap();
-        chain.build().unwrap().run().unwrap();
+        let file = ChainFile::read(folder.0.join("loop.toml")).unwrap();
+        file.pipeline(&registry).unwrap().run().unwrap();
         assert!(std::fs::read(folder.0.join("out.ts")).unwrap() == stream, "{parameters}");
     }
 }

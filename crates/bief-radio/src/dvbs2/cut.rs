@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, MAX_SYMBOLS, Pls, Tracker, acquire};
+use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, MAX_SYMBOLS, NoSignal, Pls, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
@@ -65,6 +65,8 @@ pub struct CutFrames {
     /// What the frame before was, and whether there were frames of different kinds: then only headers tell where the next one is.
     last: Pls,
     varies: bool,
+    /// The last header was missed in a stream whose frames differ.
+    astray: bool,
     /// A frame whose header was read and whose end had not come; its position counts from the first sample not used up.
     pending: Option<FrameSync>,
     /// Samples with which a lost signal is searched for next.
@@ -151,6 +153,7 @@ impl CutFrames {
             unsure: false,
             last: lock.pls,
             varies: false,
+            astray: false,
             pending: None,
             searched: 0,
             header: Vec::with_capacity(longest_window(&filter)),
@@ -173,7 +176,7 @@ impl CutFrames {
         self.feed = Box::new(Waiting::new(Cursor::new(Arc::clone(front))));
         self.tracker = Some(Tracker::new(self.filter.clone(), lock, 0));
         (self.buffer.start, self.buffer.end, self.buffer.position) = (0, 0, 0);
-        (self.pending, self.ended) = (None, false);
+        (self.pending, self.astray, self.ended) = (None, false, false);
         true
     }
 
@@ -232,7 +235,7 @@ impl CutFrames {
     fn lose(&mut self) {
         self.status.count_loss();
         self.tracker = None;
-        self.unsure = false;
+        (self.unsure, self.astray) = (false, false);
         self.search_anew();
     }
 
@@ -242,6 +245,9 @@ impl CutFrames {
             if let Some(frame) = self.pending.take() {
                 return Some(frame);
             }
+            if self.astray {
+                self.resynchronise()?;
+            }
             if self.tracker.is_none() {
                 self.search()?;
             }
@@ -250,6 +256,7 @@ impl CutFrames {
             let Some(tracker) = &mut self.tracker else { return None };
             let needed = tracker.header_samples();
             if needed.end > (start + available as u64) as i64 {
+                self.use_up_to_header();
                 return None;
             }
             let inside = |sample: i64| usize::try_from(sample - start as i64).unwrap_or(0).min(available);
@@ -258,6 +265,11 @@ impl CutFrames {
             self.format.read(self.buffer.bytes(from..to), &mut self.header);
             match tracker.track(&self.header, start + from as u64) {
                 Ok(frame) if self.unsure && !frame.measured => self.lose(),
+                // Where frames differ, nobody knows what a frame is whose header was missed, and where the next one is.
+                Ok(frame) if self.varies && !frame.measured => {
+                    self.status.count_missed_header();
+                    self.astray = true;
+                }
                 Ok(frame) => {
                     self.unsure = false;
                     if frame.measured {
@@ -286,6 +298,22 @@ impl CutFrames {
         }
     }
 
+    /// Goes on with the next header that can be seen; `None` while that may be one that has not come.
+    fn resynchronise(&mut self) -> Option<()> {
+        let available = self.available();
+        if available < longest_window(&self.filter) && !self.is_closed() {
+            return None;
+        }
+        self.astray = false;
+        let mut samples = vec![Complex32::ZERO; available];
+        self.format.read(self.buffer.bytes(0..available), &mut samples);
+        let tracker = self.tracker.as_mut()?;
+        if !tracker.resynchronise(&samples, self.buffer.position) {
+            self.lose();
+        }
+        Some(())
+    }
+
     /// A new search begins with few samples.
     fn search_anew(&mut self) {
         self.searched = (FIRST_SEARCHED as f64 * self.filter.samples_per_symbol()) as usize;
@@ -299,7 +327,7 @@ impl CutFrames {
         }
         let mut samples = vec![Complex32::ZERO; available];
         self.format.read(self.buffer.bytes(0..available), &mut samples);
-        if let Ok(lock) = acquire(&self.filter, &samples, &self.scrambler) {
+        if let Ok(lock) = acquire_first(&self.filter, &samples, &self.scrambler) {
             (self.last, self.varies) = (lock.pls, false);
             self.tracker = Some(Tracker::new(self.filter.clone(), &lock, self.buffer.position));
             return Some(());
@@ -318,6 +346,7 @@ impl CutFrames {
     fn wanted_samples(&self) -> usize {
         let end = match (&self.pending, &self.tracker) {
             (Some(frame), _) => frame.samples(&self.filter).end,
+            (None, Some(_)) if self.astray => longest_window(&self.filter) as i64,
             (None, Some(tracker)) => tracker.header_samples().end - self.buffer.position as i64,
             (None, None) => self.searched as i64,
         };
@@ -339,6 +368,22 @@ impl CutFrames {
         self.ended |= fed.ended;
         Ok(Some(fed.bytes))
     }
+}
+
+/// Finds the first signal that there is in samples: the one that [`acquire`] finds may begin behind a pause of another.
+///
+/// # Errors
+/// No signal, with the reason as far as it can be told.
+pub(super) fn acquire_first(
+    filter: &MatchedFilter,
+    samples: &[Complex32],
+    scrambler: &PlScrambler,
+) -> std::result::Result<Lock, NoSignal> {
+    let mut first = acquire(filter, samples, scrambler)?;
+    while let Ok(earlier) = acquire(filter, &samples[..first.position.max(0.0) as usize], scrambler) {
+        first = earlier;
+    }
+    Ok(first)
 }
 
 /// Samples of the longest window: a frame, a header, and what the filter needs.

@@ -32,7 +32,7 @@ pub use modcods::Modcods;
 pub use observe::Observe;
 pub use plframe::BuildPlframe;
 pub use receiver::{ReceiveError, Receiver, Settings};
-pub use scatter::Scatter;
+pub use scatter::{KeepSymbols, Scatter};
 pub use shaping::{Quantise, ShapePulses};
 pub use slice::Slice;
 pub use status::{Figures, KindFigures, Status};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bief::schedule::Profile;
 use bief::{Chain, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId, acquire};
+use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
-use super::cut::CutFrames;
+use super::cut::{CutFrames, acquire_first};
 use super::decode::{DecodeBch, DecodeLdpc};
 use super::deliver::Deliver;
 use super::demap::{Demap, TakePayload};
@@ -172,7 +172,7 @@ impl Receiver {
             let whole = front.len() / format.bytes();
             samples.resize(whole, Complex32::ZERO);
             format.read(&front[..whole * format.bytes()], &mut samples);
-            match acquire(&filter, &samples, &scrambler) {
+            match acquire_first(&filter, &samples, &scrambler) {
                 Ok(lock) => {
                     let rest = Rest::Waiting(reader);
                     let front = front.into();

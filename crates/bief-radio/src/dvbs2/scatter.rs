@@ -39,7 +39,20 @@ impl Scatter {
 }
 
 /// Keeps some payload symbols of each frame, and hands them over at the end.
-pub(super) struct KeepSymbols {
+///
+/// # Sockets
+/// - in: `Complex32`, variable: the payload symbols of a frame, of unit mean energy
+/// - in: `Pls`, 1 per frame
+///
+/// # Errors
+/// None.
+///
+/// # Source
+/// None: it looks and changes nothing.
+///
+/// # Example
+/// See [`Scatter`].
+pub struct KeepSymbols {
     scatter: Arc<Scatter>,
     kept: Tables<Pls, Latest>,
 }
@@ -52,7 +65,8 @@ struct Latest {
 }
 
 impl KeepSymbols {
-    pub(super) fn new(scatter: Arc<Scatter>) -> Self {
+    /// Keeps them in `scatter`.
+    pub fn new(scatter: Arc<Scatter>) -> Self {
         Self { scatter, kept: Tables::default() }
     }
 }
