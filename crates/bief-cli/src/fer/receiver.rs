@@ -75,17 +75,17 @@ impl Write for Writer {
 
 impl Whole {
     /// # Errors
-    /// A signal that DVB-S2 does not define, or that this build does not transmit.
+    /// A signal that DVB-S2 does not define, or samples per symbol that cannot be made.
     pub(super) fn new(setup: &Setup) -> Result<Self, Failure> {
         let pls = setup.pls();
         let parts = Fec::new(setup.size, setup.modcod.rate()).zip(Layout::new(pls));
         let (fec, layout) = parts.ok_or_else(|| Failure::new(format!("DVB-S2 has no {pls}")))?;
         let transmitter = Transmitter {
-            pls,
             roll_off: setup.roll_off,
             samples_per_symbol: setup.samples_per_symbol,
             format: SampleFormat::Cf32,
             level: 1.0,
+            ..Transmitter::new(pls)
         };
         transmitter.chain(io::empty(), io::sink()).and_then(bief::Chain::build).map_err(Failure::from_error)?;
         Ok(Self {

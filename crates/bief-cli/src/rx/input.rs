@@ -1,0 +1,52 @@
+//! What `bief rx` reads, and how fast its samples come.
+
+use bief_radio::{Recording, SampleFormat};
+
+use super::RxArgs;
+use crate::failure::Failure;
+use crate::json::is_dash;
+
+/// The recording that is built in.
+pub(super) const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
+const SAMPLE: &[u8] = include_bytes!("../../../../data/dvbs2_qpsk_8-9_short.sigmf-data");
+const SAMPLE_RATE: f64 = 2.0;
+/// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
+const LEAST_SAMPLE_RATE: f64 = 64.0;
+
+pub(super) fn open(args: &RxArgs) -> Result<Recording, Failure> {
+    match &args.input {
+        None => {
+            let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
+            recording.sample_rate = Some(SAMPLE_RATE);
+            Ok(recording)
+        }
+        Some(path) if is_dash(path) => Recording::from_stdin(args.format).map_err(Failure::from_error),
+        Some(path) => Recording::open(path, args.format).map_err(Failure::from_error),
+    }
+}
+
+pub(super) fn samples_per_symbol(args: &RxArgs, recording: &Recording) -> Result<f64, Failure> {
+    match (args.sps, args.symbol_rate, recording.sample_rate) {
+        (Some(sps), _, _) => Ok(sps),
+        (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(rate / symbol_rate),
+        (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
+        (None, Some(_), None) => Err(Failure::new(format!(
+            "{}: its sample rate is not known: give --sps in place of --symbol-rate",
+            recording.name
+        ))),
+        (None, None, Some(rate)) if rate < LEAST_SAMPLE_RATE => Ok(rate),
+        (None, None, Some(rate)) => Err(Failure::new(format!(
+            "{}: {rate} samples per second, but how many symbols? Give --symbol-rate or --sps",
+            recording.name
+        ))),
+        (None, None, None) => Err(Failure::new(format!(
+            "{}: its samples per symbol are not known: give --sps (2 or 4 are usual)",
+            recording.name
+        ))),
+    }
+}
+
+/// Symbols per second, where samples per second are known.
+pub(super) fn symbol_rate(recording: &Recording, samples_per_symbol: f64) -> Option<f64> {
+    recording.sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol)
+}

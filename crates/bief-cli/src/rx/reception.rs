@@ -1,0 +1,155 @@
+//! What `bief rx` tells of a reception.
+
+use bief::Report;
+use bief::schedule::{Profile, Schedule};
+use bief_radio::dvbs2::{Figures, Status, StreamFigures};
+use indicatif::ProgressBar;
+
+use super::outputs::Outputs;
+use crate::table::facts;
+
+/// The receiver does not tell higher ratios apart.
+const MOST_ES_N0_DB: f64 = 29.9;
+
+/// Shows on the bar how the reception is going.
+pub(super) fn show(bar: &ProgressBar, status: &Status) {
+    let figures = status.figures();
+    bar.set_position(figures.bytes);
+    let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
+    let margin = figures.margin_db.map_or_else(String::new, |db| format!("margin {db:+.1} dB, "));
+    let kind = match figures.kinds.as_slice() {
+        [] => String::new(),
+        [kind] => format!("{}, ", kind.name),
+        kinds => format!("{} kinds of frames, ", kinds.len()),
+    };
+    let lost = match figures.lost_samples {
+        0 => String::new(),
+        samples => format!(", {samples} samples lost"),
+    };
+    let Figures { packets, frame_errors, .. } = figures;
+    bar.set_message(format!("{kind}{es_n0}{margin}{packets} packets, {frame_errors} frame errors{lost}"));
+}
+
+/// What is told of a reception.
+pub(super) struct Reception {
+    pub(super) name: String,
+    pub(super) outputs: Outputs,
+    pub(super) symbol_rate: Option<f64>,
+    pub(super) figures: Figures,
+    /// Ended by Ctrl-C.
+    pub(super) interrupted: bool,
+    /// `None` after a fault.
+    pub(super) report: Option<Report>,
+}
+
+impl Reception {
+    fn megabits_per_second(&self) -> Option<f64> {
+        let report = self.report.as_ref()?;
+        Some(self.figures.bits as f64 / report.seconds / 1e6)
+    }
+
+    /// Whether anything was received without errors.
+    pub(super) fn has_something(&self) -> bool {
+        self.figures
+            .streams
+            .iter()
+            .any(|stream| stream.packets > stream.errors || (stream.packets == 0 && stream.bytes > 0))
+    }
+
+    pub(super) fn table(&self) -> String {
+        let figures = &self.figures;
+        let number = |value: Option<f64>, unit: &str, digits: usize| {
+            value.map_or_else(|| "unknown".to_owned(), |value| format!("{value:+.digits$} {unit}"))
+        };
+        let carrier = match (figures.carrier_per_symbol, self.symbol_rate) {
+            (Some(cycles), Some(rate)) => format!("{:+.1} Hz", cycles * rate),
+            (cycles, _) => number(cycles, "cycles per symbol", 6),
+        };
+        let es_n0 = match figures.es_n0_db {
+            Some(db) if db >= MOST_ES_N0_DB => format!("{MOST_ES_N0_DB} dB or more"),
+            Some(db) => format!("{db:.2} dB"),
+            None => "unknown".to_owned(),
+        };
+        let margin = figures.margin_db.map_or_else(String::new, |db| format!(", {db:+.1} dB to the threshold"));
+        let mut rows = vec![("input", self.name.clone())];
+        for kind in &figures.kinds {
+            rows.push(("signal", format!("{}: {} frames, {} with errors", kind.name, kind.frames, kind.frame_errors)));
+        }
+        rows.extend([
+            ("Es/N0", es_n0 + &margin),
+            ("carrier offset", carrier),
+            ("clock offset", number(figures.clock_ppm, "ppm", 2)),
+            (
+                "frames",
+                format!(
+                    "{}, {} with errors, {} headers missed",
+                    figures.frames, figures.frame_errors, figures.missed_headers
+                ),
+            ),
+        ]);
+        if figures.dummy_frames > 0 {
+            rows.push(("dummy frames", figures.dummy_frames.to_string()));
+        }
+        if figures.lost_samples > 0 {
+            rows.push(("samples lost", format!("{}, for want of time", figures.lost_samples)));
+        }
+        if figures.losses > 0 {
+            rows.push(("signal lost", format!("{} times", figures.losses)));
+        }
+        if figures.other_frames > 0 {
+            rows.push(("other frames", format!("{}, passed over", figures.other_frames)));
+        }
+        if self.interrupted {
+            rows.push(("interrupted", format!("after {} bytes", figures.bytes)));
+        }
+        rows.extend(figures.streams.iter().map(|stream| ("stream", self.stream(stream))));
+        if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
+            rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
+            return format!("{}\n\n{report}", facts(&rows));
+        }
+        facts(&rows)
+    }
+
+    pub(super) fn to_json(&self, profile: &Profile, schedule: &Schedule) -> String {
+        let outputs: Vec<_> = self.figures.streams.iter().map(|stream| self.outputs.path(stream.id())).collect();
+        let value = serde_json::json!({
+            "input": self.name,
+            "outputs": outputs,
+            "figures": self.figures,
+            "interrupted": self.interrupted,
+            "megabits_per_second": self.megabits_per_second(),
+            "profile": profile,
+            "schedule": schedule,
+            "report": self.report,
+        });
+        format!("{value:#}")
+    }
+
+    /// An input stream in a few words.
+    fn stream(&self, stream: &StreamFigures) -> String {
+        let id = stream.id();
+        if !stream.delivered {
+            return format!("{id}: {} frames, passed over", stream.frames);
+        }
+        let to =
+            if self.outputs.is_stdout() { String::new() } else { format!(" to {}", self.outputs.path(id).display()) };
+        let amount = match stream.packets {
+            0 => format!("{} bytes", stream.bytes),
+            packets => format!("{packets} packets"),
+        };
+        let mut text = format!("{id}{to}: {amount}, {} with errors, {} gaps", stream.errors, stream.gaps);
+        for (count, what) in [
+            (stream.replaced, "in the place of lost ones"),
+            (stream.restored, "null packets put back"),
+            (stream.stamps, "with time stamps (ISSY)"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        if let Some(stamp) = stream.last_stamp {
+            text += &format!(", the last {stamp:#x}");
+        }
+        text
+    }
+}
