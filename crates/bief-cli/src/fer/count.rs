@@ -64,6 +64,9 @@ impl Count {
 }
 
 #[cfg(test)]
+pub(super) use tests::count;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -90,5 +93,3 @@ mod tests {
         assert!(count(999, 10).is_enough(&rule) && count(1000, 0).is_enough(&rule) && !count(999, 9).is_enough(&rule));
     }
 }
-#[cfg(test)]
-pub(super) use tests::count;
