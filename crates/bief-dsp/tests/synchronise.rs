@@ -47,9 +47,18 @@ struct Received {
 
 /// The whole synchronisation of a receiver: every whole frame of a recording.
 fn receive(filter: &MatchedFilter, samples: &[Complex32]) -> Result<(Lock, Vec<Received>), NoSignal> {
+    let front = samples.len().min((ACQUISITION as f64 * filter.samples_per_symbol()) as usize);
+    receive_from(filter, samples, front)
+}
+
+/// The same, with a signal that has to be found in the first `front` samples.
+fn receive_from(
+    filter: &MatchedFilter,
+    samples: &[Complex32],
+    front: usize,
+) -> Result<(Lock, Vec<Received>), NoSignal> {
     let scrambler = PlScrambler::broadcast();
-    let first = samples.len().min((ACQUISITION as f64 * filter.samples_per_symbol()) as usize);
-    let lock = acquire(filter, &samples[..first], scrambler)?;
+    let lock = acquire(filter, &samples[..front], scrambler)?;
     let mut tracker = Tracker::new(filter.clone(), &lock, 0);
     let mut phase = CarrierPhase::new();
     let mut frames = Vec::new();
@@ -753,5 +762,47 @@ fn in_a_mixed_stream_a_missed_header_costs_its_frame_only() {
         assert!(first < 3, "stream {seed}: {found:?}");
         let expected: Vec<usize> = (first..24).filter(|index| !gone.contains(index)).collect();
         assert_eq!(found, expected, "stream {seed}");
+    }
+}
+
+#[test]
+fn a_growing_front_is_enough_when_it_holds_two_frames() {
+    let filter = MatchedFilter::new(0.25, 2.0);
+    let mut random = fastrand::Rng::with_seed(21);
+    // Every fifth kind with pilots.
+    for kind in Pls::all().filter(|kind| kind.fec().is_some() && kind.pilots()).step_by(5) {
+        let es_n0 = (f64::from(kind.modcod().unwrap().ideal_esn0_db()) + 1.3).max(6.0);
+        let sent = frames(&[kind; 5], kind.value().into());
+        let channel = Channel {
+            clock_ppm: 200.0 * random.f64() - 100.0,
+            carrier: 0.2 * random.f64() - 0.1,
+            noise_power: Channel::noise_for(es_n0, 2.0),
+            seed: random.u64(..),
+            ..Channel::clear()
+        };
+        let mut recording = send(&sent.concat(), 2.0, 0.2, channel);
+        let frame = recording.step * length(kind) as f64;
+        recording.samples.drain(..(recording.start + random.f64() * frame) as usize);
+        let fronts = [1.2, 2.2].map(|frames| (frames * frame) as usize);
+        let (_, received) =
+            fronts.iter().find_map(|front| receive_from(&filter, &recording.samples, *front).ok()).unwrap();
+        assert_eq!(received.len(), 4, "{kind}");
+        for (received, sent) in received.iter().zip(&sent[1..]) {
+            let mer = mer(sent, &received.symbols);
+            assert!(received.sync.pls == kind && mer > es_n0 - 0.6, "{kind}, {es_n0} dB: {mer} dB");
+        }
+    }
+}
+
+#[test]
+fn noise_is_no_signal_however_long() {
+    let filter = MatchedFilter::new(0.25, 2.0);
+    let mut random = fastrand::Rng::with_seed(22);
+    let noise = Channel { noise_power: 1.0, ..Channel::clear() }.apply(&vec![Complex32::ZERO; 300_000]);
+    for _ in 0..150 {
+        let first = random.usize(0..250_000);
+        let count = random.usize(6_660..30_000);
+        let lock = acquire(&filter, &noise[first..first + count], PlScrambler::broadcast());
+        assert!(matches!(lock, Err(NoSignal::NoHeader { .. })), "{first}, {count}: {lock:?}");
     }
 }

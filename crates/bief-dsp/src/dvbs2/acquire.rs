@@ -482,7 +482,7 @@ impl Search {
             return decided[decided.len() / 2];
         }
         let known = whole.iter().filter_map(|header| known(header)).map(|(known, ..)| known);
-        search_frequency(&known.collect::<Vec<_>>(), 0.0)
+        search_frequency(&known.collect::<Vec<_>>())
     }
 }
 

@@ -14,6 +14,9 @@ pub(super) const MAX_KNOWN: usize = MAX_SYMBOLS / PILOT_PERIOD + 2;
 /// Residual frequency searched on either side of zero, in cycles per symbol. Pilot blocks alone repeat their
 /// phases every 1/1476: this is almost to the next such frequency.
 pub(super) const SEARCH: f64 = 6e-4;
+/// Share of the search's metric that a frequency at the end of its range loses. It decides for the smaller
+/// frequency in the frames where the headers stand in line with the pilot blocks and tell nothing.
+const PENALTY: f64 = 0.1;
 /// Quality from which the header of the next frame is believed.
 const NEXT_HEADER_QUALITY: f32 = 0.2;
 
@@ -107,9 +110,7 @@ fn align_pilots(symbols: &[Complex32], start: usize, scrambler: &PlScrambler) ->
 }
 
 /// The frequency at which the known symbols of frames add up best, each frame for itself, in cycles per symbol.
-///
-/// A frequency at the end of the range loses the share `penalty`.
-pub(super) fn search_frequency(frames: &[KnownParts], penalty: f64) -> f64 {
+pub(super) fn search_frequency(frames: &[KnownParts]) -> f64 {
     let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
     let span = frames.iter().map(span_of).fold(0.0, f64::max);
     if span == 0.0 {
@@ -137,7 +138,7 @@ pub(super) fn search_frequency(frames: &[KnownParts], penalty: f64) -> f64 {
             *metric += sum.norm_sqr();
         }
     }
-    let weight = |frequency: f64| (1.0 - penalty * (frequency / range).powi(2)).powi(2);
+    let weight = |frequency: f64| (1.0 - PENALTY * (frequency / range).powi(2)).powi(2);
     let frequency_of = |bin: usize| bin as f64 * step - range;
     let weighted = |(bin, metric): (usize, &f64)| metric * weight(frequency_of(bin));
     let best = metrics.iter().enumerate().map(weighted).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));

@@ -14,9 +14,6 @@ use super::{HEADER, Layout, MAX_SYMBOLS, Pls};
 use crate::derotate::multiply_by_phasor;
 use crate::simd::{Level, dispatch};
 
-/// Share of the search's metric that a frequency at the end of its range loses. It decides for the smaller
-/// frequency in the frames where the headers stand in line with the pilot blocks and tell nothing.
-const PENALTY: f64 = 0.1;
 /// Blocks from one knot of the phase to the next.
 const BLOCKS_PER_KNOT: usize = 4;
 /// Ratio of signal to noise wanted in the sum of neighbouring blocks, and how many of them it may take on either side.
@@ -157,7 +154,7 @@ impl CarrierPhase {
 
     /// Knots at known symbols; returns the frequency.
     fn join(&mut self, known: &KnownParts) -> f64 {
-        let frequency = search_frequency(std::slice::from_ref(known), PENALTY);
+        let frequency = search_frequency(std::slice::from_ref(known));
         let parts = known.parts();
         let turned =
             |(position, correlation): (f64, Complex64)| correlation * Complex64::cis(-TAU * frequency * position);

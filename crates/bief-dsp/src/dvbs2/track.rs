@@ -34,7 +34,8 @@ const MARGIN: f64 = 2.0;
 /// the slope. The second follows from the first for the fastest response without ringing.
 const TIMING: Gains = Gains::new(0.1);
 const FREQUENCY: Gains = Gains::new(0.04);
-
+/// Headers that the position and the symbol rate of the shortest lock are worth.
+const LEAST_HEADERS: usize = 4;
 /// Share of a new amplitude or quality in the smoothed one.
 const SHARE: f32 = 0.25;
 /// Place of the middle of a header.
@@ -50,6 +51,12 @@ struct Gains {
 impl Gains {
     const fn new(value: f64) -> Gains {
         Gains { value, slope: value * value / (2.0 - value) }
+    }
+
+    /// Those of the straight line through so many measurements, as long as they are larger.
+    fn after(self, measurements: f64) -> Gains {
+        let pairs = (measurements + 1.0) * (measurements + 2.0);
+        Gains { value: self.value.max((4.0 * measurements + 2.0) / pairs), slope: self.slope.max(6.0 / pairs) }
     }
 }
 
@@ -151,6 +158,8 @@ pub struct Tracker {
     pls: Pls,
     /// Symbols of the frame.
     length: f64,
+    /// Headers that position and step stem from.
+    headers: f64,
     bad_headers: usize,
     inverted: bool,
     dc: Complex32,
@@ -175,6 +184,7 @@ impl Tracker {
             quality: lock.es_n0 / (1.0 + lock.es_n0),
             pls: lock.pls,
             length: Layout::new(lock.pls).expect("the lock is on a frame").symbols() as f64,
+            headers: lock.headers.max(LEAST_HEADERS) as f64,
             bad_headers: 0,
             inverted: lock.inverted,
             dc: lock.dc,
@@ -212,8 +222,10 @@ impl Tracker {
                 self.pls = header.pls;
                 self.length = layout.symbols() as f64;
                 let late = header.delay * self.step;
-                self.position += TIMING.value * late;
-                self.step += TIMING.slope * late / self.length;
+                let timing = TIMING.after(self.headers);
+                self.headers += 1.0;
+                self.position += timing.value * late;
+                self.step += timing.slope * late / self.length;
                 self.frequency += FREQUENCY.value * header.frequency;
                 self.drift += FREQUENCY.slope * header.frequency / self.length;
                 self.amplitude += SHARE * (header.amplitude - self.amplitude);
