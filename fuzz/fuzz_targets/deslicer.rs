@@ -1,7 +1,8 @@
-//! Any frames, some with valid headers, some that continue a stream: packets come out, and those of an unbroken stream are
-//! the ones that went in.
+//! Any frames, some with valid headers of any streams, some that continue a stream: whole packets come out, and those of an unbroken
+//! stream are the ones that went in; of a stream alone on its carrier as many are marked as were counted.
 #![no_main]
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bief_dsp::dvbs2::{BBHEADER, BbHeader, Deslicer, PACKET, RollOff, SYNC_BYTE, Slicer, StreamType};
@@ -29,7 +30,14 @@ enum Frame<'a> {
     /// A valid header with these lengths and flags.
     Headed { dfl: u16, syncd: u16, upl: Option<u16>, flags: u8, bytes: &'a [u8] },
     /// The next frame of a transport stream.
-    Next { length: u16, lost: bool },
+    Next { length: u16, fate: Fate },
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Whole,
+    Lost,
+    Unreadable,
 }
 
 fn headed(dfl: u16, syncd: u16, upl: Option<u16>, flags: u8, bytes: &[u8]) -> Vec<u8> {
@@ -38,43 +46,63 @@ fn headed(dfl: u16, syncd: u16, upl: Option<u16>, flags: u8, bytes: &[u8]) -> Ve
     header.issy = flags & 1 != 0;
     header.npd = flags & 2 != 0;
     header.isi = (flags & 4 != 0).then_some(flags);
-    if flags & 8 != 0 {
-        header.stream = StreamType::GenericContinuous;
-    }
-    [&header.to_bytes(), &*cycled(bytes, usize::from(dfl).div_ceil(8) + usize::from(flags >> 4))].concat()
+    header.stream = match flags >> 3 & 3 {
+        0 | 1 => StreamType::Transport,
+        2 => StreamType::GenericPacketised,
+        _ => StreamType::GenericContinuous,
+    };
+    [&header.to_bytes(), &*cycled(bytes, usize::from(dfl).div_ceil(8) + usize::from(flags >> 5))].concat()
 }
 
 fuzz_target!(|input: (bool, Vec<(Frame, bool)>)| {
     let (of_stream, frames) = input;
     let mut deslicer = if of_stream { Deslicer::of_stream(4) } else { Deslicer::new() };
     let mut slicer = Slicer::new(RollOff::R20);
-    let (mut taken, mut received, mut unbroken) = (0, Vec::new(), !of_stream);
+    let (mut taken, mut unbroken, mut alone) = (0, !of_stream, !of_stream);
+    let (mut streams, mut out) = (BTreeMap::<_, Vec<u8>>::new(), Vec::new());
+    let (mut packets, mut errors) = (0, 0);
     for (frame, sound) in frames.into_iter().take(FRAMES) {
-        let (frame, next) = match frame {
-            Frame::Raw(bytes) if bytes.len() < BBHEADER => continue,
-            Frame::Raw(bytes) => (bytes.to_vec(), false),
-            Frame::Headed { dfl, syncd, upl, flags, bytes } => (headed(dfl, syncd, upl, flags, bytes), false),
-            Frame::Next { length, lost } => {
+        let (frame, fate) = match frame {
+            Frame::Raw(bytes) => (bytes.to_vec(), None),
+            Frame::Headed { dfl, syncd, upl, flags, bytes } => (headed(dfl, syncd, upl, flags, bytes), None),
+            Frame::Next { length, fate } => {
                 let mut frame = vec![0; BBHEADER + 1 + usize::from(length) % LONGEST_FIELD];
                 taken += slicer.fill(&STREAM[taken..], &mut frame).unwrap();
-                if lost {
-                    unbroken = false;
-                    continue;
+                if fate == Fate::Unreadable {
+                    frame[5] ^= 0x11;
                 }
-                (frame, true)
+                (frame, Some(fate))
             }
         };
-        unbroken &= next && sound;
-        let mut packets = vec![0; Deslicer::room(frame.len())];
-        let delivered = deslicer.push(&frame, sound, &mut packets);
-        assert!(delivered.errors <= delivered.packets && delivered.discontinuities <= 1, "{delivered:?}");
-        received.extend_from_slice(&packets[..delivered.bytes()]);
+        unbroken &= fate == Some(Fate::Whole) && sound;
+        alone &= fate.is_some();
+        if fate == Some(Fate::Lost) {
+            continue;
+        }
+        let delivered = deslicer.push(&frame, sound, &mut out);
+        assert!(delivered.replaced <= delivered.errors && delivered.gaps <= 1, "{delivered:?}");
+        assert!(delivered.replaced + delivered.restored <= delivered.packets, "{delivered:?}");
+        match delivered.stream {
+            Some(id) => streams.entry(id).or_default().extend_from_slice(&out),
+            None => assert!(out.is_empty() && delivered.rejected.is_some()),
+        }
+        (packets, errors) = (packets + delivered.packets, errors + delivered.errors);
     }
-    let mut last = [0; PACKET];
-    let delivered = deslicer.flush(&mut last);
-    received.extend_from_slice(&last[..delivered.bytes()]);
-    assert!(received.chunks(PACKET).all(|packet| packet[0] == SYNC_BYTE));
+    while let Some(delivered) = deslicer.flush(&mut out) {
+        streams.entry(delivered.stream.unwrap()).or_default().extend_from_slice(&out);
+        (packets, errors) = (packets + delivered.packets, errors + delivered.errors);
+    }
+    for (id, bytes) in &streams {
+        let is_whole = bytes.chunks(PACKET).all(|packet| packet.len() == PACKET && packet[0] == SYNC_BYTE);
+        assert!(is_whole || id.kind != StreamType::Transport, "{id}");
+    }
+    if let (true, Some(received)) = (alone, streams.values().next()) {
+        assert_eq!(received.len(), packets * PACKET);
+        let marked = received.chunks(PACKET).filter(|packet| packet[1] & 0x80 != 0).count();
+        assert_eq!(marked, errors);
+    }
     if unbroken {
+        let received = streams.into_values().next().unwrap_or_default();
         assert!(received == STREAM[..taken / PACKET * PACKET], "{} bytes of {taken}", received.len());
     }
 });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bief_dsp::dvbs2::{PACKET, SYNC_BYTE};
 use bief_fuzz::{Written, cycled};
-use bief_radio::dvbs2::{Receiver, Status};
+use bief_radio::dvbs2::{Receiver, Settings, Status};
 use bief_radio::{Recording, SampleFormat};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -58,7 +58,7 @@ fuzz_target!(|damages: Vec<Damage>| {
     let mut bytes = RECORDING[..LENGTH].to_vec();
     damages.iter().take(8).for_each(|damage| damage.apply(&mut bytes));
     let recording = Recording::from_memory("damaged", SampleFormat::Ci8, bytes);
-    let Ok(receiver) = Receiver::find(recording, 2.0, |_| ()) else { return };
+    let Ok(receiver) = Receiver::find(recording, Settings::at(2.0), |_| ()) else { return };
 
     let (written, status) = (Written::default(), Arc::new(Status::default()));
     receiver.chain(written.clone(), Arc::clone(&status)).unwrap().build().unwrap().run().unwrap();

@@ -1,43 +1,73 @@
-//! `bief tx`: a transport stream becomes a DVB-S2 recording.
+//! `bief tx`: input streams become a DVB-S2 recording.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, RollOff};
-use bief_radio::dvbs2::Transmitter;
+use bief_radio::dvbs2::{FrameListError, InputStream, Transmitter, frame_list};
 use bief_radio::{SampleFormat, sigmf_meta};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::json::{JsonArgs, print};
+use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::progress;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short
-  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --rolloff 0.35 --sps 4
-  cat in.ts | bief tx - -o out.sigmf-meta --modcod qpsk-1/2 --format cf32";
+  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief tx in.ts -o out.sigmf-meta --modcod 32apsk-9/10 --frame normal --sps 4
+  cat in.ts | bief tx - -o out.sigmf-meta --modcod qpsk-1/2 --frame short
+
+  Modulation and coding that vary from frame to frame, and a dummy frame:
+  bief tx in.ts -o out.sigmf-meta \\
+    --vcm qpsk-1/2:normal:pilots,8psk-3/5:short,dummy
+
+  Two transport streams on one carrier, without their null packets:
+  bief tx a.ts b.ts --isi 1,2 --delete-nulls -o out.sigmf-meta \\
+    --modcod 8psk-2/3 --frame normal
+
+  Any file, as a generic stream:
+  bief tx notes.txt --generic -o out.sigmf-meta --modcod qpsk-1/4 --frame short";
 
 /// Arguments of `bief tx`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TxArgs {
-    /// Transport stream of 188-byte packets; `-` for standard input
-    input: PathBuf,
+    /// Transport stream of 188-byte packets (see --generic for others); `-` for standard input. Several take turns, a frame each
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
     /// SigMF description to write; the samples go beside it, as .sigmf-data
     #[arg(short, long, value_name = "OUT.sigmf-meta")]
     output: PathBuf,
-    /// Modulation and code rate: qpsk-1/4 to qpsk-9/10
-    #[arg(long)]
-    modcod: Modcod,
+    /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10
+    #[arg(long, required_unless_present = "vcm")]
+    modcod: Option<Modcod>,
     /// FECFRAME size
-    #[arg(long, value_enum)]
-    frame: Frame,
+    #[arg(long, value_enum, required_unless_present = "vcm")]
+    frame: Option<Frame>,
     /// Insert pilot symbols
     #[arg(long)]
     pilots: bool,
+    /// PLFRAMEs that follow each other, over and over, between commas: MODCOD:SIZE, MODCOD:SIZE:pilots or dummy
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["modcod", "frame", "pilots", "dummy"])]
+    vcm: Option<String>,
+    /// Send a dummy frame after every N frames, 1 to 1000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    dummy: Option<u16>,
+    /// Gold code of the scrambler of symbols, 0 to 262141; 0 is that of broadcasts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gold: u32,
+    /// Input stream identifier of each input, 0 to 255, between commas; several inputs need them
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    isi: Vec<u8>,
+    /// Leave null packets out; a receiver puts them back
+    #[arg(long, conflicts_with = "generic")]
+    delete_nulls: bool,
+    /// Inputs are no transport streams but any bytes, or with =BYTES packets of so many (2 to 8191) that all begin alike
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true)]
+    generic: Option<Option<u16>>,
     /// Roll-off of the pulses: 0.35, 0.25 or 0.20
     #[arg(long, default_value = "0.20", value_parser = roll_off)]
     rolloff: RollOff,
@@ -81,17 +111,98 @@ pub(crate) fn roll_off(text: &str) -> Result<RollOff, String> {
     }
 }
 
-/// Root mean square of the samples, as a share of full scale: pulses reach about twice that.
-const LEVEL: f32 = 0.35;
+impl TxArgs {
+    /// The PLFRAMEs in turn, and what they are in words.
+    fn frames(&self) -> Result<(Vec<Pls>, String), FrameListError> {
+        let (Some(modcod), Some(frame)) = (self.modcod, self.frame) else {
+            let frames = frame_list(self.vcm.as_deref().unwrap_or_default())?;
+            let names: Vec<String> = frames.iter().map(Pls::to_string).collect();
+            return Ok((frames, names.join("; ")));
+        };
+        let size = frame.into();
+        let pls = Pls::from_parts(modcod, size, self.pilots);
+        Ok(match self.dummy {
+            None => (vec![pls], pls.to_string()),
+            Some(count) => {
+                let mut frames = vec![pls; count.into()];
+                frames.push(Pls::DUMMY);
+                (frames, format!("{pls}; a dummy PLFRAME after every {count}"))
+            }
+        })
+    }
+
+    /// Checks that the inputs can be told apart.
+    fn check_inputs(&self) -> Result<(), Failure> {
+        let (inputs, isis) = (self.inputs.len(), self.isi.len());
+        if isis > inputs {
+            let plural = if inputs == 1 { "" } else { "s" };
+            return Err(Failure::new(format!(
+                "--isi has {isis} numbers for {inputs} input{plural}: give one for each"
+            )));
+        }
+        if isis < inputs && (inputs > 1 || isis > 0) {
+            return Err(Failure::new(format!(
+                "{inputs} inputs share the carrier: give --isi one number for each, as in --isi 1,2"
+            )));
+        }
+        if self.inputs.iter().filter(|path| is_dash(path)).count() > 1 {
+            return Err(Failure::new("standard input can be read once: name other inputs by their files"));
+        }
+        Ok(())
+    }
+
+    /// The input streams, from these readers of them.
+    fn streams(&self, readers: impl IntoIterator<Item = Box<dyn Read + Send>>) -> Vec<InputStream> {
+        let mut isis = self.isi.iter();
+        let stream = |(reader, path): (Box<dyn Read + Send>, &PathBuf)| {
+            let stream = match self.generic {
+                Some(Some(bytes)) => InputStream::packets(reader, bytes),
+                Some(None) => InputStream::continuous(reader),
+                None if self.delete_nulls => InputStream::without_null_packets(reader),
+                None => InputStream::transport(reader),
+            };
+            let name = if is_dash(path) { Path::new("standard input") } else { path };
+            let stream = stream.named(name.display());
+            isis.next().into_iter().fold(stream, |stream, &isi| stream.of_isi(isi))
+        };
+        readers.into_iter().zip(&self.inputs).map(stream).collect()
+    }
+}
+
+fn cannot(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let path = path.display().to_string();
+    move |error| Failure::new(format!("{path}: {error}"))
+}
+
+/// The input, and its bytes where they are known.
+fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
+    if is_dash(path) {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let file = File::open(path).map_err(cannot(path))?;
+    let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());
+    if bytes == Some(0) {
+        return Err(Failure::new(format!("{}: is empty: there is nothing to transmit", path.display())));
+    }
+    Ok((Box::new(file), bytes))
+}
 
 /// Transmits.
 pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
+    let (frames, names) = args.frames().map_err(|error| Failure::new(format!("--vcm: {error}")))?;
+    let mut kinds = Vec::new();
+    for pls in &frames {
+        if !kinds.contains(&pls.value()) {
+            kinds.push(pls.value());
+        }
+    }
     let transmitter = Transmitter {
-        pls: Pls::from_parts(args.modcod, args.frame.into(), args.pilots),
+        frames,
+        gold_code: args.gold,
         roll_off: args.rolloff,
         samples_per_symbol: args.sps,
         format: args.format,
-        level: LEVEL,
+        ..Transmitter::new(Pls::DUMMY)
     };
     if args.output.extension().is_none_or(|extension| extension != "sigmf-meta") {
         return Err(Failure::new(format!("{}: the output must be named *.sigmf-meta", args.output.display())));
@@ -100,29 +211,21 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     if !(sample_rate.is_finite() && sample_rate > 0.0) {
         return Err(Failure::new("--sps and --symbol-rate must be positive numbers"));
     }
+    args.check_inputs()?;
     let data = args.output.with_extension("sigmf-data");
-    let cannot = |path: &Path| {
-        let path = path.display().to_string();
-        move |error: io::Error| Failure::new(format!("{path}: {error}"))
-    };
-    let (input, bytes): (Box<dyn Read + Send>, _) = match args.input.to_str() {
-        Some("-") => (Box::new(io::stdin()), None),
-        _ => {
-            let file = File::open(&args.input).map_err(cannot(&args.input))?;
-            let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());
-            if bytes == Some(0) {
-                return Err(Failure::new(format!("{}: is empty: there is nothing to transmit", args.input.display())));
-            }
-            (Box::new(file), bytes)
-        }
-    };
+    let opened: Vec<_> = args.inputs.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
+    let bytes = opened.iter().map(|(_, bytes)| *bytes).sum();
     // Built once before the output is touched, so that a refusal leaves no file behind.
-    transmitter.chain(io::empty(), io::sink()).and_then(bief::Chain::build).map_err(Failure::from_error)?;
+    let nothing = args.inputs.iter().map(|_| Box::new(io::empty()) as Box<dyn Read + Send>);
+    let trial = transmitter.chain_of(args.streams(nothing), io::sink());
+    trial.and_then(bief::Chain::build).map_err(Failure::from_error)?;
     let samples = BufWriter::new(File::create(&data).map_err(cannot(&data))?);
-    let description = format!("DVB-S2 {}, roll-off {:.2}", transmitter.pls, transmitter.roll_off.value());
+    let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
     let bar = progress(bytes);
-    let outcome =
-        transmitter.chain(bar.wrap_read(input), samples).and_then(bief::Chain::build).and_then(bief::Program::run);
+    let readers = opened.into_iter().map(|(reader, _)| Box::new(bar.wrap_read(reader)) as Box<dyn Read + Send>);
+    let chain = transmitter.chain_of(args.streams(readers), samples);
+    let outcome = chain.and_then(bief::Chain::build).and_then(bief::Program::run);
+    let megabits = 8.0 * bar.position() as f64 / 1e6;
     bar.finish_and_clear();
     // Also after a fault: what was transmitted before can be received.
     let mut meta = File::create(&args.output).map_err(cannot(&args.output))?;
@@ -131,15 +234,14 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
 
     args.json.write(|| {
         let value = serde_json::json!({
-            "output": args.output, "pls": transmitter.pls.value(), "description": description,
-            "plframes": report.frames, "seconds": report.seconds,
+            "output": args.output, "pls": kinds, "gold_code": args.gold, "isi": args.isi,
+            "description": description, "plframes": report.frames, "seconds": report.seconds,
         });
         format!("{value:#}")
     })?;
     if args.json.on_stdout() {
         return Ok(());
     }
-    let megabits = transmitter.bits_per_frame().unwrap_or(0) as f64 * report.frames as f64 / 1e6;
     print(&facts(&[
         ("signal", description),
         ("PLFRAMEs", report.frames.to_string()),

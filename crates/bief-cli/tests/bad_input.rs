@@ -180,11 +180,56 @@ fn a_transport_stream_with_a_fault_is_sent_up_to_it() {
     assert!(
         folder.fail(["tx", "in.ts", "-o", "x.iq", "--modcod", "qpsk-8/9", "--frame", "short"]).contains("sigmf-meta")
     );
-    let psk8 = ["tx", "in.ts", "-o", "y.sigmf-meta", "--modcod", "8psk-3/5", "--frame", "short"];
-    assert!(folder.fail(psk8).contains("this build transmits QPSK"));
-    assert!(!folder.path("y.sigmf-data").exists());
     let no_rate = ["tx", "in.ts", "-o", "y.sigmf-meta", "--modcod", "qpsk-9/10", "--frame", "short"];
-    assert!(folder.fail(no_rate).contains("9/10"));
+    assert!(folder.fail(no_rate).contains("QPSK 9/10 short: DVB-S2 defines no such PLFRAME"));
+    assert!(!folder.path("y.sigmf-data").exists());
+}
+
+#[test]
+fn what_cannot_be_transmitted_is_named() {
+    let folder = Folder::new("untransmitted");
+    folder.write("a.ts", packets(3));
+    folder.write("b.ts", &packets(3)[..200]);
+    let modcod = ["-o", "x.sigmf-meta", "--modcod", "8psk-3/5", "--frame", "short"];
+    for (arguments, told) in [
+        (&["a.ts", "b.ts"][..], "2 inputs share the carrier: give --isi one number for each, as in --isi 1,2"),
+        (&["a.ts", "b.ts", "--isi", "1"], "2 inputs share the carrier"),
+        (&["a.ts", "b.ts", "--isi", "1,2,3"], "--isi has 3 numbers for 2 inputs: give one for each"),
+        (&["a.ts", "b.ts", "--isi", "4,4"], "two input streams have ISI 4: give each its own"),
+        (&["-", "-", "--isi", "1,2"], "standard input can be read once"),
+        (&["a.ts", "--gold", "262142"], "PL scrambling code 262142 does not exist; use 0 (broadcast) to 262141"),
+        (&["a.ts", "--generic=1"], "generic packets have 2 to 8191 bytes, not 1"),
+        (&["a.ts", "--sps", "3.14159"], "ratio of small numbers"),
+    ] {
+        let message = folder.fail(["tx"].iter().chain(arguments).chain(&modcod));
+        assert!(message.contains(told), "{arguments:?}: {message}");
+        assert!(!folder.path("x.sigmf-data").exists(), "{arguments:?}");
+    }
+    for (list, told) in [
+        ("qpsk-1/2:normal,8psk-7/8:short", "--vcm: `8psk-7/8:short`: `8psk-7/8` is no DVB-S2 MODCOD"),
+        (
+            "qpsk-1/2:normal,qpsk-9/10:short",
+            "--vcm: `qpsk-9/10:short`: QPSK 9/10 short: DVB-S2 defines no such PLFRAME",
+        ),
+        ("qpsk-1/2", "--vcm: `qpsk-1/2`: say the FECFRAME size"),
+        ("dummy", "no PLFRAME carries data: give at least one MODCOD"),
+    ] {
+        let message = folder.fail(["tx", "a.ts", "-o", "x.sigmf-meta", "--vcm", list]);
+        assert!(message.contains(told), "{list}: {message}");
+    }
+    for arguments in [
+        &["a.ts", "--isi", "256"][..],
+        &["a.ts", "--dummy", "0"],
+        &["a.ts", "--vcm", "qpsk-1/2:normal"],
+        &["a.ts", "--generic", "--delete-nulls"],
+    ] {
+        let output = folder.command().args(["tx"].iter().chain(arguments).chain(&modcod)).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+    assert_eq!(folder.command().args(["tx", "a.ts", "-o", "x.sigmf-meta"]).output().unwrap().status.code(), Some(2));
+    // Of several inputs the one that is wrong is named.
+    let message = folder.fail(["tx", "a.ts", "b.ts", "--isi", "1,2"].iter().chain(&modcod));
+    assert!(message.contains("b.ts: the transport stream ends inside a packet: 12 bytes of 188"), "{message}");
 }
 
 #[test]

@@ -152,11 +152,40 @@ fn tx_then_rx_gives_the_same_bytes() {
         folder.succeed(["rx", "out.sigmf-meta"].iter().chain(rate));
         assert!(folder.read("out.ts") == stream, "{options:?}");
     }
-    let every_rate = ["1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "3/4", "4/5", "5/6", "8/9", "9/10"];
-    for rate in every_rate {
-        let modcod = format!("qpsk-{rate}");
-        folder.succeed(["tx", "in.ts", "-o", "out.sigmf-meta", "--modcod", &modcod, "--frame", "normal"]);
+}
+
+#[test]
+fn tx_sends_every_kind_of_frame() {
+    let folder = Folder::new("kinds");
+    folder.write("in.ts", packets(12));
+    folder.write("other.ts", packets(2));
+    let transmit = |arguments: &[&str]| -> (Value, usize) {
+        let common = ["tx", "--json", "-", "-o", "out.sigmf-meta", "--format", "ci8", "--sps", "1.5", "in.ts"];
+        let json = serde_json::from_str(&folder.succeed(common.iter().chain(arguments))).unwrap();
+        (json, folder.read("out.sigmf-data").len() / 3)
+    };
+    // Symbols of the frame that carries everything, and of the empty one behind it.
+    for (modcod, symbols) in
+        [("qpsk-8/9", 32_490), ("8psk-3/5", 21_690), ("16apsk-9/10", 16_290), ("32apsk-9/10", 13_050)]
+    {
+        let (json, sent) = transmit(&["--modcod", modcod, "--frame", "normal"]);
+        assert_eq!((&json["plframes"], sent), (&2.into(), 2 * symbols), "{modcod}");
     }
+    let (json, sent) = transmit(&["--vcm", "qpsk-1/4:short,dummy,32apsk-3/4:short:pilots", "--gold", "7"]);
+    assert_eq!((&json["pls"], &json["gold_code"]), (&serde_json::json!([6, 0, 99]), &7.into()));
+    // 374, 1454, 374 and 54 of 2256 bytes, and an empty frame.
+    assert_eq!((&json["plframes"], sent), (&7.into(), 3 * 8_190 + 2 * 3_330 + 2 * 3_402));
+    assert_eq!(json["description"], "DVB-S2 QPSK 1/4 short; dummy PLFRAME; 32APSK 3/4 short, pilots, roll-off 0.20");
+    let (json, sent) = transmit(&["--modcod", "qpsk-1/4", "--frame", "short", "--dummy", "2"]);
+    assert_eq!((&json["pls"], sent), (&serde_json::json!([6, 0]), 8 * 8_190 + 3 * 3_330));
+    let (json, _) = transmit(&["other.ts", "--isi", "9,200", "--modcod", "qpsk-1/4", "--frame", "short"]);
+    assert_eq!((&json["isi"], &json["plframes"]), (&serde_json::json!([9, 200]), &10.into()));
+    let (json, _) = transmit(&["--generic", "--modcod", "qpsk-8/9", "--frame", "short"]);
+    assert_eq!(json["plframes"], 3);
+    let (json, _) = transmit(&["--delete-nulls", "--modcod", "qpsk-8/9", "--frame", "short"]);
+    assert_eq!(json["plframes"], 3);
+    let shown = folder.succeed(["tx", "in.ts", "-o", "out.sigmf-meta", "--vcm", "qpsk-1/4:short,dummy"]);
+    assert!(shown.contains("DVB-S2 QPSK 1/4 short; dummy PLFRAME, roll-off 0.20"), "{shown}");
 }
 
 #[test]

@@ -106,9 +106,9 @@ fn a_check_shows_the_chain_and_writes_nothing() {
     folder.write("tx.toml", TRANSMITTER);
     let shown = folder.succeed(["run", "tx.toml", "--check"]);
     for part in [
-        "first stage, 1 thread\n  slice packets (dvbs2.slice_packets, remembers from frame to frame)\n    makes frames (1779 x u8)",
+        "first stage, 1 thread\n  slice packets (dvbs2.slice_packets, remembers from frame to frame)\n    makes frames (up to 1779 x u8) and pls (1 x Pls)",
         "\nstage encode, 2 threads\n  scramble bits (dvbs2.scramble_bits)\n    rewrites frames\n",
-        "    reads codewords\n    makes symbols (8370 x Complex<f32>)\n",
+        "    reads codewords and pls\n    makes symbols (up to 8370 x Complex<f32>)\n",
     ] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }

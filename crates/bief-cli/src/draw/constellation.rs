@@ -14,7 +14,7 @@ const COLUMNS: usize = 3;
 const REACH: f64 = 1.7;
 
 const STYLE: &str = ".paper{fill:#fff}.panel{fill:#fbfbfd;stroke:#ccd}.axis{stroke:#dde;stroke-width:1}\
-.circle{fill:none;stroke:#dde}.symbol{fill:#1f6fb4;fill-opacity:.35}.point{fill:none;stroke:#d1495b;stroke-width:1.5}\
+.circle{fill:none;stroke:#dde}.symbols{fill:none;stroke:#1f6fb4;stroke-width:2.2;stroke-linecap:round;stroke-opacity:.35}.point{fill:none;stroke:#d1495b;stroke-width:1.5}\
 .ink{fill:#222}.note{fill:#667}";
 
 /// One panel for each kind of frame: symbols, and the points of the constellation; a line under the title says where they come
@@ -45,7 +45,7 @@ fn panel(svg: &mut Svg, [x, y]: [f64; 2], pls: Pls, symbols: &[Complex32]) {
     svg.line([x, y + 0.5 * SIDE], [x + SIDE, y + 0.5 * SIDE], "axis");
     svg.line([x + 0.5 * SIDE, y], [x + 0.5 * SIDE, y + SIDE], "axis");
     svg.circle(place(&Complex32::ZERO), scale, "circle");
-    symbols.iter().filter(inside).for_each(|symbol| svg.circle(place(symbol), 1.1, "symbol"));
+    svg.dots(symbols.iter().filter(inside).map(place), "symbols");
     let mut note = format!("{} symbols", symbols.len());
     if let Some(modcod) = pls.modcod() {
         let constellation = Constellation::new(modcod);
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(drawn.matches(r#"class="panel""#).count(), 3);
         assert_eq!(drawn.matches(r#"class="point""#).count(), 4 + 32 + 4);
         // What lies outside of the panel is not drawn.
-        assert_eq!(drawn.matches(r#"class="symbol""#).count(), 3);
+        assert_eq!(drawn.matches("h0").count(), 3);
     }
 
     #[test]

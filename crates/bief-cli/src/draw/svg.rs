@@ -31,6 +31,15 @@ impl Svg {
         self.add(format_args!(r#"<circle class="{class}" cx="{x:.2}" cy="{y:.2}" r="{radius}"/>"#));
     }
 
+    /// Many points in one element; the class gives them their size, as the width of a stroke with round ends.
+    pub(super) fn dots(&mut self, points: impl Iterator<Item = [f64; 2]>, class: &str) {
+        let mut path = String::new();
+        for [x, y] in points {
+            write!(path, "M{x:.1} {y:.1}h0").expect("memory takes all text");
+        }
+        self.add(format_args!(r#"<path class="{class}" d="{path}"/>"#));
+    }
+
     pub(super) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], class: &str) {
         self.add(format_args!(r#"<line class="{class}" x1="{x1:.2}" y1="{y1:.2}" x2="{x2:.2}" y2="{y2:.2}"/>"#));
     }

@@ -139,7 +139,7 @@ impl Task for Deliver {
     type Out = ();
 
     fn name(&self) -> String {
-        "deliver".to_owned()
+        "write packets".to_owned()
     }
 
     fn lens(&self, (_, decodings): (usize, usize)) -> Result<()> {

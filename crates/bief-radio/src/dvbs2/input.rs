@@ -1,5 +1,6 @@
 //! The input streams of a transmitter.
 
+use std::fmt::Display;
 use std::io::Read;
 
 use bief::{Error, Result};
@@ -13,6 +14,8 @@ pub struct InputStream {
     reader: Box<dyn Read + Send>,
     content: Content,
     pub(super) isi: Option<u8>,
+    /// How errors begin.
+    name: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +28,7 @@ enum Content {
 
 impl InputStream {
     fn new(reader: impl Read + Send + 'static, content: Content) -> Self {
-        Self { reader: Box::new(reader), content, isi: None }
+        Self { reader: Box::new(reader), content, isi: None, name: String::new() }
     }
 
     /// A transport stream of packets of 188 bytes.
@@ -55,9 +58,16 @@ impl InputStream {
         self
     }
 
+    /// Gives it a name, which errors that are found in it begin with.
+    #[must_use]
+    pub fn named(mut self, name: impl Display) -> Self {
+        self.name = format!("{name}: ");
+        self
+    }
+
     /// Begins to slice it.
     pub(super) fn feed(self, roll_off: RollOff, constant_coding: bool) -> Result<Feed> {
-        let Self { reader, content, isi } = self;
+        let Self { reader, content, isi, name } = self;
         let (unit, slicer) = match content {
             Content::Transport => (PACKET, Slicer::new(roll_off)),
             Content::WithoutNullPackets => (PACKET, Slicer::without_null_packets(roll_off)),
@@ -73,6 +83,7 @@ impl InputStream {
         let delete = matches!(content, Content::WithoutNullPackets).then(DeleteNullPackets::default);
         Ok(Feed {
             reader,
+            name,
             content,
             unit,
             sync: 0,
@@ -91,6 +102,7 @@ impl InputStream {
 /// A stream that is being sliced.
 pub(super) struct Feed {
     reader: Box<dyn Read + Send>,
+    name: String,
     content: Content,
     /// Bytes of a packet as it is read; 1 in a continuous stream.
     unit: usize,
@@ -155,7 +167,7 @@ impl Feed {
             let wanted = CHUNK.next_multiple_of(self.unit);
             if let Err(error) = (&mut self.reader).take(wanted as u64).read_to_end(&mut self.read) {
                 // What of it came is not sent: it may end anywhere.
-                return self.end(Some(Error::from_source(error)));
+                return self.end(Some(error.to_string()));
             }
             let whole = self.read.len() / self.unit * self.unit;
             let rest = self.read.len() - whole;
@@ -169,13 +181,8 @@ impl Feed {
             if fault.is_some() {
                 self.end(fault);
             } else if self.read.len() < wanted {
-                let inside = || {
-                    Error::new(format!(
-                        "the {} ends inside a packet: {rest} bytes of {} are there",
-                        self.name(),
-                        self.unit
-                    ))
-                };
+                let inside =
+                    || format!("the {} ends inside a packet: {rest} bytes of {} are there", self.kind(), self.unit);
                 let fault = (rest > 0).then(inside);
                 self.end(fault);
             }
@@ -183,7 +190,7 @@ impl Feed {
     }
 
     /// How many of the first `whole` bytes read are packets that begin as they have to, and what is wrong with the next.
-    fn check(&mut self, whole: usize) -> (usize, Option<Error>) {
+    fn check(&mut self, whole: usize) -> (usize, Option<String>) {
         let sync = match self.content {
             Content::Continuous => return (whole, None),
             Content::Transport | Content::WithoutNullPackets => SYNC_BYTE,
@@ -200,24 +207,24 @@ impl Feed {
             return (whole, None);
         };
         let offset = (self.packets + bad as u64) * self.unit as u64;
-        let fault = Error::new(format!(
+        let fault = format!(
             "not a {} from byte {offset} on: a packet of {} bytes begins with {sync:#04x}, not {:#04x}",
-            self.name(),
+            self.kind(),
             self.unit,
             self.read[bad * self.unit]
-        ));
+        );
         (bad * self.unit, Some(fault))
     }
 
-    fn end(&mut self, fault: Option<Error>) {
+    fn end(&mut self, fault: Option<String>) {
         if let Some(delete) = &mut self.delete {
             delete.finish(&mut self.buffer);
         }
-        self.fault = fault;
+        self.fault = fault.map(|fault| Error::new(format!("{}{fault}", self.name)));
         self.state = State::Draining;
     }
 
-    fn name(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match self.content {
             Content::Transport | Content::WithoutNullPackets => "transport stream",
             Content::Packets(_) => "stream of such packets",

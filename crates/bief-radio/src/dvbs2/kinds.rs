@@ -43,6 +43,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
                 }
                 _ => return p.about("content", Err("it is \"transport\" or \"continuous\"")),
             };
+            let input = input.named(path.display());
             let input = if p.has("isi") { input.of_isi(p.integer("isi", ..)?) } else { input };
             let slice = Slice::new([input], frames, roll_off);
             p.about("frames", slice)

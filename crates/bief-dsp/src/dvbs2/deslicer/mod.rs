@@ -212,7 +212,7 @@ impl Stream {
     fn take(&mut self, header: &BbHeader, field: &[u8], sound: bool, output: &mut Output<'_>) {
         if !self.content.is_of(header) {
             self.content.flush(output);
-            output.delivered.gaps += 1;
+            output.delivered.gaps = 1;
             *self = Stream::new(header);
         }
         self.fields.note(header.dfl.into(), 8 * field.len());
