@@ -2,38 +2,26 @@
 //!
 //! `cargo bench -p bief-dsp --bench codec`. One frame (or one iteration of it) per measured call.
 
+mod noise;
+
 use std::hint::black_box;
 
 use bief_dsp::Complex32;
 use bief_dsp::dvbs2::bch::Bch;
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
-use bief_dsp::dvbs2::{Demapper, FrameSize, Modcod, Rate};
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Modcod, Pls, Rate};
 use bief_dsp::simd::Level;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-
-/// Deterministic Gaussian noise: xorshift and the Box–Muller transform.
-struct Noise(u64);
-
-impl Noise {
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn sample(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
+use noise::Noise;
 
 /// LLRs, 4 counts per unit, of the all-zero codeword sent in QPSK.
 fn llr_of_zeros(bits: usize, esn0_db: f64, seed: u64) -> Vec<i8> {
     let n0 = 10f64.powf(-esn0_db / 10.0);
-    let mut noise = Noise(seed);
+    let mut noise = Noise::new(seed);
     (0..bits)
         .map(|_| {
-            let received = 0.5f64.sqrt() + (n0 / 2.0).sqrt() * noise.sample();
+            let received = 0.5f64.sqrt() + (n0 / 2.0).sqrt() * noise.pair().0;
             (4.0 * 8f64.sqrt() * received / n0).round().clamp(-127.0, 127.0) as i8
         })
         .collect()
@@ -46,19 +34,25 @@ const CODES: [(FrameSize, Rate); 4] = [
     (FrameSize::Normal, Rate::R9_10),
 ];
 
-/// Twenty iterations on a frame too noisy to converge: divide by twenty for the time of one.
+/// Twenty iterations on a frame too noisy to converge, for every code; elements are updates of an edge, a bit
+/// that takes part in a check.
 fn ldpc_iterations(c: &mut Criterion) {
     let mut group = c.benchmark_group("ldpc_20_iterations");
-    for (size, rate) in CODES {
-        let code = Code::get(size, rate).unwrap();
-        let llr = llr_of_zeros(code.nldpc, -6.0, 1);
-        let mut out = vec![0; code.kldpc / 8];
-        for level in Level::all() {
-            let mut decoder = Decoder::with_level(code, 20, level);
-            assert_eq!(decoder.decode(&llr, &mut out).iterations, 20);
-            group.bench_function(BenchmarkId::new(format!("{size} {rate}"), level), |b| {
-                b.iter(|| decoder.decode(black_box(&llr), &mut out));
-            });
+    for size in [FrameSize::Short, FrameSize::Normal] {
+        for rate in Rate::ALL {
+            let Some(code) = Code::get(size, rate) else { continue };
+            let edges = code.rows.iter().map(|row| 360 * row.len()).sum::<usize>() + 2 * code.parity() - 1;
+            group.throughput(Throughput::Elements(20 * edges as u64));
+            let llr = llr_of_zeros(code.nldpc, -6.0, 1);
+            let mut out = vec![0; code.kldpc / 8];
+            let levels = if CODES.contains(&(size, rate)) { Level::all() } else { vec![Level::best()] };
+            for level in levels {
+                let mut decoder = Decoder::with_level(code, 20, level);
+                assert_eq!(decoder.decode(&llr, &mut out).iterations, 20);
+                group.bench_function(BenchmarkId::new(format!("{size} {rate}"), level), |b| {
+                    b.iter(|| decoder.decode(black_box(&llr), &mut out));
+                });
+            }
         }
     }
     group.finish();
@@ -90,20 +84,31 @@ fn ldpc_frames(c: &mut Criterion) {
     group.finish();
 }
 
+fn noise_symbols(count: usize) -> Vec<Complex32> {
+    let mut noise = Noise::new(1);
+    (0..count).map(|_| noise.pair()).map(|(re, im)| Complex32::new(re as f32, im as f32)).collect()
+}
+
 fn demap(c: &mut Criterion) {
     let mut group = c.benchmark_group("demap_short");
     for name in ["qpsk-8/9", "8psk-3/5", "16apsk-8/9", "32apsk-8/9"] {
         let modcod: Modcod = name.parse().unwrap();
         for level in Level::all() {
             let demapper = Demapper::with_level(modcod, FrameSize::Short, level);
-            let mut noise = Noise(1);
-            let mut part = || noise.sample() as f32;
-            let symbols: Vec<_> = (0..demapper.symbols()).map(|_| Complex32::new(part(), part())).collect();
+            let symbols = noise_symbols(demapper.symbols());
             let mut llr = vec![0; demapper.bits()];
             group.bench_function(BenchmarkId::new(name, level), |b| {
                 b.iter(|| demapper.demap(black_box(&symbols), 0.1, &mut llr));
             });
         }
+        // Descrambling and taking the payload out included.
+        let (demapper, scrambler) = (Demapper::new(modcod, FrameSize::Short), PlScrambler::broadcast());
+        let layout = Layout::new(Pls::from_parts(modcod, FrameSize::Short, true)).unwrap();
+        let frame = noise_symbols(layout.symbols());
+        let mut llr = vec![0; demapper.bits()];
+        group.bench_function(BenchmarkId::new(name, "PLFRAME"), |b| {
+            b.iter(|| demapper.demap_plframe(black_box(&frame), &layout, scrambler, 0.1, &mut llr));
+        });
     }
     group.finish();
 }

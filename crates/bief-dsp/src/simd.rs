@@ -130,7 +130,7 @@ macro_rules! dispatch {
     };
 }
 pub(crate) use dispatch;
-pub(crate) use fearless_simd::{Simd, f32x16, i8x64, prelude, u32x16};
+pub(crate) use fearless_simd::{Simd, f32x16, i8x32, i8x64, prelude, u8x16, u8x32, u8x64, u32x16};
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,14 @@
 //! What a receiver does for each frame allocates nothing.
 
 use std::alloc::{GlobalAlloc, Layout as MemoryLayout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bief_dsp::Complex32;
+use bief_dsp::dvbs2::bch::{Bch, Outcome};
+use bief_dsp::dvbs2::ldpc::{Code, Decoder};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{CarrierPhase, HEADER, Layout, Lock, PlframeBuilder, Pls, SignalLevel, Tracker};
+use bief_dsp::dvbs2::{CarrierPhase, Demapper, HEADER, Layout, Lock, PlframeBuilder, Pls, SignalLevel, Tracker};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::pulse::Shaper;
 
@@ -31,6 +34,7 @@ static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn synchronisation_of_a_frame_allocates_nothing() {
+    let _alone = ONE_AT_A_TIME.lock();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     drop(std::hint::black_box(vec![1]));
     assert!(ALLOCATIONS.load(Ordering::Relaxed) > before);
@@ -73,6 +77,44 @@ fn synchronisation_of_a_frame_allocates_nothing() {
             SignalLevel::measure(pls, &received, scrambler).normalise(&mut received);
             assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{pls}, frame {index}");
             assert!(sync.measured && (received[length - 1] - frame[length - 1]).norm() < 0.1, "{pls}, frame {index}");
+        }
+    }
+}
+
+/// Both tests count in the same place.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[test]
+fn decoding_a_frame_allocates_nothing() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let scrambler = PlScrambler::broadcast();
+    // QPSK 1/4 normal with pilots, 8PSK 3/5 short, 16APSK 2/3 normal, 32APSK 3/4 normal with pilots.
+    for value in [5, 50, 72, 97] {
+        let pls = Pls::new(value).unwrap();
+        let (modcod, size, layout) = (pls.modcod().unwrap(), pls.frame_size(), Layout::new(pls).unwrap());
+        let demapper = Demapper::new(modcod, size);
+        let code = Code::get(size, modcod.rate()).unwrap();
+        let mut decoder = Decoder::new(code, 3);
+        let bch = Bch::new(size, modcod.rate()).unwrap();
+        let mut codeword = vec![0; code.nldpc / 8];
+        let mut frame = vec![Complex32::ZERO; layout.symbols()];
+        PlframeBuilder::new(pls, scrambler).unwrap().build(&codeword, &mut frame);
+        let mut llr = vec![0; demapper.bits()];
+        let information = &mut codeword[..code.kldpc / 8];
+        for errors in [0, 5, 1000] {
+            for symbol in &mut frame[HEADER..HEADER + errors] {
+                *symbol = -*symbol;
+            }
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            demapper.demap_plframe(&frame, &layout, scrambler, 0.1, &mut llr);
+            let decoded = decoder.decode(&llr, information);
+            information[0] ^= 0x55;
+            let outcome = bch.decode(information);
+            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{pls}, {errors} errors");
+            match errors {
+                0 => assert!(decoded.converged && outcome == Outcome::Corrected(4), "{pls}"),
+                _ => assert!(decoded.iterations > 0, "{pls}, {errors} errors"),
+            }
         }
     }
 }

