@@ -42,7 +42,7 @@ impl Report<'_> {
         let Setup { samples_per_symbol, carrier, clock_ppm, oscillator, .. } = *self.setup;
         match kind {
             Kind::Ideal => format!(
-                "ideal: perfect synchronisation, exact LLRs, sum-product of {ITERATIONS} iterations (flooding), BCH"
+                "ideal: perfect synchronisation, exact LLRs, sum-product of {ITERATIONS} layered iterations, BCH"
             ),
             Kind::Receiver => {
                 let carrier = carrier.map_or_else(|| format!("within ±{CARRIER}"), |cycles| cycles.to_string());

@@ -11,7 +11,7 @@ use fastrand::Rng;
 pub(super) enum Kind {
     /// The whole receiver, with its own synchronisation
     Receiver,
-    /// Perfect synchronisation, exact LLRs, 50 iterations of flooding sum-product, BCH
+    /// Perfect synchronisation, exact LLRs, 50 iterations of layered sum-product, BCH
     Ideal,
 }
 

@@ -1,6 +1,6 @@
 //! Sum-product decoder in floating point: slow, and as good as decoding by messages gets. A reference for faster decoders.
 //!
-//! Flooding: in an iteration all checks work on what the bits knew before it. A check tells a bit
+//! A check tells a bit
 //!
 //! sign · φ(Σ φ(|x|)), φ(x) = -ln tanh(x / 2), over what its other bits know without it,
 //!
@@ -8,7 +8,9 @@
 //! lose what is small.
 //!
 //! Bits and checks lie as in the [`Decoder`](super::Decoder): layer r holds the checks r + q m, and meets every group of 360 bits
-//! as one row, rotated.
+//! as one row, rotated. Layers follow one another: each works on what the bits know after the one before, which takes half the
+//! iterations of checks that all work on what the bits knew before the iteration. The checks of one layer work at once; where a
+//! bit takes part in several of them, the changes of their messages are added.
 
 use super::{Code, Decoded, GROUP};
 use crate::simd::{Level, dispatch};
@@ -26,7 +28,7 @@ struct Edge {
     turn: usize,
 }
 
-/// Sum-product decoder of one code, in single precision, with flooding schedule.
+/// Sum-product decoder of one code, in single precision, layer by layer.
 ///
 /// ```
 /// use bief_dsp::dvbs2::{FrameSize, Rate, ldpc::{Code, SumProduct}};
@@ -47,11 +49,8 @@ pub struct SumProduct {
     level: Level,
     /// The edges of each layer. In layer 0 the last one has no bit in lane 0.
     layers: Vec<Vec<Edge>>,
-    /// What the channel says, what is known, what will be known after this iteration: of each group; the parity groups, of
-    /// which group r holds the bits r + q m, behind the information.
-    channel: Vec<Row>,
+    /// What is known of each group; the parity groups, of which group r holds the bits r + q m, behind the information.
     posteriors: Vec<Row>,
-    next: Vec<Row>,
     /// What the checks told last, for each edge of each layer.
     messages: Vec<Vec<Row>>,
     work: Work,
@@ -86,7 +85,6 @@ impl SumProduct {
                 r => Edge { group: information + r - 1, turn: 0 },
             });
         }
-        let groups = vec![[0.0; GROUP]; code.nldpc / GROUP];
         let degree = layers.iter().map(Vec::len).max().unwrap_or(0);
         SumProduct {
             code,
@@ -94,9 +92,7 @@ impl SumProduct {
             level: Level::best(),
             messages: layers.iter().map(|layer| vec![[0.0; GROUP]; layer.len()]).collect(),
             layers,
-            channel: groups.clone(),
-            posteriors: groups.clone(),
-            next: groups,
+            posteriors: vec![[0.0; GROUP]; code.nldpc / GROUP],
             work: Work {
                 signs: vec![[0; GROUP]; degree],
                 phis: vec![[0.0; GROUP]; degree],
@@ -130,14 +126,13 @@ impl SumProduct {
 
     fn load(&mut self, llr: &[f32]) {
         let (information, parity) = llr.split_at(self.code.kldpc);
-        let (groups, columns) = self.channel.split_at_mut(self.code.rows.len());
+        let (groups, columns) = self.posteriors.split_at_mut(self.code.rows.len());
         groups.as_flattened_mut().copy_from_slice(information);
         for (m, bits) in parity.chunks_exact(self.code.q).enumerate() {
             for (group, bit) in columns.iter_mut().zip(bits) {
                 group[m] = *bit;
             }
         }
-        self.posteriors.copy_from_slice(&self.channel);
         for message in self.messages.iter_mut().flatten() {
             message.fill(0.0);
         }
@@ -160,18 +155,17 @@ impl SumProduct {
 
     fn iterate(&mut self) {
         let level = self.level;
-        self.next.copy_from_slice(&self.channel);
         for (r, (edges, messages)) in self.layers.iter().zip(&mut self.messages).enumerate() {
-            let (posteriors, next, work) = (&self.posteriors, &mut self.next, &mut self.work);
-            dispatch!(level => layer(edges, r == 0, posteriors, messages, next, work));
+            let (posteriors, work) = (&mut self.posteriors, &mut self.work);
+            dispatch!(level => layer(edges, r == 0, posteriors, messages, work));
         }
-        std::mem::swap(&mut self.posteriors, &mut self.next);
     }
 }
 
-/// One layer of checks: from what the bits know, and from what the checks told them before, to what they tell them now.
+/// One layer of checks: from what the bits know, and from what the checks told them before, to what they tell them now, and to
+/// what the bits know then.
 #[inline(always)]
-fn layer(edges: &[Edge], first: bool, posteriors: &[Row], messages: &mut [Row], next: &mut [Row], work: &mut Work) {
+fn layer(edges: &[Edge], first: bool, posteriors: &mut [Row], messages: &mut [Row], work: &mut Work) {
     let mut sign = [0_u32; GROUP];
     let mut sum = [0.0_f32; GROUP];
     let mut known = [0.0_f32; GROUP];
@@ -200,17 +194,20 @@ fn layer(edges: &[Edge], first: bool, posteriors: &[Row], messages: &mut [Row], 
     for (index, edge) in edges.iter().enumerate().rev() {
         let absent = first && index + 1 == edges.len();
         let (signs, phis, before) = (&work.signs[index], &work.phis[index], &work.before[index]);
-        let tell = &mut messages[index];
+        let told = &mut messages[index];
+        let mut change = [0.0_f32; GROUP];
         for lane in 0..GROUP {
             let magnitude = phi(before[lane] + behind[lane]);
-            tell[lane] = f32::from_bits(magnitude.to_bits() | (sign[lane] ^ signs[lane]));
+            let tell = f32::from_bits(magnitude.to_bits() | (sign[lane] ^ signs[lane]));
             behind[lane] += phis[lane];
+            change[lane] = tell - told[lane];
+            told[lane] = tell;
         }
         if absent {
-            tell[0] = 0.0;
+            (change[0], told[0]) = (0.0, 0.0);
         }
-        let bits = &mut next[edge.group];
-        let (end, start) = tell.split_at(edge.turn);
+        let bits = &mut posteriors[edge.group];
+        let (end, start) = change.split_at(edge.turn);
         for i in 0..start.len() {
             bits[i] += start[i];
         }
@@ -304,7 +301,7 @@ mod tests {
         assert!(phi(0.0) > 65.0 && phi(f32::INFINITY) >= 0.0 && phi(f32::INFINITY) < 1e-30);
     }
 
-    /// Sum-product as the textbook has it, in double precision: bit by bit and check by check.
+    /// Sum-product by its definition, in double precision: bit by bit and check by check, the checks of a layer at once.
     fn naive(code: &Code, llr: &[f32], iterations: usize) -> Vec<f64> {
         let mut checks = vec![Vec::new(); code.parity()];
         for bit in 0..code.kldpc {
@@ -319,26 +316,25 @@ mod tests {
             }
         }
         let mut messages: Vec<Vec<f64>> = checks.iter().map(|check| vec![0.0; check.len()]).collect();
-        let channel: Vec<f64> = llr.iter().map(|x| f64::from(*x)).collect();
-        let mut posteriors = channel.clone();
-        for _ in 0..iterations {
-            let mut next = channel.clone();
-            for (check, messages) in checks.iter().zip(&mut messages) {
-                let known = check.iter().zip(&*messages).map(|(bit, told)| (0.5 * (posteriors[*bit] - told)).tanh());
+        let mut posteriors: Vec<f64> = llr.iter().map(|x| f64::from(*x)).collect();
+        for layer in (0..iterations).flat_map(|_| 0..code.q) {
+            let before = posteriors.clone();
+            for (check, messages) in checks.iter().zip(&mut messages).skip(layer).step_by(code.q) {
+                let known = check.iter().zip(&*messages).map(|(bit, told)| (0.5 * (before[*bit] - told)).tanh());
                 let known: Vec<f64> = known.collect();
                 for (i, bit) in check.iter().enumerate() {
                     let others = known.iter().enumerate().filter(|(k, _)| *k != i);
-                    messages[i] = 2.0 * others.map(|(_, tanh)| tanh).product::<f64>().atanh();
-                    next[*bit] += messages[i];
+                    let message = 2.0 * others.map(|(_, tanh)| tanh).product::<f64>().atanh();
+                    posteriors[*bit] += message - messages[i];
+                    messages[i] = message;
                 }
             }
-            posteriors = next;
         }
         posteriors
     }
 
     #[test]
-    fn a_few_iterations_equal_the_textbook() {
+    fn a_few_iterations_equal_the_definition() {
         let mut random = Random::new(1);
         for (size, rate, esn0_db) in [
             (FrameSize::Short, Rate::R1_4, -3.0),
