@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn crossings_scatter_as_their_deviation_says() {
         let mut random = fastrand::Rng::with_seed(3);
-        let mut measured = |rate: f64| count(2000, (0..2000).filter(|_| random.f64() < rate).count() as u64);
+        let mut measured = |rate: f64| count(4000, (0..4000).filter(|_| random.f64() < rate).count() as u64);
         let levels: Vec<Level> = (0..300)
             .map(|_| crossing(&[(EsN0(0), measured(0.04)), (EsN0(100), measured(0.005))], 1e-2).unwrap())
             .collect();

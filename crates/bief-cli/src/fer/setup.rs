@@ -105,8 +105,8 @@ impl Setup {
 
     /// The seed of a block: nothing else decides what happens in it.
     pub(super) fn seed(&self, kind: Kind, es_n0: EsN0, block: u64) -> u64 {
-        let parts = [kind as u64, es_n0.0 as u64, block];
-        parts.iter().fold(self.seed, |seed, part| Rng::with_seed(seed ^ part).u64(..))
+        let parts = [self.seed, kind as u64, es_n0.0 as u64, block];
+        parts.iter().fold(0, |seed, part| Rng::with_seed(seed ^ part).u64(..))
     }
 
     /// Es/N0 in dB about which frame error rates fall: Table 13, and for short frames, whose rate is not always what its name
