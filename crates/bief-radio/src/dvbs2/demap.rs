@@ -1,95 +1,63 @@
-//! From the symbols of PLFRAMEs to soft bits, as tasks.
+//! From the symbols of PLFRAMEs to soft bits, as a task.
 
-use bief::{Error, Flow, In, InVar, OutVar, Result, Task, VarFrame};
-use bief_dsp::dvbs2::{Demapper, FrameSize, MAX_SYMBOLS, Pls, SignalLevel};
+use std::sync::Arc;
+
+use bief::{Flow, In, InVar, OutVar, Result, Task, VarFrame};
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel};
 use num_complex::Complex32;
 
-use super::tables::{Tables, expect, expect_of, layout};
+use super::tables::{Tables, code, expect, layout, whole};
 
-/// Takes the payload out of PLFRAMEs: leaves out header and pilots.
+/// Demaps the payload of PLFRAMEs to soft bits, in the order of the codeword: scrambling undone, header and pilots left out,
+/// demapped and deinterleaved in one pass.
 ///
 /// # Sockets
-/// - in: `Complex32`, variable: the symbols of a PLFRAME; what follows it is left out too
-/// - in: `Pls`, 1 per frame
-/// - out: `Complex32`, variable: its payload symbols
-///
-/// # Errors
-/// A frame that is shorter than its PLS says.
-///
-/// # Source
-/// EN 302 307-1, clause 5.5.
-///
-/// # Example
-/// The chain of a [`Receiver`](super::Receiver) has it in its place.
-#[derive(Debug, Clone)]
-pub struct TakePayload;
-
-impl Task for TakePayload {
-    type In = (InVar<Complex32>, In<Pls>);
-    type Out = OutVar<Complex32>;
-
-    fn name(&self) -> String {
-        "take payload".to_owned()
-    }
-
-    fn lens(&self, (symbols, pls): (usize, usize)) -> Result<usize> {
-        expect("PLS", 1, pls)?;
-        Ok(symbols.min(MAX_SYMBOLS))
-    }
-
-    fn run(&mut self, (frame, pls): (&[Complex32], &[Pls]), mut payload: VarFrame<'_, Complex32>) -> Result<Flow> {
-        let layout = layout(pls[0])?;
-        for run in layout.payload_runs() {
-            let part = frame.get(run);
-            let part = part.ok_or_else(|| {
-                Error::new(format!("a frame of {} has {} symbols, not {}", pls[0], layout.symbols(), frame.len()))
-            })?;
-            payload.extend_from_slice(part)?;
-        }
-        Ok(Flow::Next)
-    }
-
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-}
-
-/// Demaps payload symbols to soft bits, in the order of the codeword.
-///
-/// # Sockets
-/// - in: `Complex32`, variable: the payload symbols of a frame, of unit mean energy
+/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, of unit mean energy; what follows it is left out
 /// - in: [`SignalLevel`], 1 per frame
 /// - in: `Pls`, 1 per frame
 /// - out: `i8`, variable: nldpc LLRs, positive for 0, 4 counts per unit
 ///
 /// # Errors
-/// A frame without data, or of another length than its PLS says.
+/// A frame without data, or shorter than its PLS says.
 ///
 /// # Source
-/// EN 302 307-1, clauses 5.3.3 and 5.4 (what is undone); LLRs by the nearest points.
+/// EN 302 307-1, clauses 5.3.3, 5.4 and 5.5.4 (what is undone); LLRs by the nearest points.
 ///
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Demap {
-    demappers: Tables<Pls, (Demapper, f32)>,
+    scrambler: Arc<PlScrambler>,
+    kinds: Tables<Pls, Kind>,
+}
+
+/// What is needed for one kind of frame.
+#[derive(Clone)]
+struct Kind {
+    layout: Layout,
+    demapper: Demapper,
+    /// The least noise that is believed.
+    least_n0: f32,
 }
 
 /// An estimate of Es/N0 that lies further above a MODCOD's threshold than this is not believed: LLRs would saturate.
 const MARGIN_DB: f32 = 6.0;
 
-impl Demap {
-    /// For frames of any kind.
-    pub fn new() -> Self {
-        Self::default()
+impl Kind {
+    fn new(pls: Pls) -> Result<Self> {
+        code(pls)?;
+        let modcod = pls.modcod().expect("frames with data have one");
+        let least_n0 = 10_f32.powf(-0.1 * (modcod.ideal_esn0_db() + MARGIN_DB));
+        Ok(Self { layout: layout(pls)?, demapper: Demapper::new(modcod, pls.frame_size()), least_n0 })
     }
 }
 
-/// The demapper of a kind of frame, and the least noise that it believes.
-fn demapper(pls: Pls) -> Result<(Demapper, f32)> {
-    let modcod = pls.modcod().ok_or_else(|| Error::new(format!("{pls}: carries no data")))?;
-    let least_n0 = 10_f32.powf(-0.1 * (modcod.ideal_esn0_db() + MARGIN_DB));
-    Ok((Demapper::new(modcod, pls.frame_size()), least_n0))
+impl Demap {
+    /// For frames of any kind that are scrambled so.
+    pub fn new(scrambler: Arc<PlScrambler>) -> Self {
+        Self { scrambler, kinds: Tables::default() }
+    }
 }
 
 impl Task for Demap {
@@ -111,10 +79,10 @@ impl Task for Demap {
         (symbols, level, pls): (&[Complex32], &[SignalLevel], &[Pls]),
         mut llrs: VarFrame<'_, i8>,
     ) -> Result<Flow> {
-        let (demapper, least_n0) = self.demappers.get(pls[0], || demapper(pls[0]))?;
-        expect_of(pls[0], "payload symbols", demapper.symbols(), symbols.len())?;
+        let frame = &symbols[..whole(pls[0], symbols.len())?];
+        let Kind { layout, demapper, least_n0 } = self.kinds.get(pls[0], || Kind::new(pls[0]))?;
         llrs.set_len(demapper.bits())?;
-        demapper.demap(symbols, level[0].n0.max(*least_n0), &mut llrs);
+        demapper.demap_plframe(frame, layout, &self.scrambler, level[0].n0.max(*least_n0), &mut llrs);
         Ok(Flow::Next)
     }
 

@@ -9,14 +9,14 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 
 use super::decode::{DecodeBch, DecodeLdpc};
 use super::deliver::Deliver;
-use super::demap::{Demap, TakePayload};
+use super::demap::Demap;
 use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 use super::frame_list::frame_list;
 use super::input::InputStream;
 use super::plframe::BuildPlframe;
 use super::shaping::ShapePulses;
 use super::slice::Slice;
-use super::symbols::{CorrectPhase, DescramblePl, MeasureLevel};
+use super::symbols::{CorrectPhase, MeasureLevel};
 use crate::files::NewFile;
 
 /// Iterations of the LDPC decoder that a parameter can ask for at most.
@@ -85,12 +85,10 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
             Ok(MeasureLevel::new(scrambler(p)?))
         })
         .with_default("gold_code", 0, GOLD),
-        Kind::new("dvbs2.descramble_symbols", "undoes the scrambling of PLFRAMEs", |p| {
-            Ok(DescramblePl::new(scrambler(p)?))
+        Kind::new("dvbs2.demap", "undoes the scrambling of PLFRAMEs and demaps their payload to LLRs", |p| {
+            Ok(Demap::new(scrambler(p)?))
         })
         .with_default("gold_code", 0, GOLD),
-        Kind::new("dvbs2.take_payload", "leaves out header and pilots of PLFRAMEs", |_| Ok(TakePayload)),
-        Kind::new("dvbs2.demap", "demaps payload symbols to LLRs", |_| Ok(Demap::new())),
         Kind::new("dvbs2.decode_ldpc", "decodes LDPC codewords", |p| {
             Ok(DecodeLdpc::new(p.integer("iterations", 1..=MOST_ITERATIONS)?))
         })

@@ -24,7 +24,7 @@ mod transmitter;
 pub use cut::CutFrames;
 pub use decode::{DecodeBch, DecodeLdpc, Decoding};
 pub use deliver::Deliver;
-pub use demap::{Demap, TakePayload};
+pub use demap::Demap;
 pub use encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 pub use frame_list::{FrameListError, frame_list};
 pub use input::InputStream;
@@ -37,7 +37,7 @@ pub use shaping::{Quantise, ShapePulses};
 pub use slice::Slice;
 pub use status::{Figures, KindFigures, Status};
 pub use streams::{StreamFigures, Streams};
-pub use symbols::{CorrectPhase, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
+pub use symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 pub use transmitter::Transmitter;
 
 pub(crate) use kinds::kinds;

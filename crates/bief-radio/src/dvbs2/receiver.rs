@@ -13,13 +13,13 @@ use num_complex::Complex32;
 use super::cut::{CutFrames, acquire_first};
 use super::decode::{DecodeBch, DecodeLdpc};
 use super::deliver::Deliver;
-use super::demap::{Demap, TakePayload};
+use super::demap::Demap;
 use super::encode::ScrambleBb;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::scatter::{KeepSymbols, Scatter};
 use super::status::Status;
-use super::symbols::{CorrectPhase, DescramblePl, FilterSymbols, MeasureLevel, RemoveCarrier};
+use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 use crate::feed::{Feed, Waiting};
 use crate::iq::SampleFormat;
 use crate::live::ReadLive;
@@ -290,12 +290,10 @@ impl Receiver {
         let mut symbols = rx.add(FilterSymbols::new(self.filter.clone()), (&window, &sync));
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
         let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
-        rx.add(DescramblePl::new(scrambler()), (&mut symbols, &pls));
-        let payload = rx.add(TakePayload, (&symbols, &pls));
         if let Some(scatter) = &self.scatter {
-            rx.add(KeepSymbols::new(Arc::clone(scatter)), (&payload, &pls));
+            rx.add(KeepSymbols::new(Arc::clone(scatter), scrambler()), (&symbols, &pls));
         }
-        let llrs = rx.add(Demap::new(), (&payload, &level, &pls));
+        let llrs = rx.add(Demap::new(scrambler()), (&symbols, &level, &pls));
         let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(MAX_ITERATIONS), (&llrs, &pls));
         rx.add(DecodeBch::new(), (&mut bits, &mut decoding, &pls));
         rx.add(ScrambleBb, &mut bits);

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bief::{Flow, In, InVar, Result, Task};
-use bief_dsp::dvbs2::Pls;
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{HEADER, Pls};
 use num_complex::Complex32;
 
-use super::tables::{Tables, expect};
+use super::tables::{Tables, expect, layout, whole};
 
 /// Symbols of one kind of frame that are kept.
 const KEPT: usize = 4096;
@@ -41,11 +42,11 @@ impl Scatter {
 /// Keeps some payload symbols of each frame, and hands them over at the end.
 ///
 /// # Sockets
-/// - in: `Complex32`, variable: the payload symbols of a frame, of unit mean energy
+/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, of unit mean energy
 /// - in: `Pls`, 1 per frame
 ///
 /// # Errors
-/// None.
+/// A frame that is shorter than its PLS says.
 ///
 /// # Source
 /// None: it looks and changes nothing.
@@ -54,6 +55,7 @@ impl Scatter {
 /// See [`Scatter`].
 pub struct KeepSymbols {
     scatter: Arc<Scatter>,
+    scrambler: Arc<PlScrambler>,
     kept: Tables<Pls, Latest>,
 }
 
@@ -65,9 +67,9 @@ struct Latest {
 }
 
 impl KeepSymbols {
-    /// Keeps them in `scatter`.
-    pub fn new(scatter: Arc<Scatter>) -> Self {
-        Self { scatter, kept: Tables::default() }
+    /// Keeps those of frames that are scrambled so in `scatter`.
+    pub fn new(scatter: Arc<Scatter>, scrambler: Arc<PlScrambler>) -> Self {
+        Self { scatter, scrambler, kept: Tables::default() }
     }
 }
 
@@ -83,13 +85,18 @@ impl Task for KeepSymbols {
         expect("PLS", 1, pls)
     }
 
-    fn run(&mut self, (payload, pls): (&[Complex32], &[Pls]), (): ()) -> Result<Flow> {
+    fn run(&mut self, (frame, pls): (&[Complex32], &[Pls]), (): ()) -> Result<Flow> {
+        whole(pls[0], frame.len())?;
+        let layout = layout(pls[0])?;
         let latest = self.kept.get(pls[0], || Ok(Latest { symbols: Vec::with_capacity(KEPT), oldest: 0 }))?;
-        for symbol in payload.iter().step_by((payload.len() / PER_FRAME).max(1)) {
+        let step = (layout.payload_symbols() / PER_FRAME).max(1);
+        for index in layout.payload_runs().flatten().step_by(step) {
+            let mut symbol = [frame[index]];
+            self.scrambler.descramble(index - HEADER, &mut symbol);
             if latest.symbols.len() < KEPT {
-                latest.symbols.push(*symbol);
+                latest.symbols.extend(symbol);
             } else {
-                latest.symbols[latest.oldest] = *symbol;
+                [latest.symbols[latest.oldest]] = symbol;
                 latest.oldest = (latest.oldest + 1) % KEPT;
             }
         }

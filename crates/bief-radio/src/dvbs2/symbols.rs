@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalL
 use bief_dsp::filter::MatchedFilter;
 use num_complex::Complex32;
 
-use super::tables::{expect, layout};
+use super::tables::{expect, layout, whole};
 use crate::iq::SampleFormat;
 
 /// The place of a frame in its window: each window comes with one.
@@ -131,15 +131,6 @@ impl Task for FilterSymbols {
     }
 }
 
-/// Symbols of a PLFRAME; what is given must hold them all.
-fn whole(pls: Pls, symbols: usize) -> Result<usize> {
-    let wanted = layout(pls)?.symbols();
-    if symbols < wanted {
-        return Err(Error::new(format!("a frame of {pls} has {wanted} symbols, not {symbols}")));
-    }
-    Ok(wanted)
-}
-
 /// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload.
 ///
 /// # Sockets
@@ -244,55 +235,6 @@ impl Task for MeasureLevel {
         whole(pls[0], symbols.len())?;
         level[0] = SignalLevel::measure(pls[0], &symbols, &self.scrambler);
         level[0].normalise(&mut symbols);
-        Ok(Flow::Next)
-    }
-
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-}
-
-/// Undoes physical-layer scrambling of the payload and pilots of PLFRAMEs.
-///
-/// # Sockets
-/// - in-place: `Complex32`, variable: the symbols of a PLFRAME; header, and what follows the frame, are left alone
-/// - in: `Pls`, 1 per frame
-///
-/// # Errors
-/// A frame that is shorter than its PLS says.
-///
-/// # Source
-/// EN 302 307-1, clause 5.5.4.
-///
-/// # Example
-/// The chain of a [`Receiver`](super::Receiver) has it in its place.
-#[derive(Debug, Clone)]
-pub struct DescramblePl {
-    scrambler: Arc<PlScrambler>,
-}
-
-impl DescramblePl {
-    /// Descrambles frames that are scrambled so.
-    pub fn new(scrambler: Arc<PlScrambler>) -> Self {
-        Self { scrambler }
-    }
-}
-
-impl Task for DescramblePl {
-    type In = (InOutVar<Complex32>, In<Pls>);
-    type Out = ();
-
-    fn name(&self) -> String {
-        "descramble symbols".to_owned()
-    }
-
-    fn lens(&self, (_, pls): (usize, usize)) -> Result<()> {
-        expect("PLS", 1, pls)
-    }
-
-    fn run(&mut self, (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]), (): ()) -> Result<Flow> {
-        let end = whole(pls[0], symbols.len())?;
-        self.scrambler.descramble(0, &mut symbols[HEADER..end]);
         Ok(Flow::Next)
     }
 

@@ -57,3 +57,12 @@ pub(super) fn expect(what: &str, wanted: usize, got: usize) -> Result<()> {
 pub(super) fn expect_of(pls: Pls, what: &str, wanted: usize, got: usize) -> Result<()> {
     expect(what, wanted, got).map_err(|error| Error::new(format!("{pls}: {error}")))
 }
+
+/// Symbols of a PLFRAME; what is given must hold them all.
+pub(super) fn whole(pls: Pls, symbols: usize) -> Result<usize> {
+    let wanted = layout(pls)?.symbols();
+    if symbols < wanted {
+        return Err(Error::new(format!("a frame of {pls} has {wanted} symbols, not {symbols}")));
+    }
+    Ok(wanted)
+}
