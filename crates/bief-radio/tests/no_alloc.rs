@@ -1,0 +1,65 @@
+//! The whole receiver allocates nothing per frame, whether frames are of one kind or of many.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bief_dsp::channel::Channel;
+use bief_radio::dvbs2::{Receiver, Settings, Status, Transmitter, frame_list};
+use bief_radio::{Recording, SampleFormat};
+use common::{packets, recorded, samples, transmitter};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Frames received of the first so many bytes, and allocations that the run took.
+fn run(bytes: &[u8]) -> (u64, u64) {
+    let recording = Recording::from_memory("test", SampleFormat::Ci16, bytes);
+    let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
+    let status = Arc::new(Status::default());
+    let program = receiver.chain(std::io::sink(), Arc::clone(&status)).unwrap().build().unwrap();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    program.run().unwrap();
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let figures = status.figures();
+    assert_eq!((figures.frame_errors, figures.losses), (0, 0));
+    (figures.frames, allocations)
+}
+
+#[test]
+fn twice_the_frames_take_no_more_allocations() {
+    for list in ["qpsk-8/9:short:pilots", "qpsk-3/4:short, 8psk-3/5:short:pilots, dummy, 32apsk-3/4:normal:pilots"] {
+        let frames = frame_list(list).unwrap();
+        let stream = packets(3000, 1);
+        let sent = samples(&Transmitter { frames, ..transmitter(true) }, &stream);
+        let channel = Channel { gain: 0.2, noise_power: Channel::noise_for(16.0, 2.0), ..Channel::clear() };
+        let bytes = recorded(&sent, channel);
+        let half = bytes.len() / 8 * 4;
+        // The first run of the process makes what all share.
+        run(&bytes[..half]);
+        let (some, allocations) = run(&bytes[..half]);
+        let (twice, more) = run(&bytes);
+        assert!(some > 20 && twice > 3 * some / 2 && allocations > 0, "{some} and {twice} frames");
+        // What is kept for the last kind of frame may come with the later ones.
+        assert!(more <= allocations + 8, "{list}: {allocations} for {some} frames, {more} for {twice}");
+    }
+}
