@@ -11,11 +11,13 @@ pub mod channel;
 pub mod derotate;
 pub mod discriminator;
 pub mod dvbs2;
+mod fft;
 pub mod filter;
 pub mod fir;
 pub mod low_pass;
 pub mod one_pole;
 pub mod pulse;
 pub mod simd;
+pub mod symbol_rate;
 
 pub use num_complex::Complex32;
