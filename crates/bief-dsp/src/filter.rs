@@ -26,7 +26,7 @@ const STREAM: usize = TILE + STREAM_TAPS;
 #[inline(always)]
 fn accumulate<const D: usize>(
     sums: &mut [[f32; 2 * LANES]; TILE / LANES],
-    taps: &[[f32; 2]],
+    taps: &[Taps],
     samples: &[Complex32],
     first: i64,
 ) {
@@ -44,11 +44,14 @@ fn accumulate<const D: usize>(
     }
     // Slices of constant length, without tests of bounds, and sums by name: in a loop over an array of
     // sums the compiler leaves them in memory, or vectorises across them with gathers.
-    let taps = &taps[..STREAM_TAPS * D];
+    let taps = &taps[..GROUPS * D];
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *sums;
     for (phase, stream) in streams.iter().enumerate() {
         for lane in 0..LANES {
-            let tap: [f32; GROUPS] = array::from_fn(|group| taps[(lane + group * LANES) * D + phase][0]);
+            let tap: [f32; GROUPS] = array::from_fn(|group| {
+                let tap = (lane + group * LANES) * D + phase;
+                taps[tap / LANES].0[tap % LANES][0]
+            });
             let samples = stream[lane..][..TILE + (GROUPS - 1) * LANES].as_flattened();
             multiply_add(&mut a, tap, samples, 0);
             multiply_add(&mut b, tap, samples, 1);
@@ -153,8 +156,13 @@ pub struct MatchedFilter {
     /// Samples per symbol when the fast kernel can serve, else 0.
     whole_rate: usize,
     /// `length` taps for each phase, in the order of phases, each twice: for real and imaginary part.
-    bank: Vec<[f32; 2]>,
+    bank: Vec<Taps>,
 }
+
+/// Taps for a vector of samples, placed so that no load crosses a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Taps([[f32; 2]; LANES]);
 
 impl MatchedFilter {
     /// A filter for a roll-off of 0.01 to 1 and 1.5 to 8 samples per symbol.
@@ -177,7 +185,7 @@ impl MatchedFilter {
             if whole_rate != 0 { STREAM_TAPS * whole_rate } else { (SPAN * samples_per_symbol + 1.0).ceil() as usize }
                 .next_multiple_of(LANES);
         let half = (length - 1) / 2;
-        let bank = (0..PHASES)
+        let bank: Vec<[f32; 2]> = (0..PHASES)
             .flat_map(|phase| {
                 let centre = half as f64 + phase as f64 / PHASES as f64;
                 let taps: Vec<f64> = (0..length)
@@ -188,6 +196,7 @@ impl MatchedFilter {
                 taps.into_iter().map(move |tap| [(tap * scale) as f32; 2])
             })
             .collect();
+        let bank = bank.as_chunks().0.iter().copied().map(Taps).collect();
         MatchedFilter { level: Level::best(), samples_per_symbol, length, half, whole_rate, bank }
     }
 
@@ -227,12 +236,13 @@ impl MatchedFilter {
 
     /// First sample and taps of the filter centred on `position`.
     #[inline(always)]
-    fn at(&self, position: f64) -> (i64, &[[f32; 2]]) {
+    fn at(&self, position: f64) -> (i64, &[Taps]) {
         let phases = PHASES as i64;
         let nearest = (position * PHASES as f64).round_ties_even() as i64;
         let first = nearest.div_euclid(phases) - self.half as i64;
         let phase = nearest.rem_euclid(phases) as usize;
-        (first, &self.bank[phase * self.length..][..self.length])
+        let vectors = self.length / LANES;
+        (first, &self.bank[phase * vectors..][..vectors])
     }
 
     /// For steps close to D samples.
@@ -284,14 +294,13 @@ fn copy_at_edge(window: &mut [Complex32], samples: &[Complex32], first: i64) {
 }
 
 #[inline(always)]
-fn dot_product<S: Simd>(simd: S, samples: &[Complex32], taps: &[[f32; 2]]) -> Complex32 {
+fn dot_product<S: Simd>(simd: S, samples: &[Complex32], taps: &[Taps]) -> Complex32 {
     let mut sums = f32x16::splat(simd, 0.0);
     let (samples, _) = samples.as_chunks::<LANES>();
-    let (taps, _) = taps.as_chunks::<LANES>();
     for (samples, taps) in samples.iter().zip(taps) {
         let parts = samples.map(|sample| [sample.re, sample.im]);
         let parts = f32x16::from_slice(simd, parts.as_flattened());
-        sums += parts * f32x16::from_slice(simd, taps.as_flattened());
+        sums += parts * f32x16::from_slice(simd, taps.0.as_flattened());
     }
     let (low, high) = sums.split();
     let (low, high) = (low + high).split();
