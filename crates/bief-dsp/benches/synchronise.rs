@@ -7,6 +7,7 @@ use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, HEADER, PlframeBuilder, Pls, SignalLevel, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
+use bief_dsp::gardner::Gardner;
 use bief_dsp::pulse::Shaper;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -69,6 +70,16 @@ fn synchronise(criterion: &mut Criterion) {
         group.bench_function("filter symbols", |bencher| {
             bencher.iter(|| filter.symbols(black_box(&turned), sync.position, sync.step, &mut symbols));
         });
+        if pls.pilots() {
+            // The closed loop instead: a matched filter for each half symbol, and the loop, which cannot be shared out.
+            let mut filtered = vec![Complex32::ZERO; turned.len()];
+            filter.symbols(&turned, 0.0, 1.0, &mut filtered);
+            let mut gardner = Gardner::new(1e-3, 0.2);
+            let mut recovered = vec![Complex32::ZERO; Gardner::most_symbols(filtered.len())];
+            group.bench_function("Gardner's loop, filtered twice per symbol before", |bencher| {
+                bencher.iter(|| gardner.recover(black_box(&filtered), &mut recovered));
+            });
+        }
         let mut phase = CarrierPhase::new();
         group.bench_function("estimate phase", |bencher| {
             bencher.iter(|| phase.estimate(pls, black_box(&symbols), scrambler));

@@ -14,6 +14,7 @@ pub mod dvbs2;
 mod fft;
 pub mod filter;
 pub mod fir;
+pub mod gardner;
 pub mod low_pass;
 pub mod one_pole;
 pub mod pulse;

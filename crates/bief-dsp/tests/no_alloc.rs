@@ -41,8 +41,8 @@ fn synchronisation_of_a_frame_allocates_nothing() {
 
     let scrambler = PlScrambler::broadcast();
     let filter = MatchedFilter::new(0.25, 2.0);
-    // Dummy; QPSK 1/4 normal without and with pilots; QPSK, 8PSK and 16APSK short; 32APSK normal with pilots.
-    for value in [0, 4, 5, 42, 43, 54, 75, 97] {
+    // Dummy; QPSK 1/4 normal without and with pilots; QPSK, 8PSK and 16APSK short; 32APSK normal with pilots and without.
+    for value in [0, 4, 5, 42, 43, 54, 75, 97, 96] {
         let pls = Pls::new(value).unwrap();
         let length = Layout::new(pls).unwrap().symbols();
         let builder = PlframeBuilder::new(pls, scrambler).unwrap();
