@@ -86,12 +86,22 @@ fn noise_silence_and_a_tone_are_no_signal() {
 }
 
 #[test]
-fn a_signal_that_is_not_decoded_is_named() {
-    let folder = Folder::new("other");
-    folder.write("in.ts", packets(100));
-    folder.succeed(["tx", "in.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-3/5", "--frame", "normal"]);
-    let message = folder.fail(["rx", "x.sigmf-meta"]);
-    assert!(message.contains("QPSK 3/5 normal found in the header; this build decodes QPSK 8/9 short"), "{message}");
+fn what_cannot_be_asked_for_is_named() {
+    let folder = Folder::new("asked");
+    assert!(folder.fail(["rx", "--gold", "262142"]).contains("use 0 (broadcast) to 262141"));
+    assert!(folder.fail(["rx", "--sps", "9"]).contains("9 samples per symbol: give 1.5 to 8"));
+    // Options that are no values of theirs are refused by the parser, with the usage.
+    for arguments in [["rx", "--isi", "256"], ["rx", "--modcod", "qpsk-7/8"]] {
+        let output = folder.command().args(arguments).output().unwrap();
+        let message = stderr(&output);
+        assert!(output.status.code() == Some(2) && message.contains(arguments[2]), "{message}");
+    }
+    // A stream that the carrier does not have: what it has is told.
+    let message = folder.fail(["rx", "--isi", "3"]);
+    assert!(
+        message.contains("it carries no input stream 3") && message.contains("single transport stream"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -60,9 +60,11 @@ fn rx_loses_nothing_of_live_input_that_it_has_time_for() {
         let input = std::fs::File::open(folder.path("x.ci8")).unwrap();
         let shown = command.stdin(input).output().unwrap();
         assert!(shown.status.success() && !String::from_utf8_lossy(&shown.stdout).contains("samples lost"));
-        packets.push(folder.read(output));
+        // What comes of frames that are cut where the copies meet is marked as wrong, and nobody knows how much of it there is.
+        let sound = |packet: &&[u8]| packet[1] & 0x80 == 0;
+        packets.push(folder.read(output).chunks_exact(188).filter(sound).map(<[u8]>::to_vec).collect::<Vec<_>>());
     }
-    assert!(packets[0].len() > 1400 * 188 && packets[0] == packets[1]);
+    assert!(packets[0].len() > 1400 && packets[0] == packets[1]);
 }
 
 #[cfg(unix)]
@@ -113,7 +115,10 @@ fn rx_receives_recordings_of_any_number_of_frames() {
 fn rx_tells_a_machine_what_it_tells_a_person() {
     let folder = Folder::new("json");
     let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();
-    assert_eq!(json["signal"], "QPSK 8/9 short, pilots");
+    assert_eq!(json["figures"]["kinds"][0]["name"], "QPSK 8/9 short, pilots");
+    assert_eq!(json["figures"]["streams"][0]["kind"], "transport stream");
+    assert_eq!(json["outputs"], serde_json::json!(["dvbs2_qpsk_8-9_short.ts"]));
+    assert!((json["figures"]["margin_db"].as_f64().unwrap() - 2.3).abs() < 0.3);
     assert_eq!(json["figures"]["packets"], 385);
     assert_eq!(json["figures"]["frames"], 41);
     assert!((json["figures"]["carrier_per_symbol"].as_f64().unwrap() - 0.01).abs() < 1e-3);
@@ -186,6 +191,59 @@ fn tx_sends_every_kind_of_frame() {
     assert_eq!(json["plframes"], 3);
     let shown = folder.succeed(["tx", "in.ts", "-o", "out.sigmf-meta", "--vcm", "qpsk-1/4:short,dummy"]);
     assert!(shown.contains("DVB-S2 QPSK 1/4 short; dummy PLFRAME, roll-off 0.20"), "{shown}");
+}
+
+#[test]
+fn rx_receives_what_tx_mixes() {
+    let folder = Folder::new("mixed");
+    let (one, other) = (packets(300), packets(200));
+    folder.write("a.ts", &one);
+    folder.write("b.ts", &other);
+    let frames = "qpsk-3/4:short:pilots,8psk-3/4:short,dummy,16apsk-3/4:short:pilots,32apsk-4/5:short:pilots";
+    folder.succeed(["tx", "a.ts", "b.ts", "--isi", "5,250", "--vcm", frames, "--gold", "77", "-o", "x.sigmf-meta"]);
+
+    // Each stream of the carrier goes to a file of its own, and every kind of frame into the picture.
+    let shown = folder.succeed(["rx", "x.sigmf-meta", "--gold", "77", "--constellation", "x.svg"]);
+    assert!(folder.read("x.isi5.ts") == one && folder.read("x.isi250.ts") == other && !folder.path("x.ts").exists());
+    for told in ["QPSK 3/4 short, pilots", "8PSK 3/4 short:", "dummy frames", "of ISI 5 to x.isi5.ts", "300, 0 with errors"] {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    let svg = String::from_utf8(folder.read("x.svg")).unwrap();
+    assert_eq!(svg.matches(r#"class="panel""#).count(), 4);
+
+    // One stream alone; those who forget the Gold code see noise; standard output takes one.
+    let shown = folder.succeed(["rx", "x.sigmf-meta", "--gold", "77", "--isi", "250", "-o", "b2.ts"]);
+    assert!(folder.read("b2.ts") == other && shown.contains("of ISI 5:") && shown.contains("passed over"), "{shown}");
+    assert!(folder.fail(["rx", "x.sigmf-meta"]).contains("nothing could be decoded"));
+    let output = folder.command().args(["rx", "x.sigmf-meta", "--gold", "77", "-o", "-"]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("the carrier has a second stream"), "{message}");
+    assert!(message.contains("choose one with --isi") && output.stdout[..188] == one[..188], "{message}");
+}
+
+#[test]
+fn rx_passes_over_modcods_that_are_not_wanted() {
+    let folder = Folder::new("wanted");
+    folder.write("a.ts", packets(100));
+    folder.succeed(["tx", "a.ts", "--vcm", "qpsk-3/4:short,8psk-3/4:short", "-o", "x.sigmf-meta"]);
+    let json = folder.succeed(["rx", "x.sigmf-meta", "--modcod", "8psk-3/4,qpsk-1/4", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["figures"]["kinds"].as_array().unwrap().len(), 1);
+    assert_eq!(json["figures"]["kinds"][0]["name"], "8PSK 3/4 short");
+    let passed = json["figures"]["other_frames"].as_u64().unwrap();
+    assert!(passed.abs_diff(json["figures"]["frames"].as_u64().unwrap()) <= 1, "{json}");
+    let message = folder.fail(["rx", "x.sigmf-meta", "--modcod", "32apsk-3/4"]);
+    assert!(message.contains("none of its frames is of a MODCOD that was asked for"), "{message}");
+}
+
+#[test]
+fn rx_writes_a_stream_of_no_packets_as_it_is() {
+    let folder = Folder::new("generic");
+    let bytes: Vec<u8> = (0..30_000_u32).map(|k| (k * k >> 7) as u8).collect();
+    folder.write("a.bin", &bytes);
+    folder.succeed(["tx", "a.bin", "--generic", "--modcod", "8psk-2/3", "--frame", "normal", "-o", "x.sigmf-meta"]);
+    let shown = folder.succeed(["rx", "x.sigmf-meta"]);
+    assert!(folder.read("x.bin") == bytes && shown.contains("generic continuous stream to x.bin"), "{shown}");
 }
 
 #[test]

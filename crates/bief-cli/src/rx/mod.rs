@@ -168,11 +168,10 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
             reception.name
         )));
     }
-    if !reception.has_something() {
-        let what = if reception.figures.frame_errors == 0 { "it carries nothing" } else { "nothing could be decoded" };
-        return Err(Failure::new(format!("{}: a signal is there, but {what}", reception.name)));
+    match reception.fault(args.isi) {
+        None => Ok(()),
+        Some(fault) => Err(Failure::new(format!("{}: a signal is there, but {fault}", reception.name))),
     }
-    Ok(())
 }
 
 /// `any`, or MODCODs with commas between them.

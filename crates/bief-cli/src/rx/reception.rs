@@ -48,12 +48,24 @@ impl Reception {
         Some(self.figures.bits as f64 / report.seconds / 1e6)
     }
 
-    /// Whether anything was received without errors.
-    pub(super) fn has_something(&self) -> bool {
-        self.figures
-            .streams
-            .iter()
-            .any(|stream| stream.packets > stream.errors || (stream.packets == 0 && stream.bytes > 0))
+    /// Why nothing was received, if nothing was.
+    pub(super) fn fault(&self, isi: Option<u8>) -> Option<String> {
+        let streams = &self.figures.streams;
+        let has_something = |stream: &StreamFigures| {
+            stream.delivered && (stream.packets > stream.errors || (stream.packets == 0 && stream.bytes > 0))
+        };
+        if streams.iter().any(has_something) {
+            return None;
+        }
+        let found: Vec<String> = streams.iter().map(|stream| stream.id().to_string()).collect();
+        Some(match isi {
+            Some(isi) if !found.is_empty() && !streams.iter().any(|stream| stream.delivered) => {
+                format!("it carries no input stream {isi}: there is a {}", found.join(", a "))
+            }
+            _ if self.figures.frames == 0 => "none of its frames is of a MODCOD that was asked for".to_owned(),
+            _ if self.figures.frame_errors < self.figures.frames => "it carries nothing".to_owned(),
+            _ => "nothing could be decoded: is its Gold code another (--gold)?".to_owned(),
+        })
     }
 
     pub(super) fn table(&self) -> String {
@@ -102,7 +114,7 @@ impl Reception {
         if self.interrupted {
             rows.push(("interrupted", format!("after {} bytes", figures.bytes)));
         }
-        rows.extend(figures.streams.iter().map(|stream| ("stream", self.stream(stream))));
+        rows.extend(figures.streams.iter().flat_map(|stream| self.stream(stream)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
             return format!("{}\n\n{report}", facts(&rows));
@@ -125,31 +137,28 @@ impl Reception {
         format!("{value:#}")
     }
 
-    /// An input stream in a few words.
-    fn stream(&self, stream: &StreamFigures) -> String {
+    /// An input stream: what it is, and what came of it.
+    fn stream(&self, stream: &StreamFigures) -> Vec<(&'static str, String)> {
         let id = stream.id();
         if !stream.delivered {
-            return format!("{id}: {} frames, passed over", stream.frames);
+            return vec![("stream", format!("{id}: {} frames, passed over", stream.frames))];
         }
         let to =
             if self.outputs.is_stdout() { String::new() } else { format!(" to {}", self.outputs.path(id).display()) };
-        let amount = match stream.packets {
-            0 => format!("{} bytes", stream.bytes),
-            packets => format!("{packets} packets"),
-        };
-        let mut text = format!("{id}{to}: {amount}, {} with errors, {} gaps", stream.errors, stream.gaps);
-        for (count, what) in [
-            (stream.replaced, "in the place of lost ones"),
-            (stream.restored, "null packets put back"),
-            (stream.stamps, "with time stamps (ISSY)"),
-        ] {
-            if count > 0 {
-                text += &format!(", {count} {what}");
-            }
+        let (name, amount) = if stream.packets == 0 { ("bytes", stream.bytes) } else { ("packets", stream.packets) };
+        let mut rows = vec![
+            ("stream", format!("{id}{to}")),
+            (name, format!("{amount}, {} with errors, {} gaps", stream.errors, stream.gaps)),
+        ];
+        if stream.replaced > 0 {
+            rows.push(("", format!("{} null packets in the place of lost ones", stream.replaced)));
+        }
+        if stream.restored > 0 {
+            rows.push(("", format!("{} null packets put back that the sender had left out", stream.restored)));
         }
         if let Some(stamp) = stream.last_stamp {
-            text += &format!(", the last {stamp:#x}");
+            rows.push(("", format!("{} with time stamps (ISSY), the last {stamp:#x}", stream.stamps)));
         }
-        text
+        rows
     }
 }
