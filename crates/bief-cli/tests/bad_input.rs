@@ -32,7 +32,6 @@ fn what_is_not_said_about_a_raw_file() {
     folder.write("x.dat", sample());
     folder.write("x.ci8", sample());
     assert!(folder.fail(["rx", "x.dat", "--sps", "2"]).contains("give --format"));
-    assert!(folder.fail(["rx", "x.ci8"]).contains("give --sps"));
     assert!(folder.fail(["rx", "x.ci8", "--symbol-rate", "1e6"]).contains("give --sps in place of --symbol-rate"));
     assert!(folder.fail(["rx", "x.ci8", "--sps", "0.5"]).contains("1.5 to 8"));
     assert!(folder.fail(["rx", "-", "--format", "ci8", "--sps", "2"]).contains("give -o"));
@@ -61,7 +60,7 @@ fn sigmf_that_is_not_complete_or_not_understood() {
     folder.write("odd.sigmf-meta", &meta[..40]);
     assert!(folder.fail(["rx", "odd.sigmf-meta"]).contains("not a SigMF description"));
     folder.write("odd.sigmf-meta", meta.replace("2.0", "2e6"));
-    assert!(folder.fail(["rx", "odd.sigmf-meta"]).contains("--symbol-rate"));
+    assert!(folder.fail(["rx", "odd.sigmf-meta", "--symbol-rate", "1e5"]).contains("20 samples per symbol"));
     folder.succeed(["rx", "odd.sigmf-meta", "--symbol-rate", "1e6"]);
 }
 
@@ -81,6 +80,9 @@ fn noise_silence_and_a_tone_are_no_signal() {
     for name in ["noise", "silence", "tone"] {
         let message = folder.fail(["rx", &format!("{name}.ci8"), "--sps", "2"]);
         assert!(message.contains("no DVB-S2 signal in 2000000 samples"), "{message}");
+        // Nor if nobody says how many samples a symbol has.
+        let message = folder.fail(["rx", &format!("{name}.ci8")]);
+        assert!(message.contains("2000000 samples") && message.contains("--sps"), "{message}");
         assert!(!folder.path(&format!("{name}.ts")).exists(), "nothing is written");
     }
 }

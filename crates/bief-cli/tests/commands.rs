@@ -35,6 +35,11 @@ fn rx_takes_a_file_standard_input_or_a_sigmf_pair() {
     folder.succeed(["rx", "x.ci8", "--sps", "2", "--cores", "1"]);
     folder.succeed(["rx", "y.sigmf-meta", "--symbol-rate", "2e6", "-o", "z.ts"]);
     assert!(folder.read("x.ts") == folder.read("z.ts"));
+    // The symbol rate shows in the signal.
+    let shown = folder.succeed(["rx", "x.ci8", "-o", "found.ts"]);
+    assert!(folder.read("x.ts") == folder.read("found.ts") && shown.contains("one symbol in 1.9999"), "{shown}");
+    let shown = folder.succeed(["rx", "y.sigmf-meta", "-o", "found.ts"]);
+    assert!(folder.read("x.ts") == folder.read("found.ts") && shown.contains(" Hz"), "{shown}");
     let mut command = folder.command();
     let input = std::fs::File::open(folder.path("x.ci8")).unwrap();
     let output = command
@@ -205,7 +210,9 @@ fn rx_receives_what_tx_mixes() {
     // Each stream of the carrier goes to a file of its own, and every kind of frame into the picture.
     let shown = folder.succeed(["rx", "x.sigmf-meta", "--gold", "77", "--constellation", "x.svg"]);
     assert!(folder.read("x.isi5.ts") == one && folder.read("x.isi250.ts") == other && !folder.path("x.ts").exists());
-    for told in ["QPSK 3/4 short, pilots", "8PSK 3/4 short:", "dummy frames", "of ISI 5 to x.isi5.ts", "300, 0 with errors"] {
+    for told in
+        ["QPSK 3/4 short, pilots", "8PSK 3/4 short:", "dummy frames", "of ISI 5 to x.isi5.ts", "300, 0 with errors"]
+    {
         assert!(shown.contains(told), "{told}: {shown}");
     }
     let svg = String::from_utf8(folder.read("x.svg")).unwrap();

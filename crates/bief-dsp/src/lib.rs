@@ -11,7 +11,6 @@ pub mod channel;
 pub mod derotate;
 pub mod discriminator;
 pub mod dvbs2;
-mod fft;
 pub mod filter;
 pub mod fir;
 pub mod gardner;

@@ -2,11 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
-use bief_radio::SampleFormat;
-use bief_radio::dvbs2::Transmitter;
-use common::{PACKET, packets, receive, samples, transmitter};
+use bief_radio::dvbs2::{Receiver, Settings, Transmitter};
+use bief_radio::{Recording, SampleFormat};
+use common::{PACKET, Shared, packets, receive, recorded, samples, transmitter};
 use num_complex::Complex32;
 
 /// All packets of a signal at this Es/N0 come back through the channel.
@@ -95,6 +97,29 @@ fn roll_offs_and_samples_per_symbol_are_free() {
             let channel = Channel { carrier: 0.02, clock_ppm: -30.0, start: 0.7, gain: GAIN, ..Channel::clear() };
             let name = format!("{samples_per_symbol} per symbol, {roll_off:?}");
             comes_back(&name, &transmitter, es_n0_db, channel, SampleFormat::Ci16);
+        }
+    }
+}
+
+#[test]
+fn symbol_rates_are_found() {
+    for (es_n0_db, transmitter) in signals() {
+        for (samples_per_symbol, roll_off) in
+            [(1.5, RollOff::R20), (2.0, RollOff::R35), (2.5, RollOff::R20), (4.0, RollOff::R25)]
+        {
+            let transmitter = Transmitter { samples_per_symbol, roll_off, ..transmitter.clone() };
+            let stream = packets(20 * (transmitter.frames[0].fec().unwrap().kbch / 8 - 10) / PACKET, 3);
+            let sent = samples(&transmitter, &stream);
+            let noise_power = Channel::noise_for(es_n0_db + 1.0, samples_per_symbol);
+            let carrier = 0.02 / samples_per_symbol;
+            let channel = Channel { noise_power, carrier, clock_ppm: 70.0, gain: GAIN, ..Channel::clear() };
+            let recording = Recording::from_memory("test", SampleFormat::Ci16, recorded(&sent, channel));
+            let receiver = Receiver::find(recording, Settings::default(), |_| ()).unwrap();
+            let ppm = 1e6 * (receiver.samples_per_symbol() / samples_per_symbol * (1.0 + 70e-6) - 1.0);
+            assert!(ppm.abs() < 60.0, "{samples_per_symbol}: {ppm} ppm");
+            let out = Shared::default();
+            receiver.chain(out.clone(), Arc::default()).unwrap().build().unwrap().run().unwrap();
+            assert!(out.take() == stream, "{samples_per_symbol} samples per symbol");
         }
     }
 }

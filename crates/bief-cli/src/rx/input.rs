@@ -25,28 +25,21 @@ pub(super) fn open(args: &RxArgs) -> Result<Recording, Failure> {
     }
 }
 
-pub(super) fn samples_per_symbol(args: &RxArgs, recording: &Recording) -> Result<f64, Failure> {
+/// Samples per symbol, where someone tells them.
+pub(super) fn samples_per_symbol(args: &RxArgs, recording: &Recording) -> Result<Option<f64>, Failure> {
     match (args.sps, args.symbol_rate, recording.sample_rate) {
-        (Some(sps), _, _) => Ok(sps),
-        (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(rate / symbol_rate),
+        (Some(sps), _, _) => Ok(Some(sps)),
+        (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(Some(rate / symbol_rate)),
         (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
         (None, Some(_), None) => Err(Failure::new(format!(
             "{}: its sample rate is not known: give --sps in place of --symbol-rate",
             recording.name
         ))),
-        (None, None, Some(rate)) if rate < LEAST_SAMPLE_RATE => Ok(rate),
-        (None, None, Some(rate)) => Err(Failure::new(format!(
-            "{}: {rate} samples per second, but how many symbols? Give --symbol-rate or --sps",
-            recording.name
-        ))),
-        (None, None, None) => Err(Failure::new(format!(
-            "{}: its samples per symbol are not known: give --sps (2 or 4 are usual)",
-            recording.name
-        ))),
+        (None, None, rate) => Ok(rate.filter(|&rate| rate < LEAST_SAMPLE_RATE)),
     }
 }
 
 /// Symbols per second, where samples per second are known.
-pub(super) fn symbol_rate(recording: &Recording, samples_per_symbol: f64) -> Option<f64> {
-    recording.sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol)
+pub(super) fn symbol_rate(sample_rate: Option<f64>, samples_per_symbol: f64) -> Option<f64> {
+    sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol)
 }

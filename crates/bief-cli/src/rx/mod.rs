@@ -55,7 +55,7 @@ pub(crate) struct RxArgs {
     /// Sample format of a raw input: cf32, ci16, ci8 or cu8
     #[arg(long)]
     format: Option<SampleFormat>,
-    /// Samples per symbol
+    /// Samples per symbol, 1.5 to 8 [default: what the description says, or else the signal shows]
     #[arg(long, value_name = "X", conflicts_with = "symbol_rate")]
     sps: Option<f64>,
     /// Symbols per second, for a recording that tells its sample rate
@@ -102,8 +102,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         )));
     }
     let samples_per_symbol = samples_per_symbol(&args, &recording)?;
-    let symbol_rate = symbol_rate(&recording, samples_per_symbol);
-    let (name, bytes) = (recording.name.clone(), recording.bytes);
+    let (name, bytes, sample_rate) = (recording.name.clone(), recording.bytes, recording.sample_rate);
     let sample_bytes = recording.format.bytes() as u64;
 
     let bar = progress(bytes);
@@ -113,6 +112,8 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     bar.set_position(0);
     let receiver = receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)?;
     let receiver = if args.live { receiver.live().map_err(Failure::from_error)? } else { receiver };
+    let found_rate = samples_per_symbol.is_none().then(|| receiver.samples_per_symbol());
+    let symbol_rate = symbol_rate(sample_rate, receiver.samples_per_symbol());
     let scatter = args.constellation.is_some().then(Arc::<Scatter>::default);
     let receiver = match &scatter {
         Some(scatter) => receiver.scatter(scatter),
@@ -142,7 +143,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
 
-    let reception = Reception { name, outputs, symbol_rate, figures, interrupted, report };
+    let reception = Reception { name, outputs, found_rate, symbol_rate, figures, interrupted, report };
     args.json.write(|| reception.to_json(&profile, &schedule))?;
     if reception.outputs.is_stdout() {
         eprintln!("{}", reception.table());

@@ -34,6 +34,8 @@ pub(super) fn show(bar: &ProgressBar, status: &Status) {
 pub(super) struct Reception {
     pub(super) name: String,
     pub(super) outputs: Outputs,
+    /// Samples per symbol, where the signal had to show them.
+    pub(super) found_rate: Option<f64>,
     pub(super) symbol_rate: Option<f64>,
     pub(super) figures: Figures,
     /// Ended by Ctrl-C.
@@ -87,18 +89,18 @@ impl Reception {
         for kind in &figures.kinds {
             rows.push(("signal", format!("{}: {} frames, {} with errors", kind.name, kind.frames, kind.frame_errors)));
         }
-        rows.extend([
-            ("Es/N0", es_n0 + &margin),
-            ("carrier offset", carrier),
-            ("clock offset", number(figures.clock_ppm, "ppm", 2)),
-            (
-                "frames",
-                format!(
-                    "{}, {} with errors, {} headers missed",
-                    figures.frames, figures.frame_errors, figures.missed_headers
-                ),
+        rows.extend([("Es/N0", es_n0 + &margin), ("carrier offset", carrier)]);
+        rows.push(match self.found_rate {
+            Some(rate) => ("symbol rate", format!("one symbol in {rate:.5} samples, found")),
+            None => ("clock offset", number(figures.clock_ppm, "ppm", 2)),
+        });
+        rows.extend([(
+            "frames",
+            format!(
+                "{}, {} with errors, {} headers missed",
+                figures.frames, figures.frame_errors, figures.missed_headers
             ),
-        ]);
+        )]);
         if figures.dummy_frames > 0 {
             rows.push(("dummy frames", figures.dummy_frames.to_string()));
         }
@@ -127,6 +129,7 @@ impl Reception {
         let value = serde_json::json!({
             "input": self.name,
             "outputs": outputs,
+            "samples_per_symbol_found": self.found_rate,
             "figures": self.figures,
             "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),

@@ -1,8 +1,7 @@
 //! Phase noise of oscillators, given by its spectral density.
 
-use std::f64::consts::TAU;
-
-use num_complex::{Complex32, Complex64};
+use num_complex::Complex32;
+use rustfft::FftPlanner;
 
 use super::gaussian::Gaussian;
 
@@ -64,62 +63,19 @@ impl PhaseNoise {
                 || Complex32::new((gaussian.next() * deviation) as f32, (gaussian.next() * deviation) as f32);
             (spectrum[k], spectrum[length - k]) = (draw(), draw());
         }
-        transform(&mut spectrum);
+        FftPlanner::new().plan_fft_inverse(length).process(&mut spectrum);
         spectrum.truncate(count);
         spectrum.into_iter().map(|value| value.re).collect()
     }
 }
 
-/// The inverse discrete Fourier transform, without a factor, of a power of two of values.
-fn transform(values: &mut [Complex32]) {
-    let length = values.len();
-    let bits = length.ilog2();
-    for k in 1..length {
-        let reversed = k.reverse_bits() >> (usize::BITS - bits);
-        if k < reversed {
-            values.swap(k, reversed);
-        }
-    }
-    let turn = |k: usize| Complex64::cis(TAU * k as f64 / length as f64);
-    let turns: Vec<Complex32> =
-        (0..length / 2).map(turn).map(|turn| Complex32::new(turn.re as f32, turn.im as f32)).collect();
-    let mut half = 1;
-    while half < length {
-        let step = length / (2 * half);
-        for block in values.chunks_exact_mut(2 * half) {
-            let (low, high) = block.split_at_mut(half);
-            for ((low, high), turn) in low.iter_mut().zip(high).zip(turns.iter().step_by(step)) {
-                let turned = *high * turn;
-                (*low, *high) = (*low + turned, *low - turned);
-            }
-        }
-        half *= 2;
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::f64::consts::TAU;
 
-    #[test]
-    fn the_transform_is_what_its_definition_says() {
-        for length in [2, 8, 64] {
-            let mut gaussian = Gaussian::with_seed(length);
-            let values: Vec<Complex32> =
-                (0..length).map(|_| Complex32::new(gaussian.next() as f32, gaussian.next() as f32)).collect();
-            let mut transformed = values.clone();
-            transform(&mut transformed);
-            for (n, transformed) in transformed.iter().enumerate() {
-                let term = |(k, value): (usize, &Complex32)| {
-                    Complex64::new(value.re.into(), value.im.into())
-                        * Complex64::cis(TAU * (n * k) as f64 / length as f64)
-                };
-                let expected: Complex64 = values.iter().enumerate().map(term).sum();
-                let error = Complex64::new(transformed.re.into(), transformed.im.into()) - expected;
-                assert!(error.norm() < 1e-4, "{length}, {n}: {error}");
-            }
-        }
-    }
+    use num_complex::Complex64;
+
+    use super::*;
 
     #[test]
     fn the_mask_is_met_at_its_points_and_kept_beyond_its_ends() {

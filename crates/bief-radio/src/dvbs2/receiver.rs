@@ -8,6 +8,7 @@ use bief::{Chain, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
+use bief_dsp::symbol_rate::find_symbol_rate;
 use num_complex::Complex32;
 
 use super::cut::{CutFrames, acquire_first};
@@ -33,6 +34,8 @@ const SEARCHED_SYMBOLS: usize = 500_000;
 /// half a frame after its second header at the latest.
 const FIRST_SEARCHED: usize = 4_000;
 const SEARCH_GROWTH: f64 = 1.25;
+/// Samples per symbol, about, that are usual where nothing is known.
+const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
 /// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
@@ -74,19 +77,30 @@ pub enum ReceiveError {
         /// Why the last search failed.
         reason: NoSignal,
     },
+    /// Samples without a sign of symbols.
+    #[error(
+        "{name}: {samples} samples show no symbol clock of 1.5 to 8 samples per symbol. If you know the rate, give --sps or \
+         --symbol-rate; if the sample format is wrong, --format"
+    )]
+    NoClock {
+        /// The recording.
+        name: String,
+        /// Samples searched.
+        samples: u64,
+    },
 }
 
-/// What to receive.
+/// What to receive. The default is everything, whatever its symbol rate.
 ///
 /// ```
 /// use bief_radio::dvbs2::{Modcods, Settings};
 /// let settings = Settings { gold_code: 5, ..Settings::at(2.0) };
-/// assert_eq!((settings.samples_per_symbol, settings.modcods), (2.0, Modcods::ALL));
+/// assert_eq!((settings.samples_per_symbol, settings.modcods), (Some(2.0), Modcods::ALL));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Settings {
-    /// Samples per symbol: 1.5 to 8.
-    pub samples_per_symbol: f64,
+    /// Samples per symbol, 1.5 to 8; `None` for those that the signal shows.
+    pub samples_per_symbol: Option<f64>,
     /// Gold code of the physical-layer scrambling: 0 (broadcast) to 262141.
     pub gold_code: u32,
     /// MODCODs to deliver; frames of others are passed over.
@@ -98,7 +112,7 @@ pub struct Settings {
 impl Settings {
     /// Everything, at so many samples per symbol.
     pub fn at(samples_per_symbol: f64) -> Self {
-        Self { samples_per_symbol, gold_code: 0, modcods: Modcods::ALL, isi: None }
+        Self { samples_per_symbol: Some(samples_per_symbol), ..Self::default() }
     }
 }
 
@@ -151,12 +165,13 @@ impl Receiver {
     pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
         let Settings { samples_per_symbol, gold_code, modcods, isi } = settings;
         let Recording { name, format, bytes, mut reader, .. } = recording;
-        if !(1.5..=8.0).contains(&samples_per_symbol) {
-            return Err(ReceiveError::Rate(samples_per_symbol));
+        if let Some(rate) = samples_per_symbol.filter(|rate| !(1.5..=8.0).contains(rate)) {
+            return Err(ReceiveError::Rate(rate));
         }
         let scrambler = Arc::new(PlScrambler::new(gold_code)?);
-        let filter = MatchedFilter::new(ROLL_OFF, samples_per_symbol);
-        let bytes_of = |symbols: usize| (symbols as f64 * samples_per_symbol) as usize * format.bytes();
+        let known = samples_per_symbol.map(|rate| MatchedFilter::new(ROLL_OFF, rate));
+        let bytes_of =
+            |symbols: usize| (symbols as f64 * samples_per_symbol.unwrap_or(USUAL_RATE)) as usize * format.bytes();
         let mut searched = if bytes.is_some() { SEARCHED_SYMBOLS } else { FIRST_SEARCHED };
         let mut front = Vec::new();
         let mut samples = Vec::new();
@@ -172,15 +187,19 @@ impl Receiver {
             let whole = front.len() / format.bytes();
             samples.resize(whole, Complex32::ZERO);
             format.read(&front[..whole * format.bytes()], &mut samples);
-            match acquire_first(&filter, &samples, &scrambler) {
-                Ok(lock) => {
-                    let rest = Rest::Waiting(reader);
-                    let front = front.into();
+            match search(known.as_ref(), &samples, &scrambler) {
+                Ok((filter, lock)) => {
+                    let (front, rest) = (front.into(), Rest::Waiting(reader));
                     return Ok(Self { filter, scrambler, modcods, isi, lock, format, front, rest, scatter: None });
                 }
-                Err(reason) if (got as u64) < wanted => {
+                Err(failure) if (got as u64) < wanted => {
                     let samples = read / format.bytes() as u64;
-                    return Err(ReceiveError::NoSignal { name, samples, samples_per_symbol, reason });
+                    return Err(match failure {
+                        None => ReceiveError::NoClock { name, samples },
+                        Some((samples_per_symbol, reason)) => {
+                            ReceiveError::NoSignal { name, samples, samples_per_symbol, reason }
+                        }
+                    });
                 }
                 Err(_) if searched < SEARCHED_SYMBOLS => {
                     searched = ((searched as f64 * SEARCH_GROWTH) as usize).min(SEARCHED_SYMBOLS);
@@ -214,6 +233,11 @@ impl Receiver {
     /// Keeps symbols of each frame in `scatter`.
     pub fn scatter(self, scatter: &Arc<Scatter>) -> Self {
         Self { scatter: Some(Arc::clone(scatter)), ..self }
+    }
+
+    /// Samples per symbol: those that were given, or found.
+    pub fn samples_per_symbol(&self) -> f64 {
+        self.filter.samples_per_symbol()
     }
 
     /// MODCOD, frame size and pilots of the first whole frame.
@@ -301,6 +325,30 @@ impl Receiver {
         rx.add(deliver, (&bits, &decoding));
         Ok(rx)
     }
+}
+
+/// Finds the first signal, with the filter for it: one that is known, or those for the symbol rates that the samples show. Else
+/// the likeliest rate, and why there is no signal of it; `None` without a symbol clock.
+fn search(
+    known: Option<&MatchedFilter>,
+    samples: &[Complex32],
+    scrambler: &PlScrambler,
+) -> std::result::Result<(MatchedFilter, Lock), Option<(f64, NoSignal)>> {
+    let filters: Vec<MatchedFilter> = match known {
+        Some(filter) => vec![filter.clone()],
+        None => {
+            let rates = find_symbol_rate(samples).into_iter().map(|rate| rate.clamp(1.5, 8.0));
+            rates.map(|rate| MatchedFilter::new(ROLL_OFF, rate)).collect()
+        }
+    };
+    let mut failure = None;
+    for filter in filters {
+        match acquire_first(&filter, samples, scrambler) {
+            Ok(lock) => return Ok((filter, lock)),
+            Err(reason) => failure = failure.or(Some((filter.samples_per_symbol(), reason))),
+        }
+    }
+    Err(failure)
 }
 
 #[cfg(test)]
