@@ -7,9 +7,9 @@ use super::line::{Line, Payload, STILL, middle};
 use super::walk::Point;
 use super::{Constellation, HEADER, Modcod};
 use crate::derotate::multiply_by_phasor;
-use crate::simd::{Level, dispatch};
+use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
-/// Symbols in a row that the kernel decides.
+/// Symbols that the kernel decides side by side.
 const LANES: usize = 16;
 /// Points of a constellation between 0 and 45 degrees, at most.
 const OCTANT: usize = 6;
@@ -52,12 +52,13 @@ impl Decisions<'_> {
     /// Decides the block whose first symbol is number `first` of the payload, `turn` radians beside a line.
     fn decide(&self, first: usize, block: &[Complex32], line: Line, turn: f64) -> Decided {
         let start = Complex64::from_polar(self.scale, turn - line.at((HEADER + first) as f64));
-        let mut turned = [Complex32::ZERO; STILL];
-        let turned = &mut turned[..block.len()];
-        turned.copy_from_slice(block);
-        multiply_by_phasor(turned, -line.frequency, start);
+        // What the block lacks is decided without error.
+        let mut turned = [self.octant.point(); STILL];
+        turned[..block.len()].copy_from_slice(block);
+        multiply_by_phasor(&mut turned[..block.len()], -line.frequency, start);
+        let turned = &turned[..block.len().next_multiple_of(LANES)];
         let level = self.level;
-        dispatch!(level => self.octant.decide(turned))
+        dispatch!(level, simd => self.octant.decide(simd, turned))
     }
 }
 
@@ -105,6 +106,8 @@ struct Decided {
 struct Octant {
     re: [f32; OCTANT],
     im: [f32; OCTANT],
+    half_energy: [f32; OCTANT],
+    count: usize,
 }
 
 impl Octant {
@@ -113,40 +116,85 @@ impl Octant {
         let constellation = Constellation::new(modcod);
         let inside = |point: &&Complex32| point.im > -1e-6 && point.im < point.re + 1e-6;
         let points = constellation.points().iter().filter(inside);
-        // Slots that are left stay out of reach.
-        let mut octant = Octant { re: [1e6; OCTANT], im: [0.0; OCTANT] };
-        for ((re, im), point) in octant.re.iter_mut().zip(&mut octant.im).zip(points) {
-            (*re, *im) = (point.re, point.im);
+        let mut octant = Octant { re: [0.0; OCTANT], im: [0.0; OCTANT], half_energy: [0.0; OCTANT], count: 0 };
+        for (k, point) in points.enumerate() {
+            (octant.re[k], octant.im[k]) = (point.re, point.im);
+            octant.half_energy[k] = 0.5 * point.norm_sqr();
+            octant.count = k + 1;
         }
         octant
     }
 
-    /// Decides symbols of unit energy.
+    /// One of them.
+    fn point(&self) -> Complex32 {
+        Complex32::new(self.re[0], self.im[0])
+    }
+
+    /// Decides symbols of unit energy, a multiple of [`LANES`] of them.
     #[inline(always)]
-    fn decide(&self, symbols: &[Complex32]) -> Decided {
-        let mut distance = [0.0; LANES];
-        let mut across = [0.0; LANES];
-        let mut squares = [0.0; LANES];
-        for part in symbols.chunks(LANES) {
-            for (i, symbol) in part.iter().enumerate() {
-                let (re, im) = (symbol.re.abs(), symbol.im.abs());
-                let (x, y) = (re.max(im), re.min(im));
-                let mut nearest = f32::MAX;
-                let mut error = 0.0;
-                for k in 0..OCTANT {
-                    let (dx, dy) = (x - self.re[k], y - self.im[k]);
-                    let candidate = dx * dx + dy * dy;
-                    let closer = candidate < nearest;
-                    nearest = if closer { candidate } else { nearest };
-                    error = if closer { y * self.re[k] - x * self.im[k] } else { error };
-                }
-                // A reflection turns the sense of rotation.
-                let turned = (symbol.re < 0.0) ^ (symbol.im < 0.0) ^ (im > re);
-                distance[i] += nearest;
-                across[i] += if turned { -error } else { error };
-                squares[i] += error * error;
+    fn decide<S: Simd>(&self, simd: S, symbols: &[Complex32]) -> Decided {
+        let splat = |value: f32| f32x16::splat(simd, value);
+        let [mut distance, mut across, mut squares] = [splat(0.0); 3];
+        for part in symbols.as_chunks::<LANES>().0 {
+            let parts = part.map(|symbol| [symbol.re, symbol.im]);
+            let (low, high) = parts.as_flattened().split_at(LANES);
+            let (low, high) = (f32x16::from_slice(simd, low), f32x16::from_slice(simd, high));
+            let (re, im) = (low.unzip_low(high), low.unzip_high(high));
+            let (x, y) = (re.abs().max(im.abs()), re.abs().min(im.abs()));
+            // The nearest point is the one with the largest real part of symbol · conj(point) - |point|² / 2.
+            let mut best = splat(f32::MIN);
+            let [mut point_re, mut point_im] = [splat(0.0); 2];
+            for k in 0..self.count.min(OCTANT) {
+                let (re, im) = (splat(self.re[k]), splat(self.im[k]));
+                let score = x * re + y * im - splat(self.half_energy[k]);
+                let better = score.simd_gt(best);
+                best = better.select(score, best);
+                point_re = better.select(re, point_re);
+                point_im = better.select(im, point_im);
+            }
+            let (dx, dy) = (x - point_re, y - point_im);
+            distance += dx * dx + dy * dy;
+            let error = y * point_re - x * point_im;
+            squares += error * error;
+            // A reflection turns the sense of rotation.
+            let sense = splat(1.0).copysign(re) * splat(1.0).copysign(im) * splat(1.0).copysign(re.abs() - im.abs());
+            across += sense * error;
+        }
+        let sum = |lanes: f32x16<S>| <[f32; LANES]>::from(lanes).iter().sum();
+        Decided { distance: sum(distance), across: sum(across), squares: sum(squares) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_decided_for_the_nearest_of_all_points() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for modcod in Modcod::all().filter(|modcod| modcod.number() >= 18) {
+            let constellation = Constellation::new(modcod);
+            let octant = Octant::new(modcod);
+            let mut part = || 3.0 * random.f32() - 1.5;
+            let symbols: Vec<Complex32> = (0..64).map(|_| Complex32::new(part(), part())).collect();
+            let mut expected = Decided::default();
+            for symbol in &symbols {
+                let distance = |point: &&Complex32| (symbol - *point).norm_sqr();
+                let nearest = constellation.points().iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap();
+                let error = (symbol * nearest.conj()).im;
+                expected.distance += distance(&nearest);
+                expected.across += error;
+                expected.squares += error * error;
+            }
+            for level in Level::all() {
+                let found = dispatch!(level, simd => octant.decide(simd, &symbols));
+                let errors = [
+                    found.distance - expected.distance,
+                    found.across - expected.across,
+                    found.squares - expected.squares,
+                ];
+                assert!(errors.iter().all(|error| error.abs() < 1e-3), "{modcod}, {level}: {errors:?}");
             }
         }
-        Decided { distance: distance.iter().sum(), across: across.iter().sum(), squares: squares.iter().sum() }
     }
 }
