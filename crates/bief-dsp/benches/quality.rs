@@ -6,6 +6,7 @@
 
 mod noise;
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bief_dsp::Complex32;
@@ -32,6 +33,8 @@ const LINKS: [(&str, FrameSize, f64); 9] = [
 const ERRORS: u32 = 60;
 /// ... and frames after which it does in any case.
 const FRAMES: u64 = 8_000;
+/// Frames whose time is taken.
+const PACE: u64 = 300;
 /// Between two points, in dB.
 const STEP: f64 = 0.1;
 /// How much more short frames need than the standard's table of normal ones says, in dB.
@@ -54,14 +57,8 @@ struct Link {
     received: Vec<u8>,
 }
 
-/// Frames sent at one Es/N0.
-#[derive(Default)]
-struct Tally {
-    frames: u64,
-    wrong: u32,
-    iterations: u64,
-    /// Of demapping and both decoders.
-    time: Duration,
+fn n0(esn0_db: f64) -> f64 {
+    10f64.powf(-esn0_db / 10.0)
 }
 
 impl Link {
@@ -89,7 +86,7 @@ impl Link {
     }
 
     /// Sends one frame; the same for the same `seed`.
-    fn send(&mut self, esn0_db: f64, seed: u64, tally: &mut Tally) {
+    fn send(&mut self, esn0_db: f64, seed: u64) {
         let mut noise = Noise::new(seed);
         self.message.fill_with(|| (noise.bits() >> 32) as u8);
         let (information, _) = self.codeword.split_at_mut(self.code.kldpc / 8);
@@ -99,32 +96,49 @@ impl Link {
         self.encoder.encode(&mut self.codeword);
         self.interleaver.labels(&self.codeword, 0, &mut self.labels);
         self.constellation.map(&self.labels, &mut self.symbols);
-        let n0 = 10f64.powf(-esn0_db / 10.0);
-        let deviation = (n0 / 2.0).sqrt();
+        let deviation = (n0(esn0_db) / 2.0).sqrt();
         for symbol in &mut self.symbols {
             let (re, im) = noise.pair();
             *symbol += Complex32::new((deviation * re) as f32, (deviation * im) as f32);
         }
-
-        let start = Instant::now();
-        self.demapper.demap(&self.symbols, n0 as f32, &mut self.llr);
-        let decoded = self.decoder.decode(&self.llr, &mut self.received);
-        let outcome = self.bch.decode(&mut self.received);
-        tally.time += start.elapsed();
-
-        tally.frames += 1;
-        tally.iterations += u64::from(decoded.iterations);
-        let right = outcome != Outcome::Uncorrectable && self.received[..self.message.len()] == self.message;
-        tally.wrong += u32::from(!right);
     }
 
-    /// Frames at one Es/N0: all of `FRAMES`, unless enough are wrong, or next to none.
+    /// Demaps and decodes what was sent: iterations made, and whether the message is right.
+    fn receive(&mut self, esn0_db: f64) -> (u32, bool) {
+        self.demapper.demap(&self.symbols, n0(esn0_db) as f32, &mut self.llr);
+        let decoded = self.decoder.decode(&self.llr, &mut self.received);
+        let outcome = self.bch.decode(&mut self.received);
+        let right = outcome != Outcome::Uncorrectable && self.received[..self.message.len()] == self.message;
+        (decoded.iterations, right)
+    }
+
+    /// Frame error rate: of all `FRAMES`, unless enough are wrong before, or next to none.
     fn measure(&mut self, esn0_db: f64) -> f64 {
-        let mut tally = Tally::default();
-        while tally.wrong < ERRORS && tally.frames < FRAMES && (tally.frames < FRAMES / 4 || tally.wrong > 4) {
-            self.send(esn0_db, ((esn0_db + 100.0) * 1e3).round() as u64 * FRAMES + tally.frames, &mut tally);
+        let first = ((esn0_db + 100.0) * 1e3).round() as u64 * FRAMES;
+        let (mut frames, mut wrong) = (0, 0);
+        while wrong < ERRORS && frames < FRAMES && (frames < FRAMES / 4 || wrong > 4) {
+            self.send(esn0_db, first + frames);
+            wrong += u32::from(!self.receive(esn0_db).1);
+            frames += 1;
         }
-        f64::from(tally.wrong.max(1)) / tally.frames as f64
+        f64::from(wrong.max(1)) / frames as f64
+    }
+
+    /// Mean iterations of a frame, and its mean time.
+    fn pace(&mut self, esn0_db: f64) -> (f64, Duration) {
+        let (mut iterations, mut time) = (0, Duration::ZERO);
+        for seed in 0..PACE {
+            self.send(esn0_db, seed);
+            let mut shortest = Duration::MAX;
+            for _ in 0..3 {
+                let start = Instant::now();
+                black_box(self.receive(esn0_db));
+                shortest = shortest.min(start.elapsed());
+            }
+            iterations += self.receive(esn0_db).0;
+            time += shortest;
+        }
+        (f64::from(iterations) / PACE as f64, time / PACE as u32)
     }
 
     /// Es/N0 at which one frame in a hundred is wrong, searched from `start` on; between two points, the
@@ -155,16 +169,13 @@ fn main() {
         let threshold = link.threshold((10.0 * ideal).round() / 10.0);
         let short = if size == FrameSize::Short { SHORT } else { 0.0 };
         let above = f64::from(link.modcod.ideal_esn0_db()) + short + 1.0;
-        let mut tally = Tally::default();
-        for seed in 0..500 {
-            link.send(above, seed, &mut tally);
-        }
+        let (mean, time) = link.pace(above);
         println!(
             "{:<18} {ideal:>9.2} {threshold:>9.2} {:>6.2} | {above:>8.2} {:>11.1} {:>9.0}",
             format!("{name} {size}"),
             threshold - ideal,
-            tally.iterations as f64 / tally.frames as f64,
-            8.0 * link.message.len() as f64 * tally.frames as f64 / tally.time.as_secs_f64() / 1e6,
+            mean,
+            8.0 * link.message.len() as f64 / time.as_secs_f64() / 1e6,
         );
     }
 }

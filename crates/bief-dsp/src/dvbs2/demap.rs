@@ -192,8 +192,8 @@ impl Demapper {
         let [low, high] = parts(simd, symbols);
         let (re, im) = low.deinterleave(high);
         let mut nearness = [re; MAX_POINTS];
-        for i in 0..MAX_POINTS {
-            nearness[i] = re * self.twice_re[i] + im * self.twice_im[i] - self.energy[i];
+        for (i, nearness) in nearness.iter_mut().enumerate() {
+            *nearness = re * self.twice_re[i] + im * self.twice_im[i] - self.energy[i];
         }
         nearness
     }
@@ -215,8 +215,8 @@ impl Demapper {
     /// Writes the LLRs of the label bits of a block of symbols to their places in the codeword.
     #[inline(always)]
     fn store<S: Simd, const BITS: usize>(&self, bits: [f32x16<S>; BITS], scale: f32, first: usize, llr: &mut [i8]) {
-        for i in 0..BITS {
-            quantise(bits[i] * scale, chunk_mut(llr, self.starts[i] + first));
+        for (i, bit) in bits.into_iter().enumerate() {
+            quantise(bit * scale, chunk_mut(llr, self.starts[i] + first));
         }
     }
 }

@@ -205,7 +205,8 @@ impl fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// A decoder that gives up after `max_iterations`. High rates need 10 to 20, low rates 30 to 50.
+    /// A decoder that gives up after `max_iterations`. 50 cost a good frame nothing, which stops as soon as it is
+    /// right: near the threshold after 5 (rate 9/10) to 40 (1/4), 1 dB above it after 2 to 15.
     ///
     /// Allocates all that decoding needs: from 86 KiB (short 4/5) to 436 KiB (normal 3/5).
     pub fn new(code: &'static Code, max_iterations: u32) -> Decoder {
