@@ -64,21 +64,17 @@ impl Ring {
         lanes.store_slice(&mut self.0[GROUP + start..GROUP + start + STRIP]);
     }
 
-    /// Takes in a group, whose bit `turn` comes to the front.
+    /// Takes in a group.
     #[inline(always)]
-    fn load<S: Simd>(&mut self, simd: S, group: &[i8; GROUP], turn: u16) {
-        let mut twice = Ring([0; 2 * LANES]);
+    fn load<S: Simd>(&mut self, simd: S, group: &[i8; GROUP]) {
         for strip in 0..STRIPS {
             // The last strip begins among the bits of the one before.
             let start = (strip * STRIP).min(GROUP - STRIP);
             let bits = i8x64::from_slice(simd, &group[start..start + STRIP]);
-            bits.store_slice(&mut twice.0[start..start + STRIP]);
-            bits.store_slice(&mut twice.0[GROUP + start..GROUP + start + STRIP]);
+            bits.store_slice(&mut self.0[start..start + STRIP]);
+            bits.store_slice(&mut self.0[GROUP + start..GROUP + start + STRIP]);
         }
-        twice.0[2 * GROUP..GROUP + LANES].copy_from_slice(&group[..LANES - GROUP]);
-        for strip in 0..STRIPS {
-            self.store(strip, twice.strip(simd, turn, strip));
-        }
+        self.0[2 * GROUP..GROUP + LANES].copy_from_slice(&group[..LANES - GROUP]);
     }
 
     /// Sets one lane wherever it is stored.
@@ -221,8 +217,8 @@ impl Decoder {
             code,
             max_iterations,
             level,
-            rings: vec![Ring([0; 2 * LANES]); schedule.shifts.len()].into(),
-            messages: vec![Lanes::ZERO; schedule.edges.len()].into(),
+            rings: vec![Ring([0; 2 * LANES]); schedule.groups()].into(),
+            messages: vec![Lanes::ZERO; schedule.edges(true).len()].into(),
             extrinsics: vec![Lanes::ZERO; blocks_of_a_layer.max().unwrap_or(0)].into(),
             schedule,
         }
@@ -253,43 +249,42 @@ impl Decoder {
     fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
         self.load(simd, llr);
         let mut iterations = 0;
-        let mut converged = self.is_codeword(simd);
+        let mut converged = self.is_codeword(simd, true);
         while !converged && iterations < self.max_iterations {
             self.iterate(simd, iterations == 0);
             iterations += 1;
-            converged = self.is_codeword(simd);
+            converged = self.is_codeword(simd, false);
         }
-        self.store(simd, out);
+        self.store(simd, iterations == 0, out);
         Decoded { iterations, converged }
     }
 
-    /// Takes in a frame: information groups turned as the first iteration expects them, parity transposed.
-    /// (Parity groups are not turned.)
+    /// Takes in a frame, parity transposed.
     #[inline(always)]
     fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
         let (information, parity) = llr.split_at(self.code.kldpc);
         let (information_rings, parity_rings) = self.rings.split_at_mut(self.code.rows.len());
         let groups = information.as_chunks().0;
-        for ((ring, group), shift) in information_rings.iter_mut().zip(groups).zip(&self.schedule.shifts) {
-            ring.load(simd, group, (GROUP as u16 - shift) % GROUP as u16);
+        for (ring, group) in information_rings.iter_mut().zip(groups) {
+            ring.load(simd, group);
         }
         for (i, eight) in parity.chunks_exact(8 * self.code.q).enumerate() {
             load_parity(eight, self.code.q, 8 * i, parity_rings);
         }
         for ring in parity_rings {
             let group = *ring.0.first_chunk().expect("a ring holds a group");
-            ring.load(simd, &group, 0);
+            ring.load(simd, &group);
         }
     }
 
-    /// Whether the signs of the posteriors satisfy all checks.
+    /// Whether the signs of the posteriors satisfy all checks, before the first iteration or any other.
     #[inline(always)]
-    fn is_codeword<S: Simd>(&mut self, simd: S) -> bool {
+    fn is_codeword<S: Simd>(&mut self, simd: S, first: bool) -> bool {
         for r in 0..self.schedule.layers.len() {
-            let spared = self.replace_missing_bit(r);
-            let holds = self.layer_holds(simd, r);
+            let spared = self.replace_missing_bit(r, first);
+            let holds = self.layer_holds(simd, r, first);
             if let Some(posterior) = spared {
-                let position = usize::from(self.schedule.edges[self.schedule.missing].turn_at_rest);
+                let position = usize::from(self.schedule.edges(first)[self.schedule.missing].turn_at_rest);
                 self.last_ring().set(position, posterior);
             }
             if !holds {
@@ -300,11 +295,11 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn layer_holds<S: Simd>(&self, simd: S, r: usize) -> bool {
+    fn layer_holds<S: Simd>(&self, simd: S, r: usize, first: bool) -> bool {
         let layer = &self.schedule.layers[r];
         for strip in 0..STRIPS {
             let mut sign = i8x64::splat(simd, 0);
-            for edge in &self.schedule.edges[layer.first..layer.end] {
+            for edge in &self.schedule.edges(first)[layer.first..layer.end] {
                 sign ^= self.rings[usize::from(edge.group)].strip(simd, edge.turn_at_rest, strip);
             }
             if sign.simd_lt(0).any_true() {
@@ -317,11 +312,11 @@ impl Decoder {
     /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns what was
     /// there. Does nothing for the other layers.
     #[inline(always)]
-    fn replace_missing_bit(&mut self, r: usize) -> Option<i8> {
+    fn replace_missing_bit(&mut self, r: usize, first: bool) -> Option<i8> {
         if r > 0 {
             return None;
         }
-        let position = usize::from(self.schedule.edges[self.schedule.missing].turn);
+        let position = usize::from(self.schedule.edges(first)[self.schedule.missing].turn);
         let ring = self.last_ring();
         let posterior = ring.0[position];
         ring.set(position, i8::MAX);
@@ -339,7 +334,7 @@ impl Decoder {
     #[inline(always)]
     fn iterate<S: Simd>(&mut self, simd: S, first: bool) {
         for r in 0..self.schedule.layers.len() {
-            let spared = self.replace_missing_bit(r);
+            let spared = self.replace_missing_bit(r, first);
             self.update_layer(simd, r, first);
             if let Some(posterior) = spared {
                 // The layer has moved its lane 0 to the front.
@@ -355,23 +350,29 @@ impl Decoder {
     #[inline(always)]
     fn update_layer<S: Simd>(&mut self, simd: S, r: usize, first: bool) {
         let layer = &self.schedule.layers[r];
-        let edges = &self.schedule.edges[layer.first..layer.end];
+        let edges = &self.schedule.edges(first)[layer.first..layer.end];
         let messages = &mut self.messages[layer.first..layer.end];
         let extrinsics = &mut self.extrinsics[..edges.len()];
         let rings = &mut *self.rings;
 
         let sum = Sum::new(simd);
         let mut checks = [Bits::none(simd, sum).checks(); STRIPS];
-        for (strip, checks) in checks.iter_mut().enumerate() {
+        // Two strips at a time: one's sums would wait for each other.
+        for strip in (0..STRIPS).step_by(2) {
             let mut bits = Bits::none(simd, sum);
+            let mut bits_beside = bits;
             for ((edge, message), extrinsic) in edges.iter().zip(&*messages).zip(&mut *extrinsics) {
                 let message = if first { &Lanes::ZERO } else { message };
-                let posterior = rings[usize::from(edge.group)].strip(simd, edge.turn, strip);
-                let known = posterior.saturating_sub(message.strip(simd, strip));
+                let ring = &rings[usize::from(edge.group)];
+                let known = ring.strip(simd, edge.turn, strip).saturating_sub(message.strip(simd, strip));
                 extrinsic.store(strip, known);
                 bits.take(known);
+                let known = ring.strip(simd, edge.turn, strip + 1).saturating_sub(message.strip(simd, strip + 1));
+                extrinsic.store(strip + 1, known);
+                bits_beside.take(known);
             }
-            *checks = bits.checks();
+            checks[strip] = bits.checks();
+            checks[strip + 1] = bits_beside.checks();
         }
 
         for (strip, checks) in checks.iter().enumerate() {
@@ -401,14 +402,15 @@ impl Decoder {
         }
     }
 
-    /// Writes the signs of the information bits.
+    /// Writes the signs of the information bits, before the first iteration or any other.
     #[inline(always)]
-    fn store<S: Simd>(&self, simd: S, out: &mut [u8]) {
+    fn store<S: Simd>(&self, simd: S, first: bool, out: &mut [u8]) {
         let groups = out.as_chunks_mut::<{ GROUP / 8 }>().0;
-        for ((ring, shift), bytes) in self.rings.iter().zip(&self.schedule.shifts).zip(groups) {
+        for (group, (ring, bytes)) in self.rings.iter().zip(groups).enumerate() {
+            let shift = self.schedule.shift(group, first);
             for (strip, bytes) in bytes.chunks_mut(STRIP / 8).enumerate() {
                 // Lane 0 is the lowest bit of the mask and belongs in the highest bit of the first byte.
-                let negative = ring.strip(simd, *shift, strip).simd_lt(0).to_bitmask();
+                let negative = ring.strip(simd, shift, strip).simd_lt(0).to_bitmask();
                 bytes.copy_from_slice(&negative.reverse_bits().to_be_bytes()[..bytes.len()]);
             }
         }

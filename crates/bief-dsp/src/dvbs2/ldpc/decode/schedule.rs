@@ -10,7 +10,7 @@ pub(super) struct Edge {
     pub(super) group: u16,
     /// Where lane 0 is in the group's ring when the layer begins.
     pub(super) turn: u16,
-    /// Where lane 0 is in the group's ring between iterations.
+    /// Where lane 0 is in the group's ring before the iteration begins.
     pub(super) turn_at_rest: u16,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Repeat {
 /// The blocks of one layer, as ranges.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
-    /// First block in [`Schedule::edges`].
+    /// First block in [`Schedule::edges`] of either kind.
     pub(super) first: usize,
     /// Number of blocks that use their group for the first time in the layer; the repeats follow.
     pub(super) primaries: usize,
@@ -40,10 +40,12 @@ pub(super) struct Layer {
 #[derive(Clone)]
 pub(super) struct Schedule {
     pub(super) layers: Vec<Layer>,
-    pub(super) edges: Vec<Edge>,
+    /// The blocks for the first iteration, which finds the bits in the order of transmission, and for the others,
+    /// which find the groups as the one before left them. Only turns differ.
+    passes: [Vec<Edge>; 2],
     pub(super) repeats: Vec<Repeat>,
-    /// How far the bits of a group are turned between iterations: bit i is at position i + shift (mod 360).
-    pub(super) shifts: Vec<u16>,
+    /// How far an iteration leaves the bits of a group turned: bit i is at position i + shift (mod 360).
+    shifts: Vec<u16>,
     /// The block of layer 0 whose lane 0 has no bit.
     pub(super) missing: usize,
 }
@@ -51,45 +53,68 @@ pub(super) struct Schedule {
 impl Schedule {
     pub(super) fn new(code: &Code) -> Schedule {
         let layers: Vec<_> = (0..code.q).map(|r| LayerBlocks::new(code, r)).collect();
-        // The last block of an iteration that uses a group leaves it with its shift.
-        let mut shifts = vec![0; code.rows.len() + code.q];
-        for block in layers.iter().flat_map(LayerBlocks::all) {
-            shifts[usize::from(block.group)] = block.shift;
-        }
+        let groups = code.rows.len() + code.q;
         let mut schedule = Schedule {
             layers: Vec::new(),
-            edges: Vec::new(),
+            passes: [Vec::new(), Vec::new()],
             repeats: Vec::new(),
-            shifts: shifts.clone(),
+            shifts: vec![0; groups],
             missing: layers[0].primaries.len() - 2,
         };
         for layer in &layers {
-            schedule.push(layer, &mut shifts);
+            schedule.push(layer);
         }
+        let mut shifts = vec![0; groups];
+        for pass in &mut schedule.passes {
+            let at_rest = shifts.clone();
+            for layer in &layers {
+                pass.extend(layer.all().map(|block| Edge {
+                    group: block.group,
+                    turn: block.turn(&shifts),
+                    turn_at_rest: block.turn(&at_rest),
+                }));
+                for block in layer.all() {
+                    shifts[usize::from(block.group)] = block.shift;
+                }
+            }
+        }
+        schedule.shifts = shifts;
         schedule
     }
 
-    /// Appends a layer, and turns the groups as it does.
-    fn push(&mut self, layer: &LayerBlocks, shifts: &mut [u16]) {
-        let first = self.edges.len();
-        for block in layer.all() {
-            self.edges.push(Edge {
-                group: block.group,
-                turn: block.turn(shifts),
-                turn_at_rest: block.turn(&self.shifts),
-            });
-        }
+    /// Blocks of the first iteration, or of any other.
+    #[inline(always)]
+    pub(super) fn edges(&self, first: bool) -> &[Edge] {
+        &self.passes[usize::from(!first)]
+    }
+
+    /// How far the bits of a group are turned before the first iteration, or any other.
+    #[inline(always)]
+    pub(super) fn shift(&self, group: usize, first: bool) -> u16 {
+        if first { 0 } else { self.shifts[group] }
+    }
+
+    /// Groups of bits.
+    pub(super) fn groups(&self) -> usize {
+        self.shifts.len()
+    }
+
+    /// Appends a layer and the turns of its repeats.
+    fn push(&mut self, layer: &LayerBlocks) {
+        let first = self.layers.last().map_or(0, |layer| layer.end);
         self.layers.push(Layer {
             first,
             primaries: layer.primaries.len(),
-            end: self.edges.len(),
+            end: first + layer.all().count(),
             first_repeat: self.repeats.len(),
         });
+        // Every group that a repeat uses was used by a primary before.
+        let mut shifts = vec![0; self.shifts.len()];
         for block in &layer.primaries {
             shifts[usize::from(block.group)] = block.shift;
         }
         for (i, block) in layer.repeats.iter().enumerate() {
-            self.repeats.push(Repeat { edge: layer.primaries.len() + i, turn: block.turn(shifts) });
+            self.repeats.push(Repeat { edge: layer.primaries.len() + i, turn: block.turn(&shifts) });
             shifts[usize::from(block.group)] = block.shift;
         }
     }
