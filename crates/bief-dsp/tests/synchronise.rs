@@ -259,6 +259,7 @@ fn every_kind_of_frame_is_received_a_decibel_above_its_limit() {
             noise_power: Channel::noise_for(es_n0, 2.0),
             gain: 0.01,
             seed,
+            ..Channel::clear()
         };
         let rolloff = [0.20, 0.25, 0.35][random.usize(0..3)];
         let recording = send(&sent.concat(), 2.0, rolloff, channel);
