@@ -321,9 +321,9 @@ mod tests {
             (16, 2.0, 5e-4, 0.05),    // QPSK 1/2 normal
             (4, 0.0, 3e-4, 0.15),     // QPSK 1/4 normal
             (54, 7.0, 3e-4, 0.10),    // 8PSK 2/3 short
-            (72, 10.0, 1.2e-4, 0.05), // 16APSK 2/3 normal
+            (72, 10.0, 1.2e-4, 0.08), // 16APSK 2/3 normal
             (74, 10.0, 1e-4, 0.10),   // 16APSK 2/3 short
-            (96, 13.5, 1.2e-4, 0.05), // 32APSK 3/4 normal
+            (96, 13.5, 1.2e-4, 0.08), // 32APSK 3/4 normal
             (0, 2.0, 5e-4, 0.20),     // dummy
         ] {
             let (pls, sent) = frame(value, 1);
