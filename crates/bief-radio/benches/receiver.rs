@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bief::schedule::strategy::{Exact, Strategy};
-use bief::schedule::{CoreKind, Platform};
+use bief::schedule::{CoreKind, Platform, Profile};
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls};
 use bief_radio::Recording;
 use bief_radio::dvbs2::{Receiver, Settings, Status};
+use common::limits::Machine;
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL, recording};
 use common::{fir, spread};
 
@@ -26,7 +27,7 @@ const SIGNALS: [(&str, FrameSize, f64); 3] =
     [("qpsk-8/9", FrameSize::Short, 7.4), ("qpsk-1/2", FrameSize::Normal, 2.0), ("32apsk-8/9", FrameSize::Short, 16.9)];
 
 /// Receives everything on so many cores; Mb/s of information, and the seconds that finding the signal took.
-fn receive(bytes: &Arc<[u8]>, cores: u32, show: bool) -> (f64, f64) {
+fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     let start = Instant::now();
     let recording = Recording::from_memory("bench", FORMAT, Arc::clone(bytes));
     let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
@@ -41,21 +42,33 @@ fn receive(bytes: &Arc<[u8]>, cores: u32, show: bool) -> (f64, f64) {
         let schedule = Exact.schedule(&profile, &platform).unwrap();
         program.pipeline(&schedule).unwrap().beside(&profile).unwrap().run().unwrap()
     };
+    let figures = status.figures();
+    assert_eq!(figures.packet_errors, 0, "the bench decodes without errors");
     if show {
         if cores == 1 {
-            let total: u64 = profile.tasks().iter().map(|task| task.ns[0]).sum();
-            println!("{:<22} {:>9} {:>6}", "task", "us/frame", "share");
-            for task in profile.tasks() {
-                let ns = task.ns[0] as f64;
-                println!("{:<22} {:>9.2} {:>5.1}%", task.name, ns / 1e3, 100.0 * ns / total as f64);
-            }
-            println!();
+            show_tasks(&profile, pls, figures.mean_iterations);
         }
         println!("{report}\n");
     }
-    let figures = status.figures();
-    assert_eq!(figures.packet_errors, 0, "the bench decodes without errors");
     (figures.bits as f64 / report.seconds / 1e6, found)
+}
+
+/// Each task's time per frame, its share, and how far it is from what arithmetic or memory would allow.
+fn show_tasks(profile: &Profile, pls: Pls, iterations: f64) {
+    let machine = Machine::new(fir());
+    let total: u64 = profile.tasks().iter().map(|task| task.ns[0]).sum();
+    println!("{:<18} {:>9} {:>6}   {:>8}", "task", "us/frame", "share", "limit us");
+    for task in profile.tasks() {
+        let ns = task.ns[0] as f64;
+        let limit = machine.limit(&task.name, pls, SAMPLES_PER_SYMBOL, FORMAT.bytes(), iterations);
+        let limit = limit.map_or_else(String::new, |(us, what)| format!("{us:8.2} {what}, {:.1} times", ns / 1e3 / us));
+        println!("{:<18} {:>9.2} {:>5.1}%   {limit}", task.name, ns / 1e3, 100.0 * ns / total as f64);
+    }
+    let longest = profile.tasks().iter().max_by_key(|task| task.ns[0]).unwrap();
+    let sequential = profile.tasks().iter().filter(|task| !task.replicable).max_by_key(|task| task.ns[0]).unwrap();
+    println!("{:<18} {:>9.2}", "all", total as f64 / 1e3);
+    println!("{:.2} LDPC iterations per frame; longest task: {};", iterations, longest.name);
+    println!("longest that cannot be replicated, which bounds any number of cores: {}\n", sequential.name);
 }
 
 fn main() {
@@ -64,19 +77,19 @@ fn main() {
         let pls = Pls::from_parts(modcod.parse().unwrap(), size, true);
         let frames = symbols / Layout::new(pls).unwrap().symbols();
         println!("{pls}, Es/N0 {es_n0_db} dB, {frames} PLFRAMEs\n");
-        measure(&recording(pls, es_n0_db, frames));
+        measure(&recording(pls, es_n0_db, frames), pls);
         println!();
     }
 }
 
-fn measure(bytes: &Arc<[u8]>) {
+fn measure(bytes: &Arc<[u8]>, pls: Pls) {
     let (mut one, mut two, mut filter, mut found) = (vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS {
         filter.push(fir());
-        let (speed, seconds) = receive(bytes, 1, round == 0);
+        let (speed, seconds) = receive(bytes, pls, 1, round == 0);
         one.push(speed);
         found.push(1e3 * seconds);
-        two.push(receive(bytes, 2, round == 0).0);
+        two.push(receive(bytes, pls, 2, round == 0).0);
     }
     let ratios = two.iter().zip(&one).map(|(two, one)| two / one).collect();
     let (one, one_text) = spread(one);

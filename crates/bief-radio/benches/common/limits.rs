@@ -1,0 +1,72 @@
+//! What tasks of the receiver would take if the machine did nothing but their arithmetic, or move their data.
+
+use std::time::Instant;
+
+use bief_dsp::dvbs2::ldpc::Code;
+use bief_dsp::dvbs2::{HEADER, Layout, Pls};
+use bief_dsp::filter::MatchedFilter;
+
+/// Updates of an edge per second of an LDPC kernel in 64 lanes of 8 bits, on the machine whose reference filter takes 408
+/// Msamples/s: the figure for a plain min-sum layer.
+const EDGES_PER_MSAMPLE: f64 = 13.5e9 / 408.0;
+
+/// How fast this machine is.
+pub(crate) struct Machine {
+    /// Floating-point operations per second that the reference filter makes.
+    flops: f64,
+    /// Bytes copied per second within the second-level cache.
+    copied: f64,
+    /// Updates of an edge per second.
+    edges: f64,
+}
+
+impl Machine {
+    /// `fir` is the speed of the reference filter in Msamples/s: 80 real taps on complex samples, one output of two samples.
+    pub(crate) fn new(fir: f64) -> Self {
+        let from = vec![1_u8; 1 << 17];
+        let mut to = vec![0_u8; 1 << 17];
+        let mut best = f64::INFINITY;
+        for _ in 0..500 {
+            let start = Instant::now();
+            to.copy_from_slice(std::hint::black_box(&from));
+            std::hint::black_box(&to);
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        Self { flops: fir * 1e6 * 160.0, copied: from.len() as f64 / best, edges: fir * EDGES_PER_MSAMPLE }
+    }
+
+    /// Microseconds per frame at these speeds, and what the limit is; `None` for tasks that are neither.
+    pub(crate) fn limit(
+        &self,
+        task: &str,
+        pls: Pls,
+        samples_per_symbol: f64,
+        sample_bytes: usize,
+        iterations: f64,
+    ) -> Option<(f64, &'static str)> {
+        let symbols = (Layout::new(pls)?.symbols() + HEADER) as f64;
+        let samples = symbols * samples_per_symbol;
+        let bytes = samples * sample_bytes as f64;
+        let taps = 2.0 * MatchedFilter::new(0.25, samples_per_symbol).half_length() as f64;
+        let modcod = pls.modcod()?;
+        let points = (1 << modcod.modulation().bits_per_symbol()) as f64;
+        let code = Code::get(pls.frame_size(), modcod.rate())?;
+        let edges = code.rows.iter().map(|row| 360 * row.len()).sum::<usize>() + 2 * code.parity() - 1;
+        let flop = |operations: f64| Some((1e6 * operations / self.flops, "arithmetic"));
+        let copy = |bytes: f64| Some((1e6 * bytes / self.copied, "memory"));
+        match task {
+            "cut frames" => copy(2.0 * bytes),
+            // Conversion and DC of two parts, a rotation, and that of the phasor.
+            "remove carrier" => flop(16.0 * samples),
+            // A real tap on a complex sample is two multiplications and two additions.
+            "filter symbols" => flop(4.0 * taps * symbols),
+            // Modulus, its inverse and the fourth power of a symbol; a rotation, and that of the phasor.
+            "correct phase" => flop(37.0 * symbols),
+            // Second and fourth moment; a scaling.
+            "measure level" => flop(8.0 * symbols),
+            "demap" => flop((2.0 + 5.0 * (points - 4.0) + 4.0) * symbols),
+            "decode LDPC" => Some((1e6 * edges as f64 * iterations / self.edges, "edges")),
+            _ => None,
+        }
+    }
+}
