@@ -246,7 +246,7 @@ fn rx_passes_over_modcods_that_are_not_wanted() {
 #[test]
 fn rx_writes_a_stream_of_no_packets_as_it_is() {
     let folder = Folder::new("generic");
-    let bytes: Vec<u8> = (0..30_000_u32).map(|k| (k * k >> 7) as u8).collect();
+    let bytes: Vec<u8> = (0..30_000_u32).map(|k| ((k * k) >> 7) as u8).collect();
     folder.write("a.bin", &bytes);
     folder.succeed(["tx", "a.bin", "--generic", "--modcod", "8psk-2/3", "--frame", "normal", "-o", "x.sigmf-meta"]);
     let shown = folder.succeed(["rx", "x.sigmf-meta"]);
