@@ -60,7 +60,7 @@ pub struct CutFrames {
     ended: bool,
     /// Where samples are missing in what is not used up.
     gaps: VecDeque<Gap>,
-    /// Samples were missing, and no header has been seen since.
+    /// Samples were missing, or the next header was searched for, and none has been seen since.
     unsure: bool,
     /// What the frame before was, and whether there were frames of different kinds: then only headers tell where the next one is.
     last: Pls,
@@ -304,7 +304,8 @@ impl CutFrames {
         if available < longest_window(&self.filter) && !self.is_closed() {
             return None;
         }
-        self.astray = false;
+        // A header that is found and cannot be tracked (samples are missing) would be found again, for ever.
+        (self.astray, self.unsure) = (false, true);
         let mut samples = vec![Complex32::ZERO; available];
         self.format.read(self.buffer.bytes(0..available), &mut samples);
         let tracker = self.tracker.as_mut()?;
@@ -430,7 +431,9 @@ impl Task for CutFrames {
         // A stream that begins or ends with a frame lacks what the filter would have beside it.
         let needed = frame.samples(&self.filter);
         let from = usize::try_from(needed.start).unwrap_or(0);
-        let to = usize::try_from(needed.end).unwrap_or(0).min(self.available());
+        // A symbol rate further off than there is room for costs what the filter would have behind the last symbols.
+        let room = window.capacity() / self.buffer.each;
+        let to = usize::try_from(needed.end).unwrap_or(0).min(self.available()).min(from + room);
         window.extend_from_slice(self.buffer.bytes(from..to))?;
         sync[0] = Some(frame.relative_to(from as i64));
         pls[0] = frame.pls;
