@@ -2,8 +2,9 @@
 
 mod common;
 
-use bief_radio::SampleFormat;
-use bief_radio::dvbs2::{Transmitter, frame_list};
+use bief_dsp::dvbs2::Pls;
+use bief_radio::dvbs2::{Modcods, Receiver, Settings, Transmitter, frame_list};
+use bief_radio::{Recording, SampleFormat};
 use common::{PACKET, packets, receive, samples, transmitter};
 
 /// A recording in 16 bits of packets in frames of these kinds, over and over.
@@ -33,4 +34,17 @@ fn a_lost_sample_costs_the_frame_that_it_is_part_of() {
             );
         }
     }
+}
+
+#[test]
+fn what_is_profiled_is_the_frames_that_are_delivered() {
+    let bytes = recording("dummy,qpsk-8/9:short:pilots", 2.0, &packets(60, 1));
+    let found = |modcods| {
+        let recording = Recording::from_memory("test", SampleFormat::Ci16, bytes.clone());
+        Receiver::find(recording, Settings { modcods, ..Settings::at(2.0) }, |_| ()).unwrap()
+    };
+    let receiver = found(Modcods::ALL);
+    assert_eq!(receiver.pls(), Pls::DUMMY);
+    assert_eq!(receiver.profile(12).unwrap().bits_per_frame(), Some(14_232));
+    assert_eq!(found(Modcods::from_iter([])).profile(12).unwrap().bits_per_frame(), None);
 }

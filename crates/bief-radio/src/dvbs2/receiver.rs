@@ -245,23 +245,28 @@ impl Receiver {
         self.lock.pls
     }
 
-    /// Information bits of such a PLFRAME: those of a BBFRAME.
-    pub fn bits_per_frame(&self) -> u64 {
-        self.lock.pls.fec().map_or(0, |fec| fec.kbch as u64)
-    }
-
     /// Runs the chain on the part of the recording that was searched, over and over, and times its tasks; `executions` frames
-    /// count.
+    /// count. Its bits per frame are the mean of the frames that were delivered; where none was, all tasks but the first seem to
+    /// take no time, and no bits are told.
     ///
     /// # Errors
-    /// A recording of which no frame can be delivered.
+    /// None in practice: a signal that was found can be received.
     pub fn profile(&self, executions: usize) -> Result<Profile> {
         let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
         let cut = cut.repeating(Arc::clone(&self.front), self.lock);
         let status = Arc::<Status>::default();
         let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
-        let profile = self.receive(cut, deliver, status)?.build()?.profile(executions)?;
-        Ok(profile.with_bits_per_frame(self.bits_per_frame())?)
+        let profile = self.receive(cut, deliver, Arc::clone(&status))?.build()?.profile(executions)?;
+        let (mut frames, mut bits) = (0, 0);
+        for kind in status.figures().kinds {
+            let fec = Pls::new(kind.pls).and_then(Pls::fec);
+            frames += kind.frames;
+            bits += kind.frames * fec.map_or(0, |fec| fec.kbch as u64);
+        }
+        match frames {
+            0 => Ok(profile),
+            frames => Ok(profile.with_bits_per_frame(bits / frames)?),
+        }
     }
 
     /// The chain that receives the whole recording, writes its only input stream (or the one that was asked for) to `out`, and
