@@ -26,10 +26,10 @@ const CANDIDATES: usize = 6;
 /// Samples per symbol that `samples` of a linearly modulated signal may have, from 1.5 to 8, the likeliest first; none if
 /// there is no sign of a symbol clock.
 ///
-/// Carrier offset, gain and DC may be anything. Accurate to 30 ppm or better. At a roll-off of 0.20, 8 000 symbols suffice at an
-/// Es/N0 of 7 dB; at 1 dB 10 000 up to two samples per symbol, 40 000 above; a roll-off of 0.35 needs half of them. Noise alone seldom yields a candidate, and nothing
-/// says that one is right: where frames are known, as in DVB-S2, try them one by one, with
-/// [`acquire`](crate::dvbs2::acquire). At most the first two million samples are looked at.
+/// Carrier offset, gain and DC may be anything. Accurate to some tens of ppm. At a roll-off of 0.20, 8 000 symbols suffice at an
+/// Es/N0 of 7 dB; at 1 dB 10 000 up to two samples per symbol, 40 000 above; a roll-off of 0.35 needs half of them. Noise alone
+/// seldom yields a candidate, and nothing says that one is right: where frames are known, as in DVB-S2, try them one by one,
+/// with [`acquire`](crate::dvbs2::acquire). At most the first two million samples are looked at.
 ///
 /// The power of the signal has a spectral line at the symbol rate, all the stronger the larger the roll-off. It is looked for at
 /// 3 to 6 samples per symbol, for which the signal is sampled up or down, and measured to a small part of a bin of the spectrum.

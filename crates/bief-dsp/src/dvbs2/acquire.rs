@@ -107,8 +107,8 @@ pub enum NoSignal {
 ///
 /// One whole frame suffices from an Es/N0 of about 3 dB on; more frames make the result better, and from two on the
 /// limit is below 0 dB. Amplitude, phase and fraction of a symbol may be anything, the carrier up to 0.1 cycles per
-/// symbol away, the spectrum inverted, and the symbol rate ±100 ppm wrong. A constant as strong as the signal may be added. Frames may be of different kinds. Time and
-/// memory grow in proportion to the samples: 32 frames are plenty.
+/// symbol away, the spectrum inverted, and the symbol rate ±100 ppm wrong. A constant as strong as the signal may be
+/// added. Frames may be of different kinds. Time and memory grow in proportion to the samples: 32 frames are plenty.
 ///
 /// `filter` is made for the nominal samples per symbol; `scrambler` is needed for the pilots that refine the frequency.
 ///

@@ -20,7 +20,7 @@ pub struct Decoding {
     pub sound: bool,
 }
 
-/// Decodes LDPC codewords by layered offset min-sum.
+/// Decodes LDPC codewords layer by layer, by A-min*.
 ///
 /// # Sockets
 /// - in: `i8`, variable: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit
