@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::files::Files;
 
 /// Where the machine-readable result goes.
 #[derive(Args)]
@@ -24,6 +25,11 @@ impl JsonArgs {
     /// The file that is written, if it is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.target.as_deref().filter(|_| !self.on_stdout())
+    }
+
+    /// Notes the file that is written, if it is one.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.file().map_or(Ok(()), |path| files.write(path, "--json"))
     }
 
     /// The FILE of `--json FILE` when it does not look like one for JSON: where no input is named, it is the input that was

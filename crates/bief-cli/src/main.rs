@@ -7,6 +7,7 @@ mod campaign;
 mod draw;
 mod failure;
 mod fer;
+mod files;
 mod interrupt;
 mod json;
 mod machine;

@@ -8,6 +8,7 @@ use bief::Pipeline;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::files::Files;
 
 /// Batches of each thread that a trace keeps.
 const TRACED_BATCHES: usize = 10_000;
@@ -27,6 +28,14 @@ pub(crate) struct SeeingArgs {
 }
 
 impl SeeingArgs {
+    /// Notes the files that are written.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        for (path, option) in [(&self.trace, "--trace"), (&self.dot, "--dot")] {
+            path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
+        }
+        Ok(())
+    }
+
     /// Lets the pipeline note what was asked for.
     pub(crate) fn prepare(&self, mut pipeline: Pipeline) -> Result<Pipeline, Failure> {
         if self.observe {

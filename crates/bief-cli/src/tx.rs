@@ -10,6 +10,7 @@ use bief_radio::{SampleFormat, sigmf_meta};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::progress;
 use crate::table::facts;
@@ -213,6 +214,11 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     }
     args.check_inputs()?;
     let data = args.output.with_extension("sigmf-data");
+    let mut files = Files::default();
+    args.inputs.iter().for_each(|path| files.read(path));
+    files.write(&data, "the recording")?;
+    files.write(&args.output, "its description")?;
+    args.json.claim(&mut files)?;
     let opened: Vec<_> = args.inputs.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
     let bytes = opened.iter().map(|(_, bytes)| *bytes).sum();
     // Built once before the output is touched, so that a refusal leaves no file behind.

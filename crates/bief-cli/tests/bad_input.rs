@@ -295,3 +295,57 @@ fn names_cores_and_goals_that_there_are_not() {
     assert!(folder.read("p.json").starts_with(b"{\"format\""), "the profile is not overwritten");
     assert_eq!(folder.command().arg("plan").output().unwrap().status.code(), Some(2));
 }
+
+#[test]
+fn no_output_replaces_the_input_or_another_output() {
+    let folder = Folder::new("replace");
+    folder.write("x.ci8", sample());
+    folder.write("y.sigmf-data", sample());
+    folder.write("y.sigmf-meta", r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 2.0}, "captures": []}"#);
+    let raw = ["rx", "x.ci8", "--sps", "2"];
+    for (rest, word) in [
+        (["-o", "./x.ci8"].as_slice(), "the received stream would replace the input"),
+        (&["--json", "x.ci8"], "--json would replace the input"),
+        (&["--trace", "x.ci8"], "--trace would replace the input"),
+        (&["--json", "x.ts"], "the received stream would replace --json"),
+        (&["--dot", "a", "--constellation", "a"], "--dot would replace --constellation"),
+    ] {
+        let message = folder.fail(raw.iter().chain(rest));
+        assert!(message.contains(word), "{message}");
+    }
+    assert!(folder.fail(["rx", "y.sigmf-meta", "-o", "y.sigmf-data"]).contains("would replace the input"));
+    assert_eq!((folder.read("x.ci8"), folder.read("y.sigmf-data")), (sample(), sample()));
+
+    folder.write("a.ts", packets(20));
+    let tx = |options: &[&str]| {
+        let message = folder.fail([&["tx", "--modcod", "qpsk-1/4", "--frame", "short"], options].concat());
+        assert!(message.contains("would replace"), "{message}");
+    };
+    tx(&["a.ts", "-o", "b.sigmf-meta", "--json", "a.ts"]);
+    tx(&["a.ts", "-o", "b.sigmf-meta", "--json", "b.sigmf-data"]);
+    tx(&["y.sigmf-data", "--generic", "-o", "y.sigmf-meta"]);
+    assert_eq!((folder.read("a.ts"), folder.read("y.sigmf-data")), (packets(20), sample()));
+
+    // The name of a generic stream is known when it is found.
+    folder.succeed(["tx", "a.ts", "-o", "g.sigmf-meta", "--generic", "--modcod", "qpsk-1/4", "--frame", "short"]);
+    let recording = folder.read("g.sigmf-data");
+    folder.write("g.bin", &recording);
+    let message = folder.fail(["rx", "g.bin", "--format", "ci16", "--sps", "2"]);
+    assert!(message.contains("a single generic continuous stream would replace the input"), "{message}");
+    assert_eq!(folder.read("g.bin"), recording);
+    // Two streams that differ in kind alone have two files, unless one is named for both.
+    folder.succeed(["tx", "a.ts", "-o", "t.sigmf-meta", "--modcod", "qpsk-1/4", "--frame", "short"]);
+    folder.write("both.ci16", [folder.read("t.sigmf-data"), recording].concat());
+    let both = ["rx", "both.ci16", "--sps", "2"];
+    let message = folder.fail(both.iter().chain(&["-o", "one.ts"]));
+    assert!(
+        message.contains("would replace a single transport stream: name another file, or leave out -o"),
+        "{message}"
+    );
+    assert_eq!(folder.read("one.ts"), packets(20));
+    folder.succeed(both);
+    assert_eq!((folder.read("both.ts"), folder.read("both.bin")), (packets(20), packets(20)));
+
+    let fer = ["fer", "--modcod", "qpsk-1/4", "--frame", "short", "-o", "p", "--svg", "p"];
+    assert!(folder.fail(fer).contains("--svg would replace -o"));
+}

@@ -30,6 +30,7 @@ use self::results::Results;
 use self::setup::{EsN0, Kind, Oscillator, Setup};
 use self::sweep::{Levels, sweep};
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, at_interrupt};
 use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::spinner;
@@ -311,6 +312,11 @@ impl FerArgs {
         if self.json.on_stdout() && self.svg_on_stdout() {
             return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
         }
+        let mut files = Files::default();
+        for (path, option) in [(&self.output, "-o"), (&self.svg, "--svg")] {
+            path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
+        }
+        self.json.claim(&mut files)?;
         let svg = self.svg.as_deref().filter(|path| !is_dash(path));
         for path in svg.into_iter().chain(self.json.file()) {
             File::options().append(true).create(true).open(path).map_err(|error| cannot_write(path, &error))?;

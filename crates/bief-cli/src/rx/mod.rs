@@ -18,6 +18,7 @@ use clap::Args;
 
 use crate::draw;
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::{progress, shown};
@@ -90,7 +91,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     if args.input.is_none() {
         args.input = args.json.misplaced_input();
     }
-    let outputs = Outputs::new(&args)?;
+    let outputs = Outputs::new(&args, args.files()?)?;
     if outputs.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
     }
@@ -172,6 +173,26 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     match reception.fault(args.isi) {
         None => Ok(()),
         Some(fault) => Err(Failure::new(format!("{}: a signal is there, but {fault}", reception.name))),
+    }
+}
+
+impl RxArgs {
+    /// The files of which the names are known from the start.
+    fn files(&self) -> Result<Files, Failure> {
+        let mut files = Files::default();
+        if let Some(input) = &self.input {
+            files.read(input);
+            if input.extension().is_some_and(|extension| extension == "sigmf-meta" || extension == "sigmf-data") {
+                files.read(&input.with_extension("sigmf-meta"));
+                files.read(&input.with_extension("sigmf-data"));
+            }
+        }
+        if let Some(path) = &self.constellation {
+            files.write(path, "--constellation")?;
+        }
+        self.seeing.claim(&mut files)?;
+        self.json.claim(&mut files)?;
+        Ok(files)
     }
 }
 

@@ -9,6 +9,7 @@ use bief_dsp::dvbs2::{StreamId, StreamType};
 use super::RxArgs;
 use super::input::SAMPLE_NAME;
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::json::is_dash;
 
 /// The files that streams go to, each made when its stream is found.
@@ -21,11 +22,13 @@ pub(super) struct Outputs {
     chosen: bool,
     /// Standard output has its stream.
     taken: bool,
+    /// What streams must not replace.
+    files: Files,
 }
 
 impl Outputs {
     /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
-    pub(super) fn new(args: &RxArgs) -> Result<Self, Failure> {
+    pub(super) fn new(args: &RxArgs, files: Files) -> Result<Self, Failure> {
         let path = match (&args.output, &args.input) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
@@ -34,7 +37,9 @@ impl Outputs {
             }
             (None, Some(input)) => beside(input),
         };
-        Ok(Self { path, named: args.output.is_some(), chosen: args.isi.is_some(), taken: false })
+        // Tried before anything is received; streams take their files when they are found.
+        files.clone().write(&path, "the received stream")?;
+        Ok(Self { path, named: args.output.is_some(), chosen: args.isi.is_some(), taken: false, files })
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -68,6 +73,9 @@ impl Outputs {
             return Ok(Box::new(BufWriter::new(io::stdout())));
         }
         let path = self.path(id);
+        let remedy = if self.named { ", or leave out -o" } else { " with -o" };
+        let refused = |refusal: Failure| io::Error::other(format!("{}{remedy}", refusal.message));
+        self.files.write(&path, &format!("a {id}")).map_err(refused)?;
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         Ok(Box::new(BufWriter::new(File::create(&path).map_err(named)?)))
     }
@@ -90,7 +98,8 @@ mod tests {
 
     #[test]
     fn each_stream_has_a_name_of_its_own() {
-        let outputs = |named, chosen| Outputs { path: "a/x.ts".into(), named, chosen, taken: false };
+        let outputs =
+            |named, chosen| Outputs { path: "a/x.ts".into(), named, chosen, taken: false, files: Files::default() };
         let id = |isi, kind| StreamId { isi, kind };
         let transport = |isi| id(isi, StreamType::Transport);
         let generic = |isi| id(isi, StreamType::GenericContinuous);

@@ -1,0 +1,63 @@
+//! Which files a command reads and writes, so that no output replaces its input or another output.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::json::is_dash;
+
+/// The files of a command, each where it really is, and who has it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Files(Vec<(PathBuf, String)>);
+
+impl Files {
+    /// Notes an input.
+    pub(crate) fn read(&mut self, path: &Path) {
+        if !is_dash(path) {
+            self.0.extend(place(path).map(|place| (place, "the input".to_owned())));
+        }
+    }
+
+    /// Notes that `what` writes the file, which must be free.
+    pub(crate) fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
+        let Some(place) = place(path).filter(|_| !is_dash(path)) else { return Ok(()) };
+        if let Some((_, owner)) = self.0.iter().find(|(taken, _)| *taken == place) {
+            return Err(Failure::new(format!("{}: {what} would replace {owner}: name another file", path.display())));
+        }
+        self.0.push((place, what.to_owned()));
+        Ok(())
+    }
+}
+
+/// Where a file is, or would be made, without links. `None` for what content cannot be lost of, such as `/dev/null` or a pipe, and
+/// where no file can be.
+fn place(path: &Path) -> Option<PathBuf> {
+    if let Ok(place) = path.canonicalize() {
+        return place.is_file().then_some(place);
+    }
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_owner_however_it_is_named() {
+        let mut files = Files::default();
+        files.read(Path::new("Cargo.toml"));
+        files.write(Path::new("new.ts"), "-o").unwrap();
+        for (path, owner) in [
+            ("Cargo.toml", "the input"),
+            ("src/../Cargo.toml", "the input"),
+            ("./new.ts", "-o"),
+            ("src/../new.ts", "-o"),
+        ] {
+            let refusal = files.write(Path::new(path), "--json").unwrap_err().message;
+            assert!(refusal.contains(&format!("--json would replace {owner}")), "{refusal}");
+        }
+        for free in ["src/new.ts", "/dev/null", "/dev/null", "-", "-", "absent/x", "absent/x"] {
+            files.write(Path::new(free), "--json").unwrap();
+        }
+    }
+}
