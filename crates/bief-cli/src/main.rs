@@ -43,7 +43,7 @@ Examples:
 
 /// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
 #[derive(Parser)]
-#[command(name = "bief", version, after_help = EXAMPLES)]
+#[command(name = "bief", version, max_term_width = 80, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
