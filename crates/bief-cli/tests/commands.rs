@@ -434,3 +434,16 @@ fn help_shows_examples_for_every_command() {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
 }
+
+#[test]
+fn a_recording_may_begin_with_dummy_frames() {
+    let folder = Folder::new("dummies-first");
+    folder.write("in.ts", packets(40));
+    let frames = format!("{}qpsk-1/2:short", "dummy,".repeat(5));
+    folder.succeed(["tx", "in.ts", "-o", "x.sigmf-meta", "--vcm", &frames]);
+    folder.succeed(["rx", "x.sigmf-meta"]);
+    assert_eq!(folder.read("x.ts"), packets(40));
+    // 3330 symbols to a dummy frame, 2 samples each, 4 bytes each.
+    folder.write("idle.ci16", &folder.read("x.sigmf-data")[..4 * 3330 * 8]);
+    assert!(folder.fail(["rx", "idle.ci16", "--sps", "2"]).contains("a signal is there, but"));
+}

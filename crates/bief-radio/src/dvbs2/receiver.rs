@@ -64,8 +64,9 @@ pub enum ReceiveError {
     },
     /// No signal in the whole recording.
     #[error(
-        "{name}: no DVB-S2 signal in {samples} samples at {samples_per_symbol} per symbol: {reason}. If the rate is wrong, give \
-         --sps or --symbol-rate; if the sample format is, --format"
+        "{name}: no DVB-S2 signal in {samples} samples at {} per symbol: {reason}. If the rate is wrong, give \
+         --sps or --symbol-rate; if the sample format is, --format",
+        (.samples_per_symbol * 1e6).round() / 1e6
     )]
     NoSignal {
         /// The recording.
