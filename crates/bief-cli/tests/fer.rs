@@ -123,7 +123,7 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
         ("--clock -2000", "--clock -2000: give a number from -1000 to 1000"),
         ("-o -", "-o -: points go to a file"),
         ("-o no/such/x.csv", "no/such/x.csv: cannot write"),
-        ("-o .", ".: Is a directory"),
+        ("-o .", ".: it is no file"),
         ("--svg no/x.svg", "no/x.svg: cannot write"),
         ("--json no/x.json", "no/x.json: cannot write"),
         ("--json --svg -", "give --json or --svg a file"),
@@ -169,4 +169,15 @@ fn a_file_of_something_else_is_not_touched() {
     let message = folder.fail(fer(&format!("{point} -o notes.csv")));
     assert!(message.contains("notes.csv: its first line"), "{message}");
     assert_eq!(folder.read("notes.csv"), b"dear diary\n");
+    #[cfg(unix)]
+    {
+        let _socket = std::os::unix::net::UnixListener::bind(folder.path("socket")).unwrap();
+        let message = folder.fail(fer(&format!("{point} -o socket")));
+        assert!(message.contains("socket: it is no file"), "{message}");
+        assert!(!folder.path("socket").is_file());
+        std::os::unix::fs::symlink("x.csv", folder.path("link.csv")).unwrap();
+        folder.succeed(fer("--with ideal --esn0 9 --frames 16 -o link.csv"));
+        assert!(folder.path("link.csv").is_symlink());
+        assert!(folder.read("x.csv").starts_with(&before) && folder.read("x.csv").len() > before.len());
+    }
 }

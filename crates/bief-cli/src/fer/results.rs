@@ -25,12 +25,18 @@ impl Results {
     /// Begins with what the file holds, if there is one; it must have been measured with this setup. The file is written once,
     /// so that one that cannot be is found out before hours of measuring.
     pub(super) fn open(setup: &Setup, file: Option<&Path>) -> Result<Self, Failure> {
-        let mut results = Self { setup: *setup, points: BTreeMap::new(), file: file.map(Path::to_owned) };
+        let mut results = Self { setup: *setup, points: BTreeMap::new(), file: None };
         if let Some(path) = file {
+            // What is replaced is the file that a link names. A device would not be written to, but be gone.
+            let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            if place.exists() && !place.is_file() {
+                return Err(refused(path, "it is no file"));
+            }
+            results.file = Some(place);
             match fs::read_to_string(path) {
                 Ok(text) => results.points = parse(&text, setup).map_err(|reason| refused(path, &reason))?,
                 Err(error) if error.kind() == ErrorKind::NotFound => (),
-                Err(error) => return Err(Failure::new(format!("{}: {error}", path.display()))),
+                Err(error) => return Err(refused(path, &error.to_string())),
             }
             results.write()?;
         }
