@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::progress;
+use crate::rx::LEAST_SAMPLE_RATE;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -211,6 +212,12 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     let sample_rate = args.sps * args.symbol_rate.unwrap_or(1.0);
     if !(sample_rate.is_finite() && sample_rate > 0.0) {
         return Err(Failure::new("--sps and --symbol-rate must be positive numbers"));
+    }
+    if args.symbol_rate.is_some() && sample_rate < LEAST_SAMPLE_RATE {
+        return Err(Failure::new(format!(
+            "--symbol-rate: {sample_rate} samples per second would be read as samples per symbol: give a rate that makes \
+             {LEAST_SAMPLE_RATE} or more, or leave it out"
+        )));
     }
     args.check_inputs()?;
     let data = args.output.with_extension("sigmf-data");

@@ -212,6 +212,7 @@ fn what_cannot_be_transmitted_is_named() {
         (&["a.ts", "--gold", "262142"], "PL scrambling code 262142 does not exist; use 0 (broadcast) to 262141"),
         (&["a.ts", "--generic=1"], "generic packets have 2 to 8191 bytes, not 1"),
         (&["a.ts", "--sps", "3.14159"], "ratio of small numbers"),
+        (&["a.ts", "--symbol-rate", "20"], "40 samples per second would be read as samples per symbol"),
     ] {
         let message = folder.fail(["tx"].iter().chain(arguments).chain(&modcod));
         assert!(message.contains(told), "{arguments:?}: {message}");

@@ -11,7 +11,7 @@ pub(super) const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
 const SAMPLE: &[u8] = include_bytes!("../../../../data/dvbs2_qpsk_8-9_short.sigmf-data");
 const SAMPLE_RATE: f64 = 2.0;
 /// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
-const LEAST_SAMPLE_RATE: f64 = 64.0;
+pub(crate) const LEAST_SAMPLE_RATE: f64 = 64.0;
 
 pub(super) fn open(args: &RxArgs) -> Result<Recording, Failure> {
     match &args.input {

@@ -23,6 +23,7 @@ use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, is_dash, print};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
+pub(crate) use input::LEAST_SAMPLE_RATE;
 use input::{open, samples_per_symbol, symbol_rate};
 use outputs::Outputs;
 use reception::{Reception, show};

@@ -66,7 +66,8 @@ impl Reception {
             }
             _ if self.figures.frames == 0 => "none of its frames is of a MODCOD that was asked for".to_owned(),
             _ if self.figures.frame_errors < self.figures.frames => "it carries nothing".to_owned(),
-            _ => "nothing could be decoded: is its Gold code another (--gold)?".to_owned(),
+            _ => "nothing could be decoded: is its Gold code another (--gold), or the sample format (--format)?"
+                .to_owned(),
         })
     }
 
