@@ -443,7 +443,8 @@ fn a_recording_may_begin_with_dummy_frames() {
     folder.succeed(["tx", "in.ts", "-o", "x.sigmf-meta", "--vcm", &frames]);
     folder.succeed(["rx", "x.sigmf-meta"]);
     assert_eq!(folder.read("x.ts"), packets(40));
-    // 3330 symbols to a dummy frame, 2 samples each, 4 bytes each.
-    folder.write("idle.ci16", &folder.read("x.sigmf-data")[..4 * 3330 * 8]);
+    // Four dummy frames of 3330 symbols, 2 samples each, 4 bytes each.
+    let idle = 4 * 3330 * 2 * 4;
+    folder.write("idle.ci16", &folder.read("x.sigmf-data")[..idle]);
     assert!(folder.fail(["rx", "idle.ci16", "--sps", "2"]).contains("a signal is there, but"));
 }
