@@ -1,4 +1,4 @@
-//! Any bytes as samples, among them headers of any frames: no signal, or a lock that makes sense.
+//! Any bytes as samples, among them headers of any frames: no signal, or a lock that makes sense, from which the signal is tracked.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use bief_dsp::Complex32;
 use bief_dsp::dvbs2::plheader::header_symbols;
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Layout, Pls, acquire};
+use bief_dsp::dvbs2::{Layout, Pls, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
 use bief_fuzz::cycled;
 use bief_radio::SampleFormat;
@@ -54,4 +54,16 @@ fuzz_target!(|input: Input| {
     assert!((-rate..samples.len() as f64).contains(&lock.position), "{lock:?}");
     assert!((lock.samples_per_symbol / rate - 1.0).abs() < 1e-3, "{lock:?}");
     assert!(lock.frequency.is_finite() && lock.amplitude >= 0.0 && lock.es_n0 >= 0.0, "{lock:?}");
+
+    let mut tracker = Tracker::new(filter.clone(), &lock, 0);
+    for _ in 0..8 {
+        let needed = tracker.header_samples();
+        let Ok(frame) = tracker.track(&samples, 0) else { break };
+        assert!(Layout::new(frame.pls).is_some(), "{frame:?}");
+        assert!(frame.position.is_finite() && frame.phase.is_finite() && frame.frequency.is_finite(), "{frame:?}");
+        assert!(frame.step > 0.0 && frame.amplitude >= 0.0, "{frame:?}");
+        if frame.measured || !tracker.resynchronise(&samples, 0) {
+            assert!(tracker.header_samples().start > needed.start, "the next header comes later");
+        }
+    }
 });

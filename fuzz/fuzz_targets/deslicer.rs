@@ -1,11 +1,13 @@
-//! Any frames, some with valid headers of any streams, some that continue a stream: whole packets come out, and those of an unbroken
-//! stream are the ones that went in; of a stream alone on its carrier as many are marked as were counted.
+//! Any frames, some with valid headers of any streams, some that continue a stream of any type: whole packets come out, and unbroken
+//! streams are the ones that went in; of a stream alone on its carrier as many packets are marked as were counted.
 #![no_main]
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use bief_dsp::dvbs2::{BBHEADER, BbHeader, Deslicer, PACKET, RollOff, SYNC_BYTE, Slicer, StreamType};
+use bief_dsp::dvbs2::{
+    BBHEADER, BbHeader, DeleteNullPackets, Deslicer, NULL_PACKET, PACKET, RollOff, SYNC_BYTE, Slicer, StreamId, StreamType,
+};
 use bief_fuzz::cycled;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -23,6 +25,49 @@ static STREAM: LazyLock<Vec<u8>> = LazyLock::new(|| {
     packets.flatten().collect()
 });
 
+/// Bytes of a generic packet.
+const GENERIC: usize = 94;
+
+/// A stream of a carrier of several: what is sliced, and what should be delivered.
+struct Other {
+    id: StreamId,
+    slicer: Slicer,
+    sliced: Vec<u8>,
+    delivered: Vec<u8>,
+}
+
+static OTHERS: LazyLock<[Other; 3]> = LazyLock::new(|| {
+    let id = |isi, kind| StreamId { isi: Some(isi), kind };
+    let mut with_nulls = STREAM.clone();
+    for packet in with_nulls.chunks_mut(PACKET).filter(|packet| packet[1] % 3 > 0) {
+        packet.copy_from_slice(&NULL_PACKET);
+    }
+    let mut users = Vec::new();
+    DeleteNullPackets::default().delete(&with_nulls.repeat(4), &mut users);
+    let mut packets = STREAM.clone();
+    packets.iter_mut().step_by(GENERIC).for_each(|byte| *byte = 0);
+    [
+        Other {
+            id: id(1, StreamType::Transport),
+            slicer: Slicer::without_null_packets(RollOff::R20).of_stream(1),
+            sliced: users,
+            delivered: with_nulls.repeat(4),
+        },
+        Other {
+            id: id(2, StreamType::GenericPacketised),
+            slicer: Slicer::packets(RollOff::R20, GENERIC as u16).unwrap().of_stream(2),
+            sliced: packets.clone(),
+            delivered: packets,
+        },
+        Other {
+            id: id(3, StreamType::GenericContinuous),
+            slicer: Slicer::continuous(RollOff::R20).of_stream(3),
+            sliced: STREAM.clone(),
+            delivered: STREAM.clone(),
+        },
+    ]
+});
+
 #[derive(Arbitrary, Debug)]
 enum Frame<'a> {
     /// Bytes as they are.
@@ -31,6 +76,8 @@ enum Frame<'a> {
     Headed { dfl: u16, syncd: u16, upl: Option<u16>, flags: u8, bytes: &'a [u8] },
     /// The next frame of a transport stream.
     Next { length: u16, fate: Fate },
+    /// The next frame of another stream.
+    NextOfOther { which: u8, length: u16 },
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq)]
@@ -42,9 +89,10 @@ enum Fate {
 
 fn headed(dfl: u16, syncd: u16, upl: Option<u16>, flags: u8, bytes: &[u8]) -> Vec<u8> {
     let mut header = BbHeader { syncd, ..BbHeader::transport(RollOff::R35, dfl) };
-    header.upl = upl.unwrap_or(header.upl);
     header.issy = flags & 1 != 0;
     header.npd = flags & 2 != 0;
+    let fields = if header.npd { 8 } else { 0 } + if header.issy { 16 + (flags as u16 & 8) } else { 0 };
+    header.upl = upl.unwrap_or(header.upl + fields);
     header.isi = (flags & 4 != 0).then_some(flags);
     header.stream = match flags >> 3 & 3 {
         0 | 1 => StreamType::Transport,
@@ -58,6 +106,7 @@ fuzz_target!(|input: (bool, Vec<(Frame, bool)>)| {
     let (of_stream, frames) = input;
     let mut deslicer = if of_stream { Deslicer::of_stream(4) } else { Deslicer::new() };
     let mut slicer = Slicer::new(RollOff::R20);
+    let mut others = OTHERS.each_ref().map(|other| (other.slicer.clone(), 0));
     let (mut taken, mut unbroken, mut alone) = (0, !of_stream, !of_stream);
     let (mut streams, mut out) = (BTreeMap::<_, Vec<u8>>::new(), Vec::new());
     let (mut packets, mut errors) = (0, 0);
@@ -72,6 +121,14 @@ fuzz_target!(|input: (bool, Vec<(Frame, bool)>)| {
                     frame[5] ^= 0x11;
                 }
                 (frame, Some(fate))
+            }
+            Frame::NextOfOther { which, length } => {
+                let which = usize::from(which) % OTHERS.len();
+                let (slicer, taken) = &mut others[which];
+                let mut frame = vec![0; BBHEADER + 1 + usize::from(length) % LONGEST_FIELD];
+                *taken += slicer.fill(&OTHERS[which].sliced[*taken..], &mut frame).unwrap();
+                alone = false;
+                (frame, Some(Fate::Whole))
             }
         };
         unbroken &= fate == Some(Fate::Whole) && sound;
@@ -102,6 +159,16 @@ fuzz_target!(|input: (bool, Vec<(Frame, bool)>)| {
         assert_eq!(marked, errors);
     }
     if unbroken {
+        for (other, (_, taken)) in OTHERS.iter().zip(others) {
+            let received = streams.remove(&other.id).unwrap_or_default();
+            assert!(other.delivered.starts_with(&received), "{}: {} bytes of {taken}", other.id, received.len());
+            let expected = match other.id.kind {
+                StreamType::GenericContinuous => taken,
+                StreamType::GenericPacketised => taken / GENERIC * GENERIC,
+                _ => received.len() / PACKET * PACKET,
+            };
+            assert_eq!(received.len(), expected, "{}", other.id);
+        }
         let received = streams.into_values().next().unwrap_or_default();
         assert!(received == STREAM[..taken / PACKET * PACKET], "{} bytes of {taken}", received.len());
     }

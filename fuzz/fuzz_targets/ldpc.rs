@@ -1,7 +1,8 @@
-//! Any LLRs: the same result with all vector instructions, and a codeword when one was found at once.
+//! Any LLRs: the same result with all vector instructions, a codeword when one was found at once, and the sum-product decoder sees
+//! that too.
 #![no_main]
 
-use bief_dsp::dvbs2::ldpc::{Code, Decoder, Encoder};
+use bief_dsp::dvbs2::ldpc::{Code, Decoder, Encoder, SumProduct};
 use bief_dsp::dvbs2::{FrameSize, Rate};
 use bief_dsp::simd::Level;
 use bief_fuzz::cycled;
@@ -16,6 +17,8 @@ struct Input<'a> {
     /// Whether the LLRs are those of a codeword, apart from `errors`; or else the bytes.
     codeword: bool,
     errors: Vec<(u16, i8)>,
+    /// What the bits of the sum-product decoder are divided by.
+    unit: f32,
     bytes: &'a [u8],
 }
 
@@ -46,4 +49,13 @@ fuzz_target!(|input: Input| {
         assert!(llr.iter().enumerate().all(|(index, llr)| bit(&codeword, index) == (*llr < 0)));
     }
     assert!(!input.codeword || !input.errors.is_empty() || (decoded.converged && decoded.iterations == 0));
+
+    let floats: Vec<f32> = llr.iter().map(|llr| f32::from(*llr) / input.unit).collect();
+    let mut bits_summed = vec![0; bits.len()];
+    let summed = SumProduct::new(code, most).decode(&floats, &mut bits_summed);
+    assert!(summed.iterations <= most && (summed.converged || summed.iterations == most));
+    if input.unit > 0.0 && input.unit < 1e6 {
+        assert_eq!(summed.iterations == 0 && summed.converged, decoded.iterations == 0 && decoded.converged);
+        assert!(decoded.iterations > 0 || bits == bits_summed);
+    }
 });

@@ -1,11 +1,12 @@
-//! A recording with any damage: what comes out is whole packets, as many as were counted.
+//! A recording with any damage, its frames alike or of several kinds: what comes out is whole packets, as many as were counted.
 #![no_main]
 
-use std::sync::Arc;
+use std::io::Cursor;
+use std::sync::{Arc, LazyLock};
 
-use bief_dsp::dvbs2::{PACKET, SYNC_BYTE};
+use bief_dsp::dvbs2::{PACKET, Pls, SYNC_BYTE};
 use bief_fuzz::{Written, cycled};
-use bief_radio::dvbs2::{Receiver, Settings, Status};
+use bief_radio::dvbs2::{Receiver, Settings, Status, Transmitter, frame_list};
 use bief_radio::{Recording, SampleFormat};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -15,6 +16,18 @@ static RECORDING: &[u8] = include_bytes!("../../data/dvbs2_qpsk_8-9_short.sigmf-
 const FRAME: usize = 4 * 8_370;
 /// Bytes of the recording that are damaged: they begin inside a frame, and hold three whole ones.
 const LENGTH: usize = 4 * FRAME;
+
+/// Frames of several kinds, twice each, and one more.
+static MIXED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let frames = frame_list("8psk-3/5:short:pilots,dummy,32apsk-8/9:short,16apsk-2/3:short:pilots").unwrap();
+    let transmitter = Transmitter { frames, format: SampleFormat::Ci8, ..Transmitter::new(Pls::DUMMY) };
+    let mut packet = [0x55; PACKET];
+    packet[0] = SYNC_BYTE;
+    let written = Written::default();
+    let stream = Cursor::new(packet.repeat(40));
+    transmitter.chain(stream, written.clone()).unwrap().build().unwrap().run().unwrap();
+    written.take()
+});
 
 /// What happens to the bytes from a place on: to all of them, or to so many.
 #[derive(Arbitrary, Debug)]
@@ -54,8 +67,9 @@ impl Damage {
     }
 }
 
-fuzz_target!(|damages: Vec<Damage>| {
-    let mut bytes = RECORDING[..LENGTH].to_vec();
+fuzz_target!(|input: (bool, Vec<Damage>)| {
+    let (mixed, damages) = input;
+    let mut bytes = if mixed { MIXED.clone() } else { RECORDING[..LENGTH].to_vec() };
     damages.iter().take(8).for_each(|damage| damage.apply(&mut bytes));
     let recording = Recording::from_memory("damaged", SampleFormat::Ci8, bytes);
     let Ok(receiver) = Receiver::find(recording, Settings::at(2.0), |_| ()) else { return };
@@ -66,5 +80,9 @@ fuzz_target!(|damages: Vec<Damage>| {
     assert_eq!(packets.len() as u64, figures.packets * PACKET as u64);
     assert!(packets.chunks(PACKET).all(|packet| packet[0] == SYNC_BYTE));
     assert!(figures.packet_errors <= figures.packets && figures.frame_errors <= figures.frames);
-    assert!(!damages.is_empty() || (figures.frames, figures.frame_errors, figures.losses) == (3, 0, 0), "{figures:?}");
+    if damages.is_empty() {
+        let kinds = if mixed { 3 } else { 1 };
+        assert_eq!((figures.kinds.len(), figures.frame_errors, figures.losses), (kinds, 0, 0), "{figures:?}");
+        assert_eq!(figures.frames, if mixed { 6 } else { 3 });
+    }
 });
