@@ -17,8 +17,13 @@ impl Files {
         }
     }
 
-    /// Notes that `what` writes the file, which must be free.
+    /// Notes that `what` writes the file, which must be free, in a folder that exists.
     pub(crate) fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        if !is_dash(path) && !folder.is_dir() {
+            let path = path.display();
+            return Err(Failure::new(format!("{path}: No such file or directory: {what} needs a folder that exists")));
+        }
         let Some(place) = place(path).filter(|_| !is_dash(path)) else { return Ok(()) };
         if let Some((_, owner)) = self.0.iter().find(|(taken, _)| *taken == place) {
             return Err(Failure::new(format!("{}: {what} would replace {owner}: name another file", path.display())));
@@ -56,8 +61,10 @@ mod tests {
             let refusal = files.write(Path::new(path), "--json").unwrap_err().message;
             assert!(refusal.contains(&format!("--json would replace {owner}")), "{refusal}");
         }
-        for free in ["src/new.ts", "/dev/null", "/dev/null", "-", "-", "absent/x", "absent/x"] {
+        for free in ["src/new.ts", "/dev/null", "/dev/null", "-", "-"] {
             files.write(Path::new(free), "--json").unwrap();
         }
+        let refusal = files.write(Path::new("absent/x"), "--json").unwrap_err().message;
+        assert_eq!(refusal, "absent/x: No such file or directory: --json needs a folder that exists");
     }
 }

@@ -1,7 +1,7 @@
 //! `bief tx`: input streams become a DVB-S2 recording.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, RollOff};
@@ -113,12 +113,20 @@ pub(crate) fn roll_off(text: &str) -> Result<RollOff, String> {
     }
 }
 
+/// Kinds of frames of a list that are named.
+const MOST_NAMED: usize = 5;
+
 impl TxArgs {
     /// The PLFRAMEs in turn, and what they are in words.
     fn frames(&self) -> Result<(Vec<Pls>, String), FrameListError> {
         let (Some(modcod), Some(frame)) = (self.modcod, self.frame) else {
             let frames = frame_list(self.vcm.as_deref().unwrap_or_default())?;
-            let names: Vec<String> = frames.iter().map(Pls::to_string).collect();
+            let mut kinds = frames.clone();
+            kinds.dedup();
+            let mut names: Vec<String> = kinds.iter().take(MOST_NAMED).map(Pls::to_string).collect();
+            if kinds.len() > MOST_NAMED {
+                names.push(format!("{} more", kinds.len() - MOST_NAMED));
+            }
             return Ok((frames, names.join("; ")));
         };
         let size = frame.into();
@@ -234,15 +242,14 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     trial.and_then(bief::Chain::build).map_err(Failure::from_error)?;
     let samples = BufWriter::new(File::create(&data).map_err(cannot(&data))?);
     let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
+    // Before the samples: whatever ends the transmission, what was transmitted until then can be received.
+    std::fs::write(&args.output, sigmf_meta(args.format, sample_rate, &description)).map_err(cannot(&args.output))?;
     let bar = progress(bytes);
     let readers = opened.into_iter().map(|(reader, _)| Box::new(bar.wrap_read(reader)) as Box<dyn Read + Send>);
     let chain = transmitter.chain_of(args.streams(readers), samples);
     let outcome = chain.and_then(bief::Chain::build).and_then(bief::Program::run);
     let megabits = 8.0 * bar.position() as f64 / 1e6;
     bar.finish_and_clear();
-    // Also after a fault: what was transmitted before can be received.
-    let mut meta = File::create(&args.output).map_err(cannot(&args.output))?;
-    meta.write_all(sigmf_meta(args.format, sample_rate, &description).as_bytes()).map_err(cannot(&args.output))?;
     let report = outcome.map_err(Failure::from_error)?;
 
     args.json.write(|| {

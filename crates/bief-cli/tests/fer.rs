@@ -122,10 +122,10 @@ fn what_makes_no_sense_is_refused_with_the_remedy() {
         ("--carrier 0.7", "--carrier 0.7: give a number from -0.5 to 0.5"),
         ("--clock -2000", "--clock -2000: give a number from -1000 to 1000"),
         ("-o -", "-o -: points go to a file"),
-        ("-o no/such/x.csv", "no/such/x.csv: cannot write"),
+        ("-o no/such/x.csv", "no/such/x.csv: No such file"),
         ("-o .", ".: it is no file"),
-        ("--svg no/x.svg", "no/x.svg: cannot write"),
-        ("--json no/x.json", "no/x.json: cannot write"),
+        ("--svg no/x.svg", "no/x.svg: No such file"),
+        ("--json no/x.json", "no/x.json: No such file"),
         ("--json --svg -", "give --json or --svg a file"),
     ] {
         let message = folder.fail(fer(more));

@@ -132,6 +132,7 @@ mod tests {
             },
         );
         let count = count.unwrap();
-        assert!(count == heard && (7..=9).contains(&count.blocks), "{count:?}");
+        // Without the stop it would come to the block that fails.
+        assert!(count == heard && count.blocks >= 7, "{count:?}");
     }
 }

@@ -134,9 +134,9 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         .and_then(|pipeline| args.seeing.prepare(pipeline))?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let outcome = shown(&bar, |bar| show(bar, &status), || pipeline.run());
-    args.seeing.write(&pipeline)?;
+    let mut pictures = args.seeing.write(&pipeline);
     if let Some((path, scatter)) = args.constellation.as_deref().zip(scatter) {
-        draw::write(path, &draw::constellation::draw(&scatter.symbols(), &name))?;
+        pictures = pictures.and(draw::write(path, &draw::constellation::draw(&scatter.symbols(), &name)));
     }
     let figures = status.figures();
     let (report, fault) = match outcome {
@@ -155,6 +155,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     if let Some(error) = fault {
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
     }
+    pictures?;
     if interrupted {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
         if !args.input.as_deref().is_some_and(is_dash) {

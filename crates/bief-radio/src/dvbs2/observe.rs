@@ -64,7 +64,9 @@ impl Task for Observe {
         // The sender's symbols come late when the receiver counts too many samples in each.
         let clock_ppm = 1e6 * (self.samples_per_symbol / sync.step - 1.0);
         let es_n0_db = -10.0 * self.n0.log10();
-        self.status.set_signal(es_n0_db, sync.frequency, clock_ppm);
+        // The other fields of an inverted signal are those of its mirror image.
+        let carrier = if sync.inverted { -sync.frequency } else { sync.frequency };
+        self.status.set_signal(es_n0_db, carrier, clock_ppm);
         if let Some(modcod) = sync.pls.modcod() {
             self.status.set_margin(es_n0_db - f64::from(modcod.ideal_esn0_db()));
         }
