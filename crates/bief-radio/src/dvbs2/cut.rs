@@ -119,7 +119,8 @@ impl Buffer {
 
     /// Room for so many bytes at least.
     fn space(&mut self, bytes: usize) -> &mut [u8] {
-        if self.bytes.len() - self.end < bytes {
+        // As soon as it costs less than what was used up did: the buffer then stays in the cache.
+        if self.end - self.start <= self.start || self.bytes.len() - self.end < bytes {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
