@@ -1,14 +1,14 @@
 //! Rotation by a carrier, and its removal: sample after sample, by the phase that the carrier has there.
 
-use std::array;
 use std::f64::consts::TAU;
 
 use num_complex::{Complex32, Complex64};
 
-use crate::simd::{Level, dispatch};
+use crate::planar::{LANES, Planar};
+use crate::simd::{Level, Simd, dispatch};
 
-/// Samples that share one start phase. A multiple of every vector length.
-const BLOCK: usize = 32;
+/// Samples that share one start phase.
+const BLOCK: usize = 2 * LANES;
 
 /// Multiplies sample k by exp(-j (2π · `frequency` · k + `phase`)), in place.
 ///
@@ -33,51 +33,82 @@ pub fn multiply_by_phasor(samples: &mut [Complex32], frequency: f64, start: Comp
 }
 
 fn multiply_with(level: Level, samples: &mut [Complex32], frequency: f64, start: Complex64) {
-    let phasor = Phasor::new(frequency);
-    dispatch!(level => phasor.multiply(samples, start));
+    Phasor::with_level(level, frequency, start).multiply(samples);
 }
 
-/// A constant frequency: its phasors over one block of samples, and over the whole block.
-struct Phasor {
-    re: [f32; BLOCK],
-    im: [f32; BLOCK],
-    block: Complex64,
+/// A carrier that goes on from one slice of samples to the next.
+#[derive(Clone, Debug)]
+pub(crate) struct Phasor {
+    level: Level,
+    /// One for each sample of a block, then for the whole block.
+    block: [Complex32; BLOCK],
+    advance: Complex64,
+    /// At the next sample; its modulus is a gain.
+    next: Complex64,
+    frequency: f64,
 }
 
 impl Phasor {
-    fn new(frequency: f64) -> Phasor {
-        let mut phasors = [Complex64::ONE; BLOCK + 1];
-        phasors[1] = Complex64::cis(TAU * frequency.fract());
-        for k in 2..=BLOCK {
-            // By halves: five roundings at most lie between the first phasor and any other.
-            phasors[k] = phasors[k / 2] * phasors[k - k / 2];
-        }
-        Phasor {
-            re: array::from_fn(|k| phasors[k].re as f32),
-            im: array::from_fn(|k| phasors[k].im as f32),
-            block: phasors[BLOCK],
+    /// A frequency in cycles per sample, and its value at the first sample.
+    pub(crate) fn new(frequency: f64, start: Complex64) -> Phasor {
+        Phasor::with_level(Level::best(), frequency, start)
+    }
+
+    fn with_level(level: Level, frequency: f64, start: Complex64) -> Phasor {
+        let mut power = Complex64::cis(TAU * frequency.fract());
+        let (mut re, mut im) = ([1.0; BLOCK], [0.0; BLOCK]);
+        dispatch!(level => powers(&mut power, &mut re, &mut im));
+        let block = std::array::from_fn(|k| Complex32::new(re[k] as f32, im[k] as f32));
+        Phasor { level, block, advance: power, next: start, frequency }
+    }
+
+    /// Multiplies the next samples.
+    pub(crate) fn multiply(&mut self, samples: &mut [Complex32]) {
+        let level = self.level;
+        dispatch!(level, simd => self.multiply_kernel(simd, samples));
+        let rest = samples.len() % BLOCK;
+        if rest > 0 {
+            self.next *= Complex64::cis(TAU * (self.frequency * rest as f64).fract());
         }
     }
 
     #[inline(always)]
-    fn multiply(&self, samples: &mut [Complex32], start: Complex64) {
-        // A product per block: after 10⁶ blocks its rounding errors are still below 1e-9.
-        let mut anchor = start;
+    fn multiply_kernel<S: Simd>(&mut self, simd: S, samples: &mut [Complex32]) {
+        let [even, odd] = self.block.as_chunks::<LANES>().0 else { return };
+        let (even, odd) = (Planar::load(simd, even), Planar::load(simd, odd));
+        let mut anchor = self.next;
         let (blocks, rest) = samples.as_chunks_mut::<BLOCK>();
         for block in blocks {
-            self.multiply_block(block, anchor);
-            anchor *= self.block;
+            let [first, second] = block.as_chunks_mut::<LANES>().0 else { return };
+            let turn = Planar::splat(simd, Complex32::new(anchor.re as f32, anchor.im as f32));
+            Planar::load(simd, first).times(even.times(turn)).store(first);
+            Planar::load(simd, second).times(odd.times(turn)).store(second);
+            // A product per block: after 10⁶ blocks its rounding errors are still below 1e-9.
+            anchor *= self.advance;
         }
-        self.multiply_block(rest, anchor);
+        self.next = anchor;
+        let turn = Planar::splat(simd, Complex32::new(anchor.re as f32, anchor.im as f32));
+        let (first, second) = rest.split_at_mut(rest.len().min(LANES));
+        Planar::load_some(simd, first).times(even.times(turn)).store_some(first);
+        Planar::load_some(simd, second).times(odd.times(turn)).store_some(second);
     }
+}
 
-    #[inline(always)]
-    fn multiply_block(&self, samples: &mut [Complex32], anchor: Complex64) {
-        let (a, b) = (anchor.re as f32, anchor.im as f32);
-        for ((sample, re), im) in samples.iter_mut().zip(&self.re).zip(&self.im) {
-            let (re, im) = (a * re - b * im, a * im + b * re);
-            *sample = Complex32::new(sample.re * re - sample.im * im, sample.re * im + sample.im * re);
+/// Fills in the powers 0 to [`BLOCK`] - 1, real and imaginary parts, and leaves power [`BLOCK`]. The first ones are 1.
+#[inline(always)]
+fn powers(power: &mut Complex64, re: &mut [f64; BLOCK], im: &mut [f64; BLOCK]) {
+    // By doubling: five roundings at most lie between the first power and any other.
+    let mut known = 1;
+    while known < BLOCK {
+        let (a, b) = (power.re, power.im);
+        let (known_re, new_re) = re.split_at_mut(known);
+        let (known_im, new_im) = im.split_at_mut(known);
+        for k in 0..known {
+            new_re[k] = known_re[k] * a - known_im[k] * b;
+            new_im[k] = known_re[k] * b + known_im[k] * a;
         }
+        *power *= *power;
+        known *= 2;
     }
 }
 
@@ -102,6 +133,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_phasor_goes_on_where_it_was() {
+        let samples: Vec<Complex32> = (0..2_000).map(|k| Complex32::new(k as f32, 1.0)).collect();
+        let start = Complex64::from_polar(1.5, 2.0);
+        let mut whole = samples.clone();
+        multiply_by_phasor(&mut whole, 0.0123, start);
+        let mut parts = samples;
+        let (mut phasor, mut random) = (Phasor::new(0.0123, start), fastrand::Rng::with_seed(3));
+        let mut rest = &mut parts[..];
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at_mut(random.usize(0..100).min(rest.len()));
+            phasor.multiply(part);
+            rest = after;
+        }
+        assert!(parts.iter().zip(&whole).all(|(part, whole)| (part - whole).norm() < 1e-6 * (1.0 + whole.norm())));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub mod agc;
 pub mod channel;
+pub mod convert;
 pub mod derotate;
 pub mod discriminator;
 pub mod dvbs2;
@@ -16,6 +17,7 @@ pub mod fir;
 pub mod gardner;
 pub mod low_pass;
 pub mod one_pole;
+mod planar;
 pub mod pulse;
 pub mod simd;
 pub mod symbol_rate;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use bief::{Error, Flow, In, Out, Result, Task};
+use bief_dsp::convert;
 use num_complex::Complex32;
 
 /// How a complex sample is written: I then Q, little-endian.
@@ -72,27 +73,10 @@ impl SampleFormat {
         assert_eq!(bytes.len(), self.bytes() * samples.len(), "bytes of a whole number of samples");
         let parts: &mut [f32] = bytemuck::cast_slice_mut(samples);
         match self {
-            Self::Cf32 => {
-                for (part, bytes) in parts.iter_mut().zip(bytes.as_chunks().0) {
-                    let value = f32::from_le_bytes(*bytes);
-                    *part = if value.is_finite() { value } else { 0.0 };
-                }
-            }
-            Self::Ci16 => {
-                for (part, bytes) in parts.iter_mut().zip(bytes.as_chunks().0) {
-                    *part = f32::from(i16::from_le_bytes(*bytes)) * (1.0 / 32768.0);
-                }
-            }
-            Self::Ci8 => {
-                for (part, byte) in parts.iter_mut().zip(bytes) {
-                    *part = f32::from(byte.cast_signed()) * (1.0 / 128.0);
-                }
-            }
-            Self::Cu8 => {
-                for (part, byte) in parts.iter_mut().zip(bytes) {
-                    *part = (f32::from(*byte) - 127.5) * (1.0 / 127.5);
-                }
-            }
+            Self::Cf32 => convert::from_f32(bytes, parts),
+            Self::Ci16 => convert::from_i16(bytes, parts),
+            Self::Ci8 => convert::from_i8(bytes, parts),
+            Self::Cu8 => convert::from_u8(bytes, parts),
         }
     }
 

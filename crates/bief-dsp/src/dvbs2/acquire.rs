@@ -17,7 +17,7 @@ use super::track::{HEADER_SPREAD, header_moments, residual_frequency};
 use super::{HEADER, Layout, Pls};
 use crate::derotate::{derotate, multiply_by_phasor};
 use crate::filter::MatchedFilter;
-use crate::simd::{Level, dispatch};
+use crate::simd::Level;
 
 /// Symbols of the shortest PLFRAME, a dummy.
 const SHORTEST: usize = 3_330;
@@ -453,8 +453,8 @@ impl Search {
             let mut powers = Vec::new();
             let level = Level::best();
             match m {
-                4 => dispatch!(level => sum_powers::<4>(&symbols, &mut powers)),
-                _ => dispatch!(level => sum_powers::<8>(&symbols, &mut powers)),
+                4 => sum_powers::<4>(level, &symbols, &mut powers),
+                _ => sum_powers::<8>(level, &symbols, &mut powers),
             }
             let range = (6.0 * deviation).clamp(1e-4, 0.9 * 0.5 / (m * BLOCK) as f64);
             let (residual, significance) = search_powers(&powers, m, range);

@@ -5,7 +5,8 @@ use num_complex::Complex32;
 use super::plheader::header_symbols;
 use super::scramble::PlScrambler;
 use super::{HEADER, Layout, Modulation, PILOT, Pls};
-use crate::simd::{Level, dispatch};
+use crate::planar::{LANES, Planar};
+use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 /// Es/N0 (linear) between which an estimate is held: -6 to 30 dB. Outside, no DVB-S2 decoder needs to know better,
 /// and log-likelihood ratios would overflow.
@@ -42,7 +43,7 @@ impl SignalLevel {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let frame = &symbols[..layout.symbols()];
         let level = Level::best();
-        let (power, fourth) = dispatch!(level => moments(frame));
+        let (power, fourth) = dispatch!(level, simd => moments(simd, frame));
         let (noise, known) = match pls.modcod().map(|modcod| modcod.modulation()) {
             // All symbols have one modulus before noise.
             None | Some(Modulation::Qpsk | Modulation::Psk8) => {
@@ -69,10 +70,8 @@ impl SignalLevel {
     /// Divides symbols by the amplitude, in place, so that they have unit energy; symbols without amplitude stay.
     pub fn normalise(&self, symbols: &mut [Complex32]) {
         if self.amplitude > 0.0 {
-            let scale = self.amplitude.recip();
-            for symbol in symbols {
-                *symbol *= scale;
-            }
+            let (level, gain) = (Level::best(), self.amplitude.recip());
+            dispatch!(level => scale(symbols, gain));
         }
     }
 }
@@ -103,25 +102,35 @@ impl KnownSymbols {
     }
 }
 
+/// Symbols whose moments are added up in single precision.
+const RUN: usize = 16 * LANES;
+
 /// Mean of |y|² and of |y|⁴.
 #[inline(always)]
-fn moments(symbols: &[Complex32]) -> (f64, f64) {
+fn moments<S: Simd>(simd: S, symbols: &[Complex32]) -> (f64, f64) {
     let (mut second, mut fourth) = (0.0, 0.0);
-    for block in symbols.chunks(256) {
-        let mut seconds = [0.0f32; 16];
-        let mut fourths = [0.0f32; 16];
-        for part in block.chunks(16) {
-            for (i, symbol) in part.iter().enumerate() {
-                let power = symbol.re * symbol.re + symbol.im * symbol.im;
-                seconds[i] += power;
-                fourths[i] += power * power;
-            }
+    for run in symbols.chunks(RUN) {
+        let mut seconds = f32x16::splat(simd, 0.0);
+        let mut fourths = seconds;
+        let (parts, rest) = run.as_chunks();
+        for part in parts {
+            let power = Planar::load(simd, part).norm_sqr();
+            seconds += power;
+            fourths = power.mul_add(power, fourths);
         }
-        second += f64::from(seconds.iter().sum::<f32>());
-        fourth += f64::from(fourths.iter().sum::<f32>());
+        let power = Planar::load_some(simd, rest).norm_sqr();
+        second += f64::from((seconds + power).reduce_sum());
+        fourth += f64::from(power.mul_add(power, fourths).reduce_sum());
     }
     let count = symbols.len().max(1) as f64;
     (second / count, fourth / count)
+}
+
+#[inline(always)]
+fn scale(symbols: &mut [Complex32], gain: f32) {
+    for symbol in symbols {
+        *symbol *= gain;
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +152,25 @@ mod tests {
         let level = SignalLevel::measure(pls, &symbols, PlScrambler::broadcast());
         level.normalise(&mut symbols);
         (level, symbols)
+    }
+
+    #[test]
+    fn moments_are_those_of_the_definition_at_every_level() {
+        let mut random = fastrand::Rng::with_seed(8);
+        for count in [0, 1, 15, 16, 255, 256, 257, 3_330, 8_370] {
+            let symbols: Vec<_> = (0..count).map(|_| Complex32::new(random.f32() - 0.3, random.f32())).collect();
+            let power = |symbol: &Complex32| f64::from(symbol.re).powi(2) + f64::from(symbol.im).powi(2);
+            let mean =
+                |order| symbols.iter().map(|symbol| power(symbol).powi(order)).sum::<f64>() / count.max(1) as f64;
+            for level in Level::all() {
+                let (second, fourth) = dispatch!(level, simd => moments(simd, &symbols));
+                assert!((second - mean(1)).abs() <= 1e-6 * mean(1), "{level}, {count}: {second}");
+                assert!((fourth - mean(2)).abs() <= 1e-6 * mean(2), "{level}, {count}: {fourth}");
+                let mut scaled = symbols.clone();
+                dispatch!(level => scale(&mut scaled, 0.7));
+                assert!(scaled.iter().zip(&symbols).all(|(scaled, symbol)| *scaled == symbol * 0.7));
+            }
+        }
     }
 
     #[test]

@@ -89,4 +89,4 @@ pub use phase::{CarrierPhase, PhaseReport};
 pub use plframe::{PILOT, PlframeBuilder, UndefinedFrameError};
 pub use pls::{FrameSize, Pls};
 pub use slicer::{SliceError, Slicer};
-pub use track::{FrameSync, Lost, Tracker};
+pub use track::{Carrier, FrameSync, Lost, Tracker};

@@ -7,15 +7,21 @@ use num_complex::{Complex32, Complex64};
 use super::decided::Decisions;
 use super::known::{Known, KnownParts, SEARCH, search_frequency};
 use super::line::follow_line;
-use super::powers::{BLOCK, LEAST_COHERENCE, Powers, coherence, power_of, straighten_powers, sum_powers};
+use super::powers::{
+    BLOCK, LEAST_COHERENCE, Powers, coherence, power_of, smoothed_phases, straighten_powers, sum_powers,
+};
 use super::scramble::PlScrambler;
-use super::walk::{Point, smooth_walk, wrap};
+use super::walk::{Point, nearest, smooth_walk, wrap};
 use super::{HEADER, Layout, MAX_SYMBOLS, Pls};
-use crate::derotate::multiply_by_phasor;
-use crate::simd::{Level, dispatch};
+use crate::planar::{LANES, Planar};
+use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 /// Blocks from one knot of the phase to the next.
 const BLOCKS_PER_KNOT: usize = 4;
+/// Symbols that are turned back in a row by single-precision phasors.
+const EXACT: usize = 512;
+/// Symbols of two vectors, which do not wait for each other.
+const PAIR: usize = 2 * LANES;
 /// Ratio of signal to noise wanted in the sum of neighbouring blocks, and how many of them it may take on either side.
 const SMOOTHED_SNR: f64 = 60.0;
 const MAX_REACH: usize = 16;
@@ -133,6 +139,12 @@ impl CarrierPhase {
 
     /// Turns every symbol back by the phase found, in place; the first symbol is the first of the frame.
     pub fn correct(&self, symbols: &mut [Complex32]) {
+        let level = self.level;
+        dispatch!(level, simd => self.correct_kernel(simd, symbols));
+    }
+
+    #[inline(always)]
+    fn correct_kernel<S: Simd>(&self, simd: S, symbols: &mut [Complex32]) {
         let mut rest = symbols;
         let mut position = 0;
         let Some(mut knot) = self.knots.first() else { return };
@@ -143,13 +155,12 @@ impl CarrierPhase {
             }
             let count = (end.position.ceil() as usize).saturating_sub(position).min(rest.len());
             let (segment, after) = rest.split_at_mut(count);
-            turn_back(segment, slope, knot.phase + TAU * slope * (position as f64 - knot.position));
+            turn_back(simd, segment, slope, knot.phase / TAU + slope * (position as f64 - knot.position));
             position += count;
             rest = after;
             knot = end;
         }
-        let start = knot.phase + TAU * self.frequency * (position as f64 - knot.position);
-        turn_back(rest, self.frequency, start);
+        turn_back(simd, rest, self.frequency, knot.phase / TAU + self.frequency * (position as f64 - knot.position));
     }
 
     /// Knots at known symbols; returns the frequency.
@@ -182,8 +193,7 @@ impl CarrierPhase {
 
         let powers = &mut self.powers;
         powers.clear();
-        let level = self.level;
-        dispatch!(level => sum_powers::<M>(payload, powers));
+        sum_powers::<M>(self.level, payload, powers);
         if !known.has_pilots() && coherence(powers) < LEAST_COHERENCE {
             let powers = Powers { m: M, powers };
             let length = HEADER + payload.len();
@@ -206,13 +216,9 @@ impl CarrierPhase {
         // From phases of the powers to phases of the carrier, but for a multiple of the symmetry.
         let upright = if M == 4 { PI } else { 0.0 };
         let phases = &mut self.phases;
-        phases.clear();
-        let mut last = 0.0;
-        for index in 0..powers.len() {
-            let neighbours = &powers[index.saturating_sub(reach)..powers.len().min(index + reach + 1)];
-            let sum: Complex32 = neighbours.iter().sum();
-            last += wrap(f64::from(sum.arg()) - last);
-            phases.push((last - upright) / M as f64 + TAU * frequency * (position(index) - position(0)));
+        smoothed_phases(self.level, powers, reach, phases);
+        for (index, phase) in phases.iter_mut().enumerate() {
+            *phase = (TAU * *phase - upright) / M as f64 + TAU * frequency * (position(index) - position(0));
         }
         let end = phases.len().checked_sub(1)?;
 
@@ -253,8 +259,41 @@ fn phase_variance(parts: &[Known], frequency: f64) -> f64 {
     (0.5 * noise * symbols / (amplitude * amplitude)).max(f64::MIN_POSITIVE)
 }
 
-fn turn_back(symbols: &mut [Complex32], frequency: f64, phase: f64) {
-    multiply_by_phasor(symbols, -frequency, Complex64::cis(-phase));
+/// Turns symbols back by a phase that begins with `start` and grows by `slope`, in cycles.
+#[inline(always)]
+fn turn_back<S: Simd>(simd: S, symbols: &mut [Complex32], slope: f64, start: f64) {
+    let step = -slope * PAIR as f64;
+    let step = Planar::cis(simd, f32x16::splat(simd, (step - nearest(step)) as f32));
+    let mut phase = start;
+    for run in symbols.chunks_mut(EXACT) {
+        // In single precision phases, and products of so many phasors, are exact to some 1e-6.
+        let (mut even, mut odd) = (back(simd, phase, slope), back(simd, phase + slope * LANES as f64, slope));
+        phase += slope * EXACT as f64;
+        let (pairs, rest) = run.as_chunks_mut::<PAIR>();
+        for pair in pairs {
+            let [first, second] = pair.as_chunks_mut::<LANES>().0 else { return };
+            Planar::load(simd, first).times(even).store(first);
+            Planar::load(simd, second).times(odd).store(second);
+            (even, odd) = (even.times(step), odd.times(step));
+        }
+        if rest.len() > LANES {
+            let (first, second) = rest.split_at_mut(LANES);
+            Planar::load_some(simd, first).times(even).store_some(first);
+            Planar::load_some(simd, second).times(odd).store_some(second);
+        } else {
+            Planar::load_some(simd, rest).times(even).store_some(rest);
+        }
+    }
+}
+
+/// Phasors that turn back symbols of a phase, in cycles, that grows by `slope`.
+#[inline(always)]
+fn back<S: Simd>(simd: S, phase: f64, slope: f64) -> Planar<S> {
+    let lanes = f32x16::from_slice(
+        simd,
+        &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0],
+    );
+    Planar::cis(simd, lanes * -slope as f32 - (phase - nearest(phase)) as f32)
 }
 
 /// Index of the phase, the last one at the latest, that most looks as if it had been taken the wrong way round

@@ -6,9 +6,11 @@ use num_complex::{Complex32, Complex64};
 
 use super::known::{SEARCH, widen};
 use super::line::{Line, Payload, STILL, middle};
-use super::walk::Point;
+use super::walk::{Point, nearest};
 use super::{Modulation, Pls};
 use crate::derotate::multiply_by_phasor;
+use crate::planar::{LANES, Planar, recip_sqrt};
+use crate::simd::{Level, Simd, dispatch, prelude::*};
 
 /// Payload symbols whose powers are summed.
 pub(super) const BLOCK: usize = 64;
@@ -38,7 +40,20 @@ pub(super) fn coherence(powers: &[Complex32]) -> f64 {
 /// Sum of products of powers so many blocks apart.
 fn lagged(powers: &[Complex32], lag: usize) -> Complex64 {
     let late = powers.get(lag..).unwrap_or_default();
-    powers.iter().zip(late).map(|(early, late)| widen(late * early.conj())).sum()
+    let level = Level::best();
+    widen(dispatch!(level, simd => correlate(simd, late, &powers[..late.len()])))
+}
+
+/// Sum of the products of numbers with the conjugates of others.
+#[inline(always)]
+fn correlate<S: Simd>(simd: S, numbers: &[Complex32], others: &[Complex32]) -> Complex32 {
+    let mut sum = Planar::splat(simd, Complex32::ZERO);
+    let (numbers, rest) = numbers.as_chunks();
+    let (others, others_rest) = others.as_chunks();
+    for (number, other) in numbers.iter().zip(others) {
+        sum = Planar::load(simd, number).times_conj(Planar::load(simd, other)).plus(sum);
+    }
+    Planar::load_some(simd, rest).times_conj(Planar::load_some(simd, others_rest)).plus(sum).sum()
 }
 
 /// The payload of a PSK frame without pilots, by its M-th powers.
@@ -141,26 +156,123 @@ pub(super) fn search_powers(powers: &[Complex32], m: usize, range: f64) -> (f64,
     (frequency + step * vertex.clamp(-1.0, 1.0), significance)
 }
 
-/// Sums, over blocks, of the M-th powers of symbols brought to modulus 1, times their modulus.
+/// Phases of powers, in cycles, each summed with `reach` neighbours on either side and unwrapped from one to the next.
+pub(super) fn smoothed_phases(level: Level, powers: &[Complex32], reach: usize, phases: &mut Vec<f64>) {
+    phases.clear();
+    let mut sum: Complex64 = powers[..reach.min(powers.len())].iter().copied().map(widen).sum();
+    let (mut last, mut turns) = (0.0, 0.0);
+    let mut index = 0;
+    while index < powers.len() {
+        let mut sums = [Complex32::ZERO; LANES];
+        let count = LANES.min(powers.len() - index);
+        for slot in &mut sums[..count] {
+            sum += powers.get(index + reach).copied().map_or(Complex64::ZERO, widen);
+            *slot = Complex32::new(sum.re as f32, sum.im as f32);
+            sum -= index.checked_sub(reach).map_or(Complex64::ZERO, |gone| widen(powers[gone]));
+            index += 1;
+        }
+        let mut cycles = [0.0; LANES];
+        dispatch!(level, simd => cycles_of(simd, &sums, &mut cycles));
+        for phase in &cycles[..count] {
+            let phase = f64::from(*phase);
+            turns -= nearest(phase - last);
+            last = phase;
+            phases.push(phase + turns);
+        }
+    }
+}
+
 #[inline(always)]
-pub(super) fn sum_powers<const M: usize>(symbols: &[Complex32], sums: &mut Vec<Complex32>) {
+fn cycles_of<S: Simd>(simd: S, numbers: &[Complex32; LANES], cycles: &mut [f32; LANES]) {
+    Planar::load(simd, numbers).cycles(simd).store_slice(cycles);
+}
+
+/// Sums, over blocks, of the M-th powers of symbols brought to modulus 1, times their modulus; both moduli to 0.2 %.
+pub(super) fn sum_powers<const M: usize>(level: Level, symbols: &[Complex32], sums: &mut Vec<Complex32>) {
+    dispatch!(level, simd => sum_powers_kernel::<_, M>(simd, symbols, sums));
+}
+
+#[inline(always)]
+fn sum_powers_kernel<S: Simd, const M: usize>(simd: S, symbols: &[Complex32], sums: &mut Vec<Complex32>) {
     for block in symbols.as_chunks::<BLOCK>().0 {
-        let mut re = [0.0; 16];
-        let mut im = [0.0; 16];
-        for part in block.as_chunks::<16>().0 {
-            for (i, symbol) in part.iter().enumerate() {
-                let modulus = (symbol.re * symbol.re + symbol.im * symbol.im).sqrt();
-                let scale = modulus.max(f32::MIN_POSITIVE).recip();
-                let (mut x, mut y) = (symbol.re * scale, symbol.im * scale);
-                let mut power = 1;
-                while power < M {
-                    (x, y) = (x * x - y * y, 2.0 * x * y);
-                    power *= 2;
+        let mut sum = Planar::splat(simd, Complex32::ZERO);
+        for part in block.as_chunks().0 {
+            let symbol = Planar::load(simd, part);
+            let energy = symbol.norm_sqr();
+            let scale = recip_sqrt(simd, energy);
+            let mut power = symbol.scale(scale);
+            for _ in 0..M.ilog2() {
+                power = power.square();
+            }
+            sum = power.scale_add(energy * scale, sum);
+        }
+        sums.push(sum.sum());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dvbs2::walk::wrap;
+
+    fn noise(count: usize, seed: u64) -> Vec<Complex32> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..count).map(|_| Complex32::new(random.f32() - 0.4, random.f32() - 0.3)).collect()
+    }
+
+    #[test]
+    fn powers_are_those_of_the_definition_at_every_level() {
+        let symbols = noise(10 * BLOCK + 5, 1);
+        let exact = |m: u32| -> Vec<Complex64> {
+            let power = |symbol: &Complex32| widen(*symbol).powu(m) / widen(*symbol).norm().powi(m as i32 - 1);
+            symbols.as_chunks::<BLOCK>().0.iter().map(|block| block.iter().map(power).sum()).collect()
+        };
+        for level in Level::all() {
+            let (mut fourth, mut eighth) = (vec![], vec![]);
+            sum_powers::<4>(level, &symbols, &mut fourth);
+            sum_powers::<8>(level, &symbols, &mut eighth);
+            for (powers, exact) in [(fourth, exact(4)), (eighth, exact(8))] {
+                assert_eq!(powers.len(), exact.len());
+                for (power, exact) in powers.iter().zip(exact) {
+                    assert!(
+                        (widen(*power) - exact).norm() < 0.02 * BLOCK as f64 * 0.5,
+                        "{level}: {power}, not {exact}"
+                    );
                 }
-                re[i] += x * modulus;
-                im[i] += y * modulus;
             }
         }
-        sums.push(Complex32::new(re.iter().sum(), im.iter().sum()));
+    }
+
+    #[test]
+    fn phases_are_those_of_the_definition_at_every_level() {
+        for (count, reach) in [(0, 0), (0, 5), (1, 0), (1, 5), (16, 1), (130, 0), (130, 5), (517, 16)] {
+            let powers = noise(count, 2);
+            let mut exact = vec![];
+            let mut last = 0.0;
+            for index in 0..count {
+                let neighbours = &powers[index.saturating_sub(reach)..count.min(index + reach + 1)];
+                let sum: Complex64 = neighbours.iter().copied().map(widen).sum();
+                last += wrap(sum.arg() - last);
+                exact.push(last / TAU);
+            }
+            for level in Level::all() {
+                let mut phases = vec![7.0];
+                smoothed_phases(level, &powers, reach, &mut phases);
+                assert_eq!(phases.len(), count);
+                for (phase, exact) in phases.iter().zip(&exact) {
+                    assert!((phase - exact).abs() < 1e-6, "{level}, {reach}: {phase}, not {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_summed_at_every_lag() {
+        let powers = noise(130, 3);
+        for lag in [0, 1, 4, 16, 129, 130, 200] {
+            let pairs = powers.iter().zip(powers.iter().skip(lag));
+            let exact: Complex64 = pairs.map(|(early, late)| widen(*late) * widen(*early).conj()).sum();
+            assert!((lagged(&powers, lag) - exact).norm() < 1e-4, "{lag}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::candidate::first_header;
 use super::known::widen;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
-use crate::derotate::derotate;
+use crate::derotate::{Phasor, derotate};
 use crate::filter::MatchedFilter;
 
 /// Quality from which a header is believed. Random symbols reach it with a probability of 3e-7.
@@ -30,6 +30,8 @@ const EARLY_LATE: f64 = 0.25;
 const TAPER: [f32; HEADER] = taper();
 /// Symbols by which a header may lie beside its predicted place.
 const MARGIN: f64 = 2.0;
+/// Symbols by which the filter may go beyond a header.
+const PADDING: f64 = 48.0;
 /// Gains of the smoothers of position and frequency: position error corrected at once, and share that corrects
 /// the slope. The second follows from the first for the fastest response without ringing.
 const TIMING: Gains = Gains::new(0.1);
@@ -121,9 +123,40 @@ impl FrameSync {
 
     /// The first half of [`cut`](FrameSync::cut): removes DC, spectral inversion and the carrier from `window`.
     pub fn remove_carrier(&self, window: &mut [Complex32]) {
-        straighten(window, self.dc, self.inverted);
+        self.carrier().remove(window);
+    }
+
+    /// What is to be removed from the window, for those who have it a part at a time.
+    pub fn carrier(&self) -> Carrier {
         let frequency = self.frequency / self.step;
-        derotate(window, frequency, self.phase - TAU * frequency * self.position);
+        let start = Complex64::cis(TAU * frequency * self.position - self.phase);
+        Carrier { phasor: Phasor::new(-frequency, start), inverted: self.inverted, dc: self.dc }
+    }
+}
+
+/// DC, spectral inversion and carrier of a window of samples.
+///
+/// ```
+/// use bief_dsp::Complex32;
+/// use bief_dsp::dvbs2::FrameSync;
+///
+/// fn remove(frame: &FrameSync, window: &mut [Complex32]) {
+///     let mut carrier = frame.carrier();
+///     window.chunks_mut(1024).for_each(|part| carrier.remove(part));
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Carrier {
+    phasor: Phasor,
+    inverted: bool,
+    dc: Complex32,
+}
+
+impl Carrier {
+    /// Removes it from the next samples, in place; the first ones are those that the window starts with.
+    pub fn remove(&mut self, samples: &mut [Complex32]) {
+        straighten(samples, self.dc, self.inverted);
+        self.phasor.multiply(samples);
     }
 }
 
@@ -163,7 +196,9 @@ pub struct Tracker {
     bad_headers: usize,
     inverted: bool,
     dc: Complex32,
+    /// The header, and so many zeros behind it.
     samples: Vec<Complex32>,
+    padding: usize,
 }
 
 impl Tracker {
@@ -174,6 +209,8 @@ impl Tracker {
     /// # Panics
     /// When the PLS of `lock` has no [`Layout`], which [`acquire`](super::acquire) excludes.
     pub fn new(filter: MatchedFilter, lock: &Lock, offset: u64) -> Tracker {
+        let samples_of = |symbols: f64| (symbols * filter.samples_per_symbol()) as usize;
+        let padding = samples_of(PADDING);
         Tracker {
             origin: offset as i64,
             position: lock.position,
@@ -189,9 +226,9 @@ impl Tracker {
             inverted: lock.inverted,
             dc: lock.dc,
             samples: Vec::with_capacity(
-                2 * filter.half_length()
-                    + ((HEADER as f64 + 2.0 * MARGIN + 4.0) * filter.samples_per_symbol()) as usize,
+                2 * filter.half_length() + samples_of(HEADER as f64 + 2.0 * MARGIN + 4.0) + padding,
             ),
+            padding,
             filter,
         }
     }
@@ -316,6 +353,8 @@ impl Tracker {
         let position = position - start as f64;
         let frequency = self.frequency / self.step;
         derotate(&mut self.samples, frequency, -TAU * frequency * position);
+        // The filter computes more than a header at once; it is faster where it need not look for the end.
+        self.samples.resize(self.samples.len() + self.padding, Complex32::ZERO);
 
         let symbols = |delay: f64| {
             let mut symbols = [Complex32::ZERO; HEADER];

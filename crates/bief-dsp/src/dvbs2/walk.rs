@@ -50,5 +50,36 @@ pub(super) fn smooth_walk(points: &mut [Point], variance: f64) {
 
 /// To -π..π.
 pub(super) fn wrap(angle: f64) -> f64 {
-    angle - TAU * (angle / TAU).round()
+    angle - TAU * nearest(angle / TAU)
+}
+
+/// The nearest whole number, up to 2⁵¹: additions, where rounding is a call of a library on many processors.
+pub(super) fn nearest(number: f64) -> f64 {
+    // From here on, a double holds whole numbers only.
+    const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
+    number + WHOLE - WHOLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_whole_number_is_found() {
+        for k in -4000..4000 {
+            let number = f64::from(k) * 0.037;
+            assert_eq!(nearest(number), number.round_ties_even());
+            assert_eq!(nearest(1e9 * number), (1e9 * number).round_ties_even());
+        }
+        assert!(nearest(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn angles_are_wrapped() {
+        for turns in -5..5 {
+            for angle in [-3.1, -1.0, 0.0, 2.0, 3.1] {
+                assert!((wrap(angle + TAU * f64::from(turns)) - angle).abs() < 1e-12);
+            }
+        }
+    }
 }

@@ -11,6 +11,9 @@ use num_complex::Complex32;
 use super::tables::{expect, layout, whole};
 use crate::iq::SampleFormat;
 
+/// Samples that are converted and turned while they are in the fastest cache.
+const PART: usize = 1024;
+
 /// The place of a frame in its window: each window comes with one.
 fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
     sync[0].ok_or_else(|| Error::new("a window came without the place of its frame"))
@@ -65,8 +68,11 @@ impl Task for RemoveCarrier {
         let each = self.format.bytes();
         let samples = bytes.len() / each;
         window.set_len(samples)?;
-        self.format.read(&bytes[..samples * each], &mut window);
-        placed(sync)?.remove_carrier(&mut window);
+        let mut carrier = placed(sync)?.carrier();
+        for (samples, bytes) in window.chunks_mut(PART).zip(bytes.chunks(PART * each)) {
+            self.format.read(&bytes[..samples.len() * each], samples);
+            carrier.remove(samples);
+        }
         Ok(Flow::Next)
     }
 
