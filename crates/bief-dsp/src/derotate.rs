@@ -40,7 +40,7 @@ fn multiply_with(level: Level, samples: &mut [Complex32], frequency: f64, start:
 #[derive(Clone, Debug)]
 pub(crate) struct Phasor {
     level: Level,
-    /// One for each sample of a block, then for the whole block.
+    /// What it turns by from the first sample of a block to each, and to the next block.
     block: [Complex32; BLOCK],
     advance: Complex64,
     /// At the next sample; its modulus is a gain.
@@ -62,7 +62,7 @@ impl Phasor {
         Phasor { level, block, advance: power, next: start, frequency }
     }
 
-    /// Multiplies the next samples.
+    /// Multiplies the next samples, in place.
     pub(crate) fn multiply(&mut self, samples: &mut [Complex32]) {
         let level = self.level;
         dispatch!(level, simd => self.multiply_kernel(simd, samples));

@@ -96,9 +96,10 @@ impl Gardner {
         self.step
     }
 
-    /// The most symbols that so many samples make.
+    /// The most symbols that so many samples make, however wide the loop is.
     pub const fn most_symbols(samples: usize) -> usize {
-        samples / 2 + samples / 100 + 2
+        // The widest loop moves instants by up to a quarter of a sample per symbol.
+        samples / 2 + samples / 12 + 2
     }
 
     /// Takes the samples that continue the signal, of any amplitude and phase. Returns how many symbols it has written.
@@ -307,5 +308,19 @@ mod tests {
             let count = gardner.recover(&[sample; 1_000], &mut symbols);
             assert!((499..=501).contains(&count), "{count}");
         }
+    }
+    #[test]
+    fn there_is_room_for_the_symbols_of_any_samples() {
+        // Symbols that come too soon pull a wide loop with them.
+        let mut most = 0;
+        for rate in [1.7, 1.76, 1.8, 1.85, 1.9] {
+            let samples: Vec<Complex32> =
+                (0..10_000).map(|n| (PI * f64::from(n) / rate).cos() as f32).map(Complex32::from).collect();
+            let mut gardner = Gardner::new(0.1, 0.05);
+            let mut symbols = vec![Complex32::ZERO; Gardner::most_symbols(samples.len())];
+            let count = gardner.recover(&samples, &mut symbols);
+            most = most.max(count);
+        }
+        assert!(most > 5_200, "{most}");
     }
 }
