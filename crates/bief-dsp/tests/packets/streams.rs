@@ -350,6 +350,25 @@ fn frames_of_other_kinds_are_named() {
 }
 
 #[test]
+fn frames_with_errors_begin_no_second_stream() {
+    let header = |isi| BbHeader { isi, ..BbHeader::transport(RollOff::R20, 3_000) };
+    let bits = vec![0; 3_000];
+    let push = |receiver: &mut Receiver, isi, sound| receiver.push(&headed(header(isi), &bits, 0, 3_000, 400), sound);
+    let mut receiver = Receiver::new();
+    assert_eq!(push(&mut receiver, None, false), None);
+    let told = push(&mut receiver, Some(0), false).unwrap().to_string();
+    assert_eq!(told, "BBFRAME with errors, which seem to have made up a transport stream of ISI 0");
+    assert_eq!(push(&mut receiver, Some(0), true), None);
+    assert_eq!(push(&mut receiver, Some(0), false), None);
+    // Nor do they tell of one that is passed over.
+    let mut receiver = Receiver { deslicer: Deslicer::of_stream(1), ..Receiver::new() };
+    assert!(matches!(push(&mut receiver, Some(2), false), Some(Rejection::Doubtful(_))));
+    for sound in [true, false] {
+        assert!(matches!(push(&mut receiver, Some(2), sound), Some(Rejection::OtherStream(_))));
+    }
+}
+
+#[test]
 fn generic_packets_that_do_not_begin_alike_or_do_not_fill_a_frame_are_refused() {
     assert!(Slicer::packets(RollOff::R20, 1).is_none() && Slicer::packets(RollOff::R20, 8_192).is_none());
     let mut slicer = Slicer::packets(RollOff::R20, 100).unwrap().with_sync(7);

@@ -168,11 +168,15 @@ impl Deslicer {
         if header.stream == StreamType::Reserved {
             return Err(Rejection::Reserved);
         }
-        // Of a wrong header that the CRC-8 accepts the other checks find most, but there are few for generic streams.
-        if !sound && header.stream != StreamType::Transport && !self.streams.contains_key(&id) {
+        let is_other = self.wanted.is_some() && self.wanted != id.isi;
+        let is_known = if is_other { self.others } else { self.streams.contains_key(&id) };
+        // Of a wrong header that the CRC-8 accepts the other checks find most, but not a wrong ISI, and there are few for generic
+        // streams. So a frame with errors may begin the first stream, if that is a transport stream, and no further one.
+        let may_begin = header.stream == StreamType::Transport && !is_other && self.streams.is_empty() && !self.others;
+        if !sound && !is_known && !may_begin {
             return Err(Rejection::Doubtful(id));
         }
-        if self.wanted.is_some() && self.wanted != id.isi {
+        if is_other {
             self.others = true;
             return Err(Rejection::OtherStream(id));
         }
