@@ -15,7 +15,7 @@ use num_complex::Complex32;
 
 use super::modcods::Modcods;
 use super::status::Status;
-use crate::feed::{Feed, Waiting};
+use crate::feed::{Fed, Feed, Waiting};
 use crate::iq::SampleFormat;
 
 /// Frames of the longest kind that are collected at most before a lost signal is searched for.
@@ -115,6 +115,13 @@ impl Buffer {
     fn use_up(&mut self, samples: usize) {
         self.start += samples * self.each;
         self.position += samples as u64;
+    }
+
+    /// So many samples are used up; `bytes` is what follows them.
+    fn renew(&mut self, used_up: usize, bytes: &[u8]) {
+        self.bytes[..bytes.len()].copy_from_slice(bytes);
+        (self.start, self.end) = (0, bytes.len());
+        self.position += used_up as u64;
     }
 
     /// Room for so many bytes at least.
@@ -360,15 +367,47 @@ impl CutFrames {
         let wanted = self.wanted_samples().min(longest_window(&self.filter)) * self.buffer.each;
         let space = self.buffer.space(wanted.max(self.feed.block()));
         let Some(fed) = self.feed.fill(space, wanted)? else { return Ok(None) };
+        self.note(fed);
+        self.buffer.end += fed.bytes;
+        Ok(Some(fed.bytes))
+    }
+
+    /// Reads the rest of the frame that is pending straight into its window, behind what the buffer has of it; the buffer keeps
+    /// what the next header needs. `None` when it has not come as a whole, and waits in the buffer.
+    fn read_rest(&mut self, window: &mut VarFrame<'_, u8>) -> Result<Option<FrameSync>> {
+        let (Some(frame), Some(tracker)) = (self.pending, &self.tracker) else { return Ok(None) };
+        let needed = frame.samples(&self.filter);
+        let [from, to] = [needed.start, needed.end].map(|sample| usize::try_from(sample).unwrap_or(0));
+        let (each, samples) = (self.buffer.each, self.buffer.samples());
+        let fits = (from..to).contains(&samples) && (to - from) * each <= window.capacity();
+        if self.is_closed() || self.feed.block() > 0 || !fits {
+            return Ok(None);
+        }
+        let next = usize::try_from(tracker.header_samples().start - self.buffer.position as i64).unwrap_or(0);
+        let (begun, rest) = ((samples - from) * each, (to - samples) * each);
+        window.space()[..begun].copy_from_slice(self.buffer.bytes(from..samples));
+        let space = &mut window.space()[begun..begun + rest];
+        let Some(fed) = self.feed.fill(space, rest)? else { return Ok(None) };
+        self.note(fed);
+        if fed.lost > 0 || fed.bytes < rest {
+            self.buffer.space(fed.bytes)[..fed.bytes].copy_from_slice(&space[..fed.bytes]);
+            self.buffer.end += fed.bytes;
+            return Ok(None);
+        }
+        window.set_len(begun + rest)?;
+        self.buffer.renew(next.clamp(from, to), &window[(next.clamp(from, to) - from) * each..]);
+        Ok(self.pending.take())
+    }
+
+    /// Counts what was read, and notes what is missing before it.
+    fn note(&mut self, fed: Fed) {
         let lost = fed.lost / self.buffer.each as u64;
         self.status.count_bytes(fed.bytes);
         self.status.count_lost_samples(lost);
         if lost > 0 {
             self.gaps.push_back(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
         }
-        self.buffer.end += fed.bytes;
         self.ended |= fed.ended;
-        Ok(Some(fed.bytes))
     }
 }
 
@@ -423,6 +462,11 @@ impl Task for CutFrames {
                 (true, _) => return Ok(Flow::Stop),
                 (false, true) => return Ok(Flow::Skip),
                 (false, false) => {}
+            }
+            if let Some(frame) = self.read_rest(&mut window)? {
+                let from = frame.samples(&self.filter).start.max(0);
+                (sync[0], pls[0]) = (Some(frame.relative_to(from)), frame.pls);
+                return Ok(Flow::Next);
             }
             match self.read()? {
                 Some(bytes) => read += bytes,
