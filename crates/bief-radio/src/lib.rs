@@ -16,7 +16,7 @@
 //! let profile = receiver.profile(20)?; // nanoseconds of each task on this machine
 //! let platform = Platform::new([CoreKind::new("cpu", 4)])?;
 //! let schedule = Exact.schedule(&profile, &platform)?; // the best stages and replicas for 4 cores
-//! let chain = receiver.chain(out, status)?; // 15 tasks, joined by typed wires
+//! let chain = receiver.chain(out, status)?; // 11 tasks, joined by typed wires
 //! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
 //! println!("{report}"); // each stage measured beside its plan
 //! # assert_eq!(report.frames, 41);
