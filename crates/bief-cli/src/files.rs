@@ -19,8 +19,7 @@ impl Files {
 
     /// Notes that `what` writes the file, which must be free, in a folder that exists.
     pub(crate) fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        if !is_dash(path) && !folder.is_dir() {
+        if !is_dash(path) && !folder(path).is_dir() {
             let path = path.display();
             return Err(Failure::new(format!("{path}: No such file or directory: {what} needs a folder that exists")));
         }
@@ -39,8 +38,12 @@ fn place(path: &Path) -> Option<PathBuf> {
     if let Ok(place) = path.canonicalize() {
         return place.is_file().then_some(place);
     }
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    Some(folder(path).canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// The folder that a file is in, or would be.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //!
 //! `cargo bench -p bief-dsp --bench codec`. One frame (or one iteration of it) per measured call.
 
-mod noise;
+#[allow(dead_code, reason = "tests use the rest of it")]
+#[path = "../src/dvbs2/random.rs"]
+mod random;
 
 use std::hint::black_box;
 
@@ -13,15 +15,15 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Modcod, Pls, Rate};
 use bief_dsp::simd::Level;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use noise::Noise;
+use random::Random;
 
 /// LLRs, 4 counts per unit, of the all-zero codeword sent in QPSK.
 fn llr_of_zeros(bits: usize, esn0_db: f64, seed: u64) -> Vec<i8> {
     let n0 = 10f64.powf(-esn0_db / 10.0);
-    let mut noise = Noise::new(seed);
+    let mut noise = Random::new(seed);
     (0..bits)
         .map(|_| {
-            let received = 0.5f64.sqrt() + (n0 / 2.0).sqrt() * noise.pair().0;
+            let received = 0.5f64.sqrt() + (n0 / 2.0).sqrt() * noise.gaussian();
             (4.0 * 8f64.sqrt() * received / n0).round().clamp(-127.0, 127.0) as i8
         })
         .collect()
@@ -85,8 +87,8 @@ fn ldpc_frames(c: &mut Criterion) {
 }
 
 fn noise_symbols(count: usize) -> Vec<Complex32> {
-    let mut noise = Noise::new(1);
-    (0..count).map(|_| noise.pair()).map(|(re, im)| Complex32::new(re as f32, im as f32)).collect()
+    let mut noise = Random::new(1);
+    (0..count).map(|_| noise.gaussian_pair()).map(|(re, im)| Complex32::new(re as f32, im as f32)).collect()
 }
 
 fn demap(c: &mut Criterion) {

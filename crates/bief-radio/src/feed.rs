@@ -9,7 +9,7 @@ use crate::live::ReadLive;
 
 /// Bytes, as many at a time as the receiver needs next.
 pub(crate) trait Feed: Send {
-    /// Bytes that [`fill`](Self::fill) may write, however few are wanted.
+    /// Bytes that [`fill`](Self::fill) may write, however few are wanted; 0 of what waits until as many have come as are wanted.
     fn block(&self) -> usize {
         0
     }

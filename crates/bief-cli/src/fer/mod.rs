@@ -29,6 +29,7 @@ use self::report::Report;
 use self::results::Results;
 use self::setup::{EsN0, Kind, Oscillator, Setup};
 use self::sweep::{Levels, sweep};
+use crate::draw;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, at_interrupt};
@@ -329,10 +330,8 @@ impl FerArgs {
     }
 
     fn deliver(&self, report: &Report) -> Result<(), Failure> {
-        match &self.svg {
-            Some(path) if is_dash(path) => print(&report.figure().svg()?)?,
-            Some(path) => std::fs::write(path, report.figure().svg()?).map_err(|error| cannot_write(path, &error))?,
-            None => (),
+        if let Some(path) = &self.svg {
+            draw::write(path, report.figure().svg()?.trim_end())?;
         }
         self.json.write(|| format!("{:#}", report.json()))?;
         if self.json.on_stdout() || self.svg_on_stdout() {

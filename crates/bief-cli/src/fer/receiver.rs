@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use bief_dsp::Complex32;
 use bief_dsp::channel::{Channel, PhaseNoise};
-use bief_dsp::dvbs2::{BBHEADER, Fec, Layout, PACKET, SYNC_BYTE};
+use bief_dsp::dvbs2::{BBHEADER, Layout, PACKET, SYNC_BYTE};
 use bief_radio::dvbs2::{ReceiveError, Receiver, Settings, Status, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use fastrand::Rng;
@@ -64,7 +64,7 @@ impl Write for Writer {
         let mut delivered = self.delivered.lock().expect("no thread panics while it holds the lock");
         delivered.bytes.extend_from_slice(bytes);
         let packets = delivered.bytes.len() / PACKET;
-        delivered.frames.resize(packets, self.status.figures().frames);
+        delivered.frames.resize(packets, self.status.frames());
         Ok(bytes.len())
     }
 
@@ -78,7 +78,7 @@ impl Whole {
     /// A signal that DVB-S2 does not define, or samples per symbol that cannot be made.
     pub(super) fn new(setup: &Setup) -> Result<Self, Failure> {
         let pls = setup.pls();
-        let parts = Fec::new(setup.size, setup.modcod.rate()).zip(Layout::new(pls));
+        let parts = pls.fec().zip(Layout::new(pls));
         let (fec, layout) = parts.ok_or_else(|| Failure::new(format!("DVB-S2 has no {pls}")))?;
         let transmitter = Transmitter {
             roll_off: setup.roll_off,
@@ -160,7 +160,7 @@ impl Whole {
         let chain = receiver.chain(writer, Arc::clone(&status));
         chain.and_then(bief::Chain::build).and_then(bief::Program::run).map_err(Failure::from_error)?;
         let delivered = std::mem::take(&mut *delivered.lock().expect("the run is over"));
-        Ok(Some((delivered, status.figures().frames)))
+        Ok(Some((delivered, status.frames())))
     }
 
     /// Counts the frames whose witness is missing among what was delivered, with so many frames decoded in the end.

@@ -95,13 +95,8 @@ impl Reception {
             Some(rate) => ("symbol rate", format!("one symbol in {rate:.5} samples, found")),
             None => ("clock offset", number(figures.clock_ppm, "ppm", 2)),
         });
-        rows.extend([(
-            "frames",
-            format!(
-                "{}, {} with errors, {} headers missed",
-                figures.frames, figures.frame_errors, figures.missed_headers
-            ),
-        )]);
+        let Figures { frames, frame_errors, missed_headers, .. } = figures;
+        rows.push(("frames", format!("{frames}, {frame_errors} with errors, {missed_headers} headers missed")));
         if figures.dummy_frames > 0 {
             rows.push(("dummy frames", figures.dummy_frames.to_string()));
         }

@@ -1,4 +1,4 @@
-//! Deterministic random numbers for the tests of the codes.
+//! Deterministic random numbers for the tests and benches of the codes.
 
 use std::collections::BTreeSet;
 
@@ -40,9 +40,16 @@ impl Random {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Normal, mean 0, variance 1 (Box–Muller).
+    /// Normal, mean 0, variance 1.
     pub(super) fn gaussian(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+        self.gaussian_pair().0
+    }
+
+    /// Two independent normal numbers, mean 0, variance 1 (Box–Muller).
+    pub(super) fn gaussian_pair(&mut self) -> (f64, f64) {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        (radius * cos, radius * sin)
     }
 
     /// LLRs, 4 counts per unit, of packed bits sent in QPSK over a channel of that Es/N0 (dB).

@@ -4,6 +4,8 @@
 
 pub(crate) mod limits;
 pub(crate) mod signal;
+#[path = "../../tests/common/mod.rs"]
+mod tests;
 
 use std::time::Instant;
 

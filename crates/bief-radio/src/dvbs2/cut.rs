@@ -3,8 +3,8 @@
 //! This alone goes from frame to frame in order, and looks at headers only; the tasks that follow work on one frame by itself
 //! and may be replicated.
 
-use std::collections::VecDeque;
 use std::io::Cursor;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
@@ -23,7 +23,7 @@ const SEARCHED: usize = 4;
 /// Symbols with which the first search for a lost signal is made, and how many more the next one has.
 const FIRST_SEARCHED: usize = 8_000;
 const SEARCH_GROWTH: f64 = 1.5;
-/// Longest frames that the buffer takes before what is used up is moved out.
+/// Longest frames that the buffer has room for beside those that are searched.
 const BUFFERED: usize = 4;
 /// Lost frames up to which the next header is expected where the clock says; after more it is searched for.
 const BRIDGED: u64 = 64;
@@ -58,8 +58,8 @@ pub struct CutFrames {
     tracker: Option<Tracker>,
     buffer: Buffer,
     ended: bool,
-    /// Where samples are missing in what is not used up.
-    gaps: VecDeque<Gap>,
+    /// Where samples are missing in what is not used up; what is behind it is read when it is crossed.
+    gap: Option<Gap>,
     /// Samples were missing, or the next header was searched for, and none has been seen since.
     unsure: bool,
     /// What the frame before was, and whether there were frames of different kinds: then only headers tell where the next one is.
@@ -108,7 +108,7 @@ impl Buffer {
     }
 
     /// Bytes of samples, which count from the first one that is not used up.
-    fn bytes(&self, samples: std::ops::Range<usize>) -> &[u8] {
+    fn bytes(&self, samples: Range<usize>) -> &[u8] {
         &self.bytes[self.start..][samples.start * self.each..samples.end * self.each]
     }
 
@@ -149,7 +149,7 @@ impl CutFrames {
     ) -> Self {
         let each = format.bytes();
         let buffered = (BUFFERED + SEARCHED) * longest_window(&filter) * each + feed.block();
-        let mut cut = Self {
+        Self {
             feed,
             format,
             scrambler,
@@ -157,20 +157,18 @@ impl CutFrames {
             tracker: Some(Tracker::new(filter.clone(), lock, 0)),
             buffer: Buffer::new(buffered, each),
             ended: false,
-            gaps: VecDeque::with_capacity(64),
+            gap: None,
             unsure: false,
             last: lock.pls,
             varies: false,
             astray: false,
             pending: None,
-            searched: 0,
-            header: Vec::with_capacity(longest_window(&filter)),
+            searched: first_searched(&filter),
+            header: Vec::new(),
             again: None,
             status,
             filter,
-        };
-        cut.search_anew();
-        cut
+        }
     }
 
     /// Begins again at the end, with these bytes, which the signal was found in: an endless stream to measure.
@@ -190,12 +188,12 @@ impl CutFrames {
 
     /// Where the next gap is, in samples that are not used up; without one, the end of what is there.
     fn available(&self) -> usize {
-        self.gaps.front().map_or(self.buffer.samples(), |gap| (gap.resume - self.buffer.position) as usize)
+        self.gap.as_ref().map_or(self.buffer.samples(), |gap| (gap.resume - self.buffer.position) as usize)
     }
 
     /// Nothing more will come behind what is available.
     fn is_closed(&self) -> bool {
-        self.ended || !self.gaps.is_empty()
+        self.ended || self.gap.is_some()
     }
 
     fn use_up(&mut self, samples: usize) {
@@ -219,7 +217,7 @@ impl CutFrames {
                     return Some(frame);
                 }
             }
-            let gap = self.gaps.pop_front()?;
+            let gap = self.gap.take()?;
             self.cross(&gap);
         }
     }
@@ -298,12 +296,15 @@ impl CutFrames {
         }
     }
 
+    /// Where the samples that the next header needs begin, in samples that are not used up; 0 where it is unknown.
+    fn next_header(&self) -> usize {
+        let next = |tracker: &Tracker| tracker.header_samples().start - self.buffer.position as i64;
+        usize::try_from(self.tracker.as_ref().map_or(0, next)).unwrap_or(0)
+    }
+
     /// What precedes the next header is not needed any more.
     fn use_up_to_header(&mut self) {
-        if let Some(tracker) = &self.tracker {
-            let next = tracker.header_samples().start - self.buffer.position as i64;
-            self.use_up(usize::try_from(next).unwrap_or(0));
-        }
+        self.use_up(self.next_header());
     }
 
     /// Goes on with the next header that can be seen; `None` while that may be one that has not come.
@@ -325,7 +326,7 @@ impl CutFrames {
 
     /// A new search begins with few samples.
     fn search_anew(&mut self) {
-        self.searched = (FIRST_SEARCHED as f64 * self.filter.samples_per_symbol()) as usize;
+        self.searched = first_searched(&self.filter);
     }
 
     /// Looks for the signal in what has been collected; `None` while that is not enough, or nothing is found.
@@ -372,31 +373,44 @@ impl CutFrames {
         Ok(Some(fed.bytes))
     }
 
+    /// The samples that the window of the frame that is pending needs, if it can be filled by reading: only what waits comes as it
+    /// is wanted.
+    fn readable(&self, room: usize) -> Option<Range<usize>> {
+        let needed = samples_of(&self.pending?, &self.filter);
+        let fits = needed.contains(&self.buffer.samples()) && needed.len() * self.buffer.each <= room;
+        (fits && self.feed.block() == 0).then_some(needed)
+    }
+
     /// Reads the rest of the frame that is pending straight into its window, behind what the buffer has of it; the buffer keeps
     /// what the next header needs. `None` when it has not come as a whole, and waits in the buffer.
-    fn read_rest(&mut self, window: &mut VarFrame<'_, u8>) -> Result<Option<FrameSync>> {
-        let (Some(frame), Some(tracker)) = (self.pending, &self.tracker) else { return Ok(None) };
-        let needed = frame.samples(&self.filter);
-        let [from, to] = [needed.start, needed.end].map(|sample| usize::try_from(sample).unwrap_or(0));
-        let (each, samples) = (self.buffer.each, self.buffer.samples());
-        let fits = (from..to).contains(&samples) && (to - from) * each <= window.capacity();
-        if self.is_closed() || self.feed.block() > 0 || !fits {
-            return Ok(None);
-        }
-        let next = usize::try_from(tracker.header_samples().start - self.buffer.position as i64).unwrap_or(0);
-        let (begun, rest) = ((samples - from) * each, (to - samples) * each);
-        window.space()[..begun].copy_from_slice(self.buffer.bytes(from..samples));
-        let space = &mut window.space()[begun..begun + rest];
-        let Some(fed) = self.feed.fill(space, rest)? else { return Ok(None) };
+    fn read_rest(&mut self, needed: Range<usize>, window: &mut VarFrame<'_, u8>) -> Result<Option<FrameSync>> {
+        let (each, begun) = (self.buffer.each, needed.start..self.buffer.samples());
+        let [begun_bytes, all] = [begun.len(), needed.len()].map(|samples| samples * each);
+        window.space()[..begun_bytes].copy_from_slice(self.buffer.bytes(begun));
+        let rest = &mut window.space()[begun_bytes..all];
+        let Some(fed) = self.feed.fill(rest, all - begun_bytes)? else { return Ok(None) };
         self.note(fed);
-        if fed.lost > 0 || fed.bytes < rest {
-            self.buffer.space(fed.bytes)[..fed.bytes].copy_from_slice(&space[..fed.bytes]);
+        if fed.lost > 0 || fed.bytes < rest.len() {
+            self.buffer.space(fed.bytes)[..fed.bytes].copy_from_slice(&rest[..fed.bytes]);
             self.buffer.end += fed.bytes;
             return Ok(None);
         }
-        window.set_len(begun + rest)?;
-        self.buffer.renew(next.clamp(from, to), &window[(next.clamp(from, to) - from) * each..]);
+        window.set_len(all)?;
+        let next = self.next_header().clamp(needed.start, needed.end);
+        self.buffer.renew(next, &window[(next - needed.start) * each..]);
         Ok(self.pending.take())
+    }
+
+    /// Copies a frame that is there as a whole into its window; the sample that the window begins with.
+    fn copy(&mut self, frame: &FrameSync, window: &mut VarFrame<'_, u8>) -> Result<usize> {
+        // A stream that begins or ends with a frame lacks what the filter would have beside it.
+        let Range { start, end } = samples_of(frame, &self.filter);
+        // A symbol rate further off than there is room for costs what the filter would have behind the last symbols.
+        let room = window.capacity() / self.buffer.each;
+        let end = end.min(self.available()).min(start + room);
+        window.extend_from_slice(self.buffer.bytes(start..end))?;
+        self.use_up_to_header();
+        Ok(start)
     }
 
     /// Counts what was read, and notes what is missing before it.
@@ -405,10 +419,16 @@ impl CutFrames {
         self.status.count_bytes(fed.bytes);
         self.status.count_lost_samples(lost);
         if lost > 0 {
-            self.gaps.push_back(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
+            self.gap = Some(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
         }
         self.ended |= fed.ended;
     }
+}
+
+/// Samples that the window of a frame needs, in samples that are not used up; those before the stream are left out.
+fn samples_of(frame: &FrameSync, filter: &MatchedFilter) -> Range<usize> {
+    let Range { start, end } = frame.samples(filter);
+    usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0)
 }
 
 /// Finds the first signal that there is in samples: the one that [`acquire`] finds may begin behind a pause of another.
@@ -425,6 +445,11 @@ pub(super) fn acquire_first(
         first = earlier;
     }
     Ok(first)
+}
+
+/// Samples of the first search.
+fn first_searched(filter: &MatchedFilter) -> usize {
+    (FIRST_SEARCHED as f64 * filter.samples_per_symbol()) as usize
 }
 
 /// Samples of the longest window: a frame, a header, and what the filter needs.
@@ -452,9 +477,9 @@ impl Task for CutFrames {
         (mut window, sync, pls): (VarFrame<'_, u8>, &mut [Option<FrameSync>], &mut [Pls]),
     ) -> Result<Flow> {
         let mut read = 0;
-        let frame = loop {
+        let (frame, start) = loop {
             if let Some(frame) = self.next_whole_frame() {
-                break frame;
+                break (frame, self.copy(&frame, &mut window)?);
             }
             // Without a signal there would be no end to this: now and then someone must see whether the run was stopped.
             match (self.ended, read > window.capacity()) {
@@ -463,26 +488,19 @@ impl Task for CutFrames {
                 (false, true) => return Ok(Flow::Skip),
                 (false, false) => {}
             }
-            if let Some(frame) = self.read_rest(&mut window)? {
-                let from = frame.samples(&self.filter).start.max(0);
-                (sync[0], pls[0]) = (Some(frame.relative_to(from)), frame.pls);
-                return Ok(Flow::Next);
-            }
-            match self.read()? {
-                Some(bytes) => read += bytes,
-                None => return Ok(Flow::Skip),
+            if let Some(needed) = self.readable(window.capacity()) {
+                let start = needed.start;
+                if let Some(frame) = self.read_rest(needed, &mut window)? {
+                    break (frame, start);
+                }
+            } else {
+                match self.read()? {
+                    Some(bytes) => read += bytes,
+                    None => return Ok(Flow::Skip),
+                }
             }
         };
-        // A stream that begins or ends with a frame lacks what the filter would have beside it.
-        let needed = frame.samples(&self.filter);
-        let from = usize::try_from(needed.start).unwrap_or(0);
-        // A symbol rate further off than there is room for costs what the filter would have behind the last symbols.
-        let room = window.capacity() / self.buffer.each;
-        let to = usize::try_from(needed.end).unwrap_or(0).min(self.available()).min(from + room);
-        window.extend_from_slice(self.buffer.bytes(from..to))?;
-        sync[0] = Some(frame.relative_to(from as i64));
-        pls[0] = frame.pls;
-        self.use_up_to_header();
+        (sync[0], pls[0]) = (Some(frame.relative_to(start as i64)), frame.pls);
         Ok(Flow::Next)
     }
 

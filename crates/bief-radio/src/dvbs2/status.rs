@@ -124,7 +124,7 @@ pub struct KindFigures {
 impl Status {
     /// The figures of this moment.
     pub fn figures(&self) -> Figures {
-        let frames = self.frames.load(Relaxed);
+        let frames = self.frames();
         let streams = self.streams.figures();
         let sum = |figure: fn(&StreamFigures) -> u64| streams.iter().map(figure).sum();
         Figures {
@@ -150,6 +150,11 @@ impl Status {
             clock_ppm: self.clock.get(),
             margin_db: self.margin.get(),
         }
+    }
+
+    /// PLFRAMEs received so far: [`Figures::frames`] alone, for who asks often.
+    pub fn frames(&self) -> u64 {
+        self.frames.load(Relaxed)
     }
 
     fn kinds(&self) -> Vec<KindFigures> {
