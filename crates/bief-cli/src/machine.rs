@@ -24,7 +24,7 @@ pub(crate) fn run(args: MachineArgs) -> Result<(), Failure> {
             .enumerate()
             .map(|(index, kind)| {
                 let ids: Vec<usize> =
-                    machine.cores().iter().filter(|core| core.kind == index).map(|core| core.id).collect();
+                    machine.cores().iter().filter(|core| core.kind == index).map(|core| core.threads[0]).collect();
                 serde_json::json!({ "name": kind.name, "capacity": kind.capacity, "cores": ids })
             })
             .collect();
@@ -36,7 +36,7 @@ pub(crate) fn run(args: MachineArgs) -> Result<(), Failure> {
     let mut rows = vec![("processor", machine.model().to_owned())];
     for (index, kind) in machine.kinds().iter().enumerate() {
         let ids: Vec<String> =
-            machine.cores().iter().filter(|core| core.kind == index).map(|core| core.id.to_string()).collect();
+            machine.cores().iter().filter(|core| core.kind == index).map(|core| core.threads[0].to_string()).collect();
         let capacity = kind.capacity.map_or_else(String::new, |capacity| format!(", capacity {capacity} of 1024"));
         rows.push((&kind.name, format!("{} (number {}{capacity})", ids.len(), ids.join(", "))));
     }

@@ -1,24 +1,39 @@
 //! The processor that this program runs on: which cores it may use, and of which kinds they are.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 /// A core that this process may run on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
-    /// The number that the system knows it by.
-    pub id: usize,
+    /// The numbers that the system knows its hardware threads by, ascending: one, or more where cores work on several threads
+    /// at a time (SMT), of which a pinned thread gets the first.
+    pub threads: Vec<usize>,
     /// Index into [`Machine::kinds`].
     pub kind: usize,
+    /// Number of its cluster: the cores of its kind that share the smallest cache that more than one core shares.
+    pub cluster: usize,
+    /// Number of its package (socket).
+    pub package: usize,
+    /// Number of the NUMA node whose memory is nearest to it.
+    pub node: usize,
 }
 
 /// Cores of equal speed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreKind {
     /// `cpu` when all are equal; else `big`, `medium`, `little` or `kind1`, `kind2`, … from the fastest to the slowest.
     pub name: String,
     /// The system's measure of speed, the fastest being 1024; `None` where it gives none.
     pub capacity: Option<u32>,
+    /// Speed to which cores of this kind are slowed down, as a share of the speed that they have: 1 unless they are
+    /// emulated.
+    pub speed: f64,
+    /// Tasks that are slowed down to another speed than `speed`, by name.
+    pub task_speeds: BTreeMap<String, f64>,
 }
 
 /// The cores that this process may use, as Linux describes them in `/sys` and `/proc`.
@@ -27,9 +42,10 @@ pub struct CoreKind {
 /// let machine = bief::Machine::here();
 /// assert!(!machine.cores().is_empty());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     model: String,
+    /// In the order of their distance: cores with neighbouring positions share most.
     cores: Vec<Core>,
     kinds: Vec<CoreKind>,
 }
@@ -70,12 +86,23 @@ impl Machine {
         let kinds = speeds
             .iter()
             .enumerate()
-            .map(|(index, &capacity)| CoreKind { name: kind_name(index, speeds.len()), capacity })
+            .map(|(index, &capacity)| CoreKind {
+                name: kind_name(index, speeds.len()),
+                capacity,
+                speed: 1.0,
+                task_speeds: BTreeMap::new(),
+            })
             .collect();
         let cores = ids
             .into_iter()
             .zip(capacities)
-            .map(|(id, capacity)| Core { id, kind: speeds.iter().position(|speed| *speed == capacity).unwrap_or(0) })
+            .map(|(id, capacity)| Core {
+                threads: vec![id],
+                kind: speeds.iter().position(|speed| *speed == capacity).unwrap_or(0),
+                cluster: 0,
+                package: 0,
+                node: 0,
+            })
             .collect();
         let model = read("proc/cpuinfo").and_then(|text| model_name(&text)).unwrap_or_else(|| "unknown".to_owned());
         Self { model, cores, kinds }
@@ -94,6 +121,16 @@ impl Machine {
     /// The kinds of these cores, from the fastest to the slowest.
     pub fn kinds(&self) -> &[CoreKind] {
         &self.kinds
+    }
+
+    /// The core that has this hardware thread.
+    pub fn core_of(&self, thread: usize) -> Option<&Core> {
+        self.cores.iter().find(|core| core.threads.contains(&thread))
+    }
+
+    /// Whether any of its kinds is slower than the cores that it stands for.
+    pub fn is_emulated(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.speed != 1.0 || !kind.task_speeds.is_empty())
     }
 
     /// How many cores of the kind with this index there are.
@@ -181,14 +218,14 @@ mod tests {
         assert_eq!(machine.model(), "A Board");
         assert_eq!(machine.kinds().iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["big", "little"]);
         assert_eq!((machine.count(0), machine.count(1)), (2, 1), "core 0 is not allowed");
-        assert_eq!(machine.cores()[0], Core { id: 1, kind: 1 });
+        assert_eq!((machine.cores()[0].threads.as_slice(), machine.cores()[0].kind), (&[1][..], 1));
     }
 
     #[test]
     fn a_tree_without_files_is_a_machine_with_one_kind() {
         let machine = Machine::under(Path::new("/nonexistent"));
         assert!(!machine.cores().is_empty());
-        assert_eq!(machine.kinds()[0], CoreKind { name: "cpu".into(), capacity: None });
+        assert_eq!((machine.kinds()[0].name.as_str(), machine.kinds()[0].capacity), ("cpu", None));
         assert_eq!(machine.model(), "unknown");
     }
 
