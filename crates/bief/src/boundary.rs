@@ -59,7 +59,7 @@ impl Outlet {
 }
 
 /// The rings between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
-/// from there on.
+/// from there on. `before` hears of each sender before memory is touched for what it sends.
 pub(crate) fn connect(
     (senders, receivers): (usize, usize),
     end: usize,
@@ -67,6 +67,7 @@ pub(crate) fn connect(
     batch: usize,
     depth: usize,
     patience: Patience,
+    before: impl Fn(usize),
 ) -> (Vec<Outlet>, Vec<Inlet>) {
     let crossing: Vec<usize> =
         (0..wires.len()).filter(|&wire| wires[wire].maker < end && wires[wire].last_user >= end).collect();
@@ -74,11 +75,15 @@ pub(crate) fn connect(
         let buffer = |&wire: &usize| Buffer::new(wires[wire].format, wires[wire].len * batch);
         Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect(), begun: None }
     };
-    let mut outlets: Vec<Outlet> =
-        (0..senders).map(|_| Outlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();
+    let outlet = |sender| {
+        before(sender);
+        Outlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }
+    };
+    let mut outlets: Vec<Outlet> = (0..senders).map(outlet).collect();
     let mut inlets: Vec<Inlet> =
         (0..receivers).map(|_| Inlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();
     for index in 0..rings(senders, receivers) {
+        before(index % senders);
         let (producer, consumer) = ring((0..depth).map(|_| slot()).collect(), patience);
         outlets[index % senders].rings.push(producer);
         inlets[index % receivers].rings.push(consumer);

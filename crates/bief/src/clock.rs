@@ -53,6 +53,20 @@ pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// How long the processor has worked for the calling thread; where no system tells, how long this process has run.
+pub(crate) fn processor_time() -> Duration {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the call writes to `time`, which lives as long.
+        if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } == 0 {
+            return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+        }
+    }
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
 /// What reading the clock once costs: so much is in every time that is measured between two reads.
 pub(crate) fn cost() -> Duration {
     const READS: u32 = 64;
@@ -81,5 +95,11 @@ mod tests {
         }
         assert_eq!(Moment::of(later).until(instant), Duration::ZERO);
         assert_eq!(size_of::<Option<Moment>>(), 8);
+    }
+
+    #[test]
+    fn processor_time_goes_on_while_a_thread_works() {
+        let start = processor_time();
+        while processor_time() <= start {}
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::halt::Halt;
+use crate::placement::Pinning;
 use crate::ring::{Consumer, Producer, ring};
 use crate::sync::thread::{self, JoinHandle};
 use crate::wait::Patience;
@@ -26,6 +27,7 @@ struct Job {
     worker: Worker,
     halt: Arc<Halt>,
     fault: Arc<Fault>,
+    pinning: Pinning,
 }
 
 impl Crew {
@@ -49,9 +51,15 @@ impl Crew {
     }
 
     /// Lets every worker work on its own thread until all have ended; answers them in the same order.
-    pub(crate) fn run(&mut self, workers: Vec<Worker>, halt: &Arc<Halt>, fault: &Arc<Fault>) -> Vec<Worker> {
+    pub(crate) fn run(
+        &mut self,
+        workers: Vec<Worker>,
+        halt: &Arc<Halt>,
+        fault: &Arc<Fault>,
+        pinning: Pinning,
+    ) -> Vec<Worker> {
         for (hand, worker) in self.0.iter_mut().zip(workers) {
-            let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault) };
+            let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault), pinning };
             assert!(hand.jobs.send(&mut Some(job)), "a thread ends after its crew");
         }
         let back = |hand: &mut Hand| {
@@ -66,10 +74,10 @@ impl Crew {
 fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
     let mut job = None;
     while jobs.receive(&mut job)
-        && let Some(Job { mut worker, halt, fault }) = job.take()
+        && let Some(Job { mut worker, halt, fault, pinning }) = job.take()
     {
         // Tasks that panic are caught in their stage: this is for what surrounds them, so that the neighbours end too.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault))) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault, pinning))) {
             fault.note(Error::panic(&*payload));
             worker.leave();
         }

@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Task,
     /// A task panicked while the chain ran.
     Panic,
+    /// The system refused a thread the place that was required for it.
+    Placement,
 }
 
 /// Where a fault happened. Parts that do not apply are `None`.

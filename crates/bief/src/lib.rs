@@ -64,6 +64,7 @@
 //! often as it is asked to, on the same threads, with the ring depth and the batch of each run. A slow stage makes those
 //! before it wait; a source that cannot wait loses frames visibly ([`source::live`]).
 
+mod affinity;
 mod barrier;
 mod boundary;
 mod chain;
@@ -75,6 +76,7 @@ mod control;
 mod crew;
 mod dot;
 mod dynamic;
+mod emulate;
 mod error;
 mod frame;
 mod halt;
@@ -84,6 +86,7 @@ mod machine;
 mod observe;
 mod parameters;
 mod pipeline;
+mod placement;
 mod profile;
 mod program;
 mod region;
@@ -92,7 +95,6 @@ mod report;
 mod ring;
 pub mod sink;
 pub mod source;
-mod spread;
 mod stage;
 mod suggest;
 mod sync;
@@ -117,6 +119,7 @@ pub use halt::Stopper;
 pub use machine::{Core, CoreKind, Machine};
 pub use parameters::{Parameters, Value};
 pub use pipeline::Pipeline;
+pub use placement::{Pinning, PlacedStage, Placement, Places, Policy, Seats};
 pub use program::Program;
 pub use registry::{Kind, Parameter, Registry};
 pub use report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bief_schedule::Profile;
 
+use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect, rings};
 use crate::check;
 use crate::crew::Crew;
@@ -12,7 +13,9 @@ use crate::dot;
 use crate::error::{Error, Result};
 use crate::halt::{Halt, Stopper};
 use crate::histogram::Histogram;
+use crate::machine::Machine;
 use crate::observe::{Held, Observer, Recorder};
+use crate::placement::{Pinning, Placement, Policy, Seats};
 use crate::report::{self, BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 use crate::stage::{Stage, StagePlan};
 use crate::sync;
@@ -67,6 +70,10 @@ pub struct Pipeline {
     crew: Option<Crew>,
     halt: Arc<Halt>,
     has_run: bool,
+    placement: Option<Placement>,
+    pinning: Pinning,
+    /// Its threads are placed on a machine whose memory is not equally near to all cores.
+    has_far_memory: bool,
 }
 
 impl Pipeline {
@@ -103,6 +110,9 @@ impl Pipeline {
             crew,
             halt: Arc::new(Halt::new()),
             has_run: false,
+            placement: None,
+            pinning: Pinning::default(),
+            has_far_memory: false,
         })
     }
 
@@ -163,6 +173,72 @@ impl Pipeline {
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
+        self
+    }
+
+    /// The stages as a [`Policy`] needs them to place their threads.
+    pub fn seats(&self) -> Vec<Seats> {
+        let seats =
+            |plan: &StagePlan| Seats { name: plan.name.to_string(), kind: plan.kind.clone(), threads: plan.threads };
+        self.stages.iter().map(seats).collect()
+    }
+
+    /// Gives each thread a place on a machine by a [`Policy`], as [`place_as`](Self::place_as) does.
+    ///
+    /// ```
+    /// use bief::{Chain, Flow, Machine, Policy, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
+    /// chain.stage("out");
+    /// chain.add(sink::for_each(|_: &[i32]| Ok(Flow::Next)), &frames);
+    ///
+    /// let machine = Machine::here();
+    /// let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&Policy::Packed, &machine)?;
+    /// println!("{}", pipeline.placement().expect("it was placed"));
+    /// assert_eq!(pipeline.run()?.frames, 2);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Policy::place`] and of [`place_as`](Self::place_as).
+    pub fn place(self, policy: &Policy, machine: &Machine) -> Result<Self> {
+        let placement = policy.place(machine, &self.seats())?;
+        self.place_as(placement, machine)
+    }
+
+    /// Gives each thread the place that a [`Placement`] says, and slows down what runs on cores that the machine only
+    /// emulates.
+    ///
+    /// A thread takes its place when a run begins; what happens where the system refuses it is [`pinning`](Self::pinning)'s.
+    /// On a machine with several NUMA nodes, the buffers of a stage and the slots that it sends are first touched on its own
+    /// cores.
+    ///
+    /// # Errors
+    /// Those of [`Placement::check`]; a pipeline that runs on the calling thread.
+    pub fn place_as(mut self, placement: Placement, machine: &Machine) -> Result<Self> {
+        placement.check(machine, &self.seats())?;
+        if self.crew.is_none() {
+            return Err(Error::build(
+                "a chain on one core runs on the calling thread, which is not placed: make a pipeline of one stage",
+            ));
+        }
+        let places = placement.stages().iter().flat_map(|stage| &stage.threads);
+        self.workers.iter_mut().zip(places).for_each(|(worker, threads)| worker.place(threads, machine));
+        self.has_far_memory = machine.cores().iter().any(|core| core.node != machine.cores()[0].node);
+        self.placement = Some(placement);
+        Ok(self)
+    }
+
+    /// Where its threads were placed.
+    pub fn placement(&self) -> Option<&Placement> {
+        self.placement.as_ref()
+    }
+
+    /// Sets what happens when the system refuses a thread its place.
+    #[must_use]
+    pub fn pinning(mut self, pinning: Pinning) -> Self {
+        self.pinning = pinning;
         self
     }
 
@@ -325,23 +401,42 @@ impl Pipeline {
             self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
         }
         self.has_run = true;
-        self.join_workers();
+        if self.has_far_memory {
+            // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
+            std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
+                .unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        } else {
+            self.join_workers(false);
+        }
         let fault = Arc::new(Fault::default());
         let start = Instant::now();
         match &mut self.crew {
-            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault),
-            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault)),
+            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, self.pinning),
+            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, self.pinning)),
         }
         let elapsed = start.elapsed();
         fault.take().map_or_else(|| Ok(self.report(elapsed)), Err)
     }
 
-    /// Gives every worker new rings to its neighbours.
-    fn join_workers(&mut self) {
+    /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
+    /// thread may be moved for that.
+    fn join_workers(&mut self, travels: bool) {
         let threads = self.workers.len();
-        let patience = Patience::new(self.waiting, threads, sync::cores());
+        let share = self.placement.as_ref().is_some_and(Placement::shares_cores);
+        let patience = Patience::new(self.waiting, threads, if share { 1 } else { sync::cores() });
+        let go_to = |worker: &Worker| {
+            // Memory elsewhere is slower, not wrong.
+            let _ = worker.threads().filter(|_| travels).map(affinity::pin);
+        };
+        if travels {
+            for worker in &mut self.workers {
+                go_to(worker);
+                worker.stage.make_room(self.stages[worker.stage_index].tasks.clone(), &self.wires, self.batch);
+            }
+        }
         let mut inlets: Vec<Option<Inlet>> = (0..self.stages[0].threads).map(|_| None).collect();
         let mut outlets: Vec<Option<Outlet>> = Vec::new();
+        let mut first = 0;
         for pair in self.stages.windows(2) {
             let (sending, receiving) = connect(
                 (pair[0].threads, pair[1].threads),
@@ -350,7 +445,9 @@ impl Pipeline {
                 self.batch,
                 self.depth,
                 patience,
+                |sender| go_to(&self.workers[first + sender]),
             );
+            first += pair[0].threads;
             outlets.extend(sending.into_iter().map(Some));
             inlets.extend(receiving.into_iter().map(Some));
         }
@@ -399,8 +496,14 @@ impl Pipeline {
             .collect();
         let slots: usize = boundaries.iter().map(|boundary| boundary.rings * boundary.depth).sum();
         let most_in_flight = (self.batch * (slots + self.workers.len())) as u64;
+        let notes = self.workers.iter().filter_map(|worker| {
+            let refusal = worker.refusal.as_ref()?;
+            Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
+        });
         Report {
             boundaries,
+            notes: notes.collect(),
+            placement: self.placement.clone(),
             latency: Latency::of(&self.histogram(self.stages.len() - 1, |observer| &observer.latency)),
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
         }

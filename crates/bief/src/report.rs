@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::histogram::Histogram;
 use crate::observe::Held;
+use crate::placement::Placement;
 use crate::stage::StagePlan;
 use crate::worker::Count;
 
@@ -38,6 +39,10 @@ pub struct Report {
     pub boundaries: Vec<BoundaryReport>,
     /// How long frames took; `None` unless the run was observed and a frame passed the last task.
     pub latency: Option<Latency>,
+    /// Where its threads ran, if they were placed.
+    pub placement: Option<Placement>,
+    /// What a reader should know about the figures: a thread that could not take its place.
+    pub notes: Vec<String>,
 }
 
 /// What one stage did, all its replicas together.
@@ -172,6 +177,8 @@ impl Report {
             stages,
             boundaries: Vec::new(),
             latency: None,
+            placement: None,
+            notes: Vec::new(),
         }
     }
 }

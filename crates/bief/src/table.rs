@@ -16,7 +16,10 @@ impl fmt::Display for Report {
         if self.boundaries.iter().any(|boundary| boundary.occupancy.is_some()) {
             self.write_boundaries(f)?;
         }
-        self.latency.as_ref().map_or(Ok(()), |latency| write_latency(f, latency))
+        if let Some(latency) = &self.latency {
+            write_latency(f, latency)?;
+        }
+        self.notes.iter().try_for_each(|note| write!(f, "\n\n{note}"))
     }
 }
 

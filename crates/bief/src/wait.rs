@@ -3,9 +3,9 @@
 use std::iter::Sum;
 use std::time::Duration;
 
+use crate::affinity;
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
-use crate::spread;
 use crate::suggest::suggestion;
 use crate::sync::{AtomicBool, AtomicUsize, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
 
@@ -276,10 +276,10 @@ impl Signal {
             // Whoever woke this thread goes on with the next frame: on one core, they would take turns.
             if self.apart
                 && start.elapsed() < SELDOM
-                && let Some(core) = spread::core()
+                && let Some(core) = affinity::current()
                 && core == self.waker.swap(NOWHERE, Ordering::Relaxed)
             {
-                spread::leave(core);
+                affinity::leave(core);
             }
         }
     }
@@ -293,7 +293,7 @@ impl Signal {
             && let Some(waiter) = &*self.waiter.lock().expect("no thread panics while it holds this lock")
         {
             if self.apart {
-                self.waker.store(spread::core().unwrap_or(NOWHERE), Ordering::Relaxed);
+                self.waker.store(affinity::current().unwrap_or(NOWHERE), Ordering::Relaxed);
             }
             waiter.unpark();
         }

@@ -8,12 +8,16 @@ use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::affinity;
 use crate::boundary::{Inlet, Outlet, carried};
 use crate::clock::{Laps, Moment};
-use crate::error::{Error, Result};
+use crate::emulate::Emulation;
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
 use crate::halt::{Claim, Halt};
+use crate::machine::Machine;
 use crate::observe::{Observer, Visit};
+use crate::placement::Pinning;
 use crate::stage::Stage;
 use crate::sync::{Mutex, PoisonError};
 use crate::watch::Meter;
@@ -84,6 +88,12 @@ pub(crate) struct Worker {
     pub(crate) observer: Option<Box<Observer>>,
     /// Shows the counts while it works, if the pipeline is watched.
     meter: Option<Arc<Meter>>,
+    /// The hardware threads that its thread may run on; `None` for those of the thread that starts it.
+    threads: Option<Vec<usize>>,
+    /// What the system said when it refused the thread these in the last run.
+    pub(crate) refusal: Option<String>,
+    /// Makes it slower, on a core that is emulated.
+    emulation: Option<Box<Emulation>>,
 }
 
 impl Worker {
@@ -103,7 +113,22 @@ impl Worker {
             ended: 0,
             observer: None,
             meter: None,
+            threads: None,
+            refusal: None,
+            emulation: None,
         }
+    }
+
+    /// Gives its thread a place, on a machine that may be emulated.
+    pub(crate) fn place(&mut self, threads: &[usize], machine: &Machine) {
+        let tasks = self.stage.tasks().iter().map(|task| &*task.name);
+        self.emulation = Emulation::new(machine, tasks, threads).map(Box::new);
+        self.threads = Some(threads.to_vec());
+    }
+
+    /// The hardware threads of its place, if it was given one.
+    pub(crate) fn threads(&self) -> Option<&[usize]> {
+        self.threads.as_deref()
     }
 
     /// Notes more than the counts from now on.
@@ -159,9 +184,17 @@ impl Worker {
     }
 
     /// Works until the stream ends, by a stop or by a fault; then lets the neighbours know, and the tasks flush.
-    pub(crate) fn work(&mut self, halt: &Halt, fault: &Fault) {
+    pub(crate) fn work(&mut self, halt: &Halt, fault: &Fault, pinning: Pinning) {
+        if let Err(error) = self.take_place(pinning) {
+            fault.note(error);
+            self.leave();
+            return;
+        }
+        if let Some(emulation) = &mut self.emulation {
+            emulation.start();
+        }
         let start = Instant::now();
-        let seen = self.observer.is_some() || self.meter.is_some();
+        let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some();
         let outcome = if seen { self.run::<true>(halt) } else { self.run::<false>(halt) };
         let elapsed = start.elapsed();
         if let Err(error) = outcome {
@@ -174,7 +207,25 @@ impl Worker {
         }
     }
 
-    /// `SEEN`: the pipeline is observed or watched. One that is not reads no clock in this loop, which takes longer than a
+    /// Moves its thread to its place.
+    fn take_place(&mut self, pinning: Pinning) -> Result<()> {
+        let Some(threads) = &self.threads else { return Ok(()) };
+        self.refusal = affinity::pin(threads).err().map(|error| error.to_string());
+        match &self.refusal {
+            Some(refusal) if pinning == Pinning::Require => {
+                let place = Place { stage: Some(self.stage.name().into()), ..Place::default() };
+                Err(Error::new(format!(
+                    "replica {} may not run on hardware thread {threads:?}: {refusal}",
+                    self.replica
+                ))
+                .with_kind(ErrorKind::Placement)
+                .at(place))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `SEEN`: the pipeline is observed or watched, or its core is emulated. One that is not reads no clock in this loop, which takes longer than a
     /// small task.
     fn run<const SEEN: bool>(&mut self, halt: &Halt) -> Result<()> {
         let mut laps = Laps::start();
@@ -194,7 +245,13 @@ impl Worker {
                 let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
                 // SAFETY: the slots just loaded are this worker's own, made for the crossing wires and this batch size; they
                 // stay in place until `send`.
-                unsafe { if sampled { self.run_timed()? } else { self.stage.run(batch)? } };
+                unsafe {
+                    if SEEN && (sampled || self.emulation.is_some()) {
+                        self.run_timed(sampled)?;
+                    } else {
+                        self.stage.run(batch)?;
+                    }
+                };
                 let live = self.batch().live() as u64;
                 self.count.batches += 1;
                 self.count.frames += live;
@@ -220,21 +277,31 @@ impl Worker {
         at_hand(&mut self.inlet, &mut self.outlet, &mut self.own)
     }
 
-    /// Runs every task on the batch and lets the observer note the times. Not a part of the loop, which is kept small.
+    /// Runs every task on the batch and lets the observer note the times, if it `samples` them: on an emulated core as long
+    /// as they would be there. Not a part of the loop, which is kept small.
     ///
     /// # Safety
     /// As [`Stage::run`].
     #[inline(never)]
-    unsafe fn run_timed(&mut self) -> Result<()> {
-        let mut observer = self.observer.as_mut();
+    unsafe fn run_timed(&mut self, samples: bool) -> Result<()> {
+        let mut observer = self.observer.as_mut().filter(|_| samples);
+        let mut emulation = self.emulation.as_mut();
+        if let Some(emulation) = &mut emulation {
+            emulation.begin();
+        }
         let note = |task, start, time, had_frames| {
+            let time = emulation.as_mut().map_or(time, |emulation| emulation.task(task, time));
             if let Some(observer) = &mut observer {
                 observer.task(task, start, time, had_frames);
             }
         };
         let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
         // SAFETY: passed on to the caller.
-        unsafe { self.stage.run_timed(batch, note) }
+        unsafe { self.stage.run_timed(batch, note)? };
+        if let Some(emulation) = &mut self.emulation {
+            emulation.pay();
+        }
+        Ok(())
     }
 
     /// Whether the next batch is timed; if so, the observer looks how many wait.

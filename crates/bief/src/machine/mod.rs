@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
     /// The numbers that the system knows its hardware threads by, ascending: one, or more where cores work on several threads
-    /// at a time (SMT), of which a pinned thread gets the first.
+    /// at a time (SMT): a thread that is pinned to the core may use any of them.
     pub threads: Vec<usize>,
     /// Index into [`Machine::kinds`].
     pub kind: usize,
@@ -106,6 +106,18 @@ impl Machine {
             .collect();
         let model = read("proc/cpuinfo").and_then(|text| model_name(&text)).unwrap_or_else(|| "unknown".to_owned());
         Self { model, cores, kinds }
+    }
+
+    /// A machine that is made up.
+    #[cfg(test)]
+    pub(crate) fn with_cores(model: &str, kinds: &[&str], cores: Vec<Core>) -> Self {
+        let kind = |name: &&str| CoreKind {
+            name: (*name).to_owned(),
+            capacity: None,
+            speed: 1.0,
+            task_speeds: BTreeMap::new(),
+        };
+        Self { model: model.to_owned(), cores, kinds: kinds.iter().map(kind).collect() }
     }
 
     /// What the processor calls itself.

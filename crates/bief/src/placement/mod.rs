@@ -1,0 +1,209 @@
+//! Where the threads of a pipeline run: loose, guided, packed, distant, or as told.
+
+mod explicit;
+mod policy;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use explicit::Places;
+pub use policy::Policy;
+
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+
+/// What happens when the system refuses to put a thread where its [`Placement`] wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pinning {
+    /// The thread runs where it is, and the report says so ([`Report::notes`](crate::Report::notes)).
+    #[default]
+    Try,
+    /// The run ends with an error that names the stage.
+    Require,
+}
+
+/// Which hardware threads each thread of a pipeline may run on.
+///
+/// A [`Policy`] makes one for a machine; it can be printed, written as JSON, changed and read again. It is checked against a
+/// machine and a pipeline before any thread is pinned ([`Pipeline::place`](crate::Pipeline::place)).
+///
+/// # JSON
+///
+/// ```json
+/// {
+///   "format": 1,
+///   "policy": "packed",
+///   "stages": [
+///     {"name": "read .. filter", "threads": [[0]]},
+///     {"name": "decode", "threads": [[1], [2], [3]]}
+///   ]
+/// }
+/// ```
+///
+/// `threads` has for each replica of the stage the numbers of the hardware threads that it may run on, as the system counts
+/// them. A key that is not named here is refused.
+///
+/// # Example
+///
+/// ```
+/// use bief::{Machine, Placement, Policy, Seats};
+///
+/// let machine = Machine::here();
+/// let stages = [Seats { name: "front".into(), kind: None, threads: 1 }];
+/// let placement = Policy::Packed.place(&machine, &stages)?;
+/// assert_eq!(placement.stages()[0].threads[0], machine.cores()[0].threads);
+/// assert_eq!(Placement::from_json(&placement.to_json())?, placement);
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    format: u32,
+    policy: String,
+    stages: Vec<PlacedStage>,
+}
+
+/// Where the replicas of one stage run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlacedStage {
+    /// The stage's name.
+    pub name: String,
+    /// For each replica, the hardware threads that it may run on: at least one.
+    pub threads: Vec<Vec<usize>>,
+}
+
+/// A stage that needs a place for its threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seats {
+    /// The stage's name.
+    pub name: String,
+    /// The kind of core that its schedule asks for; `None` where any will do.
+    pub kind: Option<String>,
+    /// How many threads it has.
+    pub threads: usize,
+}
+
+const FORMAT: u32 = 1;
+
+impl Placement {
+    fn new(policy: &Policy, stages: Vec<PlacedStage>) -> Self {
+        Self { format: FORMAT, policy: policy.to_string(), stages }
+    }
+
+    /// Reads the JSON document described at [`Placement`].
+    ///
+    /// # Errors
+    /// A text that is not such a document.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let placement: Self =
+            serde_json::from_str(text).map_err(|error| Error::build(format!("placement: {error}")))?;
+        if placement.format != FORMAT {
+            return Err(Error::build(format!(
+                "placement: format {} is unknown: this version of bief reads format {FORMAT}",
+                placement.format
+            )));
+        }
+        Ok(placement)
+    }
+
+    /// Writes the JSON document described at [`Placement`].
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a placement is plain data") + "\n"
+    }
+
+    /// The policy that made it, as [`Policy`] is written.
+    pub fn policy(&self) -> &str {
+        &self.policy
+    }
+
+    /// Its stages, from source to sink.
+    pub fn stages(&self) -> &[PlacedStage] {
+        &self.stages
+    }
+
+    /// Whether it goes with these stages, and with the cores that this process may use of the machine.
+    ///
+    /// # Errors
+    /// Other stages or numbers of threads, a thread without a place, or one on a hardware thread that the machine does not
+    /// have, with the stage.
+    pub fn check(&self, machine: &Machine, stages: &[Seats]) -> Result<()> {
+        let refused = |stage: &str, reason: String| Error::build(format!("placement, stage `{stage}`: {reason}"));
+        if self.stages.len() != stages.len() {
+            return Err(Error::build(format!(
+                "the placement is for {} stages, the pipeline has {}: place this pipeline",
+                self.stages.len(),
+                stages.len()
+            )));
+        }
+        for (placed, stage) in self.stages.iter().zip(stages) {
+            if placed.threads.len() != stage.threads {
+                let given = placed.threads.len();
+                return Err(refused(
+                    &stage.name,
+                    format!("it has places for {given} threads, the stage has {}: give one for each", stage.threads),
+                ));
+            }
+            for (replica, threads) in placed.threads.iter().enumerate() {
+                if threads.is_empty() {
+                    return Err(refused(&stage.name, format!("replica {replica} has no hardware thread to run on")));
+                }
+                if let Some(thread) = threads.iter().find(|&&thread| machine.core_of(thread).is_none()) {
+                    return Err(refused(
+                        &stage.name,
+                        format!(
+                            "replica {replica} wants hardware thread {thread}, which this process may not use: it has {}",
+                            ranges(&all_threads(machine))
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether threads outnumber the hardware threads that some of them are bound to, so that one of them waits for a core.
+    pub(crate) fn shares_cores(&self) -> bool {
+        let all = || self.stages.iter().flat_map(|stage| &stage.threads);
+        all().any(|set| all().filter(|other| other.iter().all(|thread| set.contains(thread))).count() > set.len())
+    }
+}
+
+/// All hardware threads that may be used.
+pub(crate) fn all_threads(machine: &Machine) -> Vec<usize> {
+    let mut threads: Vec<usize> = machine.cores().iter().flat_map(|core| core.threads.iter().copied()).collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// Numbers as a list such as `0-3, 8`.
+fn ranges(numbers: &[usize]) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => parts.push((number, number)),
+        }
+    }
+    let shown = parts.iter().map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// A line per stage: where its threads run.
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "placed {}", self.policy)?;
+        for stage in &self.stages {
+            let threads: Vec<String> = stage.threads.iter().map(|threads| ranges(threads)).collect();
+            write!(f, "\n  {}: on {}", stage.name, threads.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

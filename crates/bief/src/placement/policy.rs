@@ -1,0 +1,205 @@
+//! The policies that place threads.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::explicit::Places;
+use super::{PlacedStage, Placement, Seats, all_threads};
+use crate::error::{Error, Result};
+use crate::machine::{Core, Machine};
+
+/// How the threads of a pipeline are given places on a machine.
+///
+/// The names and meanings are those of Idouar et al., section 6.4.3. Read from a word (`packed`) or, for explicit places,
+/// from a list in the grammar below.
+///
+/// # Explicit places
+///
+/// Stages are parted by `|`, in the order of the chain, and the replicas of a stage by `;`. One place for a stage of several
+/// replicas holds for all of them. A place is a list with commas of
+///
+/// | written | means |
+/// | --- | --- |
+/// | `3` | hardware thread 3, as the system counts |
+/// | `4-7` | hardware threads 4, 5, 6 and 7 |
+/// | `c2` | all hardware threads of core 2, counted as in [`Machine::cores`] |
+/// | `cluster1` | all cores of that cluster |
+/// | `package0` | all cores of that package |
+/// | `numa1` | all cores of that NUMA node |
+/// | `little` | all cores of a kind |
+/// | `*` | all cores |
+///
+/// `"0; 1-3 | c2 | numa1"` is a pipeline of three stages: the first with two replicas, one on hardware thread 0 and one
+/// on any of 1, 2 and 3; the second on core 2; the third anywhere on NUMA node 1.
+///
+/// ```
+/// use bief::Policy;
+///
+/// assert_eq!("packed".parse::<Policy>()?, Policy::Packed);
+/// assert_eq!("0; 1-3 | c2 | numa1".parse::<Policy>()?.to_string(), "0; 1-3 | c2 | numa1");
+/// assert!("pakced".parse::<Policy>().is_err());
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// Every thread on any core: the system decides.
+    Loose,
+    /// Every thread on any core of the kind that its stage was planned for.
+    Guided,
+    /// Every thread on a core of its own, in the order of the chain, so that neighbours are near each other: the fewest
+    /// clusters are used.
+    #[default]
+    Packed,
+    /// Every thread on a core of its own, by turns from different packages and clusters, so that most caches and memory
+    /// paths are used.
+    Distant,
+    /// As told.
+    Explicit(Places),
+}
+
+impl Policy {
+    /// The policies that have names.
+    pub const NAMED: [Self; 4] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant];
+
+    /// Places the threads of these stages. Packed and distant begin again at the first core where a kind has fewer cores
+    /// than threads.
+    ///
+    /// # Errors
+    /// A stage for a kind of core that the machine does not have; explicit places that name what the machine does not have, or
+    /// that are not for these stages.
+    pub fn place(&self, machine: &Machine, stages: &[Seats]) -> Result<Placement> {
+        let cores = kinds(machine, stages)?;
+        let placed = |threads: &dyn Fn(usize, &Seats) -> Vec<Vec<usize>>| {
+            let stage = |(index, stage): (usize, &Seats)| PlacedStage {
+                name: stage.name.clone(),
+                threads: threads(index, stage),
+            };
+            Placement::new(self, stages.iter().enumerate().map(stage).collect())
+        };
+        let one_each = |order: fn(Vec<&Core>) -> Vec<&Core>| {
+            // Threads that may use the same cores take them by turns.
+            let ordered: Vec<Vec<&Core>> = cores.iter().map(|cores| order(cores.clone())).collect();
+            placed(&|index, stage| {
+                let before = stages[..index].iter().filter(|other| other.kind == stage.kind);
+                let first: usize = before.map(|other| other.threads).sum();
+                let cores = &ordered[index];
+                (first..first + stage.threads).map(|thread| cores[thread % cores.len()].threads.clone()).collect()
+            })
+        };
+        Ok(match self {
+            Self::Loose => placed(&|_, stage| vec![all_threads(machine); stage.threads]),
+            Self::Guided => placed(&|index, stage| {
+                let mut threads: Vec<usize> = cores[index].iter().flat_map(|core| core.threads.clone()).collect();
+                threads.sort_unstable();
+                vec![threads; stage.threads]
+            }),
+            Self::Packed => one_each(|cores| cores),
+            Self::Distant => one_each(by_turns),
+            Self::Explicit(explicit) => Placement::new(self, explicit.place(machine, stages)?),
+        })
+    }
+}
+
+/// For each stage, the cores that it may use: those of its kind, or all, the fastest kind first.
+fn kinds<'m>(machine: &'m Machine, stages: &[Seats]) -> Result<Vec<Vec<&'m Core>>> {
+    let of_stage = |stage: &Seats| {
+        let of_kind = |kind: usize| machine.cores().iter().filter(move |core| core.kind == kind);
+        let Some(name) = &stage.kind else { return Ok((0..machine.kinds().len()).flat_map(of_kind).collect()) };
+        let kind = machine.kinds().iter().position(|kind| kind.name == *name);
+        let cores: Vec<&Core> = kind.into_iter().flat_map(of_kind).collect();
+        if cores.is_empty() {
+            let kinds: Vec<&str> = machine.kinds().iter().map(|kind| kind.name.as_str()).collect();
+            return Err(Error::build(format!(
+                "stage `{}` is planned for cores of the kind `{name}`, this machine has {}: plan with this machine's \
+                 cores, or place it `loose`",
+                stage.name,
+                kinds.join(", ")
+            )));
+        }
+        Ok(cores)
+    };
+    stages.iter().map(of_stage).collect()
+}
+
+/// Cores by turns from different packages and, within these, from different clusters.
+fn by_turns(cores: Vec<&Core>) -> Vec<&Core> {
+    in_rounds(in_rounds(cores, |core| core.cluster), |core| core.package)
+}
+
+/// The first core of each group, then the second of each, and so on.
+fn in_rounds(cores: Vec<&Core>, group: fn(&Core) -> usize) -> Vec<&Core> {
+    let mut taken = BTreeMap::new();
+    let mut rounds: Vec<(usize, &Core)> = Vec::new();
+    for core in cores {
+        let round: &mut usize = taken.entry(group(core)).or_default();
+        rounds.push((*round, core));
+        *round += 1;
+    }
+    rounds.sort_by_key(|&(round, _)| round);
+    rounds.into_iter().map(|(_, core)| core).collect()
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Loose => f.write_str("loose"),
+            Self::Guided => f.write_str("guided"),
+            Self::Packed => f.write_str("packed"),
+            Self::Distant => f.write_str("distant"),
+            Self::Explicit(explicit) => explicit.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Policy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let named = Self::NAMED.into_iter().find(|policy| policy.to_string() == text.trim());
+        named.map_or_else(|| Places::parse(text).map(Self::Explicit), Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{illustrated, seats};
+    use super::*;
+
+    fn places(policy: &str, stages: &[Seats]) -> Vec<Vec<Vec<usize>>> {
+        let placement = policy.parse::<Policy>().unwrap().place(&illustrated(), stages).unwrap();
+        placement.check(&illustrated(), stages).unwrap();
+        placement.stages().iter().map(|stage| stage.threads.clone()).collect()
+    }
+
+    /// The four threads of Figure 6: 1 and 4 for big cores, 2 and 3 for little ones.
+    fn figure() -> Vec<Seats> {
+        seats(&[("1", Some("big"), 1), ("2", Some("little"), 1), ("3", Some("little"), 1), ("4", Some("big"), 1)])
+    }
+
+    #[test]
+    fn the_policies_are_those_of_the_paper() {
+        let all = vec![vec![1, 2, 3, 4, 5, 6, 7, 8]];
+        let (big, little) = (vec![vec![1, 2, 5, 6]], vec![vec![3, 4, 7, 8]]);
+        assert_eq!(places("loose", &figure()), vec![all; 4]);
+        assert_eq!(places("guided", &figure()), [big.clone(), little.clone(), little, big]);
+        let each = |cores: [usize; 4]| cores.map(|core| vec![vec![core]]).to_vec();
+        assert_eq!(places("packed", &figure()), each([1, 3, 4, 2]));
+        assert_eq!(places("distant", &figure()), each([1, 3, 7, 5]));
+    }
+
+    #[test]
+    fn threads_without_a_core_of_their_own_share() {
+        let stages = seats(&[("a", Some("little"), 3), ("b", Some("little"), 2)]);
+        assert_eq!(places("packed", &stages), [vec![vec![3], vec![4], vec![7]], vec![vec![8], vec![3]]]);
+        let stages = seats(&[("a", None, 9)]);
+        let cores: Vec<usize> = places("packed", &stages)[0].iter().map(|threads| threads[0]).collect();
+        assert_eq!(cores, [1, 2, 5, 6, 3, 4, 7, 8, 1], "big cores first");
+    }
+
+    #[test]
+    fn a_kind_that_is_not_there_is_named() {
+        let error = Policy::Packed.place(&illustrated(), &seats(&[("a", Some("huge"), 1)])).unwrap_err().to_string();
+        assert!(error.contains("stage `a`") && error.contains("`huge`") && error.contains("big, little"), "{error}");
+    }
+}

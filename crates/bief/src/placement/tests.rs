@@ -1,0 +1,153 @@
+//! What pipelines do with places; and the machine that the tests of this folder share.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::machine::Core;
+use crate::pipeline::Pipeline;
+use crate::{Chain, ErrorKind, Flow, affinity, sink, source};
+
+/// The machine of Figure 6: clusters of two big cores (1, 2 and 5, 6) and of two little ones (3, 4 and 7, 8), one of each in
+/// both packages.
+pub(super) fn illustrated() -> Machine {
+    let core = |number: usize| {
+        let (cluster, package) = ((number - 1) / 2, (number - 1) / 4);
+        Core { threads: vec![number], kind: cluster % 2, cluster, package, node: package }
+    };
+    Machine::with_cores("illustrated", &["big", "little"], (1..=8).map(core).collect())
+}
+
+pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<Seats> {
+    let seats = |&(name, kind, threads): &(&str, Option<&str>, usize)| Seats {
+        name: name.to_owned(),
+        kind: kind.map(str::to_owned),
+        threads,
+    };
+    stages.iter().map(seats).collect()
+}
+
+/// Two stages, which note the hardware threads that they ran on.
+struct Trial {
+    pipeline: Pipeline,
+    ran_on: [Arc<Mutex<BTreeSet<usize>>>; 2],
+}
+
+impl Trial {
+    fn new() -> Self {
+        let ran_on = [Arc::default(), Arc::<Mutex<BTreeSet<usize>>>::default()];
+        let note = |on: &Arc<Mutex<BTreeSet<usize>>>| {
+            let on = Arc::clone(on);
+            move || on.lock().unwrap().extend(affinity::current())
+        };
+        let (first, last) = (note(&ran_on[0]), note(&ran_on[1]));
+        let mut chain = Chain::new();
+        let mut left = 200;
+        let frames = chain.add(
+            source::from_fn(1, move |frame: &mut [u32]| {
+                first();
+                frame[0] = left;
+                left -= 1;
+                Ok(if left == 0 { Flow::Stop } else { Flow::Next })
+            }),
+            (),
+        );
+        chain.stage("out");
+        let take = sink::for_each(move |_: &[u32]| {
+            last();
+            Ok(Flow::Next)
+        });
+        chain.add(take, &frames);
+        Self { pipeline: chain.build().unwrap().pipeline_as_marked().unwrap(), ran_on }
+    }
+}
+
+fn machine_of(threads: &[usize]) -> Machine {
+    let core = |(node, &thread): (usize, &usize)| Core { threads: vec![thread], kind: 0, cluster: 0, package: 0, node };
+    Machine::with_cores("made up", &["cpu"], threads.iter().enumerate().map(core).collect())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_run_where_they_were_placed() {
+    let here = Machine::here();
+    let threads = all_threads(&here);
+    // A machine of as many NUMA nodes as cores: memory is touched first where it is used.
+    let machine = machine_of(&threads);
+    for turn in 0..4 {
+        let (first, last) = (threads[turn % threads.len()], threads[(turn + 1) % threads.len()]);
+        let Trial { pipeline, ran_on } = Trial::new();
+        let policy: Policy = format!("{first} | {last}").parse().unwrap();
+        let mut pipeline = pipeline.place(&policy, &machine).unwrap().pinning(Pinning::Require);
+        let report = pipeline.run().unwrap();
+        assert_eq!((report.frames, report.notes.len()), (199, 0));
+        assert_eq!(report.placement.as_ref(), pipeline.placement());
+        assert_eq!(*ran_on[0].lock().unwrap(), [first].into());
+        assert_eq!(*ran_on[1].lock().unwrap(), [last].into());
+    }
+}
+
+#[test]
+fn a_place_that_the_system_refuses_is_a_note_or_an_error_as_asked() {
+    // No machine has so many hardware threads.
+    let machine = machine_of(&[8190, 8191]);
+    let mut pipeline = Trial::new().pipeline.place(&Policy::Packed, &machine).unwrap();
+    let report = pipeline.run().unwrap();
+    assert_eq!((report.frames, report.notes.len()), (199, 2));
+    assert!(report.notes[1].contains("stage `out`: a thread could not take its place: "), "{}", report.notes[1]);
+    assert!(report.to_string().ends_with(&report.notes[1]));
+
+    let mut pipeline = Trial::new().pipeline.place(&Policy::Packed, &machine).unwrap().pinning(Pinning::Require);
+    let error = pipeline.run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Placement);
+    assert!(error.to_string().contains("may not run on hardware thread [81"), "{error}");
+}
+
+#[test]
+fn places_are_checked_before_any_thread_starts() {
+    let one = |threads: &[&[usize]]| PlacedStage {
+        name: "s".into(),
+        threads: threads.iter().map(|threads| threads.to_vec()).collect(),
+    };
+    let machine = machine_of(&[0, 1]);
+    let refused = |stages: Vec<PlacedStage>| {
+        let placement = Placement::new(&Policy::Loose, stages);
+        Trial::new().pipeline.place_as(placement, &machine).unwrap_err().to_string()
+    };
+    assert!(refused(vec![one(&[&[0]])]).contains("for 1 stages, the pipeline has 2"));
+    assert!(refused(vec![one(&[&[0]]), one(&[&[0], &[1]])]).contains("stage `out`: it has places for 2 threads"));
+    assert!(refused(vec![one(&[&[0]]), one(&[&[]])]).contains("replica 0 has no hardware thread"));
+    assert!(refused(vec![one(&[&[0]]), one(&[&[1, 7]])]).contains("wants hardware thread 7"));
+
+    let mut chain = Chain::new();
+    chain.add(source::from_slice(&[1], 1), ());
+    let alone = chain.build().unwrap().one_core().unwrap();
+    assert!(alone.place(&Policy::Packed, &machine).unwrap_err().to_string().contains("calling thread"));
+}
+
+#[test]
+fn numbers_are_told_as_ranges() {
+    assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+    assert_eq!(ranges(&[]), "");
+}
+
+#[test]
+fn threads_that_must_wait_for_a_core_are_seen() {
+    let placed = |threads: &[&[usize]]| {
+        let threads = threads.iter().map(|set| set.to_vec()).collect();
+        Placement::new(&Policy::Loose, vec![PlacedStage { name: "s".into(), threads }])
+    };
+    assert!(!placed(&[&[0], &[1]]).shares_cores());
+    assert!(!placed(&[&[0, 1], &[0, 1]]).shares_cores());
+    assert!(placed(&[&[0], &[0]]).shares_cores());
+    assert!(placed(&[&[0, 1], &[0], &[1]]).shares_cores());
+    assert!(!placed(&[&[0, 1, 2], &[0], &[1]]).shares_cores());
+}
+
+#[test]
+fn documents_of_other_formats_are_refused() {
+    let error = |text: &str| Placement::from_json(text).unwrap_err().to_string();
+    assert!(error(r#"{"format": 2, "policy": "packed", "stages": []}"#).contains("format 2"));
+    assert!(error(r#"{"format": 1, "policy": "packed", "stages": [], "x": 1}"#).contains("unknown field `x`"));
+    assert!(error("{").contains("line 1"));
+}
