@@ -75,6 +75,13 @@ pub(crate) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializ
     Ok(objects.into_iter().map(|object| object.0).collect())
 }
 
+/// Reads an array of objects for a key that may be left out.
+pub(crate) fn some_objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    objects(deserializer).map(Some)
+}
+
 /// The one key that is looked at before all others, so that a document of another format is refused for
 /// its format and not for a key of that format.
 #[derive(Deserialize)]

@@ -69,7 +69,7 @@ pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{CoreKind, Platform};
 pub use power::Power;
-pub use profile::{Profile, TaskProfile};
+pub use profile::{Profile, Seen, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};
 pub use strategy::{Strategy, strategies, strategy};

@@ -11,8 +11,11 @@ use crate::period::Period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "spread_ns" may be left out"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "seen" may be left out"#,
 };
+
+/// What a list of times has for each kind of core.
+const NANOSECONDS: &str = "integer of nanoseconds";
 
 /// One task of a profiled chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,16 +28,29 @@ pub struct TaskProfile {
     pub replicable: bool,
     /// The time of one execution on each kind of core, in nanoseconds, in the order of the profile's kinds.
     pub ns: Vec<u64>,
-    /// How far the measurements behind `ns` lie apart, in nanoseconds per kind, as whoever measured defines
-    /// it. For the reader: no strategy uses it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spread_ns: Option<Vec<u64>>,
+    /// The measurements behind `ns`, one entry per kind. For the reader: no strategy uses them.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_objects")]
+    pub seen: Option<Vec<Seen>>,
+}
+
+/// How the measured times of a task lie, of the executions in which it had work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// How many executions were measured.
+    pub samples: u64,
+    /// The shortest time, in nanoseconds.
+    pub min_ns: u64,
+    /// The time that half of the executions took at most, in nanoseconds.
+    pub median_ns: u64,
+    /// The time that 99 of 100 executions took at most, in nanoseconds.
+    pub p99_ns: u64,
 }
 
 impl TaskProfile {
     /// A task that may be replicated, and its nanoseconds on each kind of core.
     pub fn replicable(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
-        Self { name: name.into(), replicable: true, ns: ns.into(), spread_ns: None }
+        Self { name: name.into(), replicable: true, ns: ns.into(), seen: None }
     }
 
     /// A task that must run on one core, and its nanoseconds on each kind of core.
@@ -66,8 +82,8 @@ impl TaskProfile {
 /// ```
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
-/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `spread_ns`
-/// (see [`TaskProfile::spread_ns`]). A key that is not named here is refused, as is another `format`.
+/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `seen`
+/// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Seen`]). A key that is not named here is refused, as is another `format`.
 ///
 /// # Example
 ///
@@ -206,7 +222,7 @@ impl Profile {
             return Err(refused("bits_per_frame", "0 bits: leave the key out for a chain that carries no bits"));
         }
         if let Some(sync_ns) = &json.sync_ns {
-            check_per_kind("sync_ns", sync_ns, &json.kinds)?;
+            check_per_kind("sync_ns", sync_ns, NANOSECONDS, &json.kinds)?;
         }
         for (index, task) in json.tasks.iter().enumerate() {
             let key = |member: &str| format!("tasks[{index}].{member}");
@@ -214,9 +230,9 @@ impl Profile {
                 return Err(refused(&key("name"), "the name is empty: name the task"));
             }
             let named = |member: &str| format!("{} (`{}`)", key(member), task.name);
-            check_per_kind(&named("ns"), &task.ns, &json.kinds)?;
-            if let Some(spread_ns) = &task.spread_ns {
-                check_per_kind(&named("spread_ns"), spread_ns, &json.kinds)?;
+            check_per_kind(&named("ns"), &task.ns, NANOSECONDS, &json.kinds)?;
+            if let Some(seen) = &task.seen {
+                check_per_kind(&named("seen"), seen, "object", &json.kinds)?;
             }
         }
         let prefix_ns = (0..json.kinds.len()).map(|kind| prefix_sums(&json, kind)).collect::<Result<_, _>>()?;
@@ -394,12 +410,12 @@ pub(crate) fn check_kind_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_per_kind(key: &str, values: &[u64], kinds: &[String]) -> Result<(), Error> {
+fn check_per_kind<T>(key: &str, values: &[T], what: &str, kinds: &[String]) -> Result<(), Error> {
     if values.len() == kinds.len() {
         return Ok(());
     }
     let reason = format!(
-        "{} given for {} ({}): write one integer of nanoseconds per kind, in that order",
+        "{} given for {} ({}): write one {what} per kind, in that order",
         counted(values.len(), "value"),
         counted(kinds.len(), "kind"),
         kinds.join(", ")

@@ -1,6 +1,6 @@
 //! The three documents: what is written is read back, and what is wrong is refused with its place and remedy.
 
-use bief_schedule::{CoreKind, ErrorKind, FrontPoint, Period, Platform, Profile, Schedule, Stage, TaskProfile};
+use bief_schedule::{CoreKind, ErrorKind, FrontPoint, Period, Platform, Profile, Schedule, Seen, Stage, TaskProfile};
 use proptest::prelude::*;
 
 const PROFILE: &str = r#"{
@@ -12,7 +12,7 @@ const PROFILE: &str = r#"{
   "sync_ns": [50,60],
   "tasks": [
     {"name": "receive", "replicable": false, "ns": [216300,227100]},
-    {"name": "decode", "replicable": true, "ns": [3959000,5220400], "spread_ns": [900,1200]}
+    {"name": "decode", "replicable": true, "ns": [3959000,5220400], "seen": [{"samples": 400, "min_ns": 3958000, "median_ns": 3959000, "p99_ns": 3970000},{"samples": 400, "min_ns": 5219000, "median_ns": 5220400, "p99_ns": 5240000}]}
   ]
 }
 "#;
@@ -53,7 +53,8 @@ fn documents_are_written_as_they_are_read() {
     assert_eq!(profile.bits_per_frame(), Some(14232));
     assert_eq!(profile.sync_ns(1), 60);
     assert_eq!(profile.tasks()[0], TaskProfile::sequential("receive", [216_300, 227_100]));
-    assert_eq!(profile.tasks()[1].spread_ns.as_deref(), Some(&[900, 1200][..]));
+    let little = Seen { samples: 400, min_ns: 5_219_000, median_ns: 5_220_400, p99_ns: 5_240_000 };
+    assert_eq!(profile.tasks()[1].seen.as_ref().unwrap()[1], little);
     assert_eq!(profile.to_json(), PROFILE);
 
     let platform = Platform::from_json(PLATFORM).unwrap();
@@ -193,7 +194,12 @@ fn profiles_that_contradict_themselves_are_refused() {
             "1 value given for 2 kinds (big, little): write one integer of nanoseconds per kind",
         ),
         ("[216300,227100]", "[1,2,3]", "profile, tasks[0].ns (`receive`)", "3 values given for 2 kinds"),
-        ("[900,1200]", "[]", "profile, tasks[1].spread_ns (`decode`)", "0 values given for 2 kinds"),
+        (
+            "[{\"samples\": 400, \"min_ns\": 3958000, \"median_ns\": 3959000, \"p99_ns\": 3970000},",
+            "[",
+            "profile, tasks[1].seen (`decode`)",
+            "1 value given for 2 kinds",
+        ),
         ("\"receive\"", "\"\"", "profile, tasks[0].name", "the name is empty: name the task"),
         (
             "5220400",
@@ -342,8 +348,19 @@ fn the_shortest_periods_are_read_back() {
 fn profiles() -> impl Strategy<Value = Profile> {
     (1usize..4, 1usize..6).prop_flat_map(|(kinds, tasks)| {
         let times = || proptest::collection::vec(0u64..1 << 50, kinds);
-        let task = (".+", any::<bool>(), times(), proptest::option::of(times()))
-            .prop_map(|(name, replicable, ns, spread_ns)| TaskProfile { name, replicable, ns, spread_ns });
+        let seen = any::<[u64; 4]>().prop_map(|[samples, min_ns, median_ns, p99_ns]| Seen {
+            samples,
+            min_ns,
+            median_ns,
+            p99_ns,
+        });
+        let seen = proptest::option::of(proptest::collection::vec(seen, kinds));
+        let task = (".+", any::<bool>(), times(), seen).prop_map(|(name, replicable, ns, seen)| TaskProfile {
+            name,
+            replicable,
+            ns,
+            seen,
+        });
         let tasks = proptest::collection::vec(task, tasks);
         let sync = proptest::option::of(times());
         (tasks, sync, proptest::option::of(".*"), 1u32.., proptest::option::of(1u64..)).prop_map(

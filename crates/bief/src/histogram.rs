@@ -6,20 +6,23 @@ const PART_BITS: u32 = 5;
 /// Buckets from one power of two to the next: none is wider than a 32nd of what it holds.
 const PARTS: u64 = 1 << PART_BITS;
 /// Numbers below [`PARTS`] have a bucket each, those of every further bit [`PARTS`] together.
-const BUCKETS: usize = (PARTS as usize) * (1 + (u64::BITS - PART_BITS) as usize);
+const BUCKETS: usize = (PARTS as usize) * ROWS;
+const ROWS: usize = 1 + (u64::BITS - PART_BITS) as usize;
 
 /// Numbers by size: nanoseconds, here.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
     buckets: Box<[u64]>,
     count: u64,
+    /// The sums of the numbers in each row of [`PARTS`] buckets.
+    sums: [u128; ROWS],
     min: u64,
     max: u64,
 }
 
 impl Histogram {
     pub(crate) fn new() -> Self {
-        Self { buckets: vec![0; BUCKETS].into(), count: 0, min: u64::MAX, max: 0 }
+        Self { buckets: vec![0; BUCKETS].into(), count: 0, sums: [0; ROWS], min: u64::MAX, max: 0 }
     }
 
     /// Counts `value` so many times. Nothing is allocated.
@@ -29,6 +32,7 @@ impl Histogram {
         }
         self.buckets[bucket(value)] += times;
         self.count += times;
+        self.sums[bucket(value) / PARTS as usize] += u128::from(value) * u128::from(times);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
@@ -39,6 +43,9 @@ impl Histogram {
             *mine += theirs;
         }
         self.count += other.count;
+        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
+            *mine += theirs;
+        }
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
@@ -46,7 +53,7 @@ impl Histogram {
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.buckets.fill(0);
-        (self.count, self.min, self.max) = (0, u64::MAX, 0);
+        (self.count, self.sums, self.min, self.max) = (0, [0; ROWS], u64::MAX, 0);
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -61,6 +68,35 @@ impl Histogram {
     /// The greatest of the numbers, 0 if there are none.
     pub(crate) fn max(&self) -> u64 {
         self.max
+    }
+
+    /// The mean, exactly; 0 if there are none.
+    pub(crate) fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sums.iter().sum::<u128>() as f64 / self.count as f64 }
+    }
+
+    /// The mean without the greatest hundredth of the numbers; 0 if there are none.
+    pub(crate) fn usual_mean(&self) -> f64 {
+        let greatest = self.count / 100;
+        let mut left = greatest;
+        let mut rest = self.sums.iter().sum::<u128>() as f64;
+        for row in (0..ROWS).rev() {
+            let buckets = row * PARTS as usize..(row + 1) * PARTS as usize;
+            let count: u64 = self.buckets[buckets.clone()].iter().sum();
+            if count <= left {
+                rest -= self.sums[row] as f64;
+                left -= count;
+                continue;
+            }
+            // The hundredth ends in this row: its numbers are known within 2 %.
+            for bucket in buckets.rev() {
+                let taken = self.buckets[bucket].min(left);
+                rest -= middle(bucket).clamp(self.min, self.max) as f64 * taken as f64;
+                left -= taken;
+            }
+            break;
+        }
+        (rest / (self.count - greatest).max(1) as f64).max(self.min() as f64)
     }
 
     /// The least number that at least `percent` of the numbers do not exceed, within 2 % of it; 0 if there are none.
@@ -113,6 +149,18 @@ mod tests {
     fn values() -> impl Strategy<Value = Vec<u64>> {
         let value = (0..64_u32, any::<u64>()).prop_map(|(shift, value)| value >> shift);
         proptest::collection::vec(value, 1..300)
+    }
+
+    #[test]
+    fn the_usual_mean_leaves_out_the_greatest_hundredth() {
+        let numbers: Vec<u64> = (0..1000).map(|number| if number % 100 == 7 { 5_000_000 } else { 10_000 }).collect();
+        let histogram = of(&numbers);
+        assert_eq!(histogram.mean(), 59_900.0);
+        assert_eq!(histogram.usual_mean(), 10_000.0);
+        let even = of(&(0..1000).map(|number| 10_000 + number).collect::<Vec<_>>());
+        assert!((even.usual_mean() / 10_494.5 - 1.0).abs() < 1e-3, "{}", even.usual_mean());
+        assert_eq!(of(&[3, 5]).usual_mean(), 4.0);
+        assert_eq!(of(&[]).usual_mean(), 0.0);
     }
 
     #[test]

@@ -120,6 +120,7 @@ pub use machine::{Core, CoreKind, Machine};
 pub use parameters::{Parameters, Value};
 pub use pipeline::Pipeline;
 pub use placement::{Pinning, PlacedStage, Placement, Places, Policy, Seats};
+pub use profile::{Load, Profiling};
 pub use program::Program;
 pub use registry::{Kind, Parameter, Registry};
 pub use report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};

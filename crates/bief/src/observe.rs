@@ -25,6 +25,8 @@ pub(crate) struct Observer {
     /// Varies the skips, so that they never keep step with work that repeats itself.
     random: Rng,
     clock_cost: Duration,
+    /// Batches that were timed.
+    pub(crate) timed: u64,
     /// For each task, how long a batch took it.
     pub(crate) tasks: Vec<Histogram>,
     /// How long frames took through the whole chain: noted by the last stage.
@@ -41,6 +43,7 @@ impl Observer {
             found: None,
             random: Rng::with_seed(seed),
             clock_cost: clock::cost(),
+            timed: 0,
             tasks: vec![Histogram::new(); tasks],
             latency: Histogram::new(),
             held: Held::default(),
@@ -51,6 +54,7 @@ impl Observer {
     /// Makes ready for another run.
     pub(crate) fn clear(&mut self) {
         self.skip = 0;
+        self.timed = 0;
         self.tasks.iter_mut().for_each(Histogram::clear);
         self.latency.clear();
         self.held = Held::default();
@@ -91,6 +95,7 @@ impl Observer {
             self.held.record(found);
         }
         if visit.sampled && visit.frames.is_some() {
+            self.timed += 1;
             self.skip = self.next_skip(count.busy, count.batches);
         }
         if let Some(recorder) = &mut self.recorder {

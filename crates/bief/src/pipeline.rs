@@ -471,9 +471,10 @@ impl Pipeline {
     fn report(&self, elapsed: Duration) -> Report {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
+            let timed = self.observers(index).map(|observer| observer.timed).sum();
             let tasks = plan.tasks.clone().map(|task| TaskReport {
                 name: self.task_names[task].to_string(),
-                times: Times::of(&self.histogram(index, |observer| &observer.tasks[task - plan.tasks.start])),
+                times: Times::of(&self.histogram(index, |observer| &observer.tasks[task - plan.tasks.start]), timed),
             });
             let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
             StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }

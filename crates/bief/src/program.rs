@@ -6,8 +6,9 @@ use bief_schedule::{Profile, Schedule};
 use crate::check;
 use crate::dot;
 use crate::error::Result;
+use crate::machine::Machine;
 use crate::pipeline::Pipeline;
-use crate::profile;
+use crate::profile::{self, Profiling};
 use crate::report::Report;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
@@ -102,6 +103,35 @@ impl Program {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
         check::memory(&[whole], &self.wires, self.batch, 1)?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
+    }
+
+    /// Measures each task on a core of each kind of a machine, on a thread of its own that is pinned there; on cores that the
+    /// machine emulates, tasks take as long as they would there. What a stage spends on handing over is measured, too
+    /// ([`Profile::sync_ns`]).
+    ///
+    /// A task's weight is its mean time without the longest hundredth, in which something else interrupted it; least time,
+    /// median and 99th percentile are kept beside it ([`TaskProfile::seen`](bief_schedule::TaskProfile::seen)). The frames are
+    /// worked on and gone, as with [`profile`](Self::profile).
+    ///
+    /// ```
+    /// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());
+    /// chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &frames);
+    ///
+    /// let machine = Machine::here();
+    /// let profile = chain.build()?.profile_on(&machine, Profiling::default())?;
+    /// assert_eq!(profile.kinds().len(), machine.kinds().len());
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`profile`](Self::profile); a kind without a core.
+    pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
+        let whole = self.named_stage(0..self.tasks.len(), 1, None);
+        check::memory(&[whole], &self.wires, self.batch, 1)?;
+        profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
     /// Cuts the chain into the stages of a schedule.

@@ -88,11 +88,17 @@ pub struct TaskReport {
 /// How long a batch took a task, all replicas together, in nanoseconds.
 ///
 /// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
-/// task had a frame to work on. Least and greatest are exact, the others within 2 %.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// task had a frame to work on. Means, least and greatest are exact, the others within 2 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Times {
     /// Batches that were timed.
     pub count: u64,
+    /// Share of the timed batches in which the task had a frame to work on, 0 to 1: only these are counted.
+    pub share: f64,
+    /// The mean time.
+    pub mean_ns: f64,
+    /// The mean time without the longest hundredth, which are mostly those that were interrupted: what a profile promises.
+    pub usual_ns: f64,
     /// The shortest time.
     pub min_ns: u64,
     /// The time that half of the batches took at most.
@@ -212,10 +218,13 @@ impl StageReport {
 }
 
 impl Times {
-    /// Of what was recorded, if anything was.
-    pub(crate) fn of(times: &Histogram) -> Option<Self> {
+    /// Of what was recorded in so many batches, if anything was.
+    pub(crate) fn of(times: &Histogram, batches: u64) -> Option<Self> {
         (times.count() > 0).then(|| Self {
             count: times.count(),
+            share: times.count() as f64 / batches.max(times.count()) as f64,
+            mean_ns: times.mean(),
+            usual_ns: times.usual_mean(),
             min_ns: times.min(),
             median_ns: times.percentile(50),
             p99_ns: times.percentile(99),
@@ -294,7 +303,7 @@ mod tests {
 
         let mut histogram = Histogram::new();
         [3, 12_345, u64::MAX].iter().for_each(|&ns| histogram.record(ns, 50_000_000));
-        report.stages[0].tasks[0].times = Times::of(&histogram);
+        report.stages[0].tasks[0].times = Times::of(&histogram, 3);
         report.latency = Latency::of(&histogram);
         report.boundaries.push(BoundaryReport {
             from: report.stages[0].name.clone(),

@@ -1,6 +1,7 @@
 //! The processor that this program runs on: which cores it may use, and of which kinds they are.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -148,6 +149,21 @@ impl Machine {
     /// How many cores of the kind with this index there are.
     pub fn count(&self, kind: usize) -> usize {
         self.cores.iter().filter(|core| core.kind == kind).count()
+    }
+}
+
+/// In a line: what the processor calls itself, and how many cores of each kind this process may use.
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.model)?;
+        for (index, kind) in self.kinds.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {}", self.count(index), kind.name)?;
+            if kind.speed != 1.0 || !kind.task_speeds.is_empty() {
+                write!(f, " (emulated at {})", kind.speed)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,63 @@
+//! What it costs a stage to take a batch and to pass one on.
+
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::chain::Chain;
+use crate::clock::nanoseconds;
+use crate::error::Result;
+use crate::machine::{Core, Machine};
+use crate::placement::Policy;
+use crate::sink;
+use crate::source;
+use crate::task::Flow;
+
+/// Work between two hand-overs, as of a small task; how many of them, and how often that is repeated for the median.
+const WORK: Duration = Duration::from_micros(20);
+const BATCHES: u32 = 400;
+const REPEATS: usize = 5;
+
+/// Nanoseconds that a stage on this core spends on a batch beyond its tasks: measured between this core and another one, with
+/// frames of one number. 0 on a machine of one core.
+pub(super) fn ns(core: &Core) -> Result<u64> {
+    // As it is: an emulated core hands over as fast as the one that it stands for.
+    let machine = Machine::here();
+    let Some(other) = machine.cores().iter().find(|other| other.threads[0] != core.threads[0]) else { return Ok(0) };
+    let policy: Policy = format!("{} | {}", other.threads[0], core.threads[0]).parse()?;
+    let worked = Arc::<AtomicU64>::default();
+    let work = || {
+        let start = Instant::now();
+        while start.elapsed() < WORK {
+            spin_loop();
+        }
+        start.elapsed()
+    };
+    let mut left = BATCHES;
+    let mut chain = Chain::new();
+    let fill = move |frame: &mut [u32]| {
+        work();
+        frame[0] = left;
+        left = if left == 0 { BATCHES } else { left - 1 };
+        Ok(if left == BATCHES { Flow::Stop } else { Flow::Next })
+    };
+    let numbers = chain.add(source::from_fn(1, fill), ());
+    chain.stage("receive");
+    let total = Arc::clone(&worked);
+    let take = sink::for_each(move |_: &[u32]| {
+        total.fetch_add(nanoseconds(work()), Ordering::Relaxed);
+        Ok(Flow::Next)
+    });
+    chain.add(take, &numbers);
+    let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&policy, &machine)?;
+    let mut beyond = Vec::new();
+    for _ in 0..REPEATS {
+        worked.store(0, Ordering::Relaxed);
+        let report = pipeline.run()?;
+        let own = worked.load(Ordering::Relaxed) as f64 / report.executions.max(1) as f64;
+        beyond.push((report.stages[1].measured_ns - own).max(0.0) as u64);
+    }
+    beyond.sort_unstable();
+    Ok(beyond[REPEATS / 2])
+}
