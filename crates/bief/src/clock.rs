@@ -67,15 +67,35 @@ pub(crate) fn processor_time() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
+/// How often the calling thread has lost its core to another one while it had work; 0 where no system tells.
+pub(crate) fn interruptions() -> u64 {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        // SAFETY: the structure is plain numbers, for which all zeros are valid, and lives as long as the call that writes it.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            if libc::getrusage(libc::RUSAGE_THREAD, &mut usage) == 0 {
+                return usage.ru_nivcsw as u64;
+            }
+        }
+    }
+    0
+}
+
 /// What reading the clock once costs: so much is in every time that is measured between two reads.
 pub(crate) fn cost() -> Duration {
+    cost_of(|| {
+        black_box(Instant::now());
+    })
+}
+
+/// What calling `read` once costs.
+pub(crate) fn cost_of(read: impl Fn()) -> Duration {
     const READS: u32 = 64;
     // A clock that ticks slowly shows nothing between two reads: many are taken together.
     let round = |_| {
         let start = Instant::now();
-        for _ in 1..READS {
-            black_box(Instant::now());
-        }
+        (1..READS).for_each(|_| read());
         start.elapsed() / READS
     };
     (0..16).map(round).min().unwrap_or_default()

@@ -75,9 +75,9 @@ impl Histogram {
         if self.count == 0 { 0.0 } else { self.sums.iter().sum::<u128>() as f64 / self.count as f64 }
     }
 
-    /// The mean without the greatest hundredth of the numbers; 0 if there are none.
-    pub(crate) fn usual_mean(&self) -> f64 {
-        let greatest = self.count / 100;
+    /// The mean without the `most` greatest of the numbers, the last of which are known within 2 %; 0 if there are no others.
+    pub(crate) fn mean_without(&self, most: u64) -> f64 {
+        let greatest = most.min(self.count.saturating_sub(1));
         let mut left = greatest;
         let mut rest = self.sums.iter().sum::<u128>() as f64;
         for row in (0..ROWS).rev() {
@@ -88,7 +88,6 @@ impl Histogram {
                 left -= count;
                 continue;
             }
-            // The hundredth ends in this row: its numbers are known within 2 %.
             for bucket in buckets.rev() {
                 let taken = self.buckets[bucket].min(left);
                 rest -= middle(bucket).clamp(self.min, self.max) as f64 * taken as f64;
@@ -152,15 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_mean_leaves_out_the_greatest_hundredth() {
+    fn the_mean_may_leave_out_the_greatest() {
         let numbers: Vec<u64> = (0..1000).map(|number| if number % 100 == 7 { 5_000_000 } else { 10_000 }).collect();
         let histogram = of(&numbers);
         assert_eq!(histogram.mean(), 59_900.0);
-        assert_eq!(histogram.usual_mean(), 10_000.0);
+        assert_eq!(histogram.mean_without(10), 10_000.0);
         let even = of(&(0..1000).map(|number| 10_000 + number).collect::<Vec<_>>());
-        assert!((even.usual_mean() / 10_494.5 - 1.0).abs() < 1e-3, "{}", even.usual_mean());
-        assert_eq!(of(&[3, 5]).usual_mean(), 4.0);
-        assert_eq!(of(&[]).usual_mean(), 0.0);
+        assert!((even.mean_without(10) / 10_494.5 - 1.0).abs() < 1e-3, "{}", even.mean_without(10));
+        assert_eq!(of(&[3, 5]).mean_without(0), 4.0);
+        assert_eq!(of(&[3, 5]).mean_without(2), 3.0, "one is left");
+        assert_eq!(of(&[]).mean_without(1), 0.0);
     }
 
     #[test]

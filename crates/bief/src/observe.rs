@@ -4,6 +4,7 @@
 //! Times are sampled: a batch is timed task by task, then so many are not that reading the clock takes about one percent of
 //! the time. Everything is allocated before the run.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -25,8 +26,14 @@ pub(crate) struct Observer {
     /// Varies the skips, so that they never keep step with work that repeats itself.
     random: Rng,
     clock_cost: Duration,
+    /// What it costs to ask how often the thread was interrupted.
+    asking_cost: Duration,
+    /// How often it was, when the batch that is timed began.
+    interruptions: u64,
     /// Batches that were timed.
     pub(crate) timed: u64,
+    /// Of these, those in which the thread lost its core to another one.
+    pub(crate) interrupted: u64,
     /// For each task, how long a batch took it.
     pub(crate) tasks: Vec<Histogram>,
     /// How long frames took through the whole chain: noted by the last stage.
@@ -43,7 +50,12 @@ impl Observer {
             found: None,
             random: Rng::with_seed(seed),
             clock_cost: clock::cost(),
+            asking_cost: clock::cost_of(|| {
+                black_box(clock::interruptions());
+            }),
+            interruptions: 0,
             timed: 0,
+            interrupted: 0,
             tasks: vec![Histogram::new(); tasks],
             latency: Histogram::new(),
             held: Held::default(),
@@ -54,7 +66,7 @@ impl Observer {
     /// Makes ready for another run.
     pub(crate) fn clear(&mut self) {
         self.skip = 0;
-        self.timed = 0;
+        (self.timed, self.interrupted) = (0, 0);
         self.tasks.iter_mut().for_each(Histogram::clear);
         self.latency.clear();
         self.held = Held::default();
@@ -70,6 +82,11 @@ impl Observer {
         self.skip = self.skip.saturating_sub(1);
         self.found = if due { held() } else { None };
         due
+    }
+
+    /// Begins to time the tasks of a batch.
+    pub(crate) fn begin(&mut self) {
+        self.interruptions = clock::interruptions();
     }
 
     /// Notes how long a task of the batch took, if it had frames to work on.
@@ -96,6 +113,7 @@ impl Observer {
         }
         if visit.sampled && visit.frames.is_some() {
             self.timed += 1;
+            self.interrupted += u64::from(clock::interruptions() != self.interruptions);
             self.skip = self.next_skip(count.busy, count.batches);
         }
         if let Some(recorder) = &mut self.recorder {
@@ -107,7 +125,8 @@ impl Observer {
     fn next_skip(&mut self, busy: Duration, batches: u64) -> u64 {
         let reads = 2 * (self.tasks.len() + 1) as u32;
         let mean = busy.as_secs_f64() / batches as f64;
-        let skip = TIME_PER_COST * (self.clock_cost * reads).as_secs_f64() / mean.max(1e-9);
+        let cost = self.clock_cost * reads + self.asking_cost * 2;
+        let skip = TIME_PER_COST * cost.as_secs_f64() / mean.max(1e-9);
         // From half to one and a half times as many; the last summand rounds, up or down, without a bias.
         (skip * (0.5 + self.random.f64()) + self.random.f64()) as u64
     }
@@ -222,7 +241,11 @@ mod tests {
 
     /// The share of batches that are timed, and the longest row of them that are not, for batches of `ns` each.
     fn share(tasks: usize, ns: u64) -> (f64, u64) {
-        let mut observer = Observer { clock_cost: Duration::from_nanos(25), ..Observer::new(tasks, 7) };
+        let mut observer = Observer {
+            clock_cost: Duration::from_nanos(15),
+            asking_cost: Duration::from_nanos(50),
+            ..Observer::new(tasks, 7)
+        };
         let (mut timed, mut row, mut longest) = (0, 0, 0);
         const BATCHES: u64 = 200_000;
         for batch in 1..=BATCHES {
@@ -237,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_clock_takes_a_hundredth_of_the_time() {
-        // Ten reads of 25 ns: 250 ns of every 25 us are one percent.
+        // Ten reads of 15 ns and two of 50 ns: 250 ns of every 25 us are one percent.
         for (ns, expected) in [(50, 1.0 / 501.0), (2_500, 1.0 / 11.0), (25_000, 1.0 / 2.0), (100_000, 1.0 / 1.25)] {
             let (timed, longest) = share(4, ns);
             assert!((timed / expected - 1.0).abs() < 0.1, "{timed} of batches of {ns} ns, not {expected}");

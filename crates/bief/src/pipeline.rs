@@ -64,6 +64,8 @@ pub struct Pipeline {
     depth: usize,
     waiting: Waiting,
     planned_period_ns: Option<f64>,
+    /// The profile that it is compared with.
+    profile: Option<Profile>,
     /// One per replica of each stage, from source to sink.
     workers: Vec<Worker>,
     /// `None` for a pipeline of one worker on the calling thread.
@@ -107,6 +109,7 @@ impl Pipeline {
             depth: DEFAULT_DEPTH,
             waiting: Waiting::default(),
             planned_period_ns: None,
+            profile: None,
             crew,
             halt: Arc::new(Halt::new()),
             has_run: false,
@@ -242,7 +245,8 @@ impl Pipeline {
         self
     }
 
-    /// Puts the planned period of each stage beside the measured one in the report.
+    /// Puts the planned period of each stage beside the measured one in the report and, if its runs are
+    /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::Gap)).
     ///
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name.
@@ -268,6 +272,7 @@ impl Pipeline {
             let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
             stage.planned_ns = Some(profile.stage_period(stage.tasks.clone(), cores, kind).ns() * scale);
         }
+        self.profile = Some(profile.clone());
         Ok(self)
     }
 
@@ -471,7 +476,9 @@ impl Pipeline {
     fn report(&self, elapsed: Duration) -> Report {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
-            let timed = self.observers(index).map(|observer| observer.timed).sum();
+            let timed = self.observers(index).fold((0, 0), |(timed, interrupted), observer| {
+                (timed + observer.timed, interrupted + observer.interrupted)
+            });
             let tasks = plan.tasks.clone().map(|task| TaskReport {
                 name: self.task_names[task].to_string(),
                 times: Times::of(&self.histogram(index, |observer| &observer.tasks[task - plan.tasks.start]), timed),
@@ -501,13 +508,17 @@ impl Pipeline {
             let refusal = worker.refusal.as_ref()?;
             Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
         });
-        Report {
+        let mut report = Report {
             boundaries,
             notes: notes.collect(),
             placement: self.placement.clone(),
             latency: Latency::of(&self.histogram(self.stages.len() - 1, |observer| &observer.latency)),
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
+        };
+        if let Some(profile) = &self.profile {
+            report.explain(profile);
         }
+        report
     }
 
     fn observers(&self, stage: usize) -> impl Iterator<Item = &Observer> {

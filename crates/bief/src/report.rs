@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::Held;
 use crate::placement::Placement;
@@ -74,6 +75,9 @@ pub struct StageReport {
     pub frames: u64,
     /// Elements that its tasks had to drop.
     pub lost: u64,
+    /// Where the period went; `None` unless the run was observed and stood beside a profile
+    /// ([`Pipeline::beside`](crate::Pipeline::beside)).
+    pub gap: Option<Gap>,
 }
 
 /// One task of a stage.
@@ -97,7 +101,8 @@ pub struct Times {
     pub share: f64,
     /// The mean time.
     pub mean_ns: f64,
-    /// The mean time without the longest hundredth, which are mostly those that were interrupted: what a profile promises.
+    /// The mean time without the longest hundredth and without as many as lost their core to another thread: what a profile
+    /// promises.
     pub usual_ns: f64,
     /// The shortest time.
     pub min_ns: u64,
@@ -213,18 +218,19 @@ impl StageReport {
             waits_for_output: count.waits_for_output,
             frames: count.frames,
             lost: 0,
+            gap: None,
         }
     }
 }
 
 impl Times {
-    /// Of what was recorded in so many batches, if anything was.
-    pub(crate) fn of(times: &Histogram, batches: u64) -> Option<Self> {
+    /// Of what was recorded in so many batches, of which some were interrupted, if anything was.
+    pub(crate) fn of(times: &Histogram, (batches, interrupted): (u64, u64)) -> Option<Self> {
         (times.count() > 0).then(|| Self {
             count: times.count(),
             share: times.count() as f64 / batches.max(times.count()) as f64,
             mean_ns: times.mean(),
-            usual_ns: times.usual_mean(),
+            usual_ns: times.mean_without(times.count() / 100 + interrupted),
             min_ns: times.min(),
             median_ns: times.percentile(50),
             p99_ns: times.percentile(99),
@@ -303,7 +309,7 @@ mod tests {
 
         let mut histogram = Histogram::new();
         [3, 12_345, u64::MAX].iter().for_each(|&ns| histogram.record(ns, 50_000_000));
-        report.stages[0].tasks[0].times = Times::of(&histogram, 3);
+        report.stages[0].tasks[0].times = Times::of(&histogram, (3, 0));
         report.latency = Latency::of(&histogram);
         report.boundaries.push(BoundaryReport {
             from: report.stages[0].name.clone(),

@@ -10,6 +10,9 @@ pub(crate) const COLUMNS: usize = 80;
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_stages(f)?;
+        if self.stages.iter().any(|stage| stage.gap.is_some()) {
+            self.write_gaps(f)?;
+        }
         if self.stages.iter().flat_map(|stage| &stage.tasks).any(|task| task.times.is_some()) {
             self.write_tasks(f)?;
         }
@@ -58,6 +61,29 @@ impl Report {
             write!(f, "\n{:<30} {} elements lost", fitted(&stage.name, 30), stage.lost)?;
         }
         Ok(())
+    }
+
+    fn write_gaps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\n\n{:<22} {:>8} {:>7} {:>7} {:>9} {:>9} {:>9}",
+            "where the period goes", "planned", "clock", "cache", "interrupt", "hand-over", "waiting"
+        )?;
+        for stage in &self.stages {
+            write!(f, "\n{:<22}", fitted(&stage.name, 22))?;
+            let Some(gap) = &stage.gap else { continue };
+            write!(
+                f,
+                " {:>8.1} {:>+7.1} {:>+7.1} {:>+9.1} {:>+9.1} {:>+9.1}",
+                gap.planned_ns / 1e3,
+                gap.clock_ns / 1e3,
+                gap.cache_ns / 1e3,
+                gap.interrupted_ns / 1e3,
+                gap.hand_over_ns / 1e3,
+                gap.waiting_ns / 1e3
+            )?;
+        }
+        write!(f, "\n{:<22} us per execution and replica; the sum is the whole's measured period", "")
     }
 
     fn write_tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -285,6 +285,9 @@ impl Worker {
     #[inline(never)]
     unsafe fn run_timed(&mut self, samples: bool) -> Result<()> {
         let mut observer = self.observer.as_mut().filter(|_| samples);
+        if let Some(observer) = &mut observer {
+            observer.begin();
+        }
         let mut emulation = self.emulation.as_mut();
         if let Some(emulation) = &mut emulation {
             emulation.begin();

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use bief_schedule::Platform;
 use serde::{Deserialize, Serialize};
 
 /// A core that this process may run on.
@@ -144,6 +145,13 @@ impl Machine {
     /// Whether any of its kinds is slower than the cores that it stands for.
     pub fn is_emulated(&self) -> bool {
         self.kinds.iter().any(|kind| kind.speed != 1.0 || !kind.task_speeds.is_empty())
+    }
+
+    /// The cores that may be planned for, by kind.
+    pub fn platform(&self) -> Platform {
+        let kinds = self.kinds.iter().enumerate();
+        Platform::new(kinds.map(|(index, kind)| bief_schedule::CoreKind::new(&kind.name, self.count(index) as u32)))
+            .expect("a machine has a core, and its kinds have different names")
     }
 
     /// How many cores of the kind with this index there are.

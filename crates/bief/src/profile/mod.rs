@@ -65,6 +65,8 @@ pub enum Load {
 #[derive(Default)]
 struct Sample {
     executions: u64,
+    /// Executions in which the thread lost its core to another one.
+    interrupted: u64,
     /// For each task, how long it took in the executions in which it had frames.
     times: Vec<Vec<u64>>,
 }
@@ -94,6 +96,7 @@ impl Measured {
     fn execute(&mut self, sample: &mut Sample) -> Result<bool> {
         self.batch.renew((self.done * self.frames) as u64);
         sample.times.resize_with(self.stage.tasks().len(), || Vec::with_capacity(64));
+        let interruptions = clock::interruptions();
         let note = |task: usize, _: Instant, time: Duration, ran: bool| {
             if ran && sample.times[task].len() < ROOM {
                 sample.times[task].push(nanoseconds(time.saturating_sub(self.clock_cost)));
@@ -103,6 +106,7 @@ impl Measured {
         unsafe { self.stage.run_timed(&mut self.batch, note)? };
         self.done += 1;
         sample.executions += 1;
+        sample.interrupted += u64::from(clock::interruptions() != interruptions);
         Ok(!self.batch.last)
     }
 
@@ -208,7 +212,7 @@ fn profile(
         let (mut ns, mut seen) = (Vec::new(), Vec::new());
         for (kind, sample) in kinds.iter().zip(&mut samples) {
             let slower = 1.0 + emulate::rate(kind, &name);
-            let (weight, measured) = weigh(&mut sample.times[task], sample.executions, slower);
+            let (weight, measured) = weigh(&mut sample.times[task], (sample.executions, sample.interrupted), slower);
             ns.push(weight);
             seen.push(measured);
         }
@@ -218,14 +222,15 @@ fn profile(
     Ok(profile.with_machine(machine.to_string()).with_frames_per_execution(frames as u32)?)
 }
 
-/// A task's weight: its mean time over the executions that it had work in, without the longest hundredth (those were
-/// interrupted), times the share of executions that it had work in. A task behind one that skips three frames of four counts a
+/// A task's weight: its mean time over the executions that it had work in, without the longest hundredth and as many as were
+/// interrupted, times the share of executions that it had work in. A task behind one that skips three frames of four counts a
 /// quarter.
-fn weigh(times: &mut [u64], executions: u64, slower: f64) -> (u64, Seen) {
+fn weigh(times: &mut [u64], (executions, interrupted): (u64, u64), slower: f64) -> (u64, Seen) {
     times.iter_mut().for_each(|ns| *ns = (*ns as f64 * slower) as u64);
     times.sort_unstable();
     let samples = times.len() as u64;
-    let usual = &times[..times.len() - times.len() / 100];
+    let longest = times.len() / 100 + interrupted as usize;
+    let usual = &times[..times.len().saturating_sub(longest).max(times.len().div_ceil(2))];
     let mean = usual.iter().map(|&ns| ns as f64).sum::<f64>() / usual.len().max(1) as f64;
     let weight = (mean * samples as f64 / executions as f64).round() as u64;
     let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));

@@ -1,0 +1,306 @@
+//! Why a run differs from its plan: the time of each stage beyond what was planned, by cause; and the profile that the run
+//! would have been planned with, had it been known.
+
+use bief_schedule::{Profile, TaskProfile};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::report::{Report, StageReport};
+
+/// Where the period of a run went, for one stage, in nanoseconds per execution and replica: these add up to
+/// [`Report::measured_period_ns`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// What was planned: its tasks and one hand-over.
+    pub planned_ns: f64,
+    /// What all tasks on this kind of core took longer alike (less than 0: shorter): mostly the clock, which drops when all
+    /// cores work. A quarter of the planned work took no more than this longer.
+    pub clock_ns: f64,
+    /// What single tasks took longer than that: mostly caches and memory, and data that another core wrote.
+    pub cache_ns: f64,
+    /// The task of which most of that is.
+    pub slowest_task: Option<String>,
+    /// What the tasks' longest times add: interruptions, by other threads on the core and by a host that takes the core away
+    /// (steal).
+    pub interrupted_ns: f64,
+    /// What the replicas worked beside their tasks, beyond the planned hand-over.
+    pub hand_over_ns: f64,
+    /// What they waited, for input, for room in the output, and for the run to begin and to end.
+    pub waiting_ns: f64,
+}
+
+/// A task of a stage: what was planned for one execution, and what it took, in nanoseconds.
+struct Task<'a> {
+    name: &'a str,
+    planned: f64,
+    usual: f64,
+    mean: f64,
+}
+
+impl Report {
+    /// What the run tells about the tasks of a stage; `None` unless it was observed.
+    fn tasks<'a>(&'a self, stage: &'a StageReport, first: usize, profile: &Profile) -> Option<Vec<Task<'a>>> {
+        let kind = kind_of(stage, profile)?;
+        let scale = self.scale(profile);
+        let task = |(index, task): (usize, &'a crate::report::TaskReport)| {
+            let planned = profile.tasks().get(first + index)?.ns[kind] as f64 * scale;
+            let (usual, mean) =
+                task.times.map_or((0.0, 0.0), |times| (times.usual_ns * times.share, times.mean_ns * times.share));
+            Some(Task { name: &task.name, planned, usual, mean })
+        };
+        let is_observed = stage.tasks.iter().any(|task| task.times.is_some());
+        is_observed.then(|| stage.tasks.iter().enumerate().map(task).collect())?
+    }
+
+    /// Executions of the profile in one of the run.
+    fn scale(&self, profile: &Profile) -> f64 {
+        self.batch as f64 / f64::from(profile.frames_per_execution())
+    }
+
+    /// The tasks of all stages, and how many executions of the profile the run did at once.
+    fn all_tasks<'a>(&'a self, profile: &Profile) -> Option<Vec<Vec<Task<'a>>>> {
+        let mut first = 0;
+        let tasks = self.stages.iter().map(|stage| {
+            let tasks = self.tasks(stage, first, profile);
+            first += stage.tasks.len();
+            tasks
+        });
+        let tasks = tasks.collect::<Option<Vec<_>>>()?;
+        (first == profile.tasks().len()).then_some(tasks)
+    }
+
+    /// Notes for each stage where its time went, if the run was observed and executed anything.
+    pub(crate) fn explain(&mut self, profile: &Profile) {
+        let Some(tasks) = self.all_tasks(profile).filter(|_| self.executions > 0) else { return };
+        let gaps: Vec<Gap> = self
+            .stages
+            .iter()
+            .zip(&tasks)
+            .map(|(stage, own)| {
+                let same_kind = self.stages.iter().zip(&tasks).filter(|(other, _)| other.kind == stage.kind);
+                let clock = common_factor(same_kind.flat_map(|(_, tasks)| tasks));
+                self.gap(stage, own, clock, profile)
+            })
+            .collect();
+        self.stages.iter_mut().zip(gaps).for_each(|(stage, gap)| stage.gap = Some(gap));
+    }
+
+    fn gap(&self, stage: &StageReport, tasks: &[Task<'_>], clock: f64, profile: &Profile) -> Gap {
+        let replicas = stage.threads as f64;
+        let sum = |part: fn(&Task<'_>) -> f64| tasks.iter().map(part).sum::<f64>() / replicas;
+        let (planned, usual, mean) = (sum(|task| task.planned), sum(|task| task.usual), sum(|task| task.mean));
+        let sync = kind_of(stage, profile).map_or(0, |kind| profile.sync_ns(kind)) as f64 * self.scale(profile);
+        let beyond = |task: &&Task<'_>| task.usual - clock * task.planned;
+        let slowest = tasks.iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
+        Gap {
+            planned_ns: planned + sync / replicas,
+            clock_ns: (clock - 1.0) * planned,
+            cache_ns: usual - clock * planned,
+            slowest_task: slowest.filter(|task| beyond(task) > 0.0).map(|task| task.name.to_owned()),
+            interrupted_ns: mean - usual,
+            hand_over_ns: stage.measured_ns - mean - sync / replicas,
+            waiting_ns: self.measured_period_ns - stage.measured_ns,
+        }
+    }
+
+    /// The profile that tells what this run took: each task on the kind of core that it ran on, and the hand-over of the kinds
+    /// that were used. On other kinds a task is supposed to take longer by the same factor.
+    ///
+    /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
+    /// that it reached, but for the waiting.
+    ///
+    /// # Errors
+    /// A run that was not observed, or a profile of another chain.
+    pub fn corrected(&self, profile: &Profile) -> Result<Profile> {
+        let Some(tasks) = self.all_tasks(profile).filter(|_| self.executions > 0) else {
+            return Err(Error::build(
+                "this run cannot correct the profile: it must be an observed run of the chain that was profiled, with at \
+                 least one execution",
+            ));
+        };
+        let scale = self.scale(profile);
+        let mean = |tasks: &[Task<'_>]| tasks.iter().map(|task| task.mean).sum::<f64>();
+        let work = |stage: &StageReport| stage.measured_ns * stage.threads as f64;
+        let sync: Vec<f64> = (0..profile.kinds().len())
+            .map(|kind| {
+                let on_kind = self.stages.iter().zip(&tasks).filter(|(stage, _)| kind_of(stage, profile) == Some(kind));
+                let beyond: Vec<f64> = on_kind.map(|(stage, tasks)| (work(stage) - mean(tasks)).max(0.0)).collect();
+                match beyond.len() {
+                    0 => profile.sync_ns(kind) as f64 * scale,
+                    stages => beyond.iter().sum::<f64>() / stages as f64,
+                }
+            })
+            .collect();
+        let mut old = profile.tasks().iter();
+        let mut corrected = Vec::new();
+        for (stage, tasks) in self.stages.iter().zip(&tasks) {
+            let kind = kind_of(stage, profile).expect("the tasks were found on it");
+            // What is not in the mean hand-over is the tasks' own.
+            let share = ((work(stage) - sync[kind]) / mean(tasks)).max(0.0);
+            for (task, old) in tasks.iter().zip(&mut old) {
+                let ns = task.mean * if share.is_finite() { share } else { 1.0 } / scale;
+                let factor = if old.ns[kind] > 0 { ns / old.ns[kind] as f64 } else { 1.0 };
+                let times = old.ns.iter().enumerate().map(|(other, &old)| {
+                    let ns = if other == kind { ns } else { old as f64 * factor };
+                    (ns.round() as u64).max(1)
+                });
+                corrected.push(TaskProfile { seen: None, ns: times.collect(), ..old.clone() });
+            }
+        }
+        let sync: Vec<u64> = sync.iter().map(|ns| (ns / scale).round() as u64).collect();
+        let mut new = Profile::new(profile.kinds().to_vec(), corrected)?
+            .with_frames_per_execution(profile.frames_per_execution())?
+            .with_sync_ns(sync)?;
+        if let Some(bits) = profile.bits_per_frame() {
+            new = new.with_bits_per_frame(bits)?;
+        }
+        if let Some(machine) = profile.machine() {
+            new = new.with_machine(machine);
+        }
+        Ok(new)
+    }
+}
+
+fn kind_of(stage: &StageReport, profile: &Profile) -> Option<usize> {
+    stage.kind.as_ref().map_or(Some(0), |name| profile.kind(name))
+}
+
+/// The factor by which a quarter of the planned work took no more than longer.
+fn common_factor<'t>(tasks: impl Iterator<Item = &'t Task<'t>>) -> f64 {
+    let mut factors: Vec<(f64, f64)> =
+        tasks.filter(|task| task.planned > 0.0).map(|task| (task.usual / task.planned, task.planned)).collect();
+    factors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = factors.iter().map(|&(_, planned)| planned).sum::<f64>() / 4.0;
+    let reached = |&(_, planned): &(f64, f64)| {
+        left -= planned;
+        left <= 0.0
+    };
+    factors.iter().copied().find(reached).map_or(1.0, |(factor, _)| factor)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use bief_schedule::{Schedule, Stage};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::histogram::Histogram;
+    use crate::report::{TaskReport, Times};
+    use crate::stage::StagePlan;
+    use crate::worker::Count;
+
+    pub(crate) fn profile(tasks: &[(bool, u64, u64)], sync: u64) -> Profile {
+        let task = |&(replicable, big, little): &(bool, u64, u64)| TaskProfile {
+            replicable,
+            ..TaskProfile::sequential("task", [big, little])
+        };
+        let profile = Profile::new(["big", "little"], tasks.iter().map(task)).unwrap();
+        profile
+            .with_sync_ns([sync, sync])
+            .unwrap()
+            .with_frames_per_execution(2)
+            .unwrap()
+            .with_bits_per_frame(8)
+            .unwrap()
+    }
+
+    /// A run of 1000 executions in which tasks and hand-overs took so long, and each stage's replicas waited `wait` beside.
+    pub(crate) fn run(schedule: &Schedule, truth: &Profile, wait: u64) -> Report {
+        const EXECUTIONS: u64 = 1000;
+        let loads = schedule.loads(truth).unwrap();
+        let period = schedule.period(truth).unwrap().ns().ceil() as u64 + wait;
+        let stages = schedule.stages().iter().zip(&loads).map(|(stage, load)| {
+            let plan = StagePlan {
+                name: "stage".into(),
+                tasks: load.tasks.clone(),
+                threads: stage.cores as usize,
+                kind: Some(stage.kind.clone()),
+                planned_ns: None,
+            };
+            let count = Count { busy: Duration::from_nanos(load.work_ns * EXECUTIONS), ..Count::default() };
+            let kind = truth.kind(&stage.kind).unwrap();
+            let task = |task: &TaskProfile| {
+                let mut times = Histogram::new();
+                times.record(task.ns[kind], EXECUTIONS);
+                TaskReport { name: task.name.clone(), times: Times::of(&times, (EXECUTIONS, 0)) }
+            };
+            let tasks = truth.tasks()[load.tasks.clone()].iter().map(task).collect();
+            StageReport::new(&plan, tasks, EXECUTIONS, Duration::from_nanos(period * EXECUTIONS), &count)
+        });
+        Report::new(2, EXECUTIONS, Duration::from_nanos(period * EXECUTIONS), None, 1, stages.collect())
+    }
+
+    fn schedule(profile: &Profile) -> Schedule {
+        let stages = [Stage::new(2, 1, "big"), Stage::new(1, 3, "little")];
+        Schedule::new("hand", stages, profile).unwrap()
+    }
+
+    #[test]
+    fn each_cause_has_its_share() {
+        let plan = profile(&[(false, 1000, 9), (false, 3000, 9), (true, 9, 6000)], 100);
+        // On the big core all takes a tenth longer, the second task a fifth beside that, and hand-overs 150 ns.
+        let truth = profile(&[(false, 1100, 9), (false, 3900, 9), (true, 9, 6000)], 250);
+        let mut report = run(&schedule(&plan), &truth, 500);
+        report.explain(&plan);
+        let gap = report.stages[0].gap.as_ref().unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1.0, "{a} for {b}: {gap:?}");
+        close(gap.planned_ns, 4100.0);
+        close(gap.clock_ns, 400.0);
+        close(gap.cache_ns, 600.0);
+        assert_eq!(gap.slowest_task.as_deref(), Some("task"));
+        close(gap.interrupted_ns, 0.0);
+        close(gap.hand_over_ns, 150.0);
+        close(gap.waiting_ns, 500.0);
+        let little = report.stages[1].gap.as_ref().unwrap();
+        assert_eq!((little.clock_ns, little.cache_ns, &little.slowest_task), (0.0, 0.0, &None));
+        let table = report.to_string();
+        assert!(table.contains("where the period goes") && table.contains("+0.4    +0.6"), "{table}");
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
+
+    #[test]
+    fn only_an_observed_run_of_the_same_chain_corrects() {
+        let plan = profile(&[(false, 1000, 9), (false, 3000, 9), (true, 9, 6000)], 100);
+        let mut report = run(&schedule(&plan), &plan, 0);
+        let other = profile(&[(false, 1000, 9)], 0);
+        assert!(report.corrected(&other).unwrap_err().to_string().contains("observed run of the chain"));
+        for task in report.stages.iter_mut().flat_map(|stage| &mut stage.tasks) {
+            task.times = None;
+        }
+        assert!(report.corrected(&plan).is_err());
+        report.explain(&plan);
+        assert!(report.stages[0].gap.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_add_up_and_a_corrected_profile_plans_what_was_measured(
+            planned in proptest::collection::vec(1_000u64..1_000_000, 6),
+            factors in proptest::collection::vec(0.5f64..3.0, 6),
+            sync in (0u64..500, 0u64..5_000),
+            wait in 0u64..10_000,
+        ) {
+            let tasks = |ns: &dyn Fn(usize) -> u64| [(false, ns(0), ns(3)), (false, ns(1), ns(4)), (true, ns(2), ns(5))];
+            let plan = profile(&tasks(&|index| planned[index]), sync.0);
+            let truth = profile(&tasks(&|index| (planned[index] as f64 * factors[index]) as u64), sync.1);
+            let schedule = schedule(&plan);
+            let mut report = run(&schedule, &truth, wait);
+            report.explain(&plan);
+            for stage in &report.stages {
+                let gap = stage.gap.clone().unwrap();
+                let sum = gap.planned_ns + gap.clock_ns + gap.cache_ns + gap.interrupted_ns + gap.hand_over_ns
+                    + gap.waiting_ns;
+                prop_assert!((sum / report.measured_period_ns - 1.0).abs() < 1e-9);
+            }
+            let corrected = report.corrected(&plan).unwrap();
+            prop_assert_eq!(corrected.bits_per_frame(), plan.bits_per_frame());
+            let measured = schedule.loads(&truth).unwrap();
+            for (load, truth) in schedule.loads(&corrected).unwrap().iter().zip(&measured) {
+                let error = load.work_ns as f64 / truth.work_ns as f64 - 1.0;
+                prop_assert!(error.abs() < 0.003, "{} for {}", load.work_ns, truth.work_ns);
+            }
+        }
+    }
+}
