@@ -13,15 +13,15 @@ use serde_json::ser::Formatter;
 use crate::error::{Error, ErrorKind};
 
 /// A kind of document, for the messages.
-pub(crate) struct Document {
-    pub(crate) name: &'static str,
+pub struct Document {
+    pub name: &'static str,
     /// The smallest document of this kind, shown to who wrote another one.
-    pub(crate) shape: &'static str,
+    pub shape: &'static str,
 }
 
 /// The number of the only format there is. It is read from `"format": 1` and refuses any other value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Format;
+pub struct Format;
 
 const FORMAT: u64 = 1;
 
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Format {
 
 /// A structure that is read from an object only. Serde would take its values from an array, too, and with
 /// that make the order of its members part of the format.
-pub(crate) struct Object<T>(pub(crate) T);
+pub struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -70,7 +70,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Reads an array of objects.
-pub(crate) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+pub fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let objects = Vec::<Object<T>>::deserialize(deserializer)?;
     Ok(objects.into_iter().map(|object| object.0).collect())
 }
@@ -91,7 +91,7 @@ struct Header {
 }
 
 /// Reads a document into the structure that mirrors its keys.
-pub(crate) fn read<T: DeserializeOwned>(text: &str, document: &Document) -> Result<T, Error> {
+pub fn read<T: DeserializeOwned>(text: &str, document: &Document) -> Result<T, Error> {
     let parse = || -> serde_json::Result<T> {
         serde_json::from_str::<Object<Header>>(text)?;
         Ok(serde_json::from_str::<Object<T>>(text)?.0)
@@ -111,7 +111,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str, document: &Document) -> Resu
 }
 
 /// Writes a document, ended by a newline.
-pub(crate) fn write<T: Serialize>(document: &T) -> String {
+pub fn write<T: Serialize>(document: &T) -> String {
     let mut text = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, OneElementPerLine::default());
     document.serialize(&mut serializer).expect("documents are plain structures: writing them to memory cannot fail");

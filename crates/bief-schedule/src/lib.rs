@@ -51,7 +51,8 @@ mod brute;
 mod error;
 mod gain;
 mod goal;
-mod json;
+#[doc(hidden)]
+pub mod json;
 mod load;
 mod period;
 mod platform;

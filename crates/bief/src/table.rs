@@ -83,7 +83,7 @@ impl Report {
                 gap.waiting_ns / 1e3
             )?;
         }
-        write!(f, "\n{:<22} us per execution and replica; the sum is the whole's measured period", "")
+        write!(f, "\n(us per execution and replica; each line adds up to the measured period)")
     }
 
     fn write_tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -208,7 +208,7 @@ fn modcods(text: &str) -> Result<Modcods, String> {
 
 /// The cores to plan for: those of this machine, or fewer.
 fn platform(cores: Option<u32>, kinds: &[String]) -> Result<Platform, Failure> {
-    let available = Machine::here().cores().len() as u32;
+    let available = Machine::here().usable() as u32;
     if let Some(cores) = cores.filter(|&cores| cores > available) {
         eprintln!("bief: {cores} cores were asked for, this machine has {available}: using {available}");
     }

@@ -1,18 +1,31 @@
-//! The processor that this program runs on: which cores it may use, and of which kinds they are.
+//! The processor that a program runs on: which cores it may use, of which kinds they are, and what they share.
+
+mod arrange;
+mod document;
+mod list;
+mod quota;
+mod sysfs;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use bief_schedule::Platform;
+use bief_schedule::json::Object;
 use serde::{Deserialize, Serialize};
+
+use document::MachineJson;
+
+/// The most hardware threads and cores of a machine, more than Linux can be built for: a damaged file must not make a
+/// machine without end. Each has a number below.
+const MOST_THREADS: usize = 8192;
 
 /// A core that this process may run on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Core {
     /// The numbers that the system knows its hardware threads by, ascending: one, or more where cores work on several threads
-    /// at a time (SMT): a thread that is pinned to the core may use any of them.
+    /// at a time (SMT), a thread that is pinned to the core may use any of them.
     pub threads: Vec<usize>,
     /// Index into [`Machine::kinds`].
     pub kind: usize,
@@ -26,108 +39,122 @@ pub struct Core {
 
 /// Cores of equal speed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CoreKind {
     /// `cpu` when all are equal; else `big`, `medium`, `little` or `kind1`, `kind2`, … from the fastest to the slowest.
     pub name: String,
     /// The system's measure of speed, the fastest being 1024; `None` where it gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
+    /// The highest clock that a core of this kind may reach, in MHz; `None` where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_mhz: Option<u32>,
     /// Speed to which cores of this kind are slowed down, as a share of the speed that they have: 1 unless they are
     /// emulated.
+    #[serde(default = "full_speed", skip_serializing_if = "is_full_speed")]
     pub speed: f64,
     /// Tasks that are slowed down to another speed than `speed`, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub task_speeds: BTreeMap<String, f64>,
 }
 
-/// The cores that this process may use, as Linux describes them in `/sys` and `/proc`.
+fn full_speed() -> f64 {
+    1.0
+}
+
+fn is_full_speed(speed: &f64) -> bool {
+    *speed == 1.0
+}
+
+/// A cache, and the cores that share it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Distance from the core: 1 for the nearest.
+    pub level: u8,
+    /// What it keeps.
+    pub holds: CacheContent,
+    /// Its size in bytes; `None` where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Positions of its cores in [`Machine::cores`], ascending.
+    pub cores: Vec<usize>,
+}
+
+/// What a cache keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheContent {
+    /// Data alone.
+    Data,
+    /// Instructions alone.
+    Instructions,
+    /// Data and instructions.
+    Both,
+}
+
+/// The cores that a process may use, their kinds, and what they share.
 ///
 /// ```
 /// let machine = bief::Machine::here();
 /// assert!(!machine.cores().is_empty());
 /// ```
+///
+/// # What Linux tells
+///
+/// [`here`](Self::here) and [`under`](Self::under) read `/sys` and `/proc`. **Cores** are those online that the process may run
+/// on (`Cpus_allowed_list`, which affinity masks and cpusets narrow); a core of which it may use one hardware thread counts. A
+/// **quota** of processor time (cgroup version 2 `cpu.max`, version 1 `cpu.cfs_quota_us`, the narrowest of all groups that the
+/// process is in) takes no core away: see [`usable`](Self::usable).
+///
+/// **Kinds** are told by, in this order:
+///
+/// 1. the lists of performance and efficiency cores of Intel's hybrid processors (`/sys/devices/cpu_core/cpus`, `cpu_atom`,
+///    `cpu_lowpower`): cores of two lists are never of one kind;
+/// 2. the first of these measures that parts the cores: `cpu_capacity`, `cpufreq/cpuinfo_max_freq`,
+///    `acpi_cppc/highest_perf`. Sorted by it, cores are of two kinds where one is more than a tenth slower than the next
+///    faster one; what is less is turbo and binning.
+///
+/// A measure counts only if the system tells it of every core. Kinds are those of the whole machine: the little cores stay
+/// `little` to a process that may use no others.
+///
+/// A **cluster** is the smallest group of at least two cores of one kind, package and NUMA node that share a cache or that the
+/// system calls a cluster (`cluster_cpus_list`); where there is none, all cores of the kind in the package and node. On an RK3588,
+/// whose third-level cache serves all cores, these are the four Cortex-A55 and two pairs of Cortex-A76.
+///
+/// What is missing is left out, and what makes no sense is told by [`notes`](Self::notes): there is always at least one core,
+/// of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Object<MachineJson>", into = "MachineJson")]
 pub struct Machine {
     model: String,
     /// In the order of their distance: cores with neighbouring positions share most.
     cores: Vec<Core>,
     kinds: Vec<CoreKind>,
+    caches: Vec<Cache>,
+    quota: Option<f64>,
+    notes: Vec<String>,
 }
 
 impl Machine {
     /// This machine. What cannot be read is left out: there is always at least one core, of one kind.
     pub fn here() -> Self {
-        let mut machine = Self::under(Path::new("/"));
-        // A container may be given less processor time than its cores.
-        if let Ok(limit) = std::thread::available_parallelism() {
-            machine.cores.truncate(limit.get());
-        }
-        machine
+        let fallback = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        sysfs::read(Path::new("/"), fallback)
     }
 
-    /// The machine that the files under `root` describe (`root/sys/devices/system/cpu`, `root/proc`), so that another
-    /// machine's files can be studied.
+    /// The machine that the files under `root` describe (`root/sys/devices`, `root/sys/fs/cgroup`, `root/proc`), so that
+    /// another machine's files can be studied. Links that leave `root` are not followed.
     pub fn under(root: &Path) -> Self {
-        let read = |path: &str| fs::read_to_string(root.join(path)).ok();
-        let allowed = read("proc/self/status").and_then(|status| {
-            Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.to_owned())
-        });
-        let online = read("sys/devices/system/cpu/online");
-        let mut ids = online.as_deref().map(core_list).unwrap_or_default();
-        if let Some(allowed) = allowed.as_deref().map(core_list) {
-            ids.retain(|id| allowed.contains(id));
-        }
-        if ids.is_empty() {
-            ids = (0..std::thread::available_parallelism().map_or(1, |cores| cores.get())).collect();
-        }
-        let capacity = |id: &usize| -> Option<u32> {
-            read(&format!("sys/devices/system/cpu/cpu{id}/cpu_capacity"))?.trim().parse().ok()
-        };
-        let capacities: Vec<Option<u32>> = ids.iter().map(capacity).collect();
-        let mut speeds = capacities.clone();
-        speeds.sort_unstable_by(|a, b| b.cmp(a));
-        speeds.dedup();
-        let kinds = speeds
-            .iter()
-            .enumerate()
-            .map(|(index, &capacity)| CoreKind {
-                name: kind_name(index, speeds.len()),
-                capacity,
-                speed: 1.0,
-                task_speeds: BTreeMap::new(),
-            })
-            .collect();
-        let cores = ids
-            .into_iter()
-            .zip(capacities)
-            .map(|(id, capacity)| Core {
-                threads: vec![id],
-                kind: speeds.iter().position(|speed| *speed == capacity).unwrap_or(0),
-                cluster: 0,
-                package: 0,
-                node: 0,
-            })
-            .collect();
-        let model = read("proc/cpuinfo").and_then(|text| model_name(&text)).unwrap_or_else(|| "unknown".to_owned());
-        Self { model, cores, kinds }
+        sysfs::read(root, 1)
     }
 
-    /// A machine that is made up.
-    #[cfg(test)]
-    pub(crate) fn with_cores(model: &str, kinds: &[&str], cores: Vec<Core>) -> Self {
-        let kind = |name: &&str| CoreKind {
-            name: (*name).to_owned(),
-            capacity: None,
-            speed: 1.0,
-            task_speeds: BTreeMap::new(),
-        };
-        Self { model: model.to_owned(), cores, kinds: kinds.iter().map(kind).collect() }
-    }
-
-    /// What the processor calls itself.
+    /// What the processor, or else the board, calls itself.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// The cores that this process may use.
+    /// The cores that this process may use, ordered by package, NUMA node, cluster and number.
     pub fn cores(&self) -> &[Core] {
         &self.cores
     }
@@ -135,6 +162,11 @@ impl Machine {
     /// The kinds of these cores, from the fastest to the slowest.
     pub fn kinds(&self) -> &[CoreKind] {
         &self.kinds
+    }
+
+    /// The caches of these cores, from the nearest to the farthest.
+    pub fn caches(&self) -> &[Cache] {
+        &self.caches
     }
 
     /// The core that has this hardware thread.
@@ -147,16 +179,50 @@ impl Machine {
         self.kinds.iter().any(|kind| kind.speed != 1.0 || !kind.task_speeds.is_empty())
     }
 
-    /// The cores that may be planned for, by kind.
-    pub fn platform(&self) -> Platform {
-        let kinds = self.kinds.iter().enumerate();
-        Platform::new(kinds.map(|(index, kind)| bief_schedule::CoreKind::new(&kind.name, self.count(index) as u32)))
-            .expect("a machine has a core, and its kinds have different names")
-    }
-
     /// How many cores of the kind with this index there are.
     pub fn count(&self, kind: usize) -> usize {
         self.cores.iter().filter(|core| core.kind == kind).count()
+    }
+
+    /// The processor time that the process is given, as the number of cores that it keeps busy; `None` where all cores may be
+    /// busy all the time.
+    pub fn quota(&self) -> Option<f64> {
+        self.quota
+    }
+
+    /// How many cores can be kept busy at a time: all, or as many whole ones as the [quota](Self::quota) pays for, at least one. With
+    /// more, the system would stop them all from time to time.
+    ///
+    /// ```
+    /// let machine = bief::Machine::here();
+    /// let each = (0..machine.kinds().len()).map(|kind| machine.usable_of(kind));
+    /// assert_eq!(each.sum::<usize>(), machine.usable());
+    /// ```
+    pub fn usable(&self) -> usize {
+        let all = self.cores.len();
+        self.quota.map_or(all, |quota| (quota as usize).clamp(1, all))
+    }
+
+    /// How many cores of the kind with this index can be kept busy at a time: where a quota limits, the slowest are left out first.
+    pub fn usable_of(&self, kind: usize) -> usize {
+        let faster: usize = (0..kind).map(|kind| self.count(kind)).sum();
+        self.count(kind).min(self.usable().saturating_sub(faster))
+    }
+
+    /// The cores that can be kept busy at a time, by kind, as strategies take them.
+    ///
+    /// ```
+    /// let machine = bief::Machine::here();
+    /// let platform = machine.platform();
+    /// assert_eq!(platform.cores(&machine.kinds()[0].name) as usize, machine.usable_of(0));
+    /// ```
+    pub fn platform(&self) -> Platform {
+        platform(&self.kinds, |kind| self.usable_of(kind)).expect("kinds are checked when a machine is made")
+    }
+
+    /// What was odd about the description of the machine, a sentence each; empty where all made sense.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
 
@@ -175,100 +241,8 @@ impl fmt::Display for Machine {
     }
 }
 
-fn kind_name(index: usize, kinds: usize) -> String {
-    let names: &[&str] = match kinds {
-        1 => &["cpu"],
-        2 => &["big", "little"],
-        3 => &["big", "medium", "little"],
-        _ => &[],
-    };
-    names.get(index).map_or_else(|| format!("kind{}", index + 1), |name| (*name).to_owned())
-}
-
-/// Reads a list such as `0-3,8`; parts that are not of this form are passed over.
-fn core_list(text: &str) -> Vec<usize> {
-    /// More cores than any system has: a damaged file must not make a list without end.
-    const MOST: usize = 1 << 16;
-    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&id| id < MOST);
-    text.split(',')
-        .filter_map(|part| match part.split_once('-') {
-            Some((first, last)) => Some(number(first)?..=number(last)?),
-            None => number(part).map(|id| id..=id),
-        })
-        .flatten()
-        .collect()
-}
-
-fn model_name(cpuinfo: &str) -> Option<String> {
-    let value = |key: &str| {
-        cpuinfo
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(name, _)| name.trim() == key)
-            .map(|(_, value)| value.trim().to_owned())
-    };
-    // x86 names the model; Arm boards name themselves or only their hardware.
-    value("model name").or_else(|| value("Model")).or_else(|| value("Hardware")).filter(|name| !name.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A directory of files that describe a machine, removed when dropped.
-    struct Tree(std::path::PathBuf);
-
-    impl Tree {
-        fn new(name: &str, files: &[(&str, &str)]) -> Self {
-            let root = std::env::temp_dir().join(format!("bief-machine-{name}-{}", std::process::id()));
-            for (path, text) in files {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
-            }
-            Self(root)
-        }
-    }
-
-    impl Drop for Tree {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    #[test]
-    fn two_capacities_are_big_and_little() {
-        let tree = Tree::new(
-            "biglittle",
-            &[
-                ("sys/devices/system/cpu/online", "0-3\n"),
-                ("sys/devices/system/cpu/cpu0/cpu_capacity", "446\n"),
-                ("sys/devices/system/cpu/cpu1/cpu_capacity", "446\n"),
-                ("sys/devices/system/cpu/cpu2/cpu_capacity", "1024\n"),
-                ("sys/devices/system/cpu/cpu3/cpu_capacity", "1024\n"),
-                ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t1-3\n"),
-                ("proc/cpuinfo", "processor\t: 0\nModel\t\t: A Board\n"),
-            ],
-        );
-        let machine = Machine::under(&tree.0);
-        assert_eq!(machine.model(), "A Board");
-        assert_eq!(machine.kinds().iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["big", "little"]);
-        assert_eq!((machine.count(0), machine.count(1)), (2, 1), "core 0 is not allowed");
-        assert_eq!((machine.cores()[0].threads.as_slice(), machine.cores()[0].kind), (&[1][..], 1));
-    }
-
-    #[test]
-    fn a_tree_without_files_is_a_machine_with_one_kind() {
-        let machine = Machine::under(Path::new("/nonexistent"));
-        assert!(!machine.cores().is_empty());
-        assert_eq!((machine.kinds()[0].name.as_str(), machine.kinds()[0].capacity), ("cpu", None));
-        assert_eq!(machine.model(), "unknown");
-    }
-
-    #[test]
-    fn damaged_lists_do_no_harm() {
-        assert_eq!(core_list("0-2,5"), [0, 1, 2, 5]);
-        assert_eq!(core_list("x,3-,-,2\n"), [2]);
-        assert!(core_list("0-99999999999,7-3").is_empty());
-    }
+/// The kinds with the number of cores that `count` tells of each.
+fn platform(kinds: &[CoreKind], count: impl Fn(usize) -> usize) -> Result<Platform, bief_schedule::Error> {
+    let kinds = kinds.iter().enumerate();
+    Platform::new(kinds.map(|(index, kind)| bief_schedule::CoreKind::new(&kind.name, count(index) as u32)))
 }

@@ -5,6 +5,7 @@ mod policy;
 
 use std::fmt;
 
+use bief_schedule::json::{self, Document, Format};
 use serde::{Deserialize, Serialize};
 
 pub use explicit::Places;
@@ -36,7 +37,7 @@ pub enum Pinning {
 ///   "policy": "packed",
 ///   "stages": [
 ///     {"name": "read .. filter", "threads": [[0]]},
-///     {"name": "decode", "threads": [[1], [2], [3]]}
+///     {"name": "decode", "threads": [[1],[2],[3]]}
 ///   ]
 /// }
 /// ```
@@ -59,10 +60,16 @@ pub enum Pinning {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
-    format: u32,
+    format: Format,
     policy: String,
+    #[serde(deserialize_with = "json::objects")]
     stages: Vec<PlacedStage>,
 }
+
+const DOCUMENT: Document = Document {
+    name: "placement",
+    shape: r#"{"format": 1, "policy": "packed", "stages": [{"name": "decode", "threads": [[0], [1]]}]}"#,
+};
 
 /// Where the replicas of one stage run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,11 +92,9 @@ pub struct Seats {
     pub threads: usize,
 }
 
-const FORMAT: u32 = 1;
-
 impl Placement {
     fn new(policy: &Policy, stages: Vec<PlacedStage>) -> Self {
-        Self { format: FORMAT, policy: policy.to_string(), stages }
+        Self { format: Format, policy: policy.to_string(), stages }
     }
 
     /// Reads the JSON document described at [`Placement`].
@@ -97,20 +102,12 @@ impl Placement {
     /// # Errors
     /// A text that is not such a document.
     pub fn from_json(text: &str) -> Result<Self> {
-        let placement: Self =
-            serde_json::from_str(text).map_err(|error| Error::build(format!("placement: {error}")))?;
-        if placement.format != FORMAT {
-            return Err(Error::build(format!(
-                "placement: format {} is unknown: this version of bief reads format {FORMAT}",
-                placement.format
-            )));
-        }
-        Ok(placement)
+        Ok(json::read(text, &DOCUMENT)?)
     }
 
     /// Writes the JSON document described at [`Placement`].
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("a placement is plain data") + "\n"
+        json::write(self)
     }
 
     /// The policy that made it, as [`Policy`] is written.

@@ -4,18 +4,30 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::machine::Core;
 use crate::pipeline::Pipeline;
 use crate::{Chain, ErrorKind, Flow, affinity, sink, source};
+
+/// A machine of these cores: hardware thread, kind, cluster, package and NUMA node of each.
+fn machine(kinds: &[&str], cores: impl Iterator<Item = [usize; 5]>) -> Machine {
+    let kinds: Vec<String> = kinds.iter().map(|kind| format!(r#"{{"name": "{kind}"}}"#)).collect();
+    let core = |[thread, kind, cluster, package, node]: [usize; 5]| {
+        format!(
+            r#"{{"threads": [{thread}], "kind": {kind}, "cluster": {cluster}, "package": {package}, "node": {node}}}"#
+        )
+    };
+    let (kinds, cores) = (kinds.join(","), cores.map(core).collect::<Vec<_>>().join(","));
+    let json = format!(r#"{{"format": 1, "model": "made up", "kinds": [{kinds}], "cores": [{cores}]}}"#);
+    Machine::from_json(&json).unwrap()
+}
 
 /// The machine of Figure 6: clusters of two big cores (1, 2 and 5, 6) and of two little ones (3, 4 and 7, 8), one of each in
 /// both packages.
 pub(super) fn illustrated() -> Machine {
     let core = |number: usize| {
         let (cluster, package) = ((number - 1) / 2, (number - 1) / 4);
-        Core { threads: vec![number], kind: cluster % 2, cluster, package, node: package }
+        [number, cluster % 2, cluster, package, package]
     };
-    Machine::with_cores("illustrated", &["big", "little"], (1..=8).map(core).collect())
+    machine(&["big", "little"], (1..=8).map(core))
 }
 
 pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<Seats> {
@@ -63,15 +75,13 @@ impl Trial {
 }
 
 fn machine_of(threads: &[usize]) -> Machine {
-    let core = |(node, &thread): (usize, &usize)| Core { threads: vec![thread], kind: 0, cluster: 0, package: 0, node };
-    Machine::with_cores("made up", &["cpu"], threads.iter().enumerate().map(core).collect())
+    machine(&["cpu"], threads.iter().enumerate().map(|(node, &thread)| [thread, 0, node, node, node]))
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn threads_run_where_they_were_placed() {
-    let here = Machine::here();
-    let threads = all_threads(&here);
+    let threads = all_threads(&Machine::here());
     // A machine of as many NUMA nodes as cores: memory is touched first where it is used.
     let machine = machine_of(&threads);
     for turn in 0..4 {
