@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Platform,
     /// A schedule contradicts itself, or does not go with the profile or the platform.
     Schedule,
+    /// What was measured does not tell what cores draw.
+    Power,
     /// A goal cannot be read, or cannot be met.
     Goal,
     /// A simulation cannot be run as set.

@@ -69,7 +69,7 @@ pub use goal::{Aim, Goal, Rate};
 pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{CoreKind, Platform};
-pub use power::Power;
+pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
 pub use profile::{Profile, Seen, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};

@@ -1,5 +1,6 @@
 //! What a schedule asks of its cores: the work, period and use of each stage, the latency, and what limits them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::error::Error;
@@ -108,6 +109,35 @@ impl Schedule {
     /// ```
     pub fn latency_ns(&self, profile: &Profile) -> Result<u64, Error> {
         Ok(self.loads(profile)?.iter().fold(0, |sum, load| sum.saturating_add(load.work_ns)))
+    }
+
+    /// How many cores of each kind are busy on average in a pipeline of that period, in nanoseconds: for each stage its work
+    /// divided by the period, and no more than its cores, which can do no more. In a period of no time nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`loads`](Self::loads).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use bief_schedule::{Profile, Schedule, Stage, TaskProfile};
+    ///
+    /// let profile = Profile::new(
+    ///     ["big"],
+    ///     [TaskProfile::sequential("receive", [200]), TaskProfile::replicable("decode", [900])],
+    /// )?;
+    /// let schedule = Schedule::new("hand", [Stage::new(1, 1, "big"), Stage::new(1, 4, "big")], &profile)?;
+    /// assert_eq!(schedule.busy_cores(&profile, 400.0)?["big"], 200.0 / 400.0 + 900.0 / 400.0);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn busy_cores(&self, profile: &Profile, period_ns: f64) -> Result<BTreeMap<String, f64>, Error> {
+        let mut busy = BTreeMap::new();
+        for (stage, load) in self.stages().iter().zip(self.loads(profile)?) {
+            let share = if period_ns > 0.0 { load.work_ns as f64 / period_ns } else { 0.0 };
+            *busy.entry(stage.kind.clone()).or_default() += share.min(f64::from(stage.cores));
+        }
+        Ok(busy)
     }
 
     fn slowest(&self, profile: &Profile) -> Result<(Limit, Period), Error> {

@@ -10,11 +10,14 @@ use crate::profile::{Profile, check_kind_name};
 
 const DOCUMENT: Document = Document {
     name: "platform",
-    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts" of a kind and "idle_watts" may be left out"#,
+    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts" and "saturation" of a kind and "idle_watts" may be left out"#,
 };
 
 /// More than any machine draws.
 const MAX_WATTS: f64 = 1e9;
+
+/// More cores than are ever busy.
+const MAX_SATURATION: f64 = 1e9;
 
 /// The cores of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,15 +27,43 @@ pub struct CoreKind {
     pub name: String,
     /// How many cores of the kind may be used, from 0 to [`Platform::MAX_CORES`].
     pub cores: u32,
-    /// What one busy core of the kind draws above idle, in watts, where it is known.
+    /// What one busy core of the kind draws above idle, in watts, where it is known: each of them, or with
+    /// [`saturation`](Self::saturation) the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
+    /// The number of busy cores at which the kind draws 1 - 1/e (63 %) of the most that it ever draws, where its power does
+    /// not grow in proportion: a processor at its power limit lowers the clock instead. Not without `watts`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturation: Option<f64>,
 }
 
 impl CoreKind {
     /// `cores` cores of the kind `name`, of unknown power.
     pub fn new(name: impl Into<String>, cores: u32) -> Self {
-        Self { name: name.into(), cores, watts: None }
+        Self { name: name.into(), cores, watts: None, saturation: None }
+    }
+
+    /// What the kind draws above idle when so many of its cores are busy, in watts, where it is known.
+    ///
+    /// That is `watts` × `busy`, or, with a [`saturation`](Self::saturation),
+    /// `watts` × `saturation` × (1 - exp(-`busy` / `saturation`)): as much for the first bit of work, then less and less.
+    ///
+    /// ```
+    /// use bief_schedule::CoreKind;
+    ///
+    /// let even = CoreKind { watts: Some(10.0), ..CoreKind::new("big", 6) };
+    /// assert_eq!(even.power(3.0), Some(30.0));
+    /// let limited = CoreKind { saturation: Some(2.0), ..even };
+    /// assert!((limited.power(0.001).unwrap() - 0.01).abs() < 1e-5);
+    /// assert!((limited.power(2.0).unwrap() - 20.0 * (1.0 - 1.0 / std::f64::consts::E)).abs() < 1e-12);
+    /// assert!(limited.power(6.0).unwrap() < 20.0);
+    /// ```
+    pub fn power(&self, busy: f64) -> Option<f64> {
+        let watts = self.watts?;
+        Some(match self.saturation {
+            None => watts * busy,
+            Some(saturation) => watts * saturation * -(-busy / saturation).exp_m1(),
+        })
     }
 }
 
@@ -53,8 +84,11 @@ impl CoreKind {
 /// }
 /// ```
 ///
-/// Keys that may be left out: `watts` (what one busy core draws above idle) and `idle_watts` (what the
-/// machine draws when all cores are idle). A key that is not named here is refused, as is another `format`.
+/// Keys that may be left out: `watts` (what one busy core draws above idle, in watts), `saturation` (a number of busy
+/// cores, where the kind's power does not grow in proportion, as in
+/// `{"name": "big", "cores": 6, "watts": 36.6, "saturation": 1.4}`: see [`CoreKind::power`]) and `idle_watts` (what the
+/// machine draws when all cores are idle). [`PowerFit`](crate::PowerFit) finds them from measurements. A key that is not
+/// named here is refused, as is another `format`.
 ///
 /// # Example
 ///
@@ -92,7 +126,8 @@ impl Platform {
     /// # Errors
     ///
     /// [`ErrorKind::Platform`] where there is no kind or no core, a kind has an unusable name, a name
-    /// given before or more than [`MAX_CORES`](Self::MAX_CORES) cores, or a power is negative or not finite.
+    /// given before or more than [`MAX_CORES`](Self::MAX_CORES) cores, a power is negative or not finite, or a saturation
+    /// is not above 0 or has no power beside it.
     pub fn new(kinds: impl IntoIterator<Item = CoreKind>) -> Result<Self, Error> {
         Self::checked(PlatformJson { format: Format, kinds: kinds.into_iter().collect(), idle_watts: None })
     }
@@ -118,7 +153,9 @@ impl Platform {
     /// ```
     pub fn with_power_of(mut self, known: &Self) -> Self {
         for kind in &mut self.kinds {
-            kind.watts = known.kinds.iter().find(|other| other.name == kind.name).and_then(|other| other.watts);
+            let known = known.kind(&kind.name);
+            kind.watts = known.and_then(|known| known.watts);
+            kind.saturation = known.and_then(|known| known.saturation);
         }
         self.idle_watts = known.idle_watts;
         self
@@ -247,6 +284,7 @@ impl Platform {
                 return Err(refused(&format!("{key}.cores"), reason));
             }
             check_watts(&format!("{key}.watts"), kind.watts)?;
+            check_saturation(&format!("{key}.saturation"), kind)?;
         }
         check_watts("idle_watts", json.idle_watts)?;
         if json.kinds.iter().all(|kind| kind.cores == 0) {
@@ -265,14 +303,20 @@ impl Platform {
         self.idle_watts
     }
 
-    /// How many cores there are of the kind `name`: 0 where the platform does not name it.
-    pub fn cores(&self, name: &str) -> u32 {
-        self.kinds.iter().find(|kind| kind.name == name).map_or(0, |kind| kind.cores)
+    /// The kind `name`, where the platform names it.
+    pub fn kind(&self, name: &str) -> Option<&CoreKind> {
+        self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// What one busy core of the kind `name` draws above idle, in watts, where it is known.
+    /// How many cores there are of the kind `name`: 0 where the platform does not name it.
+    pub fn cores(&self, name: &str) -> u32 {
+        self.kind(name).map_or(0, |kind| kind.cores)
+    }
+
+    /// What one busy core of the kind `name` draws above idle, in watts, where it is known; the first of them, where the kind
+    /// has a [saturation](CoreKind::saturation).
     pub fn watts(&self, name: &str) -> Option<f64> {
-        self.kinds.iter().find(|kind| kind.name == name)?.watts
+        self.kind(name)?.watts
     }
 
     /// The number of cores of each kind of the profile, in the profile's order.
@@ -321,4 +365,20 @@ fn check_watts(key: &str, watts: Option<f64>) -> Result<(), Error> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_saturation(key: &str, kind: &CoreKind) -> Result<(), Error> {
+    let Some(saturation) = kind.saturation else { return Ok(()) };
+    if !(saturation > 0.0 && saturation <= MAX_SATURATION) {
+        let reason =
+            format!("{saturation} busy cores: write a number above 0, at most {MAX_SATURATION}, or leave the key out");
+        return Err(refused(key, reason));
+    }
+    if kind.watts.is_none() {
+        return Err(refused(
+            key,
+            "the kind has no \"watts\" that could saturate: write them, too, or leave the key out",
+        ));
+    }
+    Ok(())
 }
