@@ -18,13 +18,14 @@ const MOST_KEPT: usize = 1 << 22;
 /// What counts, besides cores.
 #[derive(Debug, Clone)]
 pub(super) struct Prices {
-    /// For each kind of the instance, what a busy core draws, in microwatts; all 0 where energy does not count.
-    pub(super) microwatts: Vec<u64>,
+    /// For each kind of the instance, the price of a busy core; all 0 where energy does not count. It is what the core draws,
+    /// in microwatts, unless the kind saturates.
+    pub(super) of_kinds: Vec<u64>,
     /// Whether latency counts.
     pub(super) latency: bool,
     /// The most latency that is of use, in nanoseconds.
     pub(super) latency_at_most: u64,
-    /// The most energy of one execution that is of use, in microwatts times nanoseconds.
+    /// The most energy of one execution that is of use, as prices times nanoseconds.
     pub(super) energy_at_most: u128,
     /// Whether it counts that a stage takes the whole period.
     pub(super) full: bool,
@@ -33,7 +34,7 @@ pub(super) struct Prices {
 /// The last stage of a schedule of the first tasks, and what all of it costs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Costed {
-    /// The energy of one execution above idle, in microwatts times nanoseconds.
+    /// The energy of one execution above idle, as prices times nanoseconds.
     pub(super) energy: u128,
     /// The sum of the stages' works, in nanoseconds.
     pub(super) latency_ns: u64,
@@ -198,7 +199,7 @@ fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) 
             stages.push(LastStage {
                 candidate: Candidate { from: from as u32, cores: cores as u16, kind: index as u8 },
                 work_ns,
-                energy: u128::from(work_ns) * u128::from(prices.microwatts[index]),
+                energy: u128::from(work_ns) * u128::from(prices.of_kinds[index]),
                 full: prices.full && is_full(work_ns, cores, period),
             });
         }
@@ -218,7 +219,7 @@ impl Rest {
         let (mut energy, mut latency_ns) = (vec![0; tasks + 1], vec![0u64; tasks + 1]);
         for task in (0..tasks).rev() {
             let works = instance.kinds().iter().map(|kind| kind.work.ns(task, task + 1) - kind.work.ns(task, task));
-            let energies = works.clone().zip(&prices.microwatts).map(|(ns, &price)| u128::from(ns) * u128::from(price));
+            let energies = works.clone().zip(&prices.of_kinds).map(|(ns, &price)| u128::from(ns) * u128::from(price));
             energy[task] = energy[task + 1] + energies.min().unwrap_or(0);
             latency_ns[task] = latency_ns[task + 1].saturating_add(works.min().unwrap_or(0));
         }

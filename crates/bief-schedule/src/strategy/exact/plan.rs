@@ -1,5 +1,7 @@
 //! The schedule for a goal.
 
+mod saturation;
+
 use std::cell::Cell;
 
 use super::cost::{Costed, Costs, Prices};
@@ -15,6 +17,7 @@ use crate::profile::{Profile, counted};
 use crate::schedule::{FrontPoint, Schedule, Stage};
 use crate::strategy::work::less;
 use crate::strategy::{Strategy, given_cores};
+use saturation::Saturating;
 
 /// The most schedules of first tasks that are tried for a goal: some ten seconds.
 const MOST_STEPS: u64 = 1 << 30;
@@ -36,8 +39,9 @@ impl Exact {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Goal`] where the goal cannot be met, with what can be reached, or asks for what profile or platform do
-    /// not know; else those of [`optimum`](Self::optimum).
+    /// [`ErrorKind::Goal`] where the goal cannot be met, with what can be reached, asks for what profile or platform do
+    /// not know, demands a power on a platform with a kind that [saturates](crate::CoreKind::saturation), or the least power
+    /// where more than one kind does; else those of [`optimum`](Self::optimum).
     ///
     /// # Example
     ///
@@ -92,6 +96,39 @@ impl Exact {
     }
 }
 
+/// The kind that saturates, if there is one among those of the instance, whose first busy cores draw so many `watts`.
+fn saturating(
+    profile: &Profile,
+    platform: &Platform,
+    goal: &Goal,
+    instance: &Instance,
+    watts: Vec<f64>,
+) -> Result<Option<Saturating>, Error> {
+    let of_instance = instance.kinds().iter().map(|kind| platform.kind(&profile.kinds()[kind.position]));
+    let kinds: Vec<_> = of_instance
+        .enumerate()
+        .filter_map(|(at, kind)| Some((at, kind.filter(|kind| kind.saturation.is_some())?)))
+        .collect();
+    let [(position, kind), others @ ..] = &kinds[..] else { return Ok(None) };
+    if goal.power.is_some() {
+        let reason = format!(
+            "the power of kind `{}` saturates, and schedules can then not be searched by the power that they draw: demand no \
+             power, and compare the watts of the plan, or leave \"saturation\" out of the platform file",
+            kind.name
+        );
+        return Err(unmet(goal, reason));
+    }
+    if let [(_, other), ..] = others {
+        let reason = format!(
+            "the power of the kinds `{}` and `{}` saturates, and the least power is only found where one kind's does: leave \
+             \"saturation\" out of the platform file for one, or give cores of one of them",
+            kind.name, other.name
+        );
+        return Err(unmet(goal, reason));
+    }
+    Ok(Some(Saturating { kind: (*kind).clone(), watts, position: *position }))
+}
+
 fn counts(point: &FrontPoint, profile: &Profile) -> Vec<u32> {
     profile.kinds().iter().map(|kind| point.cores.get(kind).copied().unwrap_or(0)).collect()
 }
@@ -141,6 +178,8 @@ struct Planner<'a> {
     goal: &'a Goal,
     instance: Instance<'a>,
     prices: Prices,
+    /// The kind that saturates, where the least power is sought.
+    saturating: Option<Saturating>,
     /// The longest period that is demanded.
     longest: Option<Period>,
     /// The shortest period on the cores, whatever the price.
@@ -162,11 +201,11 @@ impl<'a> Planner<'a> {
         check_period(goal, longest, shortest)?;
         let instance = Instance::new(profile, &given_cores(&Exact, profile, platform)?);
         let energy = goal.aim == Aim::LeastPower || goal.power.is_some();
-        let microwatts = instance.kinds().iter().map(|kind| {
+        let watts = instance.kinds().iter().map(|kind| {
             let name = &profile.kinds()[kind.position];
             match platform.watts(name) {
-                _ if !energy => Ok(0),
-                Some(watts) => Ok((watts * 1e6).round() as u64),
+                _ if !energy => Ok(0.0),
+                Some(watts) => Ok(watts),
                 None => {
                     let reason = format!(
                         "the platform does not say what a busy core of kind `{name}` draws: add \"watts\" to the kind, in a \
@@ -176,7 +215,9 @@ impl<'a> Planner<'a> {
                 }
             }
         });
-        let microwatts = microwatts.collect::<Result<Vec<_>, _>>()?;
+        let watts = watts.collect::<Result<Vec<_>, _>>()?;
+        let of_kinds = watts.iter().map(|watts| (watts * 1e6).round() as u64).collect();
+        let saturating = if energy { saturating(profile, platform, goal, &instance, watts)? } else { None };
         let idle = platform.idle_watts().unwrap_or(0.0);
         let budget = match goal.power {
             Some(power) if power < idle => {
@@ -187,31 +228,40 @@ impl<'a> Planner<'a> {
             power => power.map(|power| ((power - idle) * 1e6 + 1e-3) as u64),
         };
         let prices = Prices {
-            microwatts,
+            of_kinds,
             latency: goal.latency.is_some(),
             // Works are whole: so is the latency.
             latency_at_most: goal.latency.map_or(u64::MAX, |latency| latency.num() / latency.den()),
             energy_at_most: u128::MAX,
             full: false,
         };
-        Ok(Self { profile, goal, instance, prices, longest, shortest, idle, budget, steps: Cell::new(MOST_STEPS) })
+        let steps = Cell::new(MOST_STEPS);
+        Ok(Self { profile, goal, instance, prices, saturating, longest, shortest, idle, budget, steps })
     }
 
     /// The best schedule that runs with the period `pace`, or as fast as it can.
     fn plan(mut self, pace: Option<Period>) -> Result<Planned, Error> {
         if let Some(pace) = pace {
-            return self.best(&self.costs(pace)?).ok_or_else(|| self.too_dear(pace));
+            return self.best_within(pace)?.ok_or_else(|| self.too_dear(pace));
         }
         // A pipeline that runs as fast as it can draws what its own period makes it draw: only schedules count of which a
         // stage takes the whole period. They have no shorter period than those that may be slowed down.
         let mut period = self.shortest_period()?;
         self.prices.full = self.budget.is_some();
         loop {
-            if let Some(planned) = self.best(&self.costs(period)?) {
+            if let Some(planned) = self.best_within(period)? {
                 return Ok(planned);
             }
             period = self.next_period(period).ok_or_else(|| self.too_fast())?;
             self.check_found(period)?;
+        }
+    }
+
+    /// The best of the schedules that fit in the period and, if they run with it, meet the demands.
+    fn best_within(&self, period: Period) -> Result<Option<Planned>, Error> {
+        match &self.saturating {
+            Some(saturating) => self.least_power(saturating, period),
+            None => Ok(self.best(&self.costs(period)?)),
         }
     }
 
@@ -362,7 +412,7 @@ impl<'a> Planner<'a> {
     fn too_fast(&self) -> Error {
         let longest = Period::from(self.instance.most_work_ns()).max(self.shortest);
         self.late(longest).unwrap_or_else(|| {
-            let least = self.prices.microwatts.iter().copied().min().unwrap_or(0);
+            let least = self.prices.of_kinds.iter().copied().min().unwrap_or(0);
             if self.budget.is_some_and(|budget| budget < least) {
                 let watts = self.shown_power(least);
                 let reason = format!("a pipeline that runs as fast as it can keeps a core busy, which draws {watts} W: allow that");
@@ -379,7 +429,7 @@ impl<'a> Planner<'a> {
     /// Whether the latency that is demanded is too short for every schedule that fits in the period.
     fn late(&self, period: Period) -> Option<Error> {
         let prices = Prices {
-            microwatts: vec![0; self.prices.microwatts.len()],
+            of_kinds: vec![0; self.prices.of_kinds.len()],
             latency_at_most: u64::MAX,
             full: false,
             ..self.prices.clone()

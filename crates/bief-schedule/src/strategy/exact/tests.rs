@@ -272,6 +272,74 @@ proptest! {
     }
 }
 
+/// Cores of which one kind saturates: from nearly at once to nearly never.
+fn saturating(profile: &Profile, cores: &[u32], kind: usize, saturation: f64) -> Platform {
+    let platform = with_watts(profile, cores);
+    let mut kinds = platform.kinds().to_vec();
+    kinds[kind].watts = Some(12.0);
+    kinds[kind].saturation = Some(saturation);
+    Platform::new(kinds).unwrap().with_idle_watts(1.0).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn least_power_is_found_where_a_kind_saturates(
+        profile in light_chain(2, 5),
+        cores in [0u32..=3, 0u32..=3],
+        kind in 0usize..2,
+        saturation in prop_oneof![0.05f64..=0.5, 0.5f64..=3.0, 3.0f64..=50.0],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0]);
+        let goal = Goal { aim: Aim::LeastPower, power: None, ..goal };
+        check_plan(&profile, &saturating(&profile, &cores, kind, saturation), &cores, &goal)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn least_power_is_found_where_one_of_three_kinds_saturates(
+        profile in light_chain(3, 4),
+        cores in [0u32..=2, 0u32..=2, 0u32..=2],
+        kind in 0usize..3,
+        saturation in 0.05f64..=4.0,
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0, 0]);
+        let goal = Goal { aim: Aim::LeastPower, power: None, ..goal };
+        check_plan(&profile, &saturating(&profile, &cores, kind, saturation), &cores, &goal)?;
+    }
+}
+
+#[test]
+fn power_is_not_searched_for_where_it_bends_too_often() {
+    let profile = Profile::new(["big", "little"], [TaskProfile::replicable("t", [10, 20])]).unwrap();
+    let one = saturating(&profile, &[2, 2], 0, 1.0);
+    let plan = |platform: &Platform, goal: &str| Exact.plan(&profile, platform, &goal.parse().unwrap());
+    for goal in ["least-power,power=20W", "fewest-big,power=20W,period=1us", "max-throughput,power=20W"] {
+        let error = plan(&one, goal).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Goal);
+        assert!(error.reason().starts_with("the power of kind `big` saturates"), "{error}");
+    }
+    let mut kinds = one.kinds().to_vec();
+    kinds[1].saturation = Some(3.0);
+    let two = Platform::new(kinds.clone()).unwrap();
+    let error = plan(&two, "least-power").unwrap_err();
+    assert!(
+        error.reason().starts_with("the power of the kinds `") && error.reason().contains("only found where one"),
+        "{error}"
+    );
+    kinds[0].cores = 0;
+    plan(&Platform::new(kinds).unwrap(), "least-power,period=1us").unwrap();
+    for goal in ["fewest-cores,period=1us", "max-throughput,latency=1us"] {
+        plan(&two, goal).unwrap();
+    }
+}
+
 #[test]
 fn goals_that_cannot_be_met_say_what_can() {
     let profile = Profile::new(
