@@ -12,6 +12,7 @@ mod interrupt;
 mod json;
 mod machine;
 mod plan;
+mod power;
 mod progress;
 mod run;
 mod rx;
@@ -36,6 +37,7 @@ Examples:
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief campaign table1                 compare all strategies on random chains
+  bief power fit runs.csv              what idle and each busy core draw
   bief fer --modcod qpsk-8/9 --frame short
                                        frame error rates of the receiver
   bief bench runtime                   what calls, hand-overs and waiting cost here
@@ -59,6 +61,8 @@ enum Command {
     Run(run::RunArgs),
     /// Plan: compute the best pipeline for a profile
     Plan(plan::PlanArgs),
+    /// Power: what a machine and its cores draw
+    Power(power::PowerArgs),
     /// Do the experiments behind the planner again, beside the published values
     Campaign(campaign::CampaignArgs),
     /// Measure frame error rates of the receiver, and of an ideal one
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Command::Tx(args) => tx::run(args),
         Command::Run(args) => run::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Power(args) => power::run(args),
         Command::Campaign(args) => campaign::run(args),
         Command::Fer(args) => fer::run(args),
         Command::Bench(args) => bench::run(args),

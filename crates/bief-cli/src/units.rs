@@ -57,6 +57,18 @@ pub(crate) fn elapsed(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// An energy in the unit that suits it, with three digits.
+pub(crate) fn energy(joules: f64) -> String {
+    let (value, unit) = match joules {
+        j if j >= 1.0 => (j, "J"),
+        j if j >= 1e-3 => (j * 1e3, "mJ"),
+        j if j >= 1e-6 => (j * 1e6, "uJ"),
+        j if j >= 1e-9 || j == 0.0 => (j * 1e9, "nJ"),
+        j => (j * 1e12, "pJ"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
 /// A number of 0 or more with three digits that count, or more where it is large; as `5.56e-17` where it is very small, or so
 /// large that its digits are hard to count.
 pub(crate) fn significant(value: f64) -> String {
@@ -117,6 +129,20 @@ mod tests {
         }
         let ms = Unit::for_times_up_to(Period::from(200_000_000));
         assert_eq!([23_000, 120_000].map(|ns| ms.show(Period::from(ns))), ["0.0230 ms", "0.1 ms"]);
+    }
+
+    #[test]
+    fn energies_have_the_unit_that_suits_them() {
+        for (joules, shown) in [
+            (0.0, "0 nJ"),
+            (7.94e-7, "794 nJ"),
+            (0.0113, "11.3 mJ"),
+            (2.5e-5, "25.0 uJ"),
+            (3e-11, "30.0 pJ"),
+            (42.0, "42.0 J"),
+        ] {
+            assert_eq!(energy(joules), shown);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod figure1;
 mod figure2;
 mod figure3;
 mod folder;
-mod published;
+pub(crate) mod published;
 mod table1;
 mod table2;
 

@@ -1,5 +1,6 @@
 //! The values that the paper printed, and the times of its authors' program.
 
+use bief_schedule::{Error, Profile, Schedule, Stage};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -56,6 +57,18 @@ pub(crate) struct Table2Row {
 impl Table2Row {
     pub(crate) fn cores(&self) -> Cores {
         Cores { big: self.big, little: self.little }
+    }
+
+    /// The schedule that was measured, on the profile of its machine.
+    pub(crate) fn schedule(&self, profile: &Profile) -> Result<Schedule, Error> {
+        let stages = self.stages.iter().map(|(tasks, cores, kind)| Stage::new(*tasks, *cores, kind.as_str()));
+        Schedule::new(self.strategy.name(), stages, profile)
+    }
+
+    /// The period of one execution that the measured rate means, in nanoseconds.
+    pub(crate) fn measured_period_ns(&self, profile: &Profile) -> f64 {
+        let bits = profile.bits_per_frame().expect("the profiles that ship carry bits") as f64;
+        bits * f64::from(profile.frames_per_execution()) / self.real_mbps * 1e3
     }
 }
 

@@ -83,6 +83,7 @@ impl<'a> Comparison<'a> {
                 "schedule": planned.schedule,
                 "watts": planned.power.map(|power| power.watts),
                 "joules_per_frame": planned.power.map(|power| power.joules_per_frame),
+                "joules_per_bit": planned.power.and_then(|power| power.joules_per_bit),
                 "compute_ns": planned.elapsed.as_nanos() as u64,
             }),
             Err(reason) => json!({ "strategy": row.strategy, "kinds": row.kinds, "error": reason }),
@@ -94,8 +95,10 @@ impl<'a> Comparison<'a> {
     pub(super) fn table(&self) -> String {
         let mut lines = wrapped(&self.heading(), COLUMNS);
         lines.push(String::new());
-        let each_kind = self.columns(true);
-        let columns = if width(&each_kind) <= COLUMNS { each_kind } else { self.columns(false) };
+        // The energy of a bit, then the cores of each kind, are left out where they do not fit.
+        let choices = [(true, true), (true, false), (false, true), (false, false)];
+        let mut choices = choices.into_iter().map(|(each_kind, per_bit)| self.columns(each_kind, per_bit));
+        let columns = choices.find(|columns| width(columns) <= COLUMNS).unwrap_or_else(|| self.columns(false, false));
         lines.extend((0..2).map(|line| shown(&columns, |column| &column.head[line])));
         let mut planned = 0;
         for row in &self.rows {
@@ -164,8 +167,9 @@ impl<'a> Comparison<'a> {
         self.rows.iter().filter_map(|row| row.outcome.as_ref().ok().map(|planned| (row, planned)))
     }
 
-    /// The columns of the table, with the cores of each kind or of all kinds together.
-    fn columns(&self, each_kind: bool) -> Vec<Column> {
+    /// The columns of the table, with the cores of each kind or of all kinds together, and with the energy of a bit where it is
+    /// known.
+    fn columns(&self, each_kind: bool, per_bit: bool) -> Vec<Column> {
         let column = |head: [&str; 2], cell: &dyn Fn(&Planned) -> String| Column {
             head: head.map(str::to_owned),
             cells: self.planned().map(|(_, planned)| cell(planned)).collect(),
@@ -205,6 +209,11 @@ impl<'a> Comparison<'a> {
                 |show: fn(Power) -> String| move |planned: &Planned| planned.power.map_or_else(|| "-".to_owned(), show);
             columns.push(column(["", "W"], &power(|power| format!("{:.1}", power.watts))));
             columns.push(column(["mJ/", "frame"], &power(|power| significant(power.joules_per_frame * 1e3))));
+            if per_bit && self.profile.bits_per_frame().is_some() {
+                let joules =
+                    |power: Power| power.joules_per_bit.map_or_else(|| "-".to_owned(), |j| significant(j * 1e9));
+                columns.push(column(["nJ/", "bit"], &power(joules)));
+            }
         }
         columns.push(column(["time to", "compute"], &|planned| elapsed(planned.elapsed)));
         columns
@@ -333,7 +342,7 @@ mod tests {
         // Period, rate, stages, cores of each kind.
         assert_eq!(row("otac (big)")[2..7], ["2707.4", "84.1", "3", "4", "0"]);
         assert_eq!(row("otac (little)")[2..7], ["1417.0", "161", "3", "0", "8"]);
-        assert_eq!(row("strategy")[1..], ["us", "Mb/s", "stages", "big", "little", "W", "frame", "compute"]);
+        assert_eq!(row("strategy")[1..], ["us", "Mb/s", "stages", "big", "little", "W", "frame", "bit", "compute"]);
         assert!(comparison.plan(&Exact).is_ok());
         assert!(comparison.plan(&Otac).is_err());
     }

@@ -7,7 +7,7 @@ use bief_schedule::{CoreKind, Error, Limit, Period, Platform, Power, Profile, Sc
 
 use crate::failure::Failure;
 use crate::text::{counted, kind_name, listed, printable};
-use crate::units::{significant, time};
+use crate::units::{energy, significant, time};
 
 /// How many other points of the front are told.
 const MOST_POINTS: usize = 6;
@@ -139,9 +139,13 @@ impl Plan<'_> {
         let spent = format!("A frame spends {}{least} in the stages", time(Period::from(latency)));
         let pace = self.pace.map_or_else(String::new, |pace| format!(" at a period of {}", time(pace)));
         Ok(match self.power().map_err(Failure::from_error)? {
-            Some(Power { watts, joules_per_frame }) => {
-                let millijoules = significant(joules_per_frame * 1e3);
-                format!("{spent}; {} W are drawn{pace}, {millijoules} mJ per frame.", significant(watts))
+            Some(Power { watts, joules_per_frame, joules_per_bit, .. }) => {
+                let per_bit = joules_per_bit.map_or_else(String::new, |joules| format!(", {} per bit", energy(joules)));
+                format!(
+                    "{spent}; {} W are drawn{pace}: {} per frame{per_bit}.",
+                    significant(watts),
+                    energy(joules_per_frame)
+                )
             }
             None => format!("{spent}."),
         })
@@ -274,7 +278,7 @@ mod tests {
     fn power_and_other_numbers_of_cores_are_told() {
         let (profile, platform) = mac_studio();
         let text = said(&profile, &platform, "exact");
-        assert!(text.contains(" W are drawn, 11.3 mJ per frame."), "{text}");
+        assert!(text.contains(" W are drawn: 11.3 mJ per frame, 792 nJ per bit."), "{text}");
         assert!(text.contains("\nAlso: 9 big + 1 little in 5 stages, 10 big in 5 stages."), "{text}");
         let text = of_cores(&profile, "big=16,little=4", "exact");
         assert!(text.contains("\nA frame spends ") && text.contains(" in the stages.\n"), "no watts are known: {text}");
@@ -294,7 +298,7 @@ mod tests {
         let pace = Some(Period::from(2_000_000));
         let text = Plan { profile: &profile, platform: &platform, schedule, pace }.facts().unwrap().join("\n");
         assert!(text.contains("\nWithout the demands of the goal, 950.9 us ("), "{text}");
-        assert!(text.contains(" W are drawn at a period of 2000.0 us, "), "{text}");
+        assert!(text.contains(" W are drawn at a period of 2000.0 us: "), "{text}");
     }
 
     #[test]
