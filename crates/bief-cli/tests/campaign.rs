@@ -127,10 +127,13 @@ fn table2_reaches_all_periods_of_the_paper() {
     let csv = text(&folder, "table2.csv");
     assert!(csv.starts_with("id,platform,big,little,strategy,stages,printed_stages,stages_agree,"));
     assert_eq!(csv.lines().count(), 41);
-    assert!(elements(&text(&folder, "table2.svg")) > 100);
+    for name in ["table2.svg", "table2_power.svg"] {
+        assert!(elements(&text(&folder, name)) > 100);
+    }
     let json: Value = serde_json::from_str(&folder.succeed(["campaign", "table2", "--json"])).unwrap();
     assert_eq!((&json["periods_agree"], json["rows"].as_array().unwrap().len()), (&40.into(), 40));
-    assert_eq!(json["files"].as_array().unwrap().len(), 2);
+    assert_eq!(json["files"].as_array().unwrap().len(), 3);
+    assert_eq!(json["platforms"][3]["most_frugal"]["measured"], Value::from(vec!["S39"]));
 }
 
 #[test]

@@ -448,3 +448,67 @@ fn a_recording_may_begin_with_dummy_frames() {
     folder.write("idle.ci16", &folder.read("x.sigmf-data")[..idle]);
     assert!(folder.fail(["rx", "idle.ci16", "--sps", "2"]).contains("a signal is there, but"));
 }
+
+#[test]
+fn power_fit_finds_watts_that_plan_takes() {
+    let folder = Folder::new("power-fit");
+    let rows = "name,big,little,watts\na,0,1,3.5\nb,1,0,5.5\nc,2,2,9\nd,3,1,11\ne,4,4,15\nf,0.5,3,5.75\n";
+    folder.write("rows.csv", rows);
+    folder.write(
+        "cores.json",
+        r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}"#,
+    );
+    let shown = folder.succeed(["power", "fit", "rows.csv", "--platform", "cores.json", "-o", "known.json"]);
+    assert!(
+        shown.starts_with("idle    3 W\nbig     2.5 W for each busy core\nlittle  0.5 W ")
+            && !shown.contains("Warning"),
+        "{shown}"
+    );
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let shown = folder.succeed(["plan", "ai370", "--platform", "known.json"]).replace('\n', " ");
+    assert!(
+        shown.contains(" W are drawn: ") && shown.contains(" mJ per frame, ") && shown.contains(" per bit."),
+        "{shown}"
+    );
+
+    folder.write(
+        "rows.json",
+        r#"[{"busy": {"big": 1}, "watts": 6}, {"busy": {"big": 2}, "watts": 8.5},
+        {"busy": {"big": 3}, "watts": 11}, {"busy": {"big": 0.5}, "watts": 4.7}]"#,
+    );
+    let shown = folder.succeed(["power", "fit", "rows.json"]);
+    assert!(shown.contains("Warning: 4 runs"), "{shown}");
+    let json: Value = serde_json::from_str(&folder.succeed(["power", "fit", "rows.json", "--json"])).unwrap();
+    assert_eq!((&json["kinds"][0]["name"], json["rows"].as_array().unwrap().len()), (&"big".into(), 4));
+    assert!(json["errors"]["mean"].as_f64().unwrap() < 0.02 && json["idle_watts"].as_f64().unwrap() > 3.0);
+
+    let written = folder.succeed(["power", "fit", "--published", "x7_ti", "--saturate", "big", "-o", "x7.json"]);
+    assert!(written.contains("W at most; 63 % of it at "), "{written}");
+    let frugal = folder.succeed(["plan", "x7_ti", "--platform", "x7.json", "--goal", "least-power,rate=30Mb/s"]);
+    assert_eq!(frugal, folder.succeed(["plan", "x7_ti", "--goal", "least-power,rate=30Mb/s"]));
+}
+
+#[test]
+fn power_fit_refuses_what_tells_no_watts() {
+    let folder = Folder::new("power-refused");
+    folder.write("few.csv", "big,watts\n1,5\n2,6\n3,7\n");
+    assert!(folder.fail(["power", "fit", "few.csv"]).contains("3 rows: measure at least 4, better 6 or more"));
+    folder.write("rows.csv", "big,watts\n1,5\n2,6\n3,7\n4,8.1\n");
+    let message = folder.fail(["power", "fit", "rows.csv", "-o", "p.json"]);
+    assert!(
+        message.contains("--output: the rows do not say how many cores there are: give --platform FILE"),
+        "{message}"
+    );
+    folder.write("cores.json", r#"{"format": 1, "kinds": [{"name": "little", "cores": 4}]}"#);
+    let message = folder.fail(["power", "fit", "rows.csv", "-o", "p.json", "--platform", "cores.json"]);
+    assert!(message.contains("the platform has no kind `big`"), "{message}");
+    assert!(
+        folder.fail(["power", "fit", "rows.csv", "--saturate", "tiny"]).contains("no row counts cores of kind `tiny`")
+    );
+    assert!(folder.fail(["power", "fit", "none.csv"]).contains("cannot read none.csv"));
+    folder.write("bad.csv", "big,watts\n1,5\n2\n");
+    assert!(folder.fail(["power", "fit", "bad.csv"]).contains("bad.csv: line 3: 1 values for 2 columns"));
+    for arguments in [&["power", "fit"][..], &["power", "fit", "rows.csv", "--published", "ai370"]] {
+        assert_eq!(folder.command().args(arguments).output().unwrap().status.code(), Some(2), "{arguments:?}");
+    }
+}

@@ -244,6 +244,18 @@ fn platforms_that_contradict_themselves_are_refused() {
             "-5.3 W: write a power from 0 W to 1000000000 W, or leave the key out",
         ),
         ("4.0", "-4.0", "platform, idle_watts", "-4 W: write a power from 0 W to 1000000000 W"),
+        (
+            "\"watts\": 5.3",
+            "\"watts\": 5.3, \"saturation\": 0",
+            "platform, kinds[1].saturation",
+            "0 busy cores: write a number above 0, at most 1000000000, or leave the key out",
+        ),
+        (
+            "\"watts\": 5.3",
+            "\"saturation\": 2",
+            "platform, kinds[1].saturation",
+            "the kind has no \"watts\" that could saturate: write them, too, or leave the key out",
+        ),
     ];
     for (old, new, place, reason) in cases {
         refused(Platform::from_json(&with(PLATFORM, old, new)), ErrorKind::Platform, place, reason);
@@ -387,7 +399,9 @@ proptest! {
     fn every_document_is_read_back(profile in profiles(), cores in 1u32..40, watts in 0.0f64..1000.0) {
         prop_assert_eq!(&Profile::from_json(&profile.to_json()).unwrap(), &profile);
 
-        let kinds = profile.kinds().iter().map(|name| CoreKind { watts: Some(watts), ..CoreKind::new(name, cores) });
+        let saturation = Some(watts + 0.5).filter(|_| cores % 2 == 0);
+        let kinds = profile.kinds().iter();
+        let kinds = kinds.map(|name| CoreKind { watts: Some(watts), saturation, ..CoreKind::new(name, cores) });
         let platform = Platform::new(kinds).unwrap().with_idle_watts(watts).unwrap();
         prop_assert_eq!(&Platform::from_json(&platform.to_json()).unwrap(), &platform);
 

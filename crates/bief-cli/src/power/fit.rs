@@ -284,7 +284,10 @@ mod tests {
     fn the_table_fits_the_terminal_and_warns_of_few_rows() {
         let (rows, fit) = published("x7_ti");
         let text = table(&rows, &fit);
-        assert!(text.starts_with("idle    19.88 W\nbig     36.61 W at first, 50.19 W at most; 63 % of it at 1.371 cores\n"), "{text}");
+        assert!(
+            text.starts_with("idle    19.88 W\nbig     36.61 W at first, 50.19 W at most; 63 % of it at 1.371 cores\n"),
+            "{text}"
+        );
         assert!(text.contains("\nS31      0.000      2.917     27.20     26.29    -3.4 %"), "{text}");
         assert!(
             text.contains("The fit is off by 4.77 % in the mean, 17.6 % at most.") && !text.contains("Warning"),

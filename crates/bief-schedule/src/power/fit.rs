@@ -39,7 +39,7 @@ pub struct PowerRow {
 /// ```
 /// use bief_schedule::{PowerFit, PowerRow};
 ///
-/// let rows = [([0.0, 1.0], 4.5), ([1.0, 0.0], 6.1), ([2.0, 2.0], 10.9), ([3.0, 1.0], 13.6), ([4.0, 4.0], 18.0)];
+/// let rows = [([0.0, 1.0], 4.1), ([1.0, 0.0], 6.0), ([2.0, 2.0], 11.1), ([3.0, 1.0], 12.9), ([4.0, 4.0], 19.0)];
 /// let rows = rows.map(|(busy, watts)| PowerRow { busy: busy.into(), watts });
 /// let fit = PowerFit::new(&["big", "little"], &rows, None)?;
 /// assert!((fit.kinds[0].watts - 3.0).abs() < 0.1);

@@ -40,7 +40,7 @@ pub use fit::{FitErrors, FittedKind, FittedRow, PowerFit, PowerRow};
 /// // What was measured: 1.5 cores were busy on average, and an execution ended every 600 us.
 /// let power = Power::busy([("big", 1.5)], 600_000.0, &profile, &platform).unwrap();
 /// assert_eq!(power.watts, 10.5);
-/// assert_eq!(power.joules_per_bit, Some(10.5 * 600e-6 / 1000.0));
+/// assert_eq!(power.joules_per_bit, Some(6.3e-6));
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
