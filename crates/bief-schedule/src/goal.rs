@@ -29,7 +29,7 @@ use crate::profile::Profile;
 /// | --- | --- |
 /// | `rate=30Mb/s` | at least this rate of bits of use: `b/s`, `kb/s`, `Mb/s`, `Gb/s`; or of frames: `frames/s` |
 /// | `period=1ms` | at most this period of one execution: `ns`, `us`, `ms`, `s` |
-/// | `power=20W` | at most this power: `W`, `mW` |
+/// | `power=20W` | at most this power: `W`, `mW`; not where the power of a kind [saturates](crate::CoreKind::saturation) |
 /// | `latency=5ms` | at most this latency, as the [sum of the stages' works](crate::Schedule::latency_ns) |
 ///
 /// Numbers are decimal (`1.5ms`) or fractions (`100/3us`).

@@ -75,7 +75,8 @@ pub(crate) struct PlanArgs {
     /// and ,latency=5ms: least-power,rate=30Mb/s is the schedule of least power among those of 30 Mb/s or more.
     ///
     /// Goals with least-power, power or latency weigh far more schedules than the others. Where too many cores make that too
-    /// costly, they are refused: give fewer cores then, or another goal.
+    /// costly, they are refused: give fewer cores then, or another goal. So is a limit of power where the power of a kind of
+    /// core saturates, as that of x7_ti.
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
 

@@ -34,8 +34,8 @@ Rows:
       full,3.9,2.5,10.2
   Or a JSON file: [{\"name\": \"full\", \"busy\": {\"big\": 3.9}, \"watts\": 10.2}]; a
   kind that is left out had no busy core, other keys are passed over.
-  A core is busy for its share of the time: a stage of 3 ms of work in a pipeline
-  with a period of 4 ms keeps 0.75 cores busy.
+  A core is busy for its share of the time: a stage of 3 ms of work in a
+  pipeline with a period of 4 ms keeps 0.75 cores busy.
 
 At least 4 rows are needed, and one more than numbers are sought; 6 or more are
 wanted, each with other numbers of busy cores.";

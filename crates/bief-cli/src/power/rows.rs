@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl Rows {
-    /// Reads a file, or standard input: JSON where the text begins as a list, else CSV.
+    /// Reads a file, or standard input: JSON where the text begins as a list or an object, else CSV.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let name = if is_dash(path) { "standard input".to_owned() } else { path.display().to_string() };
         let mut text = String::new();
@@ -47,7 +47,7 @@ impl Rows {
             fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
         };
         read.map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
-        let rows = if text.trim_start().starts_with('[') { Self::of_json(&text) } else { Self::of_csv(&text) };
+        let rows = if text.trim_start().starts_with(['[', '{']) { Self::of_json(&text) } else { Self::of_csv(&text) };
         rows.map_err(|reason| Failure::new(format!("{name}: {reason}")))
     }
 
@@ -166,6 +166,7 @@ mod tests {
             let said = Rows::of_csv(text).unwrap_err();
             assert!(said.starts_with(reason), "{said}");
         }
+        assert!(Rows::of_json("{}").unwrap_err().contains("rows read [{"));
         let said = Rows::of_json("[{\"watts\": 3}]").unwrap_err();
         assert!(said.contains("missing field `busy`") && said.contains("rows read"), "{said}");
     }
