@@ -5,7 +5,7 @@ use bief_schedule::{Profile, Schedule};
 
 use crate::check;
 use crate::dot;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::pipeline::Pipeline;
 use crate::profile::{self, Profiling};
@@ -132,6 +132,33 @@ impl Program {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
         check::memory(&[whole], &self.wires, self.batch, 1)?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
+    }
+
+    /// Whether a profile is one of this chain: the same tasks, in the same order, that may or may not be replicated as these.
+    ///
+    /// # Errors
+    /// The first task that differs.
+    pub fn fits(&self, profile: &Profile) -> Result<()> {
+        let (here, there) = (self.tasks.len(), profile.tasks().len());
+        if here != there {
+            return Err(Error::build(format!(
+                "the profile has {there} tasks, but this chain has {here}: profile this chain"
+            )));
+        }
+        for (index, ((name, replicable), task)) in self.tasks().zip(profile.tasks()).enumerate() {
+            let said = |name: &str, replicable: bool| {
+                format!("`{name}`{}", if replicable { "" } else { ", which may not be replicated" })
+            };
+            if (name, replicable) != (task.name.as_str(), task.replicable) {
+                return Err(Error::build(format!(
+                    "task {} of the profile is {}, of this chain it is {}: profile this chain",
+                    index + 1,
+                    said(&task.name, task.replicable),
+                    said(name, replicable)
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Cuts the chain into the stages of a schedule.

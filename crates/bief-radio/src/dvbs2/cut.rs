@@ -73,9 +73,15 @@ pub struct CutFrames {
     searched: usize,
     /// Samples around a header.
     header: Vec<Complex32>,
-    /// What is played over and over, for a profile, and where its first frame is.
-    again: Option<(Arc<[u8]>, Lock)>,
+    again: Option<Again>,
     status: Arc<Status>,
+}
+
+/// What is played over and over: bytes, where their first frame is, and how many frames are still wanted.
+struct Again {
+    front: Arc<[u8]>,
+    lock: Lock,
+    frames: u64,
 }
 
 /// A place where samples are missing.
@@ -171,14 +177,14 @@ impl CutFrames {
         }
     }
 
-    /// Begins again at the end, with these bytes, which the signal was found in: an endless stream to measure.
-    pub(super) fn repeating(self, front: Arc<[u8]>, lock: Lock) -> Self {
-        Self { again: Some((front, lock)), ..self }
+    /// Begins again at the end, with these bytes, which the signal was found in, until it has cut so many frames.
+    pub(super) fn repeating(self, front: Arc<[u8]>, lock: Lock, frames: u64) -> Self {
+        Self { again: Some(Again { front, lock, frames }), ..self }
     }
 
     /// Begins again, if that is wanted.
     fn begin_again(&mut self) -> bool {
-        let Some((front, lock)) = &self.again else { return false };
+        let Some(Again { front, lock, .. }) = &self.again else { return false };
         self.feed = Box::new(Waiting::new(Cursor::new(Arc::clone(front))));
         self.tracker = Some(Tracker::new(self.filter.clone(), lock, 0));
         (self.buffer.start, self.buffer.end, self.buffer.position) = (0, 0, 0);
@@ -477,6 +483,9 @@ impl Task for CutFrames {
         (mut window, sync, pls): (VarFrame<'_, u8>, &mut [Option<FrameSync>], &mut [Pls]),
     ) -> Result<Flow> {
         let mut read = 0;
+        if self.again.as_ref().is_some_and(|again| again.frames == 0) {
+            return Ok(Flow::Stop);
+        }
         let (frame, start) = loop {
             if let Some(frame) = self.next_whole_frame() {
                 break (frame, self.copy(&frame, &mut window)?);
@@ -500,6 +509,9 @@ impl Task for CutFrames {
                 }
             }
         };
+        if let Some(again) = &mut self.again {
+            again.frames -= 1;
+        }
         (sync[0], pls[0]) = (Some(frame.relative_to(start as i64)), frame.pls);
         Ok(Flow::Next)
     }

@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
 use bief::schedule::Profile;
-use bief::{Chain, Result};
+use bief::{Chain, Machine, Profiling, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
@@ -253,11 +253,20 @@ impl Receiver {
     /// # Errors
     /// None in practice: a signal that was found can be received.
     pub fn profile(&self, executions: usize) -> Result<Profile> {
-        let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
-        let cut = cut.repeating(Arc::clone(&self.front), self.lock);
+        self.measured(|rehearsal| rehearsal.build()?.profile(executions))
+    }
+
+    /// As [`profile`](Self::profile), on a core of each kind of a machine.
+    ///
+    /// # Errors
+    /// Those of [`Program::profile_on`](bief::Program::profile_on).
+    pub fn profile_on(&self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
+        self.measured(|rehearsal| rehearsal.build()?.profile_on(machine, profiling))
+    }
+
+    fn measured(&self, measure: impl FnOnce(Chain) -> Result<Profile>) -> Result<Profile> {
         let status = Arc::<Status>::default();
-        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
-        let profile = self.receive(cut, deliver, Arc::clone(&status))?.build()?.profile(executions)?;
+        let profile = measure(self.rehearse(u64::MAX, Arc::clone(&status))?)?;
         let (mut frames, mut bits) = (0, 0);
         for kind in status.figures().kinds {
             let fec = Pls::new(kind.pls).and_then(Pls::fec);
@@ -268,6 +277,22 @@ impl Receiver {
             0 => Ok(profile),
             frames => Ok(profile.with_bits_per_frame(bits / frames)?),
         }
+    }
+
+    /// The chain that receives the part of the recording that was searched, over and over, until it has cut so many frames, and
+    /// writes nothing: to try a plan.
+    ///
+    /// # Errors
+    /// None in practice: a signal that was found can be received.
+    pub fn rehearsal(&self, frames: u64) -> Result<Chain> {
+        self.rehearse(frames, Arc::default())
+    }
+
+    fn rehearse(&self, frames: u64, status: Arc<Status>) -> Result<Chain> {
+        let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
+        let cut = cut.repeating(Arc::clone(&self.front), self.lock, frames);
+        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
+        self.receive(cut, deliver, status)
     }
 
     /// The chain that receives the whole recording, writes its only input stream (or the one that was asked for) to `out`, and

@@ -1,0 +1,259 @@
+//! From a chain to a plan, the same in every command that runs or measures one: machine, profile, schedule, places.
+
+mod outcome;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use bief::schedule::strategy::{Exact, Strategy};
+use bief::schedule::{Goal, Platform, Profile, Schedule, strategy};
+use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, refine};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::text::listed;
+pub(crate) use outcome::{against_plan, rounds};
+
+/// A trial run is to last about so long, in nanoseconds, of at least so many frames.
+const TRIAL_NS: f64 = 1e9;
+const LEAST_TRIAL: f64 = 200.0;
+
+/// How tasks are measured.
+#[derive(Args)]
+pub(crate) struct MeasuringArgs {
+    /// The machine to measure and plan for: one that emulates kinds of cores (TOML) [default: this one as it is]
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+    /// Measure tasks while all other cores are busy, too: clocks drop when all cores work
+    #[arg(long)]
+    loaded: bool,
+    /// Executions of each task that count, on each kind of core
+    #[arg(long, value_name = "N", default_value = "100")]
+    executions: NonZeroUsize,
+}
+
+impl MeasuringArgs {
+    /// This machine, or the one that was asked for.
+    pub(crate) fn machine(&self) -> Result<Machine, Failure> {
+        self.machine.as_ref().map_or_else(|| Ok(Machine::here()), |path| Machine::read(path)).map_err(Failure::from_error)
+    }
+
+    pub(crate) fn profiling(&self) -> Profiling {
+        Profiling { executions: self.executions, load: if self.loaded { Load::Busy } else { Load::Idle } }
+    }
+}
+
+/// How a chain is planned and placed.
+#[derive(Args)]
+pub(crate) struct PlanningArgs {
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// Most cores to use: N, or by kind as in big=2,little=4 [default: all of this machine]
+    #[arg(long, value_name = "CORES")]
+    cores: Option<String>,
+    /// What to look for, as `bief plan --goal`: for example least-power,rate=30Mb/s [default: fewest-big]
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<Goal>,
+    /// How to cut the chain into stages, as `bief plan --strategy`
+    #[arg(long, value_name = "NAME", default_value = Exact.name())]
+    strategy: String,
+    /// Plan with this profile of the chain, in place of measuring its tasks
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["loaded", "executions"])]
+    profile: Option<PathBuf>,
+    /// Try the plan, correct the profile by what was measured, plan again: up to N times, until the gap is below 1 % or no
+    /// better plan is left
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    refine: Option<u32>,
+    #[command(flatten)]
+    placing: PlacingArgs,
+    /// Write the profile, corrected by the run
+    #[arg(long, value_name = "FILE.json")]
+    save_profile: Option<PathBuf>,
+    /// Write the schedule that was run
+    #[arg(long, value_name = "FILE.json")]
+    save_plan: Option<PathBuf>,
+}
+
+/// Where threads run.
+#[derive(Args)]
+pub(crate) struct PlacingArgs {
+    /// Where threads run: loose, guided, packed, distant, places such as `0; 1-3 | c2 | little`, or a file that --save-place
+    /// wrote [default: packed]
+    #[arg(long, value_name = "WHERE")]
+    place: Option<String>,
+    /// Fail where the system refuses a thread its place, instead of saying so
+    #[arg(long)]
+    pin: bool,
+    /// Write where the threads ran
+    #[arg(long, value_name = "FILE.json")]
+    save_place: Option<PathBuf>,
+}
+
+impl PlacingArgs {
+    /// Whether anything was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.place.is_some() || self.pin || self.save_place.is_some()
+    }
+
+    /// Notes the file that is written.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.save_place.as_deref().map_or(Ok(()), |path| files.write(path, "--save-place"))
+    }
+
+    /// Gives the threads of a pipeline their places.
+    pub(crate) fn place(&self, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
+        let pipeline = match self.place.as_deref() {
+            Some(file) if Path::new(file).extension().is_some_and(|extension| extension == "json") => {
+                let placement = read(Path::new(file), Placement::from_json)?;
+                pipeline.place_as(placement, machine)
+            }
+            Some(policy) => policy.parse::<Policy>().and_then(|policy| pipeline.place(&policy, machine)),
+            None => pipeline.place(&Policy::default(), machine),
+        };
+        let pinning = if self.pin { Pinning::Require } else { Pinning::Try };
+        Ok(pipeline.map_err(Failure::from_error)?.pinning(pinning))
+    }
+
+    /// Writes where they ran.
+    pub(crate) fn save(&self, pipeline: &Pipeline) -> Result<(), Failure> {
+        match self.save_place.as_deref().zip(pipeline.placement()) {
+            Some((path, placement)) => write(path, &placement.to_json()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is run, and what it was planned with.
+pub(crate) struct Planned {
+    pub(crate) machine: Machine,
+    pub(crate) profile: Profile,
+    pub(crate) schedule: Schedule,
+    /// How the plan was refined, if it was.
+    pub(crate) refined: Option<Refined>,
+}
+
+impl PlanningArgs {
+    /// Whether anything was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.measuring.machine.is_some()
+            || self.measuring.loaded
+            || self.cores.is_some()
+            || self.goal.is_some()
+            || self.strategy != Exact.name()
+            || self.profile.is_some()
+            || self.refine.is_some()
+            || self.save_profile.is_some()
+            || self.save_plan.is_some()
+    }
+
+    pub(crate) fn placing(&self) -> &PlacingArgs {
+        &self.placing
+    }
+
+    pub(crate) fn machine(&self) -> Result<Machine, Failure> {
+        self.measuring.machine()
+    }
+
+    /// Notes the files that are read and written.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        [&self.measuring.machine, &self.profile].into_iter().flatten().for_each(|path| files.read(path));
+        for (path, option) in [(&self.save_profile, "--save-profile"), (&self.save_plan, "--save-plan")] {
+            path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
+        }
+        self.placing.claim(files)
+    }
+
+    /// Plans a chain: measures its tasks, unless a profile was given, and refines the plan by trial runs if that was asked for.
+    ///
+    /// `rehearse` builds the chain, on input that it may use up, for so many frames at most.
+    pub(crate) fn plan(
+        &self,
+        rehearse: impl Fn(u64) -> bief::Result<Program>,
+        measure: impl FnOnce(&Machine, Profiling) -> bief::Result<Profile>,
+    ) -> Result<Planned, Failure> {
+        let machine = self.machine()?;
+        let profile = match &self.profile {
+            None => measure(&machine, self.measuring.profiling()).map_err(Failure::from_error)?,
+            Some(path) => {
+                let profile = read(path, Profile::from_json)?;
+                let fits = rehearse(1).and_then(|program| program.fits(&profile));
+                fits.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+                profile
+            }
+        };
+        let platform = self.platform(&machine, &profile)?;
+        let plan = |profile: &Profile| -> bief::Result<Schedule> {
+            if self.strategy == Exact.name() {
+                return Ok(Exact.plan(profile, &platform, &self.goal.unwrap_or_default())?);
+            }
+            Ok(strategy(&self.strategy)?.schedule(profile, &platform)?)
+        };
+        if self.goal.is_some() && self.strategy != Exact.name() {
+            let exact = Exact.name();
+            return Err(Failure::new(format!(
+                "--goal: only the strategy `{exact}` takes one: leave out --goal, or --strategy {}",
+                self.strategy
+            )));
+        }
+        let Some(most) = self.refine else {
+            let schedule = plan(&profile).map_err(Failure::from_error)?;
+            return Ok(Planned { machine, profile, schedule, refined: None });
+        };
+        let trial = |profile: &Profile, schedule: &Schedule| -> bief::Result<Report> {
+            let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
+            let frames = (TRIAL_NS / per_frame.max(1.0)).max(LEAST_TRIAL) as u64;
+            let pipeline = rehearse(frames)?.pipeline(schedule)?.beside(profile)?;
+            let placed = self.placing.place(pipeline, &machine).map_err(|failure| bief::Error::new(failure.message))?;
+            placed.observe().run()
+        };
+        let refined = refine(profile, most as usize, plan, trial).map_err(Failure::from_error)?;
+        let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
+        Ok(Planned { machine, profile, schedule, refined: Some(refined) })
+    }
+
+    /// The cores to plan for: those of the machine, or fewer.
+    fn platform(&self, machine: &Machine, profile: &Profile) -> Result<Platform, Failure> {
+        let there = machine.platform();
+        if let Some(kind) = profile.kinds().iter().find(|kind| there.cores(kind) == 0) {
+            let kinds: Vec<String> = there.kinds().iter().map(|kind| kind.name.clone()).collect();
+            eprintln!("bief: the profile tells times on `{kind}` cores, this machine has {}: those are used", listed(&kinds));
+        }
+        let Some(cores) = &self.cores else { return Ok(there) };
+        let wanted = Platform::parse_cores(cores, profile).map_err(Failure::from_error)?;
+        let mut kinds = wanted.kinds().to_vec();
+        for kind in &mut kinds {
+            let available = there.cores(&kind.name);
+            if kind.cores > available {
+                let (asked, name) = (kind.cores, &kind.name);
+                eprintln!("bief: {asked} {name} cores were asked for, this machine has {available}: using {available}");
+                kind.cores = available;
+            }
+        }
+        Platform::new(kinds).map_err(Failure::from_error)
+    }
+
+    /// Writes what was asked for of a plan, and of the run that followed it.
+    pub(crate) fn save(&self, planned: &Planned, pipeline: &Pipeline, report: Option<&Report>) -> Result<(), Failure> {
+        if let Some(path) = &self.save_plan {
+            write(path, &planned.schedule.to_json())?;
+        }
+        if let Some(path) = &self.save_profile {
+            let corrected = report.and_then(|report| report.corrected(&planned.profile).ok());
+            write(path, &corrected.as_ref().unwrap_or(&planned.profile).to_json())?;
+        }
+        self.placing.save(pipeline)
+    }
+}
+
+/// Reads a document of a file.
+pub(crate) fn read<T, E: std::fmt::Display>(path: &Path, parse: impl Fn(&str) -> Result<T, E>) -> Result<T, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    text.and_then(|text| parse(&text).map_err(|error| error.to_string()))
+        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+/// Writes a document to a file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,69 @@
+//! What became of a plan, in sentences.
+
+use bief::{AS_PLANNED, Ended, Gap, Refined, Report};
+
+use crate::text::{counted, printable};
+
+/// A stage's gap by cause, in nanoseconds, each with the words for it.
+fn causes(gap: &Gap) -> [(f64, String); 5] {
+    let slowest = gap.slowest_task.as_ref().map_or_else(String::new, |task| format!(", most in `{}`", printable(task)));
+    [
+        (gap.clock_ns, "all tasks alike (the clock)".to_owned()),
+        (gap.cache_ns, format!("single tasks (caches, memory{slowest})")),
+        (gap.interrupted_ns, "interruptions (other threads, the host)".to_owned()),
+        (gap.hand_over_ns, "handing over".to_owned()),
+        (gap.waiting_ns, "waiting for the other stages".to_owned()),
+    ]
+}
+
+/// How far a run was from its plan, and what made most of the difference in the stage that limits; `None` where nothing was
+/// planned.
+pub(crate) fn against_plan(report: &Report) -> Option<String> {
+    let planned = report.planned_period_ns?;
+    let share = report.measured_period_ns / planned - 1.0;
+    let heading = format!(
+        "Planned {:.1} us per {}, measured {:.1} us: {:+.1} %",
+        planned / 1e3,
+        counted(report.batch, "frame"),
+        report.measured_period_ns / 1e3,
+        100.0 * share
+    );
+    let stage = &report.stages[report.limiting_stage];
+    let Some(gap) = stage.gap.as_ref().filter(|_| share.abs() >= AS_PLANNED) else { return Some(format!("{heading}.")) };
+    let mut causes: Vec<(f64, String)> =
+        causes(gap).into_iter().filter(|(ns, _)| ns.signum() == share.signum()).collect();
+    causes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+    let told: Vec<String> = causes
+        .iter()
+        .filter(|(ns, _)| ns.abs() >= AS_PLANNED / 4.0 * planned)
+        .take(3)
+        .map(|(ns, cause)| format!("{:+.1} us {cause}", ns / 1e3))
+        .collect();
+    let told = if told.is_empty() { String::new() } else { format!(" {}.", told.join("; ")) };
+    Some(format!("{heading}, in the stage `{}`:{told}", printable(&stage.name)))
+}
+
+/// How a plan was refined: a line for each round, and why there are no more.
+pub(crate) fn rounds(refined: &Refined) -> Vec<String> {
+    let round = |(index, round): (usize, &bief::Round)| {
+        let stages: Vec<String> = round
+            .schedule
+            .stages()
+            .iter()
+            .map(|stage| format!("{} on {} {}", stage.tasks, stage.cores, stage.kind))
+            .collect();
+        format!(
+            "round {}: measured {:.1} us per execution, {:+.1} % from the plan; tasks: {}",
+            index + 1,
+            round.report.measured_period_ns / 1e3,
+            100.0 * round.gap,
+            stages.join(", ")
+        )
+    };
+    let ended = match refined.ended {
+        Ended::AsPlanned => "as planned",
+        Ended::NoBetterPlan => "no better plan is left",
+        Ended::Rounds => "as many rounds as were asked for",
+    };
+    refined.rounds.iter().enumerate().map(round).chain([format!("refined: {ended}")]).collect()
+}
