@@ -119,7 +119,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use frame::Element;
 pub use gap::Gap;
 pub use halt::Stopper;
-pub use machine::{Cache, CacheContent, Core, CoreKind, Machine};
+pub use machine::{Cache, CacheContent, Core, CoreKind, Machine, thread_list};
 pub use parameters::{Parameters, Value};
 pub use pipeline::Pipeline;
 pub use placement::{Pinning, PlacedStage, Placement, Places, Policy, Seats};

@@ -13,30 +13,30 @@ const LONGEST_NAME: usize = 100;
 
 /// Something, and where it is written.
 #[derive(Debug, Clone)]
-pub(super) struct At<T> {
-    pub(super) value: T,
-    pub(super) span: Span,
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
 }
 
 /// The keys of a table that have not been read.
-pub(super) struct Table<'t> {
+pub(crate) struct Table<'t> {
     text: &'t Text,
     /// What the table is, in words.
     what: &'static str,
     /// Where it begins.
-    pub(super) span: Span,
+    pub(crate) span: Span,
     /// In the order of the text.
     keys: Vec<(At<String>, At<DeValue<'t>>)>,
 }
 
 impl<'t> Table<'t> {
-    /// The table that the whole text is.
-    pub(super) fn whole(text: &'t Text) -> Result<Self> {
+    /// The table that the whole text is, and what that is, in words.
+    pub(crate) fn whole(text: &'t Text, what: &'static str) -> Result<Self> {
         let parsed = DeTable::parse(&text.text).map_err(|error| {
             let end = text.text.len();
             text.error(&error.span().unwrap_or(end..end), error.message())
         })?;
-        Ok(Self::new(text, "a chain file", 0..0, parsed.into_inner()))
+        Ok(Self::new(text, what, 0..0, parsed.into_inner()))
     }
 
     fn new(text: &'t Text, what: &'static str, span: Span, table: DeTable<'t>) -> Self {
@@ -53,7 +53,7 @@ impl<'t> Table<'t> {
     }
 
     /// A whole number of a key that may be left out.
-    pub(super) fn integer(&mut self, name: &str, most: usize) -> Result<Option<At<usize>>> {
+    pub(crate) fn integer(&mut self, name: &str, most: usize) -> Result<Option<At<usize>>> {
         let Some(At { value, span }) = self.take(name) else { return Ok(None) };
         if !value.is_integer() {
             return Err(self.unfit(&span, name, "a whole number", &value));
@@ -65,8 +65,18 @@ impl<'t> Table<'t> {
         Ok(Some(At { value: number, span }))
     }
 
+    /// A number of a key that may be left out, whole or not.
+    pub(crate) fn number(&mut self, name: &str) -> Result<Option<At<f64>>> {
+        let Some(At { value, span }) = self.take(name) else { return Ok(None) };
+        match parameter(&value) {
+            Some(Value::Float(value)) => Ok(Some(At { value, span })),
+            Some(Value::Integer(value)) => Ok(Some(At { value: value as f64, span })),
+            _ => Err(self.unfit(&span, name, "a number", &value)),
+        }
+    }
+
     /// Text of a key that may be left out.
-    pub(super) fn text(&mut self, name: &str) -> Result<Option<At<String>>> {
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<At<String>>> {
         let Some(At { value, span }) = self.take(name) else { return Ok(None) };
         match value {
             DeValue::String(text) => Ok(Some(At { value: text.into(), span })),
@@ -75,19 +85,19 @@ impl<'t> Table<'t> {
     }
 
     /// A name of a key that may be left out.
-    pub(super) fn name(&mut self, key: &str) -> Result<Option<At<String>>> {
+    pub(crate) fn name(&mut self, key: &str) -> Result<Option<At<String>>> {
         let name = self.text(key)?;
         name.map(|name| self.checked(name)).transpose()
     }
 
     /// A name that must be there.
-    pub(super) fn needed_name(&mut self, key: &str) -> Result<At<String>> {
+    pub(crate) fn needed_name(&mut self, key: &str) -> Result<At<String>> {
         self.name(key)?
             .ok_or_else(|| self.text.error(&self.span, &format!("{} needs a `{key}`, as in {key} = \"…\"", self.what)))
     }
 
     /// The names of a list, none where the key is left out, and where the list is.
-    pub(super) fn names(&mut self, key: &str) -> Result<(Vec<At<String>>, Option<Span>)> {
+    pub(crate) fn names(&mut self, key: &str) -> Result<(Vec<At<String>>, Option<Span>)> {
         let Some(At { value, span }) = self.take(key) else { return Ok((Vec::new(), None)) };
         let DeValue::Array(list) = value else {
             return Err(self.unfit(&span, key, "a list of names of wires, as in [\"iq\"]", &value));
@@ -100,7 +110,7 @@ impl<'t> Table<'t> {
     }
 
     /// The tables of an array of tables.
-    pub(super) fn tables(&mut self, key: &str, what: &'static str) -> Result<Vec<Table<'t>>> {
+    pub(crate) fn tables(&mut self, key: &str, what: &'static str) -> Result<Vec<Table<'t>>> {
         let Some(At { value, span }) = self.take(key) else { return Ok(Vec::new()) };
         let wanted = format!("written as [[{key}]]");
         let DeValue::Array(list) = value else { return Err(self.unfit(&span, key, &wanted, &value)) };
@@ -111,8 +121,21 @@ impl<'t> Table<'t> {
         tables.collect()
     }
 
+    /// The numbers of a table, by name.
+    pub(crate) fn numbers(&mut self, key: &str, what: &'static str) -> Result<Vec<(At<String>, At<f64>)>> {
+        let Some(At { value, span }) = self.take(key) else { return Ok(Vec::new()) };
+        let DeValue::Table(table) = value else { return Err(self.unfit(&span, key, "a table of numbers", &value)) };
+        let mut table = Table::new(self.text, what, span, table);
+        let names: Vec<At<String>> = table.keys.iter().map(|(name, _)| name.clone()).collect();
+        let number = |name: At<String>| {
+            let value = table.number(&name.value)?.expect("it is a key of the table");
+            Ok((self.checked(name)?, value))
+        };
+        names.into_iter().map(number).collect()
+    }
+
     /// The tables of a table, by name.
-    pub(super) fn named_tables(&mut self, key: &str, what: &'static str) -> Result<Vec<(At<String>, Table<'t>)>> {
+    pub(crate) fn named_tables(&mut self, key: &str, what: &'static str) -> Result<Vec<(At<String>, Table<'t>)>> {
         let Some(At { value, span }) = self.take(key) else { return Ok(Vec::new()) };
         let wanted = format!("written as [{key}.NAME]");
         let DeValue::Table(table) = value else { return Err(self.unfit(&span, key, &wanted, &value)) };
@@ -124,7 +147,7 @@ impl<'t> Table<'t> {
     }
 
     /// All keys that are left, as parameters of a task.
-    pub(super) fn parameters(mut self) -> Result<Vec<(At<String>, At<Value>)>> {
+    pub(crate) fn parameters(mut self) -> Result<Vec<(At<String>, At<Value>)>> {
         let keys = std::mem::take(&mut self.keys);
         let parameter = |(key, At { value, span }): (At<String>, At<DeValue<'_>>)| {
             let value = parameter(&value).ok_or_else(|| {
@@ -137,7 +160,7 @@ impl<'t> Table<'t> {
     }
 
     /// Refuses keys that nobody has read.
-    pub(super) fn nothing_else(self, known: &[&str]) -> Result<()> {
+    pub(crate) fn nothing_else(self, known: &[&str]) -> Result<()> {
         let Some((key, _)) = self.keys.first() else { return Ok(()) };
         let message = format!("{} has no `{}`{}", self.what, key.value, suggestion(&key.value, known.iter().copied()));
         Err(self.text.error(&key.span, &message))

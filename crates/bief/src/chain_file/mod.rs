@@ -1,8 +1,8 @@
 //! Chains described in files: read, checked, and built of the kinds of a [`Registry`].
 
-mod document;
+pub(crate) mod document;
 mod parse;
-mod text;
+pub(crate) mod text;
 
 use std::collections::BTreeMap;
 use std::fs::File;

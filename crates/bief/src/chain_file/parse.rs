@@ -51,7 +51,7 @@ pub(super) struct StageEntry {
 
 /// Reads a chain file.
 pub(super) fn parse(text: &Text) -> Result<Description> {
-    let mut file = Table::whole(text)?;
+    let mut file = Table::whole(text, "a chain file")?;
     let batch = file.integer("batch", MOST_FRAMES_IN_BATCH)?.map(|batch| batch.value);
     let depth = file.integer("depth", MOST_DEPTH)?;
     let waiting = file.text("waiting")?.map(|At { value, span }| match value.parse::<Waiting>() {

@@ -5,26 +5,26 @@ use std::ops::Range;
 use crate::error::Error;
 
 /// A part of the text, in bytes.
-pub(super) type Span = Range<usize>;
+pub(crate) type Span = Range<usize>;
 
 /// Characters of a line that are shown around what is wrong.
 const SHOWN: usize = 100;
 
 /// A text and what to call it.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(crate) struct Text {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl Text {
     /// The number of the line that holds this byte, counted from 1.
-    pub(super) fn line(&self, at: usize) -> usize {
+    pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.before(at).matches('\n').count()
     }
 
     /// An error that tells file and line, and shows the line with what is meant underlined.
-    pub(super) fn error(&self, span: &Span, message: &str) -> Error {
+    pub(crate) fn error(&self, span: &Span, message: &str) -> Error {
         let before = self.before(span.start);
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = self.text[start..].lines().next().unwrap_or("");

@@ -14,7 +14,21 @@ pub(super) struct Description {
     /// Hardware threads that the system calls a cluster.
     pub(super) clusters: Vec<Vec<usize>>,
     pub(super) quota: Option<f64>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Notes,
+}
+
+/// Sentences about what was odd, no more than anyone reads.
+#[derive(Default)]
+pub(super) struct Notes(Vec<String>);
+
+const MOST_NOTES: usize = 20;
+
+impl Notes {
+    pub(super) fn add(&mut self, note: impl FnOnce() -> String) {
+        if self.0.len() < MOST_NOTES {
+            self.0.push(note());
+        }
+    }
 }
 
 /// What a system tells of a core.
@@ -45,6 +59,9 @@ pub(super) struct Claim {
 /// binning differ by less.
 const ONE_KIND: f64 = 0.9;
 
+/// The longest name of a model, in characters.
+const LONGEST_MODEL: usize = 100;
+
 /// A measure of how fast a core is.
 type Measure = fn(&Described) -> Option<u32>;
 
@@ -58,7 +75,7 @@ const MEASURES: [(&str, Measure); 3] =
 impl Description {
     /// The machine, with those hardware threads alone that `allowed` names; at least one core must have one.
     pub(super) fn machine(mut self, allowed: impl Fn(usize) -> bool) -> Machine {
-        self.notes.extend(partly_known(&self.cores));
+        partly_known(&self.cores, &mut self.notes);
         let kinds = Kinds::of(&self.cores);
         let core_of = self.core_of_threads();
         let positions = |threads: &[usize]| {
@@ -77,7 +94,7 @@ impl Description {
             Core { threads: core.threads, kind, cluster, package: core.package, node: core.node }
         });
         let (cores, kinds, caches) = in_order(cores.collect(), kinds.kinds, caches);
-        Machine { model: self.model, cores, kinds, caches, quota: self.quota, notes: self.notes }
+        Machine { model: plain(&self.model), cores, kinds, caches, quota: self.quota, notes: self.notes.0 }
     }
 
     /// For each hardware thread, the position of its core.
@@ -88,6 +105,12 @@ impl Description {
         }
         core_of
     }
+}
+
+/// The name of a model in one line.
+fn plain(model: &str) -> String {
+    let model: String = model.chars().filter(|c| !c.is_control()).take(LONGEST_MODEL).collect();
+    if model.trim().is_empty() { "unknown".to_owned() } else { model.trim().to_owned() }
 }
 
 /// Kinds, from the fastest to the slowest, and which each core is of.
@@ -134,13 +157,14 @@ impl Kinds {
     }
 }
 
-/// A sentence for each measure that is known of some cores only.
-fn partly_known(cores: &[Described]) -> impl Iterator<Item = String> {
-    MEASURES.iter().filter_map(|(name, measure)| {
+/// Notes each measure that is known of some cores only.
+fn partly_known(cores: &[Described], notes: &mut Notes) {
+    for (name, measure) in MEASURES {
         let known = cores.iter().filter(|core| measure(core).is_some()).count();
-        let partly = known != 0 && known != cores.len();
-        partly.then(|| format!("The {name} of {known} of {} cores is known: it tells no kinds.", cores.len()))
-    })
+        if known != 0 && known != cores.len() {
+            notes.add(|| format!("The {name} of {known} of {} cores is known: it tells no kinds.", cores.len()));
+        }
+    }
 }
 
 /// Whether a measure that is known of all cores makes more than one kind of them.

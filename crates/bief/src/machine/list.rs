@@ -28,6 +28,22 @@ pub(super) fn threads(text: &str) -> Option<Vec<usize>> {
     Some(threads)
 }
 
+/// These numbers of hardware threads in short, as Linux writes them.
+///
+/// ```
+/// assert_eq!(bief::thread_list([5, 0, 1, 2]), "0-2,5");
+/// ```
+pub fn thread_list(threads: impl IntoIterator<Item = usize>) -> String {
+    let mut threads: Vec<usize> = threads.into_iter().collect();
+    threads.sort_unstable();
+    let ranges = threads.chunk_by(|one, next| one + 1 == *next).map(|range| match range {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +53,14 @@ mod tests {
         assert_eq!(threads("0-2,5\n"), Some(vec![0, 1, 2, 5]));
         assert_eq!(threads("7,0-1,1"), Some(vec![0, 1, 7]));
         assert_eq!(threads("\n"), Some(vec![]), "an empty set");
+    }
+
+    #[test]
+    fn lists_are_written_as_they_are_read() {
+        for list in ["", "3", "0-2,5,7-8"] {
+            assert_eq!(thread_list(threads(list).unwrap()), list);
+        }
+        assert_eq!(thread_list([5, 0, 1]), "0-1,5");
     }
 
     #[test]

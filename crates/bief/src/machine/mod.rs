@@ -2,6 +2,9 @@
 
 mod arrange;
 mod document;
+mod emulated;
+mod file;
+mod hwloc;
 mod list;
 mod quota;
 mod sysfs;
@@ -15,6 +18,7 @@ use bief_schedule::json::Object;
 use serde::{Deserialize, Serialize};
 
 use document::MachineJson;
+pub use list::thread_list;
 
 /// The most hardware threads and cores of a machine, more than Linux can be built for: a damaged file must not make a
 /// machine without end. Each has a number below.

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::arrange::{Claim, Described, Description};
+use super::arrange::{Claim, Described, Description, Notes};
 use super::{CacheContent, MOST_THREADS, Machine, list, quota};
 
 const CPUS: &str = "sys/devices/system/cpu";
@@ -17,15 +17,13 @@ const MOST_SIBLINGS: usize = 16;
 /// More caches than any core sees.
 const MOST_CACHES: usize = 10;
 const MOST_MHZ: u32 = 100_000;
-/// The longest name of a model, in characters.
-const LONGEST_MODEL: usize = 100;
 
 /// The machine that the files under `root` describe; one of `fallback` cores where they tell none.
 pub(super) fn read(root: &Path, fallback: usize) -> Machine {
     let mut files = Files::new(root);
     let (mut online, allowed) = threads(&mut files);
     if online.is_empty() {
-        files.note(format!("{CPUS} tells no processor: {fallback} supposed."));
+        files.notes.add(|| format!("{CPUS} tells no processor: {fallback} supposed."));
         online = (0..fallback.clamp(1, MOST_THREADS)).collect();
     }
     let mut description =
@@ -42,7 +40,8 @@ pub(super) fn read(root: &Path, fallback: usize) -> Machine {
     let is_allowed = |thread: &usize| allowed.as_ref().is_none_or(|allowed| allowed.binary_search(thread).is_ok());
     let any = online.iter().any(is_allowed);
     if !any {
-        files.note("proc/self/status allows no processor that is online: all are taken to be allowed.".to_owned());
+        let note = "proc/self/status allows no processor that is online: all are taken to be allowed.";
+        files.notes.add(|| note.to_owned());
     }
     description.notes = files.notes;
     description.machine(|thread| !any || is_allowed(&thread))
@@ -180,11 +179,8 @@ fn model(files: &mut Files) -> String {
     };
     let names =
         [value("model name"), files.text("sys/firmware/devicetree/base/model"), value("Model"), value("Hardware")];
-    let plain = |name: String| -> String {
-        let name: String = name.chars().filter(|c| !c.is_control()).take(LONGEST_MODEL).collect();
-        name.trim().to_owned()
-    };
-    names.into_iter().flatten().map(plain).find(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+    let is_name = |name: &String| name.chars().any(|c| !c.is_control() && !c.is_whitespace());
+    names.into_iter().flatten().find(is_name).unwrap_or_default()
 }
 
 /// Files under a root, which may be damaged or made to do harm.
@@ -192,20 +188,18 @@ pub(super) struct Files {
     root: PathBuf,
     /// Links lead where they will on this machine, whose files are what they are; elsewhere not out of the root.
     is_here: bool,
-    notes: Vec<String>,
+    notes: Notes,
 }
 
 /// What is read of a file, in bytes: more than any has that is read whole.
 const LONGEST: u64 = 1 << 16;
-/// Notes that are taken.
-const MOST_NOTES: usize = 20;
 /// Characters of a text that are shown in a note.
 const SHOWN: usize = 40;
 
 impl Files {
     fn new(root: &Path) -> Self {
         let is_here = root == Path::new("/");
-        Self { root: root.canonicalize().unwrap_or_else(|_| root.to_owned()), is_here, notes: Vec::new() }
+        Self { root: root.canonicalize().unwrap_or_else(|_| root.to_owned()), is_here, notes: Notes::default() }
     }
 
     /// The beginning of a file; `None` where there is none that can be read.
@@ -276,12 +270,6 @@ impl Files {
 
     /// Notes that a file is not what it should be, which is why it is not used.
     pub(super) fn odd(&mut self, path: &str, what: &str) {
-        self.note(format!("{path} {what}: it is not used."));
-    }
-
-    fn note(&mut self, note: String) {
-        if self.notes.len() < MOST_NOTES {
-            self.notes.push(note);
-        }
+        self.notes.add(|| format!("{path} {what}: it is not used."));
     }
 }

@@ -1,0 +1,89 @@
+//! `bief machine`: the cores of a machine, and what they share.
+
+mod parts;
+mod tree;
+
+use std::path::PathBuf;
+
+use bief::Machine;
+use clap::Args;
+
+use crate::draw;
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::json::{JsonArgs, is_dash, print};
+pub(crate) use parts::{Level, Part, Parts, facts};
+
+const EXAMPLES: &str = "\
+Examples:
+  bief machine                       this machine
+  bief machine --json here.json      the same for a machine to read
+  bief machine here.json             a machine that was written before
+  bief machine board.xml             one that `lstopo board.xml` of hwloc wrote
+  bief machine emulated.toml         cores of this machine as slower ones
+  bief machine --root copy           one whose /sys and /proc were copied
+  bief machine --svg here.svg        a picture
+
+A TOML file makes kinds of cores that are not here of those that are:
+  [[kind]]
+  name = \"big\"
+  cores = \"0\"
+  [[kind]]
+  name = \"little\"
+  cores = \"1\"
+  speed = 0.45                       of the speed that the core has
+  [kind.tasks]                       tasks that are slowed down otherwise
+  \"decode LDPC\" = 0.30";
+
+/// Arguments of `bief machine`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct MachineArgs {
+    /// Machine to show: JSON, XML of hwloc, or TOML that makes other kinds of the cores here [default: this machine]
+    file: Option<PathBuf>,
+    /// Folder with the /sys and /proc of another machine that runs Linux
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    root: Option<PathBuf>,
+    /// Draw the machine
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Shows a machine.
+pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
+    if args.file.is_none() && args.root.is_none() {
+        args.file = args.json.misplaced_input();
+    }
+    let svg_on_stdout = args.svg.as_deref().is_some_and(is_dash);
+    if args.json.on_stdout() && svg_on_stdout {
+        return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
+    }
+    let mut files = Files::default();
+    args.file.iter().for_each(|file| files.read(file));
+    args.json.claim(&mut files)?;
+    args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
+
+    let machine = machine(&args)?;
+    args.json.write(|| machine.to_json().trim_end().to_owned())?;
+    if let Some(path) = &args.svg {
+        draw::write(path, &draw::machine::svg(&machine))?;
+    }
+    if args.json.on_stdout() || svg_on_stdout {
+        return Ok(());
+    }
+    print(&tree::text(&machine))
+}
+
+fn machine(args: &MachineArgs) -> Result<Machine, Failure> {
+    match (&args.file, &args.root) {
+        (Some(file), _) => Machine::read(file).map_err(Failure::from_error),
+        (None, Some(root)) if !root.join("sys/devices/system/cpu").is_dir() => {
+            let root = root.display();
+            Err(Failure::new(format!("--root {root}: it has no folder sys/devices/system/cpu: copy that of a machine")))
+        }
+        (None, Some(root)) => Ok(Machine::under(root)),
+        (None, None) => Ok(Machine::here()),
+    }
+}
