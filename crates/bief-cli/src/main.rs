@@ -12,6 +12,7 @@ mod interrupt;
 mod json;
 mod machine;
 mod plan;
+mod planning;
 mod power;
 mod progress;
 mod run;

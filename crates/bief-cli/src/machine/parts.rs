@@ -128,7 +128,8 @@ pub(crate) fn facts(machine: &Machine) -> Vec<(String, String)> {
     }
     if let Some(quota) = machine.quota().filter(|&quota| quota < machine.cores().len() as f64) {
         let each = machine.kinds().iter().enumerate().map(|(index, kind)| (machine.usable_of(index), kind));
-        let each = each.filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {}", printable(&kind.name)));
+        let each =
+            each.filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {}", printable(&kind.name)));
         let each = each.collect::<Vec<_>>().join(", ");
         facts.push(("quota".to_owned(), format!("processor time of {quota:.2} cores: plan for {each}")));
     }

@@ -36,7 +36,10 @@ pub(crate) struct MeasuringArgs {
 impl MeasuringArgs {
     /// This machine, or the one that was asked for.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        self.machine.as_ref().map_or_else(|| Ok(Machine::here()), |path| Machine::read(path)).map_err(Failure::from_error)
+        self.machine
+            .as_ref()
+            .map_or_else(|| Ok(Machine::here()), |path| Machine::read(path))
+            .map_err(Failure::from_error)
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
@@ -217,7 +220,10 @@ impl PlanningArgs {
         let there = machine.platform();
         if let Some(kind) = profile.kinds().iter().find(|kind| there.cores(kind) == 0) {
             let kinds: Vec<String> = there.kinds().iter().map(|kind| kind.name.clone()).collect();
-            eprintln!("bief: the profile tells times on `{kind}` cores, this machine has {}: those are used", listed(&kinds));
+            eprintln!(
+                "bief: the profile tells times on `{kind}` cores, this machine has {}: those are used",
+                listed(&kinds)
+            );
         }
         let Some(cores) = &self.cores else { return Ok(there) };
         let wanted = Platform::parse_cores(cores, profile).map_err(Failure::from_error)?;

@@ -29,7 +29,9 @@ pub(crate) fn against_plan(report: &Report) -> Option<String> {
         100.0 * share
     );
     let stage = &report.stages[report.limiting_stage];
-    let Some(gap) = stage.gap.as_ref().filter(|_| share.abs() >= AS_PLANNED) else { return Some(format!("{heading}.")) };
+    let Some(gap) = stage.gap.as_ref().filter(|_| share.abs() >= AS_PLANNED) else {
+        return Some(format!("{heading}."));
+    };
     let mut causes: Vec<(f64, String)> =
         causes(gap).into_iter().filter(|(ns, _)| ns.signum() == share.signum()).collect();
     causes.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));

@@ -1,8 +1,13 @@
 //! What `bief rx` reads, and how fast its samples come.
 
-use bief_radio::{Recording, SampleFormat};
+use std::path::PathBuf;
 
-use super::RxArgs;
+use bief_dsp::dvbs2::Modcod;
+use bief_radio::dvbs2::{Modcods, Receiver, Settings};
+use bief_radio::{Recording, SampleFormat};
+use clap::Args;
+use indicatif::ProgressBar;
+
 use crate::failure::Failure;
 use crate::json::is_dash;
 
@@ -13,30 +18,80 @@ const SAMPLE_RATE: f64 = 2.0;
 /// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
 pub(crate) const LEAST_SAMPLE_RATE: f64 = 64.0;
 
-pub(super) fn open(args: &RxArgs) -> Result<Recording, Failure> {
-    match &args.input {
-        None => {
-            let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
-            recording.sample_rate = Some(SAMPLE_RATE);
-            Ok(recording)
+/// The signal to receive: which command does what with it does not matter here.
+#[derive(Args)]
+pub(crate) struct SignalArgs {
+    /// Recording: SigMF, or a raw file (see --format); `-` for standard input [default: one that is built in]
+    pub(crate) input: Option<PathBuf>,
+    /// Sample format of a raw input: cf32, ci16, ci8 or cu8
+    #[arg(long)]
+    format: Option<SampleFormat>,
+    /// Samples per symbol, 1.5 to 8 [default: what the description says, or else the signal shows]
+    #[arg(long, value_name = "X", conflicts_with = "symbol_rate")]
+    sps: Option<f64>,
+    /// Symbols per second, for a recording that tells its sample rate
+    #[arg(long, value_name = "HZ")]
+    symbol_rate: Option<f64>,
+    /// MODCODs to receive, such as qpsk-8/9,8psk-3/5; frames of others are passed over
+    #[arg(long, value_name = "LIST", default_value = "any", value_parser = modcods)]
+    modcod: Modcods,
+    /// Gold code of the physical-layer scrambling, 0 to 262141: what the sender has set, broadcasts use 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    gold: u32,
+    /// Input stream to receive of a carrier with several [default: each goes to a file of its own, OUT.isiN.ts]
+    #[arg(long, value_name = "N")]
+    pub(super) isi: Option<u8>,
+}
+
+impl SignalArgs {
+    /// Opens the recording.
+    pub(crate) fn open(&self) -> Result<Recording, Failure> {
+        match &self.input {
+            None => {
+                let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
+                recording.sample_rate = Some(SAMPLE_RATE);
+                Ok(recording)
+            }
+            Some(path) if is_dash(path) => Recording::from_stdin(self.format).map_err(Failure::from_error),
+            Some(path) => Recording::open(path, self.format).map_err(Failure::from_error),
         }
-        Some(path) if is_dash(path) => Recording::from_stdin(args.format).map_err(Failure::from_error),
-        Some(path) => Recording::open(path, args.format).map_err(Failure::from_error),
+    }
+
+    /// Searches the recording for the signal, and shows how far the search is.
+    pub(crate) fn find(&self, recording: Recording, bar: &ProgressBar) -> Result<Receiver, Failure> {
+        bar.set_message("searching for a signal");
+        let samples_per_symbol = self.samples_per_symbol(&recording)?;
+        let settings = Settings { samples_per_symbol, gold_code: self.gold, modcods: self.modcod, isi: self.isi };
+        let receiver = Receiver::find(recording, settings, |read| bar.set_position(read));
+        receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)
+    }
+
+    /// Whether the samples per symbol are told, by someone or by the recording, and need not be found.
+    pub(super) fn tells_rate(&self, sample_rate: Option<f64>) -> bool {
+        self.sps.is_some() || self.symbol_rate.is_some() || sample_rate.is_some_and(|rate| rate < LEAST_SAMPLE_RATE)
+    }
+
+    /// Samples per symbol, where someone tells them.
+    fn samples_per_symbol(&self, recording: &Recording) -> Result<Option<f64>, Failure> {
+        match (self.sps, self.symbol_rate, recording.sample_rate) {
+            (Some(sps), _, _) => Ok(Some(sps)),
+            (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(Some(rate / symbol_rate)),
+            (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
+            (None, Some(_), None) => Err(Failure::new(format!(
+                "{}: its sample rate is not known: give --sps in place of --symbol-rate",
+                recording.name
+            ))),
+            (None, None, rate) => Ok(rate.filter(|&rate| rate < LEAST_SAMPLE_RATE)),
+        }
     }
 }
 
-/// Samples per symbol, where someone tells them.
-pub(super) fn samples_per_symbol(args: &RxArgs, recording: &Recording) -> Result<Option<f64>, Failure> {
-    match (args.sps, args.symbol_rate, recording.sample_rate) {
-        (Some(sps), _, _) => Ok(Some(sps)),
-        (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(Some(rate / symbol_rate)),
-        (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
-        (None, Some(_), None) => Err(Failure::new(format!(
-            "{}: its sample rate is not known: give --sps in place of --symbol-rate",
-            recording.name
-        ))),
-        (None, None, rate) => Ok(rate.filter(|&rate| rate < LEAST_SAMPLE_RATE)),
+/// `any`, or MODCODs with commas between them.
+fn modcods(text: &str) -> Result<Modcods, String> {
+    if text == "any" {
+        return Ok(Modcods::ALL);
     }
+    text.split(',').map(|name| name.trim().parse::<Modcod>().map_err(|error| error.to_string())).collect()
 }
 
 /// Symbols per second, where samples per second are known.

@@ -29,7 +29,7 @@ pub(super) struct Outputs {
 impl Outputs {
     /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
     pub(super) fn new(args: &RxArgs, files: Files) -> Result<Self, Failure> {
-        let path = match (&args.output, &args.input) {
+        let path = match (&args.output, &args.signal.input) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
             (None, Some(input)) if is_dash(input) => {
@@ -39,7 +39,7 @@ impl Outputs {
         };
         // Tried before anything is received; streams take their files when they are found.
         files.clone().write(&path, "the received stream")?;
-        Ok(Self { path, named: args.output.is_some(), chosen: args.isi.is_some(), taken: false, files })
+        Ok(Self { path, named: args.output.is_some(), chosen: args.signal.isi.is_some(), taken: false, files })
     }
 
     pub(super) fn is_stdout(&self) -> bool {

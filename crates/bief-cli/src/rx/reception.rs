@@ -1,12 +1,13 @@
 //! What `bief rx` tells of a reception.
 
 use bief::Report;
-use bief::schedule::{Profile, Schedule};
 use bief_radio::dvbs2::{Figures, Status, StreamFigures};
 use indicatif::ProgressBar;
 
 use super::outputs::Outputs;
+use crate::planning::{Planned, against_plan, rounds};
 use crate::table::facts;
+use crate::text::{COLUMNS, wrapped};
 
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
@@ -42,6 +43,7 @@ pub(super) struct Reception {
     pub(super) interrupted: bool,
     /// `None` after a fault.
     pub(super) report: Option<Report>,
+    pub(super) planned: Planned,
 }
 
 impl Reception {
@@ -115,12 +117,15 @@ impl Reception {
         rows.extend(figures.streams.iter().flat_map(|stream| self.stream(stream)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
-            return format!("{}\n\n{report}", facts(&rows));
+            let plan = self.planned.refined.iter().flat_map(rounds).chain(against_plan(report));
+            let plan: Vec<String> = plan.flat_map(|line| wrapped(&line, COLUMNS)).collect();
+            return format!("{}\n\n{report}\n\n{}", facts(&rows), plan.join("\n"));
         }
         facts(&rows)
     }
 
-    pub(super) fn to_json(&self, profile: &Profile, schedule: &Schedule) -> String {
+    pub(super) fn to_json(&self) -> String {
+        let Planned { machine, profile, schedule, refined } = &self.planned;
         let outputs: Vec<_> = self.figures.streams.iter().map(|stream| self.outputs.path(stream.id())).collect();
         let value = serde_json::json!({
             "input": self.name,
@@ -129,8 +134,10 @@ impl Reception {
             "figures": self.figures,
             "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),
+            "machine": machine,
             "profile": profile,
             "schedule": schedule,
+            "refined": refined,
             "report": self.report,
         });
         format!("{value:#}")
