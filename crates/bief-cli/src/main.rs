@@ -14,6 +14,7 @@ mod machine;
 mod plan;
 mod planning;
 mod power;
+mod profile;
 mod progress;
 mod run;
 mod rx;
@@ -35,6 +36,8 @@ Examples:
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
   bief run chain.toml                  a chain of tasks that a file describes
+  bief profile chain.toml -o profile.json
+                                       what each task takes on each kind of core
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief campaign table1                 compare all strategies on random chains
@@ -60,6 +63,8 @@ enum Command {
     Tx(tx::TxArgs),
     /// Run: a chain of tasks that a file describes
     Run(run::RunArgs),
+    /// Profile: measure how long each task of a chain takes on each kind of core
+    Profile(profile::ProfileArgs),
     /// Plan: compute the best pipeline for a profile
     Plan(plan::PlanArgs),
     /// Power: what a machine and its cores draw
@@ -79,6 +84,7 @@ fn main() -> ExitCode {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
         Command::Run(args) => run::run(args),
+        Command::Profile(args) => profile::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Power(args) => power::run(args),
         Command::Campaign(args) => campaign::run(args),

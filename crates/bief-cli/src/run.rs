@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use bief::{ChainFile, Direction, DynWire, Kind, Program, Registry, Waiting};
+use bief::{ChainFile, Direction, DynWire, Kind, Machine, Program, Registry, Waiting};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
+use crate::planning::{Planned, PlanningArgs, against_plan, rounds};
 use crate::progress::{shown, spinner};
 use crate::seeing::SeeingArgs;
 use crate::text::{COLUMNS, counted, listed, wrapped};
@@ -22,6 +24,9 @@ Examples:
   bief run chain.toml --check            build it only, and show tasks and wires
   bief run chain.toml --batch 16 --one-core
   bief run chain.toml --observe --trace trace.json
+  bief run chain.toml --plan             measure the tasks, and plan the stages
+  bief run chain.toml --goal fewest-cores,period=1ms --refine 3
+  bief run chain.toml --place packed     pin the threads of the stages it marks
   bief run chain.toml --json             the report for a machine to read
   bief run --kinds                       the tasks that a chain can be made of
   bief run --kinds radio.read            one of them, with its parameters
@@ -51,6 +56,8 @@ A chain file lists tasks in the order in which they run:
   [stage.convert]
   threads = 2
 
+To measure and to refine a plan, the chain is run as often: from the start of
+its input each time, and its outputs are written anew.
 Before the first task, `batch = 16` lets frames travel together, `depth = 8` lets
 as many batches wait between stages, `waiting = \"passive\"` is as --waiting.
 Without stages the chain runs on one core.
@@ -76,6 +83,11 @@ pub(crate) struct RunArgs {
     /// Leave out the stages: run the whole chain on one core
     #[arg(long, conflicts_with_all = ["depth", "waiting"])]
     one_core: bool,
+    /// Measure the tasks and plan the stages, in place of those that the file marks; implied by the options that plan
+    #[arg(long, conflicts_with_all = ["one_core", "check"])]
+    plan: bool,
+    #[command(flatten)]
+    planning: PlanningArgs,
     /// Build the chain only: show its tasks, stages and wires
     #[arg(long, conflicts_with_all = ["observe", "trace", "dot"])]
     check: bool,
@@ -121,7 +133,35 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         return show_chain(&file, &registry, &program, &wires, &args.json);
     }
 
-    let mut pipeline = args.seeing.prepare(file.pipeline(&registry).map_err(Failure::from_error)?)?;
+    let mut files = Files::default();
+    files.read(&path);
+    args.planning.claim(&mut files)?;
+    args.seeing.claim(&mut files)?;
+    args.json.claim(&mut files)?;
+    let planned = match args.plan || args.planning.is_given() {
+        false => None,
+        true if args.one_core => {
+            return Err(Failure::new("--one-core has nothing to plan: leave it out, or the options that plan"));
+        }
+        true => Some(args.planning.plan(
+            |_| file.program(&registry),
+            |machine, profiling| file.program(&registry)?.profile_on(machine, profiling),
+        )?),
+    };
+    let pipeline = match &planned {
+        Some(Planned { profile, schedule, machine, .. }) => {
+            let pipeline = file.pipeline_of(&registry, schedule).and_then(|pipeline| pipeline.beside(profile));
+            args.planning.placing().place(pipeline.map_err(Failure::from_error)?.observe(), machine)?
+        }
+        None => {
+            let pipeline = file.pipeline(&registry).map_err(Failure::from_error)?;
+            match args.planning.placing().is_given() {
+                true => args.planning.placing().place(pipeline, &Machine::here())?,
+                false => pipeline,
+            }
+        }
+    };
+    let mut pipeline = args.seeing.prepare(pipeline)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let bar = spinner(path.display().to_string());
     // A pipeline that nobody watches does not stop to show itself.
@@ -135,10 +175,31 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     let interrupted = interrupted.load(Ordering::Relaxed);
     args.seeing.write(&pipeline)?;
     let report = outcome.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-    args.json.write(|| format!("{:#}", json!({ "chain": path, "interrupted": interrupted, "report": report })))?;
+    let saved = match &planned {
+        Some(planned) => args.planning.save(planned, &pipeline, Some(&report)),
+        None => args.planning.placing().save(&pipeline),
+    };
+    args.json.write(|| {
+        let planned = planned.as_ref();
+        let value = json!({
+            "chain": path,
+            "interrupted": interrupted,
+            "machine": planned.map(|planned| &planned.machine),
+            "profile": planned.map(|planned| &planned.profile),
+            "schedule": planned.map(|planned| &planned.schedule),
+            "refined": planned.map(|planned| &planned.refined),
+            "report": report,
+        });
+        format!("{value:#}")
+    })?;
     if !args.json.on_stdout() {
-        print(&format!("{}, {:.3} s\n\n{report}", frames(report.frames), report.seconds))?;
+        let refined = planned.iter().filter_map(|planned| planned.refined.as_ref()).flat_map(rounds);
+        let plan: Vec<String> = refined.chain(against_plan(&report)).flat_map(|line| wrapped(&line, COLUMNS)).collect();
+        let report = args.seeing.shown(&report);
+        let plan = if plan.is_empty() { String::new() } else { format!("\n\n{}", plan.join("\n")) };
+        print(&format!("{}, {:.3} s\n\n{report}{plan}", frames(report.frames), report.seconds))?;
     }
+    saved?;
     if interrupted {
         let message = format!("{}: interrupted; what was taken before is delivered", path.display());
         return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });

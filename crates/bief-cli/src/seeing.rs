@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use bief::Pipeline;
+use bief::{Pipeline, Report};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -34,6 +34,17 @@ impl SeeingArgs {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }
         Ok(())
+    }
+
+    /// A report without what nobody asked to see: planned runs are observed all the same.
+    pub(crate) fn shown(&self, report: &Report) -> Report {
+        let mut shown = report.clone();
+        if !self.observe && self.trace.is_none() {
+            shown.stages.iter_mut().flat_map(|stage| &mut stage.tasks).for_each(|task| task.times = None);
+            shown.boundaries.iter_mut().for_each(|boundary| boundary.occupancy = None);
+            shown.latency = None;
+        }
+        shown
     }
 
     /// Lets the pipeline note what was asked for.

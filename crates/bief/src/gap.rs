@@ -187,6 +187,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::histogram::Histogram;
+    use crate::observe::Interrupted;
     use crate::report::{TaskReport, Times};
     use crate::stage::StagePlan;
     use crate::worker::Count;
@@ -224,7 +225,7 @@ pub(crate) mod tests {
             let task = |task: &TaskProfile| {
                 let mut times = Histogram::new();
                 times.record(task.ns[kind], EXECUTIONS);
-                TaskReport { name: task.name.clone(), times: Times::of(&times, (EXECUTIONS, 0)) }
+                TaskReport { name: task.name.clone(), times: Times::of(&times, &Interrupted::default(), EXECUTIONS) }
             };
             let tasks = truth.tasks()[load.tasks.clone()].iter().map(task).collect();
             StageReport::new(&plan, tasks, EXECUTIONS, Duration::from_nanos(period * EXECUTIONS), &count)

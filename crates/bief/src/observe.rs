@@ -32,10 +32,11 @@ pub(crate) struct Observer {
     interruptions: u64,
     /// Batches that were timed.
     pub(crate) timed: u64,
-    /// Of these, those in which the thread lost its core to another one.
-    pub(crate) interrupted: u64,
-    /// For each task, how long a batch took it.
+    /// For each task, how long the batch that is timed took it, if it had frames to work on.
+    batch: Vec<Option<u64>>,
+    /// For each task, how long a batch took it in which the thread kept its core, and of one in which it lost it.
     pub(crate) tasks: Vec<Histogram>,
+    pub(crate) interrupted: Vec<Interrupted>,
     /// How long frames took through the whole chain: noted by the last stage.
     pub(crate) latency: Histogram,
     pub(crate) held: Held,
@@ -55,8 +56,9 @@ impl Observer {
             }),
             interruptions: 0,
             timed: 0,
-            interrupted: 0,
+            batch: vec![None; tasks],
             tasks: vec![Histogram::new(); tasks],
+            interrupted: vec![Interrupted::default(); tasks],
             latency: Histogram::new(),
             held: Held::default(),
             recorder: None,
@@ -66,7 +68,8 @@ impl Observer {
     /// Makes ready for another run.
     pub(crate) fn clear(&mut self) {
         self.skip = 0;
-        (self.timed, self.interrupted) = (0, 0);
+        self.timed = 0;
+        self.interrupted.fill(Interrupted::default());
         self.tasks.iter_mut().for_each(Histogram::clear);
         self.latency.clear();
         self.held = Held::default();
@@ -86,14 +89,13 @@ impl Observer {
 
     /// Begins to time the tasks of a batch.
     pub(crate) fn begin(&mut self) {
+        self.batch.fill(None);
         self.interruptions = clock::interruptions();
     }
 
     /// Notes how long a task of the batch took, if it had frames to work on.
     pub(crate) fn task(&mut self, task: usize, start: Instant, time: Duration, had_frames: bool) {
-        if had_frames {
-            self.tasks[task].record(nanoseconds(time.saturating_sub(self.clock_cost)), 1);
-        }
+        self.batch[task] = had_frames.then(|| nanoseconds(time.saturating_sub(self.clock_cost)));
         if let Some(recorder) = &mut self.recorder {
             recorder.task(task, had_frames.then_some((start, time)));
         }
@@ -113,7 +115,14 @@ impl Observer {
         }
         if visit.sampled && visit.frames.is_some() {
             self.timed += 1;
-            self.interrupted += u64::from(clock::interruptions() != self.interruptions);
+            let is_interrupted = clock::interruptions() != self.interruptions;
+            for (task, ns) in self.batch.iter().enumerate() {
+                match *ns {
+                    Some(ns) if is_interrupted => self.interrupted[task].record(ns),
+                    Some(ns) => self.tasks[task].record(ns, 1),
+                    None => {}
+                }
+            }
             self.skip = self.next_skip(count.busy, count.batches);
         }
         if let Some(recorder) = &mut self.recorder {
@@ -129,6 +138,26 @@ impl Observer {
         let skip = TIME_PER_COST * cost.as_secs_f64() / mean.max(1e-9);
         // From half to one and a half times as many; the last summand rounds, up or down, without a bias.
         (skip * (0.5 + self.random.f64()) + self.random.f64()) as u64
+    }
+}
+
+/// How long a task took in batches in which its thread lost its core to another one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Interrupted {
+    pub(crate) count: u64,
+    pub(crate) sum_ns: u128,
+    pub(crate) max_ns: u64,
+}
+
+impl Interrupted {
+    pub(crate) fn record(&mut self, ns: u64) {
+        self.merge(&Self { count: 1, sum_ns: ns.into(), max_ns: ns });
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
     }
 }
 

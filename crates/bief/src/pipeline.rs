@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::halt::{Halt, Stopper};
 use crate::histogram::Histogram;
 use crate::machine::Machine;
-use crate::observe::{Held, Observer, Recorder};
+use crate::observe::{Held, Interrupted, Observer, Recorder};
 use crate::placement::{Pinning, Placement, Policy, Seats};
 use crate::report::{self, BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 use crate::stage::{Stage, StagePlan};
@@ -476,12 +476,12 @@ impl Pipeline {
     fn report(&self, elapsed: Duration) -> Report {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
-            let timed = self.observers(index).fold((0, 0), |(timed, interrupted), observer| {
-                (timed + observer.timed, interrupted + observer.interrupted)
-            });
-            let tasks = plan.tasks.clone().map(|task| TaskReport {
-                name: self.task_names[task].to_string(),
-                times: Times::of(&self.histogram(index, |observer| &observer.tasks[task - plan.tasks.start]), timed),
+            let timed = self.observers(index).map(|observer| observer.timed).sum();
+            let tasks = plan.tasks.clone().enumerate().map(|(task, number)| {
+                let mut interrupted = Interrupted::default();
+                self.observers(index).for_each(|observer| interrupted.merge(&observer.interrupted[task]));
+                let times = self.histogram(index, |observer| &observer.tasks[task]);
+                TaskReport { name: self.task_names[number].to_string(), times: Times::of(&times, &interrupted, timed) }
             });
             let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
             StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::gap::Gap;
 use crate::histogram::Histogram;
-use crate::observe::Held;
+use crate::observe::{Held, Interrupted};
 use crate::placement::Placement;
 use crate::stage::StagePlan;
 use crate::worker::Count;
@@ -101,14 +101,13 @@ pub struct Times {
     pub share: f64,
     /// The mean time.
     pub mean_ns: f64,
-    /// The mean time without the longest hundredth and without as many as lost their core to another thread: what a profile
-    /// promises.
+    /// The mean time of the batches in which the thread kept its core, without the longest hundredth: what a profile promises.
     pub usual_ns: f64,
     /// The shortest time.
     pub min_ns: u64,
-    /// The time that half of the batches took at most.
+    /// The time that half of the batches took at most, of those in which the thread kept its core.
     pub median_ns: u64,
-    /// The time that 99 of 100 batches took at most.
+    /// The time that 99 of 100 batches took at most, of those in which the thread kept its core.
     pub p99_ns: u64,
     /// The longest time.
     pub max_ns: u64,
@@ -224,17 +223,23 @@ impl StageReport {
 }
 
 impl Times {
-    /// Of what was recorded in so many batches, of which some were interrupted, if anything was.
-    pub(crate) fn of(times: &Histogram, (batches, interrupted): (u64, u64)) -> Option<Self> {
-        (times.count() > 0).then(|| Self {
-            count: times.count(),
-            share: times.count() as f64 / batches.max(times.count()) as f64,
-            mean_ns: times.mean(),
-            usual_ns: times.mean_without(times.count() / 100 + interrupted),
-            min_ns: times.min(),
-            median_ns: times.percentile(50),
-            p99_ns: times.percentile(99),
-            max_ns: times.max(),
+    /// Of what was recorded in so many batches, some of them interrupted, if anything was.
+    pub(crate) fn of(times: &Histogram, interrupted: &Interrupted, batches: u64) -> Option<Self> {
+        let count = times.count() + interrupted.count;
+        let sum = times.mean() * times.count() as f64 + interrupted.sum_ns as f64;
+        let mean_ns = sum / count as f64;
+        // Where every batch was interrupted, that is what is usual.
+        let is_quiet = times.count() > 0;
+        let or_mean = |ns: u64| if is_quiet { ns } else { mean_ns as u64 };
+        (count > 0).then(|| Self {
+            count,
+            share: count as f64 / batches.max(count) as f64,
+            mean_ns,
+            usual_ns: if is_quiet { times.mean_without(times.count() / 100) } else { mean_ns },
+            min_ns: or_mean(times.min()),
+            median_ns: or_mean(times.percentile(50)),
+            p99_ns: or_mean(times.percentile(99)),
+            max_ns: times.max().max(interrupted.max_ns),
         })
     }
 }
@@ -309,7 +314,7 @@ mod tests {
 
         let mut histogram = Histogram::new();
         [3, 12_345, u64::MAX].iter().for_each(|&ns| histogram.record(ns, 50_000_000));
-        report.stages[0].tasks[0].times = Times::of(&histogram, (3, 0));
+        report.stages[0].tasks[0].times = Times::of(&histogram, &Interrupted::default(), 3);
         report.latency = Latency::of(&histogram);
         report.boundaries.push(BoundaryReport {
             from: report.stages[0].name.clone(),

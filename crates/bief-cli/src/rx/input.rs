@@ -44,6 +44,18 @@ pub(crate) struct SignalArgs {
 }
 
 impl SignalArgs {
+    /// Whether anything was asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        let Self { input, format, sps, symbol_rate, modcod, gold, isi } = self;
+        input.is_some()
+            || format.is_some()
+            || sps.is_some()
+            || symbol_rate.is_some()
+            || *modcod != Modcods::ALL
+            || *gold != 0
+            || isi.is_some()
+    }
+
     /// Opens the recording.
     pub(crate) fn open(&self) -> Result<Recording, Failure> {
         match &self.input {

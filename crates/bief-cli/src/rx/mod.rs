@@ -126,9 +126,9 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let reception = Reception { name, outputs, found_rate, symbol_rate, figures, interrupted, report, planned };
     args.json.write(|| reception.to_json())?;
     if reception.outputs.is_stdout() {
-        eprintln!("{}", reception.table());
+        eprintln!("{}", reception.table(&args.seeing));
     } else if !args.json.on_stdout() {
-        print(&reception.table())?;
+        print(&reception.table(&args.seeing))?;
     }
     if let Some(error) = fault {
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));

@@ -6,6 +6,7 @@ use indicatif::ProgressBar;
 
 use super::outputs::Outputs;
 use crate::planning::{Planned, against_plan, rounds};
+use crate::seeing::SeeingArgs;
 use crate::table::facts;
 use crate::text::{COLUMNS, wrapped};
 
@@ -73,7 +74,7 @@ impl Reception {
         })
     }
 
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self, seeing: &SeeingArgs) -> String {
         let figures = &self.figures;
         let number = |value: Option<f64>, unit: &str, digits: usize| {
             value.map_or_else(|| "unknown".to_owned(), |value| format!("{value:+.digits$} {unit}"))
@@ -119,7 +120,7 @@ impl Reception {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
             let plan = self.planned.refined.iter().flat_map(rounds).chain(against_plan(report));
             let plan: Vec<String> = plan.flat_map(|line| wrapped(&line, COLUMNS)).collect();
-            return format!("{}\n\n{report}\n\n{}", facts(&rows), plan.join("\n"));
+            return format!("{}\n\n{}\n\n{}", facts(&rows), seeing.shown(report), plan.join("\n"));
         }
         facts(&rows)
     }

@@ -9,11 +9,14 @@ use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use bief_schedule::Schedule;
+
 use crate::chain::Chain;
 use crate::dynamic::{DynTask, DynWire};
 use crate::error::{Error, Result};
 use crate::parameters::{NamedFile, Parameters};
 use crate::pipeline::Pipeline;
+use crate::program::Program;
 use crate::registry::Registry;
 use crate::wait::Waiting;
 use document::At;
@@ -216,7 +219,7 @@ impl ChainFile {
     /// Kinds and parameters that there are not, are missing or do not fit; wires that do not fit their tasks; more threads
     /// for a stage than its tasks allow; a depth or a way to wait where there are no stages; all with their lines.
     pub fn build(&self, registry: &Registry) -> Result<(Chain, BTreeMap<String, DynWire>)> {
-        let Description { batch, depth, waiting, tasks, stages } = &self.description;
+        let Description { depth, waiting, stages, .. } = &self.description;
         if stages.is_empty() {
             let spans =
                 [("depth", depth.as_ref().map(|at| &at.span)), ("waiting", waiting.as_ref().map(|at| &at.span))];
@@ -224,6 +227,11 @@ impl ChainFile {
                 return Err(self.error(span, &format!("`{key}` is about stages, but no task names a stage")));
             }
         }
+        self.assemble(registry)
+    }
+
+    fn assemble(&self, registry: &Registry) -> Result<(Chain, BTreeMap<String, DynWire>)> {
+        let Description { batch, tasks, stages, .. } = &self.description;
         let mut chain = Chain::new().batch(batch.unwrap_or(1));
         let mut wires = BTreeMap::new();
         let mut files = Vec::new();
@@ -254,8 +262,30 @@ impl ChainFile {
     /// Those of [`build`](Self::build).
     pub fn pipeline(&self, registry: &Registry) -> Result<Pipeline> {
         let program = self.build(registry)?.0.build()?;
-        let Description { depth, waiting, stages, .. } = &self.description;
-        let mut pipeline = if stages.is_empty() { program.one_core()? } else { program.pipeline_as_marked()? };
+        let is_cut = !self.description.stages.is_empty();
+        self.tuned(if is_cut { program.pipeline_as_marked()? } else { program.one_core()? })
+    }
+
+    /// Builds the chain and cuts it into the stages of a schedule, in place of those that it marks; depth and waiting are the
+    /// file's.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build) and of [`Program::pipeline`](crate::Program::pipeline).
+    pub fn pipeline_of(&self, registry: &Registry, schedule: &Schedule) -> Result<Pipeline> {
+        self.tuned(self.program(registry)?.pipeline(schedule)?)
+    }
+
+    /// Builds the chain, to be profiled or cut into stages that it does not mark.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build), but for depth and waiting, which are then another's.
+    pub fn program(&self, registry: &Registry) -> Result<Program> {
+        self.assemble(registry)?.0.build()
+    }
+
+    /// The pipeline with the file's depth and way to wait.
+    fn tuned(&self, mut pipeline: Pipeline) -> Result<Pipeline> {
+        let Description { depth, waiting, .. } = &self.description;
         if let Some(depth) = depth {
             pipeline = pipeline.depth(depth.value)?;
         }

@@ -24,7 +24,7 @@ use busy::BusyCores;
 const WARM_UP: usize = 8;
 /// Kinds of cores take turns, so that what changes while a profile is made changes for all of them.
 const TURNS: usize = 4;
-/// Executions that there is room for from the start; a source may end long before as many as are asked for.
+/// Executions of which times are kept: more tell nothing more.
 const ROOM: usize = 1 << 16;
 
 /// How the tasks of a chain are measured: [`Program::profile_on`](crate::Program::profile_on).
@@ -65,10 +65,20 @@ pub enum Load {
 #[derive(Default)]
 struct Sample {
     executions: u64,
-    /// Executions in which the thread lost its core to another one.
-    interrupted: u64,
     /// For each task, how long it took in the executions in which it had frames.
     times: Vec<Vec<u64>>,
+}
+
+impl Sample {
+    fn add(&mut self, times: &[Option<u64>]) {
+        self.executions += 1;
+        self.times.resize_with(times.len(), || Vec::with_capacity(64));
+        for (sample, time) in self.times.iter_mut().zip(times) {
+            if sample.len() < ROOM {
+                sample.extend(time);
+            }
+        }
+    }
 }
 
 /// A chain on one thread, measured execution by execution.
@@ -78,6 +88,8 @@ struct Measured {
     frames: usize,
     done: usize,
     clock_cost: Duration,
+    /// Of the last execution.
+    times: Vec<Option<u64>>,
 }
 
 impl Measured {
@@ -89,42 +101,56 @@ impl Measured {
             frames,
             done: 0,
             clock_cost: clock::cost(),
+            times: vec![None; count],
         }
     }
 
-    /// Runs the chain once and notes how long each task took; `false` when the source has no whole batch any more.
-    fn execute(&mut self, sample: &mut Sample) -> Result<bool> {
+    /// Runs the chain once; answers how it went, with the time of each task that had frames in `times`.
+    fn execute(&mut self) -> Result<Execution> {
         self.batch.renew((self.done * self.frames) as u64);
-        sample.times.resize_with(self.stage.tasks().len(), || Vec::with_capacity(64));
+        self.times.fill(None);
         let interruptions = clock::interruptions();
         let note = |task: usize, _: Instant, time: Duration, ran: bool| {
-            if ran && sample.times[task].len() < ROOM {
-                sample.times[task].push(nanoseconds(time.saturating_sub(self.clock_cost)));
-            }
+            self.times[task] = ran.then(|| nanoseconds(time.saturating_sub(self.clock_cost)));
         };
         // SAFETY: every wire is local to the one stage.
         unsafe { self.stage.run_timed(&mut self.batch, note)? };
         self.done += 1;
-        sample.executions += 1;
-        sample.interrupted += u64::from(clock::interruptions() != interruptions);
-        Ok(!self.batch.last)
+        Ok(match (self.batch.last, clock::interruptions() != interruptions) {
+            (true, _) => Execution::Last,
+            (false, true) => Execution::Interrupted,
+            (false, false) => Execution::Whole,
+        })
     }
 
-    /// Measures so many executions on the core that the calling thread is on, after some to warm up; `false` when the source
-    /// has ended.
-    fn visit(&mut self, executions: usize, cold: &mut Sample, warm: &mut Sample) -> Result<bool> {
-        for _ in 0..WARM_UP {
-            if !self.execute(cold)? {
-                return Ok(false);
+    /// Measures so many executions on the core that the calling thread is on, after some to warm up. Those, and executions in
+    /// which the thread lost its core to another one, are `spare`. `false` when the source has ended.
+    fn visit(&mut self, executions: usize, spare: &mut Sample, good: &mut Sample) -> Result<bool> {
+        let mut wanted = executions;
+        for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
+            if wanted == 0 {
+                break;
             }
-        }
-        for _ in 0..executions {
-            if !self.execute(warm)? {
-                return Ok(false);
+            match self.execute()? {
+                Execution::Last => return Ok(false),
+                Execution::Whole if number >= WARM_UP => {
+                    good.add(&self.times);
+                    wanted -= 1;
+                }
+                _ => spare.add(&self.times),
             }
         }
         Ok(true)
     }
+}
+
+/// How an execution went.
+enum Execution {
+    Whole,
+    /// The thread lost its core to another one.
+    Interrupted,
+    /// The source ended: it is no whole execution.
+    Last,
 }
 
 /// Measures on the calling thread, wherever that runs, as the machine's first kind of core.
@@ -132,10 +158,10 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     let machine = Machine::here();
     let facts = facts(&tasks);
     let mut measured = Measured::new(tasks, wires, frames);
-    let (mut cold, mut warm) = Default::default();
-    measured.visit(executions, &mut cold, &mut warm)?;
+    let (mut spare, mut good) = Default::default();
+    measured.visit(executions, &mut spare, &mut good)?;
     measured.stage.finish()?;
-    profile(&machine, &machine.kinds()[..1], facts, vec![counted(cold, warm)?], frames)
+    profile(&machine, &machine.kinds()[..1], facts, vec![counted(spare, good)?], frames)
 }
 
 /// Measures on a core of each kind in turn; the calling thread waits.
@@ -164,13 +190,13 @@ pub(crate) fn measure_on(
     };
     let measure = || {
         'stream: for _ in 0..turns {
-            for (core, (cold, warm)) in cores.iter().zip(&mut samples) {
+            for (core, (spare, good)) in cores.iter().zip(&mut samples) {
                 // A system that pins no threads measures on whatever core there is.
                 let _ = affinity::pin(&core.threads);
                 if let Some(busy) = &busy {
                     busy.leave(core);
                 }
-                if !measured.visit(executions, cold, warm)? {
+                if !measured.visit(executions, spare, good)? {
                     break 'stream;
                 }
             }
@@ -180,7 +206,7 @@ pub(crate) fn measure_on(
     thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(&*payload)))?;
     drop(busy);
     let sync = cores.iter().map(|core| hand_over::ns(core)).collect::<Result<Vec<_>>>()?;
-    let samples = samples.into_iter().map(|(cold, warm)| counted(cold, warm)).collect::<Result<_>>()?;
+    let samples = samples.into_iter().map(|(spare, good)| counted(spare, good)).collect::<Result<_>>()?;
     Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
 }
 
@@ -189,10 +215,10 @@ fn facts(tasks: &[Node]) -> Vec<(String, bool)> {
     tasks.iter().map(|task| (task.name.to_string(), task.step.replica().is_some())).collect()
 }
 
-/// The executions that count: those after the warm-up, if there are any. The last may be half an execution.
-fn counted(cold: Sample, warm: Sample) -> Result<Sample> {
-    let sample = if warm.executions > 1 { warm } else { cold };
-    if sample.executions == 0 || sample.times.iter().all(Vec::is_empty) {
+/// The executions that count: the good ones, if there are any.
+fn counted(spare: Sample, good: Sample) -> Result<Sample> {
+    let sample = if good.executions > 0 { good } else { spare };
+    if sample.executions == 0 {
         return Err(Error::build(
             "the source ended before one whole batch on each kind of core: there is too little to profile, give a longer \
              input",
@@ -212,7 +238,7 @@ fn profile(
         let (mut ns, mut seen) = (Vec::new(), Vec::new());
         for (kind, sample) in kinds.iter().zip(&mut samples) {
             let slower = 1.0 + emulate::rate(kind, &name);
-            let (weight, measured) = weigh(&mut sample.times[task], (sample.executions, sample.interrupted), slower);
+            let (weight, measured) = weigh(&mut sample.times[task], sample.executions, slower);
             ns.push(weight);
             seen.push(measured);
         }
@@ -222,15 +248,14 @@ fn profile(
     Ok(profile.with_machine(machine.to_string()).with_frames_per_execution(frames as u32)?)
 }
 
-/// A task's weight: its mean time over the executions that it had work in, without the longest hundredth and as many as were
-/// interrupted, times the share of executions that it had work in. A task behind one that skips three frames of four counts a
+/// A task's weight: its mean time over the executions that it had work in, without the longest hundredth, times
+/// the share of executions that it had work in. A task behind one that skips three frames of four counts a
 /// quarter.
-fn weigh(times: &mut [u64], (executions, interrupted): (u64, u64), slower: f64) -> (u64, Seen) {
+fn weigh(times: &mut [u64], executions: u64, slower: f64) -> (u64, Seen) {
     times.iter_mut().for_each(|ns| *ns = (*ns as f64 * slower) as u64);
     times.sort_unstable();
     let samples = times.len() as u64;
-    let longest = times.len() / 100 + interrupted as usize;
-    let usual = &times[..times.len().saturating_sub(longest).max(times.len().div_ceil(2))];
+    let usual = &times[..times.len() - times.len() / 100];
     let mean = usual.iter().map(|&ns| ns as f64).sum::<f64>() / usual.len().max(1) as f64;
     let weight = (mean * samples as f64 / executions as f64).round() as u64;
     let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));

@@ -1,0 +1,113 @@
+//! `bief profile`: how long each task of a chain takes, on each kind of core.
+
+use std::path::{Path, PathBuf};
+
+use bief::ChainFile;
+use bief::schedule::Profile;
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::json::print;
+use crate::planning::{MeasuringArgs, write};
+use crate::progress::spinner;
+use crate::rx::SignalArgs;
+use crate::text::{COLUMNS, shortened, wrapped};
+
+const EXAMPLES: &str = "\
+Examples:
+  bief profile rx                        the receiver, on the recording built in
+  bief profile rx capture.sigmf-meta -o receiver.json
+  bief profile chain.toml -o chain.json
+  bief profile rx --loaded --executions 400
+  bief profile rx --machine emulated.toml -o two_kinds.json
+  bief plan receiver.json --cores 2      what a plan makes of it
+  bief rx capture.sigmf-meta --profile receiver.json
+
+A task's weight is its mean time without the longest hundredth; executions in
+which the thread lost its core to another one do not count. Tasks are measured
+pinned, kinds of cores by turns. A chain file's outputs are written.";
+
+/// Arguments of `bief profile`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ProfileArgs {
+    /// The chain: `rx` for the DVB-S2 receiver, or a TOML file
+    #[arg(value_name = "rx|CHAIN.toml")]
+    chain: PathBuf,
+    #[command(flatten)]
+    signal: SignalArgs,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// Where the profile goes, a JSON document; `-` for standard output in place of the table
+    #[arg(short, long, value_name = "FILE.json")]
+    output: Option<PathBuf>,
+}
+
+/// Profiles.
+pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    files.read(&args.chain);
+    args.signal.input.iter().for_each(|input| files.read(input));
+    args.output.as_deref().map_or(Ok(()), |path| files.write(path, "-o"))?;
+    let machine = args.measuring.machine()?;
+    let profiling = args.measuring.profiling();
+    let bar = spinner(args.chain.display().to_string());
+    let profile = if args.chain == Path::new("rx") {
+        let receiver = args.signal.find(args.signal.open()?, &bar)?;
+        bar.set_message("measuring");
+        receiver.profile_on(&machine, profiling).map_err(Failure::from_error)?
+    } else {
+        if args.signal.is_given() {
+            return Err(Failure::new(format!(
+                "{}: a chain file names its input itself: INPUT and the options of a signal go with `bief profile rx`",
+                args.chain.display()
+            )));
+        }
+        bar.set_message("measuring");
+        let registry = bief_radio::registry();
+        ChainFile::read(&args.chain)
+            .and_then(|file| file.program(&registry)?.profile_on(&machine, profiling))
+            .map_err(|error| Failure::new(format!("{}: {error}", args.chain.display())))?
+    };
+    bar.finish_and_clear();
+    match &args.output {
+        Some(path) if crate::json::is_dash(path) => print(profile.to_json().trim_end()),
+        Some(path) => write(path, &profile.to_json()).and_then(|()| print(&table(&profile))),
+        None => print(&table(&profile)),
+    }
+}
+
+/// Each task's times on each kind of core, in microseconds.
+fn table(profile: &Profile) -> String {
+    let microseconds = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let mut lines = wrapped(&format!("Measured on {}.", profile.machine().unwrap_or("this machine")), COLUMNS);
+    for (kind, name) in profile.kinds().iter().enumerate() {
+        lines.push(format!(
+            "\n{:<30} {:>4} {:>9} {:>9} {:>9} {:>9}",
+            format!("on `{name}`, us per {} frame(s)", profile.frames_per_execution()),
+            "",
+            "weight",
+            "min",
+            "median",
+            "p99"
+        ));
+        for task in profile.tasks() {
+            let seen = task.seen.as_ref().map(|seen| seen[kind]);
+            let [min, median, p99] = seen.map_or([0; 3], |seen| [seen.min_ns, seen.median_ns, seen.p99_ns]);
+            lines.push(format!(
+                "{:<30} {:>4} {:>9} {:>9} {:>9} {:>9}",
+                shortened(&task.name, 30),
+                if task.replicable { "" } else { "seq" },
+                microseconds(task.ns[kind]),
+                microseconds(min),
+                microseconds(median),
+                microseconds(p99)
+            ));
+        }
+        let work: u64 = profile.tasks().iter().map(|task| task.ns[kind]).sum();
+        lines.push(format!("{:<30} {:>4} {:>9}", "all tasks", "", microseconds(work)));
+        lines.push(format!("{:<30} {:>4} {:>9.2}", "a hand-over", "", profile.sync_ns(kind) as f64 / 1e3));
+    }
+    lines.join("\n")
+}
