@@ -77,6 +77,7 @@ mod crew;
 mod dot;
 mod dynamic;
 mod emulate;
+pub mod energy;
 mod error;
 mod frame;
 mod gap;

@@ -4,7 +4,7 @@ use super::MOST_THREADS;
 
 /// The numbers of a list such as `0-3,8`, ascending, each once; `None` where it is not of this form or has a number that no
 /// hardware thread has.
-pub(super) fn threads(text: &str) -> Option<Vec<usize>> {
+pub(crate) fn threads(text: &str) -> Option<Vec<usize>> {
     let text = text.trim();
     if text.is_empty() {
         return Some(Vec::new());

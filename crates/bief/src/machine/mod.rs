@@ -5,7 +5,7 @@ mod document;
 mod emulated;
 mod file;
 mod hwloc;
-mod list;
+pub(crate) mod list;
 mod quota;
 mod sysfs;
 
