@@ -45,7 +45,8 @@ Examples:
   bief fer --modcod qpsk-8/9 --frame short
                                        frame error rates of the receiver
   bief bench runtime                   what calls, hand-overs and waiting cost here
-  bief machine                         the cores of this machine";
+  bief machine                         the cores of this machine
+  bief power read                      the energy that this machine uses";
 
 /// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
 #[derive(Parser)]

@@ -500,11 +500,12 @@ fn readings_of_a_meter_that_grows_are_weighed_by_its_own_clock() {
 
 #[test]
 fn lines_that_are_no_readings_are_counted_and_told() {
-    let measured = covered(|| metered(&["5\nx\u{1b}y\n", "5\n-3\n", "5\n", "5\n", "5\n", "5\n", "5\n"], "", 40));
+    let with_first = |first| [&[first][..], &["5\n"; 24]].concat();
+    let measured = covered(|| metered(&with_first("5\nx\u{1b}y\n-3\n"), "", 10));
     assert!(near(&measured.energy.unwrap(), 5.0));
     assert_eq!(measured.notes, ["meter: 2 lines that are no readings were passed over, such as `-3`"]);
     // The rest of a line that was half written before is none of them.
-    let measured = covered(|| metered(&["9.5\n", "5\n", "5\n", "5\n", "5\n", "5\n", "5\n", "5\n"], "100\n12", 40));
+    let measured = covered(|| metered(&with_first("9.5\n"), "100\n12", 10));
     assert!(near(&measured.energy.unwrap(), 5.0));
 }
 
