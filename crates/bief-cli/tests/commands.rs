@@ -414,10 +414,75 @@ fn machine_counts_the_cores() {
     assert_eq!(cores, std::thread::available_parallelism().unwrap().get());
 }
 
+/// The files of a machine that has a sensor of its board, a counter that stands still, and one that nobody can read.
+fn recorded_machine(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let package = "sys/class/powercap/intel-rapl:0";
+    for (path, content) in [
+        ("sys/class/hwmon/hwmon0/name", "power_meter"),
+        ("sys/class/hwmon/hwmon0/power1_average", "12500000"),
+        (&format!("{package}/name"), "package-0"),
+        (&format!("{package}/energy_uj"), "77"),
+        (&format!("{package}/max_energy_range_uj"), "65532610987"),
+        (&format!("{package}:0/name"), "core"),
+        (&format!("{package}:0/energy_uj"), "damaged"),
+        (&format!("{package}:0/max_energy_range_uj"), "65532610987"),
+    ] {
+        std::fs::create_dir_all(folder.path(path).parent().unwrap()).unwrap();
+        folder.write(path, content);
+    }
+    folder
+}
+
+#[test]
+fn power_read_lists_sources_and_measures_the_widest() {
+    let folder = recorded_machine("power");
+    let read = ["power", "read", "--root", ".", "--seconds", "0.1"];
+    let shown = folder.succeed(read);
+    for part in [
+        "rapl:package        package  counts energy  readable",
+        "rapl:core           part     counts energy  cannot be read",
+        "holds no number that fits:",
+        "power_meter:power1  board    samples power  readable",
+        " J in ",
+        "12.5 W on average",
+        "source  power_meter:power1",
+        "scope   board",
+        "rapl:package: a counter did not advance in",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let json: Value = serde_json::from_str(&folder.succeed(read.iter().chain(&["--json"]))).unwrap();
+    let energy = &json["measured"]["energy"];
+    assert_eq!((&energy["source"], &energy["scope"]), (&"power_meter:power1".into(), &"board".into()));
+    assert!((energy["watts"].as_f64().unwrap() - 12.5).abs() < 1e-9 && energy["joules"].as_f64().unwrap() > 1.2);
+    assert_eq!(json["sources"].as_array().unwrap().len(), 3);
+
+    let fails = |source| folder.fail(read.iter().chain(&["--source", source]));
+    assert!(fails("rapl:packag").contains("--source: there is no source `rapl:packag`: did you mean `rapl:package`?"));
+    assert!(fails("rapl:core").contains("--source: source `rapl:core` cannot be read: "));
+    assert!(fails("rapl:package").contains("--source rapl:package: nothing was measured: rapl:package: a counter"));
+    assert!(folder.fail(["power", "read", "--meter", "."]).contains("--meter .: is a folder"));
+    assert!(folder.fail(["power", "read", "--root", "absent"]).contains("--root absent: is no folder"));
+    assert!(folder.fail(["power", "read", "--seconds", "0"]).contains("write seconds from 0.1 to 86400"));
+}
+
+#[test]
+fn power_read_of_a_machine_with_nothing_is_no_error() {
+    let folder = Folder::new("power-nothing");
+    let read = ["power", "read", "--root", "."];
+    let shown = folder.succeed(read);
+    assert!(shown.starts_with("Nothing was measured") && shown.contains("modelled, not measured"), "{shown}");
+    let json: Value = serde_json::from_str(&folder.succeed(read.iter().chain(&["--json"]))).unwrap();
+    assert_eq!(json, serde_json::json!({ "sources": [], "measured": null }));
+    assert!(folder.fail(read.iter().chain(&["--source", "battery"])).contains("there are none"));
+}
+
 #[test]
 fn help_shows_examples_for_every_command() {
     let folder = Folder::new("help");
-    for command in [&[][..], &["rx"], &["tx"], &["plan"]] {
+    for command in [&[][..], &["rx"], &["tx"], &["plan"], &["power"], &["power", "read"]] {
         assert!(folder.succeed(command.iter().chain(&["--help"])).contains("Examples:"), "{command:?}");
     }
     assert!(folder.succeed(["--version"]).starts_with("bief "));

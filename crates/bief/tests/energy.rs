@@ -331,6 +331,24 @@ fn zones_that_are_damaged_say_why_they_cannot_be_read() {
     assert!((energy.joules - 1.0).abs() < 1e-9);
 }
 
+#[test]
+fn events_that_are_damaged_say_why_they_cannot_be_read() {
+    let folder = "sys/bus/event_source/devices/power";
+    for (file, content, expected) in [
+        ("events/energy-pkg", "event=0x02,umask=0x1", "is no plain number of an event: `event=0x02,umask=0x1`"),
+        ("events/energy-pkg.unit", "Watts", "is not Joules: `Watts`"),
+        ("events/energy-pkg.scale", "1e9", "1000000000 J cannot be what one count is"),
+        ("events/energy-pkg.scale", "NaN", "NaN J cannot be what one count is"),
+        ("type", "x", "type: holds no number that fits: `x`"),
+        ("cpumask", "-", "cpumask: names no processor"),
+    ] {
+        let tree = Tree::new(INTEL_LAPTOP);
+        tree.set(&format!("{folder}/{file}"), content);
+        let shown = why(&tree.meter(), "perf:package").to_owned();
+        assert!(shown.contains(expected), "{shown}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn nothing_that_stands_in_place_of_a_file_makes_anybody_wait() {

@@ -33,9 +33,9 @@ boards, ACPI power meters), batteries while they discharge. Each has a scope:
 Of those that can be read, the one of the widest scope counts; the others are
 shown beside it. Figures of two scopes must not be compared or added.
 
-Meter: lines of `time,watts` or `watts`, separated by , ; tab or blanks; a header
-may name columns: time, s or ms; watts, W, power or mW. FILE is a file that
-grows, a pipe, or a serial line set up before with stty.";
+Meter: lines of `time,watts` or `watts`, with , ; tab or blanks between. Columns
+may have a header: time, s or ms; watts, W, power or mW. FILE is a file that
+grows, a pipe, or a serial line that was set up with stty.";
 
 /// Arguments of `bief power read`.
 #[derive(Args)]
@@ -79,7 +79,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
     if let Some(name) = &args.source {
         meter = meter.only(name).map_err(|error| Failure::new(format!("--source: {error}")))?;
     }
-    if !args.json.on_stdout() {
+    if !args.json.on_stdout() && !all.sources().is_empty() {
         print(&listing(all.sources()))?;
     }
     let (measured, is_interrupted) = measure(&meter, Duration::from_secs_f64(args.seconds))?;
@@ -94,8 +94,8 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
         return Err(Failure { status: INTERRUPTED, ..Failure::new("interrupted; shown is what was measured before") });
     }
     match (&args.source, measured) {
-        (Some(name), Some(Measured { energy: None, .. })) => {
-            Err(Failure::new(format!("--source {name}: nothing was measured")))
+        (Some(name), Some(Measured { energy: None, notes, .. })) => {
+            Err(Failure::new(format!("--source {name}: nothing was measured: {}", printable(&notes.join("; ")))))
         }
         _ => Ok(()),
     }
@@ -130,7 +130,8 @@ fn listing(sources: &[Source]) -> String {
             lines.extend(wrapped(&printable(remark), COLUMNS - 4).into_iter().map(|line| format!("    {line}")));
         }
     }
-    lines.push(if sources.is_empty() { "no source of energy was found".to_owned() } else { String::new() });
+    // A blank line parts it from what follows.
+    lines.push(String::new());
     lines.join("\n")
 }
 

@@ -266,20 +266,20 @@ mod tests {
     /// Looks that bring something (`+`), nothing (`-`) or what cannot be (`!`), and then something for ever.
     fn looked(script: &str) -> Result<(), String> {
         let (all_seen, seen) = channel();
-        let (mut script, mut all_seen) = (script.chars().collect::<Vec<_>>().into_iter(), Some(all_seen));
+        let mut script = script.chars().collect::<Vec<_>>().into_iter();
         let mut look = move || match script.next() {
             Some('-') => Err(Miss::Unread("unread".to_owned())),
             Some('!') => Err(Miss::Wrong("wrong".to_owned())),
             Some(_) => Ok(()),
             None => {
-                all_seen = None;
+                let _ = all_seen.send(());
                 Ok(())
             }
         };
         let mut thread =
             Background::start("test", move |told| repeat(told, Duration::from_millis(1), &mut look)).unwrap();
-        // The other end goes away when all of it was seen, or with the thread.
-        let _ = seen.recv_timeout(Duration::from_secs(60)).unwrap_or(());
+        // Where a look ends it, nothing is sent any more.
+        let _ = seen.recv_timeout(Duration::from_secs(60));
         thread.end().unwrap()
     }
 
