@@ -5,6 +5,7 @@ mod case;
 mod growth;
 mod handover;
 mod idle;
+mod memory;
 mod output;
 mod peers;
 mod probe;
@@ -25,6 +26,8 @@ Examples:
   bief bench runtime                    calls, hand-overs, speed-ups, idling
   bief bench growth --svg growth.svg    time per frame against stages, replicas,
                                         tasks and the batch, and a picture of it
+  bief bench memory                     a chain that goes over memory, by size of its
+                                        buffer and by where its threads run
 
 Figures are worth something on a machine that does nothing else. Each bench says
 how quiet it was.";
@@ -73,6 +76,9 @@ enum Bench {
     /// How the time per frame grows with stages, replicas, tasks and the batch
     #[command(after_help = GROWTH)]
     Growth(MeasureArgs),
+    /// How fast a chain goes over memory, by the size of its buffer and where its threads run
+    #[command(after_help = memory::EXAMPLES)]
+    Memory(memory::MemoryArgs),
 }
 
 /// What all benches take.
@@ -93,6 +99,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
     match args.bench {
         Bench::Runtime(args) => measure(&args, runtime::cases()?, runtime::findings),
         Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
+        Bench::Memory(args) => memory::run(args),
     }
 }
 
