@@ -407,11 +407,46 @@ fn assert_balanced(svg: &str) {
 fn machine_counts_the_cores() {
     let folder = Folder::new("machine");
     let shown = folder.succeed(["machine"]);
-    assert!(shown.contains("processor"), "{shown}");
-    let json: Value = serde_json::from_str(&folder.succeed(["machine", "--json"])).unwrap();
-    let cores: usize =
-        json["kinds"].as_array().unwrap().iter().map(|kind| kind["cores"].as_array().unwrap().len()).sum();
-    assert_eq!(cores, std::thread::available_parallelism().unwrap().get());
+    assert!(shown.contains("processor") && shown.contains("package"), "{shown}");
+    let json = folder.succeed(["machine", "--json"]);
+    let machine = bief::Machine::from_json(&json).unwrap();
+    assert_eq!(machine.usable(), std::thread::available_parallelism().unwrap().get().min(machine.cores().len()));
+
+    // What was written is read again, alone and behind --json.
+    folder.write("here.json", &json);
+    assert_eq!(folder.succeed(["machine", "here.json"]), shown);
+    folder.write("here", &json);
+    assert_eq!(folder.succeed(["machine", "--json", "here"]), json);
+    folder.succeed(["machine", "--json", "again.json", "--svg", "here.svg"]);
+    assert_eq!(folder.read("again.json"), json.as_bytes());
+    let svg = String::from_utf8(folder.read("here.svg")).unwrap();
+    assert_balanced(&svg);
+    assert_eq!(folder.succeed(["machine", "--svg", "-"]), svg);
+    let both = folder.fail(["machine", "--svg", "-", "--json"]);
+    assert!(both.contains("cannot both go to standard output"), "{both}");
+    let replaced = folder.fail(["machine", "here.json", "--svg", "here.json"]);
+    assert!(replaced.contains("--svg would replace the input"), "{replaced}");
+}
+
+#[test]
+fn machine_shows_others_and_emulated_ones() {
+    let folder = Folder::new("machines");
+    let xml = concat!(env!("CARGO_MANIFEST_DIR"), "/../bief/tests/machines/orange_pi_5_plus.xml");
+    let shown = folder.succeed(["machine", xml]);
+    assert!(shown.contains("2 x cluster 1-2 of big cores\n      2 x core 4-7: L1d 64 KiB"), "{shown}");
+    std::fs::create_dir_all(folder.path("copy/sys/devices/system/cpu")).unwrap();
+    folder.write("copy/sys/devices/system/cpu/online", "0-2\n");
+    let shown = folder.succeed(["machine", "--root", "copy"]);
+    assert!(shown.contains("cluster 0\n      3 x core 0-2"), "{shown}");
+    folder.write("copy/sys/devices/system/cpu/online", "\u{1b}[2J");
+    let shown = folder.succeed(["machine", "--root", "copy"]);
+    assert!(shown.contains("note: sys/devices/system/cpu/online reads \"\\u{1b}[2J\""), "{shown}");
+    assert!(folder.fail(["machine", "--root", "."]).contains("it has no folder sys/devices/system/cpu"));
+
+    folder.write("slow.toml", "[[kind]]\nname = \"slow\"\ncores = \"9999\"\n");
+    let message = folder.fail(["machine", "slow.toml"]);
+    assert!(message.contains("slow.toml:3: ") && message.contains("`cores` must be numbers of cores"), "{message}");
+    assert!(folder.fail(["machine", "absent.toml"]).contains("absent.toml: No such file"));
 }
 
 /// The files of a machine that has a sensor of its board, a counter that stands still, and one that nobody can read.
@@ -481,7 +516,18 @@ fn power_read_of_a_machine_with_nothing_is_no_error() {
 #[test]
 fn help_shows_examples_for_every_command() {
     let folder = Folder::new("help");
-    for command in [&[][..], &["rx"], &["tx"], &["plan"], &["power"], &["power", "read"]] {
+    for command in [
+        &[][..],
+        &["rx"],
+        &["tx"],
+        &["run"],
+        &["profile"],
+        &["plan"],
+        &["machine"],
+        &["power"],
+        &["power", "read"],
+        &["power", "fit"],
+    ] {
         assert!(folder.succeed(command.iter().chain(&["--help"])).contains("Examples:"), "{command:?}");
     }
     assert!(folder.succeed(["--version"]).starts_with("bief "));

@@ -12,7 +12,7 @@ use crate::draw;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::{JsonArgs, is_dash, print};
-pub(crate) use parts::{Level, Part, Parts, facts};
+pub(crate) use parts::{Part, Parts, facts, own_caches};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,4 +86,34 @@ fn machine(args: &MachineArgs) -> Result<Machine, Failure> {
         (None, Some(root)) => Ok(Machine::under(root)),
         (None, None) => Ok(Machine::here()),
     }
+}
+
+/// A machine that others have recorded.
+#[cfg(test)]
+pub(crate) fn x7_ti() -> Machine {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../bief/tests/machines/x7_ti.xml"));
+    Machine::from_hwloc_xml(text).unwrap()
+}
+
+/// A machine with so many packages, nodes in each, clusters in each of these and cores in each of those, of two threads.
+#[cfg(test)]
+pub(crate) fn server(packages: usize, nodes: usize, clusters: usize, cores: usize) -> Machine {
+    let all = packages * nodes * clusters * cores;
+    let core = |core: usize| {
+        let cluster = core / cores;
+        serde_json::json!({
+            "threads": [core, core + all], "kind": 0, "cluster": cluster, "node": cluster / clusters,
+            "package": cluster / clusters / nodes,
+        })
+    };
+    let cache = |cluster: usize| {
+        let cores: Vec<usize> = (cluster * cores..(cluster + 1) * cores).collect();
+        serde_json::json!({"level": 3, "holds": "both", "bytes": 32 << 20, "cores": cores})
+    };
+    let document = serde_json::json!({
+        "format": 1, "model": "A server with a name that is so long that it does not fit on one line of a terminal, which is narrow",
+        "kinds": [{"name": "cpu"}], "cores": (0..all).map(core).collect::<Vec<_>>(),
+        "caches": (0..all / cores).map(cache).collect::<Vec<_>>(), "quota": 2.5, "notes": ["It is none. ".repeat(20)],
+    });
+    Machine::from_json(&document.to_string()).unwrap()
 }

@@ -3,7 +3,7 @@
 use bief::{Machine, thread_list};
 
 use super::parts::{Part, Parts, facts, own_caches};
-use crate::text::{COLUMNS, counted, printable, shortened, wrapped};
+use crate::text::{COLUMNS, kind_name, printable, shortened, wrapped};
 
 /// The longest name of a kind, in characters.
 const LONGEST_NAME: usize = 24;
@@ -47,7 +47,7 @@ fn hang(lines: &mut Vec<String>, start: &str, text: &str) {
 struct Branch {
     /// How many of them are in each of the parts that they are in.
     count: usize,
-    name: &'static str,
+    name: String,
     numbers: Vec<usize>,
     /// What is told of each.
     details: String,
@@ -64,25 +64,23 @@ fn branch(machine: &Machine, part: &Part) -> Branch {
     let mut details = String::new();
     if is_cluster && machine.kinds().len() > 1 {
         let kind = &machine.kinds()[machine.cores()[part.cores.start].kind];
-        details = format!(", {}", printable(&kind.name));
+        details = format!(" of {} cores", kind_name(&printable(&kind.name)));
     }
     if !part.caches.is_empty() {
         details += &format!(": {}", part.caches);
     }
-    Branch { count: 1, name: part.level.name(), numbers: vec![part.number], details, branches }
+    Branch { count: 1, name: part.level.name().to_owned(), numbers: vec![part.number], details, branches }
 }
 
 fn of_core(machine: &Machine, core: usize) -> Branch {
     let threads = &machine.cores()[core].threads;
-    let mut details = String::new();
-    if threads.len() > 1 {
-        details = format!(", {} each", counted(threads.len(), "thread"));
-    }
+    let name = match threads.len() {
+        1 => "core".to_owned(),
+        several => format!("core with {several} threads,"),
+    };
     let caches = own_caches(machine, core);
-    if !caches.is_empty() {
-        details += &format!(": {caches}");
-    }
-    Branch { count: 1, name: "core", numbers: threads.clone(), details, branches: Vec::new() }
+    let details = if caches.is_empty() { String::new() } else { format!(": {caches}") };
+    Branch { count: 1, name, numbers: threads.clone(), details, branches: Vec::new() }
 }
 
 /// The branches, those that are alike as one.
@@ -118,9 +116,57 @@ impl Branch {
 
     fn write(&self, indent: usize, lines: &mut Vec<String>) {
         let count = if self.count == 1 { String::new() } else { format!("{} x ", self.count) };
-        let numbers = thread_list(self.numbers.iter().copied());
+        let numbers = thread_list(self.numbers.iter().copied()).replace(',', ", ");
         let text = format!("{} {numbers}{}", self.name, self.details);
         hang(lines, &format!("{:indent$}{count}", ""), &text);
         self.branches.iter().for_each(|branch| branch.write(indent + 2, lines));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_parts_are_told_once() {
+        let expected = "\
+processor  Intel(R) Core(TM) Ultra 9 185H
+cores      16, 22 hardware threads
+big        6, up to 5100 MHz
+medium     8, up to 3800 MHz
+little     2, up to 2500 MHz
+
+package 0
+  node 0: L3 24 MiB of 14 cores
+    cluster 0 of big cores
+      6 x core with 2 threads, 0-11: L1d 48 KiB, L1i 64 KiB, L2 2 MiB
+    2 x cluster 1-2 of medium cores: L2 2 MiB
+      4 x core 12-19: L1d 32 KiB, L1i 64 KiB
+    cluster 3 of little cores: L2 2 MiB
+      2 x core 20-21: L1d 32 KiB, L1i 64 KiB";
+        assert_eq!(text(&crate::machine::x7_ti()), expected);
+    }
+
+    #[test]
+    fn a_large_machine_fits_the_page() {
+        let shown = text(&crate::machine::server(2, 2, 4, 8));
+        assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS), "{shown}");
+        assert!(shown.contains("quota      processor time of 2.50 cores: plan for 2 cpu\n"), "{shown}");
+        let tree = "\
+2 x package 0-1
+  2 x node 0-3
+    4 x cluster 0-15: L3 32 MiB
+      8 x core with 2 threads, 0-255
+
+note: It is none.";
+        assert!(shown.contains(tree), "{shown}");
+        // Parts that differ are told apart, however many lines that takes.
+        let here = crate::machine::server(1, 2, 4, 8);
+        let every_third: Vec<String> = (0..64).step_by(3).map(|core| core.to_string()).collect();
+        let file = format!("[[kind]]\nname = \"slow\"\ncores = \"{}\"\nspeed = 0.5\n", every_third.join(","));
+        let shown = text(&Machine::emulated(&file, &here).unwrap());
+        assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS), "{shown}");
+        assert!(shown.contains("slow       22, slowed down to 0.5 of that"), "{shown}");
+        assert!(shown.contains("      3 x core with 2 threads, 0, 3, 6"), "{shown}");
     }
 }

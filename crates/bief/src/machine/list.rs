@@ -36,6 +36,7 @@ pub(crate) fn threads(text: &str) -> Option<Vec<usize>> {
 pub fn thread_list(threads: impl IntoIterator<Item = usize>) -> String {
     let mut threads: Vec<usize> = threads.into_iter().collect();
     threads.sort_unstable();
+    threads.dedup();
     let ranges = threads.chunk_by(|one, next| one + 1 == *next).map(|range| match range {
         [only] => only.to_string(),
         [first, .., last] => format!("{first}-{last}"),
@@ -60,7 +61,7 @@ mod tests {
         for list in ["", "3", "0-2,5,7-8"] {
             assert_eq!(thread_list(threads(list).unwrap()), list);
         }
-        assert_eq!(thread_list([5, 0, 1]), "0-1,5");
+        assert_eq!(thread_list([5, 0, 1, 0]), "0-1,5");
     }
 
     #[test]
