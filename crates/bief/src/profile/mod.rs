@@ -220,8 +220,7 @@ fn counted(spare: Sample, good: Sample) -> Result<Sample> {
     let sample = if good.executions > 0 { good } else { spare };
     if sample.executions == 0 {
         return Err(Error::build(
-            "the source ended before one whole batch on each kind of core: there is too little to profile, give a longer \
-             input",
+            "the source ended before one whole batch on each kind of core: there is nothing to profile, give a longer input",
         ));
     }
     Ok(sample)
