@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bief_schedule::Profile;
+use bief_schedule::{Platform, Profile};
 
 use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect, rings};
 use crate::check;
 use crate::crew::Crew;
 use crate::dot;
+use crate::energy::{EnergyMeter, Measured, Measurement, RunEnergy, Watts};
 use crate::error::{Error, Result};
 use crate::halt::{Halt, Stopper};
 use crate::histogram::Histogram;
@@ -74,6 +75,8 @@ pub struct Pipeline {
     has_run: bool,
     placement: Option<Placement>,
     pinning: Pinning,
+    meter: Option<EnergyMeter>,
+    watts: Option<Watts>,
     /// Its threads are placed on a machine whose memory is not equally near to all cores.
     has_far_memory: bool,
 }
@@ -115,6 +118,8 @@ impl Pipeline {
             has_run: false,
             placement: None,
             pinning: Pinning::default(),
+            meter: None,
+            watts: None,
             has_far_memory: false,
         })
     }
@@ -242,6 +247,39 @@ impl Pipeline {
     #[must_use]
     pub fn pinning(mut self, pinning: Pinning) -> Self {
         self.pinning = pinning;
+        self
+    }
+
+    /// Measures the energy of its runs with this meter ([`Report::energy`]); of what it measures, the widest scope counts.
+    ///
+    /// Short runs are not measured well: sensors are read ten times a second. Everything else that runs meanwhile is measured,
+    /// too.
+    #[must_use]
+    pub fn meter(mut self, meter: EnergyMeter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// Models the energy of its runs with the watts of this platform, where no meter tells it: its idle power, and what each
+    /// kind of core draws for the time that its cores are busy. `origin` says where these watts are from.
+    ///
+    /// ```
+    /// use bief::schedule::Platform;
+    /// use bief::{Chain, Flow, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_slice(&[1_u8; 4096], 64), ());
+    /// chain.add(sink::for_each(|_: &[u8]| Ok(Flow::Next)), &frames);
+    ///
+    /// let json = r#"{"format": 1, "kinds": [{"name": "cpu", "cores": 2, "watts": 3.0}], "idle_watts": 4.0}"#;
+    /// let report = chain.build()?.one_core()?.watts(Platform::from_json(json)?, "the data sheet").run()?;
+    /// let energy = report.energy.expect("the watts are known");
+    /// assert!(energy.watts > 4.0 && energy.watts <= 7.0);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    #[must_use]
+    pub fn watts(mut self, platform: Platform, origin: impl Into<String>) -> Self {
+        self.watts = Some(Watts { platform, origin: origin.into() });
         self
     }
 
@@ -414,13 +452,15 @@ impl Pipeline {
             self.join_workers(false);
         }
         let fault = Arc::new(Fault::default());
+        let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
         let start = Instant::now();
         match &mut self.crew {
             Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, self.pinning),
             None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, self.pinning)),
         }
         let elapsed = start.elapsed();
-        fault.take().map_or_else(|| Ok(self.report(elapsed)), Err)
+        let measured = measurement.map(Measurement::stop).unwrap_or_default();
+        fault.take().map_or_else(|| Ok(self.report(elapsed, measured)), Err)
     }
 
     /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
@@ -473,7 +513,7 @@ impl Pipeline {
         total
     }
 
-    fn report(&self, elapsed: Duration) -> Report {
+    fn report(&self, elapsed: Duration, measured: Measured) -> Report {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let timed = self.observers(index).map(|observer| observer.timed).sum();
@@ -508,13 +548,18 @@ impl Pipeline {
             let refusal = worker.refusal.as_ref()?;
             Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
         });
+        let notes = notes.chain(measured.notes.iter().map(|note| format!("energy: {note}"))).collect();
         let mut report = Report {
             boundaries,
-            notes: notes.collect(),
+            notes,
             placement: self.placement.clone(),
             latency: Latency::of(&self.histogram(self.stages.len() - 1, |observer| &observer.latency)),
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
         };
+        let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
+        let (seconds, frames) = (report.seconds, report.frames);
+        report.energy = RunEnergy::measured(&measured, seconds, frames, bits)
+            .or_else(|| RunEnergy::modelled(self.watts.as_ref()?, &report.stages, seconds, frames, bits));
         if let Some(profile) = &self.profile {
             report.explain(profile);
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::energy::RunEnergy;
 use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
@@ -40,6 +41,9 @@ pub struct Report {
     pub boundaries: Vec<BoundaryReport>,
     /// How long frames took; `None` unless the run was observed and a frame passed the last task.
     pub latency: Option<Latency>,
+    /// What it cost, measured or modelled; `None` where neither was asked for ([`Pipeline::meter`](crate::Pipeline::meter),
+    /// [`Pipeline::watts`](crate::Pipeline::watts)) or possible.
+    pub energy: Option<RunEnergy>,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
     /// What a reader should know about the figures: a thread that could not take its place.
@@ -187,6 +191,7 @@ impl Report {
             stages,
             boundaries: Vec::new(),
             latency: None,
+            energy: None,
             placement: None,
             notes: Vec::new(),
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::energy::{RunEnergy, ToldBy};
 use crate::report::{Latency, Report};
 
 /// The widest line, in characters.
@@ -21,6 +22,9 @@ impl fmt::Display for Report {
         }
         if let Some(latency) = &self.latency {
             write_latency(f, latency)?;
+        }
+        if let Some(energy) = &self.energy {
+            write_energy(f, energy)?;
         }
         self.notes.iter().try_for_each(|note| write!(f, "\n\n{note}"))
     }
@@ -137,6 +141,26 @@ fn write_latency(f: &mut fmt::Formatter<'_>, latency: &Latency) -> fmt::Result {
     Ok(())
 }
 
+fn write_energy(f: &mut fmt::Formatter<'_>, energy: &RunEnergy) -> fmt::Result {
+    write!(f, "\n\nenergy: {}, {:.1} W", joules(energy.joules), energy.watts)?;
+    for (each, unit) in [(energy.joules_per_frame, "frame"), (energy.joules_per_bit, "bit")] {
+        each.map_or(Ok(()), |each| write!(f, "; {} per {unit}", joules(each)))?;
+    }
+    match &energy.told_by {
+        ToldBy::Measured { source, scope } => write!(f, "\n(measured by {source}: {scope})"),
+        ToldBy::Modelled { watts_of } => write!(f, "\n(modelled, with the watts of {watts_of})"),
+    }
+}
+
+/// An energy in the unit that suits it, with three digits.
+fn joules(joules: f64) -> String {
+    let units = [(1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ"), (1e-12, "pJ")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| joules >= 0.9995 * scale).unwrap_or(units[4]);
+    let value = joules / scale;
+    let digits = 2_usize.saturating_sub(value.max(1.0).log10() as usize);
+    format!("{value:.digits$} {unit}")
+}
+
 /// A time in the unit that suits it, in at most 9 characters.
 fn scaled(ns: u64) -> String {
     match ns as f64 {
@@ -160,6 +184,12 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn energies_have_three_digits_and_a_unit() {
+        let shown = [0.0, 3.2e-9, 0.9999e-3, 12.34e-3, 1.0, 123.4, 98_765.0].map(joules);
+        assert_eq!(shown, ["0.00 pJ", "3.20 nJ", "1.00 mJ", "12.3 mJ", "1.00 J", "123 J", "98765 J"]);
+    }
 
     #[test]
     fn times_fit_their_column() {

@@ -43,6 +43,7 @@ mod perf;
 mod pmu;
 mod powercap;
 mod reader;
+mod run;
 mod source;
 mod tree;
 
@@ -51,6 +52,8 @@ use std::path::Path;
 pub use self::measurement::{Energy, Measured, Measurement};
 pub use self::meter::{Meter, MeterLog};
 use self::reader::Reader;
+pub(crate) use self::run::Watts;
+pub use self::run::{RunEnergy, ToldBy};
 pub use self::source::{Scope, Source};
 use self::tree::Root;
 use crate::error::{Error, Result};
