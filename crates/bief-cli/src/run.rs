@@ -149,9 +149,10 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         )?),
     };
     let pipeline = match &planned {
-        Some(Planned { profile, schedule, machine, .. }) => {
+        Some(planned) => {
+            let Planned { profile, schedule, .. } = planned;
             let pipeline = file.pipeline_of(&registry, schedule).and_then(|pipeline| pipeline.beside(profile));
-            args.planning.placing().place(pipeline.map_err(Failure::from_error)?.observe(), machine)?
+            args.planning.prepare(pipeline.map_err(Failure::from_error)?, planned)?
         }
         None => {
             let pipeline = file.pipeline(&registry).map_err(Failure::from_error)?;

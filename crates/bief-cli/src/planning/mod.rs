@@ -1,10 +1,12 @@
 //! From a chain to a plan, the same in every command that runs or measures one: machine, profile, schedule, places.
 
 mod outcome;
+mod watts;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use bief::energy::{EnergyMeter, Meter};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Goal, Platform, Profile, Schedule, strategy};
 use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, refine};
@@ -70,6 +72,13 @@ pub(crate) struct PlanningArgs {
     refine: Option<u32>,
     #[command(flatten)]
     placing: PlacingArgs,
+    /// What idle and busy cores draw, where nothing measures it: a platform as `bief power fit` writes it [default: those of
+    /// this machine if they are known, else of one like it]
+    #[arg(long, value_name = "FILE.json")]
+    watts: Option<PathBuf>,
+    /// An external meter that writes its readings into FILE, as for `bief power read`
+    #[arg(long, value_name = "FILE")]
+    meter: Option<PathBuf>,
     /// Write the profile, corrected by the run
     #[arg(long, value_name = "FILE.json")]
     save_profile: Option<PathBuf>,
@@ -148,6 +157,20 @@ impl PlanningArgs {
             || self.refine.is_some()
             || self.save_profile.is_some()
             || self.save_plan.is_some()
+            || self.watts.is_some()
+            || self.meter.is_some()
+    }
+
+    /// Places the threads of a planned pipeline, and lets its runs be observed and their energy measured or modelled.
+    pub(crate) fn prepare(&self, pipeline: Pipeline, planned: &Planned) -> Result<Pipeline, Failure> {
+        let pipeline = self.placing.place(pipeline.observe(), &planned.machine)?;
+        let mut meter = EnergyMeter::find();
+        if let Some(path) = &self.meter {
+            let external = Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")))?;
+            meter = meter.with_meter(external);
+        }
+        let (platform, origin) = watts::watts(&planned.machine, self.watts.as_deref())?;
+        Ok(pipeline.meter(meter).watts(platform, origin))
     }
 
     pub(crate) fn placing(&self) -> &PlacingArgs {
@@ -160,7 +183,7 @@ impl PlanningArgs {
 
     /// Notes the files that are read and written.
     pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
-        [&self.measuring.machine, &self.profile].into_iter().flatten().for_each(|path| files.read(path));
+        [&self.measuring.machine, &self.profile, &self.watts].into_iter().flatten().for_each(|path| files.read(path));
         for (path, option) in [(&self.save_profile, "--save-profile"), (&self.save_plan, "--save-plan")] {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }
@@ -217,7 +240,7 @@ impl PlanningArgs {
 
     /// The cores to plan for: those of the machine, or fewer.
     fn platform(&self, machine: &Machine, profile: &Profile) -> Result<Platform, Failure> {
-        let there = machine.platform();
+        let (there, _) = watts::watts(machine, self.watts.as_deref())?;
         if let Some(kind) = profile.kinds().iter().find(|kind| there.cores(kind) == 0) {
             let kinds: Vec<String> = there.kinds().iter().map(|kind| kind.name.clone()).collect();
             eprintln!(
@@ -236,7 +259,7 @@ impl PlanningArgs {
                 kind.cores = available;
             }
         }
-        Platform::new(kinds).map_err(Failure::from_error)
+        Ok(Platform::new(kinds).map_err(Failure::from_error)?.with_power_of(&there))
     }
 
     /// Writes what was asked for of a plan, and of the run that followed it.

@@ -98,7 +98,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         |frames| receiver.rehearsal(frames)?.build(),
         |machine, profiling| receiver.profile_on(machine, profiling),
     )?;
-    let Planned { machine, profile, schedule, .. } = &planned;
+    let Planned { profile, schedule, .. } = &planned;
 
     let status = Arc::new(Status::default());
     let mut writers = outputs.clone();
@@ -107,7 +107,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         .and_then(bief::Chain::build)
         .and_then(|program| program.pipeline(schedule)?.beside(profile))
         .map_err(Failure::from_error)
-        .and_then(|pipeline| args.planning.placing().place(pipeline.observe(), machine))
+        .and_then(|pipeline| args.planning.prepare(pipeline, &planned))
         .and_then(|pipeline| args.seeing.prepare(pipeline))?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let outcome = shown(&bar, |bar| show(bar, &status), || pipeline.run());
