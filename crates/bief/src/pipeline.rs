@@ -223,9 +223,10 @@ impl Pipeline {
     /// cores.
     ///
     /// # Errors
-    /// Those of [`Placement::check`]; a pipeline that runs on the calling thread.
+    /// Those of [`Placement::check`]; places for other stages; a pipeline that runs on the calling thread.
     pub fn place_as(mut self, placement: Placement, machine: &Machine) -> Result<Self> {
-        placement.check(machine, &self.seats())?;
+        placement.check(machine)?;
+        placement.check_stages(&self.seats())?;
         if self.crew.is_none() {
             return Err(Error::build(
                 "a chain on one core runs on the calling thread, which is not placed: make a pipeline of one stage",

@@ -1,6 +1,6 @@
 //! A machine as a picture: boxes in boxes, the cores inside, coloured by their kind.
 
-use bief::{Machine, thread_list};
+use bief::{Core, Machine, Placement, thread_list};
 
 use super::stages::KINDS;
 use super::svg::{Anchor, Svg, fitted, lines, text_width};
@@ -25,8 +25,8 @@ const STYLE: &str = "
 .paper{fill:#141a23}.ink{fill:#e8ecf3}.soft{fill:#a3adbd}.box{fill:#a3adbd;stroke:#4a5566}}
 ";
 
-/// The picture of a machine.
-pub(crate) fn svg(machine: &Machine) -> String {
+/// The picture of a machine, and of where the threads of a pipeline may run on it: each core names the stages.
+pub(crate) fn svg(machine: &Machine, placement: Option<&Placement>) -> String {
     let mut drawing = Svg::new();
     let mut facts = facts(machine).into_iter();
     let (_, model) = facts.next().unwrap_or_default();
@@ -54,7 +54,15 @@ pub(crate) fn svg(machine: &Machine) -> String {
         y += 18.0;
         drawing.text([MARGIN, y], 13.0, Anchor::Start, "soft", &format!("all share {}", parts.caches));
     }
-    let picture = Picture { machine, core: [core_width(machine), CORE[1]] };
+    for (index, stage) in placement.iter().flat_map(|placement| placement.stages()).enumerate() {
+        let threads =
+            if stage.threads.len() == 1 { String::new() } else { format!(", {} threads", stage.threads.len()) };
+        let text = format!("{}: {}{threads}", mark(index), stage.name);
+        y += 18.0;
+        drawing.text([MARGIN, y], 13.0, Anchor::Start, "ink", &fitted(&text, room, 13.0));
+    }
+    let height = if placement.is_some() { CORE[1] + LINE } else { CORE[1] };
+    let picture = Picture { machine, placement, core: [core_width(machine), height] };
     let frames = picture.frames(&parts.packages, room);
     let (places, [_, height]) = flow(frames.iter().map(|frame| frame.size), room);
     y += 2.0 * GAP;
@@ -69,6 +77,7 @@ pub(crate) fn svg(machine: &Machine) -> String {
 
 struct Picture<'m> {
     machine: &'m Machine,
+    placement: Option<&'m Placement>,
     /// Width and height of a core.
     core: [f64; 2],
 }
@@ -82,7 +91,19 @@ struct Frame<'p> {
     size: [f64; 2],
 }
 
+/// What a stage is called on the cores.
+fn mark(stage: usize) -> String {
+    format!("S{}", stage + 1)
+}
+
 impl Picture<'_> {
+    /// The stages of which threads may run on a core.
+    fn stages_on(&self, core: &Core) -> Vec<String> {
+        let stages = self.placement.iter().flat_map(|placement| placement.stages()).enumerate();
+        let is_here = |threads: &Vec<usize>| core.threads.iter().any(|thread| threads.contains(thread));
+        stages.filter(|(_, stage)| stage.threads.iter().any(is_here)).map(|(index, _)| mark(index)).collect()
+    }
+
     /// Lays parts out, each at most `room` pixels wide.
     fn frames<'p>(&self, parts: &'p [Part], room: f64) -> Vec<Frame<'p>> {
         parts.iter().map(|part| self.frame(part, room - 2.0 * GAP)).collect()
@@ -132,7 +153,11 @@ impl Frame<'_> {
                 let ([x, y], [width, height]) = (inside(at), picture.core);
                 drawing.rect([x, y, width, height], 4.0, &kind_class(core.kind));
                 let label = fitted(&thread_list(core.threads.iter().copied()), width - 6.0, TEXT);
-                drawing.text([x + width / 2.0, y + height / 2.0 + 4.0], TEXT, Anchor::Middle, "on-light", &label);
+                drawing.text([x + width / 2.0, y + CORE[1] / 2.0 + 4.0], TEXT, Anchor::Middle, "on-light", &label);
+                let stages = fitted(&picture.stages_on(core).join(" "), width - 6.0, TEXT);
+                if !stages.is_empty() {
+                    drawing.text([x + width / 2.0, y + height - 8.0], TEXT, Anchor::Middle, "on-light bold", &stages);
+                }
             }
         }
     }
@@ -167,6 +192,8 @@ fn kind_class(kind: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bief::{Policy, Seats};
+
     use super::*;
 
     /// Position and size of the rectangles of a class, and how many texts there are.
@@ -187,7 +214,7 @@ mod tests {
     fn every_core_is_in_a_box_and_none_hides_another() {
         let server = crate::machine::server(4, 2, 4, 16);
         for machine in [Machine::here(), crate::machine::x7_ti(), server] {
-            let svg = svg(&machine);
+            let svg = svg(&machine, None);
             let boxes = rects(&svg, "box");
             let mut cores = rects(&svg, "kind");
             // The first rectangles are those that tell the kinds.
@@ -206,5 +233,18 @@ mod tests {
                 );
             }
         }
+    }
+    #[test]
+    fn cores_name_the_stages_that_run_on_them() {
+        let machine = crate::machine::x7_ti();
+        let seats = |name: &str, kind: &str, threads| Seats { name: name.into(), kind: Some(kind.into()), threads };
+        let stages = [seats("front <1>", "big", 1), seats("decode", "medium", 3), seats("out", "little", 1)];
+        let placed = |policy: Policy| svg(&machine, Some(&policy.place(&machine, &stages).unwrap()));
+        let count = |svg: &str, mark: &str| svg.matches(&format!(">{mark}<")).count();
+        let packed = placed(Policy::Packed);
+        assert_eq!(["S1", "S2", "S3"].map(|mark| count(&packed, mark)), [1, 3, 1]);
+        assert!(packed.contains("S1: front &lt;1&gt;") && packed.contains("S2: decode, 3 threads"), "{packed}");
+        let guided = placed(Policy::Guided);
+        assert_eq!(["S1", "S2", "S3"].map(|mark| count(&guided, mark)), [6, 8, 2]);
     }
 }

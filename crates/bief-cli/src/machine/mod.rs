@@ -5,13 +5,14 @@ mod tree;
 
 use std::path::PathBuf;
 
-use bief::Machine;
+use bief::{Machine, Placement};
 use clap::Args;
 
 use crate::draw;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::{JsonArgs, is_dash, print};
+use crate::planning;
 pub(crate) use parts::{Part, Parts, facts, own_caches};
 
 const EXAMPLES: &str = "\
@@ -23,6 +24,8 @@ Examples:
   bief machine emulated.toml         cores of this machine as slower ones
   bief machine --root copy           one whose /sys and /proc were copied
   bief machine --svg here.svg        a picture
+  bief machine --place where.json --svg threads.svg
+                                     where the threads of a pipeline run
 
 A TOML file makes kinds of cores that are not here of those that are:
   [[kind]]
@@ -44,6 +47,9 @@ pub(crate) struct MachineArgs {
     /// Folder with the /sys and /proc of another machine that runs Linux
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     root: Option<PathBuf>,
+    /// Check a placement that --save-place of `bief rx` or `bief run` wrote, and show it on the machine
+    #[arg(long, value_name = "FILE.json")]
+    place: Option<PathBuf>,
     /// Draw the machine
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
@@ -61,19 +67,29 @@ pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
         return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
     let mut files = Files::default();
-    args.file.iter().for_each(|file| files.read(file));
+    args.file.iter().chain(&args.place).for_each(|file| files.read(file));
     args.json.claim(&mut files)?;
     args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
 
     let machine = machine(&args)?;
+    let placement =
+        args.place.as_deref().map(|path| planning::read(path, |text| checked(text, &machine))).transpose()?;
     args.json.write(|| machine.to_json().trim_end().to_owned())?;
     if let Some(path) = &args.svg {
-        draw::write(path, &draw::machine::svg(&machine))?;
+        draw::write(path, &draw::machine::svg(&machine, placement.as_ref()))?;
     }
     if args.json.on_stdout() || svg_on_stdout {
         return Ok(());
     }
-    print(&tree::text(&machine))
+    let placed = placement.map_or_else(String::new, |placement| format!("\n\n{placement}"));
+    print(&format!("{}{placed}", tree::text(&machine)))
+}
+
+/// Reads a placement that goes with a machine.
+fn checked(text: &str, machine: &Machine) -> bief::Result<Placement> {
+    let placement = Placement::from_json(text)?;
+    placement.check(machine)?;
+    Ok(placement)
 }
 
 fn machine(args: &MachineArgs) -> Result<Machine, Failure> {

@@ -41,7 +41,7 @@ pub(super) fn watts(machine: &Machine, file: Option<&Path>) -> Result<(Platform,
         Some((_, name)) => (*name, format!("{name}, as published")),
         None => {
             let name = if cfg!(target_arch = "x86_64") { "ai370" } else { "orange_pi_5_plus" };
-            (name, format!("{name}, as those of this machine are not known: see bief power fit"))
+            (name, format!("{name}: those of this machine are unknown"))
         }
     };
     let known = shipped(name).map(|shipped| Platform::from_json(shipped.platform));
@@ -73,6 +73,6 @@ mod tests {
         assert_eq!(origin, "ai370, as published");
         let (cores, origin) = watts(&machine("A board", r#"[{"name": "cpu"}]"#), None).unwrap();
         assert!(cores.kinds()[0].watts.is_some() && cores.idle_watts().is_some());
-        assert!(origin.contains("those of this machine are not known"), "{origin}");
+        assert!(origin.contains("those of this machine are unknown"), "{origin}");
     }
 }

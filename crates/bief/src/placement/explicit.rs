@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::{PlacedStage, Seats, all_threads, ranges};
+use super::{PlacedStage, Seats, all_threads};
 use crate::error::{Error, Result};
-use crate::machine::{Core, Machine};
+use crate::machine::{Core, Machine, thread_list};
 
 /// Places that were told, one list per stage; read with [`Policy`](super::Policy).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Places {
                     "`{}`, stage `{}`: this process has no `{item}`; it has hardware threads {} and cores of the kind {}",
                     self.text,
                     stage.name,
-                    ranges(&all_threads(machine)),
+                    thread_list(all_threads(machine)),
                     there.join(", ")
                 )));
             }

@@ -12,7 +12,7 @@ pub use explicit::Places;
 pub use policy::Policy;
 
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine::{Machine, thread_list};
 
 /// What happens when the system refuses to put a thread where its [`Placement`] wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,13 +120,30 @@ impl Placement {
         &self.stages
     }
 
-    /// Whether it goes with these stages, and with the cores that this process may use of the machine.
+    /// Whether each thread has a place, on hardware threads that this process may use of the machine.
     ///
     /// # Errors
-    /// Other stages or numbers of threads, a thread without a place, or one on a hardware thread that the machine does not
-    /// have, with the stage.
-    pub fn check(&self, machine: &Machine, stages: &[Seats]) -> Result<()> {
-        let refused = |stage: &str, reason: String| Error::build(format!("placement, stage `{stage}`: {reason}"));
+    /// A thread without a place, or one on a hardware thread that the machine does not have, with its stage.
+    pub fn check(&self, machine: &Machine) -> Result<()> {
+        for stage in &self.stages {
+            let refused = |reason: String| Error::build(format!("placement, stage `{}`: {reason}", stage.name));
+            for (replica, threads) in stage.threads.iter().enumerate() {
+                if threads.is_empty() {
+                    return Err(refused(format!("replica {replica} has no hardware thread to run on")));
+                }
+                if let Some(thread) = threads.iter().find(|&&thread| machine.core_of(thread).is_none()) {
+                    return Err(refused(format!(
+                        "replica {replica} wants hardware thread {thread}, which this process may not use: it has {}",
+                        thread_list(all_threads(machine))
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it goes with these stages.
+    pub(crate) fn check_stages(&self, stages: &[Seats]) -> Result<()> {
         if self.stages.len() != stages.len() {
             return Err(Error::build(format!(
                 "the placement is for {} stages, the pipeline has {}: place this pipeline",
@@ -134,30 +151,15 @@ impl Placement {
                 stages.len()
             )));
         }
-        for (placed, stage) in self.stages.iter().zip(stages) {
-            if placed.threads.len() != stage.threads {
-                let given = placed.threads.len();
-                return Err(refused(
-                    &stage.name,
-                    format!("it has places for {given} threads, the stage has {}: give one for each", stage.threads),
-                ));
-            }
-            for (replica, threads) in placed.threads.iter().enumerate() {
-                if threads.is_empty() {
-                    return Err(refused(&stage.name, format!("replica {replica} has no hardware thread to run on")));
-                }
-                if let Some(thread) = threads.iter().find(|&&thread| machine.core_of(thread).is_none()) {
-                    return Err(refused(
-                        &stage.name,
-                        format!(
-                            "replica {replica} wants hardware thread {thread}, which this process may not use: it has {}",
-                            ranges(&all_threads(machine))
-                        ),
-                    ));
-                }
-            }
+        match self.stages.iter().zip(stages).find(|(placed, stage)| placed.threads.len() != stage.threads) {
+            Some((placed, stage)) => Err(Error::build(format!(
+                "placement, stage `{}`: it has places for {} threads, the stage has {}: give one for each",
+                stage.name,
+                placed.threads.len(),
+                stage.threads
+            ))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether threads outnumber the hardware threads that some of them are bound to, so that one of them waits for a core.
@@ -174,28 +176,13 @@ pub(crate) fn all_threads(machine: &Machine) -> Vec<usize> {
     threads
 }
 
-/// Numbers as a list such as `0-3, 8`.
-fn ranges(numbers: &[usize]) -> String {
-    let mut parts: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match parts.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => parts.push((number, number)),
-        }
-    }
-    let shown = parts.iter().map(|&(first, last)| match last - first {
-        0 => first.to_string(),
-        _ => format!("{first}-{last}"),
-    });
-    shown.collect::<Vec<_>>().join(", ")
-}
-
 /// A line per stage: where its threads run.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "placed {}", self.policy)?;
         for stage in &self.stages {
-            let threads: Vec<String> = stage.threads.iter().map(|threads| ranges(threads)).collect();
+            let threads: Vec<String> =
+                stage.threads.iter().map(|threads| thread_list(threads.iter().copied())).collect();
             write!(f, "\n  {}: on {}", stage.name, threads.join("; "))?;
         }
         Ok(())

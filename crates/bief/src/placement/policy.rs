@@ -168,7 +168,8 @@ mod tests {
 
     fn places(policy: &str, stages: &[Seats]) -> Vec<Vec<Vec<usize>>> {
         let placement = policy.parse::<Policy>().unwrap().place(&illustrated(), stages).unwrap();
-        placement.check(&illustrated(), stages).unwrap();
+        placement.check(&illustrated()).unwrap();
+        placement.check_stages(stages).unwrap();
         placement.stages().iter().map(|stage| stage.threads.clone()).collect()
     }
 

@@ -136,12 +136,6 @@ fn places_are_checked_before_any_thread_starts() {
 }
 
 #[test]
-fn numbers_are_told_as_ranges() {
-    assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
-    assert_eq!(ranges(&[]), "");
-}
-
-#[test]
 fn threads_that_must_wait_for_a_core_are_seen() {
     let placed = |threads: &[&[usize]]| {
         let threads = threads.iter().map(|set| set.to_vec()).collect();
