@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bief_schedule::{Platform, Profile};
+use bief_schedule::{Platform, Profile, TaskProfile};
 
 use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect, rings};
@@ -296,6 +296,18 @@ impl Pipeline {
                 profile.tasks().len(),
                 self.task_names.len()
             )));
+        }
+        let differs = |(index, (name, task)): (usize, (&Arc<str>, &TaskProfile))| {
+            (**name != *task.name).then(|| {
+                format!(
+                    "task {} of the profile is `{}`, of this chain it is `{name}`: profile this chain",
+                    index + 1,
+                    task.name
+                )
+            })
+        };
+        if let Some(message) = self.task_names.iter().zip(profile.tasks()).enumerate().find_map(differs) {
+            return Err(Error::build(message));
         }
         for stage in &mut self.stages {
             let kind = match &stage.kind {

@@ -48,11 +48,11 @@ pub enum Policy {
     /// Every thread on any core of the kind that its stage was planned for.
     Guided,
     /// Every thread on a core of its own, in the order of the chain, so that neighbours are near each other: the fewest
-    /// clusters are used.
+    /// clusters are used. Where a kind has fewer cores than threads, neighbours share cores.
     #[default]
     Packed,
     /// Every thread on a core of its own, by turns from different packages and clusters, so that most caches and memory
-    /// paths are used.
+    /// paths are used. Where a kind has fewer cores than threads, these take them by turns.
     Distant,
     /// As told.
     Explicit(Places),
@@ -62,8 +62,7 @@ impl Policy {
     /// The policies that have names.
     pub const NAMED: [Self; 4] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant];
 
-    /// Places the threads of these stages. Packed and distant begin again at the first core where a kind has fewer cores
-    /// than threads.
+    /// Places the threads of these stages.
     ///
     /// # Errors
     /// A stage for a kind of core that the machine does not have; explicit places that name what the machine does not have, or
@@ -77,14 +76,16 @@ impl Policy {
             };
             Placement::new(self, stages.iter().enumerate().map(stage).collect())
         };
-        let one_each = |order: fn(Vec<&Core>) -> Vec<&Core>| {
-            // Threads that may use the same cores take them by turns.
-            let ordered: Vec<Vec<&Core>> = cores.iter().map(|cores| order(cores.clone())).collect();
+        // Which core, of the cores that a stage may use, each of its threads gets: of all threads that may use the same.
+        let one_each = |cores: &[Vec<&Core>], core: fn(usize, usize, usize) -> usize| {
             placed(&|index, stage| {
-                let before = stages[..index].iter().filter(|other| other.kind == stage.kind);
-                let first: usize = before.map(|other| other.threads).sum();
-                let cores = &ordered[index];
-                (first..first + stage.threads).map(|thread| cores[thread % cores.len()].threads.clone()).collect()
+                let threads = |stages: &[Seats]| -> usize {
+                    stages.iter().filter(|other| other.kind == stage.kind).map(|other| other.threads).sum()
+                };
+                let (first, all, cores) = (threads(&stages[..index]), threads(stages), &cores[index]);
+                (first..first + stage.threads)
+                    .map(|thread| cores[core(thread, all, cores.len())].threads.clone())
+                    .collect()
             })
         };
         Ok(match self {
@@ -94,8 +95,13 @@ impl Policy {
                 threads.sort_unstable();
                 vec![threads; stage.threads]
             }),
-            Self::Packed => one_each(|cores| cores),
-            Self::Distant => one_each(by_turns),
+            Self::Packed => {
+                one_each(&cores, |thread, all, cores| if all <= cores { thread } else { thread * cores / all })
+            }
+            Self::Distant => {
+                let by_turns: Vec<Vec<&Core>> = cores.into_iter().map(by_turns).collect();
+                one_each(&by_turns, |thread, _, cores| thread % cores)
+            }
             Self::Explicit(explicit) => Placement::new(self, explicit.place(machine, stages)?),
         })
     }
@@ -192,10 +198,13 @@ mod tests {
     #[test]
     fn threads_without_a_core_of_their_own_share() {
         let stages = seats(&[("a", Some("little"), 3), ("b", Some("little"), 2)]);
-        assert_eq!(places("packed", &stages), [vec![vec![3], vec![4], vec![7]], vec![vec![8], vec![3]]]);
-        let stages = seats(&[("a", None, 9)]);
-        let cores: Vec<usize> = places("packed", &stages)[0].iter().map(|threads| threads[0]).collect();
-        assert_eq!(cores, [1, 2, 5, 6, 3, 4, 7, 8, 1], "big cores first");
+        assert_eq!(places("packed", &stages), [vec![vec![3], vec![3], vec![4]], vec![vec![7], vec![8]]]);
+        assert_eq!(places("distant", &stages), [vec![vec![3], vec![7], vec![4]], vec![vec![8], vec![3]]]);
+        let cores = |threads| -> Vec<usize> {
+            places("packed", &seats(&[("a", None, threads)]))[0].iter().map(|threads| threads[0]).collect()
+        };
+        assert_eq!(cores(8), [1, 2, 5, 6, 3, 4, 7, 8], "big cores first");
+        assert_eq!(cores(16)[..6], [1, 1, 2, 2, 5, 5]);
     }
 
     #[test]
