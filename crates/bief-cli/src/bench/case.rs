@@ -74,14 +74,37 @@ impl From<f64> for Reading {
     }
 }
 
-/// Reads every case once per round, so that a phase in which the machine is slow hits all of them.
+/// What has the name of a case.
+pub(super) trait Named {
+    fn name(&self) -> &str;
+}
+
+impl Named for Case {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Reads every case once per round.
 pub(super) fn read(cases: &mut [Case], rounds: u32) -> Result<(), Failure> {
+    in_turn(cases, rounds, |case| {
+        let reading = (case.measure)()?;
+        case.readings.push(reading);
+        Ok(())
+    })
+}
+
+/// Measures every case once per round, so that a phase in which the machine is slow hits all of them.
+pub(super) fn in_turn<C: Named>(
+    cases: &mut [C],
+    rounds: u32,
+    mut measure: impl FnMut(&mut C) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let bar = progress(Some(u64::from(rounds) * cases.len() as u64));
     for _ in 0..rounds {
         for case in &mut *cases {
-            bar.set_message(case.name.clone());
-            let reading = (case.measure)()?;
-            case.readings.push(reading);
+            bar.set_message(case.name().to_owned());
+            measure(case)?;
             bar.inc(1);
         }
     }
@@ -90,12 +113,12 @@ pub(super) fn read(cases: &mut [Case], rounds: u32) -> Result<(), Failure> {
 }
 
 /// The cases whose names contain the pattern.
-pub(super) fn select(cases: Vec<Case>, pattern: Option<&str>) -> Result<Vec<Case>, Failure> {
+pub(super) fn select<C: Named>(cases: Vec<C>, pattern: Option<&str>) -> Result<Vec<C>, Failure> {
     let Some(pattern) = pattern else { return Ok(cases) };
     let mut groups: Vec<String> =
-        cases.iter().map(|case| case.name.split('/').next().unwrap_or_default().to_owned()).collect();
+        cases.iter().map(|case| case.name().split('/').next().unwrap_or_default().to_owned()).collect();
     groups.dedup();
-    let chosen: Vec<Case> = cases.into_iter().filter(|case| case.name.contains(pattern)).collect();
+    let chosen: Vec<C> = cases.into_iter().filter(|case| case.name().contains(pattern)).collect();
     if chosen.is_empty() {
         return Err(Failure::new(format!(
             "--only {pattern}: no case has this in its name; the groups are {}",

@@ -8,6 +8,7 @@ mod idle;
 mod memory;
 mod output;
 mod peers;
+mod plan;
 mod probe;
 mod runtime;
 mod speedup;
@@ -28,6 +29,7 @@ Examples:
                                         tasks and the batch, and a picture of it
   bief bench memory                     a chain that goes over memory, by size of its
                                         buffer and by where its threads run
+  bief bench plan                       how well a plan predicts a run
 
 Figures are worth something on a machine that does nothing else. Each bench says
 how quiet it was.";
@@ -79,6 +81,9 @@ enum Bench {
     /// How fast a chain goes over memory, by the size of its buffer and where its threads run
     #[command(after_help = memory::EXAMPLES)]
     Memory(memory::MemoryArgs),
+    /// How well a plan predicts a run, and what closes the gap; whether strategies rank as planned; places
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(plan::PlanArgs),
 }
 
 /// What all benches take.
@@ -100,6 +105,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Runtime(args) => measure(&args, runtime::cases()?, runtime::findings),
         Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
         Bench::Memory(args) => memory::run(args),
+        Bench::Plan(args) => plan::run(&args),
     }
 }
 

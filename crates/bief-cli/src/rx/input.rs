@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::json::is_dash;
 
-/// The recording that is built in.
+/// The name of the recording that is built in.
 pub(super) const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
 const SAMPLE: &[u8] = include_bytes!("../../../../data/dvbs2_qpsk_8-9_short.sigmf-data");
 const SAMPLE_RATE: f64 = 2.0;
@@ -59,11 +59,7 @@ impl SignalArgs {
     /// Opens the recording.
     pub(crate) fn open(&self) -> Result<Recording, Failure> {
         match &self.input {
-            None => {
-                let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
-                recording.sample_rate = Some(SAMPLE_RATE);
-                Ok(recording)
-            }
+            None => Ok(built_in()),
             Some(path) if is_dash(path) => Recording::from_stdin(self.format).map_err(Failure::from_error),
             Some(path) => Recording::open(path, self.format).map_err(Failure::from_error),
         }
@@ -96,6 +92,19 @@ impl SignalArgs {
             (None, None, rate) => Ok(rate.filter(|&rate| rate < LEAST_SAMPLE_RATE)),
         }
     }
+}
+
+/// The recording that is built in.
+fn built_in() -> Recording {
+    let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
+    recording.sample_rate = Some(SAMPLE_RATE);
+    recording
+}
+
+/// A receiver of the recording that is built in.
+pub(crate) fn built_in_receiver() -> Result<Receiver, Failure> {
+    let settings = Settings::at(SAMPLE_RATE);
+    Receiver::find(built_in(), settings, |_| ()).map_err(Failure::from_error)
 }
 
 /// `any`, or MODCODs with commas between them.

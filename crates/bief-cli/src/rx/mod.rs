@@ -20,7 +20,7 @@ use crate::planning::{Planned, PlanningArgs};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
 use input::symbol_rate;
-pub(crate) use input::{LEAST_SAMPLE_RATE, SignalArgs};
+pub(crate) use input::{LEAST_SAMPLE_RATE, SignalArgs, built_in_receiver};
 use outputs::Outputs;
 use reception::{Reception, show};
 

@@ -1,0 +1,65 @@
+//! One run of a plan.
+
+use std::collections::BTreeSet;
+
+use bief::schedule::{Platform, Profile, Schedule};
+use bief::{Error, Machine, Policy, Report, Result};
+
+use super::subject::Subject;
+
+/// Executions of a run, at least.
+const LEAST_EXECUTIONS: f64 = 10.0;
+
+/// Where it is measured, for how long, and what the runs note.
+pub(super) struct Bench {
+    pub(super) machine: Machine,
+    pub(super) seconds: f64,
+    pub(super) notes: BTreeSet<String>,
+}
+
+/// What was planned, and what became of it.
+pub(super) struct Trial {
+    pub(super) planned_ns: f64,
+    pub(super) report: Report,
+}
+
+impl Bench {
+    pub(super) fn new(machine: Machine, seconds: f64) -> Self {
+        Self { machine, seconds, notes: BTreeSet::new() }
+    }
+
+    pub(super) fn platform(&self) -> Platform {
+        self.machine.platform()
+    }
+
+    /// Runs a plan in the places of a policy, observed and beside the profile that it was made with.
+    pub(super) fn run(
+        &mut self,
+        subject: &Subject,
+        profile: &Profile,
+        schedule: &Schedule,
+        policy: &Policy,
+    ) -> Result<Trial> {
+        let planned_ns = schedule.period(profile)?.ns();
+        let executions = (self.seconds * 1e9 / planned_ns.max(1.0)).max(LEAST_EXECUTIONS);
+        let frames = executions * f64::from(profile.frames_per_execution());
+        let pipeline = subject.program(frames as u64)?.pipeline(schedule)?.beside(profile)?;
+        let report = pipeline.place(policy, &self.machine)?.observe().run()?;
+        if report.executions == 0 {
+            return Err(Error::new("a run worked on no frame at all: give more --seconds"));
+        }
+        self.notes.extend(report.notes.iter().map(|note| format!("{}: {note}.", subject.name)));
+        Ok(Trial { planned_ns, report })
+    }
+}
+
+impl Trial {
+    pub(super) fn measured_ns(&self) -> f64 {
+        self.report.measured_period_ns
+    }
+}
+
+/// Measured over planned period, less one.
+pub(super) fn gap(measured_ns: f64, planned_ns: f64) -> f64 {
+    measured_ns / planned_ns.max(1.0) - 1.0
+}

@@ -1,0 +1,104 @@
+//! Chains of arithmetic of a known length.
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use bief::{Chain, Flow, InOut, Program, Result, Task, sink, source};
+
+/// Numbers of a frame.
+const NUMBERS: usize = 256;
+
+/// A task to be made: how many microseconds it is to take on a core of this machine, and whether it may be replicated.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) us: u32,
+    pub(super) replicable: bool,
+}
+
+/// A chain of a source, these tasks and a sink, which ends after so many frames.
+pub(super) fn chain(steps: &[Step], mut frames: u64) -> Result<Program> {
+    let mut chain = Chain::new();
+    let fill = move |frame: &mut [f32]| {
+        frame.fill(0.5);
+        frames -= 1;
+        Ok(if frames == 0 { Flow::Stop } else { Flow::Next })
+    };
+    let mut frame = chain.add(source::from_fn(NUMBERS, fill), ());
+    for (index, step) in steps.iter().enumerate() {
+        let passes = (f64::from(step.us) * passes_per_us()).ceil() as u32;
+        chain.add(Passes { name: format!("task {}", index + 1), passes, replicable: step.replicable }, &mut frame);
+    }
+    chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &frame);
+    chain.build()
+}
+
+/// Arithmetic whose length is known in passes over its frame, not in time: a slower clock slows it as it slows everything
+/// else.
+#[derive(Clone)]
+struct Passes {
+    name: String,
+    passes: u32,
+    replicable: bool,
+}
+
+impl Task for Passes {
+    type In = InOut<f32>;
+    type Out = ();
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, frame: &mut [f32], (): ()) -> Result<Flow> {
+        go_over(frame, self.passes);
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        self.replicable.then(|| self.clone())
+    }
+}
+
+fn go_over(frame: &mut [f32], passes: u32) {
+    for _ in 0..passes {
+        black_box(&mut *frame).iter_mut().for_each(|number| *number = *number * 0.999 + 0.001);
+    }
+}
+
+/// Found out once: as fast as this machine ever was in some tries, which others disturb.
+fn passes_per_us() -> f64 {
+    const PASSES: u32 = 20_000;
+    static FOUND: OnceLock<f64> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let mut frame = [0.5; NUMBERS];
+        let tries = (0..30).map(|_| {
+            let start = Instant::now();
+            go_over(&mut frame, PASSES);
+            start.elapsed().as_secs_f64() * 1e6
+        });
+        f64::from(PASSES) / tries.fold(f64::MAX, f64::min)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pass_counts() {
+        let mut frame = [0.5; NUMBERS];
+        go_over(&mut frame, 2);
+        let once = 0.5_f32 * 0.999 + 0.001;
+        assert_eq!(frame, [once * 0.999 + 0.001; NUMBERS]);
+    }
+
+    #[test]
+    fn a_chain_has_its_tasks_and_ends() {
+        let steps = [Step { us: 1, replicable: false }, Step { us: 2, replicable: true }];
+        let program = chain(&steps, 7).unwrap();
+        let tasks: Vec<_> = program.tasks().map(|(name, replicable)| (name.to_owned(), replicable)).collect();
+        assert_eq!(tasks[1..3], [("task 1".to_owned(), false), ("task 2".to_owned(), true)]);
+        assert_eq!((tasks.len(), program.run().unwrap().frames), (4, 7));
+    }
+}
