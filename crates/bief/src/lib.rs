@@ -141,4 +141,6 @@ pub use wire::{In, InOut, Input, Inputs, Out, Output, Outputs, Wire};
 mod book {
     #[doc = include_str!("../../../book/src/writing-a-task.md")]
     mod writing_a_task {}
+    #[doc = include_str!("../../../book/src/plan.md")]
+    mod plan {}
 }
