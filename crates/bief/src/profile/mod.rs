@@ -61,23 +61,69 @@ pub enum Load {
     Busy,
 }
 
-/// What was measured of all tasks on one kind of core.
+/// Executions on one kind of core that went alike.
 #[derive(Default)]
 struct Sample {
     executions: u64,
-    /// For each task, how long it took in the executions in which it had frames.
-    times: Vec<Vec<u64>>,
+    tasks: Vec<TaskSample>,
+}
+
+/// The executions in which a task had frames.
+#[derive(Default)]
+struct TaskSample {
+    executions: u64,
+    times: Vec<u64>,
 }
 
 impl Sample {
     fn add(&mut self, times: &[Option<u64>]) {
         self.executions += 1;
-        self.times.resize_with(times.len(), || Vec::with_capacity(64));
-        for (sample, time) in self.times.iter_mut().zip(times) {
-            if sample.len() < ROOM {
-                sample.extend(time);
+        self.tasks.resize_with(times.len(), TaskSample::default);
+        for (task, &time) in self.tasks.iter_mut().zip(times) {
+            let Some(ns) = time else { continue };
+            task.executions += 1;
+            if task.times.len() < ROOM {
+                task.times.push(ns);
             }
         }
+    }
+
+    /// The executions of both. Times are those of `self`, of tasks that have none there those of `other`.
+    fn beside(mut self, other: Self) -> Self {
+        self.executions += other.executions;
+        let tasks = self.tasks.len().max(other.tasks.len());
+        self.tasks.resize_with(tasks, TaskSample::default);
+        for (task, other) in self.tasks.iter_mut().zip(other.tasks) {
+            task.executions += other.executions;
+            if task.times.is_empty() {
+                task.times = other.times;
+            }
+        }
+        self
+    }
+}
+
+/// All executions on one kind of core, by how they went.
+#[derive(Default)]
+struct Samples {
+    whole: Sample,
+    /// The thread lost its core to another one.
+    interrupted: Sample,
+    warm_up: Sample,
+}
+
+impl Samples {
+    /// What counts: the times of whole executions, if there are any. How often a task has work the interrupted ones tell as well:
+    /// the longer an execution, the less it stays whole, and those in which a frame is skipped are short.
+    fn counted(self) -> Result<Sample> {
+        let sample = self.whole.beside(self.interrupted);
+        let sample = if sample.executions > 0 { sample } else { self.warm_up };
+        if sample.executions == 0 {
+            return Err(Error::build(
+                "the source ended before one whole batch on each kind of core: there is nothing to profile, give a longer input",
+            ));
+        }
+        Ok(sample)
     }
 }
 
@@ -105,8 +151,9 @@ impl Measured {
         }
     }
 
-    /// Runs the chain once; answers how it went, with the time of each task that had frames in `times`.
-    fn execute(&mut self) -> Result<Execution> {
+    /// Runs the chain once, with the time of each task that had frames in `times`; answers whether the thread lost its core to
+    /// another one meanwhile, or `None` when the source has ended: that is no whole execution.
+    fn execute(&mut self) -> Result<Option<bool>> {
         self.batch.renew((self.done * self.frames) as u64);
         self.times.fill(None);
         let interruptions = clock::interruptions();
@@ -116,41 +163,30 @@ impl Measured {
         // SAFETY: every wire is local to the one stage.
         unsafe { self.stage.run_timed(&mut self.batch, note)? };
         self.done += 1;
-        Ok(match (self.batch.last, clock::interruptions() != interruptions) {
-            (true, _) => Execution::Last,
-            (false, true) => Execution::Interrupted,
-            (false, false) => Execution::Whole,
-        })
+        Ok((!self.batch.last).then(|| clock::interruptions() != interruptions))
     }
 
-    /// Measures so many executions on the core that the calling thread is on, after some to warm up. Those, and executions in
-    /// which the thread lost its core to another one, are `spare`. `false` when the source has ended.
-    fn visit(&mut self, executions: usize, spare: &mut Sample, good: &mut Sample) -> Result<bool> {
+    /// Measures so many executions on the core that the calling thread is on, after some to warm up. `false` when the source
+    /// has ended.
+    fn visit(&mut self, executions: usize, samples: &mut Samples) -> Result<bool> {
         let mut wanted = executions;
         for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
             if wanted == 0 {
                 break;
             }
-            match self.execute()? {
-                Execution::Last => return Ok(false),
-                Execution::Whole if number >= WARM_UP => {
-                    good.add(&self.times);
+            let Some(interrupted) = self.execute()? else { return Ok(false) };
+            let sample = match interrupted {
+                _ if number < WARM_UP => &mut samples.warm_up,
+                true => &mut samples.interrupted,
+                false => {
                     wanted -= 1;
+                    &mut samples.whole
                 }
-                _ => spare.add(&self.times),
-            }
+            };
+            sample.add(&self.times);
         }
         Ok(true)
     }
-}
-
-/// How an execution went.
-enum Execution {
-    Whole,
-    /// The thread lost its core to another one.
-    Interrupted,
-    /// The source ended: it is no whole execution.
-    Last,
 }
 
 /// Measures on the calling thread, wherever that runs, as the machine's first kind of core.
@@ -158,10 +194,10 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     let machine = Machine::here();
     let facts = facts(&tasks);
     let mut measured = Measured::new(tasks, wires, frames);
-    let (mut spare, mut good) = Default::default();
-    measured.visit(executions, &mut spare, &mut good)?;
+    let mut samples = Samples::default();
+    measured.visit(executions, &mut samples)?;
     measured.stage.finish()?;
-    profile(&machine, &machine.kinds()[..1], facts, vec![counted(spare, good)?], frames)
+    profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)
 }
 
 /// Measures on a core of each kind in turn; the calling thread waits.
@@ -181,7 +217,7 @@ pub(crate) fn measure_on(
     };
     let cores = (0..kinds.len()).map(core_of).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
-    let mut samples: Vec<(Sample, Sample)> = kinds.iter().map(|_| Default::default()).collect();
+    let mut samples: Vec<Samples> = kinds.iter().map(|_| Samples::default()).collect();
     let turns = if kinds.len() == 1 { 1 } else { TURNS };
     let executions = profiling.executions.get().div_ceil(turns);
     let busy = match profiling.load {
@@ -190,13 +226,13 @@ pub(crate) fn measure_on(
     };
     let measure = || {
         'stream: for _ in 0..turns {
-            for (core, (spare, good)) in cores.iter().zip(&mut samples) {
+            for (core, samples) in cores.iter().zip(&mut samples) {
                 // A system that pins no threads measures on whatever core there is.
                 let _ = affinity::pin(&core.threads);
                 if let Some(busy) = &busy {
                     busy.leave(core);
                 }
-                if !measured.visit(executions, spare, good)? {
+                if !measured.visit(executions, samples)? {
                     break 'stream;
                 }
             }
@@ -206,24 +242,13 @@ pub(crate) fn measure_on(
     thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(&*payload)))?;
     drop(busy);
     let sync = cores.iter().map(|core| hand_over::ns(core)).collect::<Result<Vec<_>>>()?;
-    let samples = samples.into_iter().map(|(spare, good)| counted(spare, good)).collect::<Result<_>>()?;
+    let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
     Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
 }
 
 /// Name of each task, and whether it may be replicated.
 fn facts(tasks: &[Node]) -> Vec<(String, bool)> {
     tasks.iter().map(|task| (task.name.to_string(), task.step.replica().is_some())).collect()
-}
-
-/// The executions that count: the good ones, if there are any.
-fn counted(spare: Sample, good: Sample) -> Result<Sample> {
-    let sample = if good.executions > 0 { good } else { spare };
-    if sample.executions == 0 {
-        return Err(Error::build(
-            "the source ended before one whole batch on each kind of core: there is nothing to profile, give a longer input",
-        ));
-    }
-    Ok(sample)
 }
 
 fn profile(
@@ -237,7 +262,7 @@ fn profile(
         let (mut ns, mut seen) = (Vec::new(), Vec::new());
         for (kind, sample) in kinds.iter().zip(&mut samples) {
             let slower = 1.0 + emulate::rate(kind, &name);
-            let (weight, measured) = weigh(&mut sample.times[task], sample.executions, slower);
+            let (weight, measured) = weigh(&mut sample.tasks[task], sample.executions, slower);
             ns.push(weight);
             seen.push(measured);
         }
@@ -250,14 +275,53 @@ fn profile(
 /// A task's weight: its mean time over the executions that it had work in, without the longest hundredth, times
 /// the share of executions that it had work in. A task behind one that skips three frames of four counts a
 /// quarter.
-fn weigh(times: &mut [u64], executions: u64, slower: f64) -> (u64, Seen) {
+fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Seen) {
+    let times = &mut sample.times;
     times.iter_mut().for_each(|ns| *ns = (*ns as f64 * slower) as u64);
     times.sort_unstable();
-    let samples = times.len() as u64;
     let usual = &times[..times.len() - times.len() / 100];
     let mean = usual.iter().map(|&ns| ns as f64).sum::<f64>() / usual.len().max(1) as f64;
-    let weight = (mean * samples as f64 / executions as f64).round() as u64;
+    let weight = (mean * sample.executions as f64 / executions as f64).round() as u64;
     let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));
     let at = |percent| at(percent).copied().unwrap_or(0);
-    (weight.max(1), Seen { samples, min_ns: at(0), median_ns: at(50), p99_ns: at(99) })
+    (weight.max(1), Seen { samples: times.len() as u64, min_ns: at(0), median_ns: at(50), p99_ns: at(99) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_executions_tell_how_often_a_task_has_work() {
+        let mut samples = Samples::default();
+        // All executions in which it had work were interrupted, but one; the others were short.
+        samples.warm_up.add(&[Some(9)]);
+        (0..9).for_each(|_| samples.interrupted.add(&[Some(7_000)]));
+        samples.whole.add(&[Some(1_000)]);
+        (0..10).for_each(|_| samples.whole.add(&[None]));
+        let mut sample = samples.counted().unwrap();
+        let (weight, seen) = weigh(&mut sample.tasks[0], sample.executions, 2.0);
+        assert_eq!((weight, seen.samples, seen.median_ns), (1_000, 1, 2_000), "2000 ns in ten of twenty");
+    }
+
+    #[test]
+    fn what_is_left_counts_where_nothing_better_is() {
+        let mut samples = Samples::default();
+        samples.warm_up.add(&[Some(500)]);
+        let mut only = samples.counted().unwrap();
+        assert_eq!(weigh(&mut only.tasks[0], only.executions, 1.0).0, 500);
+        let mut samples = Samples::default();
+        samples.warm_up.add(&[Some(500)]);
+        samples.interrupted.add(&[Some(800)]);
+        let mut interrupted = samples.counted().unwrap();
+        assert_eq!(weigh(&mut interrupted.tasks[0], interrupted.executions, 1.0).0, 800);
+        assert!(Samples::default().counted().is_err());
+    }
+
+    #[test]
+    fn more_executions_than_are_kept_do_not_make_a_task_lighter() {
+        let mut sample = Sample::default();
+        (0..2 * ROOM).for_each(|_| sample.add(&[Some(300)]));
+        assert_eq!(weigh(&mut sample.tasks[0], sample.executions, 1.0).0, 300);
+    }
 }
