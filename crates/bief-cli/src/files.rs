@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use bief::{ChainFile, Registry};
+
 use crate::failure::Failure;
 use crate::json::is_dash;
 
@@ -15,6 +17,17 @@ impl Files {
         if !is_dash(path) {
             self.0.extend(place(path).map(|place| (place, "the input".to_owned())));
         }
+    }
+
+    /// Notes what the tasks of a chain read and write.
+    pub(crate) fn chain(&mut self, chain: &ChainFile, registry: &Registry) -> Result<(), Failure> {
+        for file in chain.files(registry).map_err(Failure::from_error)? {
+            match file.is_written {
+                true => self.write(&file.path, &format!("task `{}`", file.task))?,
+                false => self.read(&file.path),
+            }
+        }
+        Ok(())
     }
 
     /// Notes that `what` writes the file, which must be free, in a folder that exists.

@@ -47,28 +47,40 @@ pub(crate) struct ProfileArgs {
 /// Profiles.
 pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    files.read(&args.chain);
-    args.signal.input.iter().for_each(|input| files.read(input));
-    args.output.as_deref().map_or(Ok(()), |path| files.write(path, "-o"))?;
-    let machine = args.measuring.machine()?;
-    let profiling = args.measuring.profiling();
-    let bar = spinner(args.chain.display().to_string());
-    let profile = if args.chain == Path::new("rx") {
-        let receiver = args.signal.find(args.signal.open()?, &bar)?;
-        bar.set_message("measuring");
-        receiver.profile_on(&machine, profiling).map_err(Failure::from_error)?
-    } else {
-        if args.signal.is_given() {
+    args.signal.claim(&mut files);
+    args.measuring.claim(&mut files);
+    let registry = bief_radio::registry();
+    let file = match args.chain == Path::new("rx") {
+        true => None,
+        false if args.signal.is_given() => {
             return Err(Failure::new(format!(
                 "{}: a chain file names its input itself: INPUT and the options of a signal go with `bief profile rx`",
                 args.chain.display()
             )));
         }
-        bar.set_message("measuring");
-        let registry = bief_radio::registry();
-        ChainFile::read(&args.chain)
-            .and_then(|file| file.program(&registry)?.profile_on(&machine, profiling))
-            .map_err(|error| Failure::new(format!("{}: {error}", args.chain.display())))?
+        false => {
+            let file = ChainFile::read(&args.chain).map_err(Failure::from_error)?;
+            files.read(&args.chain);
+            files.chain(&file, &registry)?;
+            Some(file)
+        }
+    };
+    args.output.as_deref().map_or(Ok(()), |path| files.write(path, "-o"))?;
+    let machine = args.measuring.machine()?;
+    let profiling = args.measuring.profiling();
+    let bar = spinner(args.chain.display().to_string());
+    let profile = match file {
+        None => {
+            let receiver = args.signal.find(args.signal.open()?, &bar)?;
+            bar.set_message("measuring");
+            receiver.profile_on(&machine, profiling).map_err(Failure::from_error)?
+        }
+        Some(file) => {
+            bar.set_message("measuring");
+            let program = file.program(&registry).map_err(Failure::from_error)?;
+            let profile = program.profile_on(&machine, profiling);
+            profile.map_err(|error| Failure::new(format!("{}: {error}", args.chain.display())))?
+        }
     };
     bar.finish_and_clear();
     match &args.output {
@@ -81,11 +93,15 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
 /// Each task's times on each kind of core, in microseconds.
 fn table(profile: &Profile) -> String {
     let microseconds = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let frames = match profile.frames_per_execution() {
+        1 => "frame".to_owned(),
+        frames => format!("{frames} frames"),
+    };
     let mut lines = wrapped(&format!("Measured on {}.", profile.machine().unwrap_or("this machine")), COLUMNS);
     for (kind, name) in profile.kinds().iter().enumerate() {
         lines.push(format!(
             "\n{:<30} {:>4} {:>9} {:>9} {:>9} {:>9}",
-            format!("on `{name}`, us per {} frame(s)", profile.frames_per_execution()),
+            shortened(&format!("on `{name}`, us per {frames}"), 30),
             "",
             "weight",
             "min",

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::planning::{Planned, PlanningArgs, against_plan, rounds};
+use crate::planning::{OPTIONS, Planned, PlanningArgs, against_plan, rounds};
 use crate::progress::{shown, spinner};
 use crate::seeing::SeeingArgs;
 use crate::text::{COLUMNS, counted, listed, wrapped};
@@ -81,7 +81,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     waiting: Option<Waiting>,
     /// Leave out the stages: run the whole chain on one core
-    #[arg(long, conflicts_with_all = ["depth", "waiting"])]
+    #[arg(long, conflicts_with_all = ["depth", "waiting"], conflicts_with_all = OPTIONS)]
     one_core: bool,
     /// Measure the tasks and plan the stages, in place of those that the file marks; implied by the options that plan
     #[arg(long, conflicts_with_all = ["one_core", "check"])]
@@ -89,14 +89,15 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     planning: PlanningArgs,
     /// Build the chain only: show its tasks, stages and wires
-    #[arg(long, conflicts_with_all = ["observe", "trace", "dot"])]
+    #[arg(long, conflicts_with_all = ["observe", "trace", "dot"], conflicts_with_all = OPTIONS)]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters
     #[arg(
         long,
         value_name = "KIND",
         num_args = 0..=1,
-        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "check", "observe", "trace", "dot"]
+        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot"],
+        conflicts_with_all = OPTIONS
     )]
     kinds: Option<Option<String>>,
     #[command(flatten)]
@@ -135,14 +136,12 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
 
     let mut files = Files::default();
     files.read(&path);
+    files.chain(&file, &registry)?;
     args.planning.claim(&mut files)?;
     args.seeing.claim(&mut files)?;
     args.json.claim(&mut files)?;
     let planned = match args.plan || args.planning.is_given() {
         false => None,
-        true if args.one_core => {
-            return Err(Failure::new("--one-core has nothing to plan: leave it out, or the options that plan"));
-        }
         true => Some(args.planning.plan(
             |_| file.program(&registry),
             |machine, profiling| file.program(&registry)?.profile_on(machine, profiling),
@@ -153,6 +152,12 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
             let Planned { profile, schedule, .. } = planned;
             let pipeline = file.pipeline_of(&registry, schedule).and_then(|pipeline| pipeline.beside(profile));
             args.planning.prepare(pipeline.map_err(Failure::from_error)?, planned)?
+        }
+        None if args.planning.placing().is_given() && file.stages().next().is_none() => {
+            let path = path.display();
+            return Err(Failure::new(format!(
+                "{path}: it names no stages, and runs on one core, where no thread is placed: give --plan"
+            )));
         }
         None => {
             let pipeline = file.pipeline(&registry).map_err(Failure::from_error)?;

@@ -112,7 +112,7 @@ mod worker;
 
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
-pub use chain_file::{ChainFile, FileTask};
+pub use chain_file::{ChainFile, FileTask, UsedFile};
 pub use constant::Constant;
 pub use control::{Choice, Paths};
 pub use dynamic::{Direction, DynTask, DynWire, SocketKind};

@@ -56,7 +56,7 @@ impl Report {
         write!(
             f,
             "{:<30} {:>7} {:>10} {:>11}",
-            format!("whole, per {} frame(s)", self.batch),
+            format!("whole, {}", per(self.batch)),
             self.stages.iter().map(|stage| stage.threads).sum::<usize>(),
             planned(self.planned_period_ns),
             microseconds(self.measured_period_ns),
@@ -91,7 +91,7 @@ impl Report {
     }
 
     fn write_tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = format!("task, per {} frame(s)", self.batch);
+        let head = format!("task, {}", per(self.batch));
         write!(f, "\n\n{head:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "sampled", "min", "median", "p99", "max")?;
         for task in self.stages.iter().flat_map(|stage| &stage.tasks) {
             write!(f, "\n{:<30}", fitted(&task.name, 30))?;
@@ -159,6 +159,11 @@ fn joules(joules: f64) -> String {
     let value = joules / scale;
     let digits = 2_usize.saturating_sub(value.max(1.0).log10() as usize);
     format!("{value:.digits$} {unit}")
+}
+
+/// What a time is told of.
+fn per(frames: usize) -> String {
+    if frames == 1 { "per frame".to_owned() } else { format!("per {frames} frames") }
 }
 
 /// A time in the unit that suits it, in at most 9 characters.

@@ -5,21 +5,40 @@ mod watts;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use bief::energy::{EnergyMeter, Meter};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Goal, Platform, Profile, Schedule, strategy};
-use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, refine};
+use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, Seats, refine};
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::text::listed;
+use outcome::tells;
 pub(crate) use outcome::{against_plan, rounds};
 
 /// A trial run is to last about so long, in nanoseconds, of at least so many frames.
 const TRIAL_NS: f64 = 1e9;
 const LEAST_TRIAL: f64 = 200.0;
+
+/// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
+pub(crate) const OPTIONS: [&str; 13] = [
+    "machine",
+    "loaded",
+    "executions",
+    "cores",
+    "goal",
+    "strategy",
+    "profile",
+    "refine",
+    "save_profile",
+    "save_plan",
+    "place",
+    "pin",
+    "save_place",
+];
 
 /// How tasks are measured.
 #[derive(Args)]
@@ -30,22 +49,42 @@ pub(crate) struct MeasuringArgs {
     /// Measure tasks while all other cores are busy, too: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
-    /// Executions of each task that count, on each kind of core
-    #[arg(long, value_name = "N", default_value = "100")]
-    executions: NonZeroUsize,
+    /// Executions of each task that count, on each kind of core [default: 100]
+    #[arg(long, value_name = "N")]
+    executions: Option<NonZeroUsize>,
 }
 
+const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+
 impl MeasuringArgs {
-    /// This machine, or the one that was asked for.
+    fn is_given(&self) -> bool {
+        self.machine.is_some() || self.loaded || self.executions.is_some()
+    }
+
+    /// Notes the file that is read.
+    pub(crate) fn claim(&self, files: &mut Files) {
+        self.machine.iter().for_each(|path| files.read(path));
+    }
+
+    /// This machine, or the one that was asked for: its cores are here.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        self.machine
-            .as_ref()
-            .map_or_else(|| Ok(Machine::here()), |path| Machine::read(path))
-            .map_err(Failure::from_error)
+        let here = Machine::here();
+        let Some(path) = &self.machine else { return Ok(here) };
+        let machine = Machine::read(path).map_err(Failure::from_error)?;
+        let is_here = |core: &bief::Core| core.threads.iter().all(|&thread| here.core_of(thread).is_some());
+        if machine.model() == here.model() && machine.cores().iter().all(is_here) {
+            return Ok(machine);
+        }
+        let path = path.display();
+        Err(Failure::new(format!(
+            "{path}: this is `{machine}`, and tasks run here, on `{here}`: leave out --machine, or name a TOML file by which cores \
+             of this machine stand for others"
+        )))
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
-        Profiling { executions: self.executions, load: if self.loaded { Load::Busy } else { Load::Idle } }
+        let load = if self.loaded { Load::Busy } else { Load::Idle };
+        Profiling { executions: self.executions.unwrap_or(EXECUTIONS), load }
     }
 }
 
@@ -60,9 +99,9 @@ pub(crate) struct PlanningArgs {
     /// What to look for, as `bief plan --goal`: for example least-power,rate=30Mb/s [default: fewest-big]
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
-    /// How to cut the chain into stages, as `bief plan --strategy`
-    #[arg(long, value_name = "NAME", default_value = Exact.name())]
-    strategy: String,
+    /// How to cut the chain into stages, as `bief plan --strategy` [default: exact]
+    #[arg(long, value_name = "NAME")]
+    strategy: Option<String>,
     /// Plan with this profile of the chain, in place of measuring its tasks
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["loaded", "executions"])]
     profile: Option<PathBuf>,
@@ -79,7 +118,7 @@ pub(crate) struct PlanningArgs {
     /// An external meter that writes its readings into FILE, as for `bief power read`
     #[arg(long, value_name = "FILE")]
     meter: Option<PathBuf>,
-    /// Write the profile, corrected by the run
+    /// Write the profile, corrected by the run if that was long enough
     #[arg(long, value_name = "FILE.json")]
     save_profile: Option<PathBuf>,
     /// Write the schedule that was run
@@ -91,9 +130,9 @@ pub(crate) struct PlanningArgs {
 #[derive(Args)]
 pub(crate) struct PlacingArgs {
     /// Where threads run: loose, guided, packed, distant, places such as `0; 1-3 | c2 | little`, or a file that --save-place
-    /// wrote [default: packed]
+    /// wrote [default: packed, for stages that are planned]
     #[arg(long, value_name = "WHERE")]
-    place: Option<String>,
+    place: Option<Where>,
     /// Fail where the system refuses a thread its place, instead of saying so
     #[arg(long)]
     pin: bool,
@@ -102,29 +141,67 @@ pub(crate) struct PlacingArgs {
     save_place: Option<PathBuf>,
 }
 
+/// What says where threads run.
+#[derive(Clone)]
+enum Where {
+    Policy(Policy),
+    File(PathBuf),
+}
+
+impl FromStr for Where {
+    type Err = bief::Error;
+
+    fn from_str(text: &str) -> bief::Result<Self> {
+        match Path::new(text).extension().is_some_and(|extension| extension == "json") {
+            true => Ok(Self::File(text.into())),
+            false => text.parse().map(Self::Policy),
+        }
+    }
+}
+
 impl PlacingArgs {
     /// Whether anything was asked for.
     pub(crate) fn is_given(&self) -> bool {
         self.place.is_some() || self.pin || self.save_place.is_some()
     }
 
-    /// Notes the file that is written.
-    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+    /// Notes the files that are read and written.
+    fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        if let Some(Where::File(path)) = &self.place {
+            files.read(path);
+        }
         self.save_place.as_deref().map_or(Ok(()), |path| files.write(path, "--save-place"))
+    }
+
+    /// Whether the hardware threads that are named are there, before anything runs.
+    fn check(&self, machine: &Machine) -> Result<(), Failure> {
+        match &self.place {
+            None => Ok(()),
+            Some(Where::Policy(policy)) => policy.check(machine).map_err(Failure::from_error),
+            Some(Where::File(path)) => {
+                let placement = read(path, Placement::from_json)?;
+                let seats = placement.stages().iter().map(|stage| Seats {
+                    name: stage.name.clone(),
+                    kind: None,
+                    threads: stage.threads.len(),
+                });
+                placement.check(machine, &seats.collect::<Vec<_>>()).map_err(named(path))
+            }
+        }
     }
 
     /// Gives the threads of a pipeline their places.
     pub(crate) fn place(&self, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
-        let pipeline = match self.place.as_deref() {
-            Some(file) if Path::new(file).extension().is_some_and(|extension| extension == "json") => {
-                let placement = read(Path::new(file), Placement::from_json)?;
-                pipeline.place_as(placement, machine)
+        let pipeline = match &self.place {
+            Some(Where::File(path)) => {
+                let placement = read(path, Placement::from_json)?;
+                pipeline.place_as(placement, machine).map_err(named(path))
             }
-            Some(policy) => policy.parse::<Policy>().and_then(|policy| pipeline.place(&policy, machine)),
-            None => pipeline.place(&Policy::default(), machine),
+            Some(Where::Policy(policy)) => pipeline.place(policy, machine).map_err(Failure::from_error),
+            None => pipeline.place(&Policy::default(), machine).map_err(Failure::from_error),
         };
         let pinning = if self.pin { Pinning::Require } else { Pinning::Try };
-        Ok(pipeline.map_err(Failure::from_error)?.pinning(pinning))
+        Ok(pipeline?.pinning(pinning))
     }
 
     /// Writes where they ran.
@@ -148,11 +225,10 @@ pub(crate) struct Planned {
 impl PlanningArgs {
     /// Whether anything was asked for.
     pub(crate) fn is_given(&self) -> bool {
-        self.measuring.machine.is_some()
-            || self.measuring.loaded
+        self.measuring.is_given()
             || self.cores.is_some()
             || self.goal.is_some()
-            || self.strategy != Exact.name()
+            || self.strategy.is_some()
             || self.profile.is_some()
             || self.refine.is_some()
             || self.save_profile.is_some()
@@ -183,7 +259,8 @@ impl PlanningArgs {
 
     /// Notes the files that are read and written.
     pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
-        [&self.measuring.machine, &self.profile, &self.watts].into_iter().flatten().for_each(|path| files.read(path));
+        self.measuring.claim(files);
+        self.profile.iter().chain(&self.watts).for_each(|path| files.read(path));
         for (path, option) in [(&self.save_profile, "--save-profile"), (&self.save_plan, "--save-plan")] {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }
@@ -199,29 +276,32 @@ impl PlanningArgs {
         measure: impl FnOnce(&Machine, Profiling) -> bief::Result<Profile>,
     ) -> Result<Planned, Failure> {
         let machine = self.machine()?;
+        self.placing.check(&machine)?;
+        let strategy = match self.strategy.as_deref().filter(|&name| name != Exact.name()) {
+            None => None,
+            Some(name) if self.goal.is_some() => {
+                let exact = Exact.name();
+                return Err(Failure::new(format!(
+                    "--goal: only the strategy `{exact}` takes one: leave out --goal, or --strategy {name}"
+                )));
+            }
+            Some(name) => Some(strategy(name).map_err(Failure::from_error)?),
+        };
         let profile = match &self.profile {
             None => measure(&machine, self.measuring.profiling()).map_err(Failure::from_error)?,
             Some(path) => {
                 let profile = read(path, Profile::from_json)?;
-                let fits = rehearse(1).and_then(|program| program.fits(&profile));
-                fits.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+                rehearse(1).map_err(Failure::from_error)?.fits(&profile).map_err(named(path))?;
                 profile
             }
         };
         let platform = self.platform(&machine, &profile)?;
         let plan = |profile: &Profile| -> bief::Result<Schedule> {
-            if self.strategy == Exact.name() {
-                return Ok(Exact.plan(profile, &platform, &self.goal.unwrap_or_default())?);
-            }
-            Ok(strategy(&self.strategy)?.schedule(profile, &platform)?)
+            Ok(match &strategy {
+                None => Exact.plan(profile, &platform, &self.goal.unwrap_or_default())?,
+                Some(strategy) => strategy.schedule(profile, &platform)?,
+            })
         };
-        if self.goal.is_some() && self.strategy != Exact.name() {
-            let exact = Exact.name();
-            return Err(Failure::new(format!(
-                "--goal: only the strategy `{exact}` takes one: leave out --goal, or --strategy {}",
-                self.strategy
-            )));
-        }
         let Some(most) = self.refine else {
             let schedule = plan(&profile).map_err(Failure::from_error)?;
             return Ok(Planned { machine, profile, schedule, refined: None });
@@ -241,12 +321,18 @@ impl PlanningArgs {
     /// The cores to plan for: those of the machine, or fewer.
     fn platform(&self, machine: &Machine, profile: &Profile) -> Result<Platform, Failure> {
         let (there, _) = watts::watts(machine, self.watts.as_deref())?;
-        if let Some(kind) = profile.kinds().iter().find(|kind| there.cores(kind) == 0) {
-            let kinds: Vec<String> = there.kinds().iter().map(|kind| kind.name.clone()).collect();
-            eprintln!(
-                "bief: the profile tells times on `{kind}` cores, this machine has {}: those are used",
-                listed(&kinds)
-            );
+        let (known, unknown): (Vec<&String>, Vec<&String>) =
+            profile.kinds().iter().partition(|kind| machine.kinds().iter().any(|there| there.name == **kind));
+        if !unknown.is_empty() {
+            let quoted = |name: &String| format!("`{name}`");
+            let unknown = listed(&unknown.into_iter().map(quoted).collect::<Vec<_>>());
+            let there = listed(&machine.kinds().iter().map(|kind| quoted(&kind.name)).collect::<Vec<_>>());
+            let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {there}");
+            if known.is_empty() {
+                let remedy = "profile the chain here, or name a --machine that emulates them";
+                return Err(Failure::new(format!("{told}: {remedy}")));
+            }
+            eprintln!("bief: {told}");
         }
         let Some(cores) = &self.cores else { return Ok(there) };
         let wanted = Platform::parse_cores(cores, profile).map_err(Failure::from_error)?;
@@ -268,11 +354,17 @@ impl PlanningArgs {
             write(path, &planned.schedule.to_json())?;
         }
         if let Some(path) = &self.save_profile {
-            let corrected = report.and_then(|report| report.corrected(&planned.profile).ok());
+            let corrected =
+                report.filter(|report| tells(report)).and_then(|report| report.corrected(&planned.profile).ok());
             write(path, &corrected.as_ref().unwrap_or(&planned.profile).to_json())?;
         }
         self.placing.save(pipeline)
     }
+}
+
+/// An error that is about a file.
+fn named(path: &Path) -> impl Fn(bief::Error) -> Failure {
+    move |error| Failure::new(format!("{}: {error}", path.display()))
 }
 
 /// Reads a document of a file.

@@ -16,15 +16,34 @@ fn causes(gap: &Gap) -> [(f64, String); 5] {
     ]
 }
 
+/// Whether a run was so long that its period shows how the plan was kept. Until all threads have work, and while the last of
+/// them still have, a run takes about as many periods as there are threads: they are to be too few to count.
+pub(super) fn tells(report: &Report) -> bool {
+    report.executions >= least_executions(report)
+}
+
+fn least_executions(report: &Report) -> u64 {
+    let threads: usize = report.stages.iter().map(|stage| stage.threads).sum();
+    (threads as f64 / AS_PLANNED).round() as u64
+}
+
 /// How far a run was from its plan, and what made most of the difference in the stage that limits; `None` where nothing was
 /// planned.
 pub(crate) fn against_plan(report: &Report) -> Option<String> {
     let planned = report.planned_period_ns?;
+    let frames = if report.batch == 1 { "frame".to_owned() } else { format!("{} frames", report.batch) };
+    if !tells(report) {
+        return Some(format!(
+            "Planned {:.1} us per {frames}. The run was too short to tell whether that is kept: {}, {} would tell.",
+            planned / 1e3,
+            counted(usize::try_from(report.executions).unwrap_or(usize::MAX), "execution"),
+            least_executions(report)
+        ));
+    }
     let share = report.measured_period_ns / planned - 1.0;
     let heading = format!(
-        "Planned {:.1} us per {}, measured {:.1} us: {:+.1} %",
+        "Planned {:.1} us per {frames}, measured {:.1} us: {:+.1} %",
         planned / 1e3,
-        counted(report.batch, "frame"),
         report.measured_period_ns / 1e3,
         100.0 * share
     );

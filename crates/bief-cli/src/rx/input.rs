@@ -9,6 +9,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::json::is_dash;
 
 /// The name of the recording that is built in.
@@ -54,6 +55,16 @@ impl SignalArgs {
             || *modcod != Modcods::ALL
             || *gold != 0
             || isi.is_some()
+    }
+
+    /// Notes the files that are read.
+    pub(crate) fn claim(&self, files: &mut Files) {
+        let Some(input) = &self.input else { return };
+        files.read(input);
+        if input.extension().is_some_and(|extension| extension == "sigmf-meta" || extension == "sigmf-data") {
+            files.read(&input.with_extension("sigmf-meta"));
+            files.read(&input.with_extension("sigmf-data"));
+        }
     }
 
     /// Opens the recording.

@@ -160,13 +160,7 @@ impl RxArgs {
     /// The files of which the names are known from the start.
     fn files(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
-        if let Some(input) = &self.signal.input {
-            files.read(input);
-            if input.extension().is_some_and(|extension| extension == "sigmf-meta" || extension == "sigmf-data") {
-                files.read(&input.with_extension("sigmf-meta"));
-                files.read(&input.with_extension("sigmf-data"));
-            }
-        }
+        self.signal.claim(&mut files);
         if let Some(path) = &self.constellation {
             files.write(path, "--constellation")?;
         }

@@ -14,7 +14,7 @@ use bief_schedule::Schedule;
 use crate::chain::Chain;
 use crate::dynamic::{DynTask, DynWire};
 use crate::error::{Error, Result};
-use crate::parameters::{NamedFile, Parameters};
+use crate::parameters::Parameters;
 use crate::pipeline::Pipeline;
 use crate::program::Program;
 use crate::registry::Registry;
@@ -134,8 +134,16 @@ impl<'f> FileTask<'f> {
     }
 }
 
-/// A file, and the task that uses it.
-type UsedFile = (String, NamedFile);
+/// A file that a task of a [`ChainFile`] uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsedFile {
+    /// The task's name.
+    pub task: String,
+    /// Where it is, without links and detours, as far as it is there.
+    pub path: PathBuf,
+    /// Whether the task writes it; it reads it otherwise.
+    pub is_written: bool,
+}
 
 impl ChainFile {
     /// Reads a file.
@@ -210,6 +218,16 @@ impl ChainFile {
     /// The stages that its tasks name, in order, and the threads of each.
     pub fn stages(&self) -> impl Iterator<Item = (&str, usize)> {
         self.description.stages.iter().map(|stage| (&*stage.name, stage.threads))
+    }
+
+    /// The files that its tasks read and write.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build) that are about single tasks.
+    pub fn files(&self, registry: &Registry) -> Result<Vec<UsedFile>> {
+        let mut files = Vec::new();
+        self.description.tasks.iter().try_for_each(|entry| self.make(entry, registry, &mut files).map(drop))?;
+        Ok(files)
     }
 
     /// Builds the chain, with its stages marked, of the kinds of a registry. Returns the wires by their names too, for tasks
@@ -346,8 +364,9 @@ impl ChainFile {
         });
         let made = made?;
         for file in parameters.files() {
-            let same = |(_, other): &&UsedFile| other.path == file.path && (other.is_written || file.is_written);
-            if let Some((user, other)) = files.iter().find(same) {
+            let same = |other: &&UsedFile| other.path == file.path && (other.is_written || file.is_written);
+            if let Some(other) = files.iter().find(same) {
+                let user = &other.task;
                 let does = if other.is_written { "writes" } else { "reads" };
                 let error = Error::build(format!(
                     "parameter `{}`: task `{user}` {does} this file: name another",
@@ -357,7 +376,11 @@ impl ChainFile {
                 return Err(refused(named.map_or(&kind.span, |(_, value)| &value.span), &error));
             }
         }
-        files.extend(parameters.files().iter().map(|file| (name.clone(), file.clone())));
+        files.extend(parameters.files().iter().map(|file| UsedFile {
+            task: name.clone(),
+            path: file.path.clone(),
+            is_written: file.is_written,
+        }));
         Ok(made.named(name))
     }
 

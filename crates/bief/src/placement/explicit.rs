@@ -25,6 +25,11 @@ enum Item {
     All,
 }
 
+/// `1 stage`, `2 stages`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// More hardware threads than any machine has.
 const MOST: usize = 1 << 16;
 
@@ -36,29 +41,34 @@ impl Places {
         Ok(Self { text: text.trim().to_owned(), stages })
     }
 
+    pub(super) fn check(&self, machine: &Machine) -> Result<()> {
+        let mut items = self.stages.iter().flatten().flatten();
+        items.try_for_each(|item| self.threads(std::slice::from_ref(item), machine).map(drop))
+    }
+
     pub(super) fn place(&self, machine: &Machine, stages: &[Seats]) -> Result<Vec<PlacedStage>> {
         if self.stages.len() != stages.len() {
             let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
             return Err(Error::build(format!(
-                "`{}` places {} stages, the pipeline has {}: {}",
+                "`{}` places {}, the pipeline has {}: {}",
                 self.text,
-                self.stages.len(),
+                counted(self.stages.len(), "stage"),
                 stages.len(),
                 names.join(" | ")
             )));
         }
         let placed = self.stages.iter().zip(stages).map(|(places, stage)| {
-            let sets = places.iter().map(|items| self.threads(items, machine, stage)).collect::<Result<Vec<_>>>()?;
+            let sets = places.iter().map(|items| self.threads(items, machine)).collect::<Result<Vec<_>>>()?;
             let threads = match <[Vec<usize>; 1]>::try_from(sets) {
                 Ok([one]) => vec![one; stage.threads],
                 Err(sets) if sets.len() == stage.threads => sets,
                 Err(sets) => {
                     return Err(Error::build(format!(
-                        "`{}` has {} places for stage `{}`, which has {} threads: give one for each, or one for all",
+                        "`{}` has {} for stage `{}`, which has {}: give one for each, or one for all",
                         self.text,
-                        sets.len(),
+                        counted(sets.len(), "place"),
                         stage.name,
-                        stage.threads
+                        counted(stage.threads, "thread")
                     )));
                 }
             };
@@ -68,16 +78,15 @@ impl Places {
     }
 
     /// The hardware threads of a list, ascending.
-    fn threads(&self, items: &[Item], machine: &Machine, stage: &Seats) -> Result<Vec<usize>> {
+    fn threads(&self, items: &[Item], machine: &Machine) -> Result<Vec<usize>> {
         let mut threads = Vec::new();
         for item in items {
             let found = item.threads(machine);
             if found.is_empty() {
                 let there: Vec<&str> = machine.kinds().iter().map(|kind| kind.name.as_str()).collect();
                 return Err(Error::build(format!(
-                    "`{}`, stage `{}`: this process has no `{item}`; it has hardware threads {} and cores of the kind {}",
+                    "`{}`: this process has no `{item}`; it has hardware threads {} and cores of the kind {}",
                     self.text,
-                    stage.name,
                     thread_list(all_threads(machine)),
                     there.join(", ")
                 )));
@@ -199,9 +208,9 @@ mod tests {
             let error = placed(text, &stages).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         };
-        says("1", "places 1 stages, the pipeline has 2: front | decode");
+        says("1", "places 1 stage, the pipeline has 2: front | decode");
         says("1 | 2; 3; 4", "3 places for stage `decode`, which has 2 threads");
-        says("9 | 1", "stage `front`: this process has no `9`; it has hardware threads 1-8");
+        says("9 | 1", "`9 | 1`: this process has no `9`; it has hardware threads 1-8");
         says("1 | 7-12", "no `7-12`");
         says("1 | c8", "no `c8`");
         says("1 | huge", "no `huge`");

@@ -107,6 +107,19 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Whether all places that it names are there, whatever the stages.
+    ///
+    /// # Errors
+    /// The first explicit place that the machine does not have.
+    pub fn check(&self, machine: &Machine) -> Result<()> {
+        match self {
+            Self::Explicit(places) => places.check(machine),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// For each stage, the cores that it may use: those of its kind, or all, the fastest kind first.
 fn kinds<'m>(machine: &'m Machine, stages: &[Seats]) -> Result<Vec<Vec<&'m Core>>> {
     let of_stage = |stage: &Seats| {
