@@ -10,7 +10,7 @@ use std::str::FromStr;
 use bief::energy::{EnergyMeter, Meter};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Goal, Platform, Profile, Schedule, strategy};
-use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, Seats, refine};
+use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, refine};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -178,15 +178,7 @@ impl PlacingArgs {
         match &self.place {
             None => Ok(()),
             Some(Where::Policy(policy)) => policy.check(machine).map_err(Failure::from_error),
-            Some(Where::File(path)) => {
-                let placement = read(path, Placement::from_json)?;
-                let seats = placement.stages().iter().map(|stage| Seats {
-                    name: stage.name.clone(),
-                    kind: None,
-                    threads: stage.threads.len(),
-                });
-                placement.check(machine, &seats.collect::<Vec<_>>()).map_err(named(path))
-            }
+            Some(Where::File(path)) => read(path, Placement::from_json)?.check(machine).map_err(named(path)),
         }
     }
 
