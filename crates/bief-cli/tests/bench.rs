@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::Folder;
 use serde_json::Value;
 
@@ -158,10 +160,181 @@ fn what_cannot_be_a_chain_over_memory_is_refused() {
     }
 }
 
+const PLANNED: [&str; 7] = [
+    "two-stages/10us",
+    "two-stages/100us",
+    "two-stages/1000us",
+    "replicated/10us",
+    "replicated/100us",
+    "replicated/1000us",
+    "receiver",
+];
+
+/// A machine of two kinds, if there are cores for them here.
+fn two_kinds(folder: &Folder) -> Option<&'static str> {
+    const MACHINE: &str =
+        "[[kind]]\nname = \"big\"\ncores = \"0\"\n[[kind]]\nname = \"little\"\ncores = \"1\"\nspeed = 0.5\n";
+    folder.write("two.toml", MACHINE);
+    let known = folder.command().args(["machine", "two.toml"]).output().unwrap();
+    if !known.status.success() {
+        println!("skipped: {}", common::stderr(&known));
+        return None;
+    }
+    Some("two.toml")
+}
+
+/// The columns of a table with a heading: names by which its rows are read.
+fn csv_rows(folder: &Folder, name: &str) -> Vec<BTreeMap<String, String>> {
+    let text = String::from_utf8(folder.read(name)).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let names = lines.next().unwrap();
+    lines
+        .map(|row| {
+            assert_eq!(row.len(), names.len(), "{row:?}");
+            names.iter().cloned().zip(row).collect()
+        })
+        .collect()
+}
+
+fn number(row: &BTreeMap<String, String>, name: &str) -> f64 {
+    let value: f64 = row[name].parse().unwrap();
+    assert!(value.is_finite(), "{name}: {row:?}");
+    value
+}
+
+#[test]
+fn plan_tells_gaps_that_follow_from_its_periods() {
+    let folder = Folder::new("bench-plan");
+    let mut arguments = vec!["bench", "plan", "--rounds", "2", "--seconds", "0.02"];
+    arguments.extend(["--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
+    let shown = folder.succeed(&arguments);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.contains("Where the period goes") && shown.contains("Machine: "), "{shown}");
+    let rows = csv_rows(&folder, "x.csv");
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    let svg = String::from_utf8(folder.read("x.svg")).unwrap();
+    assert_eq!((rows.len(), json["cases"].as_array().unwrap().len()), (2 * PLANNED.len(), PLANNED.len()));
+    for (index, name) in PLANNED.iter().enumerate() {
+        assert_eq!(shown.lines().filter(|line| line.starts_with(&format!("{name} "))).count(), 2, "{shown}");
+        assert!(svg.lines().any(|line| line == *name), "{name}: {svg}");
+        let case = &json["cases"][index];
+        for (round, row) in rows[2 * index..][..2].iter().enumerate() {
+            assert_eq!((row["case"].as_str(), row["round"].as_str()), (*name, ["1", "2"][round]));
+            let (measured, again) = (number(row, "measured_ns"), number(row, "corrected_measured_ns"));
+            for (known, measured) in
+                [("idle", measured), ("busy", measured), ("busy_and_hand_over", measured), ("corrected", again)]
+            {
+                let planned = number(row, &format!("planned_{known}_ns"));
+                let gap = number(row, &format!("gap_{known}"));
+                assert!(planned > 0.0 && (gap - (measured / planned - 1.0)).abs() < 1e-3, "{known}: {row:?}");
+                let told = &case["rounds"][round];
+                assert!((told["gap"][known].as_f64().unwrap() - gap).abs() < 1e-5, "{told}");
+                let [least, median, most] =
+                    ["min", "median", "max"].map(|part| case["gap"][known][part].as_f64().unwrap());
+                assert!(least <= median && median <= most, "{case}");
+            }
+            assert!(number(row, "planned_busy_ns") <= number(row, "planned_busy_and_hand_over_ns"), "{row:?}");
+            let parts = ["stage_planned", "clock", "cache", "interrupted", "hand_over", "waiting"];
+            let sum: f64 = parts.iter().map(|part| number(row, &format!("{part}_ns"))).sum();
+            assert!((sum - measured).abs() < 1.0, "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn plan_runs_in_the_places_of_each_policy() {
+    let folder = Folder::new("bench-plan-policies");
+    let mut arguments = vec!["bench", "plan", "--policies", "--only", "100us", "--rounds", "2", "--seconds", "0.02"];
+    arguments.extend(["--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
+    let shown = folder.succeed(&arguments);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let rows = csv_rows(&folder, "x.csv");
+    let named: Vec<_> = rows.iter().map(|row| (row["case"].as_str(), row["place"].as_str())).collect();
+    let places = ["loose", "guided", "packed", "distant"];
+    let expected = ["two-stages/100us", "replicated/100us"].map(|case| [places.map(|place| (case, place)); 2]);
+    assert_eq!(named, expected.concat().concat());
+    for row in &rows {
+        let gap = number(row, "measured_ns") / number(row, "planned_ns") - 1.0;
+        assert!((number(row, "gap") - gap).abs() < 1e-3, "{row:?}");
+    }
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    let packed = &json["cases"][1]["places"][2];
+    assert_eq!((&packed["place"], &packed["as_packed"]), (&"packed".into(), &true.into()));
+    assert!(String::from_utf8(folder.read("x.svg")).unwrap().lines().any(|line| line == "distant"));
+}
+
+#[test]
+fn plan_ranks_strategies_on_two_kinds_of_cores() {
+    let folder = Folder::new("bench-plan-strategies");
+    let Some(machine) = two_kinds(&folder) else { return };
+    let mut arguments = vec!["bench", "plan", "--strategies", "--machine", machine, "--rounds", "1"];
+    arguments.extend(["--seconds", "0.02", "--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
+    let shown = folder.succeed(&arguments);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.contains("Emulated: ") && shown.matches("rank as planned").count() == 2, "{shown}");
+    let rows = csv_rows(&folder, "x.csv");
+    assert_eq!(rows.len(), 14);
+    let planned = |case: &str, strategy: &str| {
+        let is = |row: &&BTreeMap<String, String>| row["case"] == case && row["strategy"] == strategy;
+        number(rows.iter().find(is).unwrap(), "planned_frames_per_s")
+    };
+    for case in ["mixed", "receiver"] {
+        // Whatever was measured, the exact plan is the best of those that do not share cores, and equals HeRAD's.
+        let exact = planned(case, "exact");
+        assert_eq!(exact, planned(case, "HeRAD"));
+        let others = ["OTAC (big)", "OTAC (little)", "FERTAC", "2CATAC"];
+        assert!(others.iter().all(|other| planned(case, other) <= exact), "{rows:?}");
+    }
+    for row in &rows {
+        let gap = number(row, "planned_frames_per_s") / number(row, "measured_frames_per_s") - 1.0;
+        assert!((number(row, "gap") - gap).abs() < 1e-3, "{row:?}");
+        for (strategy, kind) in [("OTAC (big)", "little"), ("OTAC (little)", "big")] {
+            assert!(row["strategy"] != strategy || !row["stages"].contains(kind), "{row:?}");
+        }
+    }
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    for case in json["cases"].as_array().unwrap() {
+        let ranks = case["strategies"].as_array().unwrap().iter();
+        let ranks: Vec<u64> = ranks.map(|strategy| strategy["measured_rank"].as_u64().unwrap()).collect();
+        assert!(ranks.contains(&1) && ranks.iter().all(|rank| (1..=7).contains(rank)), "{ranks:?}");
+    }
+    assert_eq!(json["cases"][1]["megabits_per_frame"].as_f64(), Some(0.014232));
+}
+
+#[test]
+fn plan_is_told_on_emulated_cores() {
+    let folder = Folder::new("bench-plan-emulated");
+    let Some(machine) = two_kinds(&folder) else { return };
+    let arguments = ["bench", "plan", "--machine", machine, "--only", "/100us", "--rounds", "1", "--seconds", "0.02"];
+    let json: Value = serde_json::from_str(&folder.succeed(arguments.iter().chain(&["--json"]))).unwrap();
+    assert!(json["machine"].as_str().unwrap().contains("little (emulated at 0.5)"), "{json}");
+    assert_eq!(json["cases"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_no_plan_can_be_measured_with_is_refused() {
+    let folder = Folder::new("bench-plan-refused");
+    // With so many rounds, whatever is not refused takes hours.
+    let refuses = |arguments: &[&str], part: &str| {
+        let all = ["bench", "plan", "--rounds", "10000"].iter().chain(arguments);
+        let output = folder.command().args(all).output().unwrap();
+        let message = common::stderr(&output);
+        assert!(!output.status.success() && message.contains(part), "{message}");
+    };
+    folder.write("one.toml", "[[kind]]\nname = \"only\"\ncores = \"0\"\n");
+    refuses(&["--strategies", "--machine", "one.toml"], "this machine has only: give --machine FILE.toml");
+    refuses(&["--machine", "missing.toml"], "missing.toml");
+    refuses(&["--only", "nothing"], "the groups are two-stages, replicated and receiver");
+    refuses(&["--seconds", "0"], "write seconds from 0.001 to 600");
+    refuses(&["--seconds", "soon"], "write a number of seconds");
+    refuses(&["--strategies", "--policies"], "cannot be used with");
+    refuses(&["--svg", "missing/x.svg"], "missing/x.svg: cannot write");
+}
+
 #[test]
 fn benches_have_examples() {
     let folder = Folder::new("bench-help");
-    for bench in [&[][..], &["runtime"], &["growth"], &["memory"]] {
+    for bench in [&[][..], &["runtime"], &["growth"], &["memory"], &["plan"]] {
         let help = folder.succeed(["bench"].iter().chain(bench).chain(&["--help"]));
         assert!(help.contains("Examples:"), "{bench:?}");
     }

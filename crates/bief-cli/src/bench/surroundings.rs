@@ -38,7 +38,7 @@ struct System {
 }
 
 /// What others may take of a core without being worth a word.
-const QUIET: f64 = 0.05;
+pub(super) const QUIET: f64 = 0.05;
 
 impl Watch {
     pub(super) fn begin() -> Self {
@@ -52,17 +52,31 @@ impl Watch {
     }
 
     pub(super) fn end(self) -> Surroundings {
-        let seconds = self.started.elapsed().as_secs_f64();
-        let own = (processor_time() - self.own).as_secs_f64();
-        let difference = |part: fn(System) -> f64| Some(part(System::now()?) - part(self.system?));
         let machine = Machine::here();
+        let (others, stolen) = self.taken();
         Surroundings {
             model: machine.model().to_owned(),
             cores: machine.cores().len(),
             load: self.load,
-            others: difference(|system| system.busy).map(|busy| (busy - own).max(0.0) / seconds),
-            stolen: difference(|system| system.stolen).map(|stolen| stolen / seconds),
+            others,
+            stolen,
         }
+    }
+
+    /// Whether others, as far as is known, have taken so little until now that it is not worth a word.
+    pub(super) fn is_quiet(&self) -> bool {
+        let (others, stolen) = self.taken();
+        !others.into_iter().chain(stolen).any(|cores| cores > QUIET)
+    }
+
+    /// Cores that other programs, and the host, have taken until now.
+    fn taken(&self) -> (Option<f64>, Option<f64>) {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let own = (processor_time() - self.own).as_secs_f64();
+        let now = System::now();
+        let difference = |part: fn(System) -> f64| Some(part(now?) - part(self.system?));
+        let others = difference(|system| system.busy).map(|busy| (busy - own).max(0.0) / seconds);
+        (others, difference(|system| system.stolen).map(|stolen| stolen / seconds))
     }
 }
 

@@ -20,11 +20,11 @@ use self::subject::Subject;
 use self::trial::Bench;
 use super::MeasureArgs;
 use super::case::{self, Named};
-use super::surroundings::{Surroundings, Watch};
+use super::surroundings::{QUIET, Surroundings, Watch};
 use crate::failure::Failure;
 use crate::progress::spinner;
 use crate::statistics::Sample;
-use crate::text::{COLUMNS, wrapped};
+use crate::text::{COLUMNS, listed, wrapped};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -76,8 +76,18 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// A chain, and what each round found of it.
 struct Case<R> {
     subject: Subject,
-    rounds: Vec<R>,
+    rounds: Vec<Found<R>>,
 }
+
+/// What one round found.
+struct Found<R> {
+    of: R,
+    /// Others took next to nothing of the machine meanwhile.
+    is_quiet: bool,
+}
+
+/// So many quiet rounds tell more than all rounds do.
+const ENOUGH: usize = 3;
 
 impl<R> Named for Case<R> {
     fn name(&self) -> &str {
@@ -86,9 +96,20 @@ impl<R> Named for Case<R> {
 }
 
 impl<R> Case<R> {
-    /// A figure of every round.
+    /// What the rounds found that count: the quiet ones, if there are enough of them, or else all. What others do on the
+    /// machine decides about that, not what was found.
+    fn counted(&self) -> impl Iterator<Item = &R> {
+        let all = self.quiet() < ENOUGH;
+        self.rounds.iter().filter(move |round| all || round.is_quiet).map(|round| &round.of)
+    }
+
+    fn quiet(&self) -> usize {
+        self.rounds.iter().filter(|round| round.is_quiet).count()
+    }
+
+    /// A figure of the rounds that count.
     fn sample(&self, figure: impl Fn(&R) -> f64) -> Sample {
-        Sample::new(self.rounds.iter().map(figure)).expect("there is at least one round")
+        Sample::new(self.counted().map(figure)).expect("there is at least one round")
     }
 }
 
@@ -138,9 +159,10 @@ fn measured<R>(
     prepared?;
     let watch = Watch::begin();
     case::in_turn(&mut cases, args.measure.rounds, |case| {
+        let watch = Watch::begin();
         let found = measure(&mut bench, &case.subject, case.rounds.len());
-        let found = found.map_err(|error| Failure::new(format!("{}: {error}", case.subject.name)))?;
-        case.rounds.push(found);
+        let of = found.map_err(|error| Failure::new(format!("{}: {error}", case.subject.name)))?;
+        case.rounds.push(Found { of, is_quiet: watch.is_quiet() });
         Ok(())
     })?;
     let Bench { machine, seconds, notes } = bench;
@@ -149,9 +171,10 @@ fn measured<R>(
 
 impl Setting {
     /// What a reader is told below the tables, after what these are about.
-    fn facts(&self, about: Vec<String>) -> Vec<String> {
+    fn facts<R>(&self, cases: &[Case<R>], about: Vec<String>) -> Vec<String> {
         let emulated = self.machine.is_emulated().then(|| format!("Emulated: {}.", self.machine));
-        let told = about.into_iter().chain(emulated).chain(self.surroundings.facts()).chain(self.notes.iter().cloned());
+        let told = about.into_iter().chain(which_rounds(cases)).chain(emulated);
+        let told = told.chain(self.surroundings.facts()).chain(self.notes.iter().cloned());
         told.flat_map(|fact| wrapped(&fact, COLUMNS)).collect()
     }
 
@@ -161,6 +184,27 @@ impl Setting {
             "seconds": self.seconds, "notes": self.notes, "cases": cases,
         })
     }
+}
+
+/// Which rounds count, where not all do or none is quiet.
+fn which_rounds<R>(cases: &[Case<R>]) -> Option<String> {
+    let rounds = cases[0].rounds.len();
+    if cases.iter().all(|case| case.quiet() == rounds) {
+        return None;
+    }
+    let limit = format!("others took {:.0} % of a core at most", 100.0 * QUIET);
+    let some: Vec<String> = cases
+        .iter()
+        .filter(|case| case.quiet() >= ENOUGH)
+        .map(|case| format!("{} of {}", case.quiet(), case.subject.name))
+        .collect();
+    Some(if some.is_empty() {
+        format!("There are no {ENOUGH} rounds in which {limit}: all count.")
+    } else if some.len() == cases.len() {
+        format!("Of {rounds} rounds those count in which {limit}: {}.", listed(&some))
+    } else {
+        format!("Of {rounds} rounds those count in which {limit}: {}. Of other cases all rounds count.", listed(&some))
+    })
 }
 
 /// A sample for a machine to read.

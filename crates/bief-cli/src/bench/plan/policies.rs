@@ -62,8 +62,8 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
     let mut lines =
         vec![format!("The same plan in the places of each policy; medians of {rounds}: us."), String::new()];
     lines.push(format!(
-        "{:17} {:8} {:>8} {:>8} {:>17} {:>7}  {}",
-        "case", "place", "planned", "measured", "min..max", "gap %", ""
+        "{:17} {:8} {:>8} {:>8} {:>15} {:>7}",
+        "case", "place", "planned", "measured", "min..max", "gap %"
     ));
     for case in cases {
         let mut name = case.subject.name.as_str();
@@ -72,9 +72,9 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
                 (case.sample(|round| round.planned_ns), case.sample(|round| round.measured_ns[index]));
             let gap = case.sample(|round| round.gap(index));
             let spread = format!("{}..{}", us(measured.quantile(0.0)), us(measured.max()));
-            let same = *policy != Policy::Packed && case.rounds.iter().all(|round| round.as_packed[index]);
+            let same = *policy != Policy::Packed && case.rounds.iter().all(|round| round.of.as_packed[index]);
             let line = format!(
-                "{name:17} {:8} {:>8} {:>8} {spread:>17} {:>7}  {}",
+                "{name:17} {:8} {:>8} {:>8} {spread:>15} {:>7}  {}",
                 policy.to_string(),
                 us(planned.median()),
                 us(measured.median()),
@@ -86,7 +86,7 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
         }
     }
     lines.push(String::new());
-    lines.extend(setting.facts(vec![
+    lines.extend(setting.facts(cases, vec![
         "Loose: on any core, the system decides; guided: on any core of the kind that was planned; packed: on a core each, \
          neighbours in the chain near each other; distant: by turns from different packages and clusters. As packed: the \
          same places on this machine, so that what differs is noise."
@@ -97,17 +97,18 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,place,round,planned_ns,measured_ns,gap\n".to_owned();
+    let mut text = "case,place,round,quiet,planned_ns,measured_ns,gap\n".to_owned();
     for case in cases {
         for (index, round) in case.rounds.iter().enumerate() {
             for (place, policy) in POLICIES.iter().enumerate() {
                 text += &format!(
-                    "{},{policy},{},{:.3},{:.3},{:.6}\n",
+                    "{},{policy},{},{},{:.3},{:.3},{:.6}\n",
                     case.subject.name,
                     index + 1,
-                    round.planned_ns,
-                    round.measured_ns[place],
-                    round.gap(place)
+                    u8::from(round.is_quiet),
+                    round.of.planned_ns,
+                    round.of.measured_ns[place],
+                    round.of.gap(place)
                 );
             }
         }
@@ -141,7 +142,7 @@ fn to_json(case: &Case<Round>) -> Value {
         json!({
             "place": policy.to_string(), "measured_ns": in_json(&case.sample(|round| round.measured_ns[index])),
             "gap": in_json(&case.sample(|round| round.gap(index))),
-            "as_packed": case.rounds.iter().all(|round| round.as_packed[index]),
+            "as_packed": case.rounds.iter().all(|round| round.of.as_packed[index]),
         })
     };
     let planned: Sample = case.sample(|round| round.planned_ns);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::figure::{COLORS, Series, legend, panel};
 use super::subject::Subject;
 use super::trial::{Bench, gap};
-use super::{Case, Setting, in_json, percent};
+use super::{Case, Found, Setting, in_json, percent};
 use crate::bench::output::Findings;
 use crate::draw::plot::Figure;
 use crate::statistics::Sample;
@@ -106,10 +106,15 @@ impl<'c> Told<'c> {
 
 pub(super) fn findings(cases: &[Case<Round>], setting: &Setting) -> Findings {
     let told: Vec<Told> = cases.iter().map(Told::new).collect();
-    Findings { table: table(&told, setting), csv: csv(cases), figure: figure(&told), json: to_json(&told, setting) }
+    Findings {
+        table: table(cases, &told, setting),
+        csv: csv(cases),
+        figure: figure(&told),
+        json: to_json(&told, setting),
+    }
 }
 
-fn table(told: &[Told], setting: &Setting) -> String {
+fn table(cases: &[Case<Round>], told: &[Told], setting: &Setting) -> String {
     let us = |sample: &Sample| significant(sample.median() / 1e3);
     let rounds = counted(told[0].case.rounds.len(), "round");
     let mut lines = vec![
@@ -136,7 +141,7 @@ fn table(told: &[Told], setting: &Setting) -> String {
         lines.push(format!("{:17}{:>9}{causes} {:>8}", told.case.subject.name, us(planned), us(&told.measured_ns)));
     }
     lines.push(String::new());
-    lines.extend(setting.facts(facts(told)));
+    lines.extend(setting.facts(cases, facts(told)));
     lines.join("\n")
 }
 
@@ -151,7 +156,7 @@ fn signed(us: f64) -> String {
 
 fn facts(told: &[Told]) -> Vec<String> {
     let sizes = KNOWN.iter().enumerate().map(|(known, (name, ..))| {
-        let all = told.iter().flat_map(|told| &told.case.rounds).map(|round| round.gaps()[known].abs());
+        let all = told.iter().flat_map(|told| told.case.counted()).map(|round| round.gaps()[known].abs());
         let middle = Sample::new(all).expect("there is at least one round").median();
         format!("{name} {:.1} %", 100.0 * middle)
     });
@@ -170,13 +175,14 @@ fn facts(told: &[Told]) -> Vec<String> {
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,round,measured_ns,corrected_measured_ns".to_owned();
+    let mut text = "case,round,quiet,measured_ns,corrected_measured_ns".to_owned();
     KNOWN.iter().for_each(|(_, name, _)| text += &format!(",planned_{name}_ns"));
     KNOWN.iter().for_each(|(_, name, _)| text += &format!(",gap_{name}"));
     text += ",stage_planned_ns,clock_ns,cache_ns,interrupted_ns,hand_over_ns,waiting_ns\n";
     for case in cases {
         for (index, round) in case.rounds.iter().enumerate() {
-            text += &format!("{},{}", case.subject.name, index + 1);
+            let Found { of: round, is_quiet } = round;
+            text += &format!("{},{},{}", case.subject.name, index + 1, u8::from(*is_quiet));
             let periods = [round.measured_ns, round.again_ns].into_iter().chain(round.planned_ns);
             periods.for_each(|ns| text += &format!(",{ns:.3}"));
             round.gaps().iter().for_each(|gap| text += &format!(",{gap:.6}"));
@@ -212,12 +218,12 @@ fn to_json(told: &[Told], setting: &Setting) -> Value {
     let by_known = |samples: &[Sample; 4]| -> Value {
         KNOWN.iter().zip(samples).map(|((_, name, _), values)| ((*name).to_owned(), in_json(values))).collect()
     };
-    let round = |round: &Round| {
+    let round = |Found { of: round, is_quiet }: &Found<Round>| {
         let [planned, gaps] = [round.planned_ns, round.gaps()].map(|values| -> Value {
             KNOWN.iter().zip(values).map(|((_, name, _), value)| ((*name).to_owned(), json!(value))).collect()
         });
         json!({
-            "planned_ns": planned, "measured_ns": round.measured_ns, "corrected_measured_ns": round.again_ns,
+            "quiet": is_quiet, "planned_ns": planned, "measured_ns": round.measured_ns, "corrected_measured_ns": round.again_ns,
             "gap": gaps, "limiting_stage": round.stage, "period": round.gap,
         })
     };

@@ -114,7 +114,7 @@ struct Told {
 }
 
 fn told(case: &Case<Round>) -> Vec<Told> {
-    let last = &case.rounds[case.rounds.len() - 1].runs;
+    let last = &case.rounds[case.rounds.len() - 1].of.runs;
     let medians = |rate: fn(&Run) -> f64| -> Vec<f64> {
         (0..last.len()).map(|index| case.sample(|round| rate(&round.runs[index])).median()).collect()
     };
@@ -140,12 +140,17 @@ impl Run {
 
 pub(super) fn findings(cases: &[Case<Round>], setting: &Setting) -> Findings {
     let told: Vec<(&Case<Round>, Vec<Told>)> = cases.iter().map(|case| (case, told(case))).collect();
-    Findings { table: table(&told, setting), csv: csv(cases), figure: figure(&told), json: to_json(&told, setting) }
+    Findings {
+        table: table(cases, &told, setting),
+        csv: csv(cases),
+        figure: figure(&told),
+        json: to_json(&told, setting),
+    }
 }
 
 type OfCase<'c> = (&'c Case<Round>, Vec<Told>);
 
-fn table(told: &[OfCase], setting: &Setting) -> String {
+fn table(cases: &[Case<Round>], told: &[OfCase], setting: &Setting) -> String {
     let mut lines = Vec::new();
     for (case, told) in told {
         let name = &case.subject.name;
@@ -167,13 +172,13 @@ fn table(told: &[OfCase], setting: &Setting) -> String {
             ));
         }
         lines.extend(wrapped(&sentence(told), COLUMNS));
-        if let Some(megabits) = case.rounds[0].megabits {
+        if let Some(megabits) = case.rounds[0].of.megabits {
             let best = told.iter().map(|told| told.measured.median()).fold(0.0, f64::max);
             lines.push(format!("The fastest: {} Mb/s.", significant(best * megabits)));
         }
         lines.push(String::new());
     }
-    lines.extend(setting.facts(vec![
+    lines.extend(setting.facts(cases, vec![
         "Gap: measured over planned period, less one; planned with a profile of busy cores and the hand-over. Ranks: those \
          within 2 % of the best of a rank share it."
             .to_owned(),
@@ -209,13 +214,13 @@ fn sentence(told: &[Told]) -> String {
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,strategy,round,planned_frames_per_s,measured_frames_per_s,gap,stages\n".to_owned();
+    let mut text = "case,strategy,round,quiet,planned_frames_per_s,measured_frames_per_s,gap,stages\n".to_owned();
     for case in cases {
         for (index, round) in case.rounds.iter().enumerate() {
-            for run in &round.runs {
+            for run in &round.of.runs {
                 let Run { name, stages, planned, measured } = run;
-                let (case, round, gap) = (&case.subject.name, index + 1, run.gap());
-                text += &format!("{case},{name},{round},{planned:.6},{measured:.6},{gap:.6},{stages}\n");
+                let (case, number, quiet, gap) = (&case.subject.name, index + 1, u8::from(round.is_quiet), run.gap());
+                text += &format!("{case},{name},{number},{quiet},{planned:.6},{measured:.6},{gap:.6},{stages}\n");
             }
         }
     }
@@ -256,7 +261,7 @@ fn to_json(told: &[OfCase], setting: &Setting) -> Value {
     let cases = told.iter().map(|(case, told)| {
         json!({
             "case": case.subject.name, "rounds": case.rounds.len(), "found": sentence(told),
-            "megabits_per_frame": case.rounds[0].megabits, "strategies": told.iter().map(strategy).collect::<Vec<_>>(),
+            "megabits_per_frame": case.rounds[0].of.megabits, "strategies": told.iter().map(strategy).collect::<Vec<_>>(),
         })
     });
     setting.to_json(cases.collect())

@@ -66,13 +66,13 @@ fn go_over(frame: &mut [f32], passes: u32) {
     }
 }
 
-/// Found out once: as fast as this machine ever was in some tries, which others disturb.
+/// Found out once: as fast as this machine was in the best of many tries, which others disturb.
 fn passes_per_us() -> f64 {
     const PASSES: u32 = 20_000;
     static FOUND: OnceLock<f64> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let mut frame = [0.5; NUMBERS];
-        let tries = (0..30).map(|_| {
+        let tries = (0..200).map(|_| {
             let start = Instant::now();
             go_over(&mut frame, PASSES);
             start.elapsed().as_secs_f64() * 1e6
