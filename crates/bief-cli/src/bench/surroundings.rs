@@ -63,10 +63,10 @@ impl Watch {
         }
     }
 
-    /// Whether others, as far as is known, have taken so little until now that it is not worth a word.
-    pub(super) fn is_quiet(&self) -> bool {
+    /// Cores that others have taken until now, on the mean: nothing where the system does not tell.
+    pub(super) fn taken_by_others(&self) -> f64 {
         let (others, stolen) = self.taken();
-        !others.into_iter().chain(stolen).any(|cores| cores > QUIET)
+        others.into_iter().chain(stolen).sum()
     }
 
     /// Cores that other programs, and the host, have taken until now.

@@ -24,7 +24,7 @@ use super::surroundings::{QUIET, Surroundings, Watch};
 use crate::failure::Failure;
 use crate::progress::spinner;
 use crate::statistics::Sample;
-use crate::text::{COLUMNS, listed, wrapped};
+use crate::text::{COLUMNS, wrapped};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -47,7 +47,9 @@ With --strategies:
 Each round profiles the tasks with the other cores idle and with them busy, plans
 with the latter, runs, corrects the profile by the run, plans and runs again.
 --strategies and --policies profile with busy cores, and run each plan.
-CSV: every round.";
+Medians are over the rounds in which the machine had next to nothing else to do
+or, where these are fewer than half, over the quieter half.
+CSV: every round, with the cores that others took meanwhile.";
 
 /// Arguments of `bief bench plan`.
 #[derive(Args)]
@@ -82,12 +84,9 @@ struct Case<R> {
 /// What one round found.
 struct Found<R> {
     of: R,
-    /// Others took next to nothing of the machine meanwhile.
-    is_quiet: bool,
+    /// Cores that others took of the machine meanwhile.
+    taken: f64,
 }
-
-/// So many quiet rounds tell more than all rounds do.
-const ENOUGH: usize = 3;
 
 impl<R> Named for Case<R> {
     fn name(&self) -> &str {
@@ -96,15 +95,17 @@ impl<R> Named for Case<R> {
 }
 
 impl<R> Case<R> {
-    /// What the rounds found that count: the quiet ones, if there are enough of them, or else all. What others do on the
-    /// machine decides about that, not what was found.
+    /// What the rounds found that count: those in which others took next to nothing of the machine or, where these are fewer
+    /// than half, the quieter half. What others do decides about that, not what was found.
     fn counted(&self) -> impl Iterator<Item = &R> {
-        let all = self.quiet() < ENOUGH;
-        self.rounds.iter().filter(move |round| all || round.is_quiet).map(|round| &round.of)
+        let limit = self.limit();
+        self.rounds.iter().filter(move |round| round.taken <= limit).map(|round| &round.of)
     }
 
-    fn quiet(&self) -> usize {
-        self.rounds.iter().filter(|round| round.is_quiet).count()
+    /// What others took in a round that counts, at most.
+    fn limit(&self) -> f64 {
+        let taken = Sample::new(self.rounds.iter().map(|round| round.taken));
+        taken.expect("there is at least one round").median().max(QUIET)
     }
 
     /// A figure of the rounds that count.
@@ -162,7 +163,7 @@ fn measured<R>(
         let watch = Watch::begin();
         let found = measure(&mut bench, &case.subject, case.rounds.len());
         let of = found.map_err(|error| Failure::new(format!("{}: {error}", case.subject.name)))?;
-        case.rounds.push(Found { of, is_quiet: watch.is_quiet() });
+        case.rounds.push(Found { of, taken: watch.taken_by_others() });
         Ok(())
     })?;
     let Bench { machine, seconds, notes } = bench;
@@ -186,24 +187,19 @@ impl Setting {
     }
 }
 
-/// Which rounds count, where not all do or none is quiet.
+/// Which rounds count, where not all do or one that does is not quiet.
 fn which_rounds<R>(cases: &[Case<R>]) -> Option<String> {
+    let of_cases = || cases.iter().map(|case| (case.counted().count(), case.limit()));
     let rounds = cases[0].rounds.len();
-    if cases.iter().all(|case| case.quiet() == rounds) {
-        return None;
-    }
-    let limit = format!("others took {:.0} % of a core at most", 100.0 * QUIET);
-    let some: Vec<String> = cases
-        .iter()
-        .filter(|case| case.quiet() >= ENOUGH)
-        .map(|case| format!("{} of {}", case.quiet(), case.subject.name))
-        .collect();
-    Some(if some.is_empty() {
-        format!("There are no {ENOUGH} rounds in which {limit}: all count.")
-    } else if some.len() == cases.len() {
-        format!("Of {rounds} rounds those count in which {limit}: {}.", listed(&some))
-    } else {
-        format!("Of {rounds} rounds those count in which {limit}: {}. Of other cases all rounds count.", listed(&some))
+    let (least, limit) =
+        of_cases().fold((rounds, QUIET), |(least, limit), (count, of)| (least.min(count), limit.max(of)));
+    (least < rounds || limit > QUIET).then(|| {
+        format!(
+            "Those rounds count in which others took at most {:.0} % of a core or, where they are fewer than half, the \
+             quieter half: of {rounds} at least {least}, in which others took up to {:.0} %.",
+            100.0 * QUIET,
+            100.0 * limit
+        )
     })
 }
 
@@ -216,4 +212,22 @@ fn in_json(sample: &Sample) -> Value {
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent.abs() < 99.95 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_rounds_count_or_else_the_quieter_half() {
+        let counted = |taken: &[f64]| {
+            let subject = subject::ranked().remove(0);
+            let rounds = taken.iter().map(|&taken| Found { of: taken, taken }).collect();
+            Case { subject, rounds }.counted().copied().collect::<Vec<f64>>()
+        };
+        assert_eq!(counted(&[0.0, 0.04, 0.01]), [0.0, 0.04, 0.01]);
+        assert_eq!(counted(&[0.9, 0.04, 0.01]), [0.04, 0.01]);
+        assert_eq!(counted(&[0.9, 0.5, 0.01, 0.7, 1.2]), [0.5, 0.01, 0.7]);
+        assert_eq!(counted(&[1.5]), [1.5]);
+    }
 }

@@ -97,15 +97,15 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,place,round,quiet,planned_ns,measured_ns,gap\n".to_owned();
+    let mut text = "case,place,round,taken_by_others,planned_ns,measured_ns,gap\n".to_owned();
     for case in cases {
         for (index, round) in case.rounds.iter().enumerate() {
             for (place, policy) in POLICIES.iter().enumerate() {
                 text += &format!(
-                    "{},{policy},{},{},{:.3},{:.3},{:.6}\n",
+                    "{},{policy},{},{:.4},{:.3},{:.3},{:.6}\n",
                     case.subject.name,
                     index + 1,
-                    u8::from(round.is_quiet),
+                    round.taken,
                     round.of.planned_ns,
                     round.of.measured_ns[place],
                     round.of.gap(place)

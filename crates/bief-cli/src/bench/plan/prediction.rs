@@ -175,14 +175,14 @@ fn facts(told: &[Told]) -> Vec<String> {
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,round,quiet,measured_ns,corrected_measured_ns".to_owned();
+    let mut text = "case,round,taken_by_others,measured_ns,corrected_measured_ns".to_owned();
     KNOWN.iter().for_each(|(_, name, _)| text += &format!(",planned_{name}_ns"));
     KNOWN.iter().for_each(|(_, name, _)| text += &format!(",gap_{name}"));
     text += ",stage_planned_ns,clock_ns,cache_ns,interrupted_ns,hand_over_ns,waiting_ns\n";
     for case in cases {
         for (index, round) in case.rounds.iter().enumerate() {
-            let Found { of: round, is_quiet } = round;
-            text += &format!("{},{},{}", case.subject.name, index + 1, u8::from(*is_quiet));
+            let Found { of: round, taken } = round;
+            text += &format!("{},{},{taken:.4}", case.subject.name, index + 1);
             let periods = [round.measured_ns, round.again_ns].into_iter().chain(round.planned_ns);
             periods.for_each(|ns| text += &format!(",{ns:.3}"));
             round.gaps().iter().for_each(|gap| text += &format!(",{gap:.6}"));
@@ -218,12 +218,12 @@ fn to_json(told: &[Told], setting: &Setting) -> Value {
     let by_known = |samples: &[Sample; 4]| -> Value {
         KNOWN.iter().zip(samples).map(|((_, name, _), values)| ((*name).to_owned(), in_json(values))).collect()
     };
-    let round = |Found { of: round, is_quiet }: &Found<Round>| {
+    let round = |Found { of: round, taken }: &Found<Round>| {
         let [planned, gaps] = [round.planned_ns, round.gaps()].map(|values| -> Value {
             KNOWN.iter().zip(values).map(|((_, name, _), value)| ((*name).to_owned(), json!(value))).collect()
         });
         json!({
-            "quiet": is_quiet, "planned_ns": planned, "measured_ns": round.measured_ns, "corrected_measured_ns": round.again_ns,
+            "cores_taken_by_others": taken, "planned_ns": planned, "measured_ns": round.measured_ns, "corrected_measured_ns": round.again_ns,
             "gap": gaps, "limiting_stage": round.stage, "period": round.gap,
         })
     };

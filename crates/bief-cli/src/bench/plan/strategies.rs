@@ -214,13 +214,14 @@ fn sentence(told: &[Told]) -> String {
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,strategy,round,quiet,planned_frames_per_s,measured_frames_per_s,gap,stages\n".to_owned();
+    let mut text =
+        "case,strategy,round,taken_by_others,planned_frames_per_s,measured_frames_per_s,gap,stages\n".to_owned();
     for case in cases {
         for (index, round) in case.rounds.iter().enumerate() {
             for run in &round.of.runs {
                 let Run { name, stages, planned, measured } = run;
-                let (case, number, quiet, gap) = (&case.subject.name, index + 1, u8::from(round.is_quiet), run.gap());
-                text += &format!("{case},{name},{number},{quiet},{planned:.6},{measured:.6},{gap:.6},{stages}\n");
+                let (case, number, taken, gap) = (&case.subject.name, index + 1, round.taken, run.gap());
+                text += &format!("{case},{name},{number},{taken:.4},{planned:.6},{measured:.6},{gap:.6},{stages}\n");
             }
         }
     }
