@@ -100,3 +100,91 @@ impl Emulation {
         self.paid = start + Duration::from_nanos(spent);
     }
 }
+
+#[cfg(all(test, target_os = "linux", not(any(miri, bief_loom, bief_shuttle))))]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::chain::Chain;
+    use crate::pipeline::Pipeline;
+    use crate::placement::Policy;
+    use crate::task::Flow;
+    use crate::{sink, source};
+
+    const FRAMES: u32 = 40;
+    const WORK: Duration = Duration::from_micros(300);
+
+    /// The processor time at which the sink began and ended each frame.
+    type Spans = Arc<Mutex<Vec<[Duration; 2]>>>;
+
+    /// A stage whose sink works on each frame.
+    fn pipeline() -> (Pipeline, Spans) {
+        let spans = Spans::default();
+        let noted = Arc::clone(&spans);
+        let frames: Vec<u32> = (0..FRAMES).collect();
+        let mut chain = Chain::new();
+        chain.stage("all");
+        let frames = chain.add(source::from_slice(&frames, 1), ());
+        let work = move |_: &[u32]| {
+            let begin = processor_time();
+            let mut end = begin;
+            while end < begin + WORK {
+                end = processor_time();
+            }
+            noted.lock().unwrap().push([begin, end]);
+            Ok(Flow::Next)
+        };
+        chain.add(sink::for_each(work), &frames);
+        (chain.build().unwrap().pipeline_as_marked().unwrap().observe(), spans)
+    }
+
+    fn machine(speeds: &str) -> Machine {
+        let here = Machine::here();
+        let core = here.cores()[0].threads[0];
+        Machine::emulated(&format!("[[kind]]\nname = 'slow'\ncores = '{core}'\n{speeds}"), &here).unwrap()
+    }
+
+    /// Runs it, and checks that its worker used the processor as long as a core of that speed would have needed.
+    fn assert_slow(pipeline: &mut Pipeline, spans: &Spans, speed: f64) {
+        spans.lock().unwrap().clear();
+        let report = pipeline.run().unwrap();
+        let spans = spans.lock().unwrap();
+        assert_eq!((report.frames, spans.len()), (u64::from(FRAMES), FRAMES as usize));
+        let (last, paid) = spans.split_last().unwrap();
+        let worked: Duration = paid.iter().map(|[begin, end]| *end - *begin).sum();
+        let used = last[0] - paid[0][0];
+        // The clock that times tasks and the one of the processor do not run alike to the last digit.
+        let least = worked.as_secs_f64() / speed * 0.995;
+        assert!(used.as_secs_f64() >= least, "{used:?} for {worked:?} of work at {speed}");
+        let times = report.stages[0].tasks[1].times.unwrap();
+        assert!(times.min_ns as f64 >= WORK.as_nanos() as f64 / speed * 0.995, "{times:?} at {speed}");
+    }
+
+    #[test]
+    fn a_worker_on_a_slow_core_works_as_much_longer() {
+        for (speeds, speed) in [("speed = 0.5", 0.5), ("speed = 0.5\n[kind.tasks]\nsink = 0.25", 0.25)] {
+            let (placed, spans) = pipeline();
+            let mut placed = placed.place(&Policy::Packed, &machine(speeds)).unwrap();
+            assert_slow(&mut placed, &spans, speed);
+        }
+    }
+
+    #[test]
+    fn a_pipeline_that_is_placed_again_is_as_slow_as_its_new_place() {
+        let (mut placed, spans) = pipeline();
+        let here = Machine::here();
+        for (machine, policy, speed) in [
+            (here.clone(), Policy::Loose, 1.0),
+            (machine("speed = 0.4"), Policy::Packed, 0.4),
+            (machine("speed = 0.4\n[kind.tasks]\nsink = 0.2"), Policy::Guided, 0.2),
+            (here, Policy::Packed, 1.0),
+        ] {
+            placed = placed.place(&policy, &machine).unwrap();
+            assert_slow(&mut placed, &spans, speed);
+            let worker = Emulation::new(&machine, ["sink"].into_iter(), &machine.cores()[0].threads);
+            assert_eq!(worker.is_some(), speed < 1.0);
+            assert_eq!(placed.placement().unwrap().policy(), policy.to_string());
+        }
+    }
+}

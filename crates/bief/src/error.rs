@@ -158,6 +158,11 @@ impl From<bief_schedule::Error> for Error {
     }
 }
 
+/// `1 stage`, `2 stages`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use crate::check;
 use crate::crew::Crew;
 use crate::dot;
 use crate::energy::{EnergyMeter, Measured, Measurement, RunEnergy, Watts};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::halt::{Halt, Stopper};
 use crate::histogram::Histogram;
 use crate::machine::Machine;
@@ -292,8 +292,8 @@ impl Pipeline {
     pub fn beside(mut self, profile: &Profile) -> Result<Self> {
         if profile.tasks().len() != self.task_names.len() {
             return Err(Error::build(format!(
-                "the profile has {} tasks, but this chain has {}: profile this chain",
-                profile.tasks().len(),
+                "the profile has {}, but this chain has {}: profile this chain",
+                counted(profile.tasks().len(), "task"),
                 self.task_names.len()
             )));
         }

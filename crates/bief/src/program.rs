@@ -5,7 +5,7 @@ use bief_schedule::{Profile, Schedule};
 
 use crate::check;
 use crate::dot;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::machine::Machine;
 use crate::pipeline::Pipeline;
 use crate::profile::{self, Profiling};
@@ -142,7 +142,8 @@ impl Program {
         let (here, there) = (self.tasks.len(), profile.tasks().len());
         if here != there {
             return Err(Error::build(format!(
-                "the profile has {there} tasks, but this chain has {here}: profile this chain"
+                "the profile has {}, but this chain has {here}: profile this chain",
+                counted(there, "task")
             )));
         }
         for (index, ((name, replicable), task)) in self.tasks().zip(profile.tasks()).enumerate() {

@@ -4,7 +4,7 @@ mod common;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, Wire, sink, source};
+use bief::{Chain, Error, ErrorKind, Flow, In, Machine, Out, Placement, Policy, Result, Task, Wire, sink, source};
 use common::{Act, Add, Count, Pair, Probe};
 
 fn refused(chain: Chain) -> String {
@@ -338,4 +338,79 @@ fn a_chain_exchanged_inside_a_region() {
     });
     assert!(this.contains("exchanged the chain"), "{this}");
     assert!(other.contains("a path of a `select` was begun and not ended"), "{other}");
+}
+
+#[test]
+fn a_profile_of_another_chain_names_the_first_task_that_differs() {
+    let program = || {
+        let mut chain = Chain::new();
+        let wire = chain.add(Count::to(1), ());
+        chain.add(Probe::new(Act::Pass), &wire);
+        chain.build().unwrap()
+    };
+    let profile = |tasks: &[(&str, bool)]| {
+        let task = |&(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [5]) };
+        Profile::new(["cpu"], tasks.iter().map(task)).unwrap()
+    };
+    program().fits(&profile(&[("Count", false), ("Probe", true)])).unwrap();
+    for (tasks, told) in [
+        (&[("Count", false)][..], "the profile has 1 task, but this chain has 2: profile this chain"),
+        (
+            &[("Count", false), ("Prove", true)],
+            "task 2 of the profile is `Prove`, of this chain it is `Probe`: profile this chain",
+        ),
+        (
+            &[("Count", true), ("Probe", false)],
+            "task 1 of the profile is `Count`, of this chain it is `Count`, which may not be replicated: profile this chain",
+        ),
+    ] {
+        let error = program().fits(&profile(tasks)).unwrap_err();
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Build, told));
+    }
+}
+
+#[test]
+fn places_that_cannot_be_are_named_with_their_stage() {
+    let pipeline = || {
+        let mut chain = Chain::new();
+        let wire = chain.add(Count::to(1), ());
+        chain.stage("work").threads(2);
+        chain.add(Probe::new(Act::Pass), &wire);
+        chain.build().unwrap().pipeline_as_marked().unwrap()
+    };
+    let here = Machine::here();
+    let thread = here.cores()[0].threads[0];
+    let told = |stages: String| {
+        let text = format!(r#"{{"format": 1, "policy": "by hand", "stages": [{stages}]}}"#);
+        let placement = Placement::from_json(&text).unwrap();
+        pipeline()
+            .place_as(placement, &here)
+            .map(|pipeline| pipeline.placement().unwrap().to_json())
+            .map_err(|e| e.to_string())
+    };
+    let first = format!(r#"{{"name": "a", "threads": [[{thread}]]}}"#);
+    let second = |threads: &str| format!(r#"{first}, {{"name": "b", "threads": {threads}}}"#);
+    told(second(&format!("[[{thread}], [{thread}]]"))).unwrap();
+    for (stages, part) in [
+        (first.clone(), "the placement is for 1 stage, the pipeline has 2: place this pipeline"),
+        (second("[[0]]"), "stage `work`: it has 1 place, the stage has 2 threads: give one for each"),
+        (second("[[], []]"), "stage `work`: replica 0 has no hardware thread to run on"),
+        (
+            second(&format!("[[{thread}], [8000]]")),
+            "stage `work`: replica 1 wants hardware thread 8000, which this process may not use",
+        ),
+    ] {
+        let error = told(stages).unwrap_err();
+        assert!(error.contains(part), "{error}");
+    }
+    let error = "8000".parse::<Policy>().unwrap().check(&here).unwrap_err().to_string();
+    assert!(error.starts_with("`8000`: this process has no `8000`; it has hardware threads"), "{error}");
+    for policy in ["packed".to_owned(), format!("*; c0 | cluster0 | {thread}")] {
+        policy.parse::<Policy>().unwrap().check(&here).unwrap();
+    }
+    // A chain on the calling thread is not moved.
+    let mut chain = Chain::new();
+    chain.add(Count::to(1), ());
+    let error = chain.build().unwrap().one_core().unwrap().place(&Policy::Packed, &here).unwrap_err();
+    assert!(error.to_string().contains("runs on the calling thread, which is not placed"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{PlacedStage, Seats, all_threads};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::machine::{Core, Machine, thread_list};
 
 /// Places that were told, one list per stage; read with [`Policy`](super::Policy).
@@ -23,11 +23,6 @@ enum Item {
     Node(usize),
     Kind(String),
     All,
-}
-
-/// `1 stage`, `2 stages`.
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// More hardware threads than any machine has.

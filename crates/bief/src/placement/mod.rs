@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use explicit::Places;
 pub use policy::Policy;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::machine::{Machine, thread_list};
 
 /// What happens when the system refuses to put a thread where its [`Placement`] wants it.
@@ -146,8 +146,8 @@ impl Placement {
     pub(crate) fn check_stages(&self, stages: &[Seats]) -> Result<()> {
         if self.stages.len() != stages.len() {
             return Err(Error::build(format!(
-                "the placement is for {} stages, the pipeline has {}: place this pipeline",
-                self.stages.len(),
+                "the placement is for {}, the pipeline has {}: place this pipeline",
+                counted(self.stages.len(), "stage"),
                 stages.len()
             )));
         }

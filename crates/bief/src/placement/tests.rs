@@ -124,8 +124,11 @@ fn places_are_checked_before_any_thread_starts() {
         let placement = Placement::new(&Policy::Loose, stages);
         Trial::new().pipeline.place_as(placement, &machine).unwrap_err().to_string()
     };
-    assert!(refused(vec![one(&[&[0]])]).contains("for 1 stages, the pipeline has 2"));
-    assert!(refused(vec![one(&[&[0]]), one(&[&[0], &[1]])]).contains("stage `out`: it has places for 2 threads"));
+    assert!(refused(vec![one(&[&[0]])]).contains("for 1 stage, the pipeline has 2"));
+    assert!(
+        refused(vec![one(&[&[0]]), one(&[&[0], &[1]])])
+            .contains("stage `out`: it has 2 places, the stage has 1 thread")
+    );
     assert!(refused(vec![one(&[&[0]]), one(&[&[]])]).contains("replica 0 has no hardware thread"));
     assert!(refused(vec![one(&[&[0]]), one(&[&[1, 7]])]).contains("wants hardware thread 7"));
 

@@ -120,7 +120,8 @@ impl Samples {
         let sample = if sample.executions > 0 { sample } else { self.warm_up };
         if sample.executions == 0 {
             return Err(Error::build(
-                "the source ended before one whole batch on each kind of core: there is nothing to profile, give a longer input",
+                "the source ended before one whole batch on each kind of core: there is nothing to profile, give a longer input or a \
+                 smaller batch",
             ));
         }
         Ok(sample)
