@@ -107,7 +107,8 @@ impl Report {
     /// that were used. On other kinds a task is supposed to take longer by the same factor.
     ///
     /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
-    /// that it reached, but for the waiting.
+    /// that it reached, but for the waiting. Where threads shared cores, what they were interrupted is left out: it is the
+    /// others' work, which a plan counts there.
     ///
     /// # Errors
     /// A run that was not observed, or a profile of another chain.
@@ -119,12 +120,17 @@ impl Report {
             ));
         };
         let scale = self.scale(profile);
-        let mean = |tasks: &[Task<'_>]| tasks.iter().map(|task| task.mean).sum::<f64>();
-        let work = |stage: &StageReport| stage.measured_ns * stage.threads as f64;
+        let own = |task: &Task<'_>| if self.shares_cores { task.usual } else { task.mean };
+        let mean = |tasks: &[Task<'_>]| tasks.iter().map(own).sum::<f64>();
+        let work = |stage: &StageReport, tasks: &[Task<'_>]| {
+            let others = tasks.iter().map(|task| task.mean - own(task)).sum::<f64>();
+            stage.measured_ns * stage.threads as f64 - others
+        };
         let sync: Vec<f64> = (0..profile.kinds().len())
             .map(|kind| {
                 let on_kind = self.stages.iter().zip(&tasks).filter(|(stage, _)| kind_of(stage, profile) == Some(kind));
-                let beyond: Vec<f64> = on_kind.map(|(stage, tasks)| (work(stage) - mean(tasks)).max(0.0)).collect();
+                let beyond: Vec<f64> =
+                    on_kind.map(|(stage, tasks)| (work(stage, tasks) - mean(tasks)).max(0.0)).collect();
                 match beyond.len() {
                     0 => profile.sync_ns(kind) as f64 * scale,
                     stages => beyond.iter().sum::<f64>() / stages as f64,
@@ -136,9 +142,9 @@ impl Report {
         for (stage, tasks) in self.stages.iter().zip(&tasks) {
             let kind = kind_of(stage, profile).expect("the tasks were found on it");
             // What is not in the mean hand-over is the tasks' own.
-            let share = ((work(stage) - sync[kind]) / mean(tasks)).max(0.0);
+            let share = ((work(stage, tasks) - sync[kind]) / mean(tasks)).max(0.0);
             for (task, old) in tasks.iter().zip(&mut old) {
-                let ns = task.mean * if share.is_finite() { share } else { 1.0 } / scale;
+                let ns = own(task) * if share.is_finite() { share } else { 1.0 } / scale;
                 let factor = if old.ns[kind] > 0 { ns / old.ns[kind] as f64 } else { 1.0 };
                 let times = old.ns.iter().enumerate().map(|(other, &old)| {
                     let ns = if other == kind { ns } else { old as f64 * factor };
@@ -273,6 +279,20 @@ pub(crate) mod tests {
         assert!(report.corrected(&plan).is_err());
         report.explain(&plan);
         assert!(report.stages[0].gap.is_none());
+    }
+
+    #[test]
+    fn where_threads_share_cores_the_others_work_is_no_time_of_a_task() {
+        let plan = profile(&[(false, 1000, 9), (false, 3000, 9), (true, 9, 6000)], 0);
+        let mut report = run(&schedule(&plan), &plan, 0);
+        // Each execution of the first stage was interrupted for 2 us, in its second task.
+        let stage = &mut report.stages[0];
+        stage.measured_ns += 2000.0;
+        stage.tasks[1].times.as_mut().unwrap().mean_ns += 2000.0;
+        let of_first = |report: &Report| report.corrected(&plan).unwrap().stage_ns(0..2, 0);
+        assert_eq!(of_first(&report), 6000);
+        report.shares_cores = true;
+        assert_eq!(of_first(&report), 4000);
     }
 
     proptest! {

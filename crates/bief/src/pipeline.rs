@@ -480,8 +480,8 @@ impl Pipeline {
     /// thread may be moved for that.
     fn join_workers(&mut self, travels: bool) {
         let threads = self.workers.len();
-        let share = self.placement.as_ref().is_some_and(Placement::shares_cores);
-        let patience = Patience::new(self.waiting, threads, if share { 1 } else { sync::cores() });
+        let is_bound = self.placement.as_ref().is_some_and(Placement::shares_cores);
+        let patience = Patience::new(self.waiting, threads, if is_bound { 1 } else { sync::cores() });
         let go_to = |worker: &Worker| {
             // Memory elsewhere is slower, not wrong.
             let _ = worker.threads().filter(|_| travels).map(affinity::pin);
@@ -565,6 +565,8 @@ impl Pipeline {
         let mut report = Report {
             boundaries,
             notes,
+            shares_cores: self.workers.len() > sync::cores()
+                || self.placement.as_ref().is_some_and(Placement::shares_cores),
             placement: self.placement.clone(),
             latency: Latency::of(&self.histogram(self.stages.len() - 1, |observer| &observer.latency)),
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())

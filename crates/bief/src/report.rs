@@ -44,6 +44,8 @@ pub struct Report {
     /// What it cost, measured or modelled; `None` where neither was asked for ([`Pipeline::meter`](crate::Pipeline::meter),
     /// [`Pipeline::watts`](crate::Pipeline::watts)) or possible.
     pub energy: Option<RunEnergy>,
+    /// Whether threads outnumbered the cores that they could run on: then their times hold those of others.
+    pub shares_cores: bool,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
     /// What a reader should know about the figures: a thread that could not take its place.
@@ -192,6 +194,7 @@ impl Report {
             boundaries: Vec::new(),
             latency: None,
             energy: None,
+            shares_cores: false,
             placement: None,
             notes: Vec::new(),
         }
