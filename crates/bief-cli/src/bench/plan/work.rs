@@ -20,9 +20,12 @@ pub(super) struct Step {
 pub(super) fn chain(steps: &[Step], mut frames: u64) -> Result<Program> {
     let mut chain = Chain::new();
     let fill = move |frame: &mut [f32]| {
-        frame.fill(0.5);
+        if frames == 0 {
+            return Ok(Flow::Stop);
+        }
         frames -= 1;
-        Ok(if frames == 0 { Flow::Stop } else { Flow::Next })
+        frame.fill(0.5);
+        Ok(Flow::Next)
     };
     let mut frame = chain.add(source::from_fn(NUMBERS, fill), ());
     for (index, step) in steps.iter().enumerate() {
@@ -71,7 +74,7 @@ fn go_over(frame: &mut [f32], passes: u32) {
 fn passes_per_us() -> f64 {
     const PASSES: u32 = 20_000;
     /// As the frames of a chain are: arithmetic across cache lines is slower.
-    #[repr(align(128))]
+    #[repr(align(64))]
     struct Aligned([f32; NUMBERS]);
     static FOUND: OnceLock<f64> = OnceLock::new();
     *FOUND.get_or_init(|| {
