@@ -24,7 +24,7 @@ const TRIAL_NS: f64 = 1e9;
 const LEAST_TRIAL: f64 = 200.0;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 13] = [
+pub(crate) const OPTIONS: [&str; 15] = [
     "machine",
     "loaded",
     "executions",
@@ -33,6 +33,8 @@ pub(crate) const OPTIONS: [&str; 13] = [
     "strategy",
     "profile",
     "refine",
+    "watts",
+    "meter",
     "save_profile",
     "save_plan",
     "place",
