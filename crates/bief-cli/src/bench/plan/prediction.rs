@@ -120,12 +120,12 @@ fn table(cases: &[Case<Round>], told: &[Told], setting: &Setting) -> String {
     let mut lines = vec![
         format!("Plan against run; medians of {rounds}: us, and the gap in %."),
         String::new(),
-        format!("{:35}{:^32}corrected", "", "gap of the plan by the profile"),
+        format!("{:35}{:^28}  corrected", "", "gap with the profile"),
     ];
-    let known = KNOWN.map(|(name, ..)| format!("{name:>8}")).concat();
+    let known = KNOWN.map(|(name, ..)| format!("{name:>7}")).concat();
     lines.push(format!("{:17} {:>8} {:>8}{known}  min..max", "case", "planned", "measured"));
     for told in told {
-        let gaps: String = told.gaps.iter().map(|gap| format!("{:>8}", percent(gap.median()))).collect();
+        let gaps: String = told.gaps.iter().map(|gap| format!("{:>7}", percent(gap.median()))).collect();
         let corrected = &told.gaps[3];
         let spread = format!("{}..{}", percent(corrected.quantile(0.0)), percent(corrected.max()));
         let name = &told.case.subject.name;
@@ -235,4 +235,63 @@ fn to_json(told: &[Told], setting: &Setting) -> Value {
         })
     };
     setting.to_json(told.iter().map(case).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use bief::Machine;
+
+    use super::*;
+    use crate::bench::plan::subject;
+    use crate::bench::surroundings::Watch;
+    use crate::text::COLUMNS;
+
+    /// Of every case, with these periods of its rounds in microseconds, planned and measured.
+    fn found(rounds: &[(f64, f64)]) -> Findings {
+        let round = |&(planned, measured): &(f64, f64)| Round {
+            planned_ns: [planned * 1e3; 4],
+            measured_ns: measured * 1e3,
+            again_ns: measured * 1e3,
+            stage: "stage".to_owned(),
+            gap: Gap {
+                planned_ns: planned * 1e3,
+                clock_ns: -0.6,
+                cache_ns: 1.07,
+                slowest_task: None,
+                interrupted_ns: (measured - planned) * 1e3,
+                hand_over_ns: 0.0,
+                waiting_ns: -0.47,
+            },
+        };
+        let rounds = || rounds.iter().map(|one| Found { of: round(one), taken: 0.0 }).collect();
+        let cases = subject::predicted().into_iter().map(|subject| Case { subject, rounds: rounds() });
+        let setting = Setting {
+            machine: Machine::here(),
+            seconds: 0.4,
+            surroundings: Watch::begin().end(),
+            notes: vec!["a note".to_owned()],
+        };
+        findings(&cases.collect::<Vec<_>>(), &setting)
+    }
+
+    #[test]
+    fn the_farthest_runs_fit_the_table() {
+        for rounds in [&[(10.0, 10.0)][..], &[(10.0, 0.1), (10.0, 2e3)], &[(1e5, 9e6), (1e5, 9e6)], &[(1e-3, 2e-3)]] {
+            let found = found(rounds);
+            assert!(found.table.lines().all(|line| line.chars().count() <= COLUMNS), "{}", found.table);
+            let svg = found.figure.svg().unwrap();
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn a_gap_is_of_the_run_that_was_planned() {
+        let found = found(&[(100.0, 110.0), (100.0, 90.0), (100.0, 140.0)]);
+        let case = &found.json["cases"][0];
+        for (_, known, _) in KNOWN {
+            let [least, median, most] = ["min", "median", "max"].map(|part| case["gap"][known][part].as_f64().unwrap());
+            assert!([least + 0.1, median - 0.1, most - 0.4].iter().all(|error| error.abs() < 1e-12), "{case}");
+        }
+        assert!(found.table.contains("  +10.0  -10.0..+40.0\n"), "{}", found.table);
+    }
 }

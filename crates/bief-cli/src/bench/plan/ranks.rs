@@ -32,17 +32,20 @@ pub(super) struct Swap {
     pub(super) measured_faster: usize,
 }
 
-/// All pairs that changed places; ties do not.
+/// All pairs that changed places, those that are measured farthest apart first; ties do not.
 pub(super) fn swaps(planned: &[f64], measured: &[f64]) -> Vec<Swap> {
     let all = 0..planned.len();
     let pairs = all.clone().flat_map(|one| all.clone().map(move |other| (one, other)));
-    pairs
+    let mut swaps: Vec<Swap> = pairs
         .filter(|&(one, other)| {
             compare(planned[one], planned[other]) == Ordering::Greater
                 && compare(measured[one], measured[other]) == Ordering::Less
         })
         .map(|(planned_faster, measured_faster)| Swap { planned_faster, measured_faster })
-        .collect()
+        .collect();
+    let apart = |swap: &Swap| measured[swap.measured_faster] / measured[swap.planned_faster];
+    swaps.sort_by(|a, b| apart(b).total_cmp(&apart(a)));
+    swaps
 }
 
 #[cfg(test)]
@@ -62,6 +65,6 @@ mod tests {
         assert_eq!(swaps(&[100.0, 90.0, 80.0], &[100.0, 90.0, 95.0]), [swap(1, 2)]);
         assert_eq!(swaps(&[100.0, 90.0], &[90.0, 91.0]), [], "measured as equals");
         assert_eq!(swaps(&[100.0, 99.0], &[90.0, 100.0]), [], "planned as equals");
-        assert_eq!(swaps(&[3.0, 2.0, 1.0], &[1.0, 2.0, 3.0]), [swap(0, 1), swap(0, 2), swap(1, 2)]);
+        assert_eq!(swaps(&[3.0, 2.0, 1.0], &[1.0, 2.0, 3.0]), [swap(0, 2), swap(0, 1), swap(1, 2)]);
     }
 }

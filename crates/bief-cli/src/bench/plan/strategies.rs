@@ -19,6 +19,8 @@ use crate::units::significant;
 
 /// How many strategies there are.
 const COUNT: usize = 7;
+/// How many pairs that changed places are told.
+const MOST_SWAPS: usize = 3;
 
 /// A strategy, and the cores that it is given.
 pub(super) struct Contender {
@@ -209,8 +211,10 @@ fn sentence(told: &[Told]) -> String {
             faster(&measured, other, one)
         )
     });
-    let swapped: Vec<String> = swapped.collect();
-    format!("They do not rank as planned in {} of {}: {}.", swaps.len(), counted(pairs, "pair"), swapped.join("; "))
+    let told: Vec<String> = swapped.take(MOST_SWAPS).collect();
+    let more = swaps.len() - told.len();
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("They do not rank as planned in {} of {}: {}{more}.", swaps.len(), counted(pairs, "pair"), told.join("; "))
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
