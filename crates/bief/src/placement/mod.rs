@@ -153,10 +153,10 @@ impl Placement {
         }
         match self.stages.iter().zip(stages).find(|(placed, stage)| placed.threads.len() != stage.threads) {
             Some((placed, stage)) => Err(Error::build(format!(
-                "placement, stage `{}`: it has places for {} threads, the stage has {}: give one for each",
+                "placement, stage `{}`: it has {}, the stage has {}: give one for each",
                 stage.name,
-                placed.threads.len(),
-                stage.threads
+                counted(placed.threads.len(), "place"),
+                counted(stage.threads, "thread")
             ))),
             None => Ok(()),
         }
