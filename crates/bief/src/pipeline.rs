@@ -225,8 +225,8 @@ impl Pipeline {
     /// # Errors
     /// Those of [`Placement::check`]; places for other stages; a pipeline that runs on the calling thread.
     pub fn place_as(mut self, placement: Placement, machine: &Machine) -> Result<Self> {
-        placement.check(machine)?;
         placement.check_stages(&self.seats())?;
+        placement.check(machine)?;
         if self.crew.is_none() {
             return Err(Error::build(
                 "a chain on one core runs on the calling thread, which is not placed: make a pipeline of one stage",

@@ -196,7 +196,7 @@ fn a_task_that_cannot_begin_anew_is_named() {
 
 #[test]
 fn planned_periods_grow_with_the_batch() {
-    let tasks = ["a", "b", "c"].map(|name| TaskProfile::sequential(name, [4000]));
+    let tasks = ["Count", "Add", "sink"].map(|name| TaskProfile::sequential(name, [4000]));
     let profile = Profile::new(["core"], tasks).unwrap().with_frames_per_execution(2).unwrap();
     let schedule = Exact.schedule(&profile, &Platform::new([CoreKind::new("core", 1)]).unwrap()).unwrap();
     let pipeline = || {

@@ -394,10 +394,10 @@ fn places_that_cannot_be_are_named_with_their_stage() {
     for (stages, part) in [
         (first.clone(), "the placement is for 1 stage, the pipeline has 2: place this pipeline"),
         (second("[[0]]"), "stage `work`: it has 1 place, the stage has 2 threads: give one for each"),
-        (second("[[], []]"), "stage `work`: replica 0 has no hardware thread to run on"),
+        (second("[[], []]"), "stage `b`: replica 0 has no hardware thread to run on"),
         (
             second(&format!("[[{thread}], [8000]]")),
-            "stage `work`: replica 1 wants hardware thread 8000, which this process may not use",
+            "stage `b`: replica 1 wants hardware thread 8000, which this process may not use",
         ),
     ] {
         let error = told(stages).unwrap_err();
