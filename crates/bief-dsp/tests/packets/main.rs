@@ -22,7 +22,7 @@ fn packets(count: usize, seed: u32) -> Vec<u8> {
             *byte = (state >> 24) as u8;
         }
         packet[0] = 0x47;
-        packet[1] &= 0x7F; // no transport error
+        packet[1] &= 0x6F; // no transport error, and no null packet
     }
     stream
 }
