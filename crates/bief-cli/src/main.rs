@@ -4,6 +4,7 @@
 
 mod bench;
 mod campaign;
+mod document;
 mod draw;
 mod failure;
 mod fer;

@@ -6,10 +6,11 @@ use bief::ChainFile;
 use bief::schedule::Profile;
 use clap::Args;
 
+use crate::document::write;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::print;
-use crate::planning::{MeasuringArgs, write};
+use crate::planning::MeasuringArgs;
 use crate::progress::spinner;
 use crate::rx::SignalArgs;
 use crate::text::{COLUMNS, shortened, wrapped};

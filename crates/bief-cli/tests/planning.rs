@@ -141,7 +141,7 @@ fn a_profile_of_another_chain_is_refused() {
         (right.replacen("\"demap\"", "\"remap\"", 1), "task 6 of the profile is `remap`, of this chain it is `demap`"),
         (
             right.replacen("\"observe\", \"replicable\": false", "\"observe\", \"replicable\": true", 1),
-            "task 10 of the profile is `observe`, of this chain it is `observe`, which may not be replicated",
+            "task 10 of the profile, `observe`, may be replicated there, but not in this chain",
         ),
     ] {
         assert_ne!(wrong, right);

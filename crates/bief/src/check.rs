@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bief_schedule::Profile;
+
 use crate::boundary::rings;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Result, counted};
 use crate::frame::{Slot, is_to_be_had};
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
@@ -78,6 +80,33 @@ pub(crate) fn memory(stages: &[StagePlan], wires: &[Joint], batch: usize, depth:
 
 fn empty_stage(name: &str) -> Error {
     Error::build(format!("stage `{name}` has no tasks: mark a stage before the first task that it contains"))
+}
+
+/// What a profile of another chain is refused with. `tasks` are this chain's: the name of each, and whether it may be replicated;
+/// a profile may well keep one from being replicated.
+pub(crate) fn profile<'a>(profile: &Profile, tasks: impl ExactSizeIterator<Item = (&'a str, bool)>) -> Result<()> {
+    let (here, there) = (tasks.len(), profile.tasks().len());
+    if here != there {
+        return Err(Error::build(format!(
+            "the profile has {}, but this chain has {here}: profile this chain",
+            counted(there, "task")
+        )));
+    }
+    for (index, ((name, replicable), other)) in tasks.zip(profile.tasks()).enumerate() {
+        let number = index + 1;
+        if name != other.name {
+            let other = &other.name;
+            return Err(Error::build(format!(
+                "task {number} of the profile is `{other}`, of this chain it is `{name}`: profile this chain"
+            )));
+        }
+        if other.replicable && !replicable {
+            return Err(Error::build(format!(
+                "task {number} of the profile, `{name}`, may be replicated there, but not in this chain: profile this chain"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What a pipeline refuses: stages that do not cover the tasks, or replicas of tasks that remember.

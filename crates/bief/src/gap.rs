@@ -57,7 +57,7 @@ impl Report {
         self.batch as f64 / f64::from(profile.frames_per_execution())
     }
 
-    /// The tasks of all stages, and how many executions of the profile the run did at once.
+    /// What the run tells about the tasks of every stage; `None` unless it was observed, or for a profile of another chain.
     fn all_tasks<'a>(&'a self, profile: &Profile) -> Option<Vec<Vec<Task<'a>>>> {
         let mut first = 0;
         let tasks = self.stages.iter().map(|stage| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bief_schedule::{Platform, Profile, TaskProfile};
+use bief_schedule::{Platform, Profile};
 
 use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect, rings};
@@ -11,7 +11,7 @@ use crate::check;
 use crate::crew::Crew;
 use crate::dot;
 use crate::energy::{EnergyMeter, Measured, Measurement, RunEnergy, Watts};
-use crate::error::{Error, Result, counted};
+use crate::error::{Error, Result};
 use crate::halt::{Halt, Stopper};
 use crate::histogram::Histogram;
 use crate::machine::Machine;
@@ -58,7 +58,8 @@ const DEFAULT_DEPTH: usize = 4;
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct Pipeline {
-    task_names: Vec<Arc<str>>,
+    /// Name of each task, and whether it may be replicated.
+    tasks: Vec<(Arc<str>, bool)>,
     wires: Vec<Joint>,
     batch: usize,
     stages: Vec<StagePlan>,
@@ -77,6 +78,8 @@ pub struct Pipeline {
     pinning: Pinning,
     meter: Option<EnergyMeter>,
     watts: Option<Watts>,
+    /// In the last run, threads shared cores.
+    shares_cores: bool,
     /// Its threads are placed on a machine whose memory is not equally near to all cores.
     has_far_memory: bool,
 }
@@ -104,7 +107,7 @@ impl Pipeline {
         // The rings are made for a run, when their depth is known.
         check::memory(&stages, &wires, batch, 1)?;
         Ok(Self {
-            task_names: tasks.iter().map(|task| Arc::clone(&task.name)).collect(),
+            tasks: tasks.iter().map(|task| (Arc::clone(&task.name), task.step.replica().is_some())).collect(),
             workers: workers(tasks, &wires, batch, &stages)?,
             wires,
             batch,
@@ -120,6 +123,7 @@ impl Pipeline {
             pinning: Pinning::default(),
             meter: None,
             watts: None,
+            shares_cores: false,
             has_far_memory: false,
         })
     }
@@ -165,7 +169,7 @@ impl Pipeline {
     /// # Errors
     /// A batch of 0 frames, or of more than memory can hold.
     pub fn batch(mut self, frames: usize) -> Result<Self> {
-        check::batch(frames, &self.wires, |task| Arc::clone(&self.task_names[task]))?;
+        check::batch(frames, &self.wires, |task| Arc::clone(&self.tasks[task].0))?;
         check::memory(&self.stages, &self.wires, frames, 1)?;
         let scale = frames as f64 / self.batch as f64;
         let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);
@@ -290,25 +294,7 @@ impl Pipeline {
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name.
     pub fn beside(mut self, profile: &Profile) -> Result<Self> {
-        if profile.tasks().len() != self.task_names.len() {
-            return Err(Error::build(format!(
-                "the profile has {}, but this chain has {}: profile this chain",
-                counted(profile.tasks().len(), "task"),
-                self.task_names.len()
-            )));
-        }
-        let differs = |(index, (name, task)): (usize, (&Arc<str>, &TaskProfile))| {
-            (**name != *task.name).then(|| {
-                format!(
-                    "task {} of the profile is `{}`, of this chain it is `{name}`: profile this chain",
-                    index + 1,
-                    task.name
-                )
-            })
-        };
-        if let Some(message) = self.task_names.iter().zip(profile.tasks()).enumerate().find_map(differs) {
-            return Err(Error::build(message));
-        }
+        check::profile(profile, self.tasks.iter().map(|(name, replicable)| (&**name, *replicable)))?;
         for stage in &mut self.stages {
             let kind = match &stage.kind {
                 None => 0,
@@ -480,8 +466,9 @@ impl Pipeline {
     /// thread may be moved for that.
     fn join_workers(&mut self, travels: bool) {
         let threads = self.workers.len();
-        let is_bound = self.placement.as_ref().is_some_and(Placement::shares_cores);
-        let patience = Patience::new(self.waiting, threads, if is_bound { 1 } else { sync::cores() });
+        let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
+        self.shares_cores = threads > cores;
+        let patience = Patience::new(self.waiting, threads, cores);
         let go_to = |worker: &Worker| {
             // Memory elsewhere is slower, not wrong.
             let _ = worker.threads().filter(|_| travels).map(affinity::pin);
@@ -534,7 +521,7 @@ impl Pipeline {
                 let mut interrupted = Interrupted::default();
                 self.observers(index).for_each(|observer| interrupted.merge(&observer.interrupted[task]));
                 let times = self.histogram(index, |observer| &observer.tasks[task]);
-                TaskReport { name: self.task_names[number].to_string(), times: Times::of(&times, &interrupted, timed) }
+                TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
             });
             let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
             StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }
@@ -565,8 +552,7 @@ impl Pipeline {
         let mut report = Report {
             boundaries,
             notes,
-            shares_cores: self.workers.len() > sync::cores()
-                || self.placement.as_ref().is_some_and(Placement::shares_cores),
+            shares_cores: self.shares_cores,
             placement: self.placement.clone(),
             latency: Latency::of(&self.histogram(self.stages.len() - 1, |observer| &observer.latency)),
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())

@@ -5,7 +5,7 @@ use bief_schedule::{Profile, Schedule};
 
 use crate::check;
 use crate::dot;
-use crate::error::{Error, Result, counted};
+use crate::error::Result;
 use crate::machine::Machine;
 use crate::pipeline::Pipeline;
 use crate::profile::{self, Profiling};
@@ -37,7 +37,7 @@ pub struct Program {
 
 impl Program {
     /// Name of each task, in order, and whether it may be replicated.
-    pub fn tasks(&self) -> impl Iterator<Item = (&str, bool)> {
+    pub fn tasks(&self) -> impl ExactSizeIterator<Item = (&str, bool)> {
         self.tasks.iter().map(|task| (&*task.name, task.step.replica().is_some()))
     }
 
@@ -134,32 +134,12 @@ impl Program {
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
-    /// Whether a profile is one of this chain: the same tasks, in the same order, that may or may not be replicated as these.
+    /// Whether a profile is one of this chain: the same tasks, in the same order, of which none may be replicated that may not be here.
     ///
     /// # Errors
     /// The first task that differs.
     pub fn fits(&self, profile: &Profile) -> Result<()> {
-        let (here, there) = (self.tasks.len(), profile.tasks().len());
-        if here != there {
-            return Err(Error::build(format!(
-                "the profile has {}, but this chain has {here}: profile this chain",
-                counted(there, "task")
-            )));
-        }
-        for (index, ((name, replicable), task)) in self.tasks().zip(profile.tasks()).enumerate() {
-            let said = |name: &str, replicable: bool| {
-                format!("`{name}`{}", if replicable { "" } else { ", which may not be replicated" })
-            };
-            if (name, replicable) != (task.name.as_str(), task.replicable) {
-                return Err(Error::build(format!(
-                    "task {} of the profile is {}, of this chain it is {}: profile this chain",
-                    index + 1,
-                    said(&task.name, task.replicable),
-                    said(name, replicable)
-                )));
-            }
-        }
-        Ok(())
+        check::profile(profile, self.tasks())
     }
 
     /// Cuts the chain into the stages of a schedule.

@@ -353,6 +353,9 @@ fn a_profile_of_another_chain_names_the_first_task_that_differs() {
         Profile::new(["cpu"], tasks.iter().map(task)).unwrap()
     };
     program().fits(&profile(&[("Count", false), ("Probe", true)])).unwrap();
+    program()
+        .fits(&profile(&[("Count", false), ("Probe", false)]))
+        .expect("a profile may keep one from being replicated");
     for (tasks, told) in [
         (&[("Count", false)][..], "the profile has 1 task, but this chain has 2: profile this chain"),
         (
@@ -361,7 +364,7 @@ fn a_profile_of_another_chain_names_the_first_task_that_differs() {
         ),
         (
             &[("Count", true), ("Probe", false)],
-            "task 1 of the profile is `Count`, of this chain it is `Count`, which may not be replicated: profile this chain",
+            "task 1 of the profile, `Count`, may be replicated there, but not in this chain: profile this chain",
         ),
     ] {
         let error = program().fits(&profile(tasks)).unwrap_err();

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use bief::{Machine, Placement};
 use clap::Args;
 
+use crate::document;
 use crate::draw;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::{JsonArgs, is_dash, print};
-use crate::planning;
 pub(crate) use parts::{Part, Parts, facts, own_caches};
 
 const EXAMPLES: &str = "\
@@ -73,7 +73,7 @@ pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
 
     let machine = machine(&args)?;
     let placement =
-        args.place.as_deref().map(|path| planning::read(path, |text| checked(text, &machine))).transpose()?;
+        args.place.as_deref().map(|path| document::read(path, |text| checked(text, &machine))).transpose()?;
     args.json.write(|| machine.to_json().trim_end().to_owned())?;
     if let Some(path) = &args.svg {
         draw::write(path, &draw::machine::svg(&machine, placement.as_ref()))?;

@@ -1,11 +1,11 @@
 //! What is planned: the profile of a chain, and the cores to run it on.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use bief_schedule::{Error, Platform, Profile};
 
+use crate::document;
 use crate::failure::Failure;
 use crate::json::is_dash;
 use crate::shipped::{SHIPPED, Shipped, shipped};
@@ -53,24 +53,17 @@ fn document<T>(
     part: impl Fn(&Shipped) -> &'static str,
     parse: impl Fn(&str) -> Result<T, Error>,
 ) -> Result<T, Failure> {
-    let mut text = String::new();
-    let mut name = path.display().to_string();
-    let read = if is_dash(path) {
-        name = "standard input".to_owned();
-        io::stdin().read_to_string(&mut text)
-    } else if let Some(shipped) = named(path) {
-        text.push_str(part(shipped));
-        Ok(text.len())
-    } else {
-        fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
+    let (name, text) = match named(path) {
+        Some(shipped) => (path.display().to_string(), Ok(part(shipped).to_owned())),
+        None => document::text(path),
     };
-    read.map_err(|error| {
+    let text = text.map_err(|error| {
         let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let ship = match error.kind() {
             io::ErrorKind::NotFound => format!(": name a file, or one of those that ship: {}", names.join(", ")),
             _ => String::new(),
         };
-        Failure::new(format!("cannot read {name}: {error}{ship}"))
+        document::unreadable(&name, format!("{error}{ship}"))
     })?;
     parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
 }

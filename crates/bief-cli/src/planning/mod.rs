@@ -13,6 +13,7 @@ use bief::schedule::{Goal, Platform, Profile, Schedule, strategy};
 use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, refine};
 use clap::Args;
 
+use crate::document::{read, write};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::text::listed;
@@ -58,6 +59,22 @@ pub(crate) struct MeasuringArgs {
 
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
+/// This machine, or the one that `--machine` names: its cores are here.
+pub(crate) fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
+    let here = Machine::here();
+    let Some(path) = file else { return Ok(here) };
+    let machine = Machine::read(path).map_err(Failure::from_error)?;
+    let is_here = |core: &bief::Core| core.threads.iter().all(|&thread| here.core_of(thread).is_some());
+    if machine.model() == here.model() && machine.cores().iter().all(is_here) {
+        return Ok(machine);
+    }
+    let path = path.display();
+    Err(Failure::new(format!(
+        "{path}: this is `{machine}`, and tasks run here, on `{here}`: leave out --machine, or name a TOML file by which cores of \
+         this machine stand for others"
+    )))
+}
+
 impl MeasuringArgs {
     fn is_given(&self) -> bool {
         self.machine.is_some() || self.loaded || self.executions.is_some()
@@ -70,18 +87,7 @@ impl MeasuringArgs {
 
     /// This machine, or the one that was asked for: its cores are here.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        let here = Machine::here();
-        let Some(path) = &self.machine else { return Ok(here) };
-        let machine = Machine::read(path).map_err(Failure::from_error)?;
-        let is_here = |core: &bief::Core| core.threads.iter().all(|&thread| here.core_of(thread).is_some());
-        if machine.model() == here.model() && machine.cores().iter().all(is_here) {
-            return Ok(machine);
-        }
-        let path = path.display();
-        Err(Failure::new(format!(
-            "{path}: this is `{machine}`, and tasks run here, on `{here}`: leave out --machine, or name a TOML file by which cores \
-             of this machine stand for others"
-        )))
+        to_run_on(self.machine.as_deref())
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
@@ -210,6 +216,8 @@ impl PlacingArgs {
 /// What is run, and what it was planned with.
 pub(crate) struct Planned {
     pub(crate) machine: Machine,
+    /// What its cores draw, and where that is from.
+    watts: (Platform, String),
     pub(crate) profile: Profile,
     pub(crate) schedule: Schedule,
     /// How the plan was refined, if it was.
@@ -239,8 +247,8 @@ impl PlanningArgs {
             let external = Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")))?;
             meter = meter.with_meter(external);
         }
-        let (platform, origin) = watts::watts(&planned.machine, self.watts.as_deref())?;
-        Ok(pipeline.meter(meter).watts(platform, origin))
+        let (platform, origin) = &planned.watts;
+        Ok(pipeline.meter(meter).watts(platform.clone(), origin))
     }
 
     pub(crate) fn placing(&self) -> &PlacingArgs {
@@ -271,6 +279,7 @@ impl PlanningArgs {
     ) -> Result<Planned, Failure> {
         let machine = self.machine()?;
         self.placing.check(&machine)?;
+        let watts = watts::watts(&machine, self.watts.as_deref())?;
         let strategy = match self.strategy.as_deref().filter(|&name| name != Exact.name()) {
             None => None,
             Some(name) if self.goal.is_some() => {
@@ -289,7 +298,7 @@ impl PlanningArgs {
                 profile
             }
         };
-        let platform = self.platform(&machine, &profile)?;
+        let platform = self.platform(&watts.0, &profile)?;
         let plan = |profile: &Profile| -> bief::Result<Schedule> {
             Ok(match &strategy {
                 None => Exact.plan(profile, &platform, &self.goal.unwrap_or_default())?,
@@ -298,7 +307,7 @@ impl PlanningArgs {
         };
         let Some(most) = self.refine else {
             let schedule = plan(&profile).map_err(Failure::from_error)?;
-            return Ok(Planned { machine, profile, schedule, refined: None });
+            return Ok(Planned { machine, watts, profile, schedule, refined: None });
         };
         let trial = |profile: &Profile, schedule: &Schedule| -> bief::Result<Report> {
             let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
@@ -309,18 +318,17 @@ impl PlanningArgs {
         };
         let refined = refine(profile, most as usize, plan, trial).map_err(Failure::from_error)?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
-        Ok(Planned { machine, profile, schedule, refined: Some(refined) })
+        Ok(Planned { machine, watts, profile, schedule, refined: Some(refined) })
     }
 
-    /// The cores to plan for: those of the machine, or fewer.
-    fn platform(&self, machine: &Machine, profile: &Profile) -> Result<Platform, Failure> {
-        let (there, _) = watts::watts(machine, self.watts.as_deref())?;
+    /// The cores to plan for: those that are there, or fewer.
+    fn platform(&self, there: &Platform, profile: &Profile) -> Result<Platform, Failure> {
         let (known, unknown): (Vec<&String>, Vec<&String>) =
-            profile.kinds().iter().partition(|kind| machine.kinds().iter().any(|there| there.name == **kind));
+            profile.kinds().iter().partition(|kind| there.kinds().iter().any(|there| there.name == **kind));
         if !unknown.is_empty() {
             let quoted = |name: &String| format!("`{name}`");
             let unknown = listed(&unknown.into_iter().map(quoted).collect::<Vec<_>>());
-            let there = listed(&machine.kinds().iter().map(|kind| quoted(&kind.name)).collect::<Vec<_>>());
+            let there = listed(&there.kinds().iter().map(|kind| quoted(&kind.name)).collect::<Vec<_>>());
             let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {there}");
             if known.is_empty() {
                 let remedy = "profile the chain here, or name a --machine that emulates them";
@@ -328,7 +336,7 @@ impl PlanningArgs {
             }
             eprintln!("bief: {told}");
         }
-        let Some(cores) = &self.cores else { return Ok(there) };
+        let Some(cores) = &self.cores else { return Ok(there.clone()) };
         let wanted = Platform::parse_cores(cores, profile).map_err(Failure::from_error)?;
         let mut kinds = wanted.kinds().to_vec();
         for kind in &mut kinds {
@@ -339,7 +347,7 @@ impl PlanningArgs {
                 kind.cores = available;
             }
         }
-        Ok(Platform::new(kinds).map_err(Failure::from_error)?.with_power_of(&there))
+        Ok(Platform::new(kinds).map_err(Failure::from_error)?.with_power_of(there))
     }
 
     /// Writes what was asked for of a plan, and of the run that followed it.
@@ -359,16 +367,4 @@ impl PlanningArgs {
 /// An error that is about a file.
 fn named(path: &Path) -> impl Fn(bief::Error) -> Failure {
     move |error| Failure::new(format!("{}: {error}", path.display()))
-}
-
-/// Reads a document of a file.
-pub(crate) fn read<T, E: std::fmt::Display>(path: &Path, parse: impl Fn(&str) -> Result<T, E>) -> Result<T, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
-    text.and_then(|text| parse(&text).map_err(|error| error.to_string()))
-        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
-}
-
-/// Writes a document to a file.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }

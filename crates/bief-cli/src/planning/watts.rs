@@ -5,7 +5,7 @@ use std::path::Path;
 use bief::Machine;
 use bief::schedule::{CoreKind, Platform};
 
-use super::read;
+use crate::document::read;
 use crate::failure::Failure;
 use crate::shipped::shipped;
 use crate::text::listed;

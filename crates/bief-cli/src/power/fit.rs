@@ -1,6 +1,5 @@
 //! `bief power fit`: what idle and the busy cores of each kind draw, by least squares from measured runs.
 
-use std::fs;
 use std::path::PathBuf;
 
 use bief_schedule::{FitErrors, FittedKind, FittedRow, Platform, PowerFit, PowerRow};
@@ -9,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use super::rows::Rows;
+use crate::document;
 use crate::failure::Failure;
 use crate::json::{JsonArgs, print};
 use crate::shipped::{SHIPPED, Shipped, shipped};
@@ -83,8 +83,7 @@ pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
     let fit = fit(&rows, args.saturate.as_deref())?;
     if let Some(path) = &args.output {
         let platform = fit.applied_to(&cores(&args, machine)?).map_err(Failure::from_error)?;
-        fs::write(path, platform.to_json())
-            .map_err(|error| Failure::new(format!("{}: cannot write the platform: {error}", path.display())))?;
+        document::write(path, &platform.to_json())?;
     }
     args.json.write(|| to_json(&rows, &fit))?;
     if args.json.on_stdout() {
@@ -100,20 +99,14 @@ fn fit(rows: &Rows, saturate: Option<&str>) -> Result<PowerFit, Failure> {
 
 /// The cores to which the watts belong.
 fn cores(args: &FitArgs, machine: Option<&Shipped>) -> Result<Platform, Failure> {
-    let (name, text) = match (&args.platform, machine) {
-        (Some(path), _) => {
-            let name = path.display().to_string();
-            let text =
-                fs::read_to_string(path).map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
-            (name, text)
-        }
-        (None, Some(machine)) => (machine.name.to_owned(), machine.platform.to_owned()),
+    match (&args.platform, machine) {
+        (Some(path), _) => document::read(path, Platform::from_json),
+        (None, Some(machine)) => Platform::from_json(machine.platform).map_err(Failure::from_error),
         (None, None) => {
             let reason = "--output: the rows do not say how many cores there are: give --platform FILE, too";
-            return Err(Failure::new(reason));
+            Err(Failure::new(reason))
         }
-    };
-    Platform::from_json(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+    }
 }
 
 fn to_json(rows: &Rows, fit: &PowerFit) -> String {

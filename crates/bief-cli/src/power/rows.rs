@@ -1,16 +1,14 @@
 //! Rows of measured power: of a CSV file, of a JSON file, or the published ones.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 
 use bief_schedule::{PowerRow, Profile};
 use serde::Deserialize;
 
 use crate::campaign::published;
+use crate::document;
 use crate::failure::Failure;
-use crate::json::is_dash;
 use crate::shipped::Shipped;
 
 /// The column of the power.
@@ -39,16 +37,8 @@ struct Entry {
 impl Rows {
     /// Reads a file, or standard input: JSON where the text begins as a list or an object, else CSV.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let name = if is_dash(path) { "standard input".to_owned() } else { path.display().to_string() };
-        let mut text = String::new();
-        let read = if is_dash(path) {
-            io::stdin().read_to_string(&mut text)
-        } else {
-            fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
-        };
-        read.map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
-        let rows = if text.trim_start().starts_with(['[', '{']) { Self::of_json(&text) } else { Self::of_csv(&text) };
-        rows.map_err(|reason| Failure::new(format!("{name}: {reason}")))
+        let is_json = |text: &str| text.trim_start().starts_with(['[', '{']);
+        document::read(path, |text| if is_json(text) { Self::of_json(text) } else { Self::of_csv(text) })
     }
 
     /// The rows of Table 2 that were measured on a machine that ships, with the cores that were busy at the measured rates.

@@ -126,7 +126,7 @@ impl Reception {
     }
 
     pub(super) fn to_json(&self) -> String {
-        let Planned { machine, profile, schedule, refined } = &self.planned;
+        let Planned { machine, profile, schedule, refined, .. } = &self.planned;
         let outputs: Vec<_> = self.figures.streams.iter().map(|stream| self.outputs.path(stream.id())).collect();
         let value = serde_json::json!({
             "input": self.name,

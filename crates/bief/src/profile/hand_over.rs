@@ -20,11 +20,10 @@ const BATCHES: u32 = 400;
 const REPEATS: usize = 5;
 
 /// Nanoseconds that a stage on this core spends on a batch beyond its tasks: measured between this core and another one, with
-/// frames of one number. 0 on a machine of one core.
-pub(super) fn ns(core: &Core) -> Result<u64> {
-    // As it is: an emulated core hands over as fast as the one that it stands for.
-    let machine = Machine::here();
-    let Some(other) = machine.cores().iter().find(|other| other.threads[0] != core.threads[0]) else { return Ok(0) };
+/// frames of one number. 0 on a machine of one core. `here` is the machine as it is: an emulated core hands over as fast as the
+/// one that it stands for.
+pub(super) fn ns(core: &Core, here: &Machine) -> Result<u64> {
+    let Some(other) = here.cores().iter().find(|other| other.threads[0] != core.threads[0]) else { return Ok(0) };
     let policy: Policy = format!("{} | {}", other.threads[0], core.threads[0]).parse()?;
     let worked = Arc::<AtomicU64>::default();
     let work = || {
@@ -50,7 +49,7 @@ pub(super) fn ns(core: &Core) -> Result<u64> {
         Ok(Flow::Next)
     });
     chain.add(take, &numbers);
-    let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&policy, &machine)?;
+    let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&policy, here)?;
     let mut beyond = Vec::new();
     for _ in 0..REPEATS {
         worked.store(0, Ordering::Relaxed);

@@ -242,7 +242,8 @@ pub(crate) fn measure_on(
     };
     thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(&*payload)))?;
     drop(busy);
-    let sync = cores.iter().map(|core| hand_over::ns(core)).collect::<Result<Vec<_>>>()?;
+    let here = Machine::here();
+    let sync = cores.iter().map(|core| hand_over::ns(core, &here)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
     Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
 }

@@ -22,6 +22,7 @@ use super::MeasureArgs;
 use super::case::{self, Named};
 use super::surroundings::{QUIET, Surroundings, Watch};
 use crate::failure::Failure;
+use crate::planning::to_run_on;
 use crate::progress::spinner;
 use crate::statistics::Sample;
 use crate::text::{COLUMNS, wrapped};
@@ -35,11 +36,11 @@ Examples:
   bief bench plan --machine emulated.toml --strategies
 
 Cases:
-  two-stages/TIME   a source, two sequential tasks of that time and a sink, planned
-                    on two cores
-  replicated/TIME   a source, two tasks of that time that may be replicated, and a
-                    sink: on four cores or, where there are fewer, in three stages,
-                    the second on two threads, that share the cores there are
+  two-stages/TIME   a source, two sequential tasks of that time and a sink,
+                    planned on two cores
+  replicated/TIME   a source, two tasks of that time that may be replicated, and
+                    a sink: on four cores or, where there are fewer, in three
+                    stages, the second on two threads, that share the cores
   receiver          the DVB-S2 receiver on the recording that is built in
 With --strategies:
   mixed             eight tasks of different times, four of which are sequential
@@ -126,8 +127,7 @@ struct Setting {
 /// Measures, and delivers what was found.
 pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     args.measure.output.check()?;
-    let machine = args.machine.as_ref().map_or_else(|| Ok(Machine::here()), |path| Machine::read(path));
-    let bench = Bench::new(machine.map_err(Failure::from_error)?, args.seconds);
+    let bench = Bench::new(to_run_on(args.machine.as_deref())?, args.seconds);
     let findings = if args.strategies {
         let contenders = strategies::contenders(&bench.machine)?;
         let (cases, setting) = measured(args, bench, subject::ranked(), |bench, subject, round| {
