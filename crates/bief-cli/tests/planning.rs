@@ -96,6 +96,25 @@ fn a_chain_is_measured_planned_refined_placed_and_run_on_emulated_cores() {
     assert!(folder.read("again.ts") == folder.read("plain.ts") && folder.read("one.json") == folder.read("other.json"));
     assert_eq!(again["profile"], serde_json::from_str::<Value>(&profile.to_json()).unwrap());
     assert_eq!(again["report"]["placement"], serde_json::from_slice::<Value>(&folder.read("w.json")).unwrap());
+    let arguments = "rx --machine emu.toml --profile p.json --schedule s.json --json -o again.ts";
+    let again: Value = serde_json::from_str(&folder.succeed(arguments.split(' '))).unwrap();
+    assert_eq!(again["schedule"], json["schedule"], "the schedule that was kept is run, not another one");
+    assert!(folder.read("again.ts") == folder.read("plain.ts"));
+}
+
+#[test]
+fn a_schedule_for_another_chain_or_with_a_goal_is_refused() {
+    let folder = Folder::new("planning-schedule");
+    folder.succeed(["profile", "rx", "--executions", "5", "-o", "p.json"]);
+    folder.succeed(["plan", "mac_studio", "--json", "mac.json"]);
+    let message = folder.fail("rx --profile p.json --schedule mac.json".split(' '));
+    assert!(
+        message.starts_with("bief: mac.json: ") && message.contains("take 23 tasks, the profile has 11"),
+        "{message}"
+    );
+    let message = folder.fail("rx --schedule p.json".split(' '));
+    assert!(message.starts_with("bief: p.json: schedule, line "), "{message}");
+    assert_usage(&folder, &["rx", "--schedule", "mac.json", "--goal", "fewest-big"], "'--goal <GOAL>'");
 }
 
 #[test]

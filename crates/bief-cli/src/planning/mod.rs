@@ -25,7 +25,7 @@ const TRIAL_NS: f64 = 1e9;
 const LEAST_TRIAL: f64 = 200.0;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 15] = [
+pub(crate) const OPTIONS: [&str; 16] = [
     "machine",
     "loaded",
     "executions",
@@ -33,6 +33,7 @@ pub(crate) const OPTIONS: [&str; 15] = [
     "goal",
     "strategy",
     "profile",
+    "schedule",
     "refine",
     "watts",
     "meter",
@@ -113,6 +114,9 @@ pub(crate) struct PlanningArgs {
     /// Plan with this profile of the chain, in place of measuring its tasks
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["loaded", "executions"])]
     profile: Option<PathBuf>,
+    /// Run this schedule, which --save-plan or `bief plan --json` wrote, in place of planning
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["cores", "goal", "strategy", "refine"])]
+    schedule: Option<PathBuf>,
     /// Try the plan, correct the profile by what was measured, plan again: up to N times, until the gap is below 1 % or no
     /// better plan is left
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -232,6 +236,7 @@ impl PlanningArgs {
             || self.goal.is_some()
             || self.strategy.is_some()
             || self.profile.is_some()
+            || self.schedule.is_some()
             || self.refine.is_some()
             || self.save_profile.is_some()
             || self.save_plan.is_some()
@@ -262,7 +267,7 @@ impl PlanningArgs {
     /// Notes the files that are read and written.
     pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         self.measuring.claim(files);
-        self.profile.iter().chain(&self.watts).for_each(|path| files.read(path));
+        self.profile.iter().chain(&self.schedule).chain(&self.watts).for_each(|path| files.read(path));
         for (path, option) in [(&self.save_profile, "--save-profile"), (&self.save_plan, "--save-plan")] {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }
@@ -290,6 +295,7 @@ impl PlanningArgs {
             }
             Some(name) => Some(strategy(name).map_err(Failure::from_error)?),
         };
+        let given = self.schedule.as_deref().map(|path| Ok((path, read(path, Schedule::from_json)?))).transpose()?;
         let profile = match &self.profile {
             None => measure(&machine, self.measuring.profiling()).map_err(Failure::from_error)?,
             Some(path) => {
@@ -298,6 +304,10 @@ impl PlanningArgs {
                 profile
             }
         };
+        if let Some((path, schedule)) = given {
+            schedule.period(&profile).map_err(|error| named(path)(error.into()))?;
+            return Ok(Planned { machine, watts, profile, schedule, refined: None });
+        }
         let platform = self.platform(&watts.0, &profile)?;
         let plan = |profile: &Profile| -> bief::Result<Schedule> {
             Ok(match &strategy {
