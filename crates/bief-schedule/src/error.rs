@@ -39,6 +39,12 @@ pub enum ErrorKind {
     Goal,
     /// A simulation cannot be run as set.
     Simulation,
+    /// A processing graph contradicts itself.
+    Graph,
+    /// Tasks do not fit on the cores that they share, or an analysis cannot be made as set.
+    RealTime,
+    /// What was measured does not tell what an execution costs.
+    Cost,
     /// A strategy is unknown, or cannot schedule for the platform that it was given.
     Strategy,
 }

@@ -58,6 +58,7 @@ mod period;
 mod platform;
 mod power;
 mod profile;
+pub mod realtime;
 mod sample;
 mod schedule;
 pub mod simulate;

@@ -45,6 +45,15 @@ impl Period {
         Self::new(work, u64::from(cores)).expect("work is shared by at least one core")
     }
 
+    /// This period times `num / den`, or `None` where `den` is zero or the product no fraction of 64-bit numbers.
+    pub(crate) fn scaled(self, num: u64, den: u64) -> Option<Self> {
+        // Both fractions in lowest terms, and then each numerator beside the other's denominator: so is the product.
+        let factor = Self::new(num, den)?;
+        let left = Self::new(self.num, factor.den)?;
+        let right = Self::new(factor.num, self.den)?;
+        Some(Self { num: left.num.checked_mul(right.num)?, den: left.den.checked_mul(right.den)? })
+    }
+
     /// The simplest of the fractions that round to `ns`: what a period was before it was written with the
     /// 53 bits of a JSON number. `None` where `ns` is negative, not finite, 2^64 or more, or positive but
     /// below 2^-10 ns.
@@ -154,7 +163,8 @@ impl FromStr for Period {
     }
 }
 
-fn gcd(mut a: u64, mut b: u64) -> u64 {
+/// The greatest common divisor; 0 of two zeros.
+pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
@@ -189,6 +199,17 @@ mod tests {
         let b = Period::new(u64::MAX - 1, u64::MAX - 2).unwrap();
         assert!(a < b);
         assert!(Period::from(1) < a);
+    }
+
+    #[test]
+    fn products_are_exact_or_none() {
+        let third = Period::new(100, 3).unwrap();
+        assert_eq!(third.scaled(9, 50), Some(Period::from(6)));
+        assert_eq!(third.scaled(1, 0), None);
+        let large = Period::new(u64::MAX, 7).unwrap();
+        assert_eq!(large.scaled(u64::MAX - 1, u64::MAX).map(Period::den), Some(7));
+        assert_eq!(Period::from(u64::MAX).scaled(2, 3).unwrap(), Period::from(u64::MAX / 3 * 2));
+        assert_eq!(Period::from(u64::MAX).scaled(2, 7), None);
     }
 
     #[test]

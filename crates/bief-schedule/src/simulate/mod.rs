@@ -7,13 +7,15 @@
 //! report.
 //!
 //! [`Pipeline`] simulates the pipelines of the `bief` runtime: each replica of a stage on a core of its own, joined by
-//! finite rings.
+//! finite rings. [`GlobalEdf`] simulates the jobs of a [processing graph](crate::realtime::Graph) on cores that they share.
 
+mod edf;
 mod pipeline;
 mod recurrence;
 mod report;
 mod times;
 
+pub use edf::{EdfReport, EdfSink, EdfTask, GlobalEdf, Work};
 pub use pipeline::Pipeline;
 pub use report::{Percentiles, PipelineReport, RingReport, StageReport};
 pub use times::Times;
