@@ -56,13 +56,30 @@ pub(crate) fn nanoseconds(time: Duration) -> u64 {
 /// How long the processor has worked for the calling thread; where no system tells, how long this process has run.
 pub(crate) fn processor_time() -> Duration {
     #[cfg(all(target_os = "linux", not(miri)))]
-    {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call writes to `time`, which lives as long.
-        if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } == 0 {
-            return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
-        }
+    if let Some(time) = time_of(libc::CLOCK_THREAD_CPUTIME_ID) {
+        return time;
     }
+    running_time()
+}
+
+/// How long processors have worked for all threads of this process; where no system tells, how long it has run.
+pub(crate) fn process_time() -> Duration {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if let Some(time) = time_of(libc::CLOCK_PROCESS_CPUTIME_ID) {
+        return time;
+    }
+    running_time()
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn time_of(clock: libc::clockid_t) -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to `time`, which lives as long.
+    let told = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
+    told.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+fn running_time() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
 }

@@ -5,10 +5,10 @@ use bief_schedule::{Profile, Schedule};
 
 use crate::check;
 use crate::dot;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::pipeline::Pipeline;
-use crate::profile::{self, Profiling};
+use crate::profile::{self, BatchCosts, Profiling};
 use crate::report::Report;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
@@ -132,6 +132,46 @@ impl Program {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
         check::memory(&[whole], &self.wires, self.batch, 1)?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
+    }
+
+    /// Measures what each task costs by the number of frames in a batch: on a core of each kind of a machine, pinned there, in
+    /// batches of each of these sizes by turns. Where real time counts, larger batches cost less per frame and make each wait
+    /// longer.
+    ///
+    /// The batch that the chain was made with does not count here. The frames are worked on and gone, as with
+    /// [`profile`](Self::profile).
+    ///
+    /// ```
+    /// use bief::schedule::realtime::FitMethod;
+    /// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());
+    /// chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &frames);
+    ///
+    /// let costs = chain.build()?.costs_on(&Machine::here(), &[1, 4, 16], Profiling::default())?;
+    /// for task in &costs[0].tasks {
+    ///     let fit = task.fit(FitMethod::Typical)?.cost;
+    ///     println!("{}: {} ns per batch and {} ns per frame", task.name, fit.init_ns, fit.per_sample_ns);
+    /// }
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`profile_on`](Self::profile_on); no sizes, one that is given twice or 0; a task that never had a frame to work on.
+    pub fn costs_on(self, machine: &Machine, batches: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
+        let whole = [self.named_stage(0..self.tasks.len(), 1, None)];
+        let Some(&most) = batches.iter().max() else {
+            return Err(Error::build("no sizes of batches to measure: give two or more"));
+        };
+        if let Some(twice) = batches.iter().enumerate().find(|(index, size)| batches[..*index].contains(size)) {
+            return Err(Error::build(format!("batches of {} are measured once: leave out the second", twice.1)));
+        }
+        for &batch in batches {
+            check::batch(batch, &self.wires, |task| std::sync::Arc::clone(&self.tasks[task].name))?;
+        }
+        check::memory(&whole, &self.wires, most, 1)?;
+        profile::measure_costs_on(self.tasks, &self.wires, machine, batches, profiling)
     }
 
     /// Whether a profile is one of this chain: the same tasks, in the same order, of which none may be replicated that may not be here.

@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
 use bief::schedule::Profile;
-use bief::{Chain, Machine, Profiling, Result};
+use bief::{BatchCosts, Chain, Machine, Profiling, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
@@ -262,6 +262,14 @@ impl Receiver {
     /// Those of [`Program::profile_on`](bief::Program::profile_on).
     pub fn profile_on(&self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
         self.measured(|rehearsal| rehearsal.build()?.profile_on(machine, profiling))
+    }
+
+    /// What each task costs by the number of frames in a batch, on a core of each kind of a machine.
+    ///
+    /// # Errors
+    /// Those of [`Program::costs_on`](bief::Program::costs_on).
+    pub fn costs_on(&self, machine: &Machine, batches: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
+        self.rehearsal(u64::MAX)?.build()?.costs_on(machine, batches, profiling)
     }
 
     fn measured(&self, measure: impl FnOnce(Chain) -> Result<Profile>) -> Result<Profile> {

@@ -1,18 +1,20 @@
-//! What it costs a stage to take a batch and to pass one on.
+//! What it costs a stage to take a batch and to pass one on, awake or asleep.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::chain::Chain;
-use crate::clock::nanoseconds;
+use crate::clock::{nanoseconds, process_time};
 use crate::error::Result;
 use crate::machine::{Core, Machine};
 use crate::placement::Policy;
 use crate::sink;
 use crate::source;
 use crate::task::Flow;
+use crate::wait::Waiting;
 
 /// Work between two hand-overs, as of a small task; how many of them, and how often that is repeated for the median.
 const WORK: Duration = Duration::from_micros(20);
@@ -59,4 +61,46 @@ pub(super) fn ns(core: &Core, here: &Machine) -> Result<u64> {
     }
     beyond.sort_unstable();
     Ok(beyond[REPEATS / 2])
+}
+
+/// Between two batches for a thread that sleeps meanwhile, and how many of them.
+const PAUSE: Duration = Duration::from_micros(250);
+const SLOW_BATCHES: u32 = 600;
+
+/// Processor time, in nanoseconds, that both threads together spend when a batch is handed to one that sleeps, beyond what the
+/// same tasks take on one thread: waking it up and putting it to sleep again. 0 on a machine of one core.
+pub(super) fn asleep_ns(machine: &Machine) -> Result<f64> {
+    if machine.cores().len() < 2 {
+        return Ok(0.0);
+    }
+    let mut beyond = Vec::new();
+    for _ in 0..REPEATS {
+        let (apart, together) = (paused(true)?, paused(false)?);
+        beyond.push(apart.saturating_sub(together).as_nanos() as f64 / f64::from(SLOW_BATCHES));
+    }
+    beyond.sort_by(f64::total_cmp);
+    Ok(beyond[REPEATS / 2])
+}
+
+/// The processor time of a run whose source pauses between batches, with its sink in a stage of its own or not.
+fn paused(apart: bool) -> Result<Duration> {
+    let mut left = SLOW_BATCHES;
+    let mut due = Instant::now();
+    let fill = move |frame: &mut [u32]| {
+        due += PAUSE;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        frame[0] = left;
+        left -= 1;
+        Ok(if left == 0 { Flow::Stop } else { Flow::Next })
+    };
+    let mut chain = Chain::new();
+    let numbers = chain.add(source::from_fn(1, fill), ());
+    if apart {
+        chain.stage("receive");
+    }
+    chain.add(sink::for_each(|_: &[u32]| Ok(Flow::Next)), &numbers);
+    let mut pipeline = chain.build()?.pipeline_as_marked()?.waiting(Waiting::Passive);
+    let before = process_time();
+    pipeline.run()?;
+    Ok(process_time().saturating_sub(before))
 }

@@ -1,6 +1,7 @@
 //! Time per task on each kind of core: the weights that the schedulers need.
 
 mod busy;
+mod costs;
 mod hand_over;
 
 use std::num::NonZeroUsize;
@@ -14,11 +15,13 @@ use crate::clock::{self, nanoseconds};
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::frame::Batch;
-use crate::machine::{CoreKind, Machine};
+use crate::machine::{Core, CoreKind, Machine};
 use crate::stage::Stage;
 use crate::task::Node;
 use crate::wire::Joint;
 use busy::BusyCores;
+pub(crate) use costs::measure_on as measure_costs_on;
+pub use costs::{BatchCosts, TaskCosts};
 
 /// The first executions on a core fill caches and pages; they are run and not counted, unless the source has hardly more.
 const WARM_UP: usize = 8;
@@ -133,7 +136,8 @@ struct Measured {
     stage: Stage,
     batch: Batch,
     frames: usize,
-    done: usize,
+    /// Frames so far.
+    done: u64,
     clock_cost: Duration,
     /// Of the last execution.
     times: Vec<Option<u64>>,
@@ -152,10 +156,17 @@ impl Measured {
         }
     }
 
+    /// Goes on with batches of so many frames; `wires` are those that it was made with.
+    fn set_batch(&mut self, wires: &[Joint], frames: usize) {
+        self.stage.make_room(0..self.times.len(), wires, frames);
+        self.batch = Batch::new(frames);
+        self.frames = frames;
+    }
+
     /// Runs the chain once, with the time of each task that had frames in `times`; answers whether the thread lost its core to
     /// another one meanwhile, or `None` when the source has ended: that is no whole execution.
     fn execute(&mut self) -> Result<Option<bool>> {
-        self.batch.renew((self.done * self.frames) as u64);
+        self.batch.renew(self.done);
         self.times.fill(None);
         let interruptions = clock::interruptions();
         let note = |task: usize, _: Instant, time: Duration, ran: bool| {
@@ -163,7 +174,7 @@ impl Measured {
         };
         // SAFETY: every wire is local to the one stage.
         unsafe { self.stage.run_timed(&mut self.batch, note)? };
-        self.done += 1;
+        self.done += self.frames as u64;
         Ok((!self.batch.last).then(|| clock::interruptions() != interruptions))
     }
 
@@ -211,15 +222,36 @@ pub(crate) fn measure_on(
 ) -> Result<Profile> {
     let facts = facts(&tasks);
     let kinds = machine.kinds();
-    let core_of = |kind: usize| {
-        machine.cores().iter().find(|core| core.kind == kind).ok_or_else(|| {
-            Error::build(format!("the machine has no core of the kind `{}` to measure on", kinds[kind].name))
-        })
-    };
-    let cores = (0..kinds.len()).map(core_of).collect::<Result<Vec<_>>>()?;
+    let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples: Vec<Samples> = kinds.iter().map(|_| Samples::default()).collect();
-    let turns = if kinds.len() == 1 { 1 } else { TURNS };
+    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {
+        measured.visit(executions, &mut samples[kind])
+    })?;
+    let here = Machine::here();
+    let sync = cores.iter().map(|core| hand_over::ns(core, &here)).collect::<Result<Vec<_>>>()?;
+    let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
+    Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
+}
+
+/// The core that stands for all of its kind.
+fn core_of(machine: &Machine, kind: usize) -> Result<&Core> {
+    machine.cores().iter().find(|core| core.kind == kind).ok_or_else(|| {
+        let name = &machine.kinds()[kind].name;
+        Error::build(format!("the machine has no core of the kind `{name}` to measure on"))
+    })
+}
+
+/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and how
+/// many executions are wanted, and answers `false` when the source has ended.
+fn on_each_kind(
+    measured: &mut Measured,
+    cores: &[&Core],
+    machine: &Machine,
+    profiling: Profiling,
+    mut visit: impl FnMut(&mut Measured, usize, usize) -> Result<bool> + Send,
+) -> Result<()> {
+    let turns = if cores.len() == 1 { 1 } else { TURNS };
     let executions = profiling.executions.get().div_ceil(turns);
     let busy = match profiling.load {
         Load::Idle => None,
@@ -227,25 +259,20 @@ pub(crate) fn measure_on(
     };
     let measure = || {
         'stream: for _ in 0..turns {
-            for (core, samples) in cores.iter().zip(&mut samples) {
+            for (kind, core) in cores.iter().enumerate() {
                 // A system that pins no threads measures on whatever core there is.
                 let _ = affinity::pin(&core.threads);
                 if let Some(busy) = &busy {
                     busy.leave(core);
                 }
-                if !measured.visit(executions, samples)? {
+                if !visit(measured, kind, executions)? {
                     break 'stream;
                 }
             }
         }
         measured.stage.finish()
     };
-    thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(&*payload)))?;
-    drop(busy);
-    let here = Machine::here();
-    let sync = cores.iter().map(|core| hand_over::ns(core, &here)).collect::<Result<Vec<_>>>()?;
-    let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
-    Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
+    thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(&*payload)))
 }
 
 /// Name of each task, and whether it may be replicated.

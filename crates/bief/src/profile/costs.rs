@@ -1,0 +1,99 @@
+//! What each task costs by the number of frames in a batch.
+
+use bief_schedule::realtime::{CostFit, CostSamples, FitMethod};
+
+use super::{Measured, Profiling, Sample, Samples, TURNS, core_of, facts, hand_over, on_each_kind};
+use crate::emulate;
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::task::Node;
+use crate::wire::Joint;
+
+/// What the tasks of a chain cost on one kind of core, by the number of frames in a batch:
+/// [`Program::costs_on`](crate::Program::costs_on).
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchCosts {
+    /// The machine that it was measured on.
+    pub machine: String,
+    /// The kind of core.
+    pub kind: String,
+    /// The tasks, in the order of the chain.
+    pub tasks: Vec<TaskCosts>,
+    /// Processor time, in nanoseconds, that it takes to hand a batch to a stage whose thread sleeps, of both threads together.
+    pub hand_over_ns: f64,
+}
+
+/// What one task costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskCosts {
+    /// The task.
+    pub name: String,
+    /// Whether it may be replicated.
+    pub replicable: bool,
+    /// For each number of frames in a batch, the times that the task took for a batch with frames to work on. The longest hundredth
+    /// of them is there, too, but none in which the thread lost its core to another one, if there are others.
+    pub sizes: Vec<CostSamples>,
+}
+
+impl TaskCosts {
+    /// The line *I* + *D* *c* through these times; *c* is the number of frames.
+    ///
+    /// # Errors
+    /// Times of one size only, and a quantile that is none.
+    pub fn fit(&self, method: FitMethod) -> Result<CostFit> {
+        Ok(CostFit::new(&self.sizes, method)?)
+    }
+}
+
+/// Measures on a core of each kind in turn, batch by batch; the calling thread waits.
+pub(crate) fn measure_on(
+    tasks: Vec<Node>,
+    wires: &[Joint],
+    machine: &Machine,
+    batches: &[usize],
+    profiling: Profiling,
+) -> Result<Vec<BatchCosts>> {
+    let facts = facts(&tasks);
+    let cores = (0..machine.kinds().len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
+    let mut measured = Measured::new(tasks, wires, batches[0]);
+    let each = || batches.iter().map(|_| Samples::default()).collect();
+    let mut samples: Vec<Vec<Samples>> = cores.iter().map(|_| each()).collect();
+    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {
+        // Sizes take turns, too.
+        for _ in 0..TURNS {
+            for (&frames, samples) in batches.iter().zip(&mut samples[kind]) {
+                measured.set_batch(wires, frames);
+                if !measured.visit(executions.div_ceil(TURNS), samples)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    })?;
+    let hand_over_ns = hand_over::asleep_ns(machine)?;
+    machine
+        .kinds()
+        .iter()
+        .zip(samples)
+        .map(|(kind, samples)| {
+            let samples = samples.into_iter().map(Samples::counted).collect::<Result<Vec<Sample>>>()?;
+            let task = |(task, (name, replicable)): (usize, &(String, bool))| {
+                let slower = 1.0 + emulate::rate(kind, name);
+                let size = |(&frames, sample): (&usize, &Sample)| {
+                    let ns: Vec<f64> = sample.tasks[task].times.iter().map(|&ns| ns as f64 * slower).collect();
+                    if ns.is_empty() {
+                        return Err(Error::build(format!(
+                            "task `{name}` never had a frame to work on in batches of {frames}: give a longer input, or count more \
+                             executions"
+                        )));
+                    }
+                    Ok(CostSamples { samples: frames as u64, ns })
+                };
+                let sizes = batches.iter().zip(&samples).map(size).collect::<Result<_>>()?;
+                Ok(TaskCosts { name: name.clone(), replicable: *replicable, sizes })
+            };
+            let tasks = facts.iter().enumerate().map(task).collect::<Result<_>>()?;
+            Ok(BatchCosts { machine: machine.to_string(), kind: kind.name.clone(), tasks, hand_over_ns })
+        })
+        .collect()
+}
