@@ -1,5 +1,7 @@
 //! Bounds on what a processing graph does in the worst case.
 
+use serde::Serialize;
+
 use super::graph::{Graph, node_place};
 use super::tardiness::{self, Method, ROUNDING, Response, Task};
 use crate::error::{Error, ErrorKind};
@@ -41,17 +43,19 @@ const LARGEST: f64 = 2.0;
 /// *φ* = *Θ* + max(0, max (*φ*<sub>w</sub> + ((*a* + *δ*)/*p* - 1) *P*<sub>w</sub>)), *a* = *t* - *s*, *δ* = *p* - *g* + (-*a*
 /// mod *g*), *g* = gcd(*p*, *c*)
 ///
-/// The latency from a source sample, the oldest of its job, to the first job of a sink that consumes what became of it, or
-/// that has become of it last, is at most *φ* of the sink plus the greatest sum, over the paths that lead there, of
+/// The latency goes from the due time of the oldest sample of a source's job to the end of the sink's job that consumes the
+/// last token which that source job brought about. It is at most *φ* of the sink plus the greatest sum, over the paths that
+/// lead there, of
 ///
 /// *κ* = (*s* + *p* - 1 - ((*s* - 1) mod *g*)) / *p* · *P*<sub>w</sub>
 ///
-/// which is the time between a token's job and the last of the tokens of that job. (This is Goddard's decomposition of 1998
-/// into inherent and imposed latency.) No release of job *j* comes before *E* + *j* *P*, so that an edge never holds more than
+/// by which the job that consumes the last token of a producer's job is due later than the one in step with that. (This is
+/// the decomposition into inherent and imposed latency of Goddard 1998, for jobs that may be late.) No release of job *j* comes before *E* + *j* *P*, so that an edge never holds more than
 /// *s* + *p* + ⌊*p* (*φ* - *E*<sub>w</sub>)/*P*<sub>w</sub>⌋ tokens, the place for what its producer is about to write
 /// included. The bounds hold where buffers are at least as large: no job waits for place.
 ///
-/// All figures are doubles, exact to about 12 digits; numbers of tokens are never too small.
+/// All figures are doubles, exact to about 12 digits; numbers of tokens are rounded up. All cores are taken to be alike: where
+/// they are not, nodes share the cores of one kind only.
 ///
 /// # Example
 ///
@@ -77,8 +81,8 @@ pub struct Analysis {
     /// Which bound of the tardiness is taken.
     pub method: Method,
     /// The share of the shared cores' time that the tasks may have together, above 0 and up to 1: 1 in theory. Linux admits
-    /// `SCHED_DEADLINE` tasks up to 0.95, and up to 0.90 where its fair server runs (since 6.12). What tasks are late is
-    /// counted as on whole cores.
+    /// `SCHED_DEADLINE` tasks up to 0.95, and up to 0.90 where its fair server runs (since 6.12). It decides what fits; by how
+    /// much jobs are late is counted as on whole cores.
     pub cap: f64,
     /// What the bounds count in place of the cost of a job, on shared cores.
     pub budget: Budget,
@@ -107,7 +111,7 @@ impl Default for Analysis {
 }
 
 /// What a graph does in the worst case, by an [`Analysis`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bounds {
     /// How many cores all nodes keep busy, those with cores of their own included.
     pub utilisation: f64,
@@ -124,7 +128,7 @@ pub struct Bounds {
 }
 
 /// The task of a node. Times in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TaskBounds {
     /// The time between two jobs, *P*.
     pub period_ns: f64,
@@ -151,7 +155,7 @@ pub struct TaskBounds {
 }
 
 /// What an edge holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct EdgeBounds {
     /// The most tokens, with the place for those that are about to be written.
     pub tokens: u64,
@@ -160,7 +164,7 @@ pub struct EdgeBounds {
 }
 
 /// How late a sink may be. Times in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SinkBounds {
     /// The node.
     pub node: usize,

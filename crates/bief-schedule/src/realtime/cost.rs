@@ -1,11 +1,13 @@
 //! What a job costs by the number of samples that it handles, and how that is found from measured times.
 
+use serde::Serialize;
+
 use crate::error::{Error, ErrorKind};
 
 /// The marginal cost model (Eisenklam, Hedgecock and Ward 2024; He and Ward, section 4): a job that handles *c* samples
 /// takes *e*(*c*) = *I* + *D* *c*. *I* is paid once per job, for waking up, switching, warming caches; so larger batches cost
 /// less per sample.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Cost {
     /// *I*: nanoseconds per job; 0 or more.
     pub init_ns: f64,
@@ -67,7 +69,7 @@ pub enum FitMethod {
 /// assert_eq!(fit.poor().map(|row| row.samples).collect::<Vec<_>>(), [16]);
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostFit {
     /// The line.
     pub cost: Cost,
@@ -79,7 +81,7 @@ pub struct CostFit {
 }
 
 /// What a [`CostFit`] makes of the jobs of one size.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FittedSize {
     /// How many samples each job handled.
     pub samples: u64,

@@ -186,14 +186,14 @@ impl Graph {
                 return Err(Refusal::Tokens(self.link_place(index)));
             }
         }
-        if self.nodes()[keep].period.is_some() && self.inputs(drop).iter().any(|&link| self.links()[link].from != keep)
-        {
-            return Err(Refusal::Source(name(keep), name(drop)));
-        }
         for (from, to) in [(keep, drop), (drop, keep)] {
             if self.reaches_through_others(from, to) {
                 return Err(Refusal::Path(name(from), name(to)));
             }
+        }
+        if self.nodes()[keep].period.is_some() && self.inputs(drop).iter().any(|&link| self.links()[link].from != keep)
+        {
+            return Err(Refusal::Source(name(keep), name(drop)));
         }
         let saved = rule.saved_ns(self.nodes()[keep].cost.init_ns, self.nodes()[drop].cost.init_ns);
         let need = (self.cost_ns(keep) + self.cost_ns(drop) - saved) / self.period(keep).ns();

@@ -69,7 +69,8 @@ pub struct EdfReport {
     pub span_ns: f64,
     /// The nodes, in the order of the graph's.
     pub tasks: Vec<EdfTask>,
-    /// For each edge, the most tokens that it held, with the place for those that a job at work was about to write.
+    /// For each edge, the most tokens that it held while all sources ran, with the place for those that a job at work was
+    /// about to write. (When a source has ended, what comes from others piles up where both meet.)
     pub tokens: Vec<u64>,
     /// The nodes without outputs.
     pub sinks: Vec<EdfSink>,
@@ -396,6 +397,9 @@ impl<'a> Machine<'a> {
     /// A job begins: its output gets its place.
     fn begin(&mut self, node: usize) {
         self.tasks[node].begun += 1;
+        if self.now >= self.horizon {
+            return;
+        }
         for &index in self.graph.outputs(node) {
             let link = self.graph.links()[index];
             let consumed = u128::from(link.consume) * self.tasks[link.to].done.len() as u128;
