@@ -16,8 +16,8 @@
 //! cores, little [power](Power), a rate, a latency. [`gains`] tells what one more core would bring, and [`simulate`] what
 //! becomes of a schedule when times vary.
 //!
-//! The module [`realtime`] is about processing graphs whose nodes share cores: bounds of their latency, and the batches that
-//! make them cheap.
+//! The module [`realtime`] is about processing graphs whose nodes share cores: bounds of their latency, and the batches
+//! that make them cheap.
 //!
 //! The crate does nothing but compute: no threads, no files, no clock.
 //!

@@ -10,14 +10,14 @@ const DIVISORS_TRIED: u64 = 4096;
 impl Graph {
     /// The graph in which a job of each node is so many firings.
     ///
-    /// With *b* firings of a node in a job, each edge has *p*' = *b* *p* at its producer, *c*' = *b* *c* and *t*' = (*b* - 1)
-    /// *c* + *t* at its consumer; the period is *b* *P*, the cost *I* + *D* *b* *c*. It is a graph like any other, and its bounds are
-    /// those of the batched processing; a source's job waits until its samples are there.
+    /// With *b* firings of a node in a job, each edge has *p*' = *b* *p* at its producer, *c*' = *b* *c* and *t*' =
+    /// (*b* - 1) *c* + *t* at its consumer; the period is *b* *P*, the cost *I* + *D* *b* *c*. It is a graph like any
+    /// other, and its bounds are those of the batched processing; a source's job waits until its samples are there.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Graph`](crate::ErrorKind::Graph) where there is not one number per node, one is 0, or tokens or periods
-    /// become too large.
+    /// [`ErrorKind::Graph`](crate::ErrorKind::Graph) where there is not one number per node, one is 0, or tokens or
+    /// periods become too large.
     ///
     /// # Example
     ///
@@ -76,8 +76,8 @@ impl Graph {
         Self::assemble(self.cores(), nodes, links, origins)
     }
 
-    /// The longest time after which all nodes fire in step again: the shortest that is a whole number of periods of each.
-    /// `None` where it is no fraction of 64-bit numbers.
+    /// The longest time after which all nodes fire in step again: the shortest that is a whole number of periods of
+    /// each. `None` where it is no fraction of 64-bit numbers.
     pub fn hyperperiod(&self) -> Option<Period> {
         (0..self.nodes().len()).map(|node| self.period(node)).try_fold(None, |common: Option<Period>, period| {
             let Some(common) = common else { return Some(Some(period)) };
@@ -90,8 +90,9 @@ impl Graph {
     }
 }
 
-/// Uniform batching (He and Ward, section 5.1): the numbers of firings for [`Graph::batched`] with which each node handles
-/// `samples` samples per job, rounded up to whole firings. Behind a decimator by *X* that is a period *X* times as long.
+/// Uniform batching (He and Ward, section 5.1): the numbers of firings for [`Graph::batched`] with which each node
+/// handles `samples` samples per job, rounded up to whole firings. Behind a decimator by *X* that is a period *X* times
+/// as long.
 ///
 /// # Errors
 ///
@@ -103,13 +104,13 @@ pub fn uniform(graph: &Graph, samples: u64) -> Result<Vec<u64>, Error> {
     Ok((0..graph.nodes().len()).map(|node| samples.div_ceil(graph.samples(node))).collect())
 }
 
-/// Rate-exploiting batching (He and Ward, section 5.2): the numbers of firings for [`Graph::batched`] with which all jobs
-/// are in step with `firings` firings of the fastest source.
+/// Rate-exploiting batching (He and Ward, section 5.2): the numbers of firings for [`Graph::batched`] with which all
+/// jobs are in step with `firings` firings of the fastest source.
 ///
-/// Each node whose period fits into that time a whole number of times gets that number: all of them have the same period, and
-/// one job feeds one. A node of a longer period fires alone. Where the time is no multiple of a node's period, the node
-/// gets the most firings that fit into it with which its period and those of the nodes that feed it divide each other, or, if
-/// there is no such number, the most that fit.
+/// Each node whose period fits into that time a whole number of times gets that number: all of them have the same
+/// period, and one job feeds one. A node of a longer period fires alone. Where the time is no multiple of a node's
+/// period, the node gets the most firings that fit into it with which its period and those of the nodes that feed it
+/// divide each other, or, if there is no such number, the most that fit.
 ///
 /// # Errors
 ///

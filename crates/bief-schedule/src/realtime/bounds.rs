@@ -7,8 +7,8 @@ use super::tardiness::{self, Method, ROUNDING, Response, Task};
 use crate::error::{Error, ErrorKind};
 use crate::period::gcd;
 
-/// How much of a core's time a job may take before it waits for its next period: the budget of its server, which the bounds
-/// count in place of its cost.
+/// How much of a core's time a job may take before it waits for its next period: the budget of its server, which the
+/// bounds count in place of its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Budget {
     /// What the job costs.
@@ -27,9 +27,10 @@ const LARGEST: f64 = 2.0;
 ///
 /// # Model
 ///
-/// A node of period *P* is a sporadic task: its jobs are released at least *P* apart, each as soon as it may fire and that
-/// time has passed. All nodes without cores of their own share the graph's [`cores`](Graph::cores) under preemptive global
-/// EDF (Linux: `SCHED_DEADLINE`), by deadlines *P* after the release. A job is done at most *Θ* after its release:
+/// A node of period *P* is a sporadic task: its jobs are released at least *P* apart, each as soon as it may fire and
+/// that time has passed. All nodes without cores of their own share the graph's [`cores`](Graph::cores) under
+/// preemptive global EDF (Linux: `SCHED_DEADLINE`), by deadlines *P* after the release. A job is done at most *Θ* after
+/// its release:
 ///
 /// - on shared cores *Θ* = *P* + tardiness ([`Method`]), where each task needs at most a core and all together at most
 ///   [`cap`](Self::cap) of the cores;
@@ -37,25 +38,35 @@ const LARGEST: f64 = 2.0;
 ///
 /// # Completion, latency, buffers
 ///
-/// Job *j* is done by *φ* + *j* *P*. For a source *φ* = (1 - 1/*b*) *P* + *J* + *Θ*, the first term being the time that *b*
-/// firings gathered in one job take to arrive, *J* the jitter; for all others, over the edges from nodes *w*,
+/// Job *j* is done by *φ* + *j* *P*. For a source *φ* = (1 - 1/*b*) *P* + *J* + *Θ*, the first term being the time that
+/// *b* firings gathered in one job take to arrive, *J* the jitter; for all others, over the edges from nodes *w*,
 ///
-/// *φ* = *Θ* + max(0, max (*φ*<sub>w</sub> + ((*a* + *δ*)/*p* - 1) *P*<sub>w</sub>)), *a* = *t* - *s*, *δ* = *p* - *g* + (-*a*
-/// mod *g*), *g* = gcd(*p*, *c*)
+/// *φ* = *Θ* + max(0, max (*φ*<sub>w</sub> + ((*a* + *δ*)/*p* - 1) *P*<sub>w</sub>))
 ///
-/// The latency goes from the due time of the oldest sample of a source's job to the end of the sink's job that consumes the
-/// last token which that source job brought about. It is at most *φ* of the sink plus the greatest sum, over the paths that
-/// lead there, of
+/// with *a* = *t* - *s*, *g* = gcd(*p*, *c*) and *δ* = *p* - *g* + (-*a* mod *g*), the most that rounding up to whole
+/// firings adds.
+///
+/// The latency goes from the due time of the oldest sample of a source's job to the end of the sink's job that consumes
+/// the last token which that source job brought about. It is at most *φ* of the sink plus the greatest sum, over the
+/// paths that lead there, of
 ///
 /// *κ* = (*s* + *p* - 1 - ((*s* - 1) mod *g*)) / *p* · *P*<sub>w</sub>
 ///
-/// by which the job that consumes the last token of a producer's job is due later than the one in step with that. (This is
-/// the decomposition into inherent and imposed latency of Goddard 1998, for jobs that may be late.) No release of job *j* comes before *E* + *j* *P*, so that an edge never holds more than
-/// *s* + *p* + ⌊*p* (*φ* - *E*<sub>w</sub>)/*P*<sub>w</sub>⌋ tokens, the place for what its producer is about to write
-/// included. The bounds hold where buffers are at least as large: no job waits for place.
+/// by which the job that consumes the last token of a producer's job is due later than the one in step with that. (This
+/// is the decomposition into inherent and imposed latency of Goddard 1998, for jobs that may be late.)
 ///
-/// All figures are doubles, exact to about 12 digits; numbers of tokens are rounded up. All cores are taken to be alike: where
-/// they are not, nodes share the cores of one kind only.
+/// Job *j* is not released before *E* + *j* *P*: *E* = (1 - 1/*b*) *P* for a source, and for all others the greatest
+/// over the edges of *E*<sub>w</sub> + (⌈*a*/*p*⌉ - 1) *P*<sub>w</sub>, or 0 where *a* ≤ 0. On own cores, where jobs
+/// are not kept apart, it is *E*<sub>w</sub> + (*a*/*p* - 1) *P*<sub>w</sub>, or where *a* ≤ 0 the less of that and
+/// *a*/*p* · *P*<sub>w</sub>. So an edge never holds more than
+///
+/// *s* + *p* + ⌊*p* (*φ* - *E*<sub>w</sub>)/*P*<sub>w</sub>⌋
+///
+/// tokens, the place for what its producer is about to write included. The bounds hold where buffers are at least as
+/// large: no job waits for place.
+///
+/// All figures are doubles, exact to about 12 digits; numbers of tokens are rounded up. All cores are taken to be
+/// alike: where they are not, nodes share the cores of one kind only.
 ///
 /// # Example
 ///
@@ -80,19 +91,20 @@ const LARGEST: f64 = 2.0;
 pub struct Analysis {
     /// Which bound of the tardiness is taken.
     pub method: Method,
-    /// The share of the shared cores' time that the tasks may have together, above 0 and up to 1: 1 in theory. Linux admits
-    /// `SCHED_DEADLINE` tasks up to 0.95, and up to 0.90 where its fair server runs (since 6.12). It decides what fits; by how
-    /// much jobs are late is counted as on whole cores.
+    /// The share of the shared cores' time that the tasks may have together, above 0 and up to 1: 1 in theory. Linux
+    /// admits `SCHED_DEADLINE` tasks up to 0.95, and up to 0.90 where its fair server runs (since 6.12). It decides
+    /// what fits; by how much jobs are late is counted as on whole cores.
     pub cap: f64,
     /// What the bounds count in place of the cost of a job, on shared cores.
     pub budget: Budget,
-    /// What each job costs on top of its node's cost, for taking its input and waking up whoever waits for its output, in
-    /// nanoseconds: 0 where the costs hold it.
+    /// What each job costs on top of its node's cost, for taking its input and waking up whoever waits for its output,
+    /// in nanoseconds: 0 where the costs hold it.
     pub handover_ns: f64,
     /// How much later than its due time a source may be released, in nanoseconds.
     pub jitter_ns: f64,
-    /// The longest time for which the system keeps a job from its core in spite of everything: interrupts, a hypervisor. It
-    /// counts only in the figures "on the platform", as each node's *Θ* is longer by it; it was measured, not proven.
+    /// The longest time for which the system keeps a job from its core in spite of everything: interrupts, a
+    /// hypervisor. It counts only in the figures "on the platform", as each node's *Θ* is longer by it; it was
+    /// measured, not proven.
     pub platform_ns: f64,
 }
 
@@ -149,8 +161,8 @@ pub struct TaskBounds {
     pub completion_ns: f64,
     /// Job *j* is not released before this plus *j* *P*: *E*. Below 0 where own cores let jobs go ahead of their time.
     pub earliest_ns: f64,
-    /// How long it takes until the node has caught up with a disturbance, as a multiple of that: *u*/(*Q*/*P* - *u*). `None`
-    /// where the budget leaves nothing to catch up with.
+    /// How long it takes until the node has caught up with a disturbance, as a multiple of that: *u*/(*Q*/*P* - *u*).
+    /// `None` where the budget leaves nothing to catch up with.
     pub recovery: Option<f64>,
 }
 
@@ -193,8 +205,8 @@ impl Analysis {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RealTime`] with the node where one needs more than a core, or more than its own; where all together need
-    /// more of the shared cores than they may have; and where a setting is out of its range.
+    /// [`ErrorKind::RealTime`] with the node where one needs more than a core, or more than its own; where all together
+    /// need more of the shared cores than they may have; and where a setting is out of its range.
     pub fn bounds(&self, graph: &Graph) -> Result<Bounds, Error> {
         self.check()?;
         let costs: Vec<f64> = (0..graph.nodes().len()).map(|node| graph.cost_ns(node) + self.handover_ns).collect();

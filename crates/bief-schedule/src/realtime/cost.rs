@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::error::{Error, ErrorKind};
 
 /// The marginal cost model (Eisenklam, Hedgecock and Ward 2024; He and Ward, section 4): a job that handles *c* samples
-/// takes *e*(*c*) = *I* + *D* *c*. *I* is paid once per job, for waking up, switching, warming caches; so larger batches cost
-/// less per sample.
+/// takes *e*(*c*) = *I* + *D* *c*. *I* is paid once per job, for waking up, switching, warming caches; so larger
+/// batches cost less per sample.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Cost {
     /// *I*: nanoseconds per job; 0 or more.
@@ -44,13 +44,14 @@ pub struct CostSamples {
 /// Which line a [`CostFit`] looks for. All have *I* ≥ 0 and *D* ≥ 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FitMethod {
-    /// What jobs usually take: *D* is the median of the slopes between the medians of all pairs of sizes (Theil 1950, Sen
-    /// 1968), *I* the median of what that leaves. A size that is off, or half of the times, does not move it.
+    /// What jobs usually take: *D* is the median of the slopes between the medians of all pairs of sizes (Theil 1950,
+    /// Sen 1968), *I* the median of what that leaves. A size that is off, or half of the times, does not move it.
     Typical,
     /// What that share of the jobs does not exceed, above 0 and below 1 (0.99, say): quantile regression over all times
     /// (Koenker and Bassett 1978).
     Quantile(f64),
-    /// What no measured job exceeded: of all lines that pass no longest time below, that of the least sum over the sizes.
+    /// What no measured job exceeded: of all lines that pass no longest time below, that of the least sum over the
+    /// sizes.
     Worst,
 }
 
@@ -73,8 +74,8 @@ pub enum FitMethod {
 pub struct CostFit {
     /// The line.
     pub cost: Cost,
-    /// How much of what differs between the sizes the line explains (*R*²): 1 for all of it. It is below 0 where the mean of
-    /// the sizes explains more.
+    /// How much of what differs between the sizes the line explains (*R*²): 1 for all of it. It is below 0 where the
+    /// mean of the sizes explains more.
     pub r_squared: f64,
     /// The sizes, in ascending order.
     pub rows: Vec<FittedSize>,
@@ -106,8 +107,8 @@ impl CostFit {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Cost`] where there are fewer than two sizes, a size is 0, given twice or without times, a time is negative
-    /// or not finite, or the quantile not between 0 and 1.
+    /// [`ErrorKind::Cost`] where there are fewer than two sizes, a size is 0, given twice or without times, a time is
+    /// negative or not finite, or the quantile not between 0 and 1.
     pub fn new(rows: &[CostSamples], method: FitMethod) -> Result<Self, Error> {
         let rows = checked(rows, method)?;
         let statistic = |row: &CostSamples| match method {
@@ -134,8 +135,8 @@ impl CostFit {
         Ok(Self { cost, r_squared, rows })
     }
 
-    /// The sizes for which the line is more than 20 % from what was measured, as beyond the size of a cache: take a fit of
-    /// the sizes that are of use, without the others.
+    /// The sizes for which the line is more than 20 % from what was measured, as beyond the size of a cache: take a fit
+    /// of the sizes that are of use, without the others.
     pub fn poor(&self) -> impl Iterator<Item = &FittedSize> {
         self.rows.iter().filter(|row| row.error().abs() > POOR)
     }
@@ -210,10 +211,11 @@ fn theil_sen(points: &[(f64, f64)]) -> Cost {
     Cost { init_ns, per_sample_ns: slope }
 }
 
-/// The line of the least check loss: a time above the line counts its distance by `share`, one below it by the rest to 1.
+/// The line of the least check loss: a time above the line counts its distance by `share`, one below it by the rest to
+/// 1.
 ///
-/// For a given *D* the best *I* is the quantile of what *D* leaves, or 0 where that is negative. What is left to be found,
-/// the least loss by *D*, is convex: its least value lies where a search by thirds ends.
+/// For a given *D* the best *I* is the quantile of what *D* leaves, or 0 where that is negative. What is left to be
+/// found, the least loss by *D*, is convex: its least value lies where a search by thirds ends.
 fn quantile_line(rows: &[CostSamples], share: f64) -> Cost {
     let points: Vec<(f64, f64)> =
         rows.iter().flat_map(|row| row.ns.iter().map(|&ns| (row.samples as f64, ns))).collect();
@@ -251,8 +253,8 @@ fn quantile_line(rows: &[CostSamples], share: f64) -> Cost {
 /// Each step leaves two thirds of the range: these leave 1e-16 of it.
 const SEARCH_STEPS: u32 = 90;
 
-/// The line above all points with the least sum over them, which is the least at their mean size: an edge of their upper
-/// hull, unless that slopes down or begins below 0.
+/// The line above all points with the least sum over them, which is the least at their mean size: an edge of their
+/// upper hull, unless that slopes down or begins below 0.
 fn upper_line(points: &[(f64, f64)]) -> Cost {
     let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len() as f64;
     let mut hull: Vec<(f64, f64)> = Vec::new();

@@ -27,8 +27,8 @@ pub struct Node {
     pub period: Option<Period>,
     /// What a job costs.
     pub cost: Cost,
-    /// How many cores of its own the node has, at least 1: job *k* runs on core *k* modulo that number, as soon as it may
-    /// and the core is free. `None`: the node shares the graph's cores with the others.
+    /// How many cores of its own the node has, at least 1: job *k* runs on core *k* modulo that number, as soon as it
+    /// may and the core is free. `None`: the node shares the graph's cores with the others.
     pub own_cores: Option<u32>,
     /// Whether the node must have a thread for itself, as what drives a device or waits for one: it is not merged.
     pub alone: bool,
@@ -132,8 +132,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// How long after the first of a producer's job's tokens the last of them is consumed, when all is on time (*κ*): the job
-    /// that consumes the last may be a later one. `period` is the producer's.
+    /// How long after the first of a producer's job's tokens the last of them is consumed, when all is on time (*κ*):
+    /// the job that consumes the last may be a later one. `period` is the producer's.
     pub(super) fn behind_ns(&self, period: f64) -> f64 {
         let common = gcd(self.produce, self.consume) as i64;
         let last = (self.delay as i64 - 1).rem_euclid(common);
@@ -148,28 +148,28 @@ pub(super) struct Origin {
     pub samples: u64,
     /// Firings of the given graph's node in a job.
     pub batch: u64,
-    /// How much later than the job that gets a token the job is that hands on what became of it, for delays that were merged
-    /// into the node.
+    /// How much later than the job that gets a token the job is that hands on what became of it, for delays that were
+    /// merged into the node.
     pub held_ns: f64,
 }
 
-/// A processing graph (PGM): nodes that fire when all their inputs hold enough tokens, joined by edges that say how many
-/// tokens a firing produces, needs and consumes, on a number of cores that the nodes share.
+/// A processing graph (PGM): nodes that fire when all their inputs hold enough tokens, joined by edges that say how
+/// many tokens a firing produces, needs and consumes, on a number of cores that the nodes share.
 ///
 /// # Validity
 ///
-/// Each edge has *threshold ≥ consume ≥ 1* and *produce ≥ 1*; there is no cycle; each node without inputs has a rate, and no
-/// other has; where several edges meet, all bring the node to the same rate (the balance equations of synchronous data flow:
-/// Lee and Messerschmitt, 1987). A job of a source handles as many samples as it produces on the edge of most, a job of any
-/// other node as many as it consumes from the edge of most, and 1 where there are no edges.
+/// Each edge has *threshold ≥ consume ≥ 1* and *produce ≥ 1*; there is no cycle; each node without inputs has a rate,
+/// and no other has; where several edges meet, all bring the node to the same rate (the balance equations of
+/// synchronous data flow: Lee and Messerschmitt, 1987). A job of a source handles as many samples as it produces on the
+/// edge of most, a job of any other node as many as it consumes from the edge of most, and 1 where there are no edges.
 ///
 /// # Rates
 ///
-/// A source of period *P* = *y*/*x* ns fires *x* times in any *y* ns. With *p* tokens produced and *c* consumed on edge *k*
-/// from *w* to *v* (Goddard 1998; Liu and Anderson 2010)
+/// A source of period *P* = *y*/*x* ns fires *x* times in any *y* ns. With *p* tokens produced and *c* consumed on edge
+/// *k* from *w* to *v* (Goddard 1998; Liu and Anderson 2010)
 ///
-/// *y*ᵥ = lcmₖ (*c* *y*<sub>w</sub> / gcd(*p* *x*<sub>w</sub>, *c*)), *x*ᵥ = *y*ᵥ *p* *x*<sub>w</sub> / (*c* *y*<sub>w</sub>),
-/// *P*ᵥ = *y*ᵥ / *x*ᵥ
+/// *y*ᵥ = lcmₖ (*c* *y*<sub>w</sub> / gcd(*p* *x*<sub>w</sub>, *c*)), *x*ᵥ = *y*ᵥ *p* *x*<sub>w</sub> / (*c*
+/// *y*<sub>w</sub>), *P*ᵥ = *y*ᵥ / *x*ᵥ
 ///
 /// all exact ([`rate`](Self::rate), [`period`](Self::period)).
 ///
@@ -189,9 +189,9 @@ pub(super) struct Origin {
 /// }
 /// ```
 ///
-/// Keys that may be left out: in an edge `threshold` (what is consumed) and `delay` (0); in a node `rate_hz`, which only
-/// sources have, `own_cores` (see [`Node::own_cores`]) and `alone` (see [`Node::alone`]). A key that is not named here is
-/// refused.
+/// Keys that may be left out: in an edge `threshold` (what is consumed) and `delay` (0); in a node `rate_hz`, which
+/// only sources have, `own_cores` (see [`Node::own_cores`]) and `alone` (see [`Node::alone`]). A key that is not named
+/// here is refused.
 ///
 /// # Example
 ///
@@ -510,14 +510,15 @@ impl Graph {
         self.nodes[node].cost.ns(self.samples(node))
     }
 
-    /// Whether the consumer of an edge fires more often than the producer, as an interpolator does. The analysis takes such
-    /// edges; He and Ward's does not.
+    /// Whether the consumer of an edge fires more often than the producer, as an interpolator does. The analysis takes
+    /// such edges; He and Ward's does not.
     pub fn speeds_up(&self, link: usize) -> bool {
         let link = self.links[link];
         self.periods[link.to] < self.periods[link.from]
     }
 
-    /// How long the oldest sample of a source's job waits until the job's last one is there; 0 where a job is one firing.
+    /// How long the oldest sample of a source's job waits until the job's last one is there; 0 where a job is one
+    /// firing.
     pub(super) fn filling_ns(&self, node: usize) -> f64 {
         let batch = self.batch(node);
         self.period(node).ns() * (batch - 1) as f64 / batch as f64

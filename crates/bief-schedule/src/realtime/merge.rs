@@ -8,12 +8,12 @@ use crate::period::Period;
 /// What merging is taken to bring, and how far it may go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MergeRule {
-    /// How much of the smaller of two costs of starting remains when two nodes are merged: *I* = max + `init_share` · min.
-    /// 0 to 1. Merged blocks are measured to start in "only slightly" more than the larger of the two (He and Ward, section
-    /// 7.3); 0.15, the default, is to be replaced by what is measured of the blocks at hand.
+    /// How much of the smaller of two costs of starting remains when two nodes are merged: *I* = max + `init_share` ·
+    /// min. 0 to 1. Merged blocks are measured to start in "only slightly" more than the larger of the two (He and
+    /// Ward, section 7.3); 0.15, the default, is to be replaced by what is measured of the blocks at hand.
     pub init_share: f64,
-    /// How much of a core a merged task may need, or of each of its own; above 0 and up to 1, 0.9 by default: what fills a
-    /// core leaves the others late.
+    /// How much of a core a merged task may need, or of each of its own; above 0 and up to 1, 0.9 by default: what
+    /// fills a core leaves the others late.
     pub most_utilisation: f64,
 }
 
@@ -101,12 +101,12 @@ pub enum Refusal {
 }
 
 impl Graph {
-    /// Whether two nodes may be merged, and how they lie to each other. Of two nodes of which one feeds the other, it may be
-    /// named first or second.
+    /// Whether two nodes may be merged, and how they lie to each other. Of two nodes of which one feeds the other, it
+    /// may be named first or second.
     ///
-    /// Both have the same period, run on the same cores and need no thread for themselves. Either the one feeds the other,
-    /// with a job for each job (*p* = *c*, *t* - *c* ≤ *s*) and by no other path, or both are fed by the same node and neither
-    /// feeds the other, by any path. Together they need no more of a core than the rule lets them.
+    /// Both have the same period, run on the same cores and need no thread for themselves. Either the one feeds the
+    /// other, with a job for each job (*p* = *c*, *t* - *c* ≤ *s*) and by no other path, or both are fed by the same
+    /// node and neither feeds the other, by any path. Together they need no more of a core than the rule lets them.
     ///
     /// # Errors
     ///
@@ -115,8 +115,8 @@ impl Graph {
         self.pair(a, b, rule).map(|pair| pair.merging)
     }
 
-    /// The graph in which two nodes are one. It takes the place of the one that feeds the other, or of the one with the lower
-    /// index; the other's index is taken out.
+    /// The graph in which two nodes are one. It takes the place of the one that feeds the other, or of the one with the
+    /// lower index; the other's index is taken out.
     ///
     /// # Errors
     ///

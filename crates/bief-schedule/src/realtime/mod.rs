@@ -1,18 +1,19 @@
 //! How soon a processing graph is done with a sample, in the worst case, on cores that its nodes share.
 //!
-//! A [`Graph`] says how many tokens its nodes produce and consume when they fire, how often its sources do, and what a job
-//! [costs](Cost) by its number of samples. An [`Analysis`] bounds its latency and its buffers under global EDF. Batches
-//! ([`rate_exploiting`], [`uniform`]) and merged nodes ([`MergeRule`]) make the same processing cheaper, and mostly later: an
-//! [`Optimiser`] finds those that need the least of the cores for the latency that is allowed.
+//! A [`Graph`] says how many tokens its nodes produce and consume when they fire, how often its sources do, and what a
+//! job [costs](Cost) by its number of samples. An [`Analysis`] bounds its latency and its buffers under global EDF.
+//! Batches ([`rate_exploiting`], [`uniform`]) and merged nodes ([`MergeRule`]) make the same processing cheaper, and
+//! mostly later: an [`Optimiser`] finds those that need the least of the cores for the latency that is allowed.
 //! [`GlobalEdf`](crate::simulate::GlobalEdf) runs a graph job by job.
 //!
 //! # Source
 //!
-//! T. He and B. C. Ward, *Real-Time Scheduling and Batching in GNU Radio for Bounded Response Times*: the processing graph
-//! method, the marginal cost model, both ways of batching, merging, the evaluation with random graphs. Rates: S. Goddard, *On
-//! the Management of Latency in the Synthesis of Real-Time Signal Processing Systems from Processing Graphs* (1998); C. Liu and
-//! J. H. Anderson, *Supporting Soft Real-Time DAG-Based Systems on Multiprocessors with No Utilization Loss* (RTSS 2010).
-//! Tardiness: as named at [`Method`]. Completion times, latency and buffers in closed form: as derived at [`Analysis`].
+//! T. He and B. C. Ward, *Real-Time Scheduling and Batching in GNU Radio for Bounded Response Times*: the processing
+//! graph method, the marginal cost model, both ways of batching, merging, the evaluation with random graphs. Rates: S.
+//! Goddard, *On the Management of Latency in the Synthesis of Real-Time Signal Processing Systems from Processing
+//! Graphs* (1998); C. Liu and J. H. Anderson, *Supporting Soft Real-Time DAG-Based Systems on Multiprocessors with No
+//! Utilization Loss* (RTSS 2010). Tardiness: as named at [`Method`]. Completion times, latency and buffers in closed
+//! form: as derived at [`Analysis`].
 //!
 //! # Example
 //!
@@ -38,7 +39,7 @@
 //! assert_eq!(bounds.latency_ns(), 13_000.0);
 //! assert!((bounds.utilisation - 0.8075).abs() < 1e-9);
 //!
-//! // A tenth of a millisecond buys a task that needs a ninth of that.
+//! // In a tenth of a millisecond more, a ninth of that is enough.
 //! let plan = Optimiser::default().least_utilisation(&graph, 127_000.0)?;
 //! assert_eq!((plan.batches, plan.groups), (vec![64, 64, 16, 16], vec![vec![0, 1, 2, 3]]));
 //! assert!(plan.bounds.utilisation < 0.091);

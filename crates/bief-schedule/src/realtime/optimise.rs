@@ -12,9 +12,10 @@ const SAME: f64 = 1e-9;
 /// Looks for the batches and the merged nodes with which a graph needs the least of the cores.
 ///
 /// For each number of source firings in a job (powers of two, and the numbers with which all nodes run in step, up to
-/// [`most_firings`](Self::most_firings)) the graph is batched ([`rate_exploiting`]) and, step by step, the two nodes are
-/// merged that save the most, as long as the tasks fit on the cores; of several that save as much, those of the least
-/// latency. Each of these graphs is a plan. It is a search by steps: another choice of merges may be better still.
+/// [`most_firings`](Self::most_firings)) the graph is batched ([`rate_exploiting`]) and, step by step, the two nodes
+/// are merged that save the most, as long as the tasks fit on the cores; of several that save as much, those of the
+/// least latency. Each of these graphs is a plan. It is a search by steps: another choice of merges may be better
+/// still.
 ///
 /// # Example
 ///
@@ -51,7 +52,8 @@ pub struct Plan {
     pub firings: u64,
     /// For each node of the graph given, how many of its firings make a job.
     pub batches: Vec<u64>,
-    /// For each node of [`graph`](Self::graph), the nodes of the graph given that it is made of, in the order in which they run.
+    /// For each node of [`graph`](Self::graph), the nodes of the graph given that it is made of, in the order in which
+    /// they run.
     pub groups: Vec<Vec<usize>>,
     /// The graph, batched and merged.
     pub graph: Graph,
@@ -70,13 +72,13 @@ impl Plan {
 }
 
 impl Optimiser {
-    /// The plan of the least utilisation whose latency bound is at most `latency_ns` nanoseconds; of equal ones that of the
-    /// least latency, then of the fewest tasks.
+    /// The plan of the least utilisation whose latency bound is at most `latency_ns` nanoseconds; of equal ones that of
+    /// the least latency, then of the fewest tasks.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RealTime`] where there is none, with the least latency that there is; where a setting is out of its range;
-    /// [`ErrorKind::Graph`] where batches become too large.
+    /// [`ErrorKind::RealTime`] where there is none, with the least latency that there is; those of
+    /// [`front`](Self::front).
     pub fn least_utilisation(&self, graph: &Graph, latency_ns: f64) -> Result<Plan, Error> {
         if latency_ns.is_nan() || latency_ns <= 0.0 {
             return Err(refused("latency", format!("{latency_ns} ns: write a latency above 0 ns")));
@@ -85,27 +87,37 @@ impl Optimiser {
         let most = ((latency_ns / shortest_period_ns(graph)) as u64).saturating_add(1);
         let front = Self { most_firings: self.most_firings.min(most), ..*self }.front(graph)?;
         let least = front[0].bounds.latency_on_platform_ns();
-        let within = front.into_iter().filter(|plan| plan.bounds.latency_on_platform_ns() <= latency_ns);
+        let mut within = front.into_iter().filter(|plan| plan.bounds.latency_on_platform_ns() <= latency_ns);
         // The front goes from the least latency to the least utilisation.
-        within.last().ok_or_else(|| {
-            let reason = format!("no plan is below {latency_ns} ns: the least latency found is {least:.0} ns; allow that, or give more cores");
+        within.next_back().ok_or_else(|| {
+            let reason = format!(
+                "no plan is below {latency_ns} ns: the least latency found is {least:.0} ns; \
+                 allow that, or give more cores"
+            );
             refused("latency", reason)
         })
     }
 
-    /// The plans to choose from: each with less utilisation than any that is as fast. From the least latency to the least
-    /// utilisation; at least one.
+    /// The plans to choose from: each with less utilisation than any that is as fast. From the least latency to the
+    /// least utilisation; at least one.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RealTime`] where the graph fits on its cores with no batches, and where a setting is out of its range.
+    /// [`ErrorKind::RealTime`] where the graph fits on its cores with no batches, and where a setting is out of its
+    /// range; [`ErrorKind::Graph`] where even the smallest batches are too large.
     pub fn front(&self, graph: &Graph) -> Result<Vec<Plan>, Error> {
         self.check()?;
         let mut front: Vec<Plan> = Vec::new();
         let mut refusal = None;
         for firings in self.ladder(graph) {
-            let batches = rate_exploiting(graph, firings)?;
-            let batched = graph.batched(&batches)?;
+            let batched = rate_exploiting(graph, firings).and_then(|batches| Ok((graph.batched(&batches)?, batches)));
+            let (batched, batches) = match batched {
+                Ok(batched) => batched,
+                Err(error) => {
+                    refusal.get_or_insert(error);
+                    continue;
+                }
+            };
             let mut step = Step {
                 bounds: self.analysis.bounds(&batched),
                 groups: (0..graph.nodes().len()).map(|node| vec![node]).collect(),
@@ -113,7 +125,9 @@ impl Optimiser {
             };
             loop {
                 match &step.bounds {
-                    Err(error) => refusal = Some(error.clone()),
+                    Err(error) => {
+                        refusal.get_or_insert_with(|| error.clone());
+                    }
                     Ok(bounds) => {
                         let plan = Plan {
                             firings,
@@ -195,7 +209,7 @@ impl Optimiser {
                 let graph = graph.contract(pair, rule).ok()?;
                 let bounds = self.analysis.bounds(&graph);
                 // What does not fit yet may fit after more merges; what fits must go on to fit.
-                (bounds.is_ok() || step.bounds.is_err()).then(|| (pair, graph, bounds))
+                (bounds.is_ok() || step.bounds.is_err()).then_some((pair, graph, bounds))
             });
             let latency =
                 |bounds: &Result<Bounds, Error>| bounds.as_ref().map_or(f64::INFINITY, Bounds::latency_on_platform_ns);

@@ -7,13 +7,13 @@ use super::graph::{Edge, Graph, Node};
 use crate::error::Error;
 use crate::period::Period;
 
-/// Random graphs of a source at 1 MHz and nodes that either pass on each sample or decimate, as in section 7.1 of He and
-/// Ward, on 8 cores.
+/// Random graphs of a source at 1 MHz and nodes that either pass on each sample or decimate, as in section 7.1 of He
+/// and Ward, on 8 cores.
 ///
-/// Each node is fed by one of the four nodes before it; with a probability of 0.2 also by a second one of the same rate. It
-/// decimates with a probability of 0.3, by 2, 4 or 8, and by 256 at most in all. Costs are uniform, each node's independent of
-/// all others. The paper does not tell these numbers; with *I*/*D* = 8 jobs of 4 samples need (*I*/4 + *D*)/(*I* + *D*) = 1/3 of
-/// the time of single ones, which is its "nearly two-thirds" less.
+/// Each node is fed by one of the four nodes before it; with a probability of 0.2 also by a second one of the same
+/// rate. It decimates with a probability of 0.3, by 2, 4 or 8, and by 256 at most in all. Costs are uniform, each
+/// node's independent of all others. The paper does not tell these numbers; with *I*/*D* = 8 jobs of 4 samples need
+/// (*I*/4 + *D*)/(*I* + *D*) = 1/3 of the time of single ones, which is its "nearly two-thirds" less.
 ///
 /// # Example
 ///

@@ -6,8 +6,8 @@ use crate::period::{Period, gcd};
 
 /// A node fires so many times in any interval of so many nanoseconds.
 ///
-/// Not in lowest terms where firings come in bursts: a node that fires 4 times after every third firing of what feeds it
-/// says something else than one that fires evenly at the same rate.
+/// Not in lowest terms where firings come in bursts: a node that fires 4 times after every third firing of what feeds
+/// it says something else than one that fires evenly at the same rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FiringRate {
     /// How many times, *x*; at least 1.
@@ -48,7 +48,8 @@ fn common_period(graph: &Graph, node: usize, rates: &[FiringRate]) -> Result<Per
         match common {
             Some((first, other)) if first != period => {
                 let reason = format!(
-                    "its inputs do not agree on a rate: {} brings it to one firing in {first} ns, {} to one in {period} ns; \
+                    "its inputs do not agree on a rate: {} brings it to one firing in {first} ns, \
+                     {} to one in {period} ns; \
                      correct what is produced or consumed there",
                     graph.link_place(other),
                     graph.link_place(index)

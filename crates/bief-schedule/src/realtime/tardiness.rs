@@ -10,17 +10,18 @@ pub enum Method {
     /// [`RefinedCompliantVector`](Self::RefinedCompliantVector).
     #[default]
     Automatic,
-    /// Devi and Anderson 2005: *e* + *x* with *x* = (sum of the *L* greatest *e* - least *e*) / (*M* - sum of the *L* - 1
-    /// greatest *u*), *L* = ⌈*U*⌉ - 1, and 0 where that is negative.
+    /// Devi and Anderson 2005: *e* + *x* with *x* = (sum of the *L* greatest *e* - least *e*) / (*M* - sum of the *L* -
+    /// 1 greatest *u*), *L* = ⌈*U*⌉ - 1, and 0 where that is negative.
     DeviAnderson,
-    /// Erickson, Devi and Baruah 2010: *e* + (*s* - *e*)/*M*, and 0 where that is negative, with the least *s* = *G*(*s*), the
-    /// sum of the ⌈*U*⌉ - 1 greatest *e* + *u* max(0, (*s* - *e*)/*M*).
+    /// Erickson, Devi and Baruah 2010: *e* + (*s* - *e*)/*M*, and 0 where that is negative, with the least *s* =
+    /// *G*(*s*), the sum of the ⌈*U*⌉ - 1 greatest *e* + *u* max(0, (*s* - *e*)/*M*).
     CompliantVector,
     /// The same with a smaller *G*: of the ⌈*U*⌉ - 1 tasks one, whichever makes the sum the greatest, counts *e* only
     /// (Erickson, Anderson and Ward 2014).
     RefinedCompliantVector,
-    /// For jobs that are ordered by *P* - *e* (*M* - 1)/*M* after their release instead of by *P* (G-FL; Erickson, Anderson
-    /// and Ward 2014). It makes the greatest lateness least, and helps where costs are unequal and the cores nearly full.
+    /// For jobs that are ordered by *P* - *e* (*M* - 1)/*M* after their release instead of by *P* (G-FL; Erickson,
+    /// Anderson and Ward 2014). It makes the greatest lateness least, and helps where costs are unequal and the cores
+    /// nearly full.
     FairLateness,
 }
 
@@ -44,8 +45,8 @@ pub(super) struct Response {
     pub priority_point: f64,
 }
 
-/// The responses of tasks on `cores` cores, which they do not overload: no task needs more than a core, and all together no
-/// more than there are.
+/// The responses of tasks on `cores` cores, which they do not overload: no task needs more than a core, and all
+/// together no more than there are.
 pub(super) fn responses(tasks: &[Task], cores: u32, method: Method) -> Vec<Response> {
     let shared = Shared::new(tasks, cores);
     if method == Method::FairLateness {
@@ -171,8 +172,8 @@ impl<'a> Shared<'a> {
         self.tasks.iter().map(response).collect()
     }
 
-    /// The least *s* = *G*(*s*). *G* is the greatest of finitely many lines that rise by less than 1: where the line that
-    /// passes through *G*(*s*) meets *s* = *G*, the solution lies there or beyond, and each line is taken once.
+    /// The least *s* = *G*(*s*). *G* is the greatest of finitely many lines that rise by less than 1: where the line
+    /// that passes through *G*(*s*) meets *s* = *G*, the solution lies there or beyond, and each line is taken once.
     fn fixed_point(&self, greatest: impl Fn(f64) -> Line) -> f64 {
         let mut s = 0.0;
         loop {

@@ -30,13 +30,13 @@ pub enum Work {
 ///
 /// # Model
 ///
-/// It is that of [`Analysis`](crate::realtime::Analysis), whose bounds it is there to test: job *j* of a node is released as
-/// soon as *s* + *p* · (jobs that the producer has completed) ≥ *t* + *j* *c* on each of its edges, and its period has passed
-/// since job *j* - 1 was released. At any time the shared cores work on the released jobs whose deadlines come first, one of
-/// each node; a node with cores of its own begins a job as soon as it may and one of them is free. Source jobs are due
-/// once per period, when their samples are there, and released up to the jitter later. Preemption and hand-over take no time,
-/// and no job waits for place in a buffer. Time is counted in a fraction of a nanosecond that makes all periods whole; what
-/// jobs take is rounded down to it.
+/// It is that of [`Analysis`](crate::realtime::Analysis), whose bounds it is there to test: job *j* of a node is
+/// released as soon as *s* + *p* · (jobs that the producer has completed) ≥ *t* + *j* *c* on each of its edges, and its
+/// period has passed since job *j* - 1 was released. At any time the shared cores work on the released jobs whose
+/// deadlines come first, one of each node; a node with cores of its own begins a job as soon as it may and one of them
+/// is free. Source jobs are due once per period, when their samples are there, and released up to the jitter later.
+/// Preemption and hand-over take no time, and no job waits for place in a buffer. Time is counted in a fraction of a
+/// nanosecond that makes all periods whole; what jobs take is rounded down to it.
 ///
 /// # Example
 ///
@@ -69,8 +69,8 @@ pub struct EdfReport {
     pub span_ns: f64,
     /// The nodes, in the order of the graph's.
     pub tasks: Vec<EdfTask>,
-    /// For each edge, the most tokens that it held while all sources ran, with the place for those that a job at work was
-    /// about to write. (When a source has ended, what comes from others piles up where both meet.)
+    /// For each edge, the most tokens that it held while all sources ran, with the place for those that a job at work
+    /// was about to write. (When a source has ended, what comes from others piles up where both meet.)
     pub tokens: Vec<u64>,
     /// The nodes without outputs.
     pub sinks: Vec<EdfSink>,
@@ -85,8 +85,8 @@ pub struct EdfTask {
     pub response_ns: f64,
     /// The longest time by which a job was done later than its period after its release; 0 where none was.
     pub tardiness_ns: f64,
-    /// The latest completion, beside even steps: the greatest difference between the time at which job *j* was done and *j*
-    /// periods.
+    /// The latest completion, beside even steps: the greatest difference between the time at which job *j* was done and
+    /// *j* periods.
     pub completion_ns: f64,
 }
 
@@ -143,19 +143,19 @@ impl<'a> GlobalEdf<'a> {
         Ok(Self { jitter_ns, ..self })
     }
 
-    /// Orders jobs as [`Method::FairLateness`](crate::realtime::Method::FairLateness) takes them to be, and not by their
-    /// deadlines.
+    /// Orders jobs as [`Method::FairLateness`](crate::realtime::Method::FairLateness) takes them to be, and not by
+    /// their deadlines.
     pub fn fair_lateness(self) -> Self {
         Self { fair_lateness: true, ..self }
     }
 
-    /// Runs `jobs` jobs of the fastest source, and as many of the others as are due until then; it ends when all that can be
-    /// done is done.
+    /// Runs `jobs` jobs of the fastest source, and as many of the others as are due until then; it ends when all that
+    /// can be done is done.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Simulation`] where there are more than 10⁸ jobs, or the time passes 2^64 of the units in which it is
-    /// counted.
+    /// [`ErrorKind::Simulation`] where there are more than 10⁸ jobs, or the time passes 2^64 of the units in which it
+    /// is counted.
     pub fn run(&self, jobs: u64, random: &mut Rng) -> Result<EdfReport, Error> {
         let mut machine = Machine::new(self, jobs)?;
         while machine.step(random).ok_or_else(too_long)? {}
@@ -258,8 +258,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Releases and begins what can be, and goes on to the next moment at which something happens; `Some(false)` where nothing
-    /// will, `None` where the time passes 2^64.
+    /// Releases and begins what can be, and goes on to the next moment at which something happens; `Some(false)` where
+    /// nothing will, `None` where the time passes 2^64.
     fn step(&mut self, random: &mut Rng) -> Option<bool> {
         for node in 0..self.tasks.len() {
             self.release(node, random)?;

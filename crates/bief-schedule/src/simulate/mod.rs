@@ -7,7 +7,8 @@
 //! report.
 //!
 //! [`Pipeline`] simulates the pipelines of the `bief` runtime: each replica of a stage on a core of its own, joined by
-//! finite rings. [`GlobalEdf`] simulates the jobs of a [processing graph](crate::realtime::Graph) on cores that they share.
+//! finite rings. [`GlobalEdf`] simulates the jobs of a [processing graph](crate::realtime::Graph) on cores that they
+//! share.
 
 mod edf;
 mod pipeline;

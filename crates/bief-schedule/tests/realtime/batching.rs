@@ -240,7 +240,7 @@ fn a_search_that_cannot_be_is_refused() {
     let graph = graph(1000, &[900.0, 900.0], &[(0, 1, 1, 1, 1)]);
     let refused = |optimiser: Optimiser| optimiser.least_utilisation(&graph, 1e6).unwrap_err().to_string();
     let ok = Optimiser::default();
-    // One core, and two nodes that fill it each, whatever the batch: D is 0, but a job of any size costs 900 ns.
+    // One core, and two nodes that nearly fill it each: a job of any size costs 900 ns.
     assert!(ok.least_utilisation(&graph, 1e6).is_ok());
     assert!(refused(Optimiser { most_firings: 1, ..ok }).starts_with("analysis, cores: the nodes need 1.800 cores"));
     assert_eq!(refused(Optimiser { most_firings: 0, ..ok }), "optimiser, most_firings: 0: allow at least 1");
@@ -257,6 +257,10 @@ fn a_search_that_cannot_be_is_refused() {
         ok.least_utilisation(&graph, f64::NAN).unwrap_err().to_string(),
         "optimiser, latency: NaN ns: write a latency above 0 ns"
     );
+    // Batches that are too large are left out.
+    let wide = crate::graph(1000, &[100.0, 100.0], &[(0, 1, 1 << 46, 1 << 46, 1 << 46)]);
+    let plan = Optimiser { merging: None, ..ok }.least_utilisation(&wide, 1e9).unwrap();
+    assert_eq!(plan.batches, [4, 4]);
     // What does not fit apart may fit merged.
     let nodes = [Node::source("a", Period::from(1000), fixed(520.0)), Node::new("b", fixed(500.0))];
     let graph = Graph::new(nodes, [Edge::new("a", "b")]).unwrap();

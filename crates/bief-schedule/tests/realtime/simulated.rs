@@ -23,7 +23,8 @@ fn random_graph(random: &mut Rng) -> Graph {
         let inputs = if random.f64() < 0.15 { 0 } else { random.usize(1..=2) };
         for _ in 0..inputs {
             let from = random.usize(..node);
-            let common = (1..=12).rev().find(|d| firings[node] % d == 0 && firings[from] % d == 0).unwrap();
+            let divides = |d: &u64| [node, from].iter().all(|&node| firings[node].is_multiple_of(*d));
+            let common = (1..=12).rev().find(divides).unwrap();
             let (produce, consume) = (firings[node] / common, firings[from] / common);
             let times = random.u64(1..=12 / produce.max(consume));
             let history = if random.bool() { random.u64(0..8) } else { 0 };
