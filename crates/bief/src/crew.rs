@@ -1,11 +1,12 @@
 //! The threads of a pipeline: started once, parked between runs, ended with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::halt::Halt;
 use crate::placement::Pinning;
+use crate::realtime::{self, ThreadId};
 use crate::ring::{Consumer, Producer, ring};
 use crate::sync::thread::{self, JoinHandle};
 use crate::wait::Patience;
@@ -19,6 +20,8 @@ pub(crate) struct Crew(Vec<Hand>);
 struct Hand {
     jobs: Producer<Option<Job>>,
     ended: Consumer<Option<Worker>>,
+    /// Its number, which it tells when it starts.
+    id: Arc<OnceLock<ThreadId>>,
     thread: JoinHandle<()>,
 }
 
@@ -40,14 +43,24 @@ impl Crew {
             let name = worker.name();
             let (jobs, left) = ring(vec![None], Patience::Park);
             let (done, ended) = ring(vec![None], Patience::Park);
-            let started = thread::Builder::new().name(name.clone()).spawn(move || serve(left, done));
+            let id = Arc::<OnceLock<ThreadId>>::default();
+            let told = Arc::clone(&id);
+            let started = thread::Builder::new().name(name.clone()).spawn(move || {
+                told.get_or_init(ThreadId::of_this_thread);
+                serve(left, done);
+            });
             let thread = started.map_err(|error| {
                 let place = Place { stage: Some(name.into()), ..Place::default() };
                 Error::from_source(error).with_kind(ErrorKind::Build).at(place)
             })?;
-            self.0.push(Hand { jobs, ended, thread });
+            self.0.push(Hand { jobs, ended, id, thread });
         }
         Ok(())
+    }
+
+    /// Its threads, as the kernel counts them: of each worker, in the same order.
+    pub(crate) fn threads(&self) -> Vec<ThreadId> {
+        self.0.iter().map(|hand| *hand.id.wait()).collect()
     }
 
     /// Lets every worker work on its own thread until all have ended; answers them in the same order.
@@ -76,11 +89,13 @@ fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
     while jobs.receive(&mut job)
         && let Some(Job { mut worker, halt, fault, pinning }) = job.take()
     {
+        let signals = realtime::signals();
         // Tasks that panic are caught in their stage: this is for what surrounds them, so that the neighbours end too.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault, pinning))) {
             fault.note(Error::panic(&*payload));
             worker.leave();
         }
+        worker.signals = realtime::signals() - signals;
         // It is only refused by a pipeline that is being unwound.
         done.send(&mut Some(worker));
     }

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Panic,
     /// The system refused a thread the place that was required for it.
     Placement,
+    /// The system refused a thread the real-time class that was required for it; no frame was worked on.
+    RealTime,
 }
 
 /// Where a fault happened. Parts that do not apply are `None`.

@@ -100,7 +100,12 @@ impl Histogram {
 
     /// The least number that at least `percent` of the numbers do not exceed, within 2 % of it; 0 if there are none.
     pub(crate) fn percentile(&self, percent: u64) -> u64 {
-        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100) as u64;
+        self.per_mille(10 * percent)
+    }
+
+    /// As [`percentile`](Self::percentile), in thousandths.
+    pub(crate) fn per_mille(&self, thousandths: u64) -> u64 {
+        let rank = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000) as u64;
         let mut below = 0;
         let reached = |&count: &u64| {
             below += count;
@@ -193,14 +198,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn percentiles_are_those_of_the_sorted_numbers(mut values in values(), percent in 0..=100_u64) {
+        fn quantiles_are_those_of_the_sorted_numbers(mut values in values(), thousandths in 0..=1000_u64) {
             let histogram = of(&values);
             values.sort_unstable();
             prop_assert_eq!(histogram.count(), values.len() as u64);
             prop_assert_eq!((histogram.min(), histogram.max()), (values[0], values[values.len() - 1]));
-            let rank = (values.len() as u64 * percent).div_ceil(100).max(1);
+            let rank = (values.len() as u64 * thousandths).div_ceil(1000).max(1);
             let exact = values[rank as usize - 1];
-            let found = histogram.percentile(percent);
+            let found = histogram.per_mille(thousandths);
             prop_assert!(found.abs_diff(exact) <= exact / 50, "{} for {}", found, exact);
         }
 

@@ -62,7 +62,8 @@
 //! ([`Task::replica`]); frames keep their order all the same. An error or a panic in any task ends the run with its place,
 //! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
 //! often as it is asked to, on the same threads, with the ring depth and the batch of each run. A slow stage makes those
-//! before it wait; a source that cannot wait loses frames visibly ([`source::live`]).
+//! before it wait; a source that cannot wait loses frames visibly ([`source::live`]). Stages
+//! may have time reserved for them, or go before other programs ([`realtime`]).
 
 mod affinity;
 mod barrier;
@@ -91,6 +92,7 @@ mod pipeline;
 mod placement;
 mod profile;
 mod program;
+pub mod realtime;
 mod refine;
 mod region;
 mod registry;

@@ -12,6 +12,7 @@ use fastrand::Rng;
 use crate::clock::{self, Moment, nanoseconds};
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
+use crate::realtime::Tally;
 use crate::worker::Count;
 
 /// A worker's time for each part of it that goes into reading the clock.
@@ -39,6 +40,8 @@ pub(crate) struct Observer {
     pub(crate) interrupted: Vec<Interrupted>,
     /// How long frames took through the whole chain: noted by the last stage.
     pub(crate) latency: Histogram,
+    /// The same against a bound, if there is one.
+    pub(crate) tally: Option<Tally>,
     pub(crate) held: Held,
     pub(crate) recorder: Option<Recorder>,
 }
@@ -60,6 +63,7 @@ impl Observer {
             tasks: vec![Histogram::new(); tasks],
             interrupted: vec![Interrupted::default(); tasks],
             latency: Histogram::new(),
+            tally: None,
             held: Held::default(),
             recorder: None,
         }
@@ -72,6 +76,9 @@ impl Observer {
         self.interrupted.fill(Interrupted::default());
         self.tasks.iter_mut().for_each(Histogram::clear);
         self.latency.clear();
+        if let Some(tally) = &mut self.tally {
+            tally.clear();
+        }
         self.held = Held::default();
         if let Some(recorder) = &mut self.recorder {
             recorder.recorded = 0;
@@ -101,10 +108,14 @@ impl Observer {
         }
     }
 
-    /// Notes a batch that the last task is done with; the source was asked for it when it had `begun`.
+    /// Notes a batch that the last task is done with; it had `begun` when the source was asked for it or it was due.
     pub(crate) fn delivered(&mut self, begun: Option<Moment>, visit: &Visit) {
         if let (Some(begun), Some(frames)) = (begun, visit.frames) {
-            self.latency.record(nanoseconds(begun.until(visit.end)), frames);
+            let ns = nanoseconds(begun.until(visit.end));
+            self.latency.record(ns, frames);
+            if let Some(tally) = &mut self.tally {
+                tally.record(ns, frames);
+            }
         }
     }
 

@@ -11,12 +11,13 @@ use crate::check;
 use crate::crew::Crew;
 use crate::dot;
 use crate::energy::{EnergyMeter, Measured, Measurement, RunEnergy, Watts};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::halt::{Halt, Stopper};
 use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::observe::{Held, Interrupted, Observer, Recorder};
 use crate::placement::{Pinning, Placement, Policy, Seats};
+use crate::realtime::{self, AgainstBound, Forecast, Mode, Outcome, RealTime, RealTimeReport, Session, Tally, Wanted};
 use crate::report::{self, BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 use crate::stage::{Stage, StagePlan};
 use crate::sync;
@@ -80,6 +81,7 @@ pub struct Pipeline {
     watts: Option<Watts>,
     /// In the last run, threads shared cores.
     shares_cores: bool,
+    real_time: Option<RealTime>,
     /// Its threads are placed on a machine whose memory is not equally near to all cores.
     has_far_memory: bool,
 }
@@ -124,6 +126,7 @@ impl Pipeline {
             meter: None,
             watts: None,
             shares_cores: false,
+            real_time: None,
             has_far_memory: false,
         })
     }
@@ -167,8 +170,14 @@ impl Pipeline {
     /// ```
     ///
     /// # Errors
-    /// A batch of 0 frames, or of more than memory can hold.
+    /// A batch of 0 frames, or of more than memory can hold; another one than reservations of time were given for.
     pub fn batch(mut self, frames: usize) -> Result<Self> {
+        if frames != self.batch && self.reservations().is_some() {
+            return Err(Error::build(format!(
+                "time is reserved for batches of {}: set the batch first, then the times that it takes",
+                counted(self.batch, "frame")
+            )));
+        }
         check::batch(frames, &self.wires, |task| Arc::clone(&self.tasks[task].0))?;
         check::memory(&self.stages, &self.wires, frames, 1)?;
         let scale = frames as f64 / self.batch as f64;
@@ -227,7 +236,8 @@ impl Pipeline {
     /// cores.
     ///
     /// # Errors
-    /// Those of [`Placement::check`]; places for other stages; a pipeline that runs on the calling thread.
+    /// Those of [`Placement::check`]; places for other stages; a pipeline that runs on the calling thread; less than all cores
+    /// for a thread for which time is reserved.
     pub fn place_as(mut self, placement: Placement, machine: &Machine) -> Result<Self> {
         placement.check_stages(&self.seats())?;
         placement.check(machine)?;
@@ -240,6 +250,7 @@ impl Pipeline {
         self.workers.iter_mut().zip(places).for_each(|(worker, threads)| worker.place(threads, machine));
         self.has_far_memory = machine.cores().iter().any(|core| core.node != machine.cores()[0].node);
         self.placement = Some(placement);
+        self.check_real_time()?;
         Ok(self)
     }
 
@@ -286,6 +297,62 @@ impl Pipeline {
     pub fn watts(mut self, platform: Platform, origin: impl Into<String>) -> Self {
         self.watts = Some(Watts { platform, origin: origin.into() });
         self
+    }
+
+    /// Gives its threads a scheduling class in each run, and counts frames against a bound of their latency: what came of it is
+    /// in [`Report::real_time`].
+    ///
+    /// Threads of such a class wait parked: [`Waiting::Adaptive`] does not look for a while first. [`Mode::Off`] takes back what
+    /// was set before.
+    ///
+    /// # Errors
+    /// Times or priorities that the system does not take, and which limit they violate; times for other stages; reserved time
+    /// for a thread that is pinned; [`Waiting::Active`]; a pipeline that runs on the calling thread. What the system refuses is
+    /// told by the run.
+    pub fn real_time(mut self, wanted: RealTime) -> Result<Self> {
+        let bound = wanted.bound.filter(|_| wanted.mode != Mode::Off);
+        if bound.is_some() {
+            self = self.observe();
+        }
+        for observer in self.workers.iter_mut().filter_map(|worker| worker.observer.as_mut()) {
+            observer.tally = bound.map(|(bound, allowance)| Tally::new(bound, allowance));
+        }
+        self.real_time = (wanted.mode != Mode::Off).then_some(wanted);
+        self.check_real_time()?;
+        Ok(self)
+    }
+
+    /// What Linux will say about the time that is to be reserved for its stages, if any is: it may know of more.
+    pub fn forecast(&self) -> Option<Forecast> {
+        let real_time = self.reservations()?;
+        Some(Forecast::here(&real_time.demands(&self.seats())))
+    }
+
+    fn reservations(&self) -> Option<&RealTime> {
+        self.real_time.as_ref().filter(|real_time| matches!(real_time.wanted, Wanted::Deadline { .. }))
+    }
+
+    /// Whether its threads can have the class that is wanted for them.
+    fn check_real_time(&self) -> Result<()> {
+        let Some(real_time) = &self.real_time else { return Ok(()) };
+        if self.crew.is_none() {
+            return Err(Error::build(
+                "a chain on one core runs on the calling thread, whose class is left alone: make a pipeline of one stage",
+            ));
+        }
+        real_time.check(&self.seats())?;
+        if real_time.parks() && self.waiting == Waiting::Active {
+            return Err(Error::build(
+                "threads that look for frames without end, as `active` lets them, would keep all others from their cores in a                  real-time class: let them wait another way",
+            ));
+        }
+        let pinned = |placement: &Placement| placement.pinned(realtime::cores()).map(str::to_owned);
+        match self.placement.as_ref().filter(|_| self.reservations().is_some()).and_then(pinned) {
+            Some(stage) => Err(Error::build(format!(
+                "stage `{stage}` is pinned, but Linux reserves time on all cores together and refuses to bind a thread that has                  some: place it loose, or use the class fifo"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Puts the planned period of each stage beside the measured one in the report and, if its runs are
@@ -426,7 +493,8 @@ impl Pipeline {
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// Rings of more than memory can hold. Otherwise the first error or panic of a task, with its place: frames before it were
+    /// Rings of more than memory can hold; a real-time class that is required and refused, before any frame is worked on.
+    /// Otherwise the first error or panic of a task, with its place: frames before it were
     /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
     pub fn run(&mut self) -> Result<Report> {
         let outcome = self.run_once();
@@ -436,6 +504,7 @@ impl Pipeline {
 
     fn run_once(&mut self) -> Result<Report> {
         check::memory(&self.stages, &self.wires, self.batch, self.depth)?;
+        self.check_real_time()?;
         if let Some(crew) = &mut self.crew {
             crew.enlist(&self.workers)?;
         }
@@ -450,6 +519,9 @@ impl Pipeline {
         } else {
             self.join_workers(false);
         }
+        let seats = self.seats();
+        let threads = self.crew.as_ref().filter(|_| self.real_time.is_some()).map(Crew::threads).unwrap_or_default();
+        let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
         let start = Instant::now();
@@ -459,7 +531,9 @@ impl Pipeline {
         }
         let elapsed = start.elapsed();
         let measured = measurement.map(Measurement::stop).unwrap_or_default();
-        fault.take().map_or_else(|| Ok(self.report(elapsed, measured)), Err)
+        let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
+        let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
+        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome)), Err)
     }
 
     /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
@@ -468,7 +542,9 @@ impl Pipeline {
         let threads = self.workers.len();
         let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
         self.shares_cores = threads > cores;
-        let patience = Patience::new(self.waiting, threads, cores);
+        let parks = self.real_time.as_ref().is_some_and(RealTime::parks);
+        let waiting = if parks { Waiting::Passive } else { self.waiting };
+        let patience = Patience::new(waiting, threads, cores);
         let go_to = |worker: &Worker| {
             // Memory elsewhere is slower, not wrong.
             let _ = worker.threads().filter(|_| travels).map(affinity::pin);
@@ -513,7 +589,7 @@ impl Pipeline {
         total
     }
 
-    fn report(&self, elapsed: Duration, measured: Measured) -> Report {
+    fn report(&self, elapsed: Duration, measured: Measured, real_time: Option<Outcome>) -> Report {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let timed = self.observers(index).map(|observer| observer.timed).sum();
@@ -548,13 +624,18 @@ impl Pipeline {
             let refusal = worker.refusal.as_ref()?;
             Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
         });
+        let (real_time, refused) = real_time.map(|outcome| (outcome.report, outcome.notes)).unzip();
+        let notes = notes.chain(refused.into_iter().flatten());
         let notes = notes.chain(measured.notes.iter().map(|note| format!("energy: {note}"))).collect();
+        let latency = self.histogram(self.stages.len() - 1, |observer| &observer.latency);
+        let real_time = real_time.map(|told| RealTimeReport { bound: self.against_bound(&latency), ..told });
         let mut report = Report {
             boundaries,
             notes,
             shares_cores: self.shares_cores,
             placement: self.placement.clone(),
-            latency: Latency::of(&self.histogram(self.stages.len() - 1, |observer| &observer.latency)),
+            latency: Latency::of(&latency),
+            real_time,
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
         };
         let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
@@ -565,6 +646,17 @@ impl Pipeline {
             report.explain(profile);
         }
         report
+    }
+
+    /// Frames against their bound, if there is one; they took these times.
+    fn against_bound(&self, times: &Histogram) -> Option<AgainstBound> {
+        let tallies = self.observers(self.stages.len() - 1).map(|observer| observer.tally);
+        let total = tallies.reduce(|total, tally| {
+            let (mut total, tally) = (total?, tally?);
+            total.merge(&tally);
+            Some(total)
+        });
+        total.flatten().map(|tally| AgainstBound::of(&tally, times))
     }
 
     fn observers(&self, stage: usize) -> impl Iterator<Item = &Observer> {

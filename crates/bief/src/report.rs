@@ -9,6 +9,7 @@ use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
 use crate::placement::Placement;
+use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
 use crate::worker::Count;
 
@@ -44,11 +45,15 @@ pub struct Report {
     /// What it cost, measured or modelled; `None` where neither was asked for ([`Pipeline::meter`](crate::Pipeline::meter),
     /// [`Pipeline::watts`](crate::Pipeline::watts)) or possible.
     pub energy: Option<RunEnergy>,
+    /// What its threads had of the class that was wanted for them, and how far frames kept to a bound; `None` unless
+    /// [`Pipeline::real_time`](crate::Pipeline::real_time) asked for it.
+    pub real_time: Option<RealTimeReport>,
     /// Whether threads outnumbered the cores that they could run on: then their times hold those of others.
     pub shares_cores: bool,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
-    /// What a reader should know about the figures: a thread that could not take its place.
+    /// What a reader should know about the figures: a thread that could not take its place or has not the class that was
+    /// wanted.
     pub notes: Vec<String>,
 }
 
@@ -119,8 +124,8 @@ pub struct Times {
     pub max_ns: u64,
 }
 
-/// How long frames took from source to sink, in nanoseconds: from when the source was asked for a batch until the last task
-/// was done with it.
+/// How long frames took from source to sink, in nanoseconds: from when the source was asked for a batch, or when that was due
+/// if the source says so ([`Task::due`](crate::Task::due)), until the last task was done with it.
 ///
 /// So it is the time of every task on the whole batch, of every wait in between, and of the source's own waiting for the
 /// input that fills the batch; a frame counts as long as its batch. Every frame that passed the last task is counted. Least
@@ -194,6 +199,7 @@ impl Report {
             boundaries: Vec::new(),
             latency: None,
             energy: None,
+            real_time: None,
             shares_cores: false,
             placement: None,
             notes: Vec::new(),

@@ -159,6 +159,11 @@ impl Stage {
         self.tasks.iter().fold(0, |sum: u64, task| sum.saturating_add(task.step.lost()))
     }
 
+    /// When the batch that it makes next is due, if it begins with a source that knows.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.tasks.first()?.step.due()
+    }
+
     /// Lets every task begin anew, a failed one too; the first error is told.
     pub(crate) fn reset(&mut self) -> Result<()> {
         self.failed = false;

@@ -23,6 +23,9 @@ impl fmt::Display for Report {
         if let Some(latency) = &self.latency {
             write_latency(f, latency)?;
         }
+        if let Some(real_time) = &self.real_time {
+            write!(f, "\n\n{real_time}")?;
+        }
         if let Some(energy) = &self.energy {
             write_energy(f, energy)?;
         }
@@ -167,7 +170,7 @@ fn per(frames: usize) -> String {
 }
 
 /// A time in the unit that suits it, in at most 9 characters.
-fn scaled(ns: u64) -> String {
+pub(crate) fn scaled(ns: u64) -> String {
     match ns as f64 {
         ns if ns < 999.5 => format!("{ns:.0} ns"),
         ns if ns < 999_950.0 => format!("{:.1} us", ns / 1e3),

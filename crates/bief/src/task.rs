@@ -1,6 +1,7 @@
 //! The [`Task`] trait, [`Flow`], and the type-erased form that the executor runs.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::error::Result;
 use crate::frame::Batch;
@@ -99,6 +100,13 @@ pub trait Task: Send + 'static {
         0
     }
 
+    /// When the frame that comes next is due, for a source that makes its frames at planned times:
+    /// [`Latency`](crate::Latency) counts from then, not from when the source was asked, so neither a source that waits for the
+    /// time nor one that is late hides anything. Asked before each batch of an [observed](crate::Pipeline::observe) run.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
     /// Called once after the last frame, also when another task ended the run by a fault: the place to flush.
     ///
     /// # Errors
@@ -166,6 +174,10 @@ pub(crate) trait Step: Send {
     fn lost(&self) -> u64 {
         0
     }
+    /// When the frame that it makes next is due.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
     fn finish(&mut self) -> Result<()>;
     fn reset(&mut self) -> Result<()>;
 }
@@ -200,6 +212,10 @@ impl<T: Task> Step for Bind<T> {
 
     fn lost(&self) -> u64 {
         self.task.lost()
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.task.due()
     }
 
     fn finish(&mut self) -> Result<()> {

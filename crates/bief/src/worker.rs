@@ -88,6 +88,10 @@ pub(crate) struct Worker {
     pub(crate) observer: Option<Box<Observer>>,
     /// Shows the counts while it works, if the pipeline is watched.
     meter: Option<Arc<Meter>>,
+    /// When the batch that the source makes next is due, if it says so.
+    due: Option<Instant>,
+    /// Signals about used up budgets that its thread got in the last run.
+    pub(crate) signals: u64,
     /// The hardware threads that its thread may run on; `None` for those of the thread that starts it.
     threads: Option<Vec<usize>>,
     /// What the system said when it refused the thread these in the last run.
@@ -113,6 +117,8 @@ impl Worker {
             ended: 0,
             observer: None,
             meter: None,
+            due: None,
+            signals: 0,
             threads: None,
             refusal: None,
             emulation: None,
@@ -307,9 +313,12 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether the next batch is timed; if so, the observer looks how many wait.
+    /// Whether the next batch is timed; if so, the observer looks how many wait. A source tells when it is due.
     #[inline(never)]
     fn samples(&mut self) -> bool {
+        if self.inlet.is_none() {
+            self.due = self.stage.due();
+        }
         let held = || self.inlet.as_ref().map(Inlet::held);
         self.observer.as_mut().is_some_and(|observer| observer.samples(held))
     }
@@ -322,7 +331,8 @@ impl Worker {
         self.ended += u64::from(visit.frames.is_some() && ends);
         self.show();
         let Some(observer) = &mut self.observer else { return };
-        let begun = self.inlet.as_ref().map_or_else(|| Some(Moment::of(visit.asked)), |inlet| inlet.slot.begun);
+        let made = Moment::of(self.due.unwrap_or(visit.asked));
+        let begun = self.inlet.as_ref().map_or(Some(made), |inlet| inlet.slot.begun);
         match &mut self.outlet {
             Some(outlet) => outlet.slot.begun = begun,
             None => observer.delivered(begun, &visit),

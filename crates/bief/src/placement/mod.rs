@@ -162,6 +162,12 @@ impl Placement {
         }
     }
 
+    /// The first stage with a thread that may not run on all of so many hardware threads.
+    pub(crate) fn pinned(&self, all: usize) -> Option<&str> {
+        let is_pinned = |stage: &&PlacedStage| stage.threads.iter().any(|threads| threads.len() < all);
+        self.stages.iter().find(is_pinned).map(|stage| &*stage.name)
+    }
+
     /// Whether threads outnumber the hardware threads that some of them are bound to, so that one of them waits for a core.
     pub(crate) fn shares_cores(&self) -> bool {
         let all = || self.stages.iter().flat_map(|stage| &stage.threads);

@@ -1,0 +1,167 @@
+//! How much processor time can be reserved, and how much of it each thread asks for.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::files;
+use super::sched::Reservation;
+use super::settings::StageTiming;
+use crate::clock::nanoseconds;
+
+/// More than twice the execution time brings little: after a disturbance, a thread with this much catches up in about the time
+/// that the disturbance took.
+const MOST: f64 = 2.0;
+/// The share of each core that the kernel keeps for ordinary threads: 50 ms of every second.
+const KEPT_FOR_ORDINARY: f64 = 0.05;
+/// The kernel adds up shares of 20 bits each, rounded.
+const ROUNDING: f64 = 1e-5;
+
+/// What Linux will say about the reservations of a pipeline, as far as its files tell: the reservations of other programs are
+/// not in them, so only the kernel's own answer counts. In cores.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Forecast {
+    /// What all reservations of this machine may take together.
+    pub capacity: f64,
+    /// What the execution times take: the least that must be reserved.
+    pub least: f64,
+    /// What the budgets take.
+    pub reserved: f64,
+    /// Budget over execution time, 1 to 2: as much as there is room for.
+    pub factor: f64,
+}
+
+impl Forecast {
+    /// Whether there is room for the execution times.
+    pub fn fits(&self) -> bool {
+        self.least <= self.capacity
+    }
+
+    /// For threads that ask for so much, on this machine.
+    pub(crate) fn here(demands: &[Demand]) -> Self {
+        let share = files::share_of_real_time();
+        Self::of(demands, capacity(files::cores(), share, files::serves_ordinary_threads()))
+    }
+
+    fn of(demands: &[Demand], capacity: f64) -> Self {
+        let total = |factor: f64| demands.iter().map(|demand| demand.share(factor)).sum::<f64>();
+        let room = capacity - ROUNDING * demands.len() as f64;
+        let factor = if total(MOST) <= room {
+            MOST
+        } else {
+            // No budget is longer than its deadline, so the total does not grow in proportion.
+            let (mut fits, mut exceeds) = (1.0, MOST);
+            for _ in 0..40 {
+                let middle = (fits + exceeds) / 2.0;
+                *(if total(middle) <= room { &mut fits } else { &mut exceeds }) = middle;
+            }
+            fits
+        };
+        Self { capacity, least: total(1.0), reserved: total(factor), factor }
+    }
+}
+
+/// What all reservations on so many cores may take. `share` of each core is for real-time classes, if that is limited.
+fn capacity(cores: usize, share: Option<f64>, serves_ordinary: bool) -> f64 {
+    let kept = if serves_ordinary { KEPT_FOR_ORDINARY } else { 0.0 };
+    cores as f64 * share.map_or(1.0, |share| (share - kept).max(0.0))
+}
+
+/// What one thread needs, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Demand {
+    execution: u64,
+    deadline: u64,
+    period: u64,
+}
+
+impl Demand {
+    /// For one of so many replicas: each works on every so many-th batch.
+    pub(crate) fn of(timing: &StageTiming, replicas: usize) -> Self {
+        let period = nanoseconds(timing.period).saturating_mul(replicas as u64);
+        Self { execution: nanoseconds(timing.execution), deadline: timing.deadline.map_or(period, nanoseconds), period }
+    }
+
+    /// With a budget of so many times the execution time, if the deadline leaves room for it.
+    pub(crate) fn reserve(&self, factor: f64) -> Reservation {
+        let budget = (self.execution as f64 * factor) as u64;
+        Reservation {
+            budget_ns: budget.max(self.execution).min(self.deadline),
+            deadline_ns: self.deadline,
+            period_ns: self.period,
+        }
+    }
+
+    /// The share of a core that such a budget takes.
+    pub(crate) fn share(&self, factor: f64) -> f64 {
+        self.reserve(factor).budget_ns as f64 / self.period as f64
+    }
+
+    pub(crate) fn period(&self) -> Duration {
+        Duration::from_nanos(self.period)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn demand(execution: u64, deadline: u64, period: u64) -> Demand {
+        Demand { execution, deadline, period }
+    }
+
+    #[test]
+    fn the_kernel_keeps_a_share_of_each_core() {
+        assert!((capacity(2, Some(0.95), true) - 1.8).abs() < 1e-12);
+        assert!((capacity(2, Some(0.95), false) - 1.9).abs() < 1e-12);
+        assert_eq!(capacity(3, None, true), 3.0, "nothing is limited");
+        assert_eq!(capacity(4, Some(0.0), true), 0.0);
+    }
+
+    #[test]
+    fn replicas_take_turns() {
+        let timing = StageTiming::new(Duration::from_millis(4), Duration::from_millis(3));
+        assert_eq!(Demand::of(&timing, 3), demand(3_000_000, 12_000_000, 12_000_000));
+        let timing = timing.deadline(Duration::from_millis(5));
+        assert_eq!(Demand::of(&timing, 3), demand(3_000_000, 5_000_000, 12_000_000));
+    }
+
+    #[test]
+    fn a_budget_is_twice_the_execution_time_where_there_is_room() {
+        let forecast = Forecast::of(&[demand(1_000_000, 4_000_000, 4_000_000)], 1.8);
+        assert_eq!((forecast.factor, forecast.least, forecast.reserved), (2.0, 0.25, 0.5));
+        assert_eq!(demand(3, 4, 10).reserve(2.0).budget_ns, 4, "no longer than the deadline");
+        let crowded = Forecast::of(&[demand(8, 10, 10), demand(8, 10, 10), demand(8, 10, 10)], 1.8);
+        assert!(!crowded.fits() && crowded.factor == 1.0 && (crowded.least - 2.4).abs() < 1e-9, "{crowded:?}");
+    }
+
+    fn demands() -> impl Strategy<Value = Vec<Demand>> {
+        let one = (100_000..4_000_000_u64)
+            .prop_flat_map(|period| (1024..=period, Just(period)))
+            .prop_flat_map(|(deadline, period)| (1024..=deadline, Just(deadline), Just(period)))
+            .prop_map(|(execution, deadline, period)| demand(execution, deadline, period));
+        proptest::collection::vec(one, 1..20)
+    }
+
+    proptest! {
+        #[test]
+        fn the_factor_is_the_largest_that_fits(demands in demands(), capacity in 0.1..20.0_f64) {
+            let forecast = Forecast::of(&demands, capacity);
+            let total = |factor: f64| demands.iter().map(|demand| demand.share(factor)).sum::<f64>();
+            prop_assert!((1.0..=2.0).contains(&forecast.factor));
+            prop_assert_eq!(forecast.reserved, total(forecast.factor));
+            if forecast.factor > 1.0 {
+                prop_assert!(forecast.reserved <= capacity && forecast.fits());
+            }
+            if forecast.factor < 2.0 {
+                prop_assert!(total(forecast.factor + 1e-3) + 1e-3 > capacity);
+            }
+            for demand in &demands {
+                let Reservation { budget_ns, deadline_ns, period_ns } = demand.reserve(forecast.factor);
+                prop_assert!(demand.execution <= budget_ns && budget_ns <= deadline_ns && deadline_ns <= period_ns);
+            }
+        }
+    }
+}
