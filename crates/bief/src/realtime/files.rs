@@ -67,12 +67,11 @@ pub(super) fn group_without_time() -> Option<String> {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, group) = (fields.next()?, fields.next()?);
         let is_cpu = controllers.split(',').any(|controller| controller == "cpu");
-        let mount = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
-        let runs_out = |mount: &&str| {
-            let file = format!("{mount}{group}/cpu.rt_runtime_us");
+        let has_none = ["cpu", "cpu,cpuacct"].iter().any(|mount| {
+            let file = format!("/sys/fs/cgroup/{mount}{group}/cpu.rt_runtime_us");
             fs::read_to_string(file).is_ok_and(|text| text.trim() == "0")
-        };
-        (is_cpu && mount.iter().any(|mount| runs_out(&mount))).then(|| group.to_owned())
+        });
+        (is_cpu && has_none).then(|| group.to_owned())
     })
 }
 

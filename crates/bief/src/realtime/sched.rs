@@ -64,7 +64,10 @@ impl Before {
 
 /// Sets the class of a thread. Threads that it starts have an ordinary one.
 pub(crate) fn set(thread: ThreadId, order: Order) -> io::Result<()> {
-    system::set(thread.0, order)
+    match order {
+        Order::Deadline { reservation, reclaims, tells } => system::reserve(thread.0, reservation, reclaims, tells),
+        Order::Fifo { priority } => system::prefer(thread.0, priority),
+    }
 }
 
 /// Makes this process count the signals that tell of used up budgets from now on, for good: one that is still on its way must
@@ -95,7 +98,7 @@ mod system {
     use std::io;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::Order;
+    use super::Reservation;
 
     pub(super) type Attributes = libc::sched_attr;
     pub(crate) const SIGNAL: u32 = libc::SIGXCPU as u32;
@@ -143,23 +146,22 @@ mod system {
         told(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(attributes), 0) })
     }
 
-    pub(super) fn set(thread: i32, order: Order) -> io::Result<()> {
-        let mut attributes = blank();
-        match order {
-            Order::Deadline { reservation, reclaims, tells } => {
-                attributes.sched_policy = libc::SCHED_DEADLINE as u32;
-                attributes.sched_runtime = reservation.budget_ns;
-                attributes.sched_deadline = reservation.deadline_ns;
-                attributes.sched_period = reservation.period_ns;
-                for (flag, is_set) in [(libc::SCHED_FLAG_RECLAIM, reclaims), (libc::SCHED_FLAG_DL_OVERRUN, tells)] {
-                    attributes.sched_flags |= if is_set { flag as u64 } else { 0 };
-                }
-            }
-            Order::Fifo { priority } => {
-                attributes.sched_policy = libc::SCHED_FIFO as u32;
-                attributes.sched_priority = priority;
-            }
-        }
+    pub(super) fn reserve(thread: i32, reservation: Reservation, reclaims: bool, tells: bool) -> io::Result<()> {
+        let flags = [(libc::SCHED_FLAG_RECLAIM, reclaims), (libc::SCHED_FLAG_DL_OVERRUN, tells)];
+        let set = flags.into_iter().filter(|&(_, is_set)| is_set).map(|(flag, _)| flag as u64);
+        let attributes = Attributes {
+            sched_policy: libc::SCHED_DEADLINE as u32,
+            sched_flags: set.fold(RESET_ON_FORK, |all, flag| all | flag),
+            sched_runtime: reservation.budget_ns,
+            sched_deadline: reservation.deadline_ns,
+            sched_period: reservation.period_ns,
+            ..blank()
+        };
+        set_attributes(thread, &attributes)
+    }
+
+    pub(super) fn prefer(thread: i32, priority: u32) -> io::Result<()> {
+        let attributes = Attributes { sched_policy: libc::SCHED_FIFO as u32, sched_priority: priority, ..blank() };
         set_attributes(thread, &attributes)
     }
 
@@ -207,7 +209,7 @@ mod system {
 mod system {
     use std::io;
 
-    use super::Order;
+    use super::Reservation;
 
     pub(super) struct Attributes;
     pub(crate) const SIGNAL: u32 = 1;
@@ -224,7 +226,11 @@ mod system {
         refused()
     }
 
-    pub(super) fn set(_: i32, _: Order) -> io::Result<()> {
+    pub(super) fn reserve(_: i32, _: Reservation, _: bool, _: bool) -> io::Result<()> {
+        refused()
+    }
+
+    pub(super) fn prefer(_: i32, _: u32) -> io::Result<()> {
         refused()
     }
 
