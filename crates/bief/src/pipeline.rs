@@ -349,7 +349,7 @@ impl Pipeline {
         let pinned = |placement: &Placement| placement.pinned(realtime::cores()).map(str::to_owned);
         match self.placement.as_ref().filter(|_| self.reservations().is_some()).and_then(pinned) {
             Some(stage) => Err(Error::build(format!(
-                "stage `{stage}` is pinned, but Linux reserves time on all cores together and refuses to bind a thread that has                  some: place it loose, or use the class fifo"
+                "stage `{stage}` is pinned, but Linux reserves time on all cores together and refuses to bind a thread that has                  some: place it loose, in a program that may use all cores, or use the class fifo"
             ))),
             None => Ok(()),
         }
@@ -511,7 +511,6 @@ impl Pipeline {
         if self.has_run {
             self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
         }
-        self.has_run = true;
         if self.has_far_memory {
             // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
             std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
@@ -522,6 +521,7 @@ impl Pipeline {
         let seats = self.seats();
         let threads = self.crew.as_ref().filter(|_| self.real_time.is_some()).map(Crew::threads).unwrap_or_default();
         let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
+        self.has_run = true;
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
         let start = Instant::now();

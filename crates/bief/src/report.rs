@@ -124,8 +124,8 @@ pub struct Times {
     pub max_ns: u64,
 }
 
-/// How long frames took from source to sink, in nanoseconds: from when the source was asked for a batch, or when that was due
-/// if the source says so ([`Task::due`](crate::Task::due)), until the last task was done with it.
+/// How long frames took from source to sink, in nanoseconds: from when the source was asked for a batch, or when its first
+/// frame was due if a task says so ([`Task::due`](crate::Task::due)), until the last task was done with it.
 ///
 /// So it is the time of every task on the whole batch, of every wait in between, and of the source's own waiting for the
 /// input that fills the batch; a frame counts as long as its batch. Every frame that passed the last task is counted. Least

@@ -159,9 +159,9 @@ impl Stage {
         self.tasks.iter().fold(0, |sum: u64, task| sum.saturating_add(task.step.lost()))
     }
 
-    /// When the batch that it makes next is due, if it begins with a source that knows.
+    /// When the batch that it makes next is due, if one of its tasks knows.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.tasks.first()?.step.due()
+        self.tasks.iter().find_map(|task| task.step.due())
     }
 
     /// Lets every task begin anew, a failed one too; the first error is told.

@@ -100,9 +100,10 @@ pub trait Task: Send + 'static {
         0
     }
 
-    /// When the frame that comes next is due, for a source that makes its frames at planned times:
-    /// [`Latency`](crate::Latency) counts from then, not from when the source was asked, so neither a source that waits for the
-    /// time nor one that is late hides anything. Asked before each batch of an [observed](crate::Pipeline::observe) run.
+    /// When the frame that comes next is due, for a task of the first stage that gives frames at planned times; `None` while it
+    /// has no plan. The [`Latency`](crate::Latency) of a batch counts from when its first frame was due, not from when the
+    /// source was asked for it: a source that waits for its time adds nothing, and one that is late hides nothing. Asked before
+    /// each batch of an [observed](crate::Pipeline::observe) run.
     fn due(&self) -> Option<Instant> {
         None
     }

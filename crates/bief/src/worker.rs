@@ -88,7 +88,7 @@ pub(crate) struct Worker {
     pub(crate) observer: Option<Box<Observer>>,
     /// Shows the counts while it works, if the pipeline is watched.
     meter: Option<Arc<Meter>>,
-    /// When the batch that the source makes next is due, if it says so.
+    /// When the batch that is made next is due, if this stage is the first and one of its tasks says so.
     due: Option<Instant>,
     /// Signals about used up budgets that its thread got in the last run.
     pub(crate) signals: u64,
@@ -313,7 +313,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whether the next batch is timed; if so, the observer looks how many wait. A source tells when it is due.
+    /// Whether the next batch is timed; if so, the observer looks how many wait. The first stage says when it is due.
     #[inline(never)]
     fn samples(&mut self) -> bool {
         if self.inlet.is_none() {
