@@ -17,7 +17,7 @@ use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::observe::{Held, Interrupted, Observer, Recorder};
 use crate::placement::{Pinning, Placement, Policy, Seats};
-use crate::realtime::{self, AgainstBound, Forecast, Mode, Outcome, RealTime, RealTimeReport, Session, Tally, Wanted};
+use crate::realtime::{AgainstBound, Forecast, Mode, Outcome, RealTime, RealTimeReport, Session, Tally, Wanted};
 use crate::report::{self, BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 use crate::stage::{Stage, StagePlan};
 use crate::sync;
@@ -340,19 +340,7 @@ impl Pipeline {
                 "a chain on one core runs on the calling thread, whose class is left alone: make a pipeline of one stage",
             ));
         }
-        real_time.check(&self.seats())?;
-        if real_time.parks() && self.waiting == Waiting::Active {
-            return Err(Error::build(
-                "threads that look for frames without end, as `active` lets them, would keep all others from their cores in a                  real-time class: let them wait another way",
-            ));
-        }
-        let pinned = |placement: &Placement| placement.pinned(realtime::cores()).map(str::to_owned);
-        match self.placement.as_ref().filter(|_| self.reservations().is_some()).and_then(pinned) {
-            Some(stage) => Err(Error::build(format!(
-                "stage `{stage}` is pinned, but Linux reserves time on all cores together and refuses to bind a thread that has                  some: place it loose, in a program that may use all cores, or use the class fifo"
-            ))),
-            None => Ok(()),
-        }
+        real_time.check(&self.seats(), self.waiting, self.placement.as_ref())
     }
 
     /// Puts the planned period of each stage beside the measured one in the report and, if its runs are

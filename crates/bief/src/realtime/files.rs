@@ -47,7 +47,7 @@ pub(super) fn allowed_and_online(thread: ThreadId) -> Option<(String, String)> {
 }
 
 /// How many hardware threads are online: where the system does not tell, those that this process may use.
-pub(crate) fn cores() -> usize {
+pub(super) fn cores() -> usize {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").ok();
     let cores = online.and_then(|online| list::threads(&online)).map(|threads| threads.len());
     cores.filter(|&cores| cores > 0).unwrap_or_else(sync::cores)

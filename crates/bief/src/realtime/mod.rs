@@ -29,7 +29,6 @@ pub use report::{AgainstBound, RealTimeReport, StageClass};
 pub use sched::Reservation;
 pub use settings::{Class, Mode, RealTime, StageTiming};
 
-pub(crate) use files::cores;
 pub(crate) use report::Tally;
 pub(crate) use sched::{ThreadId, signals};
 pub(crate) use session::{Outcome, Session};

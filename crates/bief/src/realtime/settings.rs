@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::admission::Demand;
-use crate::clock::nanoseconds;
+use super::files;
 use crate::error::{Error, Result, counted};
-use crate::placement::Seats;
+use crate::placement::{Placement, Seats};
 use crate::suggest::suggestion;
+use crate::wait::Waiting;
 
 /// The shortest budget that Linux reserves.
 const LEAST_BUDGET: Duration = Duration::from_nanos(1024);
@@ -275,15 +276,29 @@ impl RealTime {
         each.flat_map(|(timing, stage)| std::iter::repeat_n(Demand::of(timing, stage.threads), stage.threads)).collect()
     }
 
-    /// Whether it goes with these stages, and the system can have it.
-    pub(crate) fn check(&self, stages: &[Seats]) -> Result<()> {
-        if self.bound.is_some_and(|(bound, _)| nanoseconds(bound) == 0) {
+    /// Whether threads that wait so, of these stages at these places, can have it.
+    pub(crate) fn check(&self, stages: &[Seats], waiting: Waiting, placement: Option<&Placement>) -> Result<()> {
+        if self.bound.is_some_and(|(bound, _)| bound.is_zero()) {
             return Err(Error::build("no frame takes no time: give a bound of at least 1 ns"));
         }
+        if self.parks() && waiting == Waiting::Active {
+            return Err(Error::build(
+                "threads that look for frames without end, as `active` lets them, would keep all others from their cores in a \
+                 real-time class: let them wait another way",
+            ));
+        }
         match &self.wanted {
-            Wanted::Deadline { stages: timings } => check_timings(timings, stages),
+            Wanted::Deadline { stages: timings } => {
+                check_timings(timings, stages)?;
+                placement.and_then(|placement| placement.pinned(files::cores())).map_or(Ok(()), |stage| {
+                    Err(Error::build(format!(
+                        "stage `{stage}` is pinned, but Linux reserves time on all cores together and refuses to bind a thread \
+                         that has some: place it loose, in a program that may use all cores, or use the class fifo"
+                    )))
+                })
+            }
             _ if self.reclaim.is_some() => {
-                Err(Error::build("only threads with reservations reclaim: leave it out, or use the class `deadline`"))
+                Err(Error::build("only threads with reservations reclaim: leave it out, or use the class deadline"))
             }
             Wanted::Fifo { priority } => check_priority(*priority),
             Wanted::Ordinary => Ok(()),
@@ -348,7 +363,9 @@ mod tests {
 
     #[test]
     fn each_limit_is_named_where_it_is_violated() {
-        let check = |timing: StageTiming, threads| RealTime::deadline(vec![timing]).check(&stages(&[threads]));
+        let check = |timing: StageTiming, threads| {
+            RealTime::deadline(vec![timing]).check(&stages(&[threads]), Waiting::default(), None)
+        };
         let timing = StageTiming::new(US(1000), US(200));
         for (timing, threads) in [
             (timing, 1),
@@ -381,7 +398,7 @@ mod tests {
     fn what_does_not_go_together_is_refused() {
         let timing = StageTiming::new(US(1000), US(200));
         let refused = |real_time: RealTime, part: &str| {
-            let error = real_time.check(&stages(&[1, 2])).unwrap_err();
+            let error = real_time.check(&stages(&[1, 2]), Waiting::default(), None).unwrap_err();
             assert!(error.message().contains(part), "{error}");
         };
         refused(RealTime::deadline(vec![timing]), "1 timing for a pipeline of 2 stages");
@@ -392,7 +409,7 @@ mod tests {
         RealTime::deadline(vec![timing; 2])
             .reclaim(false)
             .bound(US(1), Duration::ZERO)
-            .check(&stages(&[1, 2]))
+            .check(&stages(&[1, 2]), Waiting::Passive, None)
             .unwrap();
     }
 }
