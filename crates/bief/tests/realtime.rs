@@ -258,7 +258,9 @@ fn more_than_the_machine_has_is_refused_and_why() {
         let [note] = &report.notes[..] else { panic!("{:?}", report.notes) };
         assert!(note.starts_with("real time, stage `rt-e work`: reservations total"), "{note}");
         assert!(note.contains("no bound holds"), "{note}");
-        let classes = report.real_time.unwrap().stages.iter().map(|stage| stage.class).collect::<Vec<_>>();
+        let told = report.real_time.unwrap();
+        assert!((told.reservations.unwrap().reserved - 0.02).abs() < 1e-9, "{told}");
+        let classes = told.stages.iter().map(|stage| stage.class).collect::<Vec<_>>();
         assert_eq!(classes, [Class::Deadline, Class::Ordinary, Class::Deadline]);
     });
 }

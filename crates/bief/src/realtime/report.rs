@@ -17,8 +17,7 @@ use crate::table::{fitted, scaled};
 pub struct RealTimeReport {
     /// The stages, from source to sink.
     pub stages: Vec<StageClass>,
-    /// What was reserved, beside what could be; `None` if no reservations were asked for. Those of stages that were refused are
-    /// counted.
+    /// What was reserved, beside what could be; `None` if no reservations were asked for.
     pub reservations: Option<Forecast>,
     /// Whether the memory of this process was fetched and kept before the run.
     pub memory_is_locked: bool,
@@ -150,7 +149,9 @@ impl fmt::Display for RealTimeReport {
                 or_dash(stage.interruptions.map(|count| count.to_string())),
             )?;
         }
-        if let Some(Forecast { capacity, reserved, factor, .. }) = self.reservations {
+        if let Some(Forecast { capacity, reserved, factor, .. }) = self.reservations
+            && reserved > 0.0
+        {
             write!(f, "\nreserved: {reserved:.2} of {capacity:.2} cores, {factor:.2} times the execution times")?;
         }
         if !self.memory_is_locked {

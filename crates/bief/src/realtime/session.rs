@@ -143,8 +143,7 @@ impl<'s> Session<'s> {
                 thread::sleep(period);
                 outcome = self.reserve_all(&demands, factor, order);
             }
-            let reserved = demands.iter().map(|demand| demand.share(factor)).sum();
-            self.forecast = Some(Forecast { factor, reserved, ..forecast });
+            self.forecast = Some(Forecast { factor, ..forecast });
             match outcome {
                 Ok(()) => return Vec::new(),
                 Err(error) if refusal::is_busy(&error) => {}
@@ -240,9 +239,11 @@ impl<'s> Session<'s> {
                 interruptions,
             }
         });
+        let had = self.held.iter().filter_map(|held| held.reservation);
+        let reserved = had.map(|had| had.budget_ns as f64 / had.period_ns as f64).sum();
         let report = RealTimeReport {
             stages: stages.collect(),
-            reservations: self.forecast,
+            reservations: self.forecast.map(|forecast| Forecast { reserved, ..forecast }),
             memory_is_locked: self.is_locked,
             stolen_seconds: stolen.map(|time| time.as_secs_f64()),
             bound: None,
