@@ -16,6 +16,7 @@
 
 mod admission;
 mod files;
+mod plan;
 mod probe;
 mod refusal;
 mod report;
@@ -24,6 +25,7 @@ mod session;
 mod settings;
 
 pub use admission::Forecast;
+pub use plan::{LatencyGoal, LatencyPlan};
 pub use probe::{Probe, probe};
 pub use report::{AgainstBound, RealTimeReport, StageClass};
 pub use sched::Reservation;

@@ -1,0 +1,190 @@
+//! From what tasks cost by the batch to a pipeline that keeps a latency: which batch, which stages, what to reserve for them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bief_schedule::realtime::{Analysis, Cost, Edge, FitMethod, Graph, MergeRule, Node, Optimiser, Plan};
+use bief_schedule::{Period, Profile, Schedule, Stage, TaskProfile};
+
+use super::settings::{RealTime, StageTiming};
+use crate::clock::nanoseconds;
+use crate::error::{Error, Result};
+use crate::profile::{BatchCosts, TaskCosts};
+
+/// What is to be kept, and with what.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use bief::realtime::LatencyGoal;
+/// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+///
+/// fn chain() -> Chain {
+///     let mut chain = Chain::new();
+///     let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());
+///     chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &frames);
+///     chain
+/// }
+///
+/// let costs = chain().build()?.costs_on(&Machine::here(), &[1, 4, 16], Profiling::default())?;
+/// let goal = LatencyGoal::new(Duration::from_micros(500), Duration::from_millis(20));
+/// let plan = costs[0].latency_plan(&goal)?;
+/// assert!(plan.bound() <= Duration::from_millis(20));
+/// println!("batches of {} in {} stages", plan.batch(), plan.schedule.stages().len());
+/// let pipeline = chain().batch(plan.batch()).build()?.pipeline(&plan.schedule)?.real_time(plan.real_time())?;
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyGoal {
+    /// From one frame to the next.
+    pub frame_period: Duration,
+    /// From when a frame is due until the last task is done with it, at most, with the allowance.
+    pub latency: Duration,
+    /// Cores that all stages share: 1 unless set.
+    pub cores: u32,
+    /// The share of their time that stages may have together: 0.9 unless set, what Linux lets be reserved.
+    pub cap: f64,
+    /// Which line through the measured times a batch is taken to cost: what 99 of 100 take at most, unless set.
+    pub fit: FitMethod,
+    /// How much longer than in theory the machine may keep a stage waiting ([`probe`](super::probe)): 0 unless set.
+    pub allowance: Duration,
+    /// Whether tasks may be put into one stage, as they may unless set.
+    pub merges: bool,
+}
+
+impl LatencyGoal {
+    /// For a frame in each such period that is to be done so soon.
+    pub fn new(frame_period: Duration, latency: Duration) -> Self {
+        Self {
+            frame_period,
+            latency,
+            cores: 1,
+            cap: 0.9,
+            fit: FitMethod::Quantile(0.99),
+            allowance: Duration::ZERO,
+            merges: true,
+        }
+    }
+
+    fn optimiser(&self, hand_over_ns: f64) -> Optimiser {
+        let analysis = Analysis {
+            cap: self.cap,
+            handover_ns: hand_over_ns,
+            platform_ns: nanoseconds(self.allowance) as f64,
+            ..Analysis::default()
+        };
+        // Tasks of one stage each cost what they cost: what merging saves is the hand-over.
+        let rule = MergeRule { init_share: 1.0, ..MergeRule::default() };
+        Optimiser { analysis, merging: self.merges.then_some(rule), ..Optimiser::default() }
+    }
+}
+
+/// A pipeline that keeps a latency: [`BatchCosts::latency_plan`].
+#[derive(Debug, Clone)]
+pub struct LatencyPlan {
+    /// The graph in its batches, with its bounds.
+    pub plan: Plan,
+    /// What the tasks take in these batches.
+    pub profile: Profile,
+    /// A stage of one thread for each group of tasks.
+    pub schedule: Schedule,
+    /// What each stage needs.
+    pub timings: Vec<StageTiming>,
+}
+
+impl LatencyPlan {
+    /// Frames in a batch.
+    pub fn batch(&self) -> usize {
+        self.plan.firings as usize
+    }
+
+    /// How long after it was due the oldest frame of a batch is done, at most, in theory.
+    pub fn bound(&self) -> Duration {
+        duration(self.plan.bounds.latency_ns())
+    }
+
+    /// What the machine may add to that.
+    pub fn allowance(&self) -> Duration {
+        duration(self.plan.bounds.latency_on_platform_ns()).saturating_sub(self.bound())
+    }
+
+    /// Reserves what the stages need, and counts frames against the bound: from when the oldest frame of a batch was due.
+    pub fn real_time(&self) -> RealTime {
+        RealTime::deadline(self.timings.clone()).bound(self.bound(), self.allowance())
+    }
+}
+
+impl BatchCosts {
+    /// The chain as a processing graph: a node for each task, and an edge that carries single frames between neighbours. All run
+    /// on `cores` cores that they share.
+    ///
+    /// # Errors
+    /// Times of one size only; a period of 0.
+    pub fn graph(&self, frame_period: Duration, cores: u32, fit: FitMethod) -> Result<Graph> {
+        let period = Period::new(nanoseconds(frame_period), 1).filter(|_| !frame_period.is_zero());
+        let period =
+            period.ok_or_else(|| Error::build("frames that come all at once have no rate: give a period above 0"))?;
+        let cost = |task: &TaskCosts| Ok(task.fit(fit)?.cost);
+        let costs = self.tasks.iter().map(cost).collect::<Result<Vec<Cost>>>()?;
+        let node = |(index, (task, cost)): (usize, (&TaskCosts, Cost))| match index {
+            0 => Node::source(&task.name, period, cost),
+            _ => Node::new(&task.name, cost),
+        };
+        let nodes = self.tasks.iter().zip(costs).enumerate().map(node);
+        let edges = self.tasks.windows(2).map(|pair| Edge::new(&pair[0].name, &pair[1].name));
+        Ok(Graph::new(nodes, edges)?.with_cores(cores))
+    }
+
+    /// The batch and the stages with which the chain keeps a latency at the least use of the cores.
+    ///
+    /// # Errors
+    /// No batch and no stages keep it: with the least latency that there is. Tasks that need more than the cores have. Times of one
+    /// size only.
+    pub fn latency_plan(&self, goal: &LatencyGoal) -> Result<LatencyPlan> {
+        let graph = self.graph(goal.frame_period, goal.cores, goal.fit)?;
+        let optimiser = goal.optimiser(self.hand_over_ns);
+        self.runnable(optimiser.least_utilisation(&graph, nanoseconds(goal.latency) as f64)?, goal)
+    }
+
+    /// All plans worth choosing from, from the least latency to the least use of the cores; the goal's latency does not count.
+    ///
+    /// # Errors
+    /// Those of [`latency_plan`](Self::latency_plan), but for the latency.
+    pub fn latency_front(&self, goal: &LatencyGoal) -> Result<Vec<Plan>> {
+        let graph = self.graph(goal.frame_period, goal.cores, goal.fit)?;
+        Ok(goal.optimiser(self.hand_over_ns).front(&graph)?)
+    }
+
+    /// The stages of a plan, and what they need.
+    fn runnable(&self, plan: Plan, goal: &LatencyGoal) -> Result<LatencyPlan> {
+        let batch = plan.firings;
+        let frames =
+            u32::try_from(batch).map_err(|_| Error::build(format!("batches of {batch} frames are too large")))?;
+        let task = |task: &TaskCosts| {
+            let ns = task.fit(goal.fit)?.cost.ns(batch).ceil().max(1.0) as u64;
+            Ok(TaskProfile { replicable: task.replicable, ..TaskProfile::sequential(&task.name, [ns]) })
+        };
+        let tasks = self.tasks.iter().map(task).collect::<Result<Vec<_>>>()?;
+        let profile = Profile::new([self.kind.as_str()], tasks)?
+            .with_frames_per_execution(frames)?
+            .with_sync_ns([self.hand_over_ns as u64])?
+            .with_machine(self.machine.clone());
+        // In a chain, groups are runs of neighbours: from source to sink.
+        let mut order: Vec<usize> = (0..plan.groups.len()).collect();
+        order.sort_unstable_by_key(|&node| plan.groups[node][0]);
+        let stages = order.iter().map(|&node| Stage::new(plan.groups[node].len(), 1, &self.kind));
+        let cores = BTreeMap::from([(self.kind.clone(), goal.cores)]);
+        let schedule = Schedule::sharing("latency", stages, &cores, &profile)?;
+        let timing = |&node: &usize| {
+            let task = &plan.bounds.tasks[node];
+            StageTiming::new(duration(task.period_ns), duration(task.cost_ns))
+        };
+        let timings = order.iter().map(timing).collect();
+        Ok(LatencyPlan { plan, profile, schedule, timings })
+    }
+}
+
+/// Rounded up to whole nanoseconds.
+fn duration(ns: f64) -> Duration {
+    Duration::from_nanos(ns.ceil() as u64)
+}
