@@ -84,6 +84,62 @@ fn running_time() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
+/// A clock that a thread can sleep by until an absolute time, counted from when it was started.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticker(Duration);
+
+impl Ticker {
+    pub(crate) fn start() -> Self {
+        Self(monotonic())
+    }
+
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        monotonic().saturating_sub(self.0)
+    }
+
+    /// Sleeps until so long after the start; answers how long after it that is over, which is never less.
+    pub(crate) fn wait_until(&self, after: Duration) -> Duration {
+        loop {
+            sleep_until(self.0.saturating_add(after));
+            let now = self.elapsed();
+            if now >= after {
+                return now;
+            }
+        }
+    }
+}
+
+/// The time of the monotonic clock.
+fn monotonic() -> Duration {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the call writes to `time`, which lives as long.
+        if unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) } == 0 {
+            return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+        }
+    }
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
+/// Sleeps until a time of the monotonic clock, or until a signal comes.
+fn sleep_until(time: Duration) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if let Ok(seconds) = libc::time_t::try_from(time.as_secs()) {
+        let until = libc::timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos() as _ };
+        // SAFETY: the call reads `until`, which lives as long, and is given nowhere to write what is left of the time.
+        let woken = unsafe {
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut())
+        };
+        if matches!(woken, 0 | libc::EINTR) {
+            return;
+        }
+    }
+    std::thread::sleep(time.saturating_sub(monotonic()));
+}
+
 /// How often the calling thread has lost its core to another one while it had work; 0 where no system tells.
 pub(crate) fn interruptions() -> u64 {
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -132,6 +188,15 @@ mod tests {
         }
         assert_eq!(Moment::of(later).until(instant), Duration::ZERO);
         assert_eq!(size_of::<Option<Moment>>(), 8);
+    }
+
+    #[test]
+    fn a_sleep_ends_at_its_time_and_not_before() {
+        let ticker = Ticker::start();
+        let due = Duration::from_millis(3);
+        assert!(ticker.wait_until(due) >= due && ticker.elapsed() >= due);
+        // A time that is over is not slept for.
+        assert!(ticker.wait_until(due) >= due);
     }
 
     #[test]

@@ -87,6 +87,7 @@ mod histogram;
 mod live;
 mod machine;
 mod observe;
+mod pace;
 mod parameters;
 mod pipeline;
 mod placement;

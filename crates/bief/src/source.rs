@@ -1,4 +1,4 @@
-//! Where frames enter a chain: from a slice, from a closure, or from a device that cannot wait.
+//! Where frames enter a chain: from a slice, from a closure, or from a device that cannot wait; and how fast.
 
 use std::marker::PhantomData;
 
@@ -9,6 +9,7 @@ use crate::variable::{OutVar, VarFrame};
 use crate::wire::{Out, Output};
 
 pub use crate::live::{Heard, Live, live};
+pub use crate::pace::{Pace, Punctuality, Releases, pace};
 
 /// A source that plays a slice frame by frame and then stops; made by [`from_slice`].
 #[derive(Debug)]

@@ -456,3 +456,68 @@ fn queues_that_cannot_be_are_refused() {
         assert!(refusal(len, blocks).ends_with(" x u64 is more than memory can hold: give it fewer"));
     }
 }
+
+#[test]
+fn a_paced_source_takes_its_time_in_every_run_and_leaves_nothing_out() {
+    let mut chain = Chain::new();
+    let numbers: Vec<u32> = (0..30).collect();
+    let mut wire = chain.add(source::from_slice(&numbers, 3), ());
+    let (pace, releases) = source::pace(1000.0);
+    chain.add(pace, &mut wire);
+    chain.stage("after");
+    // One frame is held up for the time of five.
+    let slow = sink::for_each(|frame: &[u32]| {
+        if frame[0] == 6 {
+            std::thread::sleep(Duration::from_millis(15));
+        }
+        Ok(Flow::Next)
+    });
+    chain.add(slow, &wire);
+    let (collect, result) = sink::collect();
+    chain.add(collect, &wire);
+    let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap().depth(1).unwrap();
+    assert!(releases.last().is_none());
+    for _ in 0..2 {
+        let report = pipeline.run().unwrap();
+        assert_eq!(result.take(), (0..30).collect::<Vec<_>>());
+        assert!(report.seconds >= 0.030, "ten frames of 3 ms took {} s", report.seconds);
+        let last = releases.last().unwrap();
+        assert!(last.frames == 10 && last.behind < 10, "{last:?}");
+        assert!(last.late_median_ns <= last.late_p99_ns && last.late_p99_ns <= last.late_max_ns, "{last:?}");
+    }
+}
+
+#[test]
+fn a_paced_source_that_is_behind_goes_on_at_once() {
+    let mut chain = Chain::new();
+    let mut left = 50;
+    let fill = move |_: &mut [u8]| {
+        if left == 49 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        left -= 1;
+        Ok(if left < 0 { Flow::Stop } else { Flow::Next })
+    };
+    let mut wire = chain.add(source::from_fn(1, fill), ());
+    let (pace, releases) = source::pace(1e4);
+    chain.add(pace, &mut wire);
+    let report = chain.build().unwrap().run().unwrap();
+    // The frames of 20 ms were due when the source went on.
+    let last = releases.last().unwrap();
+    assert_eq!((report.frames, last.frames), (50, 50));
+    assert!(last.behind >= 49 && last.behind_max_ns >= 15_000_000, "{last:?}");
+}
+
+#[test]
+fn a_pace_that_cannot_be_is_refused() {
+    let refused = |rate: f64, len: usize| {
+        let mut chain = Chain::new();
+        let mut wire = chain.add(source::from_slice(&[0_u8; 400], len), ());
+        chain.add(source::pace(rate).0, &mut wire);
+        chain.build().unwrap_err().to_string()
+    };
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(refused(rate, 1).contains("`pace`: a pace of") && refused(rate, 1).contains("above 0"), "{rate}");
+    }
+    assert!(refused(1.0, 61).contains("a frame of 61 elements takes 61 s at 1 per second: give shorter frames"));
+}
