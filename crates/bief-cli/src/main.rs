@@ -4,14 +4,17 @@
 
 mod bench;
 mod campaign;
+mod clock;
 mod document;
 mod draw;
 mod failure;
 mod fer;
 mod files;
+mod input;
 mod interrupt;
 mod json;
 mod machine;
+mod nbfm;
 mod plan;
 mod planning;
 mod power;
@@ -36,6 +39,7 @@ Examples:
   bief rx                              receive the recording that is built in
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
   bief run chain.toml                  a chain of tasks that a file describes
   bief profile chain.toml -o profile.json
                                        what each task takes on each kind of core
@@ -63,6 +67,8 @@ enum Command {
     Rx(rx::RxArgs),
     /// Transmit: turn a transport stream into a DVB-S2 recording
     Tx(tx::TxArgs),
+    /// Receive narrowband FM: turn a recording into audio
+    Nbfm(nbfm::NbfmArgs),
     /// Run: a chain of tasks that a file describes
     Run(run::RunArgs),
     /// Profile: measure how long each task of a chain takes on each kind of core
@@ -85,6 +91,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
+        Command::Nbfm(args) => nbfm::run(args),
         Command::Run(args) => run::run(args),
         Command::Profile(args) => profile::run(args),
         Command::Plan(args) => plan::run(args),

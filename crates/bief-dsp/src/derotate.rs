@@ -37,8 +37,18 @@ fn multiply_with(level: Level, samples: &mut [Complex32], frequency: f64, start:
 }
 
 /// A carrier that goes on from one slice of samples to the next.
+///
+/// ```
+/// use bief_dsp::{Complex32, derotate::Phasor};
+///
+/// let mut carrier = Phasor::new(0.25, num_complex::Complex64::ONE); // a quarter of a turn per sample
+/// let mut samples = [Complex32::ONE; 4];
+/// carrier.multiply(&mut samples[..3]);
+/// carrier.multiply(&mut samples[3..]);
+/// assert!((samples[3] + Complex32::I).norm() < 1e-6);
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Phasor {
+pub struct Phasor {
     level: Level,
     /// What it turns by from the first sample of a block to each, and to the next block.
     block: [Complex32; BLOCK],
@@ -49,8 +59,8 @@ pub(crate) struct Phasor {
 }
 
 impl Phasor {
-    /// A frequency in cycles per sample, and its value at the first sample.
-    pub(crate) fn new(frequency: f64, start: Complex64) -> Phasor {
+    /// A frequency in cycles per sample, and its value at the first sample, whose modulus is a gain.
+    pub fn new(frequency: f64, start: Complex64) -> Phasor {
         Phasor::with_level(Level::best(), frequency, start)
     }
 
@@ -62,8 +72,13 @@ impl Phasor {
         Phasor { level, block, advance: power, next: start, frequency }
     }
 
+    /// The same carrier from here on at another frequency, in cycles per sample.
+    pub fn at_frequency(&self, frequency: f64) -> Phasor {
+        Phasor::with_level(self.level, frequency, self.next)
+    }
+
     /// Multiplies the next samples, in place.
-    pub(crate) fn multiply(&mut self, samples: &mut [Complex32]) {
+    pub fn multiply(&mut self, samples: &mut [Complex32]) {
         let level = self.level;
         dispatch!(level, simd => self.multiply_kernel(simd, samples));
         let rest = samples.len() % BLOCK;

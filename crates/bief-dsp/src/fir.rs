@@ -96,7 +96,8 @@ pub struct Fir<S> {
     decimation: usize,
     /// Samples before the newest that an output is made of.
     history: usize,
-    /// Taps of phase 0, then of phase 1, and so on, each phase padded to `phase` taps; the tap of the oldest sample first.
+    /// Taps of phase 0, then of phase 1, and so on, `phase` of each, the last ones 0 where there are not so many; the tap of the
+    /// oldest sample first.
     taps: Vec<f32>,
     phase: usize,
     /// Outputs that are made of the streams at a time: a multiple of a tile.
@@ -118,7 +119,7 @@ impl<S: Sample> Fir<S> {
     /// When `decimation` is 0.
     pub fn new(taps: &[f32], decimation: usize) -> Self {
         assert!(decimation > 0, "a filter decimates by 1 or more");
-        let phase = taps.len().max(1).div_ceil(decimation).next_multiple_of(Self::LANES);
+        let phase = taps.len().max(1).div_ceil(decimation);
         let mut by_phase = vec![0.0; phase * decimation];
         for (age, tap) in taps.iter().rev().enumerate() {
             by_phase[age % decimation * phase + age / decimation] = *tap;
@@ -207,11 +208,13 @@ impl<S: Sample> Fir<S> {
                 samples = &samples[GROUPS * VECTOR..];
                 taps = rest;
             }
-            match taps.len() / Self::LANES {
+            let (whole, rest) = taps.split_at(taps.len() / Self::LANES * Self::LANES);
+            match whole.len() / Self::LANES {
                 0 => {}
-                1 => accumulate::<S, V, 1>(simd, &mut sums, taps, samples),
-                _ => accumulate::<S, V, 2>(simd, &mut sums, taps, samples),
+                1 => accumulate::<S, V, 1>(simd, &mut sums, whole, samples),
+                _ => accumulate::<S, V, 2>(simd, &mut sums, whole, samples),
             }
+            accumulate_few::<S, V>(simd, &mut sums, rest, &samples[whole.len() * S::WIDTH..]);
         }
         for (sum, out) in sums.into_iter().zip(out.as_chunks_mut::<VECTOR>().0) {
             *out = sum.into();
@@ -237,6 +240,18 @@ fn accumulate<S: Sample, V: Simd, const G: usize>(
             for i in 0..TILE {
                 sums[i] += tap * f32x16::from_slice(simd, &vectors[i + group]);
             }
+        }
+    }
+}
+
+/// The same of taps that fill no vector.
+#[inline(always)]
+fn accumulate_few<S: Sample, V: Simd>(simd: V, sums: &mut [f32x16<V>; TILE], taps: &[f32], samples: &[f32]) {
+    for (lane, tap) in taps.iter().enumerate() {
+        let (vectors, _) = samples[lane * S::WIDTH..][..TILE * VECTOR].as_chunks::<VECTOR>();
+        let tap = f32x16::splat(simd, *tap);
+        for i in 0..TILE {
+            sums[i] += tap * f32x16::from_slice(simd, &vectors[i]);
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod discriminator;
 pub mod dvbs2;
 pub mod filter;
 pub mod fir;
+pub mod fm;
 pub mod gardner;
 pub mod low_pass;
 pub mod one_pole;

@@ -88,9 +88,17 @@ pub fn length(transition: f64, window: Window) -> usize {
 /// # Panics
 /// When `cutoff` is not between 0 and 0.5, or `transition` not above 0.
 pub fn low_pass(cutoff: f64, transition: f64, window: Window) -> Vec<f32> {
-    assert!(cutoff > 0.0 && cutoff < 0.5, "a cutoff of {cutoff} cycles per sample is not between 0 and 0.5");
     assert!(transition > 0.0, "a transition of {transition} cycles per sample is not above 0");
-    let half = (length(transition, window) / 2) as i32;
+    low_pass_of_length(cutoff, length(transition, window), window)
+}
+
+/// The same with so many taps, or one more where that is even.
+///
+/// # Panics
+/// When `cutoff` is not between 0 and 0.5.
+pub fn low_pass_of_length(cutoff: f64, taps: usize, window: Window) -> Vec<f32> {
+    assert!(cutoff > 0.0 && cutoff < 0.5, "a cutoff of {cutoff} cycles per sample is not between 0 and 0.5");
+    let half = (taps / 2) as i32;
     let tap = |k: i32| {
         let sinc = if k == 0 { 2.0 * cutoff } else { (TAU * cutoff * f64::from(k)).sin() / (PI * f64::from(k)) };
         // The window would be 0 just outside of the filter.

@@ -1,10 +1,8 @@
 //! Where a receiver begins: samples read, shifted in frequency, brought to a level.
 
-use std::f64::consts::TAU;
-
 use bief::{Error, Flow, InOut, Out, Result, Task};
 use bief_dsp::agc;
-use bief_dsp::derotate::multiply_by_phasor;
+use bief_dsp::derotate::Phasor;
 use num_complex::{Complex32, Complex64};
 
 use crate::files::Input;
@@ -137,10 +135,8 @@ impl Task for ReadSamples {
 /// ```
 #[derive(Debug)]
 pub struct Shift {
-    /// Cycles per sample.
-    frequency: f64,
-    /// Phase of the next sample, in cycles.
-    phase: f64,
+    phasor: Phasor,
+    fresh: Phasor,
 }
 
 impl Shift {
@@ -154,7 +150,8 @@ impl Shift {
                 "a shift of {shift:e} Hz: give a number from -{GREATEST:e} to {GREATEST:e}"
             )));
         }
-        Ok(Self { frequency: shift / positive("the sample rate", sample_rate)?, phase: 0.0 })
+        let fresh = Phasor::new(shift / positive("the sample rate", sample_rate)?, Complex64::ONE);
+        Ok(Self { phasor: fresh.clone(), fresh })
     }
 }
 
@@ -171,13 +168,12 @@ impl Task for Shift {
     }
 
     fn run(&mut self, samples: &mut [Complex32], (): ()) -> Result<Flow> {
-        multiply_by_phasor(samples, self.frequency, Complex64::cis(TAU * self.phase));
-        self.phase = (self.phase + self.frequency * samples.len() as f64).fract();
+        self.phasor.multiply(samples);
         Ok(Flow::Next)
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.phase = 0.0;
+        self.phasor = self.fresh.clone();
         Ok(())
     }
 }

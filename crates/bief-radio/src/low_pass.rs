@@ -3,7 +3,7 @@
 
 use bief::{Error, Flow, In, Out, Result, Task};
 use bief_dsp::fir::{Fir, Sample};
-use bief_dsp::low_pass::{Window, length, low_pass};
+use bief_dsp::low_pass::{Window, length, low_pass, low_pass_of_length};
 
 use crate::parameter::{below_half, positive};
 
@@ -116,8 +116,6 @@ pub struct LowPass<T> {
 }
 
 impl<T: Sample> LowPass<T> {
-    /// The most taps of a filter.
-    const LONGEST: usize = 100_000;
     /// The most samples of which it keeps one: all of them are taken apart at once.
     pub(crate) const MOST_DECIMATION: usize = 65_536;
 
@@ -128,9 +126,6 @@ impl<T: Sample> LowPass<T> {
     /// Frequencies or a decimation that make no filter, a transition without a passband, one of more than 100 000 taps, a decimation above 65 536, a cutoff above
     /// half of the output's rate.
     pub fn new(sample_rate: f64, cutoff: f64, transition: f64, window: Window, decimation: usize) -> Result<Self> {
-        positive("the sample rate", sample_rate)?;
-        below_half("the cutoff", cutoff, sample_rate)?;
-        positive("the transition", transition)?;
         if decimation == 0 {
             return Err(Error::new("a decimation of 0 would keep no sample: give at least 1"));
         }
@@ -140,6 +135,7 @@ impl<T: Sample> LowPass<T> {
                 "a decimation of {decimation}: give at most {most}, and decimate again after it"
             )));
         }
+        check(sample_rate, cutoff, transition, window)?;
         let most = sample_rate / (2.0 * cutoff);
         if decimation as f64 > most {
             return Err(Error::new(format!(
@@ -148,20 +144,15 @@ impl<T: Sample> LowPass<T> {
                 most.floor()
             )));
         }
-        let taps = length(transition / sample_rate, window);
-        if taps > Self::LONGEST {
-            return Err(Error::new(format!(
-                "a transition of {transition} Hz takes {taps} taps at {sample_rate} Hz: give a wider one, at most {} taps",
-                Self::LONGEST
-            )));
-        }
-        if transition > 2.0 * cutoff {
-            return Err(Error::new(format!(
-                "a transition of {transition} Hz around a cutoff of {cutoff} Hz leaves no passband: give at most {}",
-                2.0 * cutoff
-            )));
-        }
         let taps = low_pass(cutoff / sample_rate, transition / sample_rate, window);
+        Ok(Self { fir: Fir::new(&taps, decimation) })
+    }
+
+    /// The same, but so long that the output lags behind the input by a whole number of its own samples.
+    pub(crate) fn aligned(sample_rate: f64, cutoff: f64, transition: f64, window: Window, decimation: usize) -> Result<Self> {
+        let shortest = Self::new(sample_rate, cutoff, transition, window, decimation)?;
+        let history = shortest.history().next_multiple_of(2 * decimation);
+        let taps = low_pass_of_length(cutoff / sample_rate, history + 1, window);
         Ok(Self { fir: Fir::new(&taps, decimation) })
     }
 
@@ -174,6 +165,29 @@ impl<T: Sample> LowPass<T> {
     pub fn delay(&self) -> usize {
         self.fir.history() / 2
     }
+}
+
+/// The most taps of a filter.
+const LONGEST: usize = 100_000;
+
+/// Refuses frequencies in Hz that make no low-pass filter.
+pub(crate) fn check(sample_rate: f64, cutoff: f64, transition: f64, window: Window) -> Result<()> {
+    positive("the sample rate", sample_rate)?;
+    below_half("the cutoff", cutoff, sample_rate)?;
+    positive("the transition", transition)?;
+    let taps = length(transition / sample_rate, window);
+    if taps > LONGEST {
+        return Err(Error::new(format!(
+            "a transition of {transition} Hz takes {taps} taps at {sample_rate} Hz: give a wider one, at most {LONGEST} taps"
+        )));
+    }
+    if transition > 2.0 * cutoff {
+        return Err(Error::new(format!(
+            "a transition of {transition} Hz around a cutoff of {cutoff} Hz leaves no passband: give at most {}",
+            2.0 * cutoff
+        )));
+    }
+    Ok(())
 }
 
 impl<T: Sample> Task for LowPass<T> {

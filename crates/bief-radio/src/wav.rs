@@ -5,10 +5,13 @@ use std::io::{Seek, Write};
 use bief::{Error, Flow, In, Result, Task};
 use hound::{SampleFormat, WavSpec, WavWriter};
 
+use crate::raw_audio::as_i16;
+
 /// Writes audio as WAV, 16 bits per sample; what exceeds ±1 is clipped.
 ///
-/// The header is completed when the run ends, also by a fault or a stop from outside; a later run of the same pipeline goes on
-/// behind what was written.
+/// The header is completed when the run ends, also by a fault or a stop from outside, and once for each second of audio, so
+/// that a program which is killed leaves a file that can be played; a later run of the same pipeline goes on behind what was
+/// written.
 ///
 /// # Sockets
 /// - in: `f32`, a whole number of samples of each channel in turn (left, right, left, right …); full scale ±1
@@ -38,6 +41,8 @@ pub struct WriteWav<W: Write + Seek> {
     spec: WavSpec,
     /// Bytes of samples for which there is room.
     room: usize,
+    /// Samples written since the header was last completed.
+    untold: usize,
 }
 
 impl<W: Write + Seek> WriteWav<W> {
@@ -55,7 +60,7 @@ impl<W: Write + Seek> WriteWav<W> {
         }
         let spec = WavSpec { channels: count, sample_rate, bits_per_sample: 16, sample_format: SampleFormat::Int };
         // All that a 32-bit length can tell, less the header.
-        Ok(Self { unused: Some(writer), writer: None, spec, room: u32::MAX as usize - 100 })
+        Ok(Self { unused: Some(writer), writer: None, spec, room: u32::MAX as usize - 100, untold: 0 })
     }
 
     /// The file, with its header written.
@@ -92,10 +97,14 @@ impl<W: Write + Seek + Send + 'static> Task for WriteWav<W> {
         })?;
         let mut samples = self.writer()?.get_i16_writer(audio.len() as u32);
         for sample in audio {
-            // Casts from float to integer saturate.
-            samples.write_sample((sample * 32767.0).round() as i16);
+            samples.write_sample(as_i16(*sample));
         }
         samples.flush().map_err(Error::from_source)?;
+        self.untold += audio.len();
+        if self.untold >= self.spec.sample_rate as usize * usize::from(self.spec.channels) {
+            self.untold = 0;
+            self.writer()?.flush().map_err(Error::from_source)?;
+        }
         Ok(Flow::Next)
     }
 

@@ -9,7 +9,7 @@ use bief::{Chain, Flow, Out, Pipeline, Result, Task};
 
 use super::case::{Aim, Case};
 use super::stream::add_stages;
-use super::surroundings::processor_time;
+use crate::clock::processor_time;
 use crate::failure::Failure;
 
 const GROUP: (&str, &str) = ("Pipeline without work, of one core", "%");

@@ -1,7 +1,5 @@
 //! What `bief rx` reads, and how fast its samples come.
 
-use std::path::PathBuf;
-
 use bief_dsp::dvbs2::Modcod;
 use bief_radio::dvbs2::{Modcods, Receiver, Settings};
 use bief_radio::{Recording, SampleFormat};
@@ -10,7 +8,7 @@ use indicatif::ProgressBar;
 
 use crate::failure::Failure;
 use crate::files::Files;
-use crate::json::is_dash;
+use crate::input::RecordingArgs;
 
 /// The name of the recording that is built in.
 pub(super) const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
@@ -22,11 +20,8 @@ pub(crate) const LEAST_SAMPLE_RATE: f64 = 64.0;
 /// The signal to receive: which command does what with it does not matter here.
 #[derive(Args)]
 pub(crate) struct SignalArgs {
-    /// Recording: SigMF, or a raw file (see --format); `-` for standard input [default: one that is built in]
-    pub(crate) input: Option<PathBuf>,
-    /// Sample format of a raw input: cf32, ci16, ci8 or cu8
-    #[arg(long)]
-    format: Option<SampleFormat>,
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
     /// Samples per symbol, 1.5 to 8 [default: what the description says, or else the signal shows]
     #[arg(long, value_name = "X", conflicts_with = "symbol_rate")]
     sps: Option<f64>,
@@ -47,9 +42,8 @@ pub(crate) struct SignalArgs {
 impl SignalArgs {
     /// Whether anything was asked for.
     pub(crate) fn is_given(&self) -> bool {
-        let Self { input, format, sps, symbol_rate, modcod, gold, isi } = self;
-        input.is_some()
-            || format.is_some()
+        let Self { recording, sps, symbol_rate, modcod, gold, isi } = self;
+        recording.is_given()
             || sps.is_some()
             || symbol_rate.is_some()
             || *modcod != Modcods::ALL
@@ -59,21 +53,12 @@ impl SignalArgs {
 
     /// Notes the files that are read.
     pub(crate) fn claim(&self, files: &mut Files) {
-        let Some(input) = &self.input else { return };
-        files.read(input);
-        if input.extension().is_some_and(|extension| extension == "sigmf-meta" || extension == "sigmf-data") {
-            files.read(&input.with_extension("sigmf-meta"));
-            files.read(&input.with_extension("sigmf-data"));
-        }
+        self.recording.claim(files);
     }
 
     /// Opens the recording.
     pub(crate) fn open(&self) -> Result<Recording, Failure> {
-        match &self.input {
-            None => Ok(built_in()),
-            Some(path) if is_dash(path) => Recording::from_stdin(self.format).map_err(Failure::from_error),
-            Some(path) => Recording::open(path, self.format).map_err(Failure::from_error),
-        }
+        self.recording.open(built_in)
     }
 
     /// Searches the recording for the signal, and shows how far the search is.

@@ -15,7 +15,7 @@ use crate::draw;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
-use crate::json::{JsonArgs, is_dash, print};
+use crate::json::{JsonArgs, print};
 use crate::planning::{Planned, PlanningArgs};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
@@ -65,8 +65,8 @@ pub(crate) struct RxArgs {
 
 /// Receives.
 pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
-    if args.signal.input.is_none() {
-        args.signal.input = args.json.misplaced_input();
+    if args.signal.recording.input.is_none() {
+        args.signal.recording.input = args.json.misplaced_input();
     }
     let outputs = Outputs::new(&args, args.files()?)?;
     if outputs.is_stdout() && args.json.on_stdout() {
@@ -136,7 +136,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     pictures.and(saved)?;
     if interrupted {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
-        if !args.signal.input.as_deref().is_some_and(is_dash) {
+        if !args.signal.recording.is_stdin() {
             let message = format!("{}: interrupted; what was received before is kept", reception.name);
             return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
         }

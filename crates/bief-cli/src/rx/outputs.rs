@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bief_dsp::dvbs2::{StreamId, StreamType};
 
@@ -10,6 +10,7 @@ use super::RxArgs;
 use super::input::SAMPLE_NAME;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::input::beside;
 use crate::json::is_dash;
 
 /// The files that streams go to, each made when its stream is found.
@@ -29,13 +30,13 @@ pub(super) struct Outputs {
 impl Outputs {
     /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
     pub(super) fn new(args: &RxArgs, files: Files) -> Result<Self, Failure> {
-        let path = match (&args.output, &args.signal.input) {
+        let path = match (&args.output, &args.signal.recording.input) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
             (None, Some(input)) if is_dash(input) => {
                 return Err(Failure::new("standard input has no name: give -o OUT.ts, or -o - for standard output"));
             }
-            (None, Some(input)) => beside(input),
+            (None, Some(input)) => beside(input, "ts"),
         };
         // Tried before anything is received; streams take their files when they are found.
         files.clone().write(&path, "the received stream")?;
@@ -81,19 +82,10 @@ impl Outputs {
     }
 }
 
-fn beside(input: &Path) -> PathBuf {
-    let known = ["sigmf-meta", "sigmf-data", "cf32", "ci16", "ci8", "cu8", "raw", "bin", "iq"];
-    let extension = input.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    if known.contains(&extension) {
-        return input.with_extension("ts");
-    }
-    let mut name = input.as_os_str().to_owned();
-    name.push(".ts");
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

@@ -1,5 +1,7 @@
 //! Narrowband FM: how well tones are received, by one replica of the filters and by several; what is refused.
 
+mod channels;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::f64::consts::TAU;
@@ -74,7 +76,7 @@ fn receive(receiver: &NarrowbandFm, recording: Recording, replicas: u32) -> Vec<
         let alike = profile.tasks().chunk_by(|a, b| a.replicable == b.replicable);
         let stages: Vec<Stage> =
             alike.map(|run| Stage::new(run.len(), if run[0].replicable { replicas } else { 1 }, kind)).collect();
-        assert_eq!(stages.len(), 5, "both filters are stages of their own");
+        assert_eq!(stages.len(), 5, "the long filters are stages of their own");
         let schedule = Schedule::new("by hand", stages, &profile).unwrap();
         program.pipeline(&schedule).unwrap().run().unwrap();
     }
@@ -114,7 +116,7 @@ fn the_recording_that_ships_is_received() {
     assert!(snr > 27.5, "{snr} dB");
     // Without the carrier the tones stand on direct current, which the high-pass filter takes out; phases turn, amplitudes stay.
     let audio = |high_pass| {
-        let receiver = NarrowbandFm { high_pass, ..NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000) };
+        let receiver = NarrowbandFm { high_pass, follow: None, ..NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000) };
         let audio = scaled(receive(&receiver, shipped(), 1).into_iter());
         audio[4800..19_200].iter().sum::<f64>() / 14_400.0
     };
@@ -143,7 +145,7 @@ fn de_emphasis_takes_the_treble_out() {
 #[test]
 fn a_receiver_that_cannot_be_is_refused_with_the_remedy() {
     let good = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000);
-    assert_eq!(good.channel_rate, 96e3);
+    assert_eq!((good.channel_rate, good.block, good.decimation().unwrap()), (48e3, 5760, 12));
     let message = |receiver: NarrowbandFm| receiver.chain(shipped(), File::default()).unwrap_err().to_string();
     for (receiver, words) in [
         (
@@ -154,10 +156,15 @@ fn a_receiver_that_cannot_be_is_refused_with_the_remedy() {
         (NarrowbandFm::new(500e3, 0.0, 5000.0, 48_000), "whole multiple of the audio rate, 48000 Hz"),
         (NarrowbandFm::new(576e3, 0.0, 5000.0, 0), "the audio rate is 0: give a number above 0"),
         (NarrowbandFm { sample_rate: f64::NAN, ..good }, "it must be a whole multiple"),
+        (NarrowbandFm { deviation: 60e3, ..good }, "the cutoff is 63000 Hz: it must be below half of the sample rate, 24000 Hz"),
         (
-            NarrowbandFm { deviation: 60e3, ..good },
-            "leaves 96000 Hz, less than twice the cutoff of 63000 Hz: give at most 4",
+            NarrowbandFm { deviation: 20e3, ..good },
+            "a channel rate of 48000 Hz is too low for a channel that reaches 27100 Hz to either side of its carrier: give \
+             more than 54200",
         ),
+        (NarrowbandFm { block: 0, ..good }, "a block of 0 samples: give a whole multiple of 12"),
+        (NarrowbandFm { block: 750, ..good }, "of which one sample of audio is made, such as 756"),
+        (NarrowbandFm { follow: Some(-1.0), ..good }, "the range in which the carrier is followed is -1: give"),
         (NarrowbandFm { channel_transition: 0.1, ..good }, "give a wider one, at most 100000 taps"),
         (NarrowbandFm { deviation: -3500.0, ..good }, "the cutoff is -500: give a number above 0"),
         (NarrowbandFm { carrier: f64::INFINITY, ..good }, "a shift of -inf Hz: give a number"),

@@ -1,0 +1,25 @@
+//! What this process has taken of the processor.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// The time that all threads of this process have run, those too that have ended.
+pub(crate) fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn work_takes_processor_time() {
+        let before = processor_time();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(5) {}
+        assert!(processor_time() > before);
+    }
+}

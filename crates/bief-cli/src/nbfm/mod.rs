@@ -1,0 +1,161 @@
+//! `bief nbfm`: a recording of narrowband FM becomes audio.
+
+mod hearing;
+mod output;
+mod settings;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use bief::{Chain, source};
+use bief_radio::{FmStatus, Recording, SampleFormat};
+use clap::Args;
+
+use self::hearing::{Hearing, show};
+use self::output::Output;
+use self::settings::SettingArgs;
+use crate::clock::processor_time;
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::input::RecordingArgs;
+use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::json::{JsonArgs, print};
+use crate::progress::{progress, shown};
+use crate::seeing::SeeingArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  bief nbfm                              the recording that is built in
+  bief nbfm capture.sigmf-meta           audio goes to capture.wav
+  bief nbfm capture.cu8 --rate 2.4e6 --carrier -25e3 -o talk.wav
+  radio | bief nbfm - --format cu8 --rate 576e3 -o - | aplay -f S16_LE -r 48000
+  bief nbfm capture.sigmf-meta --deviation 2500 --deemphasis 750us
+  bief nbfm capture.sigmf-meta --pace --block 744
+                                         as a live radio would give it, and what
+                                         that takes of a core
+  bief nbfm capture.sigmf-meta --json    the figures for a machine to read
+
+The carrier is found in the first half second with a signal and followed as far
+as half of the deviation; with --carrier, it is measured from there (a carrier
+beside a stronger one), no further away than the deviation. A carrier that moves
+puts direct current into the audio: --high-pass takes it out.
+What is 9.6 kHz and more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
+is weaker by 74 dB.
+Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
+not wait for that.";
+
+/// The name of the recording that is built in.
+const SAMPLE_NAME: &str = "nbfm_tones";
+const SAMPLE: &[u8] = include_bytes!("../../../../data/nbfm_tones.sigmf-data");
+const SAMPLE_RATE: f64 = 576e3;
+
+/// Arguments of `bief nbfm`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct NbfmArgs {
+    #[command(flatten)]
+    recording: RecordingArgs,
+    #[command(flatten)]
+    output: output::OutputArgs,
+    #[command(flatten)]
+    settings: SettingArgs,
+    /// Give samples out no faster than they were taken, as a live radio does
+    #[arg(long)]
+    pace: bool,
+    #[command(flatten)]
+    seeing: SeeingArgs,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Receives.
+pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
+    if args.recording.input.is_none() {
+        args.recording.input = args.json.misplaced_input();
+    }
+    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut args.files()?)?;
+    if output.is_stdout() && args.json.on_stdout() {
+        return Err(Failure::new("audio and JSON cannot both go to standard output: give --json a file"));
+    }
+    let recording = args.recording.open(built_in)?;
+    let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
+    let bar = progress(bytes);
+    bar.set_message("searching for the carrier");
+    let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
+
+    let status = Arc::<FmStatus>::default();
+    let receiver = &tuned.receiver;
+    let sink = output.open(receiver.audio_rate)?;
+    let mut chain = Chain::new();
+    let mut samples = chain.add(receiver.source(tuned.recording).map_err(Failure::from_error)?, ());
+    let releases = args.pace.then(|| {
+        let (pace, releases) = source::pace(receiver.sample_rate);
+        chain.add(pace, &mut samples);
+        releases
+    });
+    let audio = receiver.receive(&mut chain, &mut samples, Arc::clone(&status)).map_err(Failure::from_error)?;
+    sink.add(&mut chain, &audio);
+    let pipeline = chain.build().and_then(|program| program.one_core()).map_err(Failure::from_error)?;
+    let mut pipeline = args.seeing.prepare(pipeline)?;
+    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+
+    let (start, before) = (Instant::now(), processor_time());
+    let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
+    let outcome = shown(&bar, |bar| show(bar, &status, bytes_per_second), || pipeline.run());
+    let (seconds, worked) = (start.elapsed().as_secs_f64(), processor_time() - before);
+    let pictures = args.seeing.write(&pipeline);
+    let (report, fault) = match outcome {
+        Ok(report) => (Some(report), None),
+        Err(error) => (None, Some(error)),
+    };
+    let interrupted = interrupted.load(Ordering::Relaxed);
+    let hearing = Hearing {
+        name,
+        output,
+        receiver: tuned.receiver,
+        how: tuned.how,
+        audio_seconds: status.seconds(),
+        moved: status.offset(),
+        has_signal: status.has_signal(),
+        interrupted,
+        seconds,
+        core_share: worked.as_secs_f64() / seconds,
+        punctuality: releases.and_then(|releases| releases.last()),
+        report,
+    };
+    args.json.write(|| hearing.to_json())?;
+    if hearing.output.is_stdout() {
+        eprintln!("{}", hearing.table(&args.seeing));
+    } else if !args.json.on_stdout() {
+        print(&hearing.table(&args.seeing))?;
+    }
+    if let Some(error) = fault {
+        return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
+    }
+    pictures?;
+    if interrupted && !args.recording.is_stdin() {
+        // Live input has no other end. A part of a file is not what was asked for.
+        let message = format!("{}: interrupted; what was received before is kept", hearing.name);
+        return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+    }
+    Ok(())
+}
+
+/// The recording that is built in.
+fn built_in() -> Recording {
+    let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
+    recording.sample_rate = Some(SAMPLE_RATE);
+    recording
+}
+
+impl NbfmArgs {
+    /// The files of which the names are known from the start.
+    fn files(&self) -> Result<Files, Failure> {
+        let mut files = Files::default();
+        self.recording.claim(&mut files);
+        self.seeing.claim(&mut files)?;
+        self.json.claim(&mut files)?;
+        Ok(files)
+    }
+}

@@ -1,0 +1,145 @@
+//! What is received, and how.
+
+use bief_radio::{NarrowbandFm, Recording};
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// The audio rate that is wanted, where nobody says one.
+const AUDIO_RATE: f64 = 48e3;
+/// The least that is taken instead: speech has 3 kHz, filters need room.
+const LEAST_AUDIO_RATE: f64 = 8e3;
+
+/// Settings of the receiver.
+#[derive(Args)]
+pub(super) struct SettingArgs {
+    /// Samples per second, where the recording does not tell them
+    #[arg(long, value_name = "HZ")]
+    rate: Option<f64>,
+    /// Where the carrier is, or should be, above the middle of the recording [default: where the strongest one is]
+    #[arg(long, value_name = "HZ", visible_alias = "offset", allow_hyphen_values = true)]
+    carrier: Option<f64>,
+    /// The carrier is exactly where --carrier says: do not measure it, do not follow it
+    #[arg(long, requires = "carrier")]
+    fixed: bool,
+    /// Deviation at full scale of the audio: 5000 where channels are 25 kHz apart, 2500 where they are 12.5 kHz apart
+    #[arg(long, value_name = "HZ", default_value_t = 5000.0)]
+    deviation: f64,
+    /// Samples per second of the audio; the sample rate is a whole multiple of it [default: 48000, or what is nearest to that]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
+    audio_rate: Option<u32>,
+    /// Undo the sender's pre-emphasis of this time constant, such as 50us, 75us or 750us [default: there is none]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    deemphasis: Option<f64>,
+    /// Take out what lies below this frequency, and direct current [default: nothing]
+    #[arg(long, value_name = "HZ")]
+    high_pass: Option<f64>,
+    /// Samples that are worked on together, a whole multiple of those for one of audio [default: 10 ms]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    block: Option<u32>,
+}
+
+/// How the carrier is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Found,
+    Measured,
+    Told,
+}
+
+/// A receiver at its carrier, and the recording from its start.
+pub(super) struct Tuned {
+    pub(super) receiver: NarrowbandFm,
+    pub(super) how: How,
+    pub(super) recording: Recording,
+}
+
+impl SettingArgs {
+    /// Tunes a receiver to the recording.
+    pub(super) fn tune(&self, recording: Recording) -> Result<Tuned, Failure> {
+        let Some(rate) = self.rate.or(recording.sample_rate) else {
+            return Err(Failure::new(format!("{}: its sample rate is not known: give --rate HZ", recording.name)));
+        };
+        let audio_rate = match self.audio_rate {
+            Some(rate) => rate,
+            None => audio_rate(rate).ok_or_else(|| {
+                Failure::new(format!(
+                    "{}: {rate} samples per second are no whole multiple of a rate of audio of {LEAST_AUDIO_RATE} Hz or more: \
+                     resample it, or correct --rate",
+                    recording.name
+                ))
+            })?,
+        };
+        let receiver = NarrowbandFm::new(rate, self.carrier.unwrap_or(0.0), self.deviation, audio_rate);
+        let receiver = NarrowbandFm {
+            de_emphasis: self.deemphasis,
+            high_pass: self.high_pass,
+            block: self.block.map_or(receiver.block, |block| block as usize),
+            follow: receiver.follow.filter(|_| !self.fixed),
+            ..receiver
+        };
+        let (receiver, recording, how) = match self.carrier {
+            None => receiver.find(recording).map(|(receiver, recording)| (receiver, recording, How::Found)),
+            Some(_) if self.fixed => Ok((receiver, recording, How::Told)),
+            Some(_) => receiver.refine(recording).map(|(receiver, recording)| (receiver, recording, How::Measured)),
+        }
+        .map_err(|error| Failure::new(format!("{error}{}", self.remedy(&error.to_string()))))?;
+        Ok(Tuned { receiver, how, recording })
+    }
+
+    /// The option that helps.
+    fn remedy(&self, error: &str) -> &'static str {
+        if error.contains("no carrier stands out") { " with --carrier HZ" } else { "" }
+    }
+}
+
+/// The rate nearest to 48 kHz of which the sample rate is a whole multiple.
+fn audio_rate(sample_rate: f64) -> Option<u32> {
+    let most = (sample_rate / LEAST_AUDIO_RATE).min(1e6) as u32;
+    let rates = (1..=most).map(|decimation| sample_rate / f64::from(decimation));
+    let whole = rates.filter(|rate| rate.fract() == 0.0 && *rate <= f64::from(u32::MAX));
+    let nearest = whole.min_by(|a, b| (a / AUDIO_RATE).ln().abs().total_cmp(&(b / AUDIO_RATE).ln().abs()));
+    nearest.map(|rate| rate as u32)
+}
+
+/// A time with its unit, in seconds.
+fn time(text: &str) -> Result<f64, String> {
+    let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let found = units.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * seconds)
+    });
+    found.filter(|seconds| seconds.is_finite() && *seconds > 0.0).ok_or_else(|| "give a time such as 750us".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audio_has_a_rate_that_divides() {
+        for (rate, audio) in [
+            (576e3, Some(48_000)),
+            (2.4e6, Some(48_000)),
+            (250e3, Some(50_000)),
+            (1.024e6, Some(51_200)),
+            (2.048e6, Some(51_200)),
+            (48e3, Some(48_000)),
+            (44.1e3, Some(44_100)),
+            (12.5, None),
+            (48_000.5, None),
+        ] {
+            assert_eq!(audio_rate(rate), audio, "{rate}");
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, seconds) in [("50us", 50e-6), ("750 us", 750e-6), ("0.5ms", 0.5e-3), ("1s", 1.0), ("75µs", 75e-6)] {
+            assert!((time(text).unwrap() / seconds - 1.0).abs() < 1e-12, "{text}");
+        }
+        for text in ["50", "us", "-1us", "0ms", "infs", "1h", ""] {
+            assert!(time(text).unwrap_err().contains("750us"), "{text}");
+        }
+    }
+}
