@@ -140,6 +140,36 @@ fn memory_tells_every_size_and_place() {
 }
 
 #[test]
+fn nbfm_tells_every_block() {
+    let folder = Folder::new("bench-nbfm");
+    let mut arguments = vec!["bench", "nbfm", "--blocks", "744,60,3072", "--seconds", "0.1", "--rounds", "2"];
+    arguments.extend(["--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
+    let shown = folder.succeed(&arguments);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    for text in ["\n     60 ", "\n    744 ", "\n   3072 ", "ns c. Beyond that", "Aim: at most 1.5 %", "Machine: "] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    let csv = String::from_utf8(folder.read("x.csv")).unwrap();
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    for mode in ["one-core", "threads", "work"] {
+        for block in [60, 744, 3072] {
+            let name = format!("{mode}/{block}");
+            let readings = csv.lines().filter_map(|line| line.strip_prefix(&format!("{name},"))?.rsplit(',').next());
+            let readings: Vec<f64> = readings.map(|value| value.parse().unwrap()).collect();
+            assert!(readings.len() == 2 && readings.iter().all(|value| *value > 0.0), "{name}: {csv}");
+            assert!(json["cases"].as_array().unwrap().iter().any(|case| case["case"] == *name), "{name}");
+        }
+    }
+    assert!(json["ns_per_block"].as_f64().unwrap() >= 0.0 && json["ns_per_sample"].as_f64().unwrap() > 0.0);
+    let svg = String::from_utf8(folder.read("x.svg")).unwrap();
+    assert!(svg.contains("in real time") && svg.contains("GNU Radio 3.10.5") && !svg.contains("NaN"), "{svg}");
+    let output = folder.command().args(["bench", "nbfm", "--blocks", "750"]).output().unwrap();
+    assert!(!output.status.success() && common::stderr(&output).contains("give multiples of 12 from 12 to 131064"));
+    let message = folder.fail(["bench", "nbfm", "--only", "nothing"]);
+    assert!(message.contains("one-core, threads and work"), "{message}");
+}
+
+#[test]
 fn what_cannot_be_a_chain_over_memory_is_refused() {
     let folder = Folder::new("bench-memory-refused");
     // With so many rounds, whatever is not refused takes hours.
@@ -334,7 +364,7 @@ fn what_no_plan_can_be_measured_with_is_refused() {
 #[test]
 fn benches_have_examples() {
     let folder = Folder::new("bench-help");
-    for bench in [&[][..], &["runtime"], &["growth"], &["memory"], &["plan"]] {
+    for bench in [&[][..], &["runtime"], &["growth"], &["memory"], &["nbfm"], &["plan"]] {
         let help = folder.succeed(["bench"].iter().chain(bench).chain(&["--help"]));
         assert!(help.contains("Examples:"), "{bench:?}");
     }

@@ -520,6 +520,7 @@ fn help_shows_examples_for_every_command() {
         &[][..],
         &["rx"],
         &["tx"],
+        &["nbfm"],
         &["run"],
         &["profile"],
         &["plan"],

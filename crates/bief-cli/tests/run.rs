@@ -1,6 +1,7 @@
 //! `bief run`: chain files, what is said of bad ones, and the kinds of tasks.
 
 mod common;
+mod nbfm;
 
 use common::{Folder, packets, sample};
 use serde_json::Value;

@@ -140,7 +140,8 @@ pub fn mean_frequency(demodulated: &[f32]) -> Option<f64> {
     let mut sums = Sums::default();
     sums.add(demodulated);
     sums.mean()?;
-    let weighted = demodulated.iter().zip(hann(demodulated.len())).map(|(frequency, weight)| f64::from(*frequency) * weight);
+    let weighted =
+        demodulated.iter().zip(hann(demodulated.len())).map(|(frequency, weight)| f64::from(*frequency) * weight);
     // The weights' mean is a half.
     Some(weighted.sum::<f64>() * 2.0 / demodulated.len() as f64)
 }
@@ -171,8 +172,7 @@ impl Demodulator {
     pub fn following(self, range: f64, time_constant: f64) -> Self {
         let share = (Self::INTERVAL as f64 / time_constant).min(1.0);
         let phasor = Phasor::new(0.0, Complex64::ONE);
-        let follows =
-            Follows { phasor, offset: 0.0, last: 0.0, range, share, sums: Sums::default(), signal: false };
+        let follows = Follows { phasor, offset: 0.0, last: 0.0, range, share, sums: Sums::default(), signal: false };
         Self { follows: Some(follows), ..self }
     }
 

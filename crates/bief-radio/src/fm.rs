@@ -80,7 +80,8 @@ impl DemodulateFm {
 
     /// The same within another time, in seconds.
     pub(crate) fn following_within(self, range: f64, seconds: f64) -> Result<Self> {
-        let range = below_half("the range in which the carrier is followed", range, self.sample_rate)? / self.sample_rate;
+        let range =
+            below_half("the range in which the carrier is followed", range, self.sample_rate)? / self.sample_rate;
         let samples = positive("the time in which the carrier is followed", seconds)? * self.sample_rate;
         Ok(Self { channel: self.channel.following(range, samples), ..self })
     }

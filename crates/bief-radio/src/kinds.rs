@@ -1,6 +1,8 @@
 //! The tasks that serve in any radio chain, as kinds of a registry.
 
-use bief::{Kind, Task};
+use std::ops::Bound;
+
+use bief::{Element, Kind, Task, source};
 use bief_dsp::fir::Sample;
 use bief_dsp::low_pass::Window;
 use num_complex::Complex32;
@@ -8,6 +10,7 @@ use num_complex::Complex32;
 use crate::audio::{DeEmphasis, Discriminate, RemoveDc};
 use crate::dvbs2::Quantise;
 use crate::files::{NewFile, WriteBytes};
+use crate::fm::DemodulateFm;
 use crate::frontend::{Agc, ReadSamples, Shift};
 use crate::iq::SampleFormat;
 use crate::low_pass::{History, LowPass};
@@ -23,11 +26,14 @@ const SAMPLE_RATE: &str = "samples per second";
 pub(crate) fn kinds() -> Vec<Kind> {
     vec![
         read(),
+        pace::<Complex32>("radio.pace", "complex samples"),
+        pace::<f32>("radio.pace_real", "real samples"),
         shift(),
         agc(),
         history::<Complex32>("radio.history", "complex"),
         low_pass::<Complex32>("radio.low_pass", "complex"),
         discriminate(),
+        demodulate_fm(),
         history::<f32>("radio.history_real", "real"),
         low_pass::<f32>("radio.low_pass_real", "real"),
         de_emphasis(),
@@ -74,6 +80,26 @@ fn low_pass<T: Sample>(name: &str, what: &str) -> Kind {
     .required("transition", "Hz from passband to stopband: the narrower, the more taps")
     .with_default("window", "hamming", "hann, hamming or blackman: -44, -53 or -74 dB in the stopband")
     .with_default("decimation", 1, "keeps one sample of so many, 1 to 65536")
+}
+
+fn pace<T: Sample + Element>(name: &str, what: &str) -> Kind {
+    Kind::new(name, format!("lets {what} through no faster than a device would give them"), |p| {
+        Ok(source::pace::<T>(p.f64("sample_rate", (Bound::Excluded(0.0), Bound::Unbounded))?).0)
+    })
+    .required("sample_rate", SAMPLE_RATE)
+}
+
+fn demodulate_fm() -> Kind {
+    Kind::new("radio.demodulate_fm", "keeps one FM channel, follows its carrier, and demodulates it", |p| {
+        let [rate, deviation] = [p.f64("sample_rate", ..)?, p.f64("deviation", ..)?];
+        let demodulate = DemodulateFm::new(rate, deviation, p.f64("cutoff", ..)?, p.f64("transition", ..)?)?;
+        if p.has("follow") { demodulate.following(p.f64("follow", ..)?) } else { Ok(demodulate) }
+    })
+    .required("sample_rate", SAMPLE_RATE)
+    .required("deviation", "Hz that become 1")
+    .required("cutoff", "Hz from the carrier, where half of the amplitude passes")
+    .required("transition", "Hz from passband to stopband: the narrower, the more taps")
+    .optional("follow", "Hz, so far the carrier is followed to either side; left out, it stays where it is")
 }
 
 fn discriminate() -> Kind {

@@ -149,7 +149,13 @@ impl<T: Sample> LowPass<T> {
     }
 
     /// The same, but so long that the output lags behind the input by a whole number of its own samples.
-    pub(crate) fn aligned(sample_rate: f64, cutoff: f64, transition: f64, window: Window, decimation: usize) -> Result<Self> {
+    pub(crate) fn aligned(
+        sample_rate: f64,
+        cutoff: f64,
+        transition: f64,
+        window: Window,
+        decimation: usize,
+    ) -> Result<Self> {
         let shortest = Self::new(sample_rate, cutoff, transition, window, decimation)?;
         let history = shortest.history().next_multiple_of(2 * decimation);
         let taps = low_pass_of_length(cutoff / sample_rate, history + 1, window);

@@ -121,7 +121,8 @@ impl NarrowbandFm {
     pub fn decimation(&self) -> Result<usize> {
         let audio_rate = positive("the audio rate", self.audio_rate.into())?;
         let channel = ("the channel rate", self.channel_rate);
-        Ok(whole_ratio(("the sample rate", self.sample_rate), channel)? * whole_ratio(channel, ("the audio rate", audio_rate))?)
+        Ok(whole_ratio(("the sample rate", self.sample_rate), channel)?
+            * whole_ratio(channel, ("the audio rate", audio_rate))?)
     }
 
     fn filters(&self) -> Result<Filters> {

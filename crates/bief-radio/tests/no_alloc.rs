@@ -3,12 +3,13 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use bief::{Chain, source};
 use bief_dsp::channel::Channel;
 use bief_radio::dvbs2::{Receiver, Settings, Status, Transmitter, frame_list};
-use bief_radio::{Recording, SampleFormat};
+use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
 use common::{packets, recorded, samples, transmitter};
 
 struct Counting;
@@ -45,8 +46,33 @@ fn run(bytes: &[u8]) -> (u64, u64) {
     (figures.frames, allocations)
 }
 
+/// The counter is one for all.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn narrowband_fm_allocates_nothing_per_frame() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = |samples: usize| {
+        let receiver = NarrowbandFm { block: 744, ..NarrowbandFm::new(576e3, 1200.0, 5000.0, 48_000) };
+        let mut chain = Chain::new();
+        let noise: Vec<u8> = (0..2 * samples).map(|k| (k * k / 7) as u8).collect();
+        let recording = Recording::from_memory("test", SampleFormat::Ci8, noise);
+        let mut samples = chain.add(receiver.source(recording).unwrap(), ());
+        chain.add(source::pace(1e9).0, &mut samples);
+        let audio = receiver.receive(&mut chain, &mut samples, Arc::default()).unwrap();
+        chain.add(WriteAudio::new(std::io::sink(), AudioFormat::S16), &audio);
+        let program = chain.build().unwrap();
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        program.run().unwrap();
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    };
+    run(744_000);
+    assert_eq!(run(744_000), run(74_400));
+}
+
 #[test]
 fn twice_the_frames_take_no_more_allocations() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for list in ["qpsk-8/9:short:pilots", "qpsk-3/4:short, 8psk-3/5:short:pilots, dummy, 32apsk-3/4:normal:pilots"] {
         let frames = frame_list(list).unwrap();
         let stream = packets(3000, 1);

@@ -130,9 +130,8 @@ fn sleep_until(time: Duration) {
     if let Ok(seconds) = libc::time_t::try_from(time.as_secs()) {
         let until = libc::timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos() as _ };
         // SAFETY: the call reads `until`, which lives as long, and is given nowhere to write what is left of the time.
-        let woken = unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut())
-        };
+        let woken =
+            unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, std::ptr::null_mut()) };
         if matches!(woken, 0 | libc::EINTR) {
             return;
         }

@@ -6,6 +6,7 @@ mod growth;
 mod handover;
 mod idle;
 mod memory;
+mod nbfm;
 mod output;
 mod peers;
 mod plan;
@@ -29,6 +30,8 @@ Examples:
                                         tasks and the batch, and a picture of it
   bief bench memory                     a chain that goes over memory, by size of its
                                         buffer and by where its threads run
+  bief bench nbfm --svg nbfm.svg        a receiver in real time: what it takes of a
+                                        core, over the length of its blocks
   bief bench plan                       how well a plan predicts a run
 
 Figures are worth something on a machine that does nothing else. Each bench says
@@ -81,6 +84,9 @@ enum Bench {
     /// How fast a chain goes over memory, by the size of its buffer and where its threads run
     #[command(after_help = memory::EXAMPLES)]
     Memory(memory::MemoryArgs),
+    /// What a narrowband FM receiver takes of a core in real time, over the length of its blocks
+    #[command(after_help = nbfm::EXAMPLES)]
+    Nbfm(nbfm::NbfmArgs),
     /// How well a plan predicts a run, and what closes the gap; whether strategies rank as planned; places
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
@@ -105,6 +111,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Runtime(args) => measure(&args, runtime::cases()?, runtime::findings),
         Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
         Bench::Memory(args) => memory::run(args),
+        Bench::Nbfm(args) => nbfm::run(args),
         Bench::Plan(args) => plan::run(&args),
     }
 }

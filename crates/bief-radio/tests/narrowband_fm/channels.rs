@@ -101,7 +101,7 @@ fn carriers_anywhere_are_received_alike() {
     for carrier in [0.0, 3300.0, -12_345.6, 200e3, -280e3] {
         let station = Station::at(carrier);
         let snr = snr(&receiver(station), &[station], 0.0, 1.0, &format!("carrier {carrier}"));
-        assert!(snr > 60.0, "carrier {carrier}: {snr} dB");
+        assert!(snr > 72.0, "carrier {carrier}: {snr} dB"); // 76.0 seen
     }
 }
 
@@ -115,7 +115,7 @@ fn a_carrier_that_nobody_tells_is_found() {
         assert!((found.carrier - carrier).abs() < 5.0, "{carrier}: found at {}", found.carrier);
         let snr = snr_db(&received(&found, recording).0, &station.audio(1.0));
         println!("found at {carrier}: {snr:.2} dB");
-        assert!(snr > 45.0, "carrier {carrier}: {snr} dB");
+        assert!(snr > 65.0, "carrier {carrier}: {snr} dB"); // 66.5 seen; the noise allows 66.7
     }
 }
 
@@ -129,7 +129,7 @@ fn a_carrier_beside_where_it_should_be_is_measured_there() {
         assert!((found.carrier - station.carrier).abs() < 20.0, "{off}: found at {}", found.carrier);
         let snr = snr_db(&received(&found, recording).0, &station.audio(1.0));
         println!("{off} Hz off, neighbour at {spacing}: {snr:.2} dB");
-        assert!(snr > 40.0, "{off} Hz off: {snr} dB");
+        assert!(snr > 72.0, "{off} Hz off: {snr} dB"); // 76.0 seen
     }
     // What is only noise leaves the carrier where it is told.
     let (same, _) = receiver(Station::at(40e3)).refine(heard(&[], 1e-6, 0.5)).unwrap();
@@ -138,12 +138,13 @@ fn a_carrier_beside_where_it_should_be_is_measured_there() {
 
 #[test]
 fn neighbours_stay_out() {
-    for (deviation, spacing) in [(5000.0, 25e3), (2500.0, 12.5e3)] {
-        for db in [0.0, 20.0, 40.0] {
+    // Seen: 76.0 three times; 74.3, 55.9 and 35.6.
+    for (deviation, spacing, least) in [(5000.0, 25e3, [72.0; 3]), (2500.0, 12.5e3, [70.0, 53.0, 33.0])] {
+        for (db, least) in [0.0, 20.0, 40.0].into_iter().zip(least) {
             let station = Station { deviation, level: 0.01, ..Station::at(10e3) };
             let stations = [station, station.beside(spacing, db), station.beside(-spacing, db)];
             let snr = snr(&receiver(station), &stations, 0.0, 1.0, &format!("{spacing} Hz, {db} dB stronger"));
-            assert!(snr > 30.0, "{spacing} Hz, {db} dB: {snr} dB");
+            assert!(snr > least, "{spacing} Hz, {db} dB: {snr} dB");
         }
     }
 }
@@ -158,7 +159,7 @@ fn weak_signals_are_received_as_theory_says() {
         let ideal = 3.0 * station.level.powi(2) / density * power / 3000f64.powi(3);
         let ideal = 10.0 * ideal.log10();
         let snr = snr(&receiver(station), &[station], density, 2.0, &format!("C/N {cn_db} dB, ideal {ideal:.2} dB"));
-        assert!(snr > ideal - 1.0, "C/N {cn_db} dB: {snr} dB, not {ideal}");
+        assert!((snr - ideal).abs() < 0.8, "C/N {cn_db} dB: {snr} dB, not {ideal}");
     }
 }
 
@@ -179,7 +180,7 @@ fn a_carrier_that_drifts_is_followed() {
     let (snr, mean, status) = end(&receiver(station));
     println!("drifting: {snr:.2} dB, mean {mean:.3}, followed to {:.0} Hz", status.offset());
     assert!(status.has_signal() == Some(true) && (status.offset() - 1800.0).abs() < 60.0, "{}", status.offset());
-    assert!(snr > 30.0 && (mean - 0.42).abs() < 0.01, "{snr} dB, {mean}");
+    assert!(snr > 50.0 && (mean - 0.42).abs() < 0.01, "{snr} dB, {mean}");
     let (lost, mean, status) = end(&NarrowbandFm { follow: None, ..receiver(station) });
     println!("not followed: {lost:.2} dB, mean {mean:.3}");
     assert!(lost < snr - 6.0 && status.has_signal().is_none(), "{lost} dB");
@@ -204,7 +205,10 @@ fn blocks_of_any_length_make_the_same_audio() {
 fn silence_and_noise_have_no_carrier() {
     for (noise, what) in [(0.0, "silence"), (1e-6, "noise")] {
         let refused = receiver(Station::at(0.0)).find(heard(&[], noise, 1.2)).unwrap_err().to_string();
-        assert!(refused.contains("an antenna: no carrier stands out in the first 1.2 s: say where"), "{what}: {refused}");
+        assert!(
+            refused.contains("an antenna: no carrier stands out in the first 1.2 s: say where"),
+            "{what}: {refused}"
+        );
     }
 }
 
