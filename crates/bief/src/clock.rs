@@ -86,22 +86,31 @@ fn running_time() -> Duration {
 
 /// A clock that a thread can sleep by until an absolute time, counted from when it was started.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticker(Duration);
+pub(crate) struct Ticker {
+    /// The start, by the monotonic clock of the system and by that of the standard library.
+    start: Duration,
+    instant: Instant,
+}
 
 impl Ticker {
     pub(crate) fn start() -> Self {
-        Self(monotonic())
+        Self { start: monotonic(), instant: Instant::now() }
     }
 
     /// The time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
-        monotonic().saturating_sub(self.0)
+        monotonic().saturating_sub(self.start)
+    }
+
+    /// The moment so long after the start; `None` where there is none so late.
+    pub(crate) fn at(&self, after: Duration) -> Option<Instant> {
+        self.instant.checked_add(after)
     }
 
     /// Sleeps until so long after the start; answers how long after it that is over, which is never less.
     pub(crate) fn wait_until(&self, after: Duration) -> Duration {
         loop {
-            sleep_until(self.0.saturating_add(after));
+            sleep_until(self.start.saturating_add(after));
             let now = self.elapsed();
             if now >= after {
                 return now;

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ pub struct Pace<T> {
     /// From the first frame of a run on.
     begun: Option<Ticker>,
     frames: u64,
+    /// Elements in each of them.
+    len: usize,
     /// How late each frame went on that was waited for.
     late: Histogram,
     /// Frames that were due when they came, and how long they had been.
@@ -98,6 +100,7 @@ pub fn pace<T: Element>(rate: f64) -> (Pace<T>, Releases) {
         rate,
         begun: None,
         frames: 0,
+        len: 0,
         late: Histogram::new(),
         behind: 0,
         furthest: Duration::ZERO,
@@ -111,9 +114,9 @@ impl<T> Pace<T> {
     /// The longest that a frame may take, in seconds: so long a stop may have to wait.
     const LONGEST: f64 = 60.0;
 
-    /// When a frame is due whose last element has that number, counted from 1.
-    fn due(&self, elements: f64) -> Duration {
-        Duration::try_from_secs_f64(elements / self.rate).unwrap_or(Duration::MAX)
+    /// How long after the start the frame of that number, counted from 1, is due.
+    fn after(&self, frame: u64) -> Duration {
+        Duration::try_from_secs_f64(frame as f64 * self.len as f64 / self.rate).unwrap_or(Duration::MAX)
     }
 
     fn punctuality(&self) -> Punctuality {
@@ -151,9 +154,10 @@ impl<T: Element> Task for Pace<T> {
     }
 
     fn run(&mut self, frame: &mut [T], (): ()) -> Result<Flow> {
+        self.len = frame.len();
         let ticker = *self.begun.get_or_insert_with(Ticker::start);
         self.frames += 1;
-        let due = self.due(self.frames as f64 * frame.len() as f64);
+        let due = self.after(self.frames);
         let now = ticker.elapsed();
         if now < due {
             let woken = ticker.wait_until(due);
@@ -163,6 +167,10 @@ impl<T: Element> Task for Pace<T> {
             self.furthest = self.furthest.max(now - due);
         }
         Ok(Flow::Next)
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.begun?.at(self.after(self.frames + 1))
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -183,10 +191,11 @@ mod tests {
 
     #[test]
     fn the_schedule_does_not_drift() {
-        let (pace, _) = pace::<u8>(576_000.0);
+        let (mut pace, _) = pace::<u8>(576_000.0);
+        pace.len = 744;
         let frames = 10_u64.pow(9); // of 744: more than two weeks
         let exact = u128::from(frames) * 744 * 1_000_000_000 / 576_000;
-        let due = pace.due(frames as f64 * 744.0).as_nanos();
+        let due = pace.after(frames).as_nanos();
         assert!(due.abs_diff(exact) <= 1000, "{due} ns, not {exact}");
     }
 }
