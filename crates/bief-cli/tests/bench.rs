@@ -151,7 +151,7 @@ fn nbfm_tells_every_block() {
     }
     let csv = String::from_utf8(folder.read("x.csv")).unwrap();
     let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
-    for mode in ["one-core", "threads", "work"] {
+    for mode in ["one-core", "threads", "sleep", "work"] {
         for block in [60, 744, 3072] {
             let name = format!("{mode}/{block}");
             let readings = csv.lines().filter_map(|line| line.strip_prefix(&format!("{name},"))?.rsplit(',').next());
@@ -166,7 +166,7 @@ fn nbfm_tells_every_block() {
     let output = folder.command().args(["bench", "nbfm", "--blocks", "750"]).output().unwrap();
     assert!(!output.status.success() && common::stderr(&output).contains("give multiples of 12 from 12 to 131064"));
     let message = folder.fail(["bench", "nbfm", "--only", "nothing"]);
-    assert!(message.contains("one-core, threads and work"), "{message}");
+    assert!(message.contains("one-core, threads, sleep and work"), "{message}");
 }
 
 #[test]

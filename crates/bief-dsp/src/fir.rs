@@ -168,7 +168,8 @@ impl<S: Sample> Fir<S> {
     #[inline(always)]
     fn filter_blocks<V: Simd>(&mut self, simd: V, history: &[S], samples: &[S], out: &mut [S]) {
         for (block, out) in out.chunks_mut(self.block).enumerate() {
-            self.fill_streams(history, samples, block * self.block * self.decimation);
+            let used = out.len().next_multiple_of(Self::TILE) + self.phase;
+            self.fill_streams(history, samples, block * self.block * self.decimation, used);
             for (tile, out) in out.chunks_mut(Self::TILE).enumerate() {
                 let mut sums = [0.0; TILE * VECTOR];
                 self.tile(simd, tile * TILE * VECTOR, &mut sums);
@@ -177,12 +178,12 @@ impl<S: Sample> Fir<S> {
         }
     }
 
-    /// Fills the streams from sample `first` on, counted from the start of the history.
+    /// Fills the streams from sample `first` on, counted from the start of the history, with `used` samples each.
     #[inline(always)]
-    fn fill_streams(&mut self, history: &[S], samples: &[S], first: usize) {
+    fn fill_streams(&mut self, history: &[S], samples: &[S], first: usize, used: usize) {
         let stream = self.streams.len() / self.decimation;
         for (phase, stream) in self.streams.chunks_exact_mut(stream).enumerate() {
-            let first = first + phase;
+            let (first, stream) = (first + phase, &mut stream[..used * S::WIDTH]);
             let old = history.get(first..).unwrap_or_default();
             // Where the stream goes on in the samples.
             let next = first + old.len().next_multiple_of(self.decimation) - history.len();

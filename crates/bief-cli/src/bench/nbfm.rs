@@ -36,6 +36,8 @@ Cases, for each block:
   one-core/BLOCK   percent of a core in real time: the whole receiver on one
                    thread, which sleeps until the next block is due
   threads/BLOCK    the same with a thread for each task
+  sleep/BLOCK      a thread that only sleeps and wakes as often: nothing in real
+                   time takes less here
   work/BLOCK       processor time of one block where nothing sleeps
 Percents are processor time of the whole process over the time of the run. The
 line I + D c through the work of blocks of c samples is that of the medians of
@@ -94,12 +96,14 @@ fn seconds(text: &str) -> Result<f64, String> {
 enum Mode {
     OneCore,
     Threads,
+    Sleep,
     Work,
 }
 
-const MODES: [(Mode, &str, &str, &str); 3] = [
+const MODES: [(Mode, &str, &str, &str); 4] = [
     (Mode::OneCore, "one-core", "In real time, of one core", "%"),
     (Mode::Threads, "threads", "In real time with a thread for each task, of one core", "%"),
+    (Mode::Sleep, "sleep", "Sleeping and waking alone, of one core", "%"),
     (Mode::Work, "work", "Work of a block", "ns"),
 ];
 
@@ -153,6 +157,22 @@ fn program(signal: &Arc<[u8]>, block: usize, paced: bool) -> bief::Result<Progra
     chain.build()
 }
 
+/// So many blocks of nothing, at their pace.
+fn sleeper(blocks: usize, block: usize) -> bief::Result<Program> {
+    let mut left = blocks;
+    let mut chain = Chain::new();
+    let mut nothing = chain.add(
+        source::from_fn(block, move |_: &mut [u8]| {
+            let more = left.checked_sub(1);
+            left = more.unwrap_or(0);
+            Ok(if more.is_some() { Flow::Next } else { Flow::Stop })
+        }),
+        (),
+    );
+    chain.add(source::pace(SAMPLE_RATE).0, &mut nothing);
+    chain.build()
+}
+
 /// The program with a thread for each task.
 fn on_threads(program: Program) -> Result<Pipeline, Failure> {
     // Nothing is planned: the times do not matter.
@@ -167,17 +187,21 @@ fn on_threads(program: Program) -> Result<Pipeline, Failure> {
 
 /// Percent of a core, or nanoseconds of a block.
 fn measured(mode: Mode, block: usize, signal: &Arc<[u8]>) -> Result<f64, Failure> {
-    let program = program(signal, block, mode != Mode::Work).map_err(Failure::from_error)?;
+    let program = match mode {
+        Mode::Sleep => sleeper(signal.len() / SampleFormat::Ci16.bytes() / block, block),
+        _ => program(signal, block, mode != Mode::Work),
+    }
+    .map_err(Failure::from_error)?;
     let mut pipeline = match mode {
         Mode::Threads => on_threads(program)?,
-        Mode::OneCore | Mode::Work => program.one_core().map_err(Failure::from_error)?,
+        Mode::OneCore | Mode::Sleep | Mode::Work => program.one_core().map_err(Failure::from_error)?,
     };
     let (start, before) = (Instant::now(), processor_time());
     let report = pipeline.run().map_err(Failure::from_error)?;
     let (took, worked) = (start.elapsed().as_secs_f64(), (processor_time() - before).as_secs_f64());
     Ok(match mode {
         Mode::Work => worked * 1e9 / report.frames as f64,
-        Mode::OneCore | Mode::Threads => 100.0 * worked / took,
+        Mode::OneCore | Mode::Threads | Mode::Sleep => 100.0 * worked / took,
     })
 }
 
@@ -247,18 +271,19 @@ fn table(cases: &[Case], cost: Option<Cost>, surroundings: &Surroundings) -> Str
     let mut lines = vec![
         format!("A narrowband FM receiver at 576 kS/s, medians of {}", counted(cases[0].readings.len(), "round")),
         format!(
-            "{:>7} {:>9} {:>10} {:>10} {:>11} {:>11}",
-            "block", "every us", "one core %", "threads %", "GNU Radio %", "work ns"
+            "{:>7} {:>8} {:>10} {:>9} {:>7} {:>11} {:>10}",
+            "block", "every us", "one core %", "threads %", "sleep %", "GNU Radio %", "work ns"
         ),
     ];
     for block in blocks(cases) {
         let near = |items: f64| (items / f64::from(block)).ln().abs() < 0.1;
         let peer = GNU_RADIO.into_iter().find(|(items, _)| near(*items)).map(|(_, percent)| percent);
         lines.push(format!(
-            "{block:>7} {:>9} {:>10} {:>10} {:>11} {:>11}",
+            "{block:>7} {:>8} {:>10} {:>9} {:>7} {:>11} {:>10}",
             significant(f64::from(block) / SAMPLE_RATE * 1e6),
             shown(median(cases, "one-core", block)),
             shown(median(cases, "threads", block)),
+            shown(median(cases, "sleep", block)),
             peer.map_or_else(String::new, significant),
             shown(median(cases, "work", block))
         ));
@@ -267,7 +292,7 @@ fn table(cases: &[Case], cost: Option<Cost>, surroundings: &Surroundings) -> Str
     let mut facts = Vec::new();
     if let Some(cost) = cost {
         facts.push(format!(
-            "Work of a block of c samples: {} ns + {} ns c. Beyond that, a block in real time costs a sleep and a wake-up.",
+            "Work of a block of c samples: {} ns + {} ns c. Beyond that, a block in real time costs a sleep and a wake-up, and what others put out of the caches meanwhile.",
             significant(cost.per_block),
             significant(cost.per_sample)
         ));
@@ -296,6 +321,7 @@ fn csv(cases: &[Case]) -> String {
 /// Colours that colour-blind readers tell apart (Okabe and Ito).
 const ONE_CORE: Rgb = (0, 114, 178);
 const THREADS: Rgb = (230, 159, 0);
+const SLEEP: Rgb = (0, 158, 115);
 const PEER: Rgb = (213, 94, 0);
 
 fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
@@ -310,9 +336,9 @@ fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
         let values = || points.iter().map(|point| point.1).filter(|value| *value > 0.0);
         (values().fold(f64::MAX, f64::min), values().fold(f64::MIN_POSITIVE, f64::max))
     };
-    let (one_core, threads, work) = (points(cases, "one-core"), points(cases, "threads"), points(cases, "work"));
+    let [one_core, threads, sleep, work] = ["one-core", "threads", "sleep", "work"].map(|mode| points(cases, mode));
     let mut row = Vec::new();
-    let percents = [one_core.clone(), threads.clone(), GNU_RADIO.to_vec()].concat();
+    let percents = [one_core.clone(), threads.clone(), sleep.clone(), GNU_RADIO.to_vec()].concat();
     if percents.len() > GNU_RADIO.len() {
         let (least, most) = range(&percents);
         let peers = Shape::Dots { points: GNU_RADIO.to_vec(), color: PEER, filled: false };
@@ -320,7 +346,11 @@ fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
             title: "in real time".to_owned(),
             x: x(),
             y: Axis::decades(least, most, decade_name).named("% of a core"),
-            shapes: series(one_core, ONE_CORE).into_iter().chain(series(threads, THREADS)).chain([peers]).collect(),
+            shapes: [(one_core, ONE_CORE), (threads, THREADS), (sleep, SLEEP)]
+                .into_iter()
+                .flat_map(|(points, color)| series(points, color))
+                .chain([peers])
+                .collect(),
         });
     }
     if let Some(cost) = cost {
@@ -340,6 +370,7 @@ fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
         legend: vec![
             key("one core", ONE_CORE, Mark::Dot),
             key("a thread for each task", THREADS, Mark::Dot),
+            key("sleep alone", SLEEP, Mark::Dot),
             key("GNU Radio 3.10.5", PEER, Mark::Ring),
             key("I + D c", THREADS, Mark::Dashes),
         ],
