@@ -82,7 +82,7 @@ const SOURCE: &str = "GNU Radio 3.10.5, its narrowband FM receiver at 576 kS/s, 
 const AIM: (u32, f64) = (744, 1.5);
 
 fn block(text: &str) -> Result<u32, String> {
-    let block = text.parse().ok().filter(|block: &u32| (STEP..=LONGEST).contains(block) && block % STEP == 0);
+    let block = text.parse().ok().filter(|block: &u32| (STEP..=LONGEST).contains(block) && block.is_multiple_of(STEP));
     block.ok_or_else(|| format!("give multiples of {STEP} from {STEP} to {LONGEST}"))
 }
 
