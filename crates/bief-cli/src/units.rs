@@ -57,6 +57,17 @@ pub(crate) fn elapsed(time: Duration) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Reads a time above 0 with its unit, as on a command line.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let seconds = units.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * seconds)
+    });
+    let found = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    found.filter(|time| !time.is_zero()).ok_or_else(|| "give a time such as 750us or 20ms".to_owned())
+}
+
 /// An energy in the unit that suits it, with three digits.
 pub(crate) fn energy(joules: f64) -> String {
     let (value, unit) = match joules {
@@ -163,6 +174,23 @@ mod tests {
             (0.0, "0"),
         ] {
             assert_eq!(significant(value), shown);
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, ns) in [
+            ("50us", 50_000),
+            ("750 us", 750_000),
+            ("0.5ms", 500_000),
+            ("1s", 1_000_000_000),
+            ("75µs", 75_000),
+            ("8ns", 8),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_nanos(ns)), "{text}");
+        }
+        for text in ["50", "us", "-1us", "0ms", "infs", "1h", "", "1e40s"] {
+            assert!(duration(text).unwrap_err().contains("750us"), "{text}");
         }
     }
 }

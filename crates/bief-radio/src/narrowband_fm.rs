@@ -171,10 +171,17 @@ impl NarrowbandFm {
     /// # Errors
     /// Those of [`receive`](Self::receive).
     pub fn source(&self, recording: Recording) -> Result<ReadSamples> {
+        ReadSamples::new(recording, self.block, self.delay()?)
+    }
+
+    /// By how many samples of the recording the filters hold audio back.
+    ///
+    /// # Errors
+    /// Those of [`receive`](Self::receive).
+    pub fn delay(&self) -> Result<usize> {
         let filters = self.filters()?;
         let decimate = filters.decimate.as_ref().map_or(0, LowPass::delay);
-        let delay = decimate + filters.to_channel * (filters.demodulate.delay() + filters.audio.delay());
-        ReadSamples::new(recording, self.block, delay)
+        Ok(decimate + filters.to_channel * (filters.demodulate.delay() + filters.audio.delay()))
     }
 
     /// Adds the receiver to a chain: samples in frames of a block, which it shifts in place, become audio of full scale ±1. What it

@@ -5,6 +5,7 @@ use bief::source::Punctuality;
 use bief_radio::{FmStatus, NarrowbandFm};
 use indicatif::ProgressBar;
 
+use super::latency::Kept;
 use super::output::Output;
 use super::settings::How;
 use crate::seeing::SeeingArgs;
@@ -28,6 +29,8 @@ pub(super) struct Hearing {
     pub(super) output: Output,
     pub(super) receiver: NarrowbandFm,
     pub(super) how: How,
+    /// How a latency is kept, if one is asked for.
+    pub(super) kept: Option<Kept>,
     /// How long the audio is, how far the carrier moved in it, and whether there was a signal at its end.
     pub(super) audio_seconds: f64,
     pub(super) moved: f64,
@@ -68,6 +71,7 @@ impl Hearing {
         }
         let us = |seconds: f64| format!("{} us", significant(seconds * 1e6));
         rows.push(("block", format!("{block} samples, {}", us(block as f64 / sample_rate))));
+        rows.extend(self.kept.iter().flat_map(Kept::rows));
         if let Some(pace) = &self.punctuality {
             let late = |ns: u64| us(ns as f64 / 1e9);
             rows.push(("pace", format!("{} blocks, {} of them late from the start", pace.frames, pace.behind)));
@@ -113,6 +117,7 @@ impl Hearing {
             "seconds": self.seconds,
             "processor_percent": 100.0 * self.core_share,
             "pace": self.punctuality,
+            "plan": self.kept.as_ref().map(Kept::to_json),
             "report": self.report,
         });
         format!("{value:#}")

@@ -1,6 +1,7 @@
 //! `bief nbfm`: a recording of narrowband FM becomes audio.
 
 mod hearing;
+mod latency;
 mod output;
 mod settings;
 
@@ -9,10 +10,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bief::{Chain, source};
-use bief_radio::{FmStatus, Recording, SampleFormat};
+use bief_radio::{FmStatus, NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
 
 use self::hearing::{Hearing, show};
+use self::latency::{LatencyArgs, Live};
 use self::output::Output;
 use self::settings::SettingArgs;
 use crate::clock::processor_time;
@@ -34,6 +36,9 @@ Examples:
   bief nbfm capture.sigmf-meta --pace --block 744
                                          as a live radio would give it, and what
                                          that takes of a core
+  bief nbfm capture.sigmf-meta --pace --latency 20ms
+                                         the block, the stages and the reserved
+                                         time that keep 20 ms at the least work
   bief nbfm capture.sigmf-meta --json    the figures for a machine to read
 
 The carrier is found in the first half second with a signal and followed as far
@@ -64,6 +69,8 @@ pub(crate) struct NbfmArgs {
     #[arg(long)]
     pace: bool,
     #[command(flatten)]
+    latency: LatencyArgs,
+    #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
@@ -84,8 +91,17 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
 
+    let live = match (args.pace, args.recording.is_stdin()) {
+        (true, _) => Live::Paced,
+        (false, true) => Live::Input,
+        (false, false) => Live::No,
+    };
+    bar.set_message("measuring");
+    let kept = args.latency.plan(&tuned.receiver, format, live).inspect_err(|_| bar.finish_and_clear())?;
+
     let status = Arc::<FmStatus>::default();
-    let receiver = &tuned.receiver;
+    let receiver =
+        NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
     let sink = output.open(receiver.audio_rate)?;
     let mut chain = Chain::new();
     let mut samples = chain.add(receiver.source(tuned.recording).map_err(Failure::from_error)?, ());
@@ -96,8 +112,12 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     });
     let audio = receiver.receive(&mut chain, &mut samples, Arc::clone(&status)).map_err(Failure::from_error)?;
     sink.add(&mut chain, &audio);
-    let pipeline = chain.build().and_then(|program| program.one_core()).map_err(Failure::from_error)?;
-    let mut pipeline = args.seeing.prepare(pipeline)?;
+    let program = chain.build().map_err(Failure::from_error)?;
+    let pipeline = match &kept {
+        None => program.one_core(),
+        Some(kept) => kept.pipeline(program, live),
+    };
+    let mut pipeline = args.seeing.prepare(pipeline.map_err(Failure::from_error)?)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
 
     let (start, before) = (Instant::now(), processor_time());
@@ -113,7 +133,8 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     let hearing = Hearing {
         name,
         output,
-        receiver: tuned.receiver,
+        receiver,
+        kept,
         how: tuned.how,
         audio_seconds: status.seconds(),
         moved: status.offset(),

@@ -1,9 +1,12 @@
 //! What is received, and how.
 
+use std::time::Duration;
+
 use bief_radio::{NarrowbandFm, Recording};
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::units::duration;
 
 /// The audio rate that is wanted, where nobody says one.
 const AUDIO_RATE: f64 = 48e3;
@@ -29,8 +32,8 @@ pub(super) struct SettingArgs {
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
     audio_rate: Option<u32>,
     /// Undo the sender's pre-emphasis of this time constant, such as 50us, 75us or 750us [default: there is none]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    deemphasis: Option<f64>,
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    deemphasis: Option<Duration>,
     /// Take out what lies below this frequency, and direct current [default: nothing]
     #[arg(long, value_name = "HZ")]
     high_pass: Option<f64>,
@@ -72,7 +75,7 @@ impl SettingArgs {
         };
         let receiver = NarrowbandFm::new(rate, self.carrier.unwrap_or(0.0), self.deviation, audio_rate);
         let receiver = NarrowbandFm {
-            de_emphasis: self.deemphasis,
+            de_emphasis: self.deemphasis.map(|time| time.as_secs_f64()),
             high_pass: self.high_pass,
             block: self.block.map_or(receiver.block, |block| block as usize),
             follow: receiver.follow.filter(|_| !self.fixed),
@@ -102,16 +105,6 @@ fn audio_rate(sample_rate: f64) -> Option<u32> {
     nearest.map(|rate| rate as u32)
 }
 
-/// A time with its unit, in seconds.
-fn time(text: &str) -> Result<f64, String> {
-    let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let found = units.iter().find_map(|(unit, seconds)| {
-        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        Some(number * seconds)
-    });
-    found.filter(|seconds| seconds.is_finite() && *seconds > 0.0).ok_or_else(|| "give a time such as 750us".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,16 +123,6 @@ mod tests {
             (48_000.5, None),
         ] {
             assert_eq!(audio_rate(rate), audio, "{rate}");
-        }
-    }
-
-    #[test]
-    fn times_have_units() {
-        for (text, seconds) in [("50us", 50e-6), ("750 us", 750e-6), ("0.5ms", 0.5e-3), ("1s", 1.0), ("75µs", 75e-6)] {
-            assert!((time(text).unwrap() / seconds - 1.0).abs() < 1e-12, "{text}");
-        }
-        for text in ["50", "us", "-1us", "0ms", "infs", "1h", ""] {
-            assert!(time(text).unwrap_err().contains("750us"), "{text}");
         }
     }
 }

@@ -45,6 +45,41 @@ impl TaskCosts {
     }
 }
 
+impl BatchCosts {
+    /// What was measured of frames of different lengths, as of batches of them: each part is of a chain whose frames are so many
+    /// times as long as the shortest, worked on one by one.
+    ///
+    /// # Errors
+    /// Parts of other tasks than the first has; none at all, or batches.
+    pub fn by_size(parts: impl IntoIterator<Item = (u64, Self)>) -> Result<Self> {
+        let mut parts = parts.into_iter().map(|(size, mut part)| {
+            let single = |task: &mut TaskCosts| match &mut task.sizes[..] {
+                [only] if only.samples == 1 => {
+                    only.samples = size;
+                    true
+                }
+                _ => false,
+            };
+            if part.tasks.iter_mut().all(single) {
+                return Ok(part);
+            }
+            Err(Error::build("frames of different lengths are compared one by one: measure batches of 1"))
+        });
+        let mut whole = parts.next().ok_or_else(|| Error::build("nothing was measured: give two sizes or more"))??;
+        for part in parts {
+            let part = part?;
+            let differs = part.tasks.len() != whole.tasks.len();
+            if differs || part.tasks.iter().zip(&whole.tasks).any(|(task, first)| task.name != first.name) {
+                return Err(Error::build(
+                    "chains of other tasks cannot be compared: measure the same chain with each length",
+                ));
+            }
+            whole.tasks.iter_mut().zip(part.tasks).for_each(|(task, other)| task.sizes.extend(other.sizes));
+        }
+        Ok(whole)
+    }
+}
+
 /// Measures on a core of each kind in turn, batch by batch; the calling thread waits.
 pub(crate) fn measure_on(
     tasks: Vec<Node>,

@@ -65,7 +65,7 @@ pub(super) fn ns(core: &Core, here: &Machine) -> Result<u64> {
 
 /// Between two batches for a thread that sleeps meanwhile, and how many of them.
 const PAUSE: Duration = Duration::from_micros(250);
-const SLOW_BATCHES: u32 = 600;
+const SLOW_BATCHES: u32 = 300;
 
 /// Processor time, in nanoseconds, that both threads together spend when a batch is handed to one that sleeps, beyond what the
 /// same tasks take on one thread: waking it up and putting it to sleep again. 0 on a machine of one core.

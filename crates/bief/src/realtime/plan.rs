@@ -103,6 +103,11 @@ impl LatencyPlan {
         duration(self.plan.bounds.latency_ns())
     }
 
+    /// How long after its youngest frame was due a batch is done, at most, in theory.
+    pub fn release_bound(&self) -> Duration {
+        duration(self.plan.bounds.sinks.iter().map(|sink| sink.release_latency_ns).fold(0.0, f64::max))
+    }
+
     /// What the machine may add to that.
     pub fn allowance(&self) -> Duration {
         duration(self.plan.bounds.latency_on_platform_ns()).saturating_sub(self.bound())
