@@ -1,7 +1,7 @@
 //! Frames let through no faster than a device would give them: by a clock, on a schedule that does not drift.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -21,8 +21,8 @@ pub struct Pace<T> {
     /// From the first frame of a run on.
     begun: Option<Ticker>,
     frames: u64,
-    /// Elements in each of them.
-    len: usize,
+    /// Elements in each of them, from the build on.
+    len: OnceLock<usize>,
     /// How late each frame went on that was waited for.
     late: Histogram,
     /// Frames that were due when they came, and how long they had been.
@@ -100,7 +100,7 @@ pub fn pace<T: Element>(rate: f64) -> (Pace<T>, Releases) {
         rate,
         begun: None,
         frames: 0,
-        len: 0,
+        len: OnceLock::new(),
         late: Histogram::new(),
         behind: 0,
         furthest: Duration::ZERO,
@@ -116,7 +116,8 @@ impl<T> Pace<T> {
 
     /// How long after the start the frame of that number, counted from 1, is due.
     fn after(&self, frame: u64) -> Duration {
-        Duration::try_from_secs_f64(frame as f64 * self.len as f64 / self.rate).unwrap_or(Duration::MAX)
+        let len = self.len.get().copied().unwrap_or_default();
+        Duration::try_from_secs_f64(frame as f64 * len as f64 / self.rate).unwrap_or(Duration::MAX)
     }
 
     fn punctuality(&self) -> Punctuality {
@@ -150,11 +151,11 @@ impl<T: Element> Task for Pace<T> {
                 self.rate
             )));
         }
+        self.len.get_or_init(|| len);
         Ok(())
     }
 
-    fn run(&mut self, frame: &mut [T], (): ()) -> Result<Flow> {
-        self.len = frame.len();
+    fn run(&mut self, _: &mut [T], (): ()) -> Result<Flow> {
         let ticker = *self.begun.get_or_insert_with(Ticker::start);
         self.frames += 1;
         let due = self.after(self.frames);
@@ -169,8 +170,9 @@ impl<T: Element> Task for Pace<T> {
         Ok(Flow::Next)
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.begun?.at(self.after(self.frames + 1))
+    fn due(&mut self) -> Option<Instant> {
+        let after = self.after(self.frames + 1);
+        self.begun.get_or_insert_with(Ticker::start).at(after)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -191,8 +193,8 @@ mod tests {
 
     #[test]
     fn the_schedule_does_not_drift() {
-        let (mut pace, _) = pace::<u8>(576_000.0);
-        pace.len = 744;
+        let (pace, _) = pace::<u8>(576_000.0);
+        pace.lens(744).unwrap();
         let frames = 10_u64.pow(9); // of 744: more than two weeks
         let exact = u128::from(frames) * 744 * 1_000_000_000 / 576_000;
         let due = pace.after(frames).as_nanos();

@@ -160,8 +160,8 @@ impl Stage {
     }
 
     /// When the batch that it makes next is due, if one of its tasks knows.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.tasks.iter().find_map(|task| task.step.due())
+    pub(crate) fn due(&mut self) -> Option<Instant> {
+        self.tasks.iter_mut().find_map(|task| task.step.due())
     }
 
     /// Lets every task begin anew, a failed one too; the first error is told.

@@ -103,8 +103,8 @@ pub trait Task: Send + 'static {
     /// When the frame that comes next is due, for a task of the first stage that gives frames at planned times; `None` while it
     /// has no plan. The [`Latency`](crate::Latency) of a batch counts from when its first frame was due, not from when the
     /// source was asked for it: a source that waits for its time adds nothing, and one that is late hides nothing. Asked before
-    /// each batch of an [observed](crate::Pipeline::observe) run.
-    fn due(&self) -> Option<Instant> {
+    /// each batch of an [observed](crate::Pipeline::observe) run; a schedule that counts from its first frame begins then.
+    fn due(&mut self) -> Option<Instant> {
         None
     }
 
@@ -176,7 +176,7 @@ pub(crate) trait Step: Send {
         0
     }
     /// When the frame that it makes next is due.
-    fn due(&self) -> Option<Instant> {
+    fn due(&mut self) -> Option<Instant> {
         None
     }
     fn finish(&mut self) -> Result<()>;
@@ -215,7 +215,7 @@ impl<T: Task> Step for Bind<T> {
         self.task.lost()
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn due(&mut self) -> Option<Instant> {
         self.task.due()
     }
 

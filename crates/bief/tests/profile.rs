@@ -160,3 +160,57 @@ fn a_kind_without_a_core_is_not_measured() {
     let error = sleepy(100).profile_on(&machine, executions(5, Load::Idle)).unwrap_err();
     assert!(error.to_string().contains("no core of the kind `little` to measure on"), "{error}");
 }
+
+fn costs_of(frames: u64, batches: &[usize]) -> bief::Result<Vec<bief::BatchCosts>> {
+    let mut chain = Chain::new().batch(3);
+    let wire = chain.add(Count::to(frames), ());
+    let kept = chain.add(Probe::new(Act::KeepEvery(4)), &wire);
+    chain.add(Probe::sequential(Act::Pass), &kept);
+    let profiling = Profiling { executions: NonZeroUsize::new(8).unwrap(), load: Load::Idle };
+    chain.build()?.costs_on(&Machine::here(), batches, profiling)
+}
+
+#[test]
+fn tasks_cost_by_the_size_of_the_batch() {
+    use bief::schedule::realtime::FitMethod;
+
+    let costs = costs_of(1_000_000, &[1, 16, 4]).unwrap();
+    assert_eq!(costs.len(), Machine::here().kinds().len());
+    let facts: Vec<(&str, bool)> = costs[0].tasks.iter().map(|task| (task.name.as_str(), task.replicable)).collect();
+    assert_eq!(facts, [("Count", false), ("Probe", true), ("Probe 2", false)]);
+    for (index, task) in costs[0].tasks.iter().enumerate() {
+        let sizes: Vec<u64> = task.sizes.iter().map(|size| size.samples).collect();
+        assert_eq!(sizes, [1, 16, 4]);
+        // Behind the skips, batches of one frame are empty three times of four.
+        let times = |size: usize| task.sizes[size].ns.len();
+        assert!(times(1) >= 8 && times(0) >= if index < 2 { 8 } else { 1 }, "{} {}", times(0), times(1));
+        let fit = task.fit(FitMethod::Typical).unwrap();
+        assert!(fit.cost.init_ns >= 0.0 && fit.cost.per_sample_ns >= 0.0 && fit.rows.len() == 3);
+    }
+}
+
+#[test]
+fn sizes_that_tell_nothing_are_refused() {
+    for (frames, batches, told) in [
+        (1_000, &[][..], "no sizes of batches"),
+        (1_000, &[4, 2, 4], "batches of 4 are measured once"),
+        (1_000, &[1, 0], "a batch of 0 frames"),
+        (3, &[1, 4], "the source ended"),
+    ] {
+        let error = costs_of(frames, batches).unwrap_err();
+        assert!(error.kind() == ErrorKind::Build && error.to_string().contains(told), "{error}");
+    }
+}
+
+#[test]
+fn frames_of_different_lengths_are_compared_as_batches_are() {
+    let single = || costs_of(1_000_000, &[1]).unwrap().remove(0);
+    let costs = bief::BatchCosts::by_size([(1, single()), (8, single())]).unwrap();
+    let sizes = |task: &bief::TaskCosts| task.sizes.iter().map(|size| size.samples).collect::<Vec<_>>();
+    assert!(costs.tasks.iter().all(|task| sizes(task) == [1, 8]));
+    let batches = costs_of(1_000_000, &[2]).unwrap().remove(0);
+    assert!(bief::BatchCosts::by_size([(1, batches)]).is_err() && bief::BatchCosts::by_size([]).is_err());
+    let mut other = single();
+    other.tasks.pop();
+    assert!(bief::BatchCosts::by_size([(1, single()), (8, other)]).is_err());
+}

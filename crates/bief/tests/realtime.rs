@@ -401,7 +401,7 @@ impl Task for Late {
         self.1 += 1;
         Ok(if self.1 > 10 { Flow::Stop } else { Flow::Next })
     }
-    fn due(&self) -> Option<Instant> {
+    fn due(&mut self) -> Option<Instant> {
         Some(Instant::now() - self.0?)
     }
     fn reset(&mut self) -> Result<()> {

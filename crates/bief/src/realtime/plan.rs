@@ -193,3 +193,92 @@ impl BatchCosts {
 fn duration(ns: f64) -> Duration {
     Duration::from_nanos(ns.ceil() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use bief_schedule::realtime::CostSamples;
+
+    use super::*;
+
+    /// Three tasks that take so many nanoseconds for a batch, and for each frame in it.
+    fn costs(tasks: [(f64, f64); 3]) -> BatchCosts {
+        let task = |(index, (init, each)): (usize, (f64, f64))| TaskCosts {
+            name: format!("task {index}"),
+            replicable: index == 1,
+            sizes: [1, 8, 64].map(|samples| CostSamples { samples, ns: vec![init + each * samples as f64] }).to_vec(),
+        };
+        BatchCosts {
+            machine: "a machine".to_owned(),
+            kind: "cpu".to_owned(),
+            tasks: tasks.into_iter().enumerate().map(task).collect(),
+            hand_over_ns: 10_000.0,
+        }
+    }
+
+    #[test]
+    fn a_longer_latency_takes_larger_batches_and_less_of_the_cores() {
+        let costs = costs([(2_000.0, 500.0), (3_000.0, 2_000.0), (1_000.0, 100.0)]);
+        let period = Duration::from_micros(20);
+        let plans = [200, 1_000, 10_000].map(|us| {
+            let latency = Duration::from_micros(us);
+            let plan = costs.latency_plan(&LatencyGoal::new(period, latency)).unwrap();
+            assert!(plan.bound() + plan.allowance() <= latency && plan.release_bound() <= plan.bound());
+            assert_eq!(plan.schedule.stages().iter().map(|stage| stage.tasks).sum::<usize>(), 3);
+            assert_eq!(plan.timings.len(), plan.schedule.stages().len());
+            assert!(plan.timings.iter().all(|timing| timing.period == period * plan.batch() as u32));
+            assert_eq!(plan.profile.frames_per_execution() as usize, plan.batch());
+            plan
+        });
+        assert!(plans.windows(2).all(|pair| pair[0].batch() < pair[1].batch()));
+        let busy = |plan: &LatencyPlan| plan.plan.bounds.utilisation;
+        assert!(plans.windows(2).all(|pair| busy(&pair[0]) > busy(&pair[1])));
+    }
+
+    #[test]
+    fn one_stage_pays_for_one_hand_over() {
+        let costs = costs([(0.0, 1_000.0); 3]);
+        let goal = LatencyGoal::new(Duration::from_micros(100), Duration::from_millis(1));
+        let merged = costs.latency_plan(&goal).unwrap();
+        let apart = costs.latency_plan(&LatencyGoal { merges: false, ..goal }).unwrap();
+        assert_eq!((merged.schedule.stages().len(), apart.schedule.stages().len()), (1, 3));
+        let batch = |plan: &LatencyPlan| plan.batch() as u64;
+        let spent = |plan: &LatencyPlan| {
+            let all = plan.timings.iter().map(|timing| timing.execution).sum::<Duration>();
+            all.as_nanos() as u64 - 3_000 * batch(plan)
+        };
+        // Rounded up, stage by stage.
+        assert!(spent(&merged).abs_diff(10_000) <= 1 && spent(&apart).abs_diff(30_000) <= 3);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_with_a_reason() {
+        let costs = costs([(2_000.0, 500.0), (3_000.0, 2_000.0), (1_000.0, 100.0)]);
+        let refused = |period: u64, latency: u64| {
+            let goal = LatencyGoal::new(Duration::from_nanos(period), Duration::from_nanos(latency));
+            costs.latency_plan(&goal).unwrap_err().to_string()
+        };
+        assert!(refused(100_000, 5_000).contains("the least latency found is"));
+        let busy = refused(2_000, 1_000_000_000);
+        assert!(busy.contains("task 1") || busy.contains("cores"), "{busy}");
+        assert!(refused(0, 1_000_000).contains("give a period above 0"));
+        let one_size = BatchCosts {
+            tasks: costs
+                .tasks
+                .iter()
+                .map(|task| TaskCosts { sizes: task.sizes[..1].to_vec(), ..task.clone() })
+                .collect(),
+            ..costs.clone()
+        };
+        assert!(one_size.graph(Duration::from_micros(1), 1, FitMethod::Typical).is_err());
+    }
+
+    #[test]
+    fn the_front_goes_from_the_least_latency_to_the_least_use() {
+        let costs = costs([(2_000.0, 500.0), (3_000.0, 2_000.0), (1_000.0, 100.0)]);
+        let goal = LatencyGoal { cores: 2, ..LatencyGoal::new(Duration::from_micros(50), Duration::ZERO) };
+        let front = costs.latency_front(&goal).unwrap();
+        assert!(front.len() > 3);
+        let falls = |figure: fn(&Plan) -> f64| front.windows(2).all(|pair| figure(&pair[0]) > figure(&pair[1]));
+        assert!(falls(|plan| plan.bounds.utilisation) && falls(|plan| -plan.bounds.latency_ns()));
+    }
+}
