@@ -5,7 +5,6 @@
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 use bief::{Chain, Flow, Pipeline, Program, sink, source};
@@ -39,7 +38,7 @@ Cases, for each block:
   sleep/BLOCK      a thread that only sleeps and wakes as often: nothing in real
                    time takes less here
   work/BLOCK       processor time of one block where nothing sleeps
-Percents are processor time of the whole process over the time of the run. The
+Percents are processor time of the whole process over the time of the signal. The
 line I + D c through the work of blocks of c samples is that of the medians of
 all slopes and offsets (Theil and Sen).
 CSV: every reading of every round. SVG: the percents and the work over the block.";
@@ -196,12 +195,13 @@ fn measured(mode: Mode, block: usize, signal: &Arc<[u8]>) -> Result<f64, Failure
         Mode::Threads => on_threads(program)?,
         Mode::OneCore | Mode::Sleep | Mode::Work => program.one_core().map_err(Failure::from_error)?,
     };
-    let (start, before) = (Instant::now(), processor_time());
+    let before = processor_time();
     let report = pipeline.run().map_err(Failure::from_error)?;
-    let (took, worked) = (start.elapsed().as_secs_f64(), (processor_time() - before).as_secs_f64());
+    let of_a_block = (processor_time() - before).as_secs_f64() / report.frames as f64;
     Ok(match mode {
-        Mode::Work => worked * 1e9 / report.frames as f64,
-        Mode::OneCore | Mode::Threads | Mode::Sleep => 100.0 * worked / took,
+        Mode::Work => of_a_block * 1e9,
+        // Of the time of the signal: a run that cannot keep up takes longer.
+        Mode::OneCore | Mode::Threads | Mode::Sleep => 100.0 * of_a_block * SAMPLE_RATE / block as f64,
     })
 }
 

@@ -102,7 +102,6 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     let status = Arc::<FmStatus>::default();
     let receiver =
         NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
-    let sink = output.open(receiver.audio_rate)?;
     let mut chain = Chain::new();
     let mut samples = chain.add(receiver.source(tuned.recording).map_err(Failure::from_error)?, ());
     let releases = args.pace.then(|| {
@@ -111,7 +110,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         releases
     });
     let audio = receiver.receive(&mut chain, &mut samples, Arc::clone(&status)).map_err(Failure::from_error)?;
-    sink.add(&mut chain, &audio);
+    output.open(receiver.audio_rate)?.add(&mut chain, &audio);
     let program = chain.build().map_err(Failure::from_error)?;
     let pipeline = match &kept {
         None => program.one_core(),
