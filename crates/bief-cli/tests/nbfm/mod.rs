@@ -181,3 +181,41 @@ fn what_cannot_be_received_is_refused_with_the_remedy() {
         assert!(output.status.code() == Some(2) && stderr(&output).contains(words), "{}", stderr(&output));
     }
 }
+
+#[test]
+fn a_latency_is_planned_kept_and_counted() {
+    let folder = Folder::new("nbfm-latency");
+    folder.succeed(["nbfm", "-o", "plain.wav"]);
+    let json: Value =
+        serde_json::from_str(&folder.succeed("nbfm --pace --latency 20ms --rt off --json -o kept.wav".split(' ')))
+            .unwrap();
+    let (plain, kept) = (wav(&folder.read("plain.wav")), wav(&folder.read("kept.wav")));
+    let (plan, report) = (&json["plan"], &json["report"]);
+    let block = plan["block"].as_u64().unwrap();
+    assert!(block > 0 && block % 12 == 0 && json["block"] == plan["block"], "{plan}");
+    let time = |key: &str| plan[key].as_u64().unwrap();
+    assert!(time("bound_ns") + time("allowance_ns") <= 20_000_000 && time("filters_ns") > 0, "{plan}");
+    let frames = report["frames"].as_u64().unwrap();
+    let counted = &report["real_time"]["bound"];
+    assert_eq!(counted["frames"].as_u64().unwrap(), frames);
+    // The same audio, to the end of its last block.
+    assert!(kept.len().abs_diff(plain.len()) <= block as usize / 12 + 960, "{} {}", kept.len(), plain.len());
+    let both = kept.iter().zip(&plain).map(|(a, b)| a.abs_diff(*b)).max();
+    assert!(both.unwrap() <= 1, "{both:?}");
+    let shown = folder.succeed("nbfm --pace --latency 20ms -o kept.wav".split(' '));
+    for part in ["\nplanned ", " at most, ", " for the machine; filters: ", "frames over the bound: "] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    // Of a file that does not come at its pace only the block is chosen.
+    let shown = folder.succeed("nbfm --latency 20ms -o kept.wav".split(' '));
+    assert!(shown.contains("\nplanned ") && !shown.contains("frames over the bound"), "{shown}");
+    for (arguments, told) in [
+        ("nbfm --latency 10us", "one sample of audio takes 20.8 us: allow more"),
+        ("nbfm --latency 30us", "the least latency found is"),
+        ("nbfm --latency 20ms --rt require", "give --pace, too"),
+    ] {
+        let message = folder.fail(arguments.split(' '));
+        assert!(message.contains(told), "{arguments}: {message}");
+    }
+}
