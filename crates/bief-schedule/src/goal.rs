@@ -30,7 +30,11 @@ use crate::profile::Profile;
 /// | `rate=30Mb/s` | at least this rate of bits of use: `b/s`, `kb/s`, `Mb/s`, `Gb/s`; or of frames: `frames/s` |
 /// | `period=1ms` | at most this period of one execution: `ns`, `us`, `ms`, `s` |
 /// | `power=20W` | at most this power: `W`, `mW`; not where the power of a kind [saturates](crate::CoreKind::saturation) |
-/// | `latency=5ms` | at most this latency, as the [sum of the stages' works](crate::Schedule::latency_ns) |
+/// | `latency=5ms` | every frame is done that soon after it is due |
+///
+/// The latency is the [bound](crate::Schedule::latency_bound_ns) at the demanded pace. A pipeline that is to run as fast as it can
+/// has no pace: then only the [time in the stages](crate::Schedule::latency_ns) counts, which is the bound for input that comes
+/// no faster than the pipeline runs, execution by execution.
 ///
 /// Numbers are decimal (`1.5ms`) or fractions (`100/3us`).
 ///
@@ -56,7 +60,7 @@ pub struct Goal {
     pub period: Option<Period>,
     /// The most power that the machine draws, idle power included, in watts.
     pub power: Option<f64>,
-    /// The longest sum of the stages' works, in nanoseconds.
+    /// The longest that a frame may take, in nanoseconds.
     pub latency: Option<Period>,
 }
 

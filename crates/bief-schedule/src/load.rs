@@ -111,6 +111,40 @@ impl Schedule {
         Ok(self.loads(profile)?.iter().fold(0, |sum, load| sum.saturating_add(load.work_ns)))
     }
 
+    /// How long after its due time the oldest frame of an execution is done, at most, in nanoseconds, where executions come at
+    /// the period `pace` and tasks take no longer than the profile says; `None` where that has no bound: at a pace faster than
+    /// the [period](Self::period), and where threads share cores.
+    ///
+    /// It is the [latency](Self::latency_ns), as a stage is done with an execution before the next one comes to that replica, and
+    /// the time for which the oldest frame waits until its execution is complete: what
+    /// [`realtime`](crate::realtime) proves of stages on cores of their own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`loads`](Self::loads).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use bief_schedule::{Period, Profile, Schedule, Stage, TaskProfile};
+    ///
+    /// let profile = Profile::new(
+    ///     ["big"],
+    ///     [TaskProfile::sequential("receive", [200]), TaskProfile::replicable("decode", [900])],
+    /// )?
+    /// .with_frames_per_execution(4)?;
+    /// let schedule = Schedule::new("hand", [Stage::new(1, 1, "big"), Stage::new(1, 4, "big")], &profile)?;
+    /// // Three frames of 100 ns each come after the oldest one.
+    /// assert_eq!(schedule.latency_bound_ns(&profile, Period::from(400))?, Some(300 + 1100));
+    /// assert_eq!(schedule.latency_bound_ns(&profile, Period::from(200))?, None);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn latency_bound_ns(&self, profile: &Profile, pace: Period) -> Result<Option<u64>, Error> {
+        let latency = self.latency_ns(profile)?;
+        let is_kept = !self.is_oversubscribed() && self.period(profile)? <= pace;
+        Ok(is_kept.then(|| latency.saturating_add(profile.filling_ns(pace))))
+    }
+
     /// How many cores of each kind are busy on average in a pipeline of that period, in nanoseconds: for each stage its work
     /// divided by the period, and no more than its cores, which can do no more. In a period of no time nothing is done.
     ///

@@ -2,6 +2,7 @@
 
 mod common;
 
+use bief_schedule::realtime::{Analysis, Cost, Edge, Graph, Node};
 use bief_schedule::simulate::{Pipeline, PipelineReport, RingReport, Times};
 use bief_schedule::{Error, ErrorKind, Period, Profile, Schedule, Stage, TaskProfile};
 use common::{data, dvbs2};
@@ -49,6 +50,35 @@ proptest! {
     ) {
         let pipeline = Pipeline::new(&profile, &schedule).unwrap().depth(depth).unwrap();
         prop_assert_eq!(run(&pipeline, 60_000).period(), schedule.planned_period());
+    }
+
+    /// What a goal counts is what the analysis of real time proves of stages on cores of their own.
+    #[test]
+    fn the_latency_of_a_schedule_is_a_bound_of_real_time(
+        (profile, schedule) in scheduled_chains(),
+        frames in 1u32..=5,
+        slower in (0u64..100, 1u64..10),
+    ) {
+        let profile = profile.with_frames_per_execution(frames).unwrap();
+        let period = schedule.planned_period();
+        prop_assume!(period > Period::ZERO);
+        let pace = Period::new(period.num() * slower.1 + slower.0 * period.den(), period.den() * slower.1).unwrap();
+        let bound = schedule.latency_bound_ns(&profile, pace).unwrap().expect("it keeps up");
+        prop_assert!(bound >= schedule.latency_ns(&profile).unwrap());
+
+        let works: Vec<(u64, u32)> =
+            schedule.loads(&profile).unwrap().iter().zip(schedule.stages()).map(|(load, stage)| (load.work_ns, stage.cores)).collect();
+        let frame = Period::new(pace.num(), pace.den() * u64::from(frames)).unwrap();
+        let cost = |work: u64| Cost { init_ns: work as f64, per_sample_ns: 0.0 };
+        let node = |(index, &(work, cores)): (usize, &(u64, u32))| match index {
+            0 => Node::source("0", frame, cost(work)).on_own_cores(cores),
+            _ => Node::new(index.to_string(), cost(work)).on_own_cores(cores),
+        };
+        let edges = (1..works.len()).map(|to| Edge::new((to - 1).to_string(), to.to_string()));
+        let graph = Graph::new(works.iter().enumerate().map(node), edges).unwrap();
+        let graph = graph.batched(&vec![u64::from(frames); works.len()]).unwrap();
+        let proven = Analysis::default().bounds(&graph).unwrap().latency_ns();
+        prop_assert!((bound as f64 - proven).abs() <= 1.0, "{bound} {proven}");
     }
 
     #[test]

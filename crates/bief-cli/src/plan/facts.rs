@@ -136,7 +136,11 @@ impl Plan<'_> {
         let Self { profile, schedule, .. } = self;
         let latency = schedule.latency_ns(profile).map_err(Failure::from_error)?;
         let least = if schedule.is_oversubscribed() { " at least" } else { "" };
-        let spent = format!("A frame spends {}{least} in the stages", time(Period::from(latency)));
+        let paced = self.pace.map(|pace| schedule.latency_bound_ns(profile, pace)).transpose();
+        let bound = paced.map_err(Failure::from_error)?.flatten();
+        let done = bound
+            .map_or_else(String::new, |ns| format!(", and is done {} after it came at most", time(Period::from(ns))));
+        let spent = format!("A frame spends {}{least} in the stages{done}", time(Period::from(latency)));
         let pace = self.pace.map_or_else(String::new, |pace| format!(" at a period of {}", time(pace)));
         Ok(match self.power().map_err(Failure::from_error)? {
             Some(Power { watts, joules_per_frame, joules_per_bit, .. }) => {

@@ -188,6 +188,8 @@ struct Planner<'a> {
     idle: f64,
     /// What the cores may draw above idle, in microwatts.
     budget: Option<u64>,
+    /// How long the oldest frame of an execution waits for the others, at the pace that is demanded.
+    filling_ns: u64,
     /// How many schedules of first tasks may still be tried.
     steps: Cell<u64>,
 }
@@ -227,16 +229,21 @@ impl<'a> Planner<'a> {
             // Rounded down, but for what the difference of two decimal numbers is off.
             power => power.map(|power| ((power - idle) * 1e6 + 1e-3) as u64),
         };
+        // As fast as it can, a pipeline has no pace.
+        let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput);
+        let filling_ns = pace.map_or(0, |pace| profile.filling_ns(pace));
         let prices = Prices {
             of_kinds,
             latency: goal.latency.is_some(),
             // Works are whole: so is the latency.
-            latency_at_most: goal.latency.map_or(u64::MAX, |latency| latency.num() / latency.den()),
+            latency_at_most: goal
+                .latency
+                .map_or(u64::MAX, |latency| (latency.num() / latency.den()).saturating_sub(filling_ns)),
             energy_at_most: u128::MAX,
             full: false,
         };
         let steps = Cell::new(MOST_STEPS);
-        Ok(Self { profile, goal, instance, prices, saturating, longest, shortest, idle, budget, steps })
+        Ok(Self { profile, goal, instance, prices, saturating, longest, shortest, idle, budget, filling_ns, steps })
     }
 
     /// The best schedule that runs with the period `pace`, or as fast as it can.
@@ -440,7 +447,7 @@ impl<'a> Planner<'a> {
         };
         let least_ns = costs.schedules().map(|(_, costed)| costed.latency_ns).min()?;
         (least_ns > self.prices.latency_at_most).then(|| {
-            let least = shown(Period::from(least_ns));
+            let least = shown(Period::from(least_ns.saturating_add(self.filling_ns)));
             unmet(self.goal, format!("the least latency is {least}: allow that, or a longer period if one is demanded"))
         })
     }

@@ -340,6 +340,24 @@ fn power_is_not_searched_for_where_it_bends_too_often() {
     }
 }
 
+/// Three of four frames that are worked on together come after the oldest one, at the pace that is demanded.
+#[test]
+fn a_latency_counts_from_the_oldest_frame() {
+    let tasks = [TaskProfile::sequential("receive", [300]), TaskProfile::replicable("decode", [900])];
+    let profile = Profile::new(["big"], tasks).unwrap().with_frames_per_execution(4).unwrap();
+    let platform = Platform::parse_cores("4", &profile).unwrap();
+    let plan = |goal: &str| Exact.plan(&profile, &platform, &goal.parse().unwrap());
+    let schedule = plan("fewest-cores,period=400ns,latency=1500ns").unwrap();
+    assert_eq!(schedule.latency_bound_ns(&profile, Period::from(400)).unwrap(), Some(1500));
+    let error = plan("fewest-cores,period=400ns,latency=1499ns").unwrap_err();
+    assert!(error.reason().starts_with("the least latency is 1500 ns: "), "{error}");
+    assert!(plan("fewest-cores,period=800ns,latency=1700ns").is_err(), "600 ns are waited for");
+    plan("fewest-cores,period=800ns,latency=1800ns").unwrap();
+    // As fast as it can, it has no pace.
+    plan("fewest-cores,latency=1200ns").unwrap();
+    plan("max-throughput,period=800ns,latency=1200ns").unwrap();
+}
+
 #[test]
 fn goals_that_cannot_be_met_say_what_can() {
     let profile = Profile::new(
