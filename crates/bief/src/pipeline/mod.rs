@@ -1,32 +1,30 @@
 //! Stages on threads: built once, run any number of times; the first error, or a panic, brought home.
 
+mod outcome;
+mod run;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bief_schedule::{Platform, Profile};
 
-use crate::affinity;
-use crate::boundary::{Inlet, Outlet, connect, rings};
 use crate::check;
 use crate::crew::Crew;
 use crate::dot;
-use crate::energy::{EnergyMeter, Measured, Measurement, RunEnergy, Watts};
+use crate::energy::{EnergyMeter, Watts};
 use crate::error::{Error, Result, counted};
 use crate::halt::{Halt, Stopper};
-use crate::histogram::Histogram;
 use crate::machine::Machine;
-use crate::observe::{Held, Interrupted, Observer, Recorder};
+use crate::observe::Recorder;
 use crate::placement::{Pinning, Placement, Policy, Seats};
-use crate::realtime::{AgainstBound, Forecast, Mode, Outcome, RealTime, RealTimeReport, Session, Tally, Wanted};
-use crate::report::{self, BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+use crate::realtime::{Forecast, Mode, RealTime, Tally, Wanted};
+use crate::report;
 use crate::stage::{Stage, StagePlan};
-use crate::sync;
 use crate::task::Node;
 use crate::trace::{Trace, Track};
-use crate::wait::{Patience, Waiting};
+use crate::wait::Waiting;
 use crate::watch::Watch;
 use crate::wire::Joint;
-use crate::worker::{Count, Fault, Worker};
+use crate::worker::Worker;
 
 /// Slots of each ring unless set: enough to ride out a short delay on either side.
 const DEFAULT_DEPTH: usize = 4;
@@ -473,189 +471,6 @@ impl Pipeline {
     /// What stops this pipeline's runs from elsewhere: from another thread, or where a signal is handled.
     pub fn stopper(&self) -> Stopper {
         Stopper::new(&self.halt)
-    }
-
-    /// Runs until the source stops, a task stops the stream, or a [`Stopper`] does.
-    ///
-    /// The first run starts the threads; they wait, parked, for later runs, and end when the pipeline is dropped. Before
-    /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
-    ///
-    /// # Errors
-    /// Rings of more than memory can hold; a real-time class that is required and refused, before any frame is worked on.
-    /// Otherwise the first error or panic of a task, with its place: frames before it were
-    /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
-    pub fn run(&mut self) -> Result<Report> {
-        let outcome = self.run_once();
-        self.halt.clear();
-        outcome
-    }
-
-    fn run_once(&mut self) -> Result<Report> {
-        check::memory(&self.stages, &self.wires, self.batch, self.depth)?;
-        self.check_real_time()?;
-        if let Some(crew) = &mut self.crew {
-            crew.enlist(&self.workers)?;
-        }
-        if self.has_run {
-            self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
-        }
-        if self.has_far_memory {
-            // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
-            std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
-                .unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-        } else {
-            self.join_workers(false);
-        }
-        let seats = self.seats();
-        let threads = self.crew.as_ref().filter(|_| self.real_time.is_some()).map(Crew::threads).unwrap_or_default();
-        let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
-        self.has_run = true;
-        let fault = Arc::new(Fault::default());
-        let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
-        let start = Instant::now();
-        match &mut self.crew {
-            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, self.pinning),
-            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, self.pinning)),
-        }
-        let elapsed = start.elapsed();
-        let measured = measurement.map(Measurement::stop).unwrap_or_default();
-        let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
-        let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
-        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome)), Err)
-    }
-
-    /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
-    /// thread may be moved for that.
-    fn join_workers(&mut self, travels: bool) {
-        let threads = self.workers.len();
-        let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
-        self.shares_cores = threads > cores;
-        let parks = self.real_time.as_ref().is_some_and(RealTime::parks);
-        let waiting = if parks { Waiting::Passive } else { self.waiting };
-        let patience = Patience::new(waiting, threads, cores);
-        let go_to = |worker: &Worker| {
-            // Memory elsewhere is slower, not wrong.
-            let _ = worker.threads().filter(|_| travels).map(affinity::pin);
-        };
-        if travels {
-            for worker in &mut self.workers {
-                go_to(worker);
-                worker.stage.make_room(self.stages[worker.stage_index].tasks.clone(), &self.wires, self.batch);
-            }
-        }
-        let mut inlets: Vec<Option<Inlet>> = (0..self.stages[0].threads).map(|_| None).collect();
-        let mut outlets: Vec<Option<Outlet>> = Vec::new();
-        let mut first = 0;
-        for pair in self.stages.windows(2) {
-            let (sending, receiving) = connect(
-                (pair[0].threads, pair[1].threads),
-                pair[0].tasks.end,
-                &self.wires,
-                self.batch,
-                self.depth,
-                patience,
-                |sender| go_to(&self.workers[first + sender]),
-            );
-            first += pair[0].threads;
-            outlets.extend(sending.into_iter().map(Some));
-            inlets.extend(receiving.into_iter().map(Some));
-        }
-        outlets.resize_with(threads, || None);
-        for (worker, (inlet, outlet)) in self.workers.iter_mut().zip(inlets.into_iter().zip(outlets)) {
-            worker.join(inlet, outlet);
-        }
-    }
-
-    fn workers_of(&self, stage: usize) -> impl Iterator<Item = &Worker> {
-        self.workers.iter().filter(move |worker| worker.stage_index == stage)
-    }
-
-    /// What the replicas of a stage did in the last run, together.
-    fn count(&self, stage: usize) -> Count {
-        let mut total = Count::default();
-        self.workers_of(stage).for_each(|worker| total += &worker.count);
-        total
-    }
-
-    fn report(&self, elapsed: Duration, measured: Measured, real_time: Option<Outcome>) -> Report {
-        let executions = self.count(0).batches;
-        let stages = self.stages.iter().enumerate().map(|(index, plan)| {
-            let timed = self.observers(index).map(|observer| observer.timed).sum();
-            let tasks = plan.tasks.clone().enumerate().map(|(task, number)| {
-                let mut interrupted = Interrupted::default();
-                self.observers(index).for_each(|observer| interrupted.merge(&observer.interrupted[task]));
-                let times = self.histogram(index, |observer| &observer.tasks[task]);
-                TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
-            });
-            let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
-            StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }
-        });
-        let boundaries: Vec<BoundaryReport> = self
-            .stages
-            .windows(2)
-            .enumerate()
-            .map(|(index, pair)| {
-                let mut held = Held::default();
-                self.observers(index + 1).for_each(|observer| held.merge(&observer.held));
-                BoundaryReport {
-                    from: pair[0].name.to_string(),
-                    to: pair[1].name.to_string(),
-                    rings: rings(pair[0].threads, pair[1].threads),
-                    depth: self.depth,
-                    occupancy: Occupancy::of(&held),
-                }
-            })
-            .collect();
-        let slots: usize = boundaries.iter().map(|boundary| boundary.rings * boundary.depth).sum();
-        let most_in_flight = (self.batch * (slots + self.workers.len())) as u64;
-        let notes = self.workers.iter().filter_map(|worker| {
-            let refusal = worker.refusal.as_ref()?;
-            Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
-        });
-        let (real_time, refused) = real_time.map(|outcome| (outcome.report, outcome.notes)).unzip();
-        let notes = notes.chain(refused.into_iter().flatten());
-        let notes = notes.chain(measured.notes.iter().map(|note| format!("energy: {note}"))).collect();
-        let latency = self.histogram(self.stages.len() - 1, |observer| &observer.latency);
-        let real_time = real_time.map(|told| RealTimeReport { bound: self.against_bound(&latency), ..told });
-        let mut report = Report {
-            boundaries,
-            notes,
-            shares_cores: self.shares_cores,
-            placement: self.placement.clone(),
-            latency: Latency::of(&latency),
-            real_time,
-            ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
-        };
-        let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
-        let (seconds, frames) = (report.seconds, report.frames);
-        report.energy = RunEnergy::measured(&measured, seconds, frames, bits)
-            .or_else(|| RunEnergy::modelled(self.watts.as_ref()?, &report.stages, seconds, frames, bits));
-        if let Some(profile) = &self.profile {
-            report.explain(profile);
-        }
-        report
-    }
-
-    /// Frames against their bound, if there is one; they took these times.
-    fn against_bound(&self, times: &Histogram) -> Option<AgainstBound> {
-        let tallies = self.observers(self.stages.len() - 1).map(|observer| observer.tally);
-        let total = tallies.reduce(|total, tally| {
-            let (mut total, tally) = (total?, tally?);
-            total.merge(&tally);
-            Some(total)
-        });
-        total.flatten().map(|tally| AgainstBound::of(&tally, times))
-    }
-
-    fn observers(&self, stage: usize) -> impl Iterator<Item = &Observer> {
-        self.workers_of(stage).filter_map(|worker| worker.observer.as_deref())
-    }
-
-    /// What the replicas of a stage recorded, together.
-    fn histogram(&self, stage: usize, part: impl Fn(&Observer) -> &Histogram) -> Histogram {
-        let mut whole = Histogram::new();
-        self.observers(stage).for_each(|observer| whole.merge(part(observer)));
-        whole
     }
 }
 

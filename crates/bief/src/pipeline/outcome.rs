@@ -1,0 +1,108 @@
+//! What a run of a pipeline came to: the counts of all its workers, as a report.
+
+use std::time::Duration;
+
+use bief_schedule::Profile;
+
+use super::Pipeline;
+use crate::boundary::rings;
+use crate::energy::{Measured, RunEnergy};
+use crate::histogram::Histogram;
+use crate::observe::{Held, Interrupted, Observer};
+use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
+use crate::report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+use crate::worker::{Count, Worker};
+
+impl Pipeline {
+    pub(super) fn workers_of(&self, stage: usize) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().filter(move |worker| worker.stage_index == stage)
+    }
+
+    /// What the replicas of a stage did in the last run, together.
+    pub(super) fn count(&self, stage: usize) -> Count {
+        let mut total = Count::default();
+        self.workers_of(stage).for_each(|worker| total += &worker.count);
+        total
+    }
+
+    pub(super) fn report(&self, elapsed: Duration, measured: Measured, real_time: Option<Outcome>) -> Report {
+        let executions = self.count(0).batches;
+        let stages = self.stages.iter().enumerate().map(|(index, plan)| {
+            let timed = self.observers(index).map(|observer| observer.timed).sum();
+            let tasks = plan.tasks.clone().enumerate().map(|(task, number)| {
+                let mut interrupted = Interrupted::default();
+                self.observers(index).for_each(|observer| interrupted.merge(&observer.interrupted[task]));
+                let times = self.histogram(index, |observer| &observer.tasks[task]);
+                TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
+            });
+            let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
+            StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }
+        });
+        let boundaries: Vec<BoundaryReport> = self
+            .stages
+            .windows(2)
+            .enumerate()
+            .map(|(index, pair)| {
+                let mut held = Held::default();
+                self.observers(index + 1).for_each(|observer| held.merge(&observer.held));
+                BoundaryReport {
+                    from: pair[0].name.to_string(),
+                    to: pair[1].name.to_string(),
+                    rings: rings(pair[0].threads, pair[1].threads),
+                    depth: self.depth,
+                    occupancy: Occupancy::of(&held),
+                }
+            })
+            .collect();
+        let slots: usize = boundaries.iter().map(|boundary| boundary.rings * boundary.depth).sum();
+        let most_in_flight = (self.batch * (slots + self.workers.len())) as u64;
+        let notes = self.workers.iter().filter_map(|worker| {
+            let refusal = worker.refusal.as_ref()?;
+            Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
+        });
+        let (real_time, refused) = real_time.map(|outcome| (outcome.report, outcome.notes)).unzip();
+        let notes = notes.chain(refused.into_iter().flatten());
+        let notes = notes.chain(measured.notes.iter().map(|note| format!("energy: {note}"))).collect();
+        let latency = self.histogram(self.stages.len() - 1, |observer| &observer.latency);
+        let real_time = real_time.map(|told| RealTimeReport { bound: self.against_bound(&latency), ..told });
+        let mut report = Report {
+            boundaries,
+            notes,
+            shares_cores: self.shares_cores,
+            placement: self.placement.clone(),
+            latency: Latency::of(&latency),
+            real_time,
+            ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
+        };
+        let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
+        let (seconds, frames) = (report.seconds, report.frames);
+        report.energy = RunEnergy::measured(&measured, seconds, frames, bits)
+            .or_else(|| RunEnergy::modelled(self.watts.as_ref()?, &report.stages, seconds, frames, bits));
+        if let Some(profile) = &self.profile {
+            report.explain(profile);
+        }
+        report
+    }
+
+    /// Frames against their bound, if there is one; they took these times.
+    fn against_bound(&self, times: &Histogram) -> Option<AgainstBound> {
+        let tallies = self.observers(self.stages.len() - 1).map(|observer| observer.tally);
+        let total = tallies.reduce(|total, tally| {
+            let (mut total, tally) = (total?, tally?);
+            total.merge(&tally);
+            Some(total)
+        });
+        total.flatten().map(|tally| AgainstBound::of(&tally, times))
+    }
+
+    fn observers(&self, stage: usize) -> impl Iterator<Item = &Observer> {
+        self.workers_of(stage).filter_map(|worker| worker.observer.as_deref())
+    }
+
+    /// What the replicas of a stage recorded, together.
+    fn histogram(&self, stage: usize, part: impl Fn(&Observer) -> &Histogram) -> Histogram {
+        let mut whole = Histogram::new();
+        self.observers(stage).for_each(|observer| whole.merge(part(observer)));
+        whole
+    }
+}

@@ -1,0 +1,111 @@
+//! Runs of a pipeline: from the first frame to the last, or to the first fault.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Pipeline;
+use crate::affinity;
+use crate::boundary::{Inlet, Outlet, connect};
+use crate::check;
+use crate::crew::Crew;
+use crate::energy::{EnergyMeter, Measurement};
+use crate::error::Result;
+use crate::placement::Placement;
+use crate::realtime::{RealTime, Session};
+use crate::report::Report;
+use crate::sync;
+use crate::wait::{Patience, Waiting};
+use crate::worker::{Fault, Worker};
+
+impl Pipeline {
+    /// Runs until the source stops, a task stops the stream, or a [`Stopper`] does.
+    ///
+    /// The first run starts the threads; they wait, parked, for later runs, and end when the pipeline is dropped. Before
+    /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
+    ///
+    /// # Errors
+    /// Rings of more than memory can hold; a real-time class that is required and refused, before any frame is worked on.
+    /// Otherwise the first error or panic of a task, with its place: frames before it were
+    /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
+    pub fn run(&mut self) -> Result<Report> {
+        let outcome = self.run_once();
+        self.halt.clear();
+        outcome
+    }
+
+    fn run_once(&mut self) -> Result<Report> {
+        check::memory(&self.stages, &self.wires, self.batch, self.depth)?;
+        self.check_real_time()?;
+        if let Some(crew) = &mut self.crew {
+            crew.enlist(&self.workers)?;
+        }
+        if self.has_run {
+            self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
+        }
+        if self.has_far_memory {
+            // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
+            std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
+                .unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+        } else {
+            self.join_workers(false);
+        }
+        let seats = self.seats();
+        let threads = self.crew.as_ref().filter(|_| self.real_time.is_some()).map(Crew::threads).unwrap_or_default();
+        let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
+        self.has_run = true;
+        let fault = Arc::new(Fault::default());
+        let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
+        let start = Instant::now();
+        match &mut self.crew {
+            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, self.pinning),
+            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, self.pinning)),
+        }
+        let elapsed = start.elapsed();
+        let measured = measurement.map(Measurement::stop).unwrap_or_default();
+        let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
+        let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
+        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome)), Err)
+    }
+
+    /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
+    /// thread may be moved for that.
+    fn join_workers(&mut self, travels: bool) {
+        let threads = self.workers.len();
+        let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
+        self.shares_cores = threads > cores;
+        let parks = self.real_time.as_ref().is_some_and(RealTime::parks);
+        let waiting = if parks { Waiting::Passive } else { self.waiting };
+        let patience = Patience::new(waiting, threads, cores);
+        let go_to = |worker: &Worker| {
+            // Memory elsewhere is slower, not wrong.
+            let _ = worker.threads().filter(|_| travels).map(affinity::pin);
+        };
+        if travels {
+            for worker in &mut self.workers {
+                go_to(worker);
+                worker.stage.make_room(self.stages[worker.stage_index].tasks.clone(), &self.wires, self.batch);
+            }
+        }
+        let mut inlets: Vec<Option<Inlet>> = (0..self.stages[0].threads).map(|_| None).collect();
+        let mut outlets: Vec<Option<Outlet>> = Vec::new();
+        let mut first = 0;
+        for pair in self.stages.windows(2) {
+            let (sending, receiving) = connect(
+                (pair[0].threads, pair[1].threads),
+                pair[0].tasks.end,
+                &self.wires,
+                self.batch,
+                self.depth,
+                patience,
+                |sender| go_to(&self.workers[first + sender]),
+            );
+            first += pair[0].threads;
+            outlets.extend(sending.into_iter().map(Some));
+            inlets.extend(receiving.into_iter().map(Some));
+        }
+        outlets.resize_with(threads, || None);
+        for (worker, (inlet, outlet)) in self.workers.iter_mut().zip(inlets.into_iter().zip(outlets)) {
+            worker.join(inlet, outlet);
+        }
+    }
+}
