@@ -203,6 +203,21 @@ impl FromStr for Goal {
     }
 }
 
+impl Period {
+    /// Reads a time above zero with its unit, as goals write them: `5ms`, `1.5 us`, `100/3ns`. `None` where the text is
+    /// none.
+    ///
+    /// ```
+    /// use bief_schedule::Period;
+    ///
+    /// assert_eq!(Period::with_unit("1.5ms"), Some(Period::from(1_500_000)));
+    /// assert_eq!(Period::with_unit("1.5"), None);
+    /// ```
+    pub fn with_unit(text: &str) -> Option<Self> {
+        quantity(text, &TIMES)
+    }
+}
+
 /// A number above zero with one of the units, in the first unit's measure.
 fn quantity(text: &str, units: &[(&str, u64)]) -> Option<Period> {
     // The longest unit that fits: `ms` ends in `s`, too.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::graph::{Graph, node_place};
-use super::tardiness::{self, Method, ROUNDING, Response, Task};
+use super::tardiness::{self, Basis, Method, ROUNDING, Response, Task};
 use crate::error::{Error, ErrorKind};
 use crate::period::gcd;
 
@@ -131,6 +131,8 @@ pub struct Bounds {
     pub shared_utilisation: f64,
     /// How many of the shared cores are taken by the budgets.
     pub reserved: f64,
+    /// What the responses on shared cores rest on.
+    pub basis: Basis,
     /// The nodes, in the order of the graph's.
     pub tasks: Vec<TaskBounds>,
     /// The edges, in the order of the graph's.
@@ -186,6 +188,22 @@ pub struct SinkBounds {
     pub release_latency_ns: f64,
     /// [`latency_ns`](Self::latency_ns) with the platform's allowance.
     pub latency_on_platform_ns: f64,
+    /// What [`latency_ns`](Self::latency_ns) consists of.
+    pub parts: LatencyParts,
+}
+
+/// What a latency consists of, on the path of edges that decides it: the sum of the three. Times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct LatencyParts {
+    /// Tokens wait until there are enough of them for a job, or for their turn in a burst. Less than 0 where tokens that
+    /// are there at the start bring jobs forward.
+    pub filling_ns: f64,
+    /// The source's jitter.
+    pub jitter_ns: f64,
+    /// The sum of the responses of the nodes on the path.
+    pub response_ns: f64,
+    /// How much of that is tardiness.
+    pub tardiness_ns: f64,
 }
 
 impl Bounds {
@@ -222,7 +240,7 @@ impl Analysis {
         let mut budgets = costs.clone();
         let mut responses: Vec<Response> =
             costs.iter().map(|&cost| Response { response: cost, priority_point: cost }).collect();
-        let on_shared = tardiness::responses(&servers, graph.cores(), self.method);
+        let (on_shared, basis) = tardiness::responses(&servers, graph.cores(), self.method);
         for ((&node, server), response) in shared.iter().zip(&servers).zip(on_shared) {
             budgets[node] = server.cost;
             responses[node] = response;
@@ -236,6 +254,7 @@ impl Analysis {
             latency_ns: theory.completion[node] + theory.held[node],
             release_latency_ns: theory.completion[node] + theory.held_after_release[node],
             latency_on_platform_ns: platform.completion[node] + platform.held[node],
+            parts: self.parts(&theory, &periods, &responses, node),
         });
         let task_bounds = (0..costs.len()).map(|node| {
             let (period, budget) = (periods[node], budgets[node]);
@@ -263,10 +282,37 @@ impl Analysis {
             utilisation: costs.iter().zip(&periods).map(|(cost, period)| cost / period).sum(),
             shared_utilisation: tasks.iter().map(|task| task.utilisation()).sum(),
             reserved: servers.iter().map(|server| server.utilisation()).sum(),
+            basis,
             tasks: task_bounds.collect(),
             edges: edges.collect(),
             sinks: sinks.collect(),
         })
+    }
+
+    /// What a sink's latency consists of: the path that decides when it is done is followed back.
+    fn parts(&self, envelope: &Envelope, periods: &[f64], responses: &[Response], sink: usize) -> LatencyParts {
+        let mut parts = LatencyParts::default();
+        let mut node = sink;
+        loop {
+            let response = responses[node].response;
+            parts.response_ns += response;
+            parts.tardiness_ns += (response - periods[node]).max(0.0);
+            match envelope.waits_for[node] {
+                Start::Node(from) => node = from,
+                Start::Source => {
+                    parts.jitter_ns = self.jitter_ns;
+                    break;
+                }
+                Start::Tokens => break,
+            }
+        }
+        let latency = envelope.completion[sink] + envelope.held[sink];
+        parts.filling_ns = latency - parts.response_ns - parts.jitter_ns;
+        // What is left by rounding.
+        if parts.filling_ns.abs() < latency * 1e-12 {
+            parts.filling_ns = 0.0;
+        }
+        parts
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -370,13 +416,30 @@ struct Envelope {
     held: Vec<f64>,
     /// The same less the time that the source's job takes to fill.
     held_after_release: Vec<f64>,
+    waits_for: Vec<Start>,
+}
+
+/// What decides when a node's jobs may begin.
+#[derive(Debug, Clone, Copy)]
+enum Start {
+    /// Its samples arrive.
+    Source,
+    /// That node is done.
+    Node(usize),
+    /// Tokens that are there at the start are enough.
+    Tokens,
 }
 
 impl Envelope {
     fn new(graph: &Graph, periods: &[f64], response: impl Fn(usize) -> f64, jitter: f64) -> Self {
         let zeros = vec![0.0; periods.len()];
-        let mut envelope =
-            Self { completion: zeros.clone(), earliest: zeros.clone(), held: zeros.clone(), held_after_release: zeros };
+        let mut envelope = Self {
+            completion: zeros.clone(),
+            earliest: zeros.clone(),
+            held: zeros.clone(),
+            held_after_release: zeros,
+            waits_for: vec![Start::Tokens; periods.len()],
+        };
         for &node in graph.order() {
             envelope.add(graph, periods, node, response(node), jitter);
         }
@@ -396,7 +459,10 @@ impl Envelope {
             // Tokens that are missing for the first job; all numbers of tokens are below 2^48.
             let missing = link.threshold as i64 - link.delay as i64;
             let rounding = produce - common as f64 + (-missing).rem_euclid(common as i64) as f64;
-            start = start.max(self.completion[from] + ((missing as f64 + rounding) / produce - 1.0) * period);
+            let enabled = self.completion[from] + ((missing as f64 + rounding) / produce - 1.0) * period;
+            if enabled > start {
+                (start, self.waits_for[node]) = (enabled, Start::Node(from));
+            }
 
             let behind = link.behind_ns(period);
             held = held.max(self.held[from] + behind);
@@ -416,6 +482,7 @@ impl Envelope {
         if graph.inputs(node).is_empty() {
             let filling = graph.filling_ns(node);
             (start, earliest, held_after_release) = (filling + jitter, filling, -filling);
+            self.waits_for[node] = Start::Source;
         }
         let inside = graph.origin(node).held_ns;
         self.completion[node] = start + response;

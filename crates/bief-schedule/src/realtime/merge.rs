@@ -15,11 +15,13 @@ pub struct MergeRule {
     /// How much of a core a merged task may need, or of each of its own; above 0 and up to 1, 0.9 by default: what
     /// fills a core leaves the others late.
     pub most_utilisation: f64,
+    /// Which pairs may be merged; `None`: both kinds.
+    pub only: Option<Merging>,
 }
 
 impl Default for MergeRule {
     fn default() -> Self {
-        Self { init_share: 0.15, most_utilisation: 0.9 }
+        Self { init_share: 0.15, most_utilisation: 0.9, only: None }
     }
 }
 
@@ -74,6 +76,9 @@ pub enum Refusal {
     /// No edge joins them, and no node feeds both.
     #[error("`{0}` does not feed `{1}`, and no node feeds both: merge neighbours")]
     Apart(String, String),
+    /// The rule merges pairs of the other kind only.
+    #[error("`{0}` and `{1}` lie to each other as the rule does not merge them: allow both kinds")]
+    Kind(String, String),
     /// A job of the first does not feed exactly one of the second.
     #[error("on {0} a job waits for more than the one before it brings: lower its threshold, or give it a delay")]
     Tokens(String),
@@ -179,7 +184,10 @@ impl Graph {
         } else {
             return Err(Refusal::Apart(name(a), name(b)));
         };
-        let Pair { keep, drop, .. } = pair;
+        let Pair { merging, keep, drop } = pair;
+        if rule.only.is_some_and(|only| only != merging) {
+            return Err(Refusal::Kind(name(keep), name(drop)));
+        }
         for &index in self.outputs(keep) {
             let link = self.links()[index];
             if link.to == drop && (link.produce != link.consume || link.threshold - link.consume > link.delay) {

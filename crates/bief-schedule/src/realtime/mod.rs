@@ -57,11 +57,11 @@ mod rates;
 mod tardiness;
 
 pub use batch::{rate_exploiting, uniform};
-pub use bounds::{Analysis, Bounds, Budget, EdgeBounds, SinkBounds, TaskBounds};
+pub use bounds::{Analysis, Bounds, Budget, EdgeBounds, LatencyParts, SinkBounds, TaskBounds};
 pub use cost::{Cost, CostFit, CostSamples, FitMethod, FittedSize};
 pub use graph::{Edge, Graph, Link, Node};
 pub use merge::{MergeRule, Merging, Refusal};
 pub use optimise::{Optimiser, Plan};
 pub use random::RandomGraphs;
 pub use rates::FiringRate;
-pub use tardiness::Method;
+pub use tardiness::{Basis, Method};

@@ -85,17 +85,19 @@ impl Optimiser {
         }
         // The oldest of N samples waits for N - 1 others.
         let most = ((latency_ns / shortest_period_ns(graph)) as u64).saturating_add(1);
-        let front = Self { most_firings: self.most_firings.min(most), ..*self }.front(graph)?;
-        let least = front[0].bounds.latency_on_platform_ns();
-        let mut within = front.into_iter().filter(|plan| plan.bounds.latency_on_platform_ns() <= latency_ns);
+        let small = Self { most_firings: self.most_firings.min(most), ..*self }.front(graph);
+        let within = |plan: &Plan| plan.bounds.latency_on_platform_ns() <= latency_ns;
         // The front goes from the least latency to the least utilisation.
-        within.next_back().ok_or_else(|| {
-            let reason = format!(
-                "no plan is below {latency_ns} ns: the least latency found is {least:.0} ns; \
-                 allow that, or give more cores"
-            );
-            refused("latency", reason)
-        })
+        if let Some(plan) = small.into_iter().flatten().rfind(within) {
+            return Ok(plan);
+        }
+        // What fits on the cores, or is done the soonest, may be a larger job.
+        let least = self.front(graph)?[0].bounds.latency_on_platform_ns();
+        let reason = format!(
+            "no plan is below {latency_ns} ns: the least latency found is {least:.0} ns; \
+             allow that, or give more cores"
+        );
+        Err(refused("latency", reason))
     }
 
     /// The plans to choose from: each with less utilisation than any that is as fast. From the least latency to the
@@ -159,7 +161,7 @@ impl Optimiser {
         if self.most_firings == 0 {
             return Err(refused("most_firings", "0: allow at least 1"));
         }
-        if let Some(MergeRule { init_share, most_utilisation }) = self.merging {
+        if let Some(MergeRule { init_share, most_utilisation, .. }) = self.merging {
             if !(0.0..=1.0).contains(&init_share) {
                 return Err(refused("init_share", format!("{init_share}: write a share from 0 to 1")));
             }

@@ -1,5 +1,7 @@
 //! How late jobs may be on cores that the tasks share, by the global-EDF theory of soft real-time tasks.
 
+use serde::Serialize;
+
 /// Up to this, sums of utilisations that are equal may differ by rounding.
 pub(super) const ROUNDING: f64 = 1e-12;
 
@@ -25,6 +27,26 @@ pub enum Method {
     FairLateness,
 }
 
+/// What the responses on shared cores rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// No node shares cores: jobs wait for nobody.
+    OwnCores,
+    /// All tasks fit on one core, of which EDF leaves nothing idle that is due: no job is late.
+    OneCore,
+    /// The utilisation test of Goossens, Funk and Baruah ([`Method::Automatic`]): no job is late.
+    UtilisationTest,
+    /// [`Method::DeviAnderson`].
+    DeviAnderson,
+    /// [`Method::CompliantVector`].
+    CompliantVector,
+    /// [`Method::RefinedCompliantVector`].
+    RefinedCompliantVector,
+    /// [`Method::FairLateness`].
+    FairLateness,
+}
+
 /// A sporadic task on shared cores, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Task {
@@ -46,22 +68,28 @@ pub(super) struct Response {
 }
 
 /// The responses of tasks on `cores` cores, which they do not overload: no task needs more than a core, and all
-/// together no more than there are.
-pub(super) fn responses(tasks: &[Task], cores: u32, method: Method) -> Vec<Response> {
+/// together no more than there are. And what they rest on.
+pub(super) fn responses(tasks: &[Task], cores: u32, method: Method) -> (Vec<Response>, Basis) {
     let shared = Shared::new(tasks, cores);
-    if method == Method::FairLateness {
-        return shared.fair_lateness();
-    }
-    let late = match method {
+    let basis = match method {
+        _ if tasks.is_empty() => Basis::OwnCores,
+        Method::FairLateness => Basis::FairLateness,
         // EDF is optimal on one core; on more, this is what the sum of the utilisations comes to.
-        _ if cores == 1 || shared.total <= 1.0 + ROUNDING => vec![0.0; tasks.len()],
-        Method::Automatic if shared.meets_all_deadlines() => vec![0.0; tasks.len()],
-        Method::DeviAnderson => shared.devi_anderson(),
-        Method::CompliantVector => shared.late(shared.fixed_point(|s| shared.plain(s))),
-        _ => shared.late(shared.fixed_point(|s| shared.refined(s))),
+        _ if cores == 1 || shared.total <= 1.0 + ROUNDING => Basis::OneCore,
+        Method::Automatic if shared.meets_all_deadlines() => Basis::UtilisationTest,
+        Method::DeviAnderson => Basis::DeviAnderson,
+        Method::CompliantVector => Basis::CompliantVector,
+        Method::Automatic | Method::RefinedCompliantVector => Basis::RefinedCompliantVector,
+    };
+    let late = match basis {
+        Basis::OwnCores | Basis::OneCore | Basis::UtilisationTest => vec![0.0; tasks.len()],
+        Basis::DeviAnderson => shared.devi_anderson(),
+        Basis::CompliantVector => shared.late(shared.fixed_point(|s| shared.plain(s))),
+        Basis::RefinedCompliantVector => shared.late(shared.fixed_point(|s| shared.refined(s))),
+        Basis::FairLateness => return (shared.fair_lateness(), basis),
     };
     let response = |(task, late): (&Task, f64)| Response { response: task.period + late, priority_point: task.period };
-    tasks.iter().zip(late).map(response).collect()
+    (tasks.iter().zip(late).map(response).collect(), basis)
 }
 
 /// A value at *s* and how it grows with *s*, on the straight line that it lies on there.

@@ -35,7 +35,7 @@ pub enum Work {
 /// period has passed since job *j* - 1 was released. At any time the shared cores work on the released jobs whose
 /// deadlines come first, one of each node; a node with cores of its own begins a job as soon as it may and one of them
 /// is free. Source jobs are due once per period, when their samples are there, and released up to the jitter later.
-/// Preemption and hand-over take no time, and no job waits for place in a buffer. Time is counted in a fraction of a
+/// Preemption takes no time, and no job waits for place in a buffer. Time is counted in a fraction of a
 /// nanosecond that makes all periods whole; what jobs take is rounded down to it.
 ///
 /// # Example
@@ -59,6 +59,7 @@ pub struct GlobalEdf<'a> {
     graph: &'a Graph,
     work: Work,
     jitter_ns: f64,
+    handover_ns: f64,
     fair_lateness: bool,
 }
 
@@ -114,7 +115,7 @@ impl EdfReport {
 impl<'a> GlobalEdf<'a> {
     /// The graph with jobs that take what they cost, sources without jitter, and deadlines at the end of the periods.
     pub fn new(graph: &'a Graph) -> Self {
-        Self { graph, work: Work::default(), jitter_ns: 0.0, fair_lateness: false }
+        Self { graph, work: Work::default(), jitter_ns: 0.0, handover_ns: 0.0, fair_lateness: false }
     }
 
     /// Sets how long jobs take.
@@ -141,6 +142,18 @@ impl<'a> GlobalEdf<'a> {
             return Err(refused("jitter", format!("{jitter_ns} ns: write a finite time of 0 ns or more")));
         }
         Ok(Self { jitter_ns, ..self })
+    }
+
+    /// Sets what each job costs on top of its node's cost.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Simulation`] where it is negative or not finite.
+    pub fn handover_ns(self, handover_ns: f64) -> Result<Self, Error> {
+        if !(handover_ns.is_finite() && handover_ns >= 0.0) {
+            return Err(refused("hand-over", format!("{handover_ns} ns: write a finite time of 0 ns or more")));
+        }
+        Ok(Self { handover_ns, ..self })
     }
 
     /// Orders jobs as [`Method::FairLateness`](crate::realtime::Method::FairLateness) takes them to be, and not by
@@ -232,7 +245,7 @@ impl<'a> Machine<'a> {
         }
         let task = |node: usize| Task {
             period: periods[node],
-            cost: (graph.cost_ns(node) * scale as f64) as u64,
+            cost: ((graph.cost_ns(node) + setup.handover_ns) * scale as f64) as u64,
             own_cores: graph.nodes()[node].own_cores.map(|cores| cores as usize),
             released: VecDeque::new(),
             release_count: 0,

@@ -244,7 +244,7 @@ fn a_search_that_cannot_be_is_refused() {
     assert!(ok.least_utilisation(&graph, 1e6).is_ok());
     assert!(refused(Optimiser { most_firings: 1, ..ok }).starts_with("analysis, cores: the nodes need 1.800 cores"));
     assert_eq!(refused(Optimiser { most_firings: 0, ..ok }), "optimiser, most_firings: 0: allow at least 1");
-    let rule = |init_share, most_utilisation| Some(MergeRule { init_share, most_utilisation });
+    let rule = |init_share, most_utilisation| Some(MergeRule { init_share, most_utilisation, only: None });
     assert_eq!(
         refused(Optimiser { merging: rule(1.5, 0.9), ..ok }),
         "optimiser, init_share: 1.5: write a share from 0 to 1"
@@ -256,6 +256,11 @@ fn a_search_that_cannot_be_is_refused() {
     assert_eq!(
         ok.least_utilisation(&graph, f64::NAN).unwrap_err().to_string(),
         "optimiser, latency: NaN ns: write a latency above 0 ns"
+    );
+    // What fits only with larger jobs than the latency leaves time for is told by its latency.
+    assert_eq!(
+        ok.least_utilisation(&graph, 500.0).unwrap_err().to_string(),
+        "optimiser, latency: no plan is below 500 ns: the least latency found is 3000 ns; allow that, or give more cores"
     );
     // Batches that are too large are left out.
     let wide = crate::graph(1000, &[100.0, 100.0], &[(0, 1, 1 << 46, 1 << 46, 1 << 46)]);

@@ -2,7 +2,7 @@
 
 use bief_schedule::Period;
 use bief_schedule::realtime::{
-    Analysis, Bounds, Budget, Cost, Edge, FiringRate, Graph, MergeRule, Method, Node, rate_exploiting, uniform,
+    Analysis, Basis, Bounds, Budget, Cost, Edge, FiringRate, Graph, MergeRule, Method, Node, rate_exploiting, uniform,
 };
 
 use crate::{assert_close, fixed, graph};
@@ -47,6 +47,30 @@ fn a_chain_that_meets_all_deadlines() {
     assert_eq!(completion(&bounds), [1000.0, 8000.0, 12000.0]);
     assert_eq!(bounds.latency_ns(), 12000.0);
     assert_eq!(tokens(&bounds), [9, 3]);
+}
+
+#[test]
+fn a_latency_is_filling_and_responses() {
+    let parts = |bounds: &Bounds| {
+        let parts = bounds.sinks[0].parts;
+        [parts.filling_ns, parts.jitter_ns, parts.response_ns, parts.tardiness_ns]
+    };
+    // The decimator waits for three more samples.
+    let on_time = Analysis { jitter_ns: 100.0, ..Analysis::default() }.bounds(&chain()).unwrap();
+    assert_eq!(on_time.basis, Basis::UtilisationTest);
+    assert_eq!(parts(&on_time), [3000.0, 100.0, 9000.0, 0.0]);
+    let late = bounds(&chain(), Method::DeviAnderson);
+    assert_eq!((late.basis, parts(&late)), (Basis::DeviAnderson, [3000.0, 0.0, 14750.0, 5750.0]));
+    // Over n2, which waits for six tokens of two each; and a burst of four on the other way.
+    let diamond = bounds(&diamond(), Method::Automatic);
+    assert_eq!(diamond.basis, Basis::RefinedCompliantVector);
+    assert_close(&parts(&diamond), &[3300.0, 0.0, 16514.29, 2171.43 + 3171.43 + 2771.43], 0.01);
+    // Tokens at the start let the sink begin at once, whatever the source's jitter.
+    let ahead = graph(1000, &[500.0, 500.0], &[(0, 1, 1, 1, 1)]);
+    let nodes = ahead.nodes().to_vec();
+    let ahead = Graph::new(nodes, [Edge::new("n0", "n1").delay(5)]).unwrap();
+    let ahead = Analysis { jitter_ns: 100.0, ..Analysis::default() }.bounds(&ahead).unwrap();
+    assert_eq!((ahead.latency_ns(), parts(&ahead)), (6000.0, [5000.0, 0.0, 1000.0, 0.0]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use crate::{assert_close, fixed, graph};
 
-const RULE: MergeRule = MergeRule { init_share: 0.15, most_utilisation: 0.9 };
+const RULE: MergeRule = MergeRule { init_share: 0.15, most_utilisation: 0.9, only: None };
 
 /// A source of 1000 ns and nodes that others feed, each of 10 ns, and edges of one token.
 fn even(nodes: usize, edges: &[(usize, usize)]) -> Graph {
@@ -93,6 +93,20 @@ fn nodes_of_a_kind_only_are_merged() {
     );
     let both = nodes(&|index, node| if index > 1 { node.on_own_cores(2) } else { node });
     assert_eq!(both.merged(2, 3, &RULE).unwrap().nodes()[2].own_cores, Some(2));
+}
+
+#[test]
+fn a_rule_may_merge_one_kind_only() {
+    let graph = crate::graph(1000, &[10.0; 3], &[(0, 1, 1, 1, 1), (0, 2, 1, 1, 1)]);
+    let serial = MergeRule { only: Some(Merging::Serial), ..RULE };
+    let parallel = MergeRule { only: Some(Merging::Parallel), ..RULE };
+    assert_eq!(graph.mergeable(0, 1, &serial), Ok(Merging::Serial));
+    assert_eq!(graph.mergeable(1, 2, &parallel), Ok(Merging::Parallel));
+    assert_eq!(
+        graph.mergeable(1, 2, &serial).unwrap_err().to_string(),
+        "`n1` and `n2` lie to each other as the rule does not merge them: allow both kinds"
+    );
+    assert_eq!(graph.mergeable(1, 0, &parallel), Err(Refusal::Kind("n0".to_owned(), "n1".to_owned())));
 }
 
 #[test]
