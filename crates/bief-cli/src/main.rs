@@ -20,6 +20,7 @@ mod planning;
 mod power;
 mod profile;
 mod progress;
+mod realtime;
 mod run;
 mod rx;
 mod seeing;
@@ -45,6 +46,8 @@ Examples:
                                        what each task takes on each kind of core
   bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
+  bief realtime graph.json --latency 5ms
+                                       batches and merges that keep a latency
   bief campaign table1                 compare all strategies on random chains
   bief power fit runs.csv              what idle and each busy core draw
   bief fer --modcod qpsk-8/9 --frame short
@@ -75,9 +78,11 @@ enum Command {
     Profile(profile::ProfileArgs),
     /// Plan: compute the best pipeline for a profile
     Plan(plan::PlanArgs),
+    /// Real time: the worst-case latency of a processing graph, and the batches that keep a limit
+    Realtime(realtime::RealtimeArgs),
     /// Power: what a machine and its cores draw
     Power(power::PowerArgs),
-    /// Do the experiments behind the planner again, beside the published values
+    /// Do the experiments of the papers again, beside the published values
     Campaign(campaign::CampaignArgs),
     /// Measure frame error rates of the receiver, and of an ideal one
     Fer(fer::FerArgs),
@@ -95,6 +100,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Profile(args) => profile::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Realtime(args) => realtime::run(args),
         Command::Power(args) => power::run(args),
         Command::Campaign(args) => campaign::run(args),
         Command::Fer(args) => fer::run(args),

@@ -66,6 +66,18 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     });
     let found = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     found.filter(|time| !time.is_zero()).ok_or_else(|| "give a time such as 750us or 20ms".to_owned())
+
+/// A number of nanoseconds, which may be negative, in the unit that suits it, with three digits.
+pub(crate) fn nanoseconds(ns: f64) -> String {
+    let sign = if ns < 0.0 { "-" } else { "" };
+    // What would be rounded up to 1000 is 1 of the next unit.
+    let (scale, unit) = match ns.abs() {
+        s if s < 999.5 => (1.0, "ns"),
+        s if s < 999.5e3 => (1e3, "us"),
+        s if s < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{sign}{} {unit}", significant(ns.abs() / scale))
 }
 
 /// An energy in the unit that suits it, with three digits.
@@ -153,6 +165,20 @@ mod tests {
             (42.0, "42.0 J"),
         ] {
             assert_eq!(energy(joules), shown);
+        }
+    }
+
+    #[test]
+    fn nanoseconds_have_the_unit_that_suits_them() {
+        for (ns, shown) in [
+            (0.0, "0 ns"),
+            (83.0, "83.0 ns"),
+            (999.7, "1.00 us"),
+            (12e6, "12.0 ms"),
+            (-4_550.0, "-4.55 us"),
+            (3.2e9, "3.20 s"),
+        ] {
+            assert_eq!(nanoseconds(ns), shown);
         }
     }
 

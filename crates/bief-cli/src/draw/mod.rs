@@ -1,6 +1,7 @@
 //! Pictures, as SVG that stands alone.
 
 pub(crate) mod constellation;
+pub(crate) mod graph;
 pub(crate) mod machine;
 pub(crate) mod plot;
 pub(crate) mod stages;

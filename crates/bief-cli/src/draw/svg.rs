@@ -44,6 +44,20 @@ impl Svg {
         self.add(format_args!(r#"<line class="{class}" x1="{x1:.2}" y1="{y1:.2}" x2="{x2:.2}" y2="{y2:.2}"/>"#));
     }
 
+    /// A line through points, at least two, with a head at its end; classes of the line and of the head.
+    pub(super) fn arrow(&mut self, points: &[[f64; 2]], [line, head]: [&str; 2]) {
+        let path: Vec<String> = points.iter().map(|[x, y]| format!("{x:.2},{y:.2}")).collect();
+        self.add(format_args!(r#"<polyline class="{line}" points="{}"/>"#, path.join(" ")));
+        let [[x1, y1], [x2, y2]] = [points[points.len() - 2], points[points.len() - 1]];
+        let length = (x2 - x1).hypot(y2 - y1).max(1e-9);
+        let (along, across) = ([(x2 - x1) / length, (y2 - y1) / length], 3.5);
+        let back = |side: f64| {
+            let [x, y] = along;
+            format!("{:.2},{:.2}", x2 - 8.0 * x - side * across * y, y2 - 8.0 * y + side * across * x)
+        };
+        self.add(format_args!(r#"<polygon class="{head}" points="{x2:.2},{y2:.2} {} {}"/>"#, back(1.0), back(-1.0)));
+    }
+
     /// One line of text of `size` pixels, on a base line at `y`.
     pub(super) fn text(&mut self, [x, y]: [f64; 2], size: f64, anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {

@@ -1,0 +1,151 @@
+//! What is asked of a graph.
+
+use std::path::PathBuf;
+
+use bief_schedule::Period;
+use bief_schedule::realtime::{Analysis, Budget, MergeRule, Method, Optimiser};
+use clap::{Args, ValueEnum};
+
+use crate::failure::Failure;
+use crate::files::Files;
+use crate::json::{JsonArgs, is_dash};
+
+/// Everything but the graph.
+#[derive(Args)]
+pub(crate) struct RealtimeOptions {
+    /// Cores that the nodes share [default: those of the graph]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(super) cores: Option<u32>,
+
+    /// The longest latency allowed, as 5ms: find the plan within it that needs the least of the cores
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) latency: Option<Period>,
+
+    /// Leave every node a task of its own
+    #[arg(long)]
+    no_merge: bool,
+
+    /// How much of the smaller of two costs of starting is left when two nodes are merged, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = MergeRule::default().init_share, conflicts_with = "no_merge")]
+    init_share: f64,
+
+    /// The share of the cores' time that the tasks may have: 1 in theory, 0.95 on Linux, 0.9 from 6.12 on
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    cap: f64,
+
+    /// What the bounds count as the cost of a job: cost, a factor of it as 1.2, or largest (up to 2 while all fit)
+    #[arg(long, value_name = "BUDGET", default_value = "cost", value_parser = budget)]
+    pub(super) budget: Budget,
+
+    /// How to bound by how much jobs are late
+    #[arg(long, value_name = "NAME", default_value = "automatic")]
+    method: MethodName,
+
+    /// How much later than it is due a source may be released, as 50us
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    jitter: Option<Period>,
+
+    /// What each job costs on top, for being woken up and waking others, as 5us
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    handover: Option<Period>,
+
+    /// How long the system may keep a job from its core all the same, as 300us: a limit is then one for the sum
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(super) allowance: Option<Period>,
+
+    /// Simulate so many jobs of the fastest source, and show what they did beside the bounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(super) simulate: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) json: JsonArgs,
+
+    /// Draw the tasks and edges as SVG into FILE; - writes to standard output in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+
+    /// Draw utilisation over latency as SVG into FILE, with and without merging; - as for --svg
+    #[arg(long, value_name = "FILE")]
+    pub(super) curve: Option<PathBuf>,
+}
+
+/// The names of [`Method`].
+#[derive(Clone, Copy, ValueEnum)]
+enum MethodName {
+    /// None are late where the utilisation test says so, else refined-vector
+    Automatic,
+    /// Devi and Anderson 2005
+    DeviAnderson,
+    /// Compliant vectors: Erickson, Devi and Baruah 2010
+    Vector,
+    /// The same refined: Erickson, Anderson and Ward 2014
+    RefinedVector,
+    /// Priority points before the deadlines (G-FL), for costs that are unequal
+    FairLateness,
+}
+
+impl RealtimeOptions {
+    /// Notes the files that are written, each of which must be free, and at most one of which is standard output.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        let pictures = [("--svg", &self.svg), ("--curve", &self.curve)];
+        let shown = pictures.iter().filter(|(_, path)| path.as_deref().is_some_and(is_dash)).map(|(name, _)| *name);
+        let shown: Vec<&str> = self.json.on_stdout().then_some("--json").into_iter().chain(shown).collect();
+        if let [one, other, ..] = shown[..] {
+            let reason = format!("{one} and {other} cannot both go to standard output: give one of them a file");
+            return Err(Failure::new(reason));
+        }
+        self.json.claim(files)?;
+        for (name, path) in pictures {
+            if let Some(path) = path {
+                files.write(path, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether standard output is taken, so that no table may go there.
+    pub(super) fn on_stdout(&self) -> bool {
+        let pictures = [&self.svg, &self.curve];
+        self.json.on_stdout() || pictures.iter().any(|path| path.as_deref().is_some_and(is_dash))
+    }
+
+    pub(super) fn analysis(&self) -> Analysis {
+        let ns = |time: Option<Period>| time.map_or(0.0, Period::ns);
+        Analysis {
+            method: match self.method {
+                MethodName::Automatic => Method::Automatic,
+                MethodName::DeviAnderson => Method::DeviAnderson,
+                MethodName::Vector => Method::CompliantVector,
+                MethodName::RefinedVector => Method::RefinedCompliantVector,
+                MethodName::FairLateness => Method::FairLateness,
+            },
+            cap: self.cap,
+            budget: self.budget,
+            handover_ns: ns(self.handover),
+            jitter_ns: ns(self.jitter),
+            platform_ns: ns(self.allowance),
+        }
+    }
+
+    pub(super) fn optimiser(&self) -> Optimiser {
+        let rule = MergeRule { init_share: self.init_share, ..MergeRule::default() };
+        Optimiser { analysis: self.analysis(), merging: (!self.no_merge).then_some(rule), ..Optimiser::default() }
+    }
+}
+
+fn time(text: &str) -> Result<Period, String> {
+    Period::with_unit(text).ok_or_else(|| "write a time above zero with its unit, as 5ms, 1.5us or 200ns".to_owned())
+}
+
+fn budget(text: &str) -> Result<Budget, String> {
+    match text {
+        "cost" => Ok(Budget::Cost),
+        "largest" => Ok(Budget::Largest),
+        factor => factor
+            .parse()
+            .ok()
+            .filter(|factor: &f64| factor.is_finite() && *factor >= 1.0)
+            .map(Budget::Factor)
+            .ok_or_else(|| "write cost, largest, or a factor of at least 1 as 1.2".to_owned()),
+    }
+}
