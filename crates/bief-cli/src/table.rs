@@ -9,37 +9,33 @@ pub(crate) fn facts(rows: &[(&str, String)]) -> String {
     lines.join("\n")
 }
 
-/// Rows under headings, two spaces apart. The column `words` is aligned at its left and goes on in further lines where
-/// there is no more room in a line; numbers stand at the right of the others.
-pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: usize) -> Vec<String> {
+/// Rows under headings, two spaces apart, right-aligned but for the column `words`: that one is aligned at its left, and
+/// goes on in further lines where there is no more room in a line.
+pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usize>) -> Vec<String> {
     let length = |text: &str| text.chars().count();
-    let mut widths: Vec<usize> = (0..headings.len())
-        .map(|column| {
-            let cells = rows.iter().map(|row| length(&row[column]));
-            cells.chain([length(headings[column])]).max().unwrap_or(0)
-        })
-        .collect();
-    let others: usize =
-        widths.iter().enumerate().filter(|(column, _)| *column != words).map(|(_, width)| width + 2).sum();
-    widths[words] = widths[words].min(COLUMNS.saturating_sub(others)).max(LEAST_WORDS);
-    let line = |cells: &[&str]| {
-        let cells = cells.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column == words {
-            true => format!("{cell:<width$}"),
-            false => format!("{cell:>width$}"),
+    let widest = |column: usize| rows.iter().map(|row| length(&row[column])).max().unwrap_or(0);
+    let mut widths: Vec<usize> =
+        headings.iter().enumerate().map(|(column, heading)| widest(column).max(length(heading))).collect();
+    if let Some(words) = words {
+        let others: usize = widths.iter().map(|width| width + 2).sum::<usize>() - widths[words] - 2;
+        widths[words] = widths[words].min(COLUMNS.saturating_sub(others)).max(LEAST_WORDS);
+    }
+    let line = |cell: &dyn Fn(usize) -> String| {
+        let cells = widths.iter().enumerate().map(|(column, &width)| match words == Some(column) {
+            true => format!("{:<width$}", cell(column)),
+            false => format!("{:>width$}", cell(column)),
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    let mut lines = vec![line(headings)];
+    let mut lines = vec![line(&|column| headings[column].to_owned())];
     for row in rows {
-        let parts = wrapped(&row[words], widths[words]);
+        let parts = words.map_or_else(Vec::new, |words| wrapped(&row[words], widths[words]));
         for part in 0..parts.len().max(1) {
-            let cell = |(column, cell): (usize, &'_ String)| match (column == words, part) {
+            lines.push(line(&|column| match (words == Some(column), part) {
                 (true, _) => parts.get(part).cloned().unwrap_or_default(),
-                (false, 0) => cell.clone(),
+                (false, 0) => row[column].clone(),
                 (false, _) => String::new(),
-            };
-            let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
-            lines.push(line(&cells.iter().map(String::as_str).collect::<Vec<_>>()));
+            }));
         }
     }
     lines
@@ -56,11 +52,12 @@ mod tests {
     fn words_go_on_in_further_lines() {
         let row = |number: &str, words: &str| vec![number.to_owned(), words.to_owned(), "1.5 ms".to_owned()];
         let long = "word ".repeat(20);
-        let lines = columns(&["#", "words", "time"], &[row("1", "few"), row("12", &long)], 1);
-        assert_eq!(lines[0].trim_end(), format!(" #  {:68}    time", "words"));
+        let lines = columns(&["#", "words", "time"], &[row("1", "few"), row("12", &long)], Some(1));
+        assert_eq!(lines[0], format!(" #  {:68}    time", "words"));
         assert_eq!(lines[1], format!(" 1  {:68}  1.5 ms", "few"));
         assert_eq!(lines[2].len(), 80);
         assert_eq!((lines.len(), lines[3].trim()), (4, ["word"; 6].join(" ").as_str()));
+        assert_eq!(columns(&["a", "b"], &[vec!["10".into(), "2".into()]], None), [" a  b", "10  2"]);
     }
 
     #[test]

@@ -31,14 +31,28 @@ pub(crate) struct ChainArgs {
     /// Which random chains: each number gives others, the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Threads that compute; the result does not depend on them [default: one per core of this machine]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: Option<u32>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 impl ChainArgs {
     /// The threads to use.
     pub(crate) fn threads(&self) -> usize {
+        self.threads.count()
+    }
+}
+
+/// How many threads compute.
+#[derive(Args)]
+pub(super) struct ThreadArgs {
+    /// Threads that compute; the result does not depend on them [default: one per core of this machine]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+}
+
+impl ThreadArgs {
+    /// The threads to use.
+    pub(super) fn count(&self) -> usize {
         self.threads.map_or_else(|| available_parallelism().map_or(1, NonZero::get), |threads| threads as usize)
     }
 }
@@ -118,7 +132,7 @@ fn outcome(ready: &Ready, chain: &Profile) -> Result<Outcome, Error> {
 }
 
 /// What `each` makes of all numbers, in their order, computed by `threads` threads.
-fn in_parallel<T: Send, E: Send>(
+pub(super) fn in_parallel<T: Send, E: Send>(
     numbers: std::ops::Range<u64>,
     threads: usize,
     each: impl Fn(u64) -> Result<T, E> + Sync,

@@ -1,8 +1,9 @@
-//! `bief campaign`: the experiments of the paper behind the planner, done again, beside the values that it printed.
+//! `bief campaign`: the experiments of the papers behind the command, done again, beside the values that they printed.
 //!
-//! The paper is Idouar et al., *Energy-Aware Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous
-//! Processors*; its sections 6.1 and 6.2 describe the experiments.
+//! The planner's is Idouar et al., *Energy-Aware Scheduling Strategies for Partially-Replicable Task Chains on
+//! Heterogeneous Processors*; its sections 6.1 and 6.2 describe the experiments. That of [`batching`] is named there.
 
+mod batching;
 mod chains;
 mod contender;
 mod figure1;
@@ -26,11 +27,14 @@ Examples:
   bief campaign figure2 -o results      files go to the folder results
   bief campaign figure3 --budget 0.2    at most 0.2 s per point
   bief campaign table2 --json           the numbers for a machine to read
+  bief campaign batching                batches and merges in random graphs
 
 Each experiment prints a table beside the values of the paper, and writes a CSV
 file and SVG plots to the folder `campaign`, or where --output says.
-Source: Idouar et al., Energy-Aware Scheduling Strategies for
-Partially-Replicable Task Chains on Heterogeneous Processors, section 6.";
+Sources: Idouar et al., Energy-Aware Scheduling Strategies for
+Partially-Replicable Task Chains on Heterogeneous Processors, section 6; of
+batching: He and Ward, Real-Time Scheduling and Batching in GNU Radio for Bounded
+Response Times, section 7.";
 
 /// Arguments of `bief campaign`.
 #[derive(Args)]
@@ -52,6 +56,8 @@ enum Experiment {
     Figure3(figure3::Figure3Args),
     /// The schedules of a DVB-S2 receiver on four machines (Table 2)
     Table2(table2::Table2Args),
+    /// What batches and merges bring in random processing graphs (He and Ward, section 7)
+    Batching(batching::BatchingArgs),
 }
 
 /// What all experiments take: where the results go.
@@ -81,6 +87,7 @@ pub(crate) fn run(args: CampaignArgs) -> Result<(), Failure> {
         Experiment::Figure2(args) => deliver(&args.target, || figure2::find(&args)),
         Experiment::Figure3(args) => deliver(&args.target, || figure3::find(&args)),
         Experiment::Table2(args) => deliver(&args.target, table2::find),
+        Experiment::Batching(args) => deliver(&args.target, || batching::find(&args)),
     }
 }
 

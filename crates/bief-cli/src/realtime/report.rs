@@ -16,6 +16,8 @@ const ADMITTED: [f64; 2] = [0.90, 0.95];
 /// The periods and the least budget that `SCHED_DEADLINE` takes, in nanoseconds.
 const PERIODS_NS: [f64; 2] = [100e3, 4.194e9];
 const LEAST_BUDGET_NS: f64 = 1024.0;
+/// The most plans that a table shows.
+const MOST_PLANS: usize = 12;
 
 pub(super) fn text(study: &Study) -> String {
     let mut lines = wrapped(&heading(study), COLUMNS);
@@ -143,7 +145,7 @@ fn tasks(study: &Study, shown: &Shown) -> Vec<String> {
             row
         })
         .collect();
-    table::columns(&headings, &rows, 1)
+    table::columns(&headings, &rows, Some(1))
 }
 
 /// What a task is called where its number is shown elsewhere.
@@ -175,7 +177,7 @@ fn sinks(study: &Study, shown: &Shown) -> Vec<String> {
             row
         })
         .collect();
-    table::columns(&headings, &rows, 0)
+    table::columns(&headings, &rows, Some(0))
 }
 
 fn edges(study: &Study, shown: &Shown) -> Vec<String> {
@@ -201,7 +203,7 @@ fn edges(study: &Study, shown: &Shown) -> Vec<String> {
             row
         })
         .collect();
-    table::columns(&headings, &rows, 0)
+    table::columns(&headings, &rows, Some(0))
 }
 
 /// What the bounds rest on.
@@ -283,19 +285,25 @@ fn front(study: &Study) -> Vec<String> {
     // The front ends with the cheapest.
     let cheapest: Vec<&Plan> = study.front.iter().rev().filter(|plan| seen.insert(plan.firings)).collect();
     let allowance = study.analysis().platform_ns > 0.0;
-    let mut headings = vec!["", "batch", "tasks", "cores", "latency"];
+    let mut headings = vec!["batch", "tasks", "cores", "latency"];
     headings.extend(allowance.then_some("with allowance"));
     let rows: Vec<Vec<String>> = cheapest
         .iter()
         .rev()
+        .take(MOST_PLANS)
         .map(|plan| {
-            let mut row = vec![String::new(), plan.firings.to_string(), plan.groups.len().to_string()];
+            let mut row = vec![plan.firings.to_string(), plan.groups.len().to_string()];
             row.extend([significant(plan.bounds.utilisation), nanoseconds(plan.bounds.latency_ns())]);
             row.extend(allowance.then(|| nanoseconds(plan.bounds.latency_on_platform_ns())));
             row
         })
         .collect();
-    table::columns(&headings, &rows, 0)
+    let mut lines = table::columns(&headings, &rows, None);
+    if let Some(more) = cheapest.len().checked_sub(MOST_PLANS + 1) {
+        let most = cheapest[0].firings;
+        lines.push(format!("and {} more, in batches of up to {most} (--json, --curve)", more + 1));
+    }
+    lines
 }
 
 /// What is drawn of the graph.

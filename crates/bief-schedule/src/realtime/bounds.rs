@@ -348,8 +348,11 @@ impl Analysis {
                     None => "a node on shared cores has one at most: batch more, make it cheaper, or give it own cores",
                     Some(_) => "its own are fewer: batch more, make it cheaper, or give it more cores",
                 };
-                let reason =
-                    format!("a job takes {cost} ns every {period} ns, which needs {needs:.3} cores, and {has}");
+                let reason = format!(
+                    "a job takes {} ns every {} ns, which needs {needs:.3} cores, and {has}",
+                    short(*cost),
+                    short(*period)
+                );
                 return Err(refused(&node_place(&node.name), reason));
             }
         }
@@ -500,6 +503,11 @@ impl Envelope {
         let during = (during * (1.0 + ROUNDING) + ROUNDING).floor() as u64;
         during.saturating_add(link.delay + link.produce)
     }
+}
+
+/// A time for a message, to a picosecond.
+fn short(ns: f64) -> f64 {
+    (ns * 1e3).round() / 1e3
 }
 
 fn refused(place: &str, reason: impl Into<String>) -> Error {
