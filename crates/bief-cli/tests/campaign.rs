@@ -137,6 +137,29 @@ fn table2_reaches_all_periods_of_the_paper() {
 }
 
 #[test]
+fn batching_judges_the_claims_and_does_not_depend_on_threads() {
+    let folder = Folder::new("batching");
+    let run = |threads: &str| {
+        let shown = folder.succeed(["campaign", "batching", "--graphs", "30", "--threads", threads]);
+        fits_the_terminal(&shown);
+        assert!(shown.contains(" of 8 claims of the paper are reproduced."), "{shown}");
+        (shown, text(&folder, "batching.csv"), text(&folder, "limits.csv"))
+    };
+    let alone = run("1");
+    assert_eq!(run("2"), alone);
+    assert!(alone.1.starts_with("graphs,batching,batch,count,fitting,utilisation,latency_us\nlight,uniform,1,30,30,"));
+    assert_eq!(alone.1.lines().count(), 1 + 2 * 2 * 10 + 2 * 7);
+    assert_eq!(alone.2.lines().count(), 1 + 2 * 2 * 5);
+    assert_eq!(text(&folder, "merging.csv").lines().count(), 1 + 2 * 4);
+    for name in ["batching.svg", "limits.svg"] {
+        assert!(elements(&text(&folder, name)) > 100);
+    }
+    let json: Value =
+        serde_json::from_str(&folder.succeed(["campaign", "batching", "--graphs", "1", "--json"])).unwrap();
+    assert_eq!((json["claims"].as_array().unwrap().len(), json["files"].as_array().unwrap().len()), (9, 5));
+}
+
+#[test]
 fn a_folder_that_takes_no_files_is_refused_before_the_work() {
     let folder = Folder::new("unwritable");
     folder.write("file", "");
@@ -164,7 +187,7 @@ fn numbers_that_make_no_sense_are_refused() {
 #[test]
 fn every_experiment_has_examples() {
     let folder = Folder::new("campaign-help");
-    for experiment in [&[][..], &["table1"], &["figure1"], &["figure2"], &["figure3"], &["table2"]] {
+    for experiment in [&[][..], &["table1"], &["figure1"], &["figure2"], &["figure3"], &["table2"], &["batching"]] {
         let help = folder.succeed(["campaign"].iter().chain(experiment).chain(&["--help"]));
         assert!(help.contains("Examples:"), "{experiment:?}");
         assert!(experiment.is_empty() || help.contains("Files: "), "{experiment:?}");

@@ -524,6 +524,7 @@ fn help_shows_examples_for_every_command() {
         &["run"],
         &["profile"],
         &["plan"],
+        &["realtime"],
         &["machine"],
         &["power"],
         &["power", "read"],

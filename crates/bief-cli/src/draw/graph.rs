@@ -163,7 +163,11 @@ fn draw_arrow(
     drawing.arrow(&points, ["arrow", "head"]);
     let [from, to] = [points[points.len() - 2], points[points.len() - 1]];
     // Nearer to one end or the other, where several lie close together.
-    let along = [0.5, 0.3, 0.7][index % 3];
+    let beside = |other: &Arrow| other.from == arrow.from || other.to == arrow.to;
+    let along = match parts.arrows.iter().filter(|other| beside(other)).count() {
+        1 => 0.5,
+        _ => [0.5, 0.3, 0.7][index % 3],
+    };
     ([from[0] + (to[0] - from[0]) * along, from[1] + (to[1] - from[1]) * along + 4.0], arrow.label.clone())
 }
 
