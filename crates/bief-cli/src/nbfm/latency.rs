@@ -71,14 +71,7 @@ impl LatencyArgs {
         let mut sizes: Vec<usize> =
             std::iter::successors(Some(1), |size| Some(size * 4)).take_while(|&size| size <= most).collect();
         sizes.resize(sizes.len().max(2), 2);
-        let costs = |size: usize| -> bief::Result<(u64, BatchCosts)> {
-            let receiver = NarrowbandFm { block: size * step, ..*receiver };
-            let profiling = Profiling { executions: EXECUTIONS, load: Load::Idle };
-            let measured = rehearsal(&receiver, format, live)?.costs_on(&Machine::here(), &[1], profiling)?;
-            Ok((size as u64, measured.into_iter().next().expect("a machine has a kind of cores")))
-        };
-        let parts = sizes.into_iter().map(costs).collect::<bief::Result<Vec<_>>>().map_err(Failure::from_error)?;
-        let costs = BatchCosts::by_size(parts).map_err(Failure::from_error)?;
+        let costs = costs(receiver, format, live, &sizes)?;
         let class = if mode == Mode::Off { Class::Ordinary } else { Class::Deadline };
         // Without the right to have that class, there is no bound: the run says so.
         let allowance = probe(class, PROBE).or_else(|_| probe(Class::Ordinary, PROBE)).map_err(Failure::from_error)?;
@@ -94,9 +87,27 @@ impl LatencyArgs {
     }
 }
 
+/// What the receiver costs on this machine, by the samples of audio in a block, for these numbers of them.
+pub(crate) fn costs(
+    receiver: &NarrowbandFm,
+    format: SampleFormat,
+    live: Live,
+    sizes: &[usize],
+) -> Result<BatchCosts, Failure> {
+    let step = receiver.decimation().map_err(Failure::from_error)?;
+    let measured = |&size: &usize| -> bief::Result<(u64, BatchCosts)> {
+        let receiver = NarrowbandFm { block: size * step, ..*receiver };
+        let profiling = Profiling { executions: EXECUTIONS, load: Load::Idle };
+        let costs = rehearsal(&receiver, format, live)?.costs_on(&Machine::here(), &[1], profiling)?;
+        Ok((size as u64, costs.into_iter().next().expect("a machine has a kind of cores")))
+    };
+    let parts = sizes.iter().map(measured).collect::<bief::Result<Vec<_>>>();
+    parts.and_then(BatchCosts::by_size).map_err(Failure::from_error)
+}
+
 /// Whether samples come at their own rate, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Live {
+pub(crate) enum Live {
     No,
     Paced,
     Input,

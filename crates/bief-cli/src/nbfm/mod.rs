@@ -14,7 +14,8 @@ use bief_radio::{FmStatus, NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
 
 use self::hearing::{Hearing, show};
-use self::latency::{LatencyArgs, Live};
+use self::latency::LatencyArgs;
+pub(crate) use self::latency::{Live, costs};
 use self::output::Output;
 use self::settings::SettingArgs;
 use crate::clock::processor_time;
@@ -53,7 +54,7 @@ not wait for that.";
 /// The name of the recording that is built in.
 const SAMPLE_NAME: &str = "nbfm_tones";
 const SAMPLE: &[u8] = include_bytes!("../../../../data/nbfm_tones.sigmf-data");
-const SAMPLE_RATE: f64 = 576e3;
+pub(crate) const SAMPLE_RATE: f64 = 576e3;
 
 /// Arguments of `bief nbfm`.
 #[derive(Args)]

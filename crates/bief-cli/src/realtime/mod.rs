@@ -1,6 +1,7 @@
 //! `bief realtime`: how late a processing graph may be on cores that its nodes share, and which batches and merged nodes
 //! need the least of them for the latency that is allowed.
 
+mod chain;
 mod curve;
 mod document;
 mod options;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 use bief_schedule::realtime::{Graph, Plan};
 
+use self::chain::ChainArgs;
 pub(crate) use self::options::RealtimeOptions;
 use self::study::Study;
 use crate::draw::{self, graph as picture};
@@ -31,6 +33,10 @@ Examples:
       the graph as a picture, and utilisation over latency
   bief realtime graph.json --method devi-anderson --simulate 10000
       the bounds by another theory, beside 10000 simulated source jobs
+  bief realtime rx --rate 1Mb/s --latency 20ms --cores 2
+      the DVB-S2 receiver on the recording built in, its tasks measured here
+  bief realtime nbfm --latency 20ms
+      the narrowband FM receiver of `bief nbfm` at 576 kS/s, measured here
   cat graph.json | bief realtime - --latency 5ms --json > plan.json";
 
 const GRAPH: &str = r#"Graph:
@@ -59,9 +65,12 @@ Model:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{GRAPH}\n\n{EXAMPLES}"))]
 pub(crate) struct RealtimeArgs {
-    /// The processing graph: a JSON file; - reads standard input
-    #[arg(value_name = "GRAPH")]
+    /// The processing graph: a JSON file, - for standard input, or a receiver whose tasks are measured: rx, or nbfm
+    #[arg(value_name = "GRAPH.json|rx|nbfm")]
     graph: PathBuf,
+
+    #[command(flatten)]
+    chain: ChainArgs,
 
     #[command(flatten)]
     options: RealtimeOptions,
@@ -70,8 +79,15 @@ pub(crate) struct RealtimeArgs {
 /// Reads a graph and shows its bounds, or the plan within a latency.
 pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    files.read(&args.graph);
+    args.chain.claim(&mut files);
     args.options.claim(&mut files)?;
+    if let Some(chain) = chain::named(&args.graph) {
+        let measured = args.chain.measure(chain)?;
+        let options = args.options.with_measured(measured.hand_over_ns);
+        return examine(measured.graph, &measured.title, &options).map(|_| ());
+    }
+    args.chain.refuse(&args.graph)?;
+    files.read(&args.graph);
     let graph = crate::document::read(&args.graph, Graph::from_json)?;
     let title = match args.graph.file_name() {
         Some(name) if !crate::json::is_dash(&args.graph) => name.to_string_lossy().into_owned(),

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::{JsonArgs, is_dash};
+use crate::units::parse_time;
 
 /// Everything but the graph.
 #[derive(Args)]
@@ -18,16 +19,17 @@ pub(crate) struct RealtimeOptions {
     pub(super) cores: Option<u32>,
 
     /// The longest latency allowed, as 5ms: find the plan within it that needs the least of the cores
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) latency: Option<Period>,
 
     /// Leave every node a task of its own
     #[arg(long)]
     no_merge: bool,
 
-    /// How much of the smaller of two costs of starting is left when two nodes are merged, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = MergeRule::default().init_share, conflicts_with = "no_merge")]
-    init_share: f64,
+    /// How much of the smaller of two costs of starting is left when two nodes are merged, 0 to 1 [default: 0.15; 1 for rx and
+    /// nbfm, where merging saves the hand-over]
+    #[arg(long, value_name = "SHARE", conflicts_with = "no_merge")]
+    init_share: Option<f64>,
 
     /// The share of the cores' time that the tasks may have: 1 in theory, 0.95 on Linux, 0.9 from 6.12 on
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
@@ -42,15 +44,16 @@ pub(crate) struct RealtimeOptions {
     method: MethodName,
 
     /// How much later than it is due a source may be released, as 50us
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     jitter: Option<Period>,
 
-    /// What each job costs on top, for being woken up and waking others, as 5us
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    /// What each job costs on top, for being woken up and waking others, as 5us [default: what is measured for rx and nbfm, else
+    /// nothing]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     handover: Option<Period>,
 
     /// How long the system may keep a job from its core all the same, as 300us: a limit is then one for the sum
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) allowance: Option<Period>,
 
     /// Simulate so many jobs of the fastest source, and show what they did beside the bounds
@@ -109,6 +112,13 @@ impl RealtimeOptions {
         self.json.on_stdout() || pictures.iter().any(|path| path.as_deref().is_some_and(is_dash))
     }
 
+    /// Sets what was measured, where nothing else is asked for: the cost of a hand-over, and that nothing else is saved by merging.
+    pub(super) fn with_measured(mut self, handover_ns: f64) -> Self {
+        self.handover = self.handover.or_else(|| Period::from_ns(handover_ns.ceil()));
+        self.init_share = self.init_share.or(Some(1.0));
+        self
+    }
+
     pub(super) fn analysis(&self) -> Analysis {
         let ns = |time: Option<Period>| time.map_or(0.0, Period::ns);
         Analysis {
@@ -128,13 +138,10 @@ impl RealtimeOptions {
     }
 
     pub(super) fn optimiser(&self) -> Optimiser {
-        let rule = MergeRule { init_share: self.init_share, ..MergeRule::default() };
+        let usual = MergeRule::default();
+        let rule = MergeRule { init_share: self.init_share.unwrap_or(usual.init_share), ..usual };
         Optimiser { analysis: self.analysis(), merging: (!self.no_merge).then_some(rule), ..Optimiser::default() }
     }
-}
-
-fn time(text: &str) -> Result<Period, String> {
-    Period::with_unit(text).ok_or_else(|| "write a time above zero with its unit, as 5ms, 1.5us or 200ns".to_owned())
 }
 
 fn budget(text: &str) -> Result<Budget, String> {
