@@ -146,7 +146,15 @@ fn nbfm_tells_every_block() {
     arguments.extend(["--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
     let shown = folder.succeed(&arguments);
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-    for text in ["\n     60 ", "\n    744 ", "\n   3072 ", "ns c. Beyond that", "Aim: at most 1.5 %", "Machine: "] {
+    for text in [
+        "\n     60 ",
+        "\n    744 ",
+        "\n   3072 ",
+        "\nwork alone ",
+        "\nin real time, GNU Radio ",
+        "Aim: at most 1.5 %",
+        "Machine: ",
+    ] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
     let csv = String::from_utf8(folder.read("x.csv")).unwrap();
@@ -160,7 +168,14 @@ fn nbfm_tells_every_block() {
             assert!(json["cases"].as_array().unwrap().iter().any(|case| case["case"] == *name), "{name}");
         }
     }
-    assert!(json["ns_per_block"].as_f64().unwrap() >= 0.0 && json["ns_per_sample"].as_f64().unwrap() > 0.0);
+    let lines = json["lines"].as_array().unwrap();
+    let names: Vec<_> = lines.iter().map(|line| line["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 5, "{names:?}");
+    for line in lines {
+        let cost = &line["fit"]["cost"];
+        let [init, each] = ["init_ns", "per_sample_ns"].map(|part| cost[part].as_f64().unwrap());
+        assert!(init >= 0.0 && each >= 0.0 && init + each > 0.0, "{line}");
+    }
     let svg = String::from_utf8(folder.read("x.svg")).unwrap();
     assert!(svg.contains("in real time") && svg.contains("GNU Radio 3.10.5") && !svg.contains("NaN"), "{svg}");
     let output = folder.command().args(["bench", "nbfm", "--blocks", "750"]).output().unwrap();

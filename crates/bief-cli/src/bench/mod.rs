@@ -11,6 +11,8 @@ mod output;
 mod peers;
 mod plan;
 mod probe;
+mod realtime;
+mod receiver;
 mod runtime;
 mod speedup;
 mod stream;
@@ -33,6 +35,8 @@ Examples:
   bief bench nbfm --svg nbfm.svg        a receiver in real time: what it takes of a
                                         core, over the length of its blocks
   bief bench plan                       how well a plan predicts a run
+  bief bench realtime                   latency under reserved time, priorities and
+                                        neither, against a bound
 
 Figures are worth something on a machine that does nothing else. Each bench says
 how quiet it was.";
@@ -90,6 +94,9 @@ enum Bench {
     /// How well a plan predicts a run, and what closes the gap; whether strategies rank as planned; places
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
+    /// Latency in real time against a bound: under reserved time, priorities and neither, with a load and without
+    #[command(after_help = realtime::EXAMPLES)]
+    Realtime(realtime::RealtimeArgs),
 }
 
 /// What all benches take.
@@ -113,6 +120,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Memory(args) => memory::run(args),
         Bench::Nbfm(args) => nbfm::run(args),
         Bench::Plan(args) => plan::run(&args),
+        Bench::Realtime(args) => realtime::run(args),
     }
 }
 

@@ -1,26 +1,20 @@
 //! `bief bench nbfm`: what a receiver takes of a core in real time, over the length of its blocks, and where that comes from.
-//!
-//! The receiver is that of `bief nbfm`; the case is the narrowband FM receiver at 576 kS/s by which blocks of samples were studied in
-//! GNU Radio.
 
-use std::f64::consts::TAU;
 use std::sync::Arc;
 
-use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Chain, Flow, Pipeline, Program, sink, source};
-use bief_dsp::Complex32;
-use bief_radio::{NarrowbandFm, Recording, SampleFormat};
+use bief::schedule::realtime::{CostFit, CostSamples, FitMethod};
+use bief::{Chain, Flow, Program, source};
 use clap::Args;
 
 use serde_json::json;
 
 use super::case::{self, Aim, Case};
 use super::output::{Findings, OutputArgs};
+use super::receiver::{SAMPLE_RATE, block, chain, cut, samples, signal};
 use super::surroundings::{Surroundings, Watch};
 use crate::clock::processor_time;
 use crate::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use crate::failure::Failure;
-use crate::statistics::Sample;
 use crate::text::{COLUMNS, counted, wrapped};
 use crate::units::{decade_name, significant};
 
@@ -39,8 +33,9 @@ Cases, for each block:
                    time takes less here
   work/BLOCK       processor time of one block where nothing sleeps
 Percents are processor time of the whole process over the time of the signal. The
-line I + D c through the work of blocks of c samples is that of the medians of
-all slopes and offsets (Theil and Sen).
+lines I + D c through the processor time of blocks of c samples are those of the
+medians of all slopes and offsets (Theil and Sen): one thread against a thread for
+each task is what merging tasks is worth.
 CSV: every reading of every round. SVG: the percents and the work over the block.";
 
 /// Arguments of `bief bench nbfm`.
@@ -68,22 +63,12 @@ pub(super) struct NbfmArgs {
     output: OutputArgs,
 }
 
-const SAMPLE_RATE: f64 = 576e3;
-const AUDIO_RATE: u32 = 48_000;
-const STEP: u32 = 12;
-/// The longest block, in samples: some 0.2 s.
-const LONGEST: u32 = 131_064;
 /// What GNU Radio 3.10.5 takes of a core for such a receiver, in percent, with at most so many samples in a block.
 const GNU_RADIO: [(f64, f64); 2] = [(64.0, 91.0), (750.0, 17.0)];
 const SOURCE: &str = "GNU Radio 3.10.5, its narrowband FM receiver at 576 kS/s, at most 64 and 750 items in a block: 91 % and 17 % of a \
                       core, on 2 vCPU of an AMD EPYC (Zen 4).";
 /// What is to be reached near 750 samples.
 const AIM: (u32, f64) = (744, 1.5);
-
-fn block(text: &str) -> Result<u32, String> {
-    let block = text.parse().ok().filter(|block: &u32| (STEP..=LONGEST).contains(block) && block.is_multiple_of(STEP));
-    block.ok_or_else(|| format!("give multiples of {STEP} from {STEP} to {LONGEST}"))
-}
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.05..=60.0).contains(seconds));
@@ -112,7 +97,7 @@ pub(super) fn run(args: NbfmArgs) -> Result<(), Failure> {
     let mut blocks = args.blocks;
     blocks.sort_unstable();
     blocks.dedup();
-    let signal = signal(args.seconds);
+    let signal = signal((args.seconds * SAMPLE_RATE) as usize);
     let cases = MODES.into_iter().flat_map(|(mode, name, heading, unit)| {
         let signal = &signal;
         blocks.iter().map(move |&block| {
@@ -126,34 +111,6 @@ pub(super) fn run(args: NbfmArgs) -> Result<(), Failure> {
     let watch = Watch::begin();
     case::read(&mut cases, args.rounds)?;
     args.output.deliver(&findings(&cases, args.seconds, &watch.end()))
-}
-
-/// A tone of 1 kHz at half of the deviation, as a radio records it.
-fn signal(seconds: f64) -> Arc<[u8]> {
-    let mut phase = 0.0;
-    let samples: Vec<Complex32> = (0..(seconds * SAMPLE_RATE) as usize)
-        .map(|k| {
-            let audio = 0.5 * (TAU * 1000.0 * k as f64 / SAMPLE_RATE).sin();
-            phase = (phase + (1200.0 + 5000.0 * audio) / SAMPLE_RATE).fract();
-            Complex32::from_polar(0.5, (TAU * phase) as f32)
-        })
-        .collect();
-    let mut bytes = vec![0; SampleFormat::Ci16.bytes() * samples.len()];
-    SampleFormat::Ci16.write(&samples, &mut bytes);
-    bytes.into()
-}
-
-fn program(signal: &Arc<[u8]>, block: usize, paced: bool) -> bief::Result<Program> {
-    let receiver = NarrowbandFm { block, ..NarrowbandFm::new(SAMPLE_RATE, 1200.0, 5000.0, AUDIO_RATE) };
-    let recording = Recording::from_memory("bench", SampleFormat::Ci16, Arc::clone(signal));
-    let mut chain = Chain::new();
-    let mut samples = chain.add(receiver.source(recording)?, ());
-    if paced {
-        chain.add(source::pace(SAMPLE_RATE).0, &mut samples);
-    }
-    let audio = receiver.receive(&mut chain, &mut samples, Arc::default())?;
-    chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &audio);
-    chain.build()
 }
 
 /// So many blocks of nothing, at their pace.
@@ -172,27 +129,18 @@ fn sleeper(blocks: usize, block: usize) -> bief::Result<Program> {
     chain.build()
 }
 
-/// The program with a thread for each task.
-fn on_threads(program: Program) -> Result<Pipeline, Failure> {
-    // Nothing is planned: the times do not matter.
-    let task =
-        |(name, replicable): (&str, bool)| TaskProfile { name: name.to_owned(), replicable, ns: vec![1], seen: None };
-    let tasks: Vec<TaskProfile> = program.tasks().map(task).collect();
-    let stages = vec![Stage::new(1, 1, "core"); tasks.len()];
-    let profile = Profile::new(["core"], tasks).map_err(Failure::from_error)?;
-    let schedule = Schedule::new("threads", stages, &profile).map_err(Failure::from_error)?;
-    program.pipeline(&schedule).map_err(Failure::from_error)
-}
-
 /// Percent of a core, or nanoseconds of a block.
 fn measured(mode: Mode, block: usize, signal: &Arc<[u8]>) -> Result<f64, Failure> {
     let program = match mode {
-        Mode::Sleep => sleeper(signal.len() / SampleFormat::Ci16.bytes() / block, block),
-        _ => program(signal, block, mode != Mode::Work),
+        Mode::Sleep => sleeper(samples(signal) / block, block),
+        _ => chain(signal, block, (mode != Mode::Work).then_some(SAMPLE_RATE)).and_then(Chain::build),
     }
     .map_err(Failure::from_error)?;
     let mut pipeline = match mode {
-        Mode::Threads => on_threads(program)?,
+        Mode::Threads => {
+            let each = vec![1; program.tasks().len()];
+            cut(program, &each)?
+        }
         Mode::OneCore | Mode::Sleep | Mode::Work => program.one_core().map_err(Failure::from_error)?,
     };
     let before = processor_time();
@@ -219,20 +167,24 @@ fn blocks(cases: &[Case]) -> Vec<u32> {
     blocks
 }
 
-/// The line I + D c through points: the medians of all slopes, and of what is left of each point. Neither is below 0.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Cost {
-    per_block: f64,
-    per_sample: f64,
+/// The line I + D c through the processor time of blocks of c samples; `None` for fewer than two blocks.
+fn line(cases: &[Case], mode: &str) -> Option<CostFit> {
+    let sizes = blocks(cases).into_iter().filter_map(|block| {
+        let case = cases.iter().find(|case| case.name == format!("{mode}/{block}"))?;
+        let scale = if case.unit == "%" { f64::from(block) / SAMPLE_RATE * 1e9 / 100.0 } else { 1.0 };
+        let ns = case.readings.iter().map(|reading| scale * reading.value).collect();
+        Some(CostSamples { samples: block.into(), ns })
+    });
+    CostFit::new(&sizes.collect::<Vec<_>>(), FitMethod::Typical).ok()
 }
 
-impl Cost {
-    fn of(points: &[(f64, f64)]) -> Option<Self> {
-        let pairs = points.iter().enumerate().flat_map(|(index, a)| points[index + 1..].iter().map(move |b| (a, b)));
-        let per_sample = Sample::new(pairs.map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)))?.median().max(0.0);
-        let per_block = Sample::new(points.iter().map(|(c, e)| e - per_sample * c))?.median().max(0.0);
-        Some(Self { per_block, per_sample })
-    }
+/// The line through the points of GNU Radio.
+fn line_of_gnu_radio() -> Option<CostFit> {
+    let sizes = GNU_RADIO.map(|(items, percent)| {
+        let ns = percent / 100.0 * items / SAMPLE_RATE * 1e9;
+        CostSamples { samples: items as u64, ns: vec![ns] }
+    });
+    CostFit::new(&sizes, FitMethod::Typical).ok()
 }
 
 fn points(cases: &[Case], mode: &str) -> Vec<(f64, f64)> {
@@ -240,7 +192,7 @@ fn points(cases: &[Case], mode: &str) -> Vec<(f64, f64)> {
 }
 
 fn findings(cases: &[Case], seconds: f64, surroundings: &Surroundings) -> Findings {
-    let cost = Cost::of(&points(cases, "work"));
+    let lines = lines(cases);
     let aim = cases.iter().find_map(Case::is_met);
     let json = json!({
         "bench": "nbfm",
@@ -258,15 +210,27 @@ fn findings(cases: &[Case], seconds: f64, surroundings: &Surroundings) -> Findin
                 })
             })
             .collect::<Vec<_>>(),
-        "ns_per_block": cost.map(|cost| cost.per_block),
-        "ns_per_sample": cost.map(|cost| cost.per_sample),
+        "lines": lines.iter().map(|(name, fit)| json!({ "name": name, "fit": fit })).collect::<Vec<_>>(),
         "aim": { "block": AIM.0, "percent_at_most": AIM.1, "met": aim },
         "gnu_radio_percent": GNU_RADIO.map(|(items, percent)| json!({ "items": items, "percent": percent })),
     });
-    Findings { table: table(cases, cost, surroundings), csv: csv(cases), figure: figure(cases, cost), json }
+    Findings { table: table(cases, &lines, surroundings), csv: csv(cases), figure: figure(cases), json }
 }
 
-fn table(cases: &[Case], cost: Option<Cost>, surroundings: &Surroundings) -> String {
+/// What each way to work costs, as a line: by its heading.
+fn lines(cases: &[Case]) -> Vec<(&'static str, CostFit)> {
+    let ours = [
+        ("work", "work alone"),
+        ("sleep", "sleep alone"),
+        ("one-core", "in real time, one thread"),
+        ("threads", "in real time, a thread for each task"),
+    ];
+    let ours: Vec<_> = ours.into_iter().filter_map(|(mode, heading)| Some((heading, line(cases, mode)?))).collect();
+    let peer = line_of_gnu_radio().filter(|_| !ours.is_empty()).map(|fit| ("in real time, GNU Radio 3.10.5", fit));
+    ours.into_iter().chain(peer).collect()
+}
+
+fn table(cases: &[Case], fits: &[(&str, CostFit)], surroundings: &Surroundings) -> String {
     let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), significant);
     let mut lines = vec![
         format!("A narrowband FM receiver at 576 kS/s, medians of {}", counted(cases[0].readings.len(), "round")),
@@ -289,14 +253,19 @@ fn table(cases: &[Case], cost: Option<Cost>, surroundings: &Surroundings) -> Str
         ));
     }
     lines.push(String::new());
-    let mut facts = Vec::new();
-    if let Some(cost) = cost {
-        facts.push(format!(
-            "Work of a block of c samples: {} ns + {} ns c. Beyond that, a block in real time costs a sleep and a wake-up, and what others put out of the caches meanwhile.",
-            significant(cost.per_block),
-            significant(cost.per_sample)
+    if !fits.is_empty() {
+        lines.push(format!("{:<37} {:>10} {:>13} {:>8}", "a block of c samples: I + D c", "I ns", "D ns/sample", "R2"));
+    }
+    for (heading, fit) in fits {
+        lines.push(format!(
+            "{heading:<37} {:>10} {:>13} {:>8.3}",
+            significant(fit.cost.init_ns),
+            significant(fit.cost.per_sample_ns),
+            fit.r_squared
         ));
     }
+    lines.push(String::new());
+    let mut facts = Vec::new();
     if let Some(met) = cases.iter().find_map(Case::is_met) {
         let met = if met { "met" } else { "not met" };
         facts.push(format!("Aim: at most {} % of one core at blocks of {}: {met}.", AIM.1, AIM.0));
@@ -324,7 +293,7 @@ const THREADS: Rgb = (230, 159, 0);
 const SLEEP: Rgb = (0, 158, 115);
 const PEER: Rgb = (213, 94, 0);
 
-fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
+fn figure(cases: &[Case]) -> Figure {
     let key = |label: &str, color: Rgb, mark: Mark| Key { label: label.to_owned(), color, mark };
     let blocks = blocks(cases);
     let [first, last] = [blocks[0], blocks[blocks.len() - 1]].map(f64::from);
@@ -353,12 +322,12 @@ fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
                 .collect(),
         });
     }
-    if let Some(cost) = cost {
+    if let Some(CostFit { cost, .. }) = line(cases, "work") {
         let (least, most) = range(&work);
-        let line = |block: &u32| (f64::from(*block), cost.per_block + cost.per_sample * f64::from(*block));
-        let line = Shape::Line { points: blocks.iter().map(line).collect(), color: THREADS, dashed: true };
+        let line = blocks.iter().map(|&block| (f64::from(block), cost.ns(block.into())));
+        let line = Shape::Line { points: line.collect(), color: THREADS, dashed: true };
         row.push(Panel {
-            title: format!("work: {} ns + {} ns c", significant(cost.per_block), significant(cost.per_sample)),
+            title: format!("work: {} ns + {} ns c", significant(cost.init_ns), significant(cost.per_sample_ns)),
             x: x(),
             y: Axis::decades(least, most, decade_name).named("ns of a block"),
             shapes: [line].into_iter().chain(series(work, ONE_CORE)).collect(),
@@ -382,19 +351,22 @@ fn figure(cases: &[Case], cost: Option<Cost>) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::case::Reading;
 
     #[test]
-    fn a_line_is_found_though_a_point_is_off() {
-        let points = [(1.0, 11.0), (2.0, 12.0), (4.0, 14.0), (8.0, 18.0), (16.0, 126.0)];
-        assert_eq!(Cost::of(&points), Some(Cost { per_block: 10.0, per_sample: 1.0 }));
-        assert_eq!(Cost::of(&points[..1]), None);
-    }
-
-    #[test]
-    fn blocks_are_whole_numbers_of_samples_of_audio() {
-        assert_eq!((block("744"), block("131064")), (Ok(744), Ok(131_064)));
-        for text in ["0", "750", "131076", "x"] {
-            assert!(block(text).unwrap_err().contains("multiples of 12"), "{text}");
-        }
+    fn percents_of_a_core_are_times_of_blocks() {
+        // 10 us and 100 ns for each sample.
+        let cases: Vec<Case> = [60, 120, 744]
+            .into_iter()
+            .map(|block| {
+                let percent = 100.0 * (10e-6 + 100e-9 * f64::from(block)) / (f64::from(block) / SAMPLE_RATE);
+                let mut case = Case::new(format!("threads/{block}"), ("", "%"), || unreachable!());
+                case.readings = vec![Reading { value: percent, probe_ns: None }];
+                case
+            })
+            .collect();
+        let cost = line(&cases, "threads").unwrap().cost;
+        assert!((cost.init_ns - 10e3).abs() < 1e-3 && (cost.per_sample_ns - 100.0).abs() < 1e-6, "{cost:?}");
+        assert!(line(&cases, "one-core").is_none() && line(&cases[..1], "threads").is_none());
     }
 }

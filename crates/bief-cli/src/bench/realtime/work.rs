@@ -1,0 +1,117 @@
+//! Frames at planned times, and tasks that take a known time of the processor.
+
+use std::hint::black_box;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bief::{Chain, Flow, InOut, Out, Program, Result, Task, sink};
+
+use crate::clock::thread_time;
+
+/// From one frame to the next.
+pub(super) const PERIOD: Duration = Duration::from_millis(1);
+/// Frames that go through the chain at once.
+pub(super) const BATCH: u32 = 4;
+/// What the source works on each frame.
+pub(super) const SOURCE: Duration = Duration::from_micros(200);
+/// What the two stages after it work on each batch.
+pub(super) const MIDDLE: Duration = Duration::from_micros(1000);
+pub(super) const LAST: Duration = Duration::from_micros(500);
+
+/// Three stages and so many batches.
+pub(super) fn three_stages(batches: u32) -> Result<Program> {
+    let mut chain = Chain::new().batch(BATCH as usize);
+    chain.stage("source");
+    let mut numbers = chain.add(Clock { started: None, next: 0, end: BATCH * batches }, ());
+    for (name, time) in [("middle", MIDDLE), ("last", LAST)] {
+        chain.stage(name);
+        chain.add(Busy(time / BATCH), &mut numbers);
+    }
+    chain.add(sink::for_each(|_: &[u32]| Ok(Flow::Next)), &numbers);
+    chain.build()
+}
+
+/// Gives a number at each planned time, on which it works before it goes on to the next.
+struct Clock {
+    started: Option<Instant>,
+    next: u32,
+    end: u32,
+}
+
+impl Clock {
+    fn planned(&self) -> Option<Instant> {
+        Some(self.started? + PERIOD * self.next)
+    }
+}
+
+impl Task for Clock {
+    type In = ();
+    type Out = Out<u32>;
+    fn name(&self) -> String {
+        "clock".to_owned()
+    }
+    fn lens(&self, (): ()) -> Result<usize> {
+        Ok(1)
+    }
+    fn run(&mut self, (): (), frame: &mut [u32]) -> Result<Flow> {
+        if self.next == self.end {
+            return Ok(Flow::Stop);
+        }
+        self.started.get_or_insert_with(Instant::now);
+        let early = self.planned().map(|planned| planned.saturating_duration_since(Instant::now()));
+        thread::sleep(early.unwrap_or_default());
+        work(SOURCE);
+        frame[0] = self.next;
+        self.next += 1;
+        Ok(Flow::Next)
+    }
+    fn due(&self) -> Option<Instant> {
+        self.planned()
+    }
+}
+
+/// Works on each number for so long.
+struct Busy(Duration);
+
+impl Task for Busy {
+    type In = InOut<u32>;
+    type Out = ();
+    fn name(&self) -> String {
+        "busy".to_owned()
+    }
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, _: &mut [u32], (): ()) -> Result<Flow> {
+        work(self.0);
+        Ok(Flow::Next)
+    }
+}
+
+/// Keeps the processor busy for this time of the calling thread, as the system counts it: a core that is slower for a while, or
+/// that others take, makes it no shorter or longer.
+fn work(time: Duration) {
+    /// Some microseconds at most: much more than a look at the clock.
+    const STEPS: u32 = 2000;
+    let end = thread_time() + time;
+    while thread_time() < end {
+        (0..STEPS).for_each(|step| {
+            black_box(step);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_batch_comes_and_takes_its_time() {
+        let before = thread_time();
+        let report = three_stages(3).unwrap().one_core().unwrap().run().unwrap();
+        assert_eq!((report.frames, report.executions), (12, 3));
+        let least = 3 * (4 * SOURCE + MIDDLE + LAST);
+        assert!(thread_time() - before >= least, "the chain runs on the calling thread");
+        assert!(report.seconds >= 0.011);
+    }
+}
