@@ -185,6 +185,101 @@ fn nbfm_tells_every_block() {
 }
 
 #[test]
+fn batches_tell_every_task_and_layout() {
+    let folder = Folder::new("bench-batches");
+    let mut arguments = vec!["bench", "batches", "--sizes", "4096,64", "--seconds", "0.02", "--rounds", "2"];
+    arguments.extend(["--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
+    let shown = folder.succeed(&arguments);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    let rows = csv_rows(&folder, "x.csv");
+    let tasks = json["tasks"].as_array().unwrap();
+    assert_eq!(tasks.len(), 8, "{json}");
+    for task in tasks {
+        let name = task["task"].as_str().unwrap();
+        assert!(shown.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}: {shown}");
+        for (what, part) in [("by-batch", "by_batch"), ("by-block", "by_block")] {
+            let measured = rows.iter().filter(|row| row["what"] == what && row["name"] == name);
+            let sizes: Vec<f64> = measured.map(|row| number(row, "samples")).collect();
+            assert!(sizes.len() == 5 && sizes[0] == 60.0 && sizes[4] == 7680.0, "{sizes:?}");
+            assert!(task[part]["cost"]["init_ns"].as_f64().unwrap() >= 0.0, "{task}");
+        }
+    }
+    let layouts = json["layouts"].as_array().unwrap().iter().map(|layout| layout["layout"].as_str().unwrap());
+    let layouts: Vec<_> = layouts.collect();
+    assert_eq!(layouts, ["source", "merged-1", "merged-2", "separate-2", "merged-4", "separate-4"]);
+    for layout in layouts {
+        let measured = rows.iter().filter(|row| row["what"] == "layout" && row["name"] == layout);
+        let measured: Vec<_> = measured.map(|row| (number(row, "samples"), number(row, "round"))).collect();
+        assert_eq!(measured, [(64.0, 1.0), (64.0, 2.0), (4096.0, 1.0), (4096.0, 2.0)], "{layout}");
+        assert!(rows.iter().all(|row| number(row, "ns") >= 0.0), "{rows:?}");
+    }
+    assert_eq!(json["merging"].as_array().unwrap().len(), 2);
+    let svg = String::from_utf8(folder.read("x.svg")).unwrap();
+    assert!(svg.contains("separate-4") && svg.contains("demodulate") && !svg.contains("NaN"), "{svg}");
+    let message = folder.fail(["bench", "batches", "--sizes", "64,64"]);
+    assert!(message.contains("--sizes") && message.contains("two or more"), "{message}");
+}
+
+#[test]
+fn realtime_tells_every_class_under_every_load() {
+    let folder = Folder::new("bench-realtime");
+    let mut arguments = vec!["bench", "realtime", "--seconds", "0.1", "--slice", "0.05", "--load", "1,0"];
+    arguments.extend(["--csv", "x.csv", "--svg", "x.svg", "--json", "x.json"]);
+    let shown = folder.succeed(&arguments);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let rows = csv_rows(&folder, "x.csv");
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    let mut cases = json["cases"].as_array().unwrap().iter();
+    for (name, load) in [("three-stage", 0), ("three-stage", 1), ("nbfm", 0), ("nbfm", 1)] {
+        for class in ["deadline", "no-reclaim", "fifo:80", "ordinary"] {
+            let is = |row: &&BTreeMap<String, String>| {
+                row["case"] == name && row["class"] == class && number(row, "load") == f64::from(load)
+            };
+            let slices: Vec<_> = rows.iter().filter(is).collect();
+            let case = cases.next().unwrap();
+            let total = &case["total"];
+            assert_eq!((slices.len(), case["slices"].as_array().unwrap().len()), (2, 2), "{case}");
+            assert_eq!((case["case"].as_str(), case["class"].as_str()), (Some(name), Some(class)));
+            let sum = |part| Some(slices.iter().map(|row| number(row, part)).sum::<f64>());
+            for part in ["frames", "over", "beyond"] {
+                assert_eq!(total[part].as_f64(), sum(part), "{case}");
+            }
+            assert!(total["frames"].as_u64() >= Some(60) && total["beyond"].as_u64() <= total["over"].as_u64());
+            let bound = if name == "nbfm" { 1e6..=20e6 } else { 12e6..=12e6 };
+            assert!(bound.contains(&case["bound_ns"].as_f64().unwrap()), "{case}");
+            // Whoever has not what was wanted is told why.
+            let wanted = if class == "no-reclaim" { "deadline" } else { class };
+            assert!(total["got"] == wanted || !json["notes"].as_array().unwrap().is_empty(), "{json}");
+        }
+    }
+    assert!(cases.next().is_none());
+    let svg = String::from_utf8(folder.read("x.svg")).unwrap();
+    assert!(svg.contains("nbfm, load: 1 thread copying memory") && !svg.contains("NaN"), "{svg}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn realtime_without_permission_says_so() {
+    use std::os::unix::process::CommandExt;
+
+    let folder = Folder::new("bench-realtime-refused");
+    let arguments = ["bench", "realtime", "--case", "three-stage", "--seconds", "0.05", "--load", "0", "--json"];
+    // Only root can become nobody, and not where nobody may reach the command.
+    let Ok(output) = folder.command().args(arguments).uid(65_534).gid(65_534).output() else {
+        println!("skipped: the command cannot be started without permission");
+        return;
+    };
+    assert!(output.status.success(), "{}", common::stderr(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for case in json["cases"].as_array().unwrap() {
+        assert_eq!(case["total"]["got"], "ordinary", "{case}");
+    }
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("CAP_SYS_NICE") && notes.contains("no bound holds"), "{notes}");
+}
+
+#[test]
 fn what_cannot_be_a_chain_over_memory_is_refused() {
     let folder = Folder::new("bench-memory-refused");
     // With so many rounds, whatever is not refused takes hours.
@@ -379,7 +474,7 @@ fn what_no_plan_can_be_measured_with_is_refused() {
 #[test]
 fn benches_have_examples() {
     let folder = Folder::new("bench-help");
-    for bench in [&[][..], &["runtime"], &["growth"], &["memory"], &["nbfm"], &["plan"]] {
+    for bench in [&[][..], &["runtime"], &["growth"], &["memory"], &["nbfm"], &["batches"], &["plan"], &["realtime"]] {
         let help = folder.succeed(["bench"].iter().chain(bench).chain(&["--help"]));
         assert!(help.contains("Examples:"), "{bench:?}");
     }

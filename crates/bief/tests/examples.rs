@@ -8,8 +8,6 @@ mod feedback;
 mod hello;
 #[path = "../examples/live_source.rs"]
 mod live_source;
-#[path = "../examples/real_time.rs"]
-mod real_time;
 #[path = "../examples/replicated_stage.rs"]
 mod replicated_stage;
 #[path = "../examples/switch.rs"]

@@ -1,5 +1,6 @@
 //! `bief bench`: what the runtime itself costs on this machine.
 
+mod batches;
 mod call;
 mod case;
 mod growth;
@@ -34,6 +35,8 @@ Examples:
                                         buffer and by where its threads run
   bief bench nbfm --svg nbfm.svg        a receiver in real time: what it takes of a
                                         core, over the length of its blocks
+  bief bench batches --svg batches.svg  what tasks cost by the length of a batch, and a
+                                        thread for each of them
   bief bench plan                       how well a plan predicts a run
   bief bench realtime                   latency under reserved time, priorities and
                                         neither, against a bound
@@ -91,6 +94,9 @@ enum Bench {
     /// What a narrowband FM receiver takes of a core in real time, over the length of its blocks
     #[command(after_help = nbfm::EXAMPLES)]
     Nbfm(nbfm::NbfmArgs),
+    /// What tasks cost by the samples of a batch, and together on one thread against a thread each
+    #[command(after_help = batches::EXAMPLES)]
+    Batches(batches::BatchesArgs),
     /// How well a plan predicts a run, and what closes the gap; whether strategies rank as planned; places
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
@@ -119,6 +125,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
         Bench::Memory(args) => memory::run(args),
         Bench::Nbfm(args) => nbfm::run(args),
+        Bench::Batches(args) => batches::run(args),
         Bench::Plan(args) => plan::run(&args),
         Bench::Realtime(args) => realtime::run(args),
     }

@@ -65,7 +65,7 @@ impl Task for Clock {
         self.next += 1;
         Ok(Flow::Next)
     }
-    fn due(&self) -> Option<Instant> {
+    fn due(&mut self) -> Option<Instant> {
         self.planned()
     }
 }
