@@ -254,6 +254,10 @@ fn realtime_tells_every_class_under_every_load() {
         }
     }
     assert!(cases.next().is_none());
+    for (option, value) in [("--slice", "61"), ("--seconds", "0"), ("--load", "none")] {
+        let output = folder.command().args(["bench", "realtime", option, value]).output().unwrap();
+        assert!(!output.status.success() && common::stderr(&output).contains("give "), "{option} {value}");
+    }
     let svg = String::from_utf8(folder.read("x.svg")).unwrap();
     assert!(svg.contains("nbfm, load: 1 thread copying memory") && !svg.contains("NaN"), "{svg}");
 }

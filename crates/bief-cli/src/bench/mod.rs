@@ -30,16 +30,16 @@ const EXAMPLES: &str = "\
 Examples:
   bief bench runtime                    calls, hand-overs, speed-ups, idling
   bief bench growth --svg growth.svg    time per frame against stages, replicas,
-                                        tasks and the batch, and a picture of it
-  bief bench memory                     a chain that goes over memory, by size of its
-                                        buffer and by where its threads run
-  bief bench nbfm --svg nbfm.svg        a receiver in real time: what it takes of a
-                                        core, over the length of its blocks
-  bief bench batches --svg batches.svg  what tasks cost by the length of a batch, and a
-                                        thread for each of them
+                                        tasks and the batch, and a picture
+  bief bench memory                     a chain that goes over memory, by size of
+                                        its buffer and where its threads run
+  bief bench nbfm --svg nbfm.svg        a receiver in real time: what it takes of
+                                        a core, over the length of its blocks
+  bief bench batches --svg batches.svg  what tasks cost by the length of a batch,
+                                        and what a thread for each of them costs
   bief bench plan                       how well a plan predicts a run
-  bief bench realtime                   latency under reserved time, priorities and
-                                        neither, against a bound
+  bief bench realtime                   latency under reserved time, priorities
+                                        and neither, against a bound
 
 Figures are worth something on a machine that does nothing else. Each bench says
 how quiet it was.";

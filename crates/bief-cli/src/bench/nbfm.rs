@@ -33,10 +33,10 @@ Cases, for each block:
                    time takes less here
   work/BLOCK       processor time of one block where nothing sleeps
 Percents are processor time of the whole process over the time of the signal. The
-lines I + D c through the processor time of blocks of c samples are those of the
-medians of all slopes and offsets (Theil and Sen): one thread against a thread for
-each task is what merging tasks is worth.
-CSV: every reading of every round. SVG: the percents and the work over the block.";
+lines I + D c through the processor time of blocks of c samples are those of
+the medians of all slopes and offsets (Theil and Sen): one thread against a
+thread for each task is what merging tasks is worth.
+CSV: every reading of every round. SVG: the percents and the work.";
 
 /// Arguments of `bief bench nbfm`.
 #[derive(Args)]

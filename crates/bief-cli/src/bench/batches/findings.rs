@@ -196,9 +196,9 @@ fn of_tasks(title: &str, tasks: &Tasks, fit: fn(&TaskLines) -> &CostFit) -> Pane
     let fits: Vec<(&CostFit, Rgb)> = drawn.iter().map(|task| fit(task)).zip(COLORS.into_iter().skip(3)).collect();
     let mut panel = panel(title, &fits);
     for (index, (task, &(fit, color))) in drawn.iter().zip(&fits).enumerate() {
-        // Beside a point that no other name is at.
+        // Below a point that no other name is at.
         let row = &fit.rows[index.min(fit.rows.len() - 1)];
-        let at = (2.2 * row.samples as f64, row.ns);
+        let at = (1.6 * row.samples as f64, 0.7 * row.ns);
         panel.shapes.push(Shape::Label { at, text: task.name.clone(), color });
     }
     panel

@@ -26,9 +26,9 @@ Cases, for each number of samples SIZE:
   merged-N/SIZE     N frequency shifts behind it, together on a second thread
   separate-N/SIZE   the same on a thread each; all sleep until there is a batch
 Figures are processor time of the whole process for a batch; where the system
-permits it, threads go before those of other programs (fifo:80). The lines I + D c
-through those of c samples are the medians of all slopes and offsets (Theil and
-Sen). CSV: every reading of every round, and the medians of the tasks.";
+permits it, threads go before those of other programs (fifo:80). The lines
+I + D c through those of c samples are the medians of all slopes and offsets
+(Theil and Sen). CSV: every reading, and the medians of the tasks.";
 
 /// Arguments of `bief bench batches`.
 #[derive(Args)]

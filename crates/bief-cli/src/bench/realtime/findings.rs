@@ -140,8 +140,8 @@ fn facts(trials: &[Trial], setting: &Setting) -> Vec<String> {
         if name != "no-reclaim" {
             let us = |ns: u64| significant(ns as f64 / 1e3);
             facts.push(format!(
-                "Woken late, {}, {}: p50 {}, p99 {}, at most {} us.",
-                probe.class,
+                "Woken late, {name}{}, {}: p50 {}, p99 {}, at most {} us.",
+                if probe.class == wanted.class() { "" } else { " wanted, ordinary got" },
                 under(*load),
                 us(probe.median_ns),
                 us(probe.p99_ns),

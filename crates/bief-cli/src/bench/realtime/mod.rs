@@ -27,19 +27,19 @@ Examples:
   bief bench realtime --case three-stage --load 0,2,8
 
 Cases:
-  three-stage   a source with a frame each 1 ms and 0.2 ms of work, and two stages
-                that take each batch of four frames and work for 1 ms and 0.5 ms
-  nbfm          the narrowband FM receiver at 576 kS/s in three stages, in batches
-                as they are planned for a latency of 20 ms
+  three-stage   a source that works 0.2 ms on a frame each 1 ms, and two stages
+                that work 1 ms and 0.5 ms on each batch of four frames
+  nbfm          the narrowband FM receiver at 576 kS/s in three stages, in
+                batches as they are planned for a latency of 20 ms
 Classes:
   deadline      reserved time, and what other stages leave of theirs
   no-reclaim    reserved time alone
   fifo:80       before every ordinary thread
   ordinary      as threads are
-What is reserved, and the bound of the latency, are computed from what the stages
-cost. All classes run in turn in slices, with each load. A class that the system
-refuses is tried all the same: its row shows what the stages got, and the system's
-reason is told below. CSV: every slice. SVG: latencies on a logarithmic axis.";
+What is reserved, and the bound of the latency, are computed from what the
+stages cost. All classes run in turn in slices, with each load. A class that
+the system refuses is tried all the same: its row shows what the stages got,
+and the system's reason is told below. CSV: every slice. SVG: the latencies.";
 
 /// Arguments of `bief bench realtime`.
 #[derive(Args)]
@@ -48,7 +48,7 @@ pub(super) struct RealtimeArgs {
     #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds)]
     seconds: f64,
     /// How long it runs at a time, at most
-    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds)]
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = slice)]
     slice: f64,
     /// Threads that copy memory meanwhile, in the ordinary class: one number for each load
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,4", value_parser = threads)]
@@ -69,6 +69,12 @@ enum Case {
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.05..=86_400.0).contains(seconds));
     seconds.ok_or_else(|| "give 0.05 to 86400 seconds".to_owned())
+}
+
+/// The recording of a slice is in memory.
+fn slice(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.05..=60.0).contains(seconds));
+    seconds.ok_or_else(|| "give 0.05 to 60 seconds".to_owned())
 }
 
 fn threads(text: &str) -> Result<usize, String> {

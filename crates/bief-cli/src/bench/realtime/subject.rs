@@ -58,6 +58,10 @@ fn duration(ns: f64) -> Duration {
     Duration::from_nanos(ns.ceil() as u64)
 }
 
+fn ms(time: Duration) -> String {
+    format!("{} ms", time.as_micros() as f64 / 1e3)
+}
+
 /// Three stages that work for as long as they say. The source fires for each frame, the others for each batch.
 pub(super) fn three_stage() -> Result<Subject, Failure> {
     /// What waking up a stage costs, beyond its work.
@@ -79,12 +83,12 @@ pub(super) fn three_stage() -> Result<Subject, Failure> {
     Ok(Subject {
         name: "three-stage",
         about: format!(
-            "three-stage: a frame each {:?} with {:?} of work, in batches of {}, on which two stages work for {:?} and {:?}",
-            work::PERIOD,
-            work::SOURCE,
+            "three-stage: a frame each {} with {} of work, in batches of {}, on which two stages work for {} and {}",
+            ms(work::PERIOD),
+            ms(work::SOURCE),
             work::BATCH,
-            work::MIDDLE,
-            work::LAST
+            ms(work::MIDDLE),
+            ms(work::LAST)
         ),
         graph,
         analysis: Analysis { cap: CAP, handover_ns: HAND_OVER_NS, ..Analysis::default() },
@@ -116,7 +120,8 @@ pub(super) fn nbfm() -> Result<Subject, Failure> {
         name: "nbfm",
         about: format!(
             "nbfm: the narrowband FM receiver at 576 kS/s in three stages, frames of {BLOCK} samples in batches of {batch}, as planned \
-             for a latency of {LATENCY:?} by what its tasks cost here"
+             for a latency of {} by what its tasks cost here",
+            ms(LATENCY)
         ),
         graph: planned.plan.plan.graph,
         analysis: Analysis { cap: CAP, handover_ns: planned.hand_over_ns, ..Analysis::default() },

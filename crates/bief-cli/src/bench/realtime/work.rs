@@ -109,7 +109,7 @@ mod tests {
     fn every_batch_comes_and_takes_its_time() {
         let before = thread_time();
         let report = three_stages(3).unwrap().one_core().unwrap().run().unwrap();
-        assert_eq!((report.frames, report.executions), (12, 3));
+        assert_eq!((report.frames, report.batch), (12, 4));
         let least = 3 * (4 * SOURCE + MIDDLE + LAST);
         assert!(thread_time() - before >= least, "the chain runs on the calling thread");
         assert!(report.seconds >= 0.011);
