@@ -18,7 +18,7 @@ pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usi
         headings.iter().enumerate().map(|(column, heading)| widest(column).max(length(heading))).collect();
     if let Some(words) = words {
         let others: usize = widths.iter().map(|width| width + 2).sum::<usize>() - widths[words] - 2;
-        widths[words] = widths[words].min(COLUMNS.saturating_sub(others)).max(LEAST_WORDS);
+        widths[words] = widths[words].min(COLUMNS.saturating_sub(others).max(LEAST_WORDS));
     }
     let line = |cell: &dyn Fn(usize) -> String| {
         let cells = widths.iter().enumerate().map(|(column, &width)| match words == Some(column) {
@@ -41,7 +41,7 @@ pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usi
     lines
 }
 
-/// The narrowest column of words.
+/// The narrowest column of words that do not fit.
 const LEAST_WORDS: usize = 8;
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(lines[0], format!(" #  {:68}    time", "words"));
         assert_eq!(lines[1], format!(" 1  {:68}  1.5 ms", "few"));
         assert_eq!(lines[2].len(), 80);
-        assert_eq!((lines.len(), lines[3].trim()), (4, ["word"; 6].join(" ").as_str()));
+        assert_eq!((lines.len(), lines[3].trim()), (4, ["word"; 7].join(" ").as_str()));
         assert_eq!(columns(&["a", "b"], &[vec!["10".into(), "2".into()]], None), [" a  b", "10  2"]);
     }
 

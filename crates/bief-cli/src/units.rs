@@ -71,13 +71,13 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn nanoseconds(ns: f64) -> String {
     let sign = if ns < 0.0 { "-" } else { "" };
     // What would be rounded up to 1000 is 1 of the next unit.
-    let (scale, unit) = match ns.abs() {
-        s if s < 999.5 => (1.0, "ns"),
-        s if s < 999.5e3 => (1e3, "us"),
-        s if s < 999.5e6 => (1e6, "ms"),
-        _ => (1e9, "s"),
+    let (value, unit) = match ns.abs() {
+        ns if ns < 999.5 => (ns, "ns"),
+        ns if ns < 999.5e3 => ((ns / 1e3).max(1.0), "us"),
+        ns if ns < 999.5e6 => ((ns / 1e6).max(1.0), "ms"),
+        ns => ((ns / 1e9).max(1.0), "s"),
     };
-    format!("{sign}{} {unit}", significant(ns.abs() / scale))
+    format!("{sign}{} {unit}", significant(value))
 }
 
 /// An energy in the unit that suits it, with three digits.

@@ -52,7 +52,7 @@ const STYLE: &str = "
 ";
 
 /// A place in a row: a block, or an arrow that passes the row.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Slot {
     Block(usize),
     Pass(usize),
@@ -98,8 +98,8 @@ pub(crate) fn svg(title: &str, facts: &[String], parts: &Parts) -> String {
         y += highest + ROOM;
     }
     let mut labels = Vec::new();
-    for (index, arrow) in parts.arrows.iter().enumerate() {
-        labels.push(draw_arrow(&mut drawing, parts, &places, &passes[index], index, arrow));
+    for index in 0..parts.arrows.len() {
+        labels.push(draw_arrow(&mut drawing, parts, &places, &passes, index));
     }
     for ((block, place), texts) in parts.blocks.iter().zip(&places).zip(&texts) {
         draw_block(&mut drawing, block, *place, texts);
@@ -143,23 +143,28 @@ fn draw_arrow(
     drawing: &mut Svg,
     parts: &Parts,
     places: &[[f64; 4]],
-    passes: &[[f64; 4]],
+    passes: &[Vec<[f64; 4]>],
     index: usize,
-    arrow: &Arrow,
 ) -> ([f64; 2], String) {
-    // Arrows that leave or reach the same block do so side by side.
-    let port = |block: usize, end: fn(&Arrow) -> usize| {
-        let all = parts.arrows.iter().filter(|other| end(other) == block).count() as f64;
-        let before = parts.arrows[..index].iter().filter(|other| end(other) == block).count() as f64;
+    let arrow = &parts.arrows[index];
+    let middle = |[x, _, width, _]: [f64; 4]| x + width / 2.0;
+    // Where an arrow goes next from its block, and where it comes from to the other.
+    let next = |arrow: usize| middle(passes[arrow].first().copied().unwrap_or(places[parts.arrows[arrow].to]));
+    let last = |arrow: usize| middle(passes[arrow].last().copied().unwrap_or(places[parts.arrows[arrow].from]));
+    // Arrows that leave or reach the same block do so side by side, in the order of their other ends.
+    let port = |block: usize, end: fn(&Arrow) -> usize, other: &dyn Fn(usize) -> f64| {
+        let mut all: Vec<usize> = (0..parts.arrows.len()).filter(|&arrow| end(&parts.arrows[arrow]) == block).collect();
+        all.sort_by(|&a, &b| other(a).total_cmp(&other(b)));
+        let place = all.iter().position(|&arrow| arrow == index).unwrap_or(0);
         let [x, _, width, _] = places[block];
-        x + width * (before + 1.0) / (all + 1.0)
+        x + width * (place as f64 + 1.0) / (all.len() as f64 + 1.0)
     };
     let [_, top, _, height] = places[arrow.from];
-    let mut points = vec![[port(arrow.from, |arrow| arrow.from), top + height]];
-    for [x, y, width, height] in passes {
+    let mut points = vec![[port(arrow.from, |arrow| arrow.from, &next), top + height]];
+    for [x, y, width, height] in &passes[index] {
         points.extend([[x + width / 2.0, *y], [x + width / 2.0, y + height]]);
     }
-    points.push([port(arrow.to, |arrow| arrow.to), places[arrow.to][1]]);
+    points.push([port(arrow.to, |arrow| arrow.to, &last), places[arrow.to][1]]);
     drawing.arrow(&points, ["arrow", "head"]);
     let [from, to] = [points[points.len() - 2], points[points.len() - 1]];
     // Nearer to one end or the other, where several lie close together.

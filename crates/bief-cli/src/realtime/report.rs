@@ -115,7 +115,7 @@ fn members(study: &Study, group: &[usize]) -> Vec<String> {
         let name = printable(&study.graph.nodes()[node].name);
         match batch(node) {
             1 => name,
-            firings => format!("{name} x{firings}"),
+            firings => format!("{name}×{firings}"),
         }
     };
     group.iter().map(member).collect()
