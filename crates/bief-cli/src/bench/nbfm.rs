@@ -32,9 +32,9 @@ Cases, for each block:
   sleep/BLOCK      a thread that only sleeps and wakes as often: nothing in real
                    time takes less here
   work/BLOCK       processor time of one block where nothing sleeps
-Percents are processor time of the whole process over the time of the signal. The
-lines I + D c through the processor time of blocks of c samples are those of
-the medians of all slopes and offsets (Theil and Sen): one thread against a
+Percents are processor time of the whole process over the time of the signal.
+The lines I + D c through the processor time of blocks of c samples are those
+of the medians of all slopes and offsets (Theil and Sen): one thread against a
 thread for each task is what merging tasks is worth.
 CSV: every reading of every round. SVG: the percents and the work.";
 

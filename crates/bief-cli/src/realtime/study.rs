@@ -61,11 +61,9 @@ impl Study {
                 Some(optimiser.least_utilisation(&graph, limit.ns()).map_err(failed)?)
             }
         };
-        let apart = match &options.curve {
-            None => None,
-            // Without merging it may be that nothing fits.
-            Some(_) => Some(Optimiser { merging: None, ..optimiser }.front(&graph).unwrap_or_default()),
-        };
+        // Without merging it may be that nothing fits.
+        let apart =
+            options.curve.as_ref().map(|_| Optimiser { merging: None, ..optimiser }.front(&graph).unwrap_or_default());
         let mut study = Self {
             title: title.to_owned(),
             as_it_is: optimiser.analysis.bounds(&graph),
