@@ -45,6 +45,8 @@ pub enum ErrorKind {
     RealTime,
     /// What was measured does not tell what an execution costs.
     Cost,
+    /// Threads cannot be mapped to cores as told: a capacity, a usage, a demand or a setting is out of its range.
+    Mapping,
     /// A strategy is unknown, or cannot schedule for the platform that it was given.
     Strategy,
 }

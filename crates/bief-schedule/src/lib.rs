@@ -19,6 +19,8 @@
 //! The module [`realtime`] is about processing graphs whose nodes share cores: bounds of their latency, and the batches
 //! that make them cheap.
 //!
+//! The module [`mapping`] is about threads that run: which goes to which core, by how much of it each was seen to need.
+//!
 //! The crate does nothing but compute: no threads, no files, no clock.
 //!
 //! ```
@@ -57,6 +59,7 @@ mod goal;
 #[doc(hidden)]
 pub mod json;
 mod load;
+pub mod mapping;
 mod period;
 mod platform;
 mod power;
