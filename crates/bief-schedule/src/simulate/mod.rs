@@ -8,15 +8,22 @@
 //!
 //! [`Pipeline`] simulates the pipelines of the `bief` runtime: each replica of a stage on a core of its own, joined by
 //! finite rings. [`GlobalEdf`] simulates the jobs of a [processing graph](crate::realtime::Graph) on cores that they
-//! share.
+//! share. [`FairShare`] simulates threads on cores of several kinds, among which they are [mapped](crate::mapping) again
+//! and again.
 
 mod edf;
+mod fair;
+mod mean;
 mod pipeline;
 mod recurrence;
 mod report;
 mod times;
+mod workload;
 
 pub use edf::{EdfReport, EdfSink, EdfTask, GlobalEdf, Work};
+pub use fair::{Comparison, CorePower, FairMeans, FairReport, FairShare, Policy};
+pub use mean::Mean;
 pub use pipeline::Pipeline;
 pub use report::{Percentiles, PipelineReport, RingReport, StageReport};
 pub use times::Times;
+pub use workload::{PhaseDemand, Workload};
