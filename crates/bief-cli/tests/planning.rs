@@ -559,6 +559,33 @@ fn realtime_finds_the_plan_within_a_latency() {
 }
 
 #[test]
+fn realtime_takes_the_receivers_as_graphs() {
+    let folder = Folder::new("realtime-receivers");
+    for (arguments, nodes) in [
+        ("realtime rx --rate 50frames/s --latency 200ms", 11),
+        ("realtime nbfm --latency 50ms --no-merge --cores 2", 9),
+        ("realtime nbfm --cost worst --cores 2", 9),
+    ] {
+        let shown = folder.succeed(arguments.split(' '));
+        assert_narrow(&shown);
+        let measured: Value = serde_json::from_str(&folder.succeed(arguments.split(' ').chain(["--json"]))).unwrap();
+        for plan in measured["front"].as_array().unwrap() {
+            let groups = plan["groups"].as_array().unwrap().iter().map(|group| group.as_array().unwrap().len());
+            assert_eq!(groups.sum::<usize>(), nodes, "{arguments}: {plan}");
+        }
+    }
+    for (arguments, told) in [
+        ("realtime rx", "rx: at which rate? Give --rate"),
+        ("realtime nbfm --rate 1Mb/s", "nbfm: it runs at 576 kS/s"),
+        ("realtime g.json --cost worst", "g.json: a graph says itself how fast it runs"),
+        ("realtime rx absent.sigmf-meta --rate 1Mb/s", "absent.sigmf-meta"),
+    ] {
+        let message = folder.fail(arguments.split(' '));
+        assert!(message.contains(told), "{arguments}: {message}");
+    }
+}
+
+#[test]
 fn realtime_says_what_is_wrong_with_a_graph() {
     let folder = Folder::new("realtime-wrong");
     folder.write("e1.json", GRAPH);

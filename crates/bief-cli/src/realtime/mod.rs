@@ -79,15 +79,18 @@ pub(crate) struct RealtimeArgs {
 /// Reads a graph and shows its bounds, or the plan within a latency.
 pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    args.chain.claim(&mut files);
+    let chain = chain::named(&args.graph);
+    match chain {
+        Some(_) => args.chain.claim(&mut files),
+        None => files.read(&args.graph),
+    }
     args.options.claim(&mut files)?;
-    if let Some(chain) = chain::named(&args.graph) {
+    if let Some(chain) = chain {
         let measured = args.chain.measure(chain)?;
         let options = args.options.with_measured(measured.hand_over_ns);
         return examine(measured.graph, &measured.title, &options).map(|_| ());
     }
     args.chain.refuse(&args.graph)?;
-    files.read(&args.graph);
     let graph = crate::document::read(&args.graph, Graph::from_json)?;
     let title = match args.graph.file_name() {
         Some(name) if !crate::json::is_dash(&args.graph) => name.to_string_lossy().into_owned(),
