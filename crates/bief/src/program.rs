@@ -136,7 +136,7 @@ impl Program {
 
     /// Measures what each task costs by the number of frames in a batch: on a core of each kind of a machine, pinned there, in
     /// batches of each of these sizes by turns. Where real time counts, larger batches cost less per frame and make each wait
-    /// longer.
+    /// longer; threads sleep between them, and do so here: what they find in the caches then is not what they left.
     ///
     /// The batch that the chain was made with does not count here. The frames are worked on and gone, as with
     /// [`profile`](Self::profile).

@@ -135,7 +135,8 @@ impl Pipeline {
     }
 
     /// Sets how many batches each ring holds, at least 1 (4 unless set). A pipeline never holds more frames than its rings
-    /// and threads have room for ([`Report::most_frames_in_flight`]): a slow stage makes those before it wait.
+    /// and threads have room for ([`Report::most_frames_in_flight`](crate::Report::most_frames_in_flight)): a slow stage makes
+    /// those before it wait.
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.
@@ -264,7 +265,8 @@ impl Pipeline {
         self
     }
 
-    /// Measures the energy of its runs with this meter ([`Report::energy`]); of what it measures, the widest scope counts.
+    /// Measures the energy of its runs with this meter ([`Report::energy`](crate::Report::energy)); of what it measures, the
+    /// widest scope counts.
     ///
     /// Short runs are not measured well: sensors are read ten times a second. Everything else that runs meanwhile is measured,
     /// too.
@@ -298,7 +300,7 @@ impl Pipeline {
     }
 
     /// Gives its threads a scheduling class in each run, and counts frames against a bound of their latency: what came of it is
-    /// in [`Report::real_time`].
+    /// in [`Report::real_time`](crate::Report::real_time).
     ///
     /// Threads of such a class wait parked: [`Waiting::Adaptive`] does not look for a while first. [`Mode::Off`] takes back what
     /// was set before.
@@ -366,8 +368,10 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Lets its runs note more than the report always tells: the times of each task ([`TaskReport::times`]), how full the
-    /// rings are ([`BoundaryReport::occupancy`]) and how long frames take ([`Report::latency`]).
+    /// Lets its runs note more than the report always tells: the times of each task
+    /// ([`TaskReport::times`](crate::TaskReport::times)), how full the rings are
+    /// ([`BoundaryReport::occupancy`](crate::BoundaryReport::occupancy)) and how long frames take
+    /// ([`Report::latency`](crate::Report::latency)).
     ///
     /// Tasks are timed in as many batches as take about one percent of the time; beside that the clock is read up to three
     /// times per batch, some 25 ns each. Every task takes 15 KiB for each replica.

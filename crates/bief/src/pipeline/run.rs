@@ -18,7 +18,7 @@ use crate::wait::{Patience, Waiting};
 use crate::worker::{Fault, Worker};
 
 impl Pipeline {
-    /// Runs until the source stops, a task stops the stream, or a [`Stopper`] does.
+    /// Runs until the source stops, a task stops the stream, or a [`Stopper`](crate::Stopper) does.
     ///
     /// The first run starts the threads; they wait, parked, for later runs, and end when the pipeline is dropped. Before
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.

@@ -1,5 +1,7 @@
 //! What each task costs by the number of frames in a batch.
 
+use std::time::Duration;
+
 use bief_schedule::realtime::{CostFit, CostSamples, FitMethod};
 
 use super::{Measured, Profiling, Sample, Samples, TURNS, core_of, facts, hand_over, on_each_kind};
@@ -8,6 +10,9 @@ use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::task::Node;
 use crate::wire::Joint;
+
+/// Where batches have their time, threads sleep between them, and find caches and clock as others left them.
+const REST: Duration = Duration::from_micros(300);
 
 /// What the tasks of a chain cost on one kind of core, by the number of frames in a batch:
 /// [`Program::costs_on`](crate::Program::costs_on).
@@ -91,6 +96,7 @@ pub(crate) fn measure_on(
     let facts = facts(&tasks);
     let cores = (0..machine.kinds().len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, batches[0]);
+    measured.rest = REST;
     let each = || batches.iter().map(|_| Samples::default()).collect();
     let mut samples: Vec<Vec<Samples>> = cores.iter().map(|_| each()).collect();
     on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {

@@ -139,6 +139,8 @@ struct Measured {
     /// Frames so far.
     done: u64,
     clock_cost: Duration,
+    /// How long its thread sleeps before each execution.
+    rest: Duration,
     /// Of the last execution.
     times: Vec<Option<u64>>,
 }
@@ -152,6 +154,7 @@ impl Measured {
             frames,
             done: 0,
             clock_cost: clock::cost(),
+            rest: Duration::ZERO,
             times: vec![None; count],
         }
     }
@@ -185,6 +188,9 @@ impl Measured {
         for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
             if wanted == 0 {
                 break;
+            }
+            if !self.rest.is_zero() {
+                thread::sleep(self.rest);
             }
             let Some(interrupted) = self.execute()? else { return Ok(false) };
             let sample = match interrupted {
