@@ -122,15 +122,10 @@ impl Ticker {
 /// The time of the monotonic clock.
 fn monotonic() -> Duration {
     #[cfg(all(target_os = "linux", not(miri)))]
-    {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call writes to `time`, which lives as long.
-        if unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) } == 0 {
-            return Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
-        }
+    if let Some(time) = time_of(libc::CLOCK_MONOTONIC) {
+        return time;
     }
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
+    running_time()
 }
 
 /// Sleeps until a time of the monotonic clock, or until a signal comes.

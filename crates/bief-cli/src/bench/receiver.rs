@@ -10,16 +10,13 @@ use bief_dsp::Complex32;
 use bief_radio::{NarrowbandFm, Recording, SampleFormat};
 
 use crate::failure::Failure;
+pub(super) use crate::nbfm::SAMPLE_RATE;
+use crate::nbfm::built_in_receiver;
 
-pub(super) const SAMPLE_RATE: f64 = 576e3;
-const AUDIO_RATE: u32 = 48_000;
 /// A block has whole multiples of so many samples.
 pub(super) const STEP: u32 = 12;
 /// The longest block, in samples: some 0.2 s.
 const LONGEST: u32 = 131_064;
-/// Where the carrier lies, in Hz.
-const CARRIER: f64 = 1200.0;
-const DEVIATION: f64 = 5000.0;
 
 /// Samples of a block, as someone writes them.
 pub(super) fn block(text: &str) -> Result<u32, String> {
@@ -29,11 +26,12 @@ pub(super) fn block(text: &str) -> Result<u32, String> {
 
 /// A tone of 1 kHz at half of the deviation, so many samples of it, as a radio records it.
 pub(super) fn signal(samples: usize) -> Arc<[u8]> {
+    let NarrowbandFm { carrier, deviation, .. } = built_in_receiver();
     let mut phase = 0.0;
     let samples: Vec<Complex32> = (0..samples)
         .map(|k| {
             let audio = 0.5 * (TAU * 1000.0 * k as f64 / SAMPLE_RATE).sin();
-            phase = (phase + (CARRIER + DEVIATION * audio) / SAMPLE_RATE).fract();
+            phase = (phase + (carrier + deviation * audio) / SAMPLE_RATE).fract();
             Complex32::from_polar(0.5, (TAU * phase) as f32)
         })
         .collect();
@@ -49,7 +47,7 @@ pub(super) fn samples(signal: &[u8]) -> usize {
 
 /// The receiver, in blocks of so many samples; its source gives `pace` samples per second, or all as they are wanted.
 pub(super) fn chain(signal: &Arc<[u8]>, block: usize, pace: Option<f64>) -> bief::Result<Chain> {
-    let receiver = NarrowbandFm { block, ..NarrowbandFm::new(SAMPLE_RATE, CARRIER, DEVIATION, AUDIO_RATE) };
+    let receiver = NarrowbandFm { block, ..built_in_receiver() };
     let recording = Recording::from_memory("bench", SampleFormat::Ci16, Arc::clone(signal));
     let mut chain = Chain::new();
     let mut samples = chain.add(receiver.source(recording)?, ());

@@ -163,6 +163,11 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The receiver of the recording that is built in: the case by which batches were studied in GNU Radio.
+pub(crate) fn built_in_receiver() -> NarrowbandFm {
+    NarrowbandFm::new(SAMPLE_RATE, 1200.0, 5000.0, 48_000)
+}
+
 /// The recording that is built in.
 fn built_in() -> Recording {
     let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);

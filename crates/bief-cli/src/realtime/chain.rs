@@ -6,7 +6,7 @@ use std::time::Duration;
 use bief::schedule::realtime::{FitMethod, Graph};
 use bief::schedule::{Error, Goal};
 use bief::{BatchCosts, Machine, Profiling};
-use bief_radio::{NarrowbandFm, SampleFormat};
+use bief_radio::SampleFormat;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
@@ -15,6 +15,8 @@ use crate::nbfm::{self, Live};
 use crate::progress::spinner;
 use crate::rx::SignalArgs;
 
+/// Executions that tell how many bits a frame has.
+const FEW: usize = 8;
 /// Frames in the batches that the DVB-S2 receiver is measured with.
 const BATCHES: [usize; 4] = [1, 2, 4, 8];
 /// Samples of audio in the blocks that the FM receiver is measured with.
@@ -102,7 +104,7 @@ impl ChainArgs {
                 };
                 let receiver = self.signal.find(self.signal.open()?, &bar)?;
                 bar.set_message("measuring");
-                let profile = receiver.profile(BATCHES[3]).map_err(Failure::from_error)?;
+                let profile = receiver.profile(FEW).map_err(Failure::from_error)?;
                 let period = rate.longest_period(&profile).map_err(Failure::from_error)?.expect("a rate is demanded");
                 let costs = receiver.costs_on(&Machine::here(), &BATCHES, Profiling::default());
                 (first(costs.map_err(Failure::from_error)?), period.ns(), "DVB-S2 receiver, frame by frame")
@@ -112,7 +114,7 @@ impl ChainArgs {
                     let reason = "nbfm: it runs at 576 kS/s: INPUT, --rate and the options of a signal go with rx";
                     return Err(Failure::new(reason));
                 }
-                let receiver = NarrowbandFm::new(nbfm::SAMPLE_RATE, 1200.0, 5000.0, 48_000);
+                let receiver = nbfm::built_in_receiver();
                 let step = receiver.decimation().map_err(Failure::from_error)?;
                 let costs = nbfm::costs(&receiver, SampleFormat::Ci8, Live::Paced, &BLOCKS)?;
                 (costs, step as f64 * 1e9 / receiver.sample_rate, "narrowband FM receiver, by samples of audio")

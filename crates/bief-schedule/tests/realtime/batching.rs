@@ -6,6 +6,7 @@ use bief_schedule::realtime::{
 use bief_schedule::{ErrorKind, Period};
 use fastrand::Rng;
 
+use crate::examples::radio;
 use crate::{assert_close, fixed, graph};
 
 #[test]
@@ -208,15 +209,7 @@ fn the_best_plan_is_within_the_latency() {
 
 #[test]
 fn the_search_by_hand() {
-    let cost = |init: f64, per_sample: f64| Cost { init_ns: 1e3 * init, per_sample_ns: 1e3 * per_sample };
-    let nodes = [
-        Node::source_hz("source", 1e6, cost(0.2, 0.01)).unwrap(),
-        Node::new("a", cost(0.4, 0.02)),
-        Node::new("decimator", cost(0.3, 0.05)),
-        Node::new("sink", cost(0.2, 0.01)),
-    ];
-    let edges = [Edge::new("source", "a"), Edge::new("a", "decimator").rates(1, 4), Edge::new("decimator", "sink")];
-    let graph = Graph::new(nodes, edges).unwrap().with_cores(2);
+    let graph = radio();
     // All in one task: N samples take N - 1 us to come, and the task N more: 64 do it in 127 us.
     let best = Optimiser::default().least_utilisation(&graph, 127_000.0).unwrap();
     assert_eq!((best.firings, best.groups.len()), (64, 1));

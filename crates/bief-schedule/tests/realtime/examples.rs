@@ -265,7 +265,7 @@ fn settings_out_of_range_are_refused() {
 }
 
 /// A source at 1 MHz, a filter, a decimator by 4, a sink.
-fn radio() -> Graph {
+pub(super) fn radio() -> Graph {
     let cost = |init: f64, per_sample: f64| Cost { init_ns: 1e3 * init, per_sample_ns: 1e3 * per_sample };
     let nodes = [
         Node::source_hz("source", 1e6, cost(0.2, 0.01)).unwrap(),

@@ -1,8 +1,8 @@
 //! What it costs a stage to take a batch and to pass one on, awake or asleep.
 
 use std::hint::spin_loop;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -68,10 +68,15 @@ const PAUSE: Duration = Duration::from_micros(250);
 const SLOW_BATCHES: u32 = 300;
 
 /// Processor time, in nanoseconds, that both threads together spend when a batch is handed to one that sleeps, beyond what the
-/// same tasks take on one thread: waking it up and putting it to sleep again. 0 on a machine of one core.
+/// same tasks take on one thread: waking it up and putting it to sleep again. Measured once, as it takes most of a second. 0 on a
+/// machine of one core.
 pub(super) fn asleep_ns(machine: &Machine) -> Result<f64> {
+    static KNOWN: OnceLock<f64> = OnceLock::new();
     if machine.cores().len() < 2 {
         return Ok(0.0);
+    }
+    if let Some(known) = KNOWN.get() {
+        return Ok(*known);
     }
     let mut beyond = Vec::new();
     for _ in 0..REPEATS {
@@ -79,7 +84,7 @@ pub(super) fn asleep_ns(machine: &Machine) -> Result<f64> {
         beyond.push(apart.saturating_sub(together).as_nanos() as f64 / f64::from(SLOW_BATCHES));
     }
     beyond.sort_by(f64::total_cmp);
-    Ok(beyond[REPEATS / 2])
+    Ok(*KNOWN.get_or_init(|| beyond[REPEATS / 2]))
 }
 
 /// The processor time of a run whose source pauses between batches, with its sink in a stage of its own or not.

@@ -1,10 +1,9 @@
 //! Frames at planned times, and tasks that take a known time of the processor.
 
 use std::hint::black_box;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bief::{Chain, Flow, InOut, Out, Program, Result, Task, sink};
+use bief::{Chain, Flow, InOut, Program, Result, Task, sink, source};
 
 use crate::clock::thread_time;
 
@@ -22,52 +21,22 @@ pub(super) const LAST: Duration = Duration::from_micros(500);
 pub(super) fn three_stages(batches: u32) -> Result<Program> {
     let mut chain = Chain::new().batch(BATCH as usize);
     chain.stage("source");
-    let mut numbers = chain.add(Clock { started: None, next: 0, end: BATCH * batches }, ());
+    let mut left = BATCH * batches;
+    let count = move |frame: &mut [u32]| {
+        frame[0] = left;
+        let more = left.checked_sub(1);
+        left = more.unwrap_or(0);
+        Ok(if more.is_some() { Flow::Next } else { Flow::Stop })
+    };
+    let mut numbers = chain.add(source::from_fn(1, count), ());
+    chain.add(source::pace(1.0 / PERIOD.as_secs_f64()).0, &mut numbers);
+    chain.add(Busy(SOURCE), &mut numbers);
     for (name, time) in [("middle", MIDDLE), ("last", LAST)] {
         chain.stage(name);
         chain.add(Busy(time / BATCH), &mut numbers);
     }
     chain.add(sink::for_each(|_: &[u32]| Ok(Flow::Next)), &numbers);
     chain.build()
-}
-
-/// Gives a number at each planned time, on which it works before it goes on to the next.
-struct Clock {
-    started: Option<Instant>,
-    next: u32,
-    end: u32,
-}
-
-impl Clock {
-    fn planned(&self) -> Option<Instant> {
-        Some(self.started? + PERIOD * self.next)
-    }
-}
-
-impl Task for Clock {
-    type In = ();
-    type Out = Out<u32>;
-    fn name(&self) -> String {
-        "clock".to_owned()
-    }
-    fn lens(&self, (): ()) -> Result<usize> {
-        Ok(1)
-    }
-    fn run(&mut self, (): (), frame: &mut [u32]) -> Result<Flow> {
-        if self.next == self.end {
-            return Ok(Flow::Stop);
-        }
-        self.started.get_or_insert_with(Instant::now);
-        let early = self.planned().map(|planned| planned.saturating_duration_since(Instant::now()));
-        thread::sleep(early.unwrap_or_default());
-        work(SOURCE);
-        frame[0] = self.next;
-        self.next += 1;
-        Ok(Flow::Next)
-    }
-    fn due(&mut self) -> Option<Instant> {
-        self.planned()
-    }
 }
 
 /// Works on each number for so long.
