@@ -140,7 +140,7 @@ fn table2_reaches_all_periods_of_the_paper() {
 fn batching_judges_the_claims_and_does_not_depend_on_threads() {
     let folder = Folder::new("batching");
     let run = |threads: &str| {
-        let shown = folder.succeed(["campaign", "batching", "--graphs", "30", "--threads", threads]);
+        let shown = folder.succeed(["campaign", "batching", "--graphs", "30", "--threads", threads, "--seconds", "0"]);
         fits_the_terminal(&shown);
         assert!(shown.contains(" of 8 claims of the paper are reproduced."), "{shown}");
         (shown, text(&folder, "batching.csv"), text(&folder, "limits.csv"))
@@ -155,8 +155,12 @@ fn batching_judges_the_claims_and_does_not_depend_on_threads() {
         assert!(elements(&text(&folder, name)) > 100);
     }
     let json: Value =
-        serde_json::from_str(&folder.succeed(["campaign", "batching", "--graphs", "1", "--json"])).unwrap();
-    assert_eq!((json["claims"].as_array().unwrap().len(), json["files"].as_array().unwrap().len()), (9, 5));
+        serde_json::from_str(&folder.succeed(["campaign", "batching", "--graphs", "1", "--seconds", "0.01", "--json"]))
+            .unwrap();
+    assert_eq!((json["claims"].as_array().unwrap().len(), json["files"].as_array().unwrap().len()), (14, 7));
+    assert_eq!(json["measured"]["layouts"].as_array().unwrap().len(), 6);
+    assert_eq!(text(&folder, "blocks.csv").lines().count(), 1 + 6 * 5);
+    assert!(elements(&text(&folder, "blocks.svg")) > 40);
 }
 
 #[test]
@@ -177,6 +181,7 @@ fn numbers_that_make_no_sense_are_refused() {
         &["figure1", "--threads", "0"],
         &["figure3", "--budget", "-1"],
         &["figure3", "--budget", "NaN"],
+        &["batching", "--seconds", "0.001"],
         &["table3"],
     ] {
         let output = folder.command().arg("campaign").args(arguments).output().unwrap();

@@ -606,7 +606,7 @@ fn realtime_says_what_is_wrong_with_a_graph() {
     );
     assert!(fails(&join, &[]).contains("graph, node `sink`: its inputs do not agree on a rate"));
     let heavy = GRAPH.replace(r#""init_ns": 2000000, "per_sample_ns": 0"#, r#""init_ns": 0, "per_sample_ns": 1500000"#);
-    assert!(fails(&heavy, &[]).contains("analysis, node `dec4`: a job takes 6000000 ns every 4000000 ns"));
+    assert!(fails(&heavy, &[]).contains("analysis, node `dec4`: a job takes 6 ms every 4 ms"));
     let late = fails(GRAPH, &["--latency", "2ms", "--no-merge"]);
     assert!(
         late.contains("no plan is done within 2.00 ms: the least latency found is 12.0 ms, in jobs of 1 firing"),

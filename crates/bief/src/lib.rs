@@ -146,4 +146,6 @@ mod book {
     mod writing_a_task {}
     #[doc = include_str!("../../../book/src/plan.md")]
     mod plan {}
+    #[doc = include_str!("../../../book/src/real-time.md")]
+    mod real_time {}
 }

@@ -1,6 +1,6 @@
 //! `bief bench`: what the runtime itself costs on this machine.
 
-mod batches;
+pub(crate) mod batches;
 mod call;
 mod case;
 mod growth;

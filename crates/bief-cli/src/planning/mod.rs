@@ -1,5 +1,6 @@
 //! From a chain to a plan, the same in every command that runs or measures one: machine, profile, schedule, places.
 
+mod class;
 mod outcome;
 mod watts;
 
@@ -17,6 +18,7 @@ use crate::document::{read, write};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::text::listed;
+use class::ClassArgs;
 use outcome::tells;
 pub(crate) use outcome::{against_plan, rounds};
 
@@ -25,7 +27,7 @@ const TRIAL_NS: f64 = 1e9;
 const LEAST_TRIAL: f64 = 200.0;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 16] = [
+pub(crate) const OPTIONS: [&str; 18] = [
     "machine",
     "loaded",
     "executions",
@@ -35,6 +37,8 @@ pub(crate) const OPTIONS: [&str; 16] = [
     "profile",
     "schedule",
     "refine",
+    "rt",
+    "class",
     "watts",
     "meter",
     "save_profile",
@@ -122,6 +126,8 @@ pub(crate) struct PlanningArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     refine: Option<u32>,
     #[command(flatten)]
+    class: ClassArgs,
+    #[command(flatten)]
     placing: PlacingArgs,
     /// What idle and busy cores draw, where nothing measures it: a platform as `bief power fit` writes it [default: those of
     /// this machine if they are known, else of one like it]
@@ -142,7 +148,7 @@ pub(crate) struct PlanningArgs {
 #[derive(Args)]
 pub(crate) struct PlacingArgs {
     /// Where threads run: loose, guided, packed, distant, places such as `0; 1-3 | c2 | little`, or a file that --save-place
-    /// wrote [default: packed, for stages that are planned]
+    /// wrote [default: packed, for stages that are planned; loose where time is reserved]
     #[arg(long, value_name = "WHERE")]
     place: Option<Where>,
     /// Fail where the system refuses a thread its place, instead of saying so
@@ -196,13 +202,18 @@ impl PlacingArgs {
 
     /// Gives the threads of a pipeline their places.
     pub(crate) fn place(&self, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
+        self.place_or(&Policy::default(), pipeline, machine)
+    }
+
+    /// Places them by that policy, where nothing else is asked for.
+    fn place_or(&self, usual: &Policy, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
         let pipeline = match &self.place {
             Some(Where::File(path)) => {
                 let placement = read(path, Placement::from_json)?;
                 pipeline.place_as(placement, machine).map_err(named(path))
             }
             Some(Where::Policy(policy)) => pipeline.place(policy, machine).map_err(Failure::from_error),
-            None => pipeline.place(&Policy::default(), machine).map_err(Failure::from_error),
+            None => pipeline.place(usual, machine).map_err(Failure::from_error),
         };
         let pinning = if self.pin { Pinning::Require } else { Pinning::Try };
         Ok(pipeline?.pinning(pinning))
@@ -238,15 +249,20 @@ impl PlanningArgs {
             || self.profile.is_some()
             || self.schedule.is_some()
             || self.refine.is_some()
+            || self.class.is_given()
             || self.save_profile.is_some()
             || self.save_plan.is_some()
             || self.watts.is_some()
             || self.meter.is_some()
     }
 
-    /// Places the threads of a planned pipeline, and lets its runs be observed and their energy measured or modelled.
+    /// Gives the threads of a planned pipeline their places and their class, and lets its runs be observed and their energy
+    /// measured or modelled.
     pub(crate) fn prepare(&self, pipeline: Pipeline, planned: &Planned) -> Result<Pipeline, Failure> {
-        let pipeline = self.placing.place(pipeline.observe(), &planned.machine)?;
+        // Linux does not bind a thread that has time reserved.
+        let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
+        let pipeline = self.placing.place_or(&usual, pipeline.observe(), &planned.machine)?;
+        let pipeline = self.class.class(pipeline, planned, self.goal).map_err(Failure::from_error)?;
         let mut meter = EnergyMeter::find();
         if let Some(path) = &self.meter {
             let external = Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")))?;
@@ -284,6 +300,7 @@ impl PlanningArgs {
     ) -> Result<Planned, Failure> {
         let machine = self.machine()?;
         self.placing.check(&machine)?;
+        self.class.check(self.goal)?;
         let watts = watts::watts(&machine, self.watts.as_deref())?;
         let strategy = match self.strategy.as_deref().filter(|&name| name != Exact.name()) {
             None => None,

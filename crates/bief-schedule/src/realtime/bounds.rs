@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::graph::{Graph, node_place};
+use super::readable;
 use super::tardiness::{self, Basis, Method, ROUNDING, Response, Task};
 use crate::error::{Error, ErrorKind};
 use crate::period::gcd;
@@ -349,9 +350,9 @@ impl Analysis {
                     Some(_) => "its own are fewer: batch more, make it cheaper, or give it more cores",
                 };
                 let reason = format!(
-                    "a job takes {} ns every {} ns, which needs {needs:.3} cores, and {has}",
-                    short(*cost),
-                    short(*period)
+                    "a job takes {} every {}, which needs {needs:.3} cores, and {has}",
+                    readable(*cost),
+                    readable(*period)
                 );
                 return Err(refused(&node_place(&node.name), reason));
             }
@@ -503,11 +504,6 @@ impl Envelope {
         let during = (during * (1.0 + ROUNDING) + ROUNDING).floor() as u64;
         during.saturating_add(link.delay + link.produce)
     }
-}
-
-/// A time for a message, to a picosecond.
-fn short(ns: f64) -> f64 {
-    (ns * 1e3).round() / 1e3
 }
 
 fn refused(place: &str, reason: impl Into<String>) -> Error {

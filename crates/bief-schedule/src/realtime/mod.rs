@@ -65,3 +65,41 @@ pub use optimise::{Optimiser, Plan};
 pub use random::RandomGraphs;
 pub use rates::FiringRate;
 pub use tardiness::{Basis, Method};
+
+/// A time for a message: four digits, rounded up, so that it may be allowed as it is written.
+fn readable(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "us"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let step = match value {
+        value if value < 10.0 => 1e3,
+        value if value < 100.0 => 1e2,
+        _ => 10.0,
+    };
+    // A whole number of steps may come out just above it.
+    format!("{} {unit}", (value * step * (1.0 - f64::EPSILON)).ceil() / step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn times_are_readable_and_not_too_short() {
+        for (ns, shown) in [
+            (0.5, "0.5 ns"),
+            (4600.2, "4.601 us"),
+            (13_000.0, "13 us"),
+            (1_736.111, "1.737 us"),
+            (2_657_001.0, "2.658 ms"),
+            (127_031.0, "127.1 us"),
+            (57.21e6, "57.21 ms"),
+            (3.2e12, "3200 s"),
+        ] {
+            assert_eq!(readable(ns), shown);
+        }
+    }
+}

@@ -4,6 +4,7 @@ use super::batch::rate_exploiting;
 use super::bounds::{Analysis, Bounds};
 use super::graph::Graph;
 use super::merge::{MergeRule, Pair};
+use super::readable;
 use crate::error::{Error, ErrorKind};
 
 /// Differences of savings that are due to rounding.
@@ -94,8 +95,9 @@ impl Optimiser {
         // What fits on the cores, or is done the soonest, may be a larger job.
         let least = self.front(graph)?[0].bounds.latency_on_platform_ns();
         let reason = format!(
-            "no plan is below {latency_ns} ns: the least latency found is {least:.0} ns; \
-             allow that, or give more cores"
+            "no plan is below {}: the least latency found is {}; allow that, or give more cores",
+            readable(latency_ns),
+            readable(least)
         );
         Err(refused("latency", reason))
     }

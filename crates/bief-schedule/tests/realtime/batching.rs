@@ -224,7 +224,7 @@ fn the_search_by_hand() {
     let refused = apart.least_utilisation(&graph, 5_000.0).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "optimiser, latency: no plan is below 5000 ns: the least latency found is 13000 ns; allow that, or give more cores"
+        "optimiser, latency: no plan is below 5 us: the least latency found is 13 us; allow that, or give more cores"
     );
 }
 
@@ -253,7 +253,7 @@ fn a_search_that_cannot_be_is_refused() {
     // What fits only with larger jobs than the latency leaves time for is told by its latency.
     assert_eq!(
         ok.least_utilisation(&graph, 500.0).unwrap_err().to_string(),
-        "optimiser, latency: no plan is below 500 ns: the least latency found is 3000 ns; allow that, or give more cores"
+        "optimiser, latency: no plan is below 500 ns: the least latency found is 3 us; allow that, or give more cores"
     );
     // Batches that are too large are left out.
     let wide = crate::graph(1000, &[100.0, 100.0], &[(0, 1, 1 << 46, 1 << 46, 1 << 46)]);

@@ -230,7 +230,7 @@ fn own_cores_answer_at_once() {
     let refused = Analysis::default().bounds(&Graph::new(few, edges).unwrap()).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "analysis, node `decode`: a job takes 2500 ns every 1000 ns, which needs 2.500 cores, and its own are fewer: batch \
+        "analysis, node `decode`: a job takes 2.5 us every 1 us, which needs 2.500 cores, and its own are fewer: batch \
          more, make it cheaper, or give it more cores"
     );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bief_schedule::realtime::{Analysis, Cost, Edge, FitMethod, Graph, MergeRule, Node, Optimiser, Plan};
-use bief_schedule::{Period, Profile, Schedule, Stage, TaskProfile};
+use bief_schedule::{Period, Profile, Schedule, Stage, StageLoad, TaskProfile};
 
 use super::settings::{RealTime, StageTiming};
 use crate::clock::nanoseconds;
@@ -119,6 +119,27 @@ impl LatencyPlan {
     }
 }
 
+impl StageTiming {
+    /// What the stages of a schedule need when executions of the chain come at that period. A stage takes for each of its tasks what
+    /// 99 of 100 executions took at most, where the profile has seen that, else its time; and the hand-over.
+    ///
+    /// # Errors
+    /// A schedule that does not go with the profile.
+    pub fn of_schedule(schedule: &Schedule, profile: &Profile, period: Duration) -> Result<Vec<Self>> {
+        let loads = schedule.loads(profile)?;
+        let timing = |(stage, load): (&Stage, StageLoad)| {
+            let kind = profile.kind(&stage.kind).expect("a stage with a load has a kind of the profile");
+            let usual = |task: &TaskProfile| {
+                let seen = task.seen.as_ref().map_or(0, |seen| seen[kind].p99_ns);
+                seen.max(task.ns[kind])
+            };
+            let work: u64 = profile.tasks()[load.tasks].iter().map(usual).sum();
+            Self::new(period, Duration::from_nanos(work + profile.sync_ns(kind)))
+        };
+        Ok(schedule.stages().iter().zip(loads).map(timing).collect())
+    }
+}
+
 impl BatchCosts {
     /// The chain as a processing graph: a node for each task, and an edge that carries single frames between neighbours. All run
     /// on `cores` cores that they share.
@@ -196,6 +217,7 @@ fn duration(ns: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use bief_schedule::Seen;
     use bief_schedule::realtime::CostSamples;
 
     use super::*;
@@ -270,6 +292,22 @@ mod tests {
             ..costs.clone()
         };
         assert!(one_size.graph(Duration::from_micros(1), 1, FitMethod::Typical).is_err());
+    }
+
+    #[test]
+    fn stages_of_a_schedule_need_what_nearly_all_executions_took() {
+        let seen = |p99_ns| Some(vec![Seen { min_ns: 900, median_ns: 1_000, p99_ns, samples: 100 }]);
+        let tasks = [("read", 1_000, seen(1_500)), ("filter", 4_000, None), ("write", 2_000, seen(1_200))];
+        let tasks = tasks.map(|(name, ns, seen)| TaskProfile { seen, ..TaskProfile::replicable(name, [ns]) });
+        let profile = Profile::new(["cpu"], tasks).unwrap().with_sync_ns([100]).unwrap();
+        let stages = [Stage::new(1, 1, "cpu"), Stage::new(2, 2, "cpu")];
+        let schedule = Schedule::new("by hand", stages, &profile).unwrap();
+        let period = Duration::from_micros(9);
+        let timings = StageTiming::of_schedule(&schedule, &profile, period).unwrap();
+        let expected = [1_600, 6_100].map(|ns| StageTiming::new(period, Duration::from_nanos(ns)));
+        assert_eq!(timings, expected);
+        let other = Profile::new(["gpu"], [TaskProfile::replicable("read", [1])]).unwrap();
+        assert!(StageTiming::of_schedule(&schedule, &other, period).is_err());
     }
 
     #[test]

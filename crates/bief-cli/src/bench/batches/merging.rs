@@ -21,7 +21,7 @@ const PRIORITY: u32 = 80;
 
 /// So many tasks behind the source, on one thread or on one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     Source,
     Merged(u32),
     Separate(u32),
@@ -31,7 +31,7 @@ pub(super) const LAYOUTS: [Layout; 6] =
     [Layout::Source, Layout::Merged(1), Layout::Merged(2), Layout::Separate(2), Layout::Merged(4), Layout::Separate(4)];
 
 impl Layout {
-    pub(super) fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Self::Source => "source".to_owned(),
             Self::Merged(tasks) => format!("merged-{tasks}"),
@@ -76,7 +76,7 @@ impl Layout {
 }
 
 /// Why other programs are not kept from the cores, where they are not.
-pub(super) fn disturbed() -> Option<String> {
+pub(crate) fn disturbed() -> Option<String> {
     probe(Class::Fifo { priority: PRIORITY }, Duration::ZERO).err().map(|error| error.to_string())
 }
 
@@ -90,12 +90,12 @@ pub(super) fn cases(sizes: &[u32], seconds: f64) -> Vec<Case> {
 }
 
 /// What a layout costs.
-pub(super) struct Line {
-    pub(super) layout: Layout,
+pub(crate) struct Line {
+    pub(crate) layout: Layout,
     /// With the source.
-    pub(super) fit: CostFit,
+    pub(crate) fit: CostFit,
     /// What is left of it without; 0 at least.
-    pub(super) beyond_source: Cost,
+    pub(crate) beyond_source: Cost,
 }
 
 /// The lines of all layouts, in their order.
@@ -119,18 +119,18 @@ pub(super) fn lines(cases: &[Case], sizes: &[u32]) -> Result<Vec<Line>, Failure>
 
 /// What merging so many tasks made of a line, as shares; `None` where there is nothing to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Merging {
-    pub(super) tasks: u32,
+pub(crate) struct Merging {
+    pub(crate) tasks: u32,
     /// What a batch costs before its first sample, of what it does with the tasks on a thread each.
-    pub(super) init_of_separate: Option<f64>,
+    pub(crate) init_of_separate: Option<f64>,
     /// The same, of what it does with one of the tasks.
-    pub(super) init_of_one: Option<f64>,
+    pub(crate) init_of_one: Option<f64>,
     /// What a sample costs, of what it does with the tasks on a thread each.
-    pub(super) per_sample_of_separate: Option<f64>,
+    pub(crate) per_sample_of_separate: Option<f64>,
 }
 
 /// Each number of tasks that was measured both ways.
-pub(super) fn merging(lines: &[Line]) -> Vec<Merging> {
+pub(crate) fn merging(lines: &[Line]) -> Vec<Merging> {
     let cost = |layout| lines.iter().find(|line| line.layout == layout).map(|line| line.beyond_source);
     let over = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
     let pair = |line: &Line| {

@@ -12,6 +12,7 @@ use super::output::OutputArgs;
 use super::surroundings::Watch;
 use crate::failure::Failure;
 use crate::progress::spinner;
+pub(crate) use merging::{Layout, Line, Merging, disturbed, merging};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +31,9 @@ permits it, threads go before those of other programs (fifo:80). The lines
 I + D c through those of c samples are the medians of all slopes and offsets
 (Theil and Sen). CSV: every reading, and the medians of the tasks.";
 
+/// Samples of a batch, unless others are asked for.
+pub(crate) const SIZES: [u32; 5] = [64, 8192, 16_384, 32_768, 65_536];
+
 /// Arguments of `bief bench batches`.
 #[derive(Args)]
 pub(super) struct BatchesArgs {
@@ -38,7 +42,7 @@ pub(super) struct BatchesArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "64,8192,16384,32768,65536",
+        default_values_t = SIZES,
         value_parser = clap::value_parser!(u32).range(1..=65_536)
     )]
     sizes: Vec<u32>,
@@ -75,6 +79,13 @@ pub(super) fn run(args: BatchesArgs) -> Result<(), Failure> {
     case::read(&mut cases, args.rounds)?;
     let lines = merging::lines(&cases, &sizes)?;
     args.output.deliver(&findings::of(&tasks, &cases, &lines, &watch.end()))
+}
+
+/// What each [`Layout`] costs by the samples of a batch: medians of so many readings of so many seconds.
+pub(crate) fn lines(sizes: &[u32], seconds: f64, rounds: u32) -> Result<Vec<Line>, Failure> {
+    let mut cases = merging::cases(sizes, seconds);
+    case::read(&mut cases, rounds)?;
+    merging::lines(&cases, sizes)
 }
 
 /// The line through the times of batches, that most are near to.

@@ -1,9 +1,10 @@
 //! What batches and merged nodes bring in random processing graphs: the evaluation of T. He and B. C. Ward, *Real-Time
-//! Scheduling and Batching in GNU Radio for Bounded Response Times*, section 7, as far as it needs no machine.
+//! Scheduling and Batching in GNU Radio for Bounded Response Times*, section 7, and what a block costs, section 4.
 
 mod claims;
 mod evaluate;
 mod means;
+mod measured;
 mod picture;
 mod receiver;
 mod table;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use self::claims::Claim;
 use self::evaluate::{BATCHINGS, LIMITS_US, MERGINGS, SIZES, evaluate};
 use self::means::Means;
+use self::measured::Measured;
 use self::receiver::Receiver;
 use super::chains::{ThreadArgs, in_parallel};
 use super::{Findings, TargetArgs};
@@ -27,6 +29,7 @@ Examples:
   bief campaign batching
   bief campaign batching --graphs 100 --seed 2 -o quick
   bief campaign batching --json > batching.json
+  bief campaign batching --seconds 0     what needs no machine: some 3 s
 
 The paper does not tell how it draws its graphs. Ours: 8 cores, a source at
 1 MHz; light 5 to 10 nodes, I 0.1 to 0.4 us, D 12.5 to 50 ns; heavy 15 to 30
@@ -34,10 +37,11 @@ nodes, I 0.2 to 0.8 us, D 25 to 100 ns; each node is fed by one of the four
 before it, with a probability of 0.2 by a second one of the same rate, and
 decimates with 0.3, by 2, 4 or 8, by 256 at most in all. A merged node starts in
 the time of the slower one and 0.15 of that of the other. The narrowband FM
-receiver is data/graphs/nbfm.json. What the paper measured on a machine, the
-costs of blocks apart and merged, is not done here.
+receiver is data/graphs/nbfm.json. Costs of blocks, apart and merged, are measured
+on this machine: on frequency shifts, as `bief bench batches` does it at length.
 
-Files: batching.csv, merging.csv, limits.csv, batching.svg, limits.svg";
+Files: batching.csv, merging.csv, limits.csv, batching.svg, limits.svg; where
+costs are measured blocks.csv and blocks.svg";
 
 /// Arguments of `bief campaign batching`.
 #[derive(Args)]
@@ -49,10 +53,18 @@ pub(super) struct BatchingArgs {
     /// Which random graphs: each number gives others, the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// How long each reading of the costs of blocks takes, of 90; 0: none is taken
+    #[arg(long, value_name = "S", default_value_t = 0.2, value_parser = seconds)]
+    seconds: f64,
     #[command(flatten)]
     threads: ThreadArgs,
     #[command(flatten)]
     pub(super) target: TargetArgs,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds == 0.0 || (0.01..=60.0).contains(seconds));
+    seconds.ok_or_else(|| "give 0.01 to 60 seconds, or 0 for none".to_owned())
 }
 
 /// The kinds of random graphs.
@@ -64,6 +76,8 @@ struct Results {
     /// In the order of [`KINDS`].
     means: [Means; 2],
     receiver: Receiver,
+    /// What blocks cost on this machine, if that is asked for.
+    measured: Option<Measured>,
     claims: Vec<Claim>,
 }
 
@@ -84,19 +98,21 @@ pub(super) fn find(args: &BatchingArgs) -> Result<Findings, Failure> {
     bar.finish_and_clear();
     let means: [Means; 2] = found?.try_into().unwrap_or_else(|_| unreachable!("one for each kind"));
     let receiver = Receiver::evaluate().map_err(Failure::from_error)?;
-    let claims = claims::judge(&means, &receiver);
-    let results = Results { graphs: args.graphs, means, receiver, claims };
-    Ok(Findings {
-        table: table::text(&results),
-        json: to_json(&results, args.seed),
-        files: vec![
-            ("batching.csv", sweep_csv(&results)),
-            ("merging.csv", merging_csv(&results)),
-            ("limits.csv", limits_csv(&results)),
-            ("batching.svg", picture::sweep(&results).svg()?),
-            ("limits.svg", picture::limits(&results).svg()?),
-        ],
-    })
+    let measured = (args.seconds > 0.0).then(|| Measured::measure(args.seconds)).transpose()?;
+    let mut claims = claims::judge(&means, &receiver);
+    claims.extend(measured.iter().flat_map(Measured::claims));
+    let results = Results { graphs: args.graphs, means, receiver, measured, claims };
+    let mut files = vec![
+        ("batching.csv", sweep_csv(&results)),
+        ("merging.csv", merging_csv(&results)),
+        ("limits.csv", limits_csv(&results)),
+        ("batching.svg", picture::sweep(&results).svg()?),
+        ("limits.svg", picture::limits(&results).svg()?),
+    ];
+    if let Some(measured) = &results.measured {
+        files.extend([("blocks.csv", measured.csv()), ("blocks.svg", measured.figure().svg()?)]);
+    }
+    Ok(Findings { table: table::text(&results), json: to_json(&results, args.seed), files })
 }
 
 fn cell(value: Option<f64>) -> String {
@@ -199,6 +215,7 @@ fn to_json(results: &Results, seed: u64) -> Value {
     });
     json!({
         "experiment": "batching", "graphs": results.graphs, "seed": seed, "kinds": kinds.collect::<Vec<_>>(),
-        "nbfm": receiver.collect::<Vec<_>>(), "claims": claims.collect::<Vec<_>>(),
+        "nbfm": receiver.collect::<Vec<_>>(), "measured": results.measured.as_ref().map(Measured::to_json),
+        "claims": claims.collect::<Vec<_>>(),
     })
 }

@@ -19,7 +19,7 @@ fn curve(points: Vec<(f64, f64)>, color: Rgb) -> [Shape; 2] {
 }
 
 /// An axis from 0 to the greatest value, with few ticks.
-fn upward(greatest: f64) -> Axis {
+pub(super) fn upward(greatest: f64) -> Axis {
     let greatest = greatest.max(1e-6);
     let decade = 10f64.powf(greatest.log10().floor() - 1.0);
     let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|times| times * decade);
