@@ -226,11 +226,19 @@ impl FairShare {
         for seed in seeds {
             runs.push((self.run(policy, span_ns, seed)?, self.run(Policy::Fair, span_ns, seed)?));
         }
+        Ok(Comparison::of(runs.iter().map(|(run, fair)| (run, fair))))
+    }
+}
+
+impl Comparison {
+    /// Compares each run with the one beside it, which is that of [`Policy::Fair`] with the same seed.
+    pub fn of<'a>(runs: impl IntoIterator<Item = (&'a FairReport, &'a FairReport)>) -> Self {
+        let runs: Vec<_> = runs.into_iter().collect();
         let mean = |value: &dyn Fn(&FairReport, &FairReport) -> f64| {
             Mean::of(&runs.iter().map(|(run, fair)| value(run, fair)).collect::<Vec<_>>())
         };
         let percent = |value: fn(&FairReport) -> f64| mean(&|run, fair| 100.0 * (value(run) / value(fair) - 1.0));
-        Ok(Comparison {
+        Self {
             throughput_percent: percent(|run| run.throughput),
             power_percent: percent(|run| run.power),
             energy_percent: percent(FairReport::energy_per_work),
@@ -241,7 +249,7 @@ impl FairShare {
                 power: mean(&|_, fair| fair.power),
                 fairness: mean(&|_, fair| fair.fairness),
             },
-        })
+        }
     }
 }
 

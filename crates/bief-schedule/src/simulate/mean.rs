@@ -8,6 +8,22 @@ const STUDENT: [f64; 30] = [
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
+/// How many standard errors a 95 % confidence interval reaches to either side of what is estimated: the two-sided point of
+/// Student's distribution for so many degrees of freedom; infinite for 0.
+///
+/// ```
+/// use bief_schedule::simulate::student;
+///
+/// assert_eq!(student(2), 4.303);
+/// assert!((student(1000) - 1.962).abs() < 1e-3);
+/// ```
+pub fn student(freedom: usize) -> f64 {
+    match freedom {
+        0 => f64::INFINITY,
+        _ => STUDENT.get(freedom - 1).copied().unwrap_or(1.96 + 2.4 / freedom as f64),
+    }
+}
+
 /// A mean with its 95 % confidence interval, by Student's distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mean {
@@ -35,8 +51,7 @@ impl Mean {
         }
         let freedom = values.len() - 1;
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom as f64;
-        let student = STUDENT.get(freedom - 1).copied().unwrap_or(1.96 + 2.4 / freedom as f64);
-        Self { mean, margin: student * (variance / count).sqrt() }
+        Self { mean, margin: student(freedom) * (variance / count).sqrt() }
     }
 
     /// The least value of the interval.

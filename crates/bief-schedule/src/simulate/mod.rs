@@ -22,7 +22,7 @@ mod workload;
 
 pub use edf::{EdfReport, EdfSink, EdfTask, GlobalEdf, Work};
 pub use fair::{Comparison, CorePower, FairMeans, FairReport, FairShare, Policy};
-pub use mean::Mean;
+pub use mean::{Mean, student};
 pub use pipeline::Pipeline;
 pub use report::{Percentiles, PipelineReport, RingReport, StageReport};
 pub use times::Times;
