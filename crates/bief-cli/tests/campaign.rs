@@ -163,6 +163,74 @@ fn batching_judges_the_claims_and_does_not_depend_on_threads() {
     assert!(elements(&text(&folder, "blocks.svg")) > 40);
 }
 
+/// The values of a column, by its name, in the lines that hold all of these cells.
+fn column(csv: &str, name: &str, cells: &[&str]) -> Vec<f64> {
+    let at = csv.lines().next().unwrap().split(',').position(|other| other == name).unwrap_or_else(|| panic!("{name}"));
+    let lines = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    lines.filter(|line| cells.iter().all(|cell| line.contains(cell))).map(|line| line[at].parse().unwrap()).collect()
+}
+
+#[test]
+fn ftfc_gains_with_heterogeneity_and_not_what_the_paper_printed() {
+    let folder = Folder::new("ftfc");
+    let arguments = ["campaign", "ftfc", "--runs", "4", "--seconds", "2", "--budget", "0", "--threads"];
+    let run = |threads: &str| {
+        let shown = folder.succeed(arguments.iter().chain(&[threads]));
+        fits_the_terminal(&shown);
+        assert!(shown.contains(" of 15 claims of the paper are reproduced."), "{shown}");
+        text(&folder, "ftfc_gains.csv")
+    };
+    let csv = run("1");
+    assert_eq!(run("2"), csv);
+    assert!(
+        csv.starts_with("demands,slow,hm_printed,hm_std,policy,runs,throughput_percent,throughput_percent_margin,")
+    );
+    assert_eq!(csv.lines().count(), 1 + 2 * 16 * 7);
+    for demands in ["uniform", "bimodal"] {
+        let gains = column(&csv, "throughput_percent", &[demands, "BSM"]);
+        assert_eq!((gains.len(), gains[0]), (16, 0.0));
+        // Slow cores of capacity 0.8, 0.6, 0.4, 0.2 and 0.1.
+        assert!(gains[11] > 0.0 && gains[11..15].is_sorted_by(|a, b| a < b) && gains[15] > 15.0, "{gains:?}");
+        let oracle = column(&csv, "throughput_percent", &[demands, "oracle"]);
+        assert!(oracle.iter().zip(&gains).all(|(oracle, gain)| *gain < oracle + 0.1), "{oracle:?}, {gains:?}");
+    }
+    let equal = column(&csv, "throughput_percent", &["1.000000"]);
+    assert!(equal.len() == 2 * 7 && equal.iter().all(|gain| *gain == 0.0));
+    assert!(column(&csv, "most_migrations_per_second", &["1.000000"]).iter().all(|most| *most == 0.0));
+    assert!(column(&csv, "most_migrations_per_second", &[]).iter().all(|most| *most <= 6000.0));
+    let (best, worst) = (column(&csv, "best_position", &["1.000000"]), column(&csv, "worst_position", &["1.000000"]));
+    assert!(best.iter().all(|position| *position == 1.0) && worst.iter().all(|position| *position == 7.0));
+
+    let times = text(&folder, "ftfc_times.csv");
+    assert!(times.starts_with("algorithm,demands,kinds,cores,readings,median_us,quartile1_us,quartile3_us\n"));
+    assert_eq!(times.lines().count(), 1 + 2 * 4 * (9 + 8 + 7 + 6) + 11);
+    // Nothing is known of the first two points of a line: they are measured whatever the budget.
+    let measured = column(&times, "readings", &[]).into_iter().filter(|readings| *readings == 1.0);
+    assert_eq!(measured.count(), 2 * (2 * 4 * 4 + 1));
+    for name in ["ftfc_figure3.svg", "ftfc_figure4.svg", "ftfc_figure5.svg", "ftfc_costs.svg"] {
+        assert!(elements(&text(&folder, name)) > 100, "{name}");
+    }
+
+    let json: Value = serde_json::from_str(&folder.succeed(arguments.iter().chain(&["2", "--json"]))).unwrap();
+    assert_eq!(json["files"].as_array().unwrap().len(), 6);
+    let claims = json["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), 18);
+    for (part, holds) in [
+        ("equal cores", true),
+        ("heterogeneity 0.1: more throughput", false),
+        ("1/√2", false),
+        ("never 1 or more", false),
+        ("where one core works", false),
+        ("at most N migrations", true),
+        ("1/r - 1", true),
+        ("the more unlike the cores", true),
+    ] {
+        let of = |claim: &&Value| claim["claim"].as_str().unwrap().contains(part);
+        let claim = claims.iter().find(of).unwrap_or_else(|| panic!("no claim about {part}"));
+        assert_eq!(claim["holds"], holds, "{claim}");
+    }
+}
+
 #[test]
 fn a_folder_that_takes_no_files_is_refused_before_the_work() {
     let folder = Folder::new("unwritable");
@@ -182,6 +250,8 @@ fn numbers_that_make_no_sense_are_refused() {
         &["figure3", "--budget", "-1"],
         &["figure3", "--budget", "NaN"],
         &["batching", "--seconds", "0.001"],
+        &["ftfc", "--runs", "1"],
+        &["ftfc", "--budget", "-1"],
         &["table3"],
     ] {
         let output = folder.command().arg("campaign").args(arguments).output().unwrap();
@@ -192,7 +262,8 @@ fn numbers_that_make_no_sense_are_refused() {
 #[test]
 fn every_experiment_has_examples() {
     let folder = Folder::new("campaign-help");
-    for experiment in [&[][..], &["table1"], &["figure1"], &["figure2"], &["figure3"], &["table2"], &["batching"]] {
+    let experiments = ["table1", "figure1", "figure2", "figure3", "table2", "batching", "ftfc"];
+    for experiment in std::iter::once(&[][..]).chain(experiments.each_ref().map(std::slice::from_ref)) {
         let help = folder.succeed(["campaign"].iter().chain(experiment).chain(&["--help"]));
         assert!(help.contains("Examples:"), "{experiment:?}");
         assert!(experiment.is_empty() || help.contains("Files: "), "{experiment:?}");

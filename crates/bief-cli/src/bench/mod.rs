@@ -17,7 +17,7 @@ mod receiver;
 mod runtime;
 mod speedup;
 mod stream;
-mod surroundings;
+pub(crate) mod surroundings;
 
 use clap::{Args, Subcommand};
 

@@ -11,7 +11,7 @@ use crate::text::counted;
 use crate::units::significant;
 
 /// The machine at the beginning of a measurement.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     started: Instant,
     own: Duration,
     system: Option<System>,
@@ -19,7 +19,7 @@ pub(super) struct Watch {
 }
 
 /// What was seen from the beginning to the end. What a system does not tell is `None`.
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     model: String,
     pub(super) cores: usize,
     /// The load average of the last minute before.
@@ -41,7 +41,7 @@ struct System {
 pub(super) const QUIET: f64 = 0.05;
 
 impl Watch {
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let load = fs::read_to_string("/proc/loadavg").ok();
         Self {
             started: Instant::now(),
@@ -51,7 +51,7 @@ impl Watch {
         }
     }
 
-    pub(super) fn end(self) -> Surroundings {
+    pub(crate) fn end(self) -> Surroundings {
         let machine = Machine::here();
         let (others, stolen) = self.taken();
         Surroundings {
@@ -97,7 +97,7 @@ impl System {
 
 impl Surroundings {
     /// Sentences for a reader.
-    pub(super) fn facts(&self) -> Vec<String> {
+    pub(crate) fn facts(&self) -> Vec<String> {
         let mut facts = vec![format!("Machine: {}, {}.", self.model, counted(self.cores, "core"))];
         let seen = [
             self.load.map(|load| format!("load average {load} at the start")),
@@ -114,7 +114,7 @@ impl Surroundings {
         facts
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "model": self.model, "cores": self.cores, "load_average": self.load,
             "cores_taken_by_others": self.others, "cores_taken_by_the_host": self.stolen,

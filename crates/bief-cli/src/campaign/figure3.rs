@@ -59,7 +59,7 @@ pub(super) struct Figure3Args {
     pub(super) target: TargetArgs,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "write a number of seconds, for example 0.5".to_owned())?;
     if (0.0..=1e6).contains(&seconds) { Ok(seconds) } else { Err("write seconds from 0 to 1000000".to_owned()) }
 }

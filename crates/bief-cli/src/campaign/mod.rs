@@ -1,7 +1,7 @@
 //! `bief campaign`: the experiments of the papers behind the command, done again, beside the values that they printed.
 //!
 //! The planner's is Idouar et al., *Energy-Aware Scheduling Strategies for Partially-Replicable Task Chains on
-//! Heterogeneous Processors*; its sections 6.1 and 6.2 describe the experiments. That of [`batching`] is named there.
+//! Heterogeneous Processors*; its sections 6.1 and 6.2 describe the experiments. Those of [`batching`] and [`ftfc`] are named there.
 
 mod batching;
 mod chains;
@@ -10,6 +10,7 @@ mod figure1;
 mod figure2;
 mod figure3;
 mod folder;
+mod ftfc;
 pub(crate) mod published;
 mod table1;
 mod table2;
@@ -28,13 +29,15 @@ Examples:
   bief campaign figure3 --budget 0.2    at most 0.2 s per point
   bief campaign table2 --json           the numbers for a machine to read
   bief campaign batching                batches and merges in random graphs
+  bief campaign ftfc                    threads mapped to unlike cores by demand
 
 Each experiment prints a table beside the values of the paper, and writes a CSV
 file and SVG plots to the folder `campaign`, or where --output says.
 Sources: Idouar et al., Energy-Aware Scheduling Strategies for
 Partially-Replicable Task Chains on Heterogeneous Processors, section 6; of
-batching: He and Ward, Real-Time Scheduling and Batching in GNU Radio for Bounded
-Response Times, section 7.";
+batching: He and Ward, Real-Time Scheduling and Batching in GNU Radio for
+Bounded Response Times, section 7; of ftfc: FTFC, Fastest-Thread-Fastest-Core,
+in Mobile Information Systems.";
 
 /// Arguments of `bief campaign`.
 #[derive(Args)]
@@ -58,6 +61,8 @@ enum Experiment {
     Table2(table2::Table2Args),
     /// What batches and merges bring in random processing graphs (He and Ward, section 7)
     Batching(batching::BatchingArgs),
+    /// What mapping threads by demand brings on unlike cores, and the time it takes (FTFC, sections 3 to 5)
+    Ftfc(ftfc::FtfcArgs),
 }
 
 /// What all experiments take: where the results go.
@@ -88,6 +93,7 @@ pub(crate) fn run(args: CampaignArgs) -> Result<(), Failure> {
         Experiment::Figure3(args) => deliver(&args.target, || figure3::find(&args)),
         Experiment::Table2(args) => deliver(&args.target, table2::find),
         Experiment::Batching(args) => deliver(&args.target, || batching::find(&args)),
+        Experiment::Ftfc(args) => deliver(&args.target, || ftfc::find(&args)),
     }
 }
 

@@ -119,6 +119,17 @@ impl Axis {
         Self { label: String::new(), logarithmic: false, from, to, ticks, grid: true }
     }
 
+    /// An axis over `from ..= to` and 5 % more at each end that is not 0, with seven ticks at most.
+    pub(crate) fn around(from: f64, to: f64) -> Self {
+        let range = (to - from).max(1e-6);
+        let margin = |end: f64| if end == 0.0 { 0.0 } else { 0.05 * range };
+        let decade = 10f64.powf(range.log10().floor() - 1.0);
+        let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|times| times * decade);
+        let step = steps.into_iter().find(|step| range / step <= 6.0).unwrap_or(range);
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        Self::linear(from - margin(from), from + range + margin(to), step, decimals)
+    }
+
     /// A logarithmic axis over the decades around `from ..= to`, both above 0, with a tick at each decade that `name` names.
     pub(crate) fn decades(from: f64, to: f64, name: impl Fn(f64) -> String) -> Self {
         let (first, last) = (from.log10().floor() as i32, to.log10().ceil() as i32);
@@ -380,6 +391,19 @@ mod tests {
         assert_eq!(names, ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]);
         let names: Vec<String> = Axis::linear(12.0, 168.0, 20.0, 0).ticks.into_iter().map(|tick| tick.1).collect();
         assert_eq!(names.first().zip(names.last()), Some((&"20".to_owned(), &"160".to_owned())));
+    }
+
+    #[test]
+    fn ticks_around_values_are_few_and_round() {
+        for (from, to, expected) in [
+            (0.0, 52.62, &["0", "10", "20", "30", "40", "50"][..]),
+            (-2.3, 0.4, &["-2.0", "-1.5", "-1.0", "-0.5", "0.0", "0.5"]),
+            (0.0, 0.0, &["0.0000000", "0.0000002", "0.0000004", "0.0000006", "0.0000008", "0.0000010"]),
+        ] {
+            let axis = Axis::around(from, to);
+            assert_eq!(axis.ticks.iter().map(|tick| tick.1.as_str()).collect::<Vec<_>>(), expected);
+            assert!(axis.holds(from) && axis.holds(to));
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::claims::Claim;
-use super::picture::upward;
 use crate::bench::batches::{Layout, Line, Merging, SIZES, disturbed, lines, merging};
 use crate::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use crate::failure::Failure;
@@ -154,7 +153,7 @@ impl Measured {
         let panel = |title: &str, blocks: usize| Panel {
             title: title.to_owned(),
             x: Axis::linear(0.0, 66.0, 16.0, 0).named("thousand samples of a batch"),
-            y: upward(most).named("us"),
+            y: Axis::around(0.0, most).named("us"),
             shapes: self.shown().take(blocks).flat_map(|(line, _, color)| self.shapes(line, color)).collect(),
         };
         let key = |(_, name, color): (_, &str, _)| Key { label: name.to_owned(), color, mark: Mark::Dot };

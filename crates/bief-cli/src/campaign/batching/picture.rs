@@ -18,15 +18,6 @@ fn curve(points: Vec<(f64, f64)>, color: Rgb) -> [Shape; 2] {
     [Shape::Line { points: points.clone(), color, dashed: false }, Shape::Dots { points, color, filled: true }]
 }
 
-/// An axis from 0 to the greatest value, with few ticks.
-pub(super) fn upward(greatest: f64) -> Axis {
-    let greatest = greatest.max(1e-6);
-    let decade = 10f64.powf(greatest.log10().floor() - 1.0);
-    let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|times| times * decade);
-    let step = steps.into_iter().find(|step| greatest / step <= 6.0).unwrap_or(greatest);
-    Axis::linear(0.0, greatest * 1.05, step, (-step.log10().floor()).max(0.0) as usize)
-}
-
 /// Utilisation and latency over the batch, for both kinds of random graphs and for the receiver.
 pub(super) fn sweep(results: &Results) -> Figure {
     let random = results.means.iter().zip(KINDS).map(|(means, kind)| {
@@ -56,7 +47,7 @@ pub(super) fn sweep(results: &Results) -> Figure {
             let sizes = values().map(|point| point.0);
             let (first, last) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.fold(1.0, f64::max));
             let y = match row {
-                0 => upward(values().map(|point| point.1).fold(0.0, f64::max)),
+                0 => Axis::around(0.0, values().map(|point| point.1).fold(0.0, f64::max)),
                 _ => {
                     let least = values().map(|point| point.1).fold(f64::INFINITY, f64::min);
                     let most = values().map(|point| point.1).fold(1.0, f64::max);
@@ -90,7 +81,7 @@ pub(super) fn limits(results: &Results) -> Figure {
                 points.filter_map(|(index, &limit)| Some((limit, of(means, merging, index)?))).collect::<Vec<_>>()
             });
             let most = curves.iter().flatten().map(|point| point.1).fold(0.0, f64::max);
-            let y = if full { Axis::linear(0.0, 103.0, 20.0, 0) } else { upward(most) };
+            let y = if full { Axis::linear(0.0, 103.0, 20.0, 0) } else { Axis::around(0.0, most) };
             Panel {
                 title: if full { String::new() } else { format!("{kind} graphs") },
                 x: Axis::decades(LIMITS_US[0], LIMITS_US[LIMITS_US.len() - 1], decade_name).named(if full {
