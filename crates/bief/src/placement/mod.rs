@@ -195,5 +195,5 @@ impl fmt::Display for Placement {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests;
