@@ -166,7 +166,7 @@ impl fmt::Display for Places {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests {
     use super::super::Policy;
     use super::super::tests::{illustrated, seats};

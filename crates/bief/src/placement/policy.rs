@@ -180,7 +180,7 @@ impl FromStr for Policy {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests {
     use super::super::tests::{illustrated, seats};
     use super::*;
