@@ -1,9 +1,10 @@
-//! Which cores the calling thread may run on, and moving it between them.
+//! Which cores threads may run on, and moving the calling one between them.
 //!
 //! A system likes to put a thread that it wakes on the core of whoever wakes it. Two stages then take turns on one core while
 //! another is idle, and since they take turns, nothing that balances the load of cores ever moves one of them: a thread that
 //! finds itself in such a pair [`leave`]s.
 
+use std::ffi::c_ulong;
 use std::io;
 
 /// The hardware thread that the calling thread runs on, where the system tells.
@@ -21,20 +22,83 @@ pub(crate) fn leave(from: usize) {
 /// # Errors
 /// What the system refuses; where it knows no such thing, always.
 pub(crate) fn pin(threads: &[usize]) -> io::Result<()> {
-    system::pin(threads)
+    Mask::of(threads)?.set(0)
+}
+
+/// A set of hardware threads, of as many as the system may have: more than `cpu_set_t` holds.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Mask([c_ulong; MOST / BITS]);
+
+const BITS: usize = c_ulong::BITS as usize;
+const MOST: usize = 1 << 13;
+
+impl Mask {
+    /// These hardware threads.
+    ///
+    /// # Errors
+    /// One that no system has.
+    pub(crate) fn of(threads: &[usize]) -> io::Result<Self> {
+        let mut mask = Self([0; MOST / BITS]);
+        for &thread in threads {
+            let word = mask.0.get_mut(thread / BITS).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("there is no hardware thread {thread}"))
+            })?;
+            *word |= 1 << (thread % BITS);
+        }
+        Ok(mask)
+    }
+
+    /// Those that a thread may run on: of the calling one where `thread` is 0.
+    ///
+    /// # Errors
+    /// What the system refuses, as where the thread has ended; where it knows no such thing, always.
+    pub(crate) fn of_thread(thread: i32) -> io::Result<Self> {
+        let mut mask = Self([0; MOST / BITS]);
+        system::affinity(thread, &mut mask.0)?;
+        Ok(mask)
+    }
+
+    /// Lets a thread run on these only: the calling one where `thread` is 0.
+    ///
+    /// # Errors
+    /// What the system refuses; where it knows no such thing, always.
+    pub(crate) fn set(&self, thread: i32) -> io::Result<()> {
+        system::set_affinity(thread, &self.0)
+    }
+
+    /// Those that are in both.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// Those that are in one of them.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// Their numbers, ascending.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = usize> {
+        (0..MOST).filter(|thread| self.0[thread / BITS] >> (thread % BITS) & 1 == 1)
+    }
+}
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mask({})", crate::machine::thread_list(self.threads()))
+    }
 }
 
 /// Linux. The interpreter and the model checkers know no cores.
 #[cfg(all(target_os = "linux", not(any(miri, bief_loom, bief_shuttle))))]
 mod system {
+    use std::ffi::c_ulong;
     use std::io;
 
     const SIZE: usize = size_of::<libc::cpu_set_t>();
-
-    /// The words of a set of as many hardware threads as the system may have: more than `cpu_set_t` holds.
-    type Words = [libc::c_ulong; MOST / BITS];
-    const BITS: usize = libc::c_ulong::BITS as usize;
-    const MOST: usize = 1 << 13;
 
     pub(super) fn current() -> Option<usize> {
         // SAFETY: the call takes nothing and touches no memory of ours.
@@ -61,16 +125,17 @@ mod system {
         }
     }
 
-    pub(super) fn pin(threads: &[usize]) -> io::Result<()> {
-        let mut words: Words = [0; MOST / BITS];
-        for &thread in threads {
-            let word = words.get_mut(thread / BITS).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidInput, format!("there is no hardware thread {thread}"))
-            })?;
-            *word |= 1 << (thread % BITS);
+    pub(super) fn affinity(thread: i32, words: &mut [c_ulong]) -> io::Result<()> {
+        // SAFETY: the call writes to the set, which is plain bits and as large as it is told.
+        match unsafe { libc::sched_getaffinity(thread, size_of_val(words), words.as_mut_ptr().cast()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
+    }
+
+    pub(super) fn set_affinity(thread: i32, words: &[c_ulong]) -> io::Result<()> {
         // SAFETY: the set is plain bits, lives as long as the call that reads it, and is as large as the call is told.
-        match unsafe { libc::sched_setaffinity(0, size_of::<Words>(), words.as_ptr().cast()) } {
+        match unsafe { libc::sched_setaffinity(thread, size_of_val(words), words.as_ptr().cast()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -79,6 +144,7 @@ mod system {
 
 #[cfg(not(all(target_os = "linux", not(any(miri, bief_loom, bief_shuttle)))))]
 mod system {
+    use std::ffi::c_ulong;
     use std::io;
 
     pub(super) fn current() -> Option<usize> {
@@ -87,7 +153,11 @@ mod system {
 
     pub(super) fn leave(_: usize) {}
 
-    pub(super) fn pin(_: &[usize]) -> io::Result<()> {
+    pub(super) fn affinity(_: i32, _: &mut [c_ulong]) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this system does not tell where threads may run"))
+    }
+
+    pub(super) fn set_affinity(_: i32, _: &[c_ulong]) -> io::Result<()> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "threads cannot be pinned on this system"))
     }
 }

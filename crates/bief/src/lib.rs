@@ -63,7 +63,8 @@
 //! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
 //! often as it is asked to, on the same threads, with the ring depth and the batch of each run. A slow stage makes those
 //! before it wait; a source that cannot wait loses frames visibly ([`source::live`]). Stages
-//! may have time reserved for them, or go before other programs ([`realtime`]).
+//! may have time reserved for them, or go before other programs ([`realtime`]). Threads of any program, also one that is not
+//! built on this crate, are mapped to kinds of cores by what they need ([`mapping`]).
 
 mod affinity;
 mod barrier;
@@ -86,6 +87,7 @@ mod halt;
 mod histogram;
 mod live;
 mod machine;
+pub mod mapping;
 mod observe;
 mod pace;
 mod parameters;

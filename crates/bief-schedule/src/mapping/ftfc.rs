@@ -36,7 +36,27 @@ impl FtfcSettings {
 /// The Fastest-Thread-Fastest-Core scheduler: at the end of each interval it takes what the threads did, estimates
 /// their demands and maps them. See the [module](super) for an example.
 ///
-/// A step allocates nothing, once it has run, where the [algorithm](Mapper) does not.
+/// A step allocates nothing, once it has run with as many threads, where the [algorithm](Mapper) does not.
+///
+/// # Threads that come and go
+///
+/// Threads have numbers from 0 on. [`insert`](Self::insert) gives a new one the next number; [`remove`](Self::remove)
+/// takes one away, and those after it move up by one. What is known of the others stays. [`place`](Self::place) tells
+/// where a thread is that did not go where it was mapped to.
+///
+/// ```
+/// use bief_schedule::mapping::{Cores, Ftfc, FtfcSettings, ThreadDemand, Usage};
+///
+/// let cores = Cores::new([1.0, 0.4])?;
+/// let mut ftfc = Ftfc::new(&cores, [Some(0)], FtfcSettings::default())?;
+/// ftfc.step(&[Usage::busy(0.3)])?;
+/// // A new one may need all of a core.
+/// assert_eq!(ftfc.insert(None, ThreadDemand::default())?, 1);
+/// assert_eq!(ftfc.step(&[Usage::busy(0.7), Usage::busy(0.0)])?.cores(), [Some(1), Some(0)]);
+/// let first = ftfc.remove(0).unwrap();
+/// assert_eq!((first.get(), ftfc.mapping().cores()), (0.28, &[Some(0)][..]));
+/// # Ok::<(), bief_schedule::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Ftfc {
     cores: Cores,
@@ -71,11 +91,53 @@ impl Ftfc {
         Ok(Self {
             cores: cores.clone(),
             settings,
-            demands: Vec::with_capacity(threads.len()),
+            demands: threads.iter().map(ThreadDemand::get).collect(),
             threads,
             mapper,
             mapping,
         })
+    }
+
+    /// Adds a thread, after all others: the core that it is on, if it is on any, and what is known of its demand. Answers
+    /// its number.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) where the core does not exist; no thread is added.
+    pub fn insert(&mut self, core: Option<usize>, demand: ThreadDemand) -> Result<usize, Error> {
+        let thread = self.threads.len();
+        self.mapper.check_core(thread, core)?;
+        self.mapping.insert(core);
+        self.threads.push(demand);
+        self.demands.push(demand.get());
+        Ok(thread)
+    }
+
+    /// Takes a thread away and answers what is known of its demand; those after it move up by one. `None` where there is
+    /// no thread of that number.
+    pub fn remove(&mut self, thread: usize) -> Option<ThreadDemand> {
+        if thread >= self.threads.len() {
+            return None;
+        }
+        self.mapping.remove(thread);
+        self.demands.remove(thread);
+        Some(self.threads.remove(thread))
+    }
+
+    /// Tells where a thread is, where it is not on the core that the mapping says. [`Mapping::moved`] stays.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Mapping`](crate::ErrorKind::Mapping) where the thread or the core does not exist.
+    pub fn place(&mut self, thread: usize, core: Option<usize>) -> Result<(), Error> {
+        let threads = self.threads.len();
+        if thread >= threads {
+            let reason = format!("there are {threads} threads, counted from 0: name one of these");
+            return Err(refused(&format!("thread {thread}"), reason));
+        }
+        self.mapper.check_core(thread, core)?;
+        self.mapping.place(thread, core);
+        Ok(())
     }
 
     /// Takes what each thread did in the interval that ends, on the core that the mapping says, and maps anew. What is
@@ -109,7 +171,7 @@ impl Ftfc {
         &self.mapping
     }
 
-    /// The demands of the latest step, as they were mapped.
+    /// The demands of the latest step, as they were mapped; of threads that came since then, what was known.
     pub fn demands(&self) -> &[f64] {
         &self.demands
     }

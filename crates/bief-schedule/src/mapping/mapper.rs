@@ -106,12 +106,29 @@ impl Mapping {
     pub fn moved(&self) -> &[usize] {
         &self.moved
     }
+
+    /// Adds a thread after all others.
+    pub(super) fn insert(&mut self, core: Option<usize>) {
+        self.cores.push(core);
+    }
+
+    /// Takes a thread away that there is; those after it move up by one.
+    pub(super) fn remove(&mut self, thread: usize) {
+        self.cores.remove(thread);
+        self.moved.retain(|&moved| moved != thread);
+        self.moved.iter_mut().filter(|moved| **moved > thread).for_each(|moved| *moved -= 1);
+    }
+
+    /// Puts a thread that there is on a core.
+    pub(super) fn place(&mut self, thread: usize, core: Option<usize>) {
+        self.cores[thread] = core;
+    }
 }
 
 /// Maps threads to cores, again and again: a machine, an algorithm, and the memory that it works in.
 ///
-/// As long as the number of threads stays the same, and after the first call, [`Algorithm::BinarySearched`] and
-/// [`Algorithm::Rank`] allocate nothing.
+/// As long as the number of threads stays the same, or is at most that of the cores, and after the first calls,
+/// [`Algorithm::BinarySearched`] and [`Algorithm::Rank`] allocate nothing.
 ///
 /// # Example
 ///
@@ -166,8 +183,10 @@ impl Mapper {
     /// many demands as threads, or a thread is on a core that does not exist. The mapping is then as before.
     pub fn map(&mut self, demands: &[f64], mapping: &mut Mapping) -> Result<(), Error> {
         self.check(demands, mapping)?;
-        if self.slots.threads() != demands.len() {
-            self.slots = Slots::new(&self.machine, demands.len());
+        // Each core has a slot, however few threads there are.
+        let slots = demands.len().max(self.machine.capacities().len());
+        if self.slots.threads() != slots {
+            self.slots = Slots::new(&self.machine, slots);
         }
         self.kinds.clear();
         self.kinds.extend(mapping.cores.iter().map(|core| core.map(|core| self.slots.kind_of_core(core))));
@@ -191,14 +210,19 @@ impl Mapper {
 
     /// Refuses threads on cores that do not exist.
     pub(super) fn check_cores(&self, mapping: &Mapping) -> Result<(), Error> {
+        mapping.cores.iter().enumerate().try_for_each(|(thread, &core)| self.check_core(thread, core))
+    }
+
+    /// Refuses a thread on a core that does not exist.
+    pub(super) fn check_core(&self, thread: usize, core: Option<usize>) -> Result<(), Error> {
         let count = self.machine.capacities().len();
-        let unknown = |core: &Option<usize>| core.is_some_and(|core| core >= count);
-        if let Some(thread) = mapping.cores.iter().position(unknown) {
-            let core = mapping.cores[thread].unwrap_or_default();
-            let reason = format!("it is on core {core}, and the cores are 0 to {}: name one of these", count - 1);
-            return Err(refused(&format!("thread {thread}"), reason));
+        match core {
+            Some(core) if core >= count => {
+                let reason = format!("it is on core {core}, and the cores are 0 to {}: name one of these", count - 1);
+                Err(refused(&format!("thread {thread}"), reason))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Gives each thread a core of its kind: the one that it is on, where that is of the kind and has room.
