@@ -448,7 +448,12 @@ impl ThreadMapper {
     /// Sets the affinity of a thread; answers whether that was done.
     fn set(&mut self, position: usize, kind: Option<usize>) -> bool {
         let thread = &self.threads[position];
-        let done = if self.settings.dry_run { Ok(()) } else { self.homes.mask(thread.home, kind).set(thread.tid) };
+        let done = if self.settings.dry_run {
+            Ok(())
+        } else {
+            kind.inspect(|&kind| self.homes.give(thread.home, kind));
+            self.homes.mask(thread.home, kind).set(thread.tid)
+        };
         match done {
             Ok(()) => {
                 let thread = &mut self.threads[position];

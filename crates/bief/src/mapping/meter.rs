@@ -116,6 +116,7 @@ impl Seen {
     fn parse(text: &[u8]) -> Option<Self> {
         let mut numbers = text.trim_ascii_end().split(|&byte| byte == b' ').map(|number| {
             let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+            let number = Some(number).filter(|number| !number.is_empty())?;
             number.iter().try_fold(0_u64, |all, byte| all.checked_mul(10)?.checked_add(digit(byte)?))
         });
         let mut next = || numbers.next().flatten();
