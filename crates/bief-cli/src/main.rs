@@ -14,6 +14,7 @@ mod input;
 mod interrupt;
 mod json;
 mod machine;
+mod map;
 mod nbfm;
 mod plan;
 mod planning;
@@ -35,6 +36,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::failure::Failure;
+
 const EXAMPLES: &str = "\
 Examples:
   bief rx                              receive the recording that is built in
@@ -54,6 +57,7 @@ Examples:
                                        frame error rates of the receiver
   bief bench runtime                   what calls, hand-overs and waiting cost here
   bief machine                         the cores of this machine
+  bief map -- ffmpeg -i in.mkv out.mp4 any program's threads to kinds of cores
   bief power read                      the energy that this machine uses";
 
 /// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
@@ -90,6 +94,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Show the cores of this machine
     Machine(machine::MachineArgs),
+    /// Map: the threads of any program to kinds of cores, by what they need
+    Map(map::MapArgs),
 }
 
 fn main() -> ExitCode {
@@ -106,12 +112,13 @@ fn main() -> ExitCode {
         Command::Fer(args) => fer::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Machine(args) => machine::run(args),
+        Command::Map(args) => return map::run(args).unwrap_or_else(told),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("bief: {}", failure.message);
-            ExitCode::from(failure.status)
-        }
-    }
+    result.map_or_else(told, |()| ExitCode::SUCCESS)
+}
+
+/// Says what is wrong; answers the exit status.
+fn told(failure: Failure) -> ExitCode {
+    eprintln!("bief: {}", failure.message);
+    ExitCode::from(failure.status)
 }

@@ -31,6 +31,14 @@ pub(crate) fn spinner(message: String) -> ProgressBar {
     bar
 }
 
+/// Lines that are drawn anew in place. They show on a terminal, and nowhere else.
+pub(crate) fn panel() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    ProgressBar::new_spinner().with_style(ProgressStyle::with_template("{msg}").expect("a constant template"))
+}
+
 /// Runs `work` while `look` brings the bar up to date, ten times a second; then the bar goes away.
 pub(crate) fn shown<T>(bar: &ProgressBar, mut look: impl FnMut(&ProgressBar) + Send, work: impl FnOnce() -> T) -> T {
     if bar.is_hidden() {

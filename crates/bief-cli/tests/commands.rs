@@ -1,6 +1,8 @@
 //! Each command as its help and the README show it.
 
 mod common;
+#[cfg(target_os = "linux")]
+mod map;
 
 use std::process::Stdio;
 

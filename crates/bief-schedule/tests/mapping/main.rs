@@ -1,6 +1,7 @@
 //! Threads mapped to cores: demands, algorithms by hand and beside exhaustive search, and all of it in simulation.
 
 mod algorithms;
+mod churn;
 mod demands;
 mod optima;
 mod simulated;

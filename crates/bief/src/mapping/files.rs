@@ -47,20 +47,30 @@ fn after_name(stat: &str) -> Option<&str> {
     Some(stat[stat.rfind(')')? + 1..].trim_start())
 }
 
-/// Tells on which hardware thread a thread runs, or ran last.
-pub(super) struct Locator(File);
+/// The state of a thread, kept open.
+pub(super) struct Stat(File);
 
-impl Locator {
-    pub(super) fn new(thread: &str) -> io::Result<Self> {
+impl Stat {
+    pub(super) fn open(thread: &str) -> io::Result<Self> {
         File::open(format!("{thread}/stat")).map(Self)
     }
 
+    /// Whether it runs, or would if it had a core.
+    pub(super) fn is_ready(&self) -> bool {
+        self.with_fields(|fields| Some(fields.starts_with('R'))).unwrap_or(false)
+    }
+
+    /// The hardware thread on which it runs, or ran last.
     pub(super) fn hardware_thread(&self) -> Option<usize> {
+        self.with_fields(processor)
+    }
+
+    fn with_fields<T>(&self, look: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let mut text = [0; 1024];
         let length = read_start(&self.0, &mut text).ok()?;
         // Names need not be UTF-8.
         let start = text[..length].iter().rposition(|&byte| byte == b')')? + 1;
-        processor(std::str::from_utf8(&text[start..length]).ok()?)
+        look(std::str::from_utf8(&text[start..length]).ok()?.trim_start())
     }
 }
 

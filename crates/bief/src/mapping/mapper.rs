@@ -295,7 +295,8 @@ impl ThreadMapper {
             self.listed = listed;
         }
         for position in 0..self.threads.len() {
-            self.threads[position].grow_up(&self.process);
+            // The first thread of a process stays when that executes another program.
+            self.threads[position].rename_if(position == 0 && self.takes_new);
             self.check_home(position);
         }
     }
@@ -536,7 +537,7 @@ impl ThreadMapper {
     /// processor time. Reads their names.
     pub fn threads(&mut self) -> Vec<ThreadStatus> {
         for thread in &mut self.threads {
-            thread.rename(&self.process);
+            thread.rename();
         }
         let status = |thread: &Thread| {
             let (steering, demand) = match thread.slot {

@@ -21,9 +21,8 @@ pub(super) struct Used {
 /// Reads what a thread does.
 pub(super) struct Meter {
     thread: i32,
-    /// Its folder of `/proc`.
-    folder: String,
-    /// Kept open: it is read at every interval.
+    /// What tells of it, and that kept open: it is read at every interval.
+    path: String,
     file: Option<File>,
     account: Account,
     is_own: bool,
@@ -36,8 +35,9 @@ impl Meter {
     ///
     /// # Errors
     /// There is no such thread, or it cannot be looked at.
-    pub(super) fn new(thread: i32, folder: String, is_own: bool) -> io::Result<Self> {
-        let mut meter = Self { thread, folder, file: None, account: Account::default(), is_own, waited: None };
+    pub(super) fn new(thread: i32, folder: &str, is_own: bool) -> io::Result<Self> {
+        let path = format!("{folder}/schedstat");
+        let mut meter = Self { thread, path, file: None, account: Account::default(), is_own, waited: None };
         let seen = if is_own {
             let ran = clock::thread_time(thread).ok_or(io::ErrorKind::NotFound)?;
             Seen { ran, ..Seen::default() }
@@ -80,7 +80,7 @@ impl Meter {
     }
 
     fn open(&mut self) -> io::Result<()> {
-        self.file = Some(File::open(format!("{}/schedstat", self.folder))?);
+        self.file = Some(File::open(&self.path)?);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bief_schedule::mapping::ThreadDemand;
 
-use super::files::{self, Locator};
+use super::files::{self, Stat};
 use super::meter::{Meter, Used};
 use super::report::{Steering, ThreadStatus};
 
@@ -13,14 +13,19 @@ use super::report::{Steering, ThreadStatus};
 const REST: u32 = 20;
 /// The weight of the latest interval in the share of time in which a thread is busy.
 const SMOOTHING: f64 = 0.5;
+/// A thread that waits for a larger share of the time shares its core.
+const CONTENDED: f64 = 0.05;
 
 pub(super) struct Thread {
     pub(super) tid: i32,
     pub(super) name: String,
-    /// It may have got its name after it was seen first.
-    is_young: bool,
+    /// It may get its name yet: a thread gives itself one when it runs.
+    is_new: bool,
     meter: Meter,
-    locator: Option<Locator>,
+    folder: String,
+    /// Opened when it is looked at first.
+    stat: Option<Stat>,
+    is_dry: bool,
     /// What its affinity was.
     pub(super) home: usize,
     /// The kind that it is mapped to, and since which interval.
@@ -36,6 +41,8 @@ pub(super) struct Thread {
     pub(super) used: Used,
     /// The share of the time in which it is busy, averaged.
     pub(super) share: f64,
+    /// The share in which it waits for a core.
+    waits: f64,
     resting: u32,
     pub(super) migrations: u64,
     pub(super) is_refused: bool,
@@ -58,9 +65,11 @@ impl Thread {
         Ok(Self {
             tid,
             name: files::name(&folder).unwrap_or_default(),
-            is_young: true,
-            locator: if is_dry { Some(Locator::new(&folder)?) } else { None },
-            meter: Meter::new(tid, folder, is_own)?,
+            is_new: true,
+            meter: Meter::new(tid, &folder, is_own)?,
+            folder,
+            stat: None,
+            is_dry,
             home,
             kind: None,
             since: 0,
@@ -69,6 +78,7 @@ impl Thread {
             demand: ThreadDemand::default(),
             used: Used::default(),
             share: 0.0,
+            waits: 0.0,
             resting: 0,
             migrations: 0,
             is_refused: false,
@@ -83,20 +93,29 @@ impl Thread {
         with_waiting: bool,
         kind_of: &[Option<usize>],
     ) -> bool {
-        let Some(used) = self.meter.read(now, tick, with_waiting) else { return false };
+        let Some(mut used) = self.meter.read(now, tick, with_waiting) else { return false };
+        // A wait is told when it is over. Of a thread that has waited lately, the state tells of one that goes on.
+        if used == Used::default() && self.waits > CONTENDED && self.stat().is_some_and(Stat::is_ready) {
+            used.waited = elapsed;
+        }
         self.used = used;
         self.share += SMOOTHING * (share(used.ran, elapsed) - self.share);
-        let on = match &self.locator {
-            Some(locator) => {
-                let at = locator.hardware_thread();
-                self.found_on = at.and_then(|thread| kind_of.get(thread).copied().flatten());
-                self.found_on
-            }
-            None => self.kind,
-        };
+        self.waits += SMOOTHING * (share(used.waited, elapsed) - self.waits);
+        if self.is_dry {
+            let found = self.stat().and_then(Stat::hardware_thread);
+            self.found_on = found.and_then(|thread| kind_of.get(thread).copied().flatten());
+        }
+        let on = if self.is_dry { self.found_on } else { self.kind };
         let any = self.on_kinds.len() - 1;
         self.on_kinds[on.unwrap_or(any)] += used.ran;
         true
+    }
+
+    fn stat(&mut self) -> Option<&Stat> {
+        if self.stat.is_none() {
+            self.stat = Stat::open(&self.folder).ok();
+        }
+        self.stat.as_ref()
     }
 
     /// Whether the kernel does not tell how long it ran.
@@ -114,15 +133,16 @@ impl Thread {
         rests
     }
 
-    /// Reads its name again, if that may be another one by now.
-    pub(super) fn grow_up(&mut self, process: &str) {
-        if std::mem::take(&mut self.is_young) {
-            self.rename(process);
+    /// Reads its name again where that may be another one by now: of a thread that was new, and of one that `may_execute` another
+    /// program.
+    pub(super) fn rename_if(&mut self, may_execute: bool) {
+        if std::mem::take(&mut self.is_new) || may_execute {
+            self.rename();
         }
     }
 
-    pub(super) fn rename(&mut self, process: &str) {
-        if let Some(name) = files::name(&files::of_thread(process, self.tid)) {
+    pub(super) fn rename(&mut self) {
+        if let Some(name) = files::name(&self.folder) {
             self.name = name;
         }
     }
