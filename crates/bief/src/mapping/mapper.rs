@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use bief_schedule::mapping::{Ftfc, Usage};
+use bief_schedule::mapping::{Algorithm, Ftfc, Usage};
 
 use super::cores::KindsOfCores;
 use super::files;
 use super::homes::Homes;
-use super::moves::{Wish, grant};
+use super::moves::{Rules, Wish};
 use super::refusal;
 use super::refused;
 use super::report::{Lateness, MapReport, Steering, ThreadStatus};
@@ -21,6 +21,8 @@ use crate::machine::{Machine, thread_list};
 
 /// How often it is looked which threads there are, and whether somebody else has set their affinity.
 const LISTING: Duration = Duration::from_millis(50);
+/// A thread that sleeps is looked at once in so many intervals.
+const SLEEPERS: u64 = 4;
 /// How many threads that have ended are remembered: those that had the most processor time.
 const MOST_ENDED: usize = 1000;
 /// How often a process is looked through for threads that were born while others got their affinity back.
@@ -64,6 +66,8 @@ pub struct ThreadMapper {
     usages: Vec<Usage>,
     before: Vec<Option<usize>>,
     wishes: Vec<Wish>,
+    /// For each kind, by how many there are more threads on it than should be.
+    surplus: Vec<i64>,
 }
 
 impl ThreadMapper {
@@ -139,6 +143,7 @@ impl ThreadMapper {
             usages: Vec::new(),
             before: Vec::new(),
             wishes: Vec::new(),
+            surplus: Vec::new(),
             kinds,
         };
         mapper.note_kinds(&allowed);
@@ -218,7 +223,7 @@ impl ThreadMapper {
         if !elapsed.is_zero() {
             self.latest = now;
             self.intervals += 1;
-            self.look(now, elapsed);
+            self.look(now);
             if now >= self.list_at || self.threads.is_empty() {
                 self.list_at = now + LISTING;
                 self.list();
@@ -231,12 +236,16 @@ impl ThreadMapper {
     }
 
     /// Looks at what each thread did.
-    fn look(&mut self, now: Duration, elapsed: Duration) {
+    fn look(&mut self, now: Duration) {
         let with_waiting = self.slots.len() > self.kinds.count();
-        let times = [now, elapsed, self.tick];
         let mut position = 0;
         while position < self.threads.len() {
-            if self.threads[position].look(times, with_waiting, &self.kinds.of_threads) {
+            let thread = &mut self.threads[position];
+            // Of those that sleep a part is looked at in each interval: most threads of most programs do.
+            let is_due = (self.intervals + thread.tid as u64) % SLEEPERS == 0;
+            if !is_due && thread.slot.is_none() && thread.share < self.settings.least_share / 2.0 {
+                position += 1;
+            } else if thread.look(now, self.tick, with_waiting, &self.kinds.of_threads) {
                 position += 1;
             } else {
                 self.forget(position);
@@ -249,7 +258,8 @@ impl ThreadMapper {
         let Ok(mask) = Mask::of_thread(tid) else { return };
         let home = self.homes.of(&mask);
         let (is_dry, kinds) = (self.settings.dry_run, self.kinds.names.len());
-        match Thread::new(tid, &self.process, self.is_own, is_dry, home, kinds) {
+        let now = self.ticker.elapsed();
+        match Thread::new(tid, &self.process, self.is_own, is_dry, home, kinds, now) {
             Ok(mut thread) => {
                 thread.kind = self.homes.kind_of(home, &mask).filter(|_| !is_dry);
                 thread.since = self.intervals;
@@ -386,18 +396,30 @@ impl ThreadMapper {
         self.ftfc.step(&self.usages)?;
 
         self.wishes.clear();
+        self.surplus.clear();
+        self.surplus.resize(self.kinds.names.len(), 0);
         for (slot, &position) in self.slots.iter().enumerate() {
             let thread = &self.threads[position];
             let Some(core) = self.ftfc.mapping().cores()[slot] else { continue };
-            let wanted = self.kinds.nearest(self.kinds.of_core(core), self.homes.kinds(thread.home));
-            if let Some(kind) = wanted.filter(|_| wanted != thread.kind) {
-                let stayed = thread.kind.map(|_| self.intervals - thread.since);
-                self.wishes.push(Wish { thread: position, kind, demand: self.ftfc.demands()[slot], stayed });
+            let nearest = self.kinds.nearest(self.kinds.of_core(core), self.homes.kinds(thread.home));
+            let Some(to) = nearest else { continue };
+            self.surplus[to] -= 1;
+            thread.kind.inspect(|&from| self.surplus[from] += 1);
+            if thread.kind != Some(to) {
+                let (demand, stayed) = (self.ftfc.demands()[slot], self.intervals - thread.since);
+                self.wishes.push(Wish { thread: position, from: thread.kind, to, demand, stayed });
             }
         }
-        grant(&mut self.wishes, self.settings.residency, self.settings.most_migrations);
+        let rules = Rules {
+            capacities: &self.kinds.capacities,
+            saturated: self.settings.ftfc.estimator.saturated,
+            saves_power: !matches!(self.settings.ftfc.algorithm, Algorithm::Rank { .. } | Algorithm::MaximiseThenSwap),
+            residency: self.settings.residency,
+            most: self.settings.most_migrations,
+        };
+        rules.grant(&mut self.wishes, &mut self.surplus);
         let wishes = std::mem::take(&mut self.wishes);
-        wishes.iter().for_each(|wish| self.go(wish.thread, wish.kind));
+        wishes.iter().for_each(|wish| self.go(wish.thread, wish.to));
         self.wishes = wishes;
         self.place_where_they_are()
     }

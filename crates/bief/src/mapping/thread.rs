@@ -37,7 +37,8 @@ pub(super) struct Thread {
     pub(super) slot: Option<usize>,
     /// What is known of its demand while it is not mapped.
     pub(super) demand: ThreadDemand,
-    /// What it did in the latest interval.
+    /// When it was looked at, and what it had done since it was before.
+    looked_at: Duration,
     pub(super) used: Used,
     /// The share of the time in which it is busy, averaged.
     pub(super) share: f64,
@@ -60,6 +61,7 @@ impl Thread {
         is_dry: bool,
         home: usize,
         kinds: usize,
+        now: Duration,
     ) -> io::Result<Self> {
         let folder = files::of_thread(process, tid);
         Ok(Self {
@@ -76,6 +78,7 @@ impl Thread {
             found_on: None,
             slot: None,
             demand: ThreadDemand::default(),
+            looked_at: now,
             used: Used::default(),
             share: 0.0,
             waits: 0.0,
@@ -89,16 +92,21 @@ impl Thread {
     /// Looks at it at the end of an interval; `false` where it has ended.
     pub(super) fn look(
         &mut self,
-        [now, elapsed, tick]: [Duration; 3],
+        now: Duration,
+        tick: Duration,
         with_waiting: bool,
         kind_of: &[Option<usize>],
     ) -> bool {
+        let elapsed = now.saturating_sub(self.looked_at);
+        if elapsed.is_zero() {
+            return true;
+        }
         let Some(mut used) = self.meter.read(now, tick, with_waiting) else { return false };
         // A wait is told when it is over. Of a thread that has waited lately, the state tells of one that goes on.
         if used == Used::default() && self.waits > CONTENDED && self.stat().is_some_and(Stat::is_ready) {
             used.waited = elapsed;
         }
-        self.used = used;
+        (self.used, self.looked_at) = (used, now);
         self.share += SMOOTHING * (share(used.ran, elapsed) - self.share);
         self.waits += SMOOTHING * (share(used.waited, elapsed) - self.waits);
         if self.is_dry {
