@@ -1,4 +1,4 @@
-//! Steady state: nothing is allocated per frame, observed, traced and watched or not.
+//! Steady state: nothing is allocated per frame, observed, traced and watched or not, and nothing while threads are mapped.
 
 mod common;
 
@@ -125,6 +125,39 @@ fn allocations_of_a_device(frames: u64) -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
+/// Maps the calling thread, which works, to two kinds of cores where there are two cores.
+#[cfg(target_os = "linux")]
+fn allocations_while_mapped() -> u64 {
+    use bief::mapping::{MapSettings, ThreadMapper};
+    use std::time::{Duration, Instant};
+
+    let here = bief::Machine::here();
+    let machine = match here.cores() {
+        [fast, slow, ..] => {
+            let [fast, slow] = [fast, slow].map(|core| core.threads[0]);
+            let kinds =
+                format!("[[kind]]\nname = 'a'\ncores = '{fast}'\n[[kind]]\nname = 'b'\ncores = '{slow}'\nspeed = 0.4");
+            bief::Machine::emulated(&kinds, &here).unwrap()
+        }
+        _ => here,
+    };
+    let this = std::fs::read_link("/proc/thread-self").unwrap();
+    let this: u32 = this.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let mut mapper = ThreadMapper::of_threads(&[this], &machine, MapSettings::default()).unwrap();
+    let mut map = |intervals: u32| {
+        for _ in 0..intervals {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(1) {}
+            assert!(mapper.step().unwrap());
+        }
+    };
+    // Its name is read when it is looked at for the second time.
+    map(200);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    map(200);
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
 #[test]
 fn a_longer_run_allocates_no_more_than_a_short_one() {
     // The control: the counter sees what is allocated.
@@ -141,4 +174,6 @@ fn a_longer_run_allocates_no_more_than_a_short_one() {
     }
     let [short, long] = [100, 50_000].map(allocations_of_a_device);
     assert!(long < short + 50, "a device: {short} then {long}");
+    #[cfg(target_os = "linux")]
+    assert_eq!(allocations_while_mapped(), 0);
 }

@@ -33,7 +33,7 @@ const MOST_NOTES: usize = 20;
 /// Maps the threads of a process to kinds of cores while they run. See the [module](super).
 ///
 /// Whoever has one calls [`wait`](Self::wait) and [`step`](Self::step) in turn, on a thread of its own. A step allocates nothing as
-/// long as the same threads are mapped. Dropped, it gives every thread the affinity back that it had.
+/// long as the same threads are mapped, but for the list of the threads of a process, which it reads every 50 ms. Dropped, it gives every thread the affinity back that it had.
 pub struct ThreadMapper {
     settings: MapSettings,
     kinds: KindsOfCores,
@@ -242,10 +242,9 @@ impl ThreadMapper {
         while position < self.threads.len() {
             let thread = &mut self.threads[position];
             // Of those that sleep a part is looked at in each interval: most threads of most programs do.
-            let is_due = (self.intervals + thread.tid as u64) % SLEEPERS == 0;
-            if !is_due && thread.slot.is_none() && thread.share < self.settings.least_share / 2.0 {
-                position += 1;
-            } else if thread.look(now, self.tick, with_waiting, &self.kinds.of_threads) {
+            let is_due = (self.intervals + u64::from(thread.tid.unsigned_abs())).is_multiple_of(SLEEPERS);
+            let sleeps = thread.slot.is_none() && thread.share < self.settings.least_share / 2.0;
+            if (sleeps && !is_due) || thread.look(now, self.tick, with_waiting, &self.kinds.of_threads) {
                 position += 1;
             } else {
                 self.forget(position);
