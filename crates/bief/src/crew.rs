@@ -30,7 +30,7 @@ struct Job {
     worker: Worker,
     halt: Arc<Halt>,
     fault: Arc<Fault>,
-    pinning: Pinning,
+    pinning: Option<Pinning>,
 }
 
 impl Crew {
@@ -63,13 +63,14 @@ impl Crew {
         self.0.iter().map(|hand| *hand.id.wait()).collect()
     }
 
-    /// Lets every worker work on its own thread until all have ended; answers them in the same order.
+    /// Lets every worker work on its own thread until all have ended; answers them in the same order. `pinning`: as for
+    /// [`Worker::work`].
     pub(crate) fn run(
         &mut self,
         workers: Vec<Worker>,
         halt: &Arc<Halt>,
         fault: &Arc<Fault>,
-        pinning: Pinning,
+        pinning: Option<Pinning>,
     ) -> Vec<Worker> {
         for (hand, worker) in self.0.iter_mut().zip(workers) {
             let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault), pinning };

@@ -128,7 +128,7 @@ pub use halt::Stopper;
 pub use machine::{Cache, CacheContent, Core, CoreKind, Machine, thread_list};
 pub use parameters::{Parameters, Value};
 pub use pipeline::Pipeline;
-pub use placement::{Pinning, PlacedStage, Placement, Places, Policy, Seats};
+pub use placement::{DynamicReport, Pinning, PlacedStage, Placement, Places, Policy, Seats};
 pub use profile::{BatchCosts, Load, Profiling, TaskCosts};
 pub use program::Program;
 pub use refine::{AS_PLANNED, Ended, Refined, Round, refine};

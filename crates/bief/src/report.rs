@@ -8,7 +8,7 @@ use crate::energy::RunEnergy;
 use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
-use crate::placement::Placement;
+use crate::placement::{DynamicReport, Placement};
 use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
 use crate::worker::Count;
@@ -52,6 +52,8 @@ pub struct Report {
     pub shares_cores: bool,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
+    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::Policy::Dynamic).
+    pub dynamic: Option<DynamicReport>,
     /// What a reader should know about the figures: a thread that could not take its place or has not the class that was
     /// wanted.
     pub notes: Vec<String>,
@@ -202,6 +204,7 @@ impl Report {
             real_time: None,
             shares_cores: false,
             placement: None,
+            dynamic: None,
             notes: Vec::new(),
         }
     }

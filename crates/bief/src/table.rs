@@ -23,6 +23,9 @@ impl fmt::Display for Report {
         if let Some(latency) = &self.latency {
             write_latency(f, latency)?;
         }
+        if let Some(dynamic) = &self.dynamic {
+            write!(f, "\n\n{dynamic}")?;
+        }
         if let Some(real_time) = &self.real_time {
             write!(f, "\n\n{real_time}")?;
         }

@@ -4,11 +4,12 @@
 //! away makes its senders stop in turn. So a stop, an error and a panic all end a run the same way: the frames before are
 //! delivered, and every worker ends.
 
+use std::fmt::Display;
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::affinity;
+use crate::affinity::Mask;
 use crate::boundary::{Inlet, Outlet, carried};
 use crate::clock::{Laps, Moment};
 use crate::emulate::Emulation;
@@ -189,9 +190,10 @@ impl Worker {
         }
     }
 
-    /// Works until the stream ends, by a stop or by a fault; then lets the neighbours know, and the tasks flush.
-    pub(crate) fn work(&mut self, halt: &Halt, fault: &Fault, pinning: Pinning) {
-        if let Err(error) = self.take_place(pinning) {
+    /// Works until the stream ends, by a stop or by a fault; then lets the neighbours know, and the tasks flush. First it takes
+    /// its place, unless `pinning` is `None`: then its thread has it.
+    pub(crate) fn work(&mut self, halt: &Halt, fault: &Fault, pinning: Option<Pinning>) {
+        if let Err(error) = pinning.map_or(Ok(()), |pinning| self.take_place(0, pinning)) {
             fault.note(error);
             self.leave();
             return;
@@ -213,22 +215,38 @@ impl Worker {
         }
     }
 
-    /// Moves its thread to its place.
-    fn take_place(&mut self, pinning: Pinning) -> Result<()> {
+    /// Lets its thread, the calling one where it is 0, run in its place.
+    pub(crate) fn take_place(&mut self, thread: i32, pinning: Pinning) -> Result<()> {
         let Some(threads) = &self.threads else { return Ok(()) };
-        self.refusal = affinity::pin(threads).err().map(|error| error.to_string());
+        let placed = Mask::of(threads).and_then(|place| place.set(thread));
+        self.refusal = placed.err().map(|error| error.to_string());
         match &self.refusal {
-            Some(refusal) if pinning == Pinning::Require => {
-                let place = Place { stage: Some(self.stage.name().into()), ..Place::default() };
-                Err(Error::new(format!(
-                    "replica {} may not run on hardware thread {threads:?}: {refusal}",
-                    self.replica
-                ))
-                .with_kind(ErrorKind::Placement)
-                .at(place))
-            }
+            Some(refusal) if pinning == Pinning::Require => Err(self.refused(threads, refusal)),
             _ => Ok(()),
         }
+    }
+
+    /// Lets its thread run on each of these sets, as far as they are of its place; it is left on the last.
+    ///
+    /// # Errors
+    /// The first set that the system refuses.
+    pub(crate) fn try_places(&self, thread: i32, sets: &[Vec<usize>]) -> Result<()> {
+        let Some(threads) = &self.threads else { return Ok(()) };
+        for set in sets {
+            let part: Vec<usize> = set.iter().copied().filter(|thread| threads.contains(thread)).collect();
+            if !part.is_empty() {
+                let placed = Mask::of(&part).and_then(|place| place.set(thread));
+                placed.map_err(|error| self.refused(&part, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, threads: &[usize], reason: impl Display) -> Error {
+        let place = Place { stage: Some(self.stage.name().into()), ..Place::default() };
+        Error::new(format!("replica {} may not run on hardware thread {threads:?}: {reason}", self.replica))
+            .with_kind(ErrorKind::Placement)
+            .at(place)
     }
 
     /// `SEEN`: the pipeline is observed or watched, or its core is emulated. One that is not reads no clock in this loop, which takes longer than a

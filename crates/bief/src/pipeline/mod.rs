@@ -14,8 +14,9 @@ use crate::energy::{EnergyMeter, Watts};
 use crate::error::{Error, Result, counted};
 use crate::halt::{Halt, Stopper};
 use crate::machine::Machine;
+use crate::mapping::MapSettings;
 use crate::observe::Recorder;
-use crate::placement::{Pinning, Placement, Policy, Seats};
+use crate::placement::{Dynamic, Pinning, Placement, Policy, Seats};
 use crate::realtime::{Forecast, Mode, RealTime, Tally, Wanted};
 use crate::report;
 use crate::stage::{Stage, StagePlan};
@@ -74,6 +75,8 @@ pub struct Pipeline {
     halt: Arc<Halt>,
     has_run: bool,
     placement: Option<Placement>,
+    /// What its threads are mapped to while a run goes on, if they are placed so.
+    dynamic: Option<Dynamic>,
     pinning: Pinning,
     meter: Option<EnergyMeter>,
     watts: Option<Watts>,
@@ -120,6 +123,7 @@ impl Pipeline {
             halt: Arc::new(Halt::new()),
             has_run: false,
             placement: None,
+            dynamic: None,
             pinning: Pinning::default(),
             meter: None,
             watts: None,
@@ -236,7 +240,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// Those of [`Placement::check`]; places for other stages; a pipeline that runs on the calling thread; less than all cores
-    /// for a thread for which time is reserved.
+    /// for a thread for which time is reserved; [`Policy::Dynamic`] for threads of a real-time class, or that wait
+    /// [`Waiting::Active`].
     pub fn place_as(mut self, placement: Placement, machine: &Machine) -> Result<Self> {
         placement.check_stages(&self.seats())?;
         placement.check(machine)?;
@@ -248,8 +253,42 @@ impl Pipeline {
         let places = placement.stages().iter().flat_map(|stage| &stage.threads);
         self.workers.iter_mut().zip(places).for_each(|(worker, threads)| worker.place(threads, machine));
         self.has_far_memory = machine.cores().iter().any(|core| core.node != machine.cores()[0].node);
+        let settings = self.dynamic.take().map(|dynamic| dynamic.settings).unwrap_or_default();
+        self.dynamic = placement.is_dynamic().then(|| Dynamic { machine: machine.clone(), settings });
         self.placement = Some(placement);
-        self.check_real_time()?;
+        self.check_threads()?;
+        Ok(self)
+    }
+
+    /// Sets how threads are mapped to kinds of cores that are placed [`Policy::Dynamic`], in place of [`MapSettings::default`]. How it
+    /// went is in [`Report::dynamic`](crate::Report::dynamic).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use bief::mapping::MapSettings;
+    /// use bief::{Chain, Flow, Machine, Policy, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
+    /// chain.stage("out");
+    /// chain.add(sink::for_each(|_: &[i32]| Ok(Flow::Next)), &frames);
+    ///
+    /// let pipeline = chain.build()?.pipeline_as_marked()?.place(&Policy::Dynamic, &Machine::here())?;
+    /// let often = MapSettings { interval: Duration::from_millis(1), ..MapSettings::default() };
+    /// let report = pipeline.mapping(often)?.run()?;
+    /// println!("{report}"); // on cores that are all of one kind it says so, and nothing is moved
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`MapSettings::check`]; a pipeline that is not placed so.
+    pub fn mapping(mut self, settings: MapSettings) -> Result<Self> {
+        settings.check()?;
+        let dynamic = self.dynamic.as_mut().ok_or_else(|| {
+            Error::build("its threads are not moved while it runs, so nothing maps them: place it `dynamic` first")
+        })?;
+        dynamic.settings = settings;
         Ok(self)
     }
 
@@ -318,7 +357,7 @@ impl Pipeline {
             observer.tally = bound.map(|(bound, allowance)| Tally::new(bound, allowance));
         }
         self.real_time = (wanted.mode != Mode::Off).then_some(wanted);
-        self.check_real_time()?;
+        self.check_threads()?;
         Ok(self)
     }
 
@@ -332,8 +371,14 @@ impl Pipeline {
         self.real_time.as_ref().filter(|real_time| matches!(real_time.wanted, Wanted::Deadline { .. }))
     }
 
-    /// Whether its threads can have the class that is wanted for them.
-    fn check_real_time(&self) -> Result<()> {
+    /// Whether its threads can be moved as they are to be, and have the class that is wanted for them.
+    fn check_threads(&self) -> Result<()> {
+        if self.dynamic.is_some() && self.waiting == Waiting::Active {
+            return Err(Error::build(
+                "threads that look for frames without end, as `active` lets them, are all busy all the time, and nobody sees which of \
+                 them need a fast core: let them wait another way, or place them otherwise than `dynamic`",
+            ));
+        }
         let Some(real_time) = &self.real_time else { return Ok(()) };
         if self.crew.is_none() {
             return Err(Error::build(

@@ -9,6 +9,7 @@ use crate::boundary::rings;
 use crate::energy::{Measured, RunEnergy};
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted, Observer};
+use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
 use crate::report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 use crate::worker::{Count, Worker};
@@ -25,7 +26,13 @@ impl Pipeline {
         total
     }
 
-    pub(super) fn report(&self, elapsed: Duration, measured: Measured, real_time: Option<Outcome>) -> Report {
+    pub(super) fn report(
+        &self,
+        elapsed: Duration,
+        measured: Measured,
+        real_time: Option<Outcome>,
+        (dynamic, moved): (Option<DynamicReport>, Vec<String>),
+    ) -> Report {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let timed = self.observers(index).map(|observer| observer.timed).sum();
@@ -61,7 +68,7 @@ impl Pipeline {
             Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
         });
         let (real_time, refused) = real_time.map(|outcome| (outcome.report, outcome.notes)).unzip();
-        let notes = notes.chain(refused.into_iter().flatten());
+        let notes = notes.chain(moved).chain(refused.into_iter().flatten());
         let notes = notes.chain(measured.notes.iter().map(|note| format!("energy: {note}"))).collect();
         let latency = self.histogram(self.stages.len() - 1, |observer| &observer.latency);
         let real_time = real_time.map(|told| RealTimeReport { bound: self.against_bound(&latency), ..told });
@@ -70,6 +77,7 @@ impl Pipeline {
             notes,
             shares_cores: self.shares_cores,
             placement: self.placement.clone(),
+            dynamic,
             latency: Latency::of(&latency),
             real_time,
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())

@@ -24,7 +24,8 @@ impl Pipeline {
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// Rings of more than memory can hold; a real-time class that is required and refused, before any frame is worked on.
+    /// Rings of more than memory can hold; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
+    /// required and refused, before any frame is worked on.
     /// Otherwise the first error or panic of a task, with its place: frames before it were
     /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
     pub fn run(&mut self) -> Result<Report> {
@@ -35,7 +36,7 @@ impl Pipeline {
 
     fn run_once(&mut self) -> Result<Report> {
         check::memory(&self.stages, &self.wires, self.batch, self.depth)?;
-        self.check_real_time()?;
+        self.check_threads()?;
         if let Some(crew) = &mut self.crew {
             crew.enlist(&self.workers)?;
         }
@@ -50,21 +51,29 @@ impl Pipeline {
             self.join_workers(false);
         }
         let seats = self.seats();
-        let threads = self.crew.as_ref().filter(|_| self.real_time.is_some()).map(Crew::threads).unwrap_or_default();
+        let steers = self.real_time.is_some() || self.dynamic.is_some();
+        let threads = self.crew.as_ref().filter(|_| steers).map(Crew::threads).unwrap_or_default();
         let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
+        let (pinning, mapped) = match &self.dynamic {
+            Some(dynamic) => (None, dynamic.begin(&mut self.workers, &threads, self.pinning)?),
+            None => (Some(self.pinning), (None, None)),
+        };
+        let (mapping, not_mapped) = mapped;
         self.has_run = true;
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
         let start = Instant::now();
         match &mut self.crew {
-            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, self.pinning),
-            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, self.pinning)),
+            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, pinning),
+            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, pinning)),
         }
         let elapsed = start.elapsed();
+        let (moved, mut notes) = mapping.map(|mapping| mapping.end(&mut self.workers, &threads)).unwrap_or_default();
+        notes.extend(not_mapped);
         let measured = measurement.map(Measurement::stop).unwrap_or_default();
         let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
         let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
-        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome)), Err)
+        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome, (moved, notes))), Err)
     }
 
     /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
@@ -73,7 +82,8 @@ impl Pipeline {
         let threads = self.workers.len();
         let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
         self.shares_cores = threads > cores;
-        let parks = self.real_time.as_ref().is_some_and(RealTime::parks);
+        // A thread that looks for frames is busy, whatever it needs.
+        let parks = self.real_time.as_ref().is_some_and(RealTime::parks) || self.dynamic.is_some();
         let waiting = if parks { Waiting::Passive } else { self.waiting };
         let patience = Patience::new(waiting, threads, cores);
         let go_to = |worker: &Worker| {

@@ -118,8 +118,8 @@ impl Item {
         let lone = matches!(parsed, Some(Self::Kind(_))) && item == whole.trim();
         parsed.filter(|_| !lone || ["big", "medium", "little", "cpu"].contains(&item)).ok_or_else(|| {
             Error::build(format!(
-                "placement `{whole}`: `{item}` is neither a policy (loose, guided, packed, distant) nor a place: write \
-                 for example `0; 1-3 | c2 | cluster0 | package0 | numa1 | little | *`"
+                "placement `{whole}`: `{item}` is neither a policy (loose, guided, packed, distant, dynamic) nor a place: \
+                 write for example `0; 1-3 | c2 | cluster0 | package0 | numa1 | little | *`"
             ))
         })
     }

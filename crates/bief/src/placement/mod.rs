@@ -1,5 +1,6 @@
-//! Where the threads of a pipeline run: loose, guided, packed, distant, or as told.
+//! Where the threads of a pipeline run: loose, guided, packed, distant, dynamic, or as told.
 
+mod dynamic;
 mod explicit;
 mod policy;
 
@@ -8,6 +9,8 @@ use std::fmt;
 use bief_schedule::json::{self, Document, Format};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use dynamic::Dynamic;
+pub use dynamic::DynamicReport;
 pub use explicit::Places;
 pub use policy::Policy;
 
@@ -20,7 +23,8 @@ pub enum Pinning {
     /// The thread runs where it is, and the report says so ([`Report::notes`](crate::Report::notes)).
     #[default]
     Try,
-    /// The run ends with an error that names the stage.
+    /// The run ends with an error that names the stage. Where threads are placed [`Policy::Dynamic`], each kind of core is tried
+    /// before the run; what the system refuses later, because somebody has changed what the process may use, is noted.
     Require,
 }
 
@@ -43,7 +47,7 @@ pub enum Pinning {
 /// ```
 ///
 /// `threads` has for each replica of the stage the numbers of the hardware threads that it may run on, as the system counts
-/// them. A key that is not named here is refused.
+/// them. With the policy `"dynamic"`, a mapper moves it between kinds of cores within these. A key that is not named here is refused.
 ///
 /// # Example
 ///
@@ -160,6 +164,11 @@ impl Placement {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Whether its threads are moved while a run goes on.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.policy == Policy::Dynamic.to_string()
     }
 
     /// The first stage with a thread that may not run on all of so many hardware threads.

@@ -11,7 +11,7 @@ use crate::machine::{Core, Machine};
 
 /// How the threads of a pipeline are given places on a machine.
 ///
-/// The names and meanings are those of Idouar et al., section 6.4.3. Read from a word (`packed`) or, for explicit places,
+/// The names and meanings are those of Idouar et al., section 6.4.3, but for `dynamic`. Read from a word (`packed`) or, for explicit places,
 /// from a list in the grammar below.
 ///
 /// # Explicit places
@@ -54,21 +54,26 @@ pub enum Policy {
     /// Every thread on a core of its own, by turns from different packages and clusters, so that most caches and memory
     /// paths are used. Where a kind has fewer cores than threads, these take them by turns.
     Distant,
+    /// Every thread on any core, and while a run goes on a mapper moves those that need the most to the fastest kinds of cores
+    /// ([`mapping`](crate::mapping); [`Pipeline::mapping`](crate::Pipeline::mapping) sets how). When the run has ended, they may run
+    /// on any core again. [`Waiting::Adaptive`](crate::Waiting::Adaptive) does not look for a while first: threads that look would
+    /// seem to need a core.
+    Dynamic,
     /// As told.
     Explicit(Places),
 }
 
 impl Policy {
     /// The policies that have names.
-    pub const NAMED: [Self; 4] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant];
+    pub const NAMED: [Self; 5] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant, Self::Dynamic];
 
     /// Places the threads of these stages.
     ///
     /// # Errors
-    /// A stage for a kind of core that the machine does not have; explicit places that name what the machine does not have, or
+    /// A stage for a kind of core that the machine does not have, where the policy gives it one; explicit places that name what the machine does not have, or
     /// that are not for these stages.
     pub fn place(&self, machine: &Machine, stages: &[Seats]) -> Result<Placement> {
-        let cores = kinds(machine, stages)?;
+        let cores = || kinds(machine, stages);
         let placed = |threads: &dyn Fn(usize, &Seats) -> Vec<Vec<usize>>| {
             let stage = |(index, stage): (usize, &Seats)| PlacedStage {
                 name: stage.name.clone(),
@@ -89,17 +94,20 @@ impl Policy {
             })
         };
         Ok(match self {
-            Self::Loose => placed(&|_, stage| vec![all_threads(machine); stage.threads]),
-            Self::Guided => placed(&|index, stage| {
-                let mut threads: Vec<usize> = cores[index].iter().flat_map(|core| core.threads.clone()).collect();
-                threads.sort_unstable();
-                vec![threads; stage.threads]
-            }),
+            Self::Loose | Self::Dynamic => placed(&|_, stage| vec![all_threads(machine); stage.threads]),
+            Self::Guided => {
+                let cores = cores()?;
+                placed(&|index, stage| {
+                    let mut threads: Vec<usize> = cores[index].iter().flat_map(|core| core.threads.clone()).collect();
+                    threads.sort_unstable();
+                    vec![threads; stage.threads]
+                })
+            }
             Self::Packed => {
-                one_each(&cores, |thread, all, cores| if all <= cores { thread } else { thread * cores / all })
+                one_each(&cores()?, |thread, all, cores| if all <= cores { thread } else { thread * cores / all })
             }
             Self::Distant => {
-                let by_turns: Vec<Vec<&Core>> = cores.into_iter().map(by_turns).collect();
+                let by_turns: Vec<Vec<&Core>> = cores()?.into_iter().map(by_turns).collect();
                 one_each(&by_turns, |thread, _, cores| thread % cores)
             }
             Self::Explicit(explicit) => Placement::new(self, explicit.place(machine, stages)?),
@@ -166,6 +174,7 @@ impl fmt::Display for Policy {
             Self::Guided => f.write_str("guided"),
             Self::Packed => f.write_str("packed"),
             Self::Distant => f.write_str("distant"),
+            Self::Dynamic => f.write_str("dynamic"),
             Self::Explicit(explicit) => explicit.fmt(f),
         }
     }
@@ -202,6 +211,7 @@ mod tests {
         let all = vec![vec![1, 2, 3, 4, 5, 6, 7, 8]];
         let (big, little) = (vec![vec![1, 2, 5, 6]], vec![vec![3, 4, 7, 8]]);
         assert_eq!(places("loose", &figure()), vec![all; 4]);
+        assert_eq!(places("dynamic", &figure()), places("loose", &figure()));
         assert_eq!(places("guided", &figure()), [big.clone(), little.clone(), little, big]);
         let each = |cores: [usize; 4]| cores.map(|core| vec![vec![core]]).to_vec();
         assert_eq!(places("packed", &figure()), each([1, 3, 4, 2]));
@@ -222,7 +232,12 @@ mod tests {
 
     #[test]
     fn a_kind_that_is_not_there_is_named() {
-        let error = Policy::Packed.place(&illustrated(), &seats(&[("a", Some("huge"), 1)])).unwrap_err().to_string();
+        let stages = seats(&[("a", Some("huge"), 1)]);
+        let error = Policy::Packed.place(&illustrated(), &stages).unwrap_err().to_string();
         assert!(error.contains("stage `a`") && error.contains("`huge`") && error.contains("big, little"), "{error}");
+        // As it advises, and where kinds are found out in the run.
+        for policy in [Policy::Loose, Policy::Dynamic] {
+            policy.place(&illustrated(), &stages).unwrap();
+        }
     }
 }

@@ -119,7 +119,7 @@ pub(crate) fn measure_on(
         .map(|(kind, samples)| {
             let samples = samples.into_iter().map(Samples::counted).collect::<Result<Vec<Sample>>>()?;
             let task = |(task, (name, replicable)): (usize, &(String, bool))| {
-                let slower = 1.0 + emulate::rate(kind, name);
+                let slower = emulate::slowness(kind, name);
                 let size = |(&frames, sample): (&usize, &Sample)| {
                     let ns: Vec<f64> = sample.tasks[task].times.iter().map(|&ns| ns as f64 * slower).collect();
                     if ns.is_empty() {

@@ -296,7 +296,7 @@ fn profile(
     let tasks = facts.into_iter().enumerate().map(|(task, (name, replicable))| {
         let (mut ns, mut seen) = (Vec::new(), Vec::new());
         for (kind, sample) in kinds.iter().zip(&mut samples) {
-            let slower = 1.0 + emulate::rate(kind, &name);
+            let slower = emulate::slowness(kind, &name);
             let (weight, measured) = weigh(&mut sample.tasks[task], sample.executions, slower);
             ns.push(weight);
             seen.push(measured);

@@ -287,6 +287,18 @@ impl RealTime {
                  real-time class: let them wait another way",
             ));
         }
+        if self.parks() && placement.is_some_and(Placement::is_dynamic) {
+            return Err(Error::build(match self.wanted {
+                Wanted::Deadline { .. } => {
+                    "placed dynamic, threads are bound to kinds of cores, but Linux reserves time on all cores together and refuses to \
+                     bind a thread that has some: place them loose, or reserve nothing"
+                }
+                _ => {
+                    "placed dynamic, threads are bound to kinds of cores, where one of a real-time class would wait for another for as \
+                     long as that works, and so would the mapper: place them loose, or use the ordinary class"
+                }
+            }));
+        }
         match &self.wanted {
             Wanted::Deadline { stages: timings } => {
                 check_timings(timings, stages)?;
