@@ -27,6 +27,7 @@ Examples:
   bief run chain.toml --plan             measure the tasks, and plan the stages
   bief run chain.toml --goal fewest-cores,period=1ms --refine 3
   bief run chain.toml --place packed     pin the threads of the stages it marks
+  bief run chain.toml --place dynamic    move them to the kinds of cores they need
   bief run chain.toml --json             the report for a machine to read
   bief run --kinds                       the tasks that a chain can be made of
   bief run --kinds radio.read            one of them, with its parameters

@@ -394,7 +394,7 @@ fn plan_runs_in_the_places_of_each_policy() {
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     let rows = csv_rows(&folder, "x.csv");
     let named: Vec<_> = rows.iter().map(|row| (row["case"].as_str(), row["place"].as_str())).collect();
-    let places = ["loose", "guided", "packed", "distant"];
+    let places = ["loose", "guided", "packed", "distant", "dynamic"];
     let expected = ["two-stages/100us", "replicated/100us"].map(|case| [places.map(|place| (case, place)); 2]);
     assert_eq!(named, expected.concat().concat());
     for row in &rows {

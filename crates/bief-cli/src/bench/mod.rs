@@ -1,11 +1,13 @@
 //! `bief bench`: what the runtime itself costs on this machine.
 
 pub(crate) mod batches;
+mod busy;
 mod call;
 mod case;
 mod growth;
 mod handover;
 mod idle;
+mod mapping;
 mod memory;
 mod nbfm;
 mod output;
@@ -40,6 +42,8 @@ Examples:
   bief bench plan                       how well a plan predicts a run
   bief bench realtime                   latency under reserved time, priorities
                                         and neither, against a bound
+  bief bench mapping                    what mapping threads to kinds of cores brings
+                                        and costs
 
 Figures are worth something on a machine that does nothing else. Each bench says
 how quiet it was.";
@@ -103,6 +107,9 @@ enum Bench {
     /// Latency in real time against a bound: under reserved time, priorities and neither, with a load and without
     #[command(after_help = realtime::EXAMPLES)]
     Realtime(realtime::RealtimeArgs),
+    /// What mapping threads to kinds of cores brings and costs, and when it is better than a plan
+    #[command(after_help = mapping::EXAMPLES)]
+    Mapping(mapping::MappingArgs),
 }
 
 /// What all benches take.
@@ -128,6 +135,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Batches(args) => batches::run(args),
         Bench::Plan(args) => plan::run(&args),
         Bench::Realtime(args) => realtime::run(args),
+        Bench::Mapping(args) => mapping::run(args),
     }
 }
 

@@ -44,7 +44,7 @@ fn to_json(case: &Case) -> Value {
 }
 
 /// Consecutive cases of one group.
-fn groups(cases: &[Case]) -> impl Iterator<Item = &[Case]> {
+pub(super) fn groups(cases: &[Case]) -> impl Iterator<Item = &[Case]> {
     cases.chunk_by(|a, b| a.group == b.group)
 }
 
@@ -101,7 +101,7 @@ fn short(value: f64) -> String {
 }
 
 /// Every reading.
-fn csv(cases: &[Case]) -> String {
+pub(super) fn csv(cases: &[Case]) -> String {
     let mut text = "case,unit,round,value,probe_ns\n".to_owned();
     for case in cases {
         for (round, reading) in case.readings.iter().enumerate() {
@@ -112,8 +112,8 @@ fn csv(cases: &[Case]) -> String {
     text
 }
 
-const BIEF: Rgb = (86, 180, 233);
-const AIM: Rgb = (0, 158, 115);
+pub(super) const BIEF: Rgb = (86, 180, 233);
+pub(super) const AIM: Rgb = (0, 158, 115);
 const PEER: Rgb = (213, 94, 0);
 
 fn figure(cases: &[Case]) -> Figure {
@@ -134,7 +134,7 @@ fn figure(cases: &[Case]) -> Figure {
 }
 
 /// Bars of the medians of one group.
-fn panel(group: &[Case]) -> Panel {
+pub(super) fn panel(group: &[Case]) -> Panel {
     let mut shapes = Vec::new();
     let mut peers = Vec::new();
     let mut heights = Vec::new();

@@ -147,8 +147,9 @@ pub(crate) struct PlanningArgs {
 /// Where threads run.
 #[derive(Args)]
 pub(crate) struct PlacingArgs {
-    /// Where threads run: loose, guided, packed, distant, places such as `0; 1-3 | c2 | little`, or a file that --save-place
-    /// wrote [default: packed, for stages that are planned; loose where time is reserved]
+    /// Where threads run: loose, guided, packed, distant, dynamic (the demanding ones are moved to fast kinds of cores
+    /// meanwhile), places such as `0; 1-3 | c2 | little`, or a file that --save-place wrote [default: packed, for stages that
+    /// are planned; loose where time is reserved]
     #[arg(long, value_name = "WHERE")]
     place: Option<Where>,
     /// Fail where the system refuses a thread its place, instead of saying so

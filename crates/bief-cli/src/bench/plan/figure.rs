@@ -4,7 +4,7 @@ use crate::draw::plot::{Axis, INK, Key, Mark, Panel, Pattern, Rgb, Shape};
 use crate::statistics::Sample;
 
 /// Colours that colour-blind readers tell apart (Okabe and Ito).
-pub(super) const COLORS: [Rgb; 4] = [(86, 180, 233), (230, 159, 0), (0, 158, 115), (213, 94, 0)];
+pub(super) const COLORS: [Rgb; 5] = [(86, 180, 233), (230, 159, 0), (0, 158, 115), (213, 94, 0), (204, 121, 167)];
 
 /// What has a colour of its own: a sample for each name.
 pub(super) struct Series {

@@ -32,7 +32,8 @@ Examples:
   bief bench plan                        plan against run: takes some 3 minutes
   bief bench plan --only receiver --seconds 2
   bief bench plan --csv plan.csv --svg plan.svg --json plan.json
-  bief bench plan --policies             loose, guided, packed and distant places
+  bief bench plan --policies             loose, guided, packed, distant and dynamic
+                                         places
   bief bench plan --machine emulated.toml --strategies
 
 Cases:

@@ -13,15 +13,16 @@ use crate::statistics::Sample;
 use crate::text::counted;
 use crate::units::significant;
 
-const POLICIES: [Policy; 4] = Policy::NAMED;
+const POLICIES: [Policy; COUNT] = Policy::NAMED;
+const COUNT: usize = Policy::NAMED.len();
 
 /// What one round found, in nanoseconds.
 pub(super) struct Round {
     planned_ns: f64,
     /// By policy.
-    measured_ns: [f64; 4],
+    measured_ns: [f64; COUNT],
     /// By policy, whether its places are those of packed.
-    as_packed: [bool; 4],
+    as_packed: [bool; COUNT],
 }
 
 impl Round {
@@ -34,8 +35,8 @@ impl Round {
 pub(super) fn compare(bench: &mut Bench, subject: &Subject, round: usize) -> Result<Round> {
     let profile = subject.profile(bench, Load::Busy)?;
     let schedule = subject.schedule(&profile, &bench.platform())?;
-    let mut measured_ns = [0.0; 4];
-    let mut places = [const { None }; 4];
+    let mut measured_ns = [0.0; COUNT];
+    let mut places = [const { None }; COUNT];
     for turn in 0..POLICIES.len() {
         let policy = (round + turn) % POLICIES.len();
         let trial = bench.run(subject, &profile, &schedule, &POLICIES[policy])?;
@@ -88,8 +89,9 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
     lines.push(String::new());
     lines.extend(setting.facts(cases, vec![
         "Loose: on any core, the system decides; guided: on any core of the kind that was planned; packed: on a core each, \
-         neighbours in the chain near each other; distant: by turns from different packages and clusters. As packed: the \
-         same places on this machine, so that what differs is noise."
+         neighbours in the chain near each other; distant: by turns from different packages and clusters; dynamic: on any core, \
+         the demanding ones moved to fast kinds meanwhile. As packed: the same places on this machine, so that what differs is \
+         noise."
             .to_owned(),
         "Gap: measured over planned period, less one; planned with a profile of busy cores and the hand-over.".to_owned(),
     ]));

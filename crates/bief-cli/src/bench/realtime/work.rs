@@ -1,11 +1,10 @@
 //! Frames at planned times, and tasks that take a known time of the processor.
 
-use std::hint::black_box;
 use std::time::Duration;
 
 use bief::{Chain, Flow, InOut, Program, Result, Task, sink, source};
 
-use crate::clock::thread_time;
+use crate::bench::busy::work;
 
 /// From one frame to the next.
 pub(super) const PERIOD: Duration = Duration::from_millis(1);
@@ -57,22 +56,10 @@ impl Task for Busy {
     }
 }
 
-/// Keeps the processor busy for this time of the calling thread, as the system counts it: a core that is slower for a while, or
-/// that others take, makes it no shorter or longer.
-fn work(time: Duration) {
-    /// Some microseconds at most: much more than a look at the clock.
-    const STEPS: u32 = 2000;
-    let end = thread_time() + time;
-    while thread_time() < end {
-        (0..STEPS).for_each(|step| {
-            black_box(step);
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::thread_time;
 
     #[test]
     fn every_batch_comes_and_takes_its_time() {

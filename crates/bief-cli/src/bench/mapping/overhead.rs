@@ -1,0 +1,145 @@
+//! What a mapper takes of a core.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bief::mapping::{MapSettings, ThreadMapper};
+
+use super::Setting;
+use crate::bench::busy::work;
+use crate::bench::case::{Aim, Case, Reading};
+use crate::clock::thread_time;
+use crate::failure::Failure;
+use crate::json::print;
+
+/// The group of their names.
+pub(super) const NAME: &str = "overhead";
+
+/// Threads, and at most what percentage of a core their mapper is to take at the usual interval.
+const THREADS: [(usize, f64); 2] = [(8, 0.5), (64, 1.0)];
+const INTERVALS: [u64; 2] = [5, 1];
+
+/// The threads work so long, so often.
+const WORK: Duration = Duration::from_micros(50);
+const PERIOD: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Other,
+}
+
+pub(super) fn cases(setting: &Setting) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (whose, name) in [(Whose::Own, "own"), (Whose::Other, "other")] {
+        for (threads, aim) in THREADS {
+            for ms in INTERVALS {
+                let setting = setting.clone();
+                let measure = move || measure(whose, threads, Duration::from_millis(ms), &setting).map(Reading::from);
+                let group = ("overhead: what a mapper takes of a core", "%");
+                let case = Case::new(format!("{NAME}/{name}-{threads}/{ms}ms"), group, measure);
+                cases.push(case.aiming((ms == INTERVALS[0]).then_some(Aim::AtMost(aim))));
+            }
+        }
+    }
+    cases
+}
+
+/// The percentage of a core.
+fn measure(whose: Whose, threads: usize, interval: Duration, setting: &Setting) -> Result<f64, Failure> {
+    // All are mapped, however little they do.
+    let settings = MapSettings { interval, least_share: 0.0, ..MapSettings::default() };
+    let (_own, _other);
+    let process = match whose {
+        Whose::Own => {
+            _own = Crowd::begin(threads)?;
+            std::process::id()
+        }
+        Whose::Other => {
+            let other = Other::begin(threads)?;
+            let process = other.0.id();
+            _other = other;
+            process
+        }
+    };
+    let mut mapper = ThreadMapper::of_process(process, &setting.machine, settings).map_err(Failure::from_error)?;
+    let (start, begin) = (Instant::now(), thread_time());
+    while start.elapsed() < setting.time {
+        mapper.wait();
+        if !mapper.step().map_err(Failure::from_error)? {
+            return Err(Failure::new(format!("the threads of process {process} have ended while they were mapped")));
+        }
+    }
+    setting.notes.borrow_mut().extend(mapper.report().notes);
+    Ok(100.0 * (thread_time() - begin).as_secs_f64() / start.elapsed().as_secs_f64())
+}
+
+/// Threads that do little, until this is dropped.
+struct Crowd {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn begin(threads: usize) -> Result<Self, Failure> {
+        let mut crowd = Self { over: Arc::default(), threads: Vec::new() };
+        for _ in 0..threads {
+            let over = Arc::clone(&crowd.over);
+            let idle = move || {
+                while !over.load(Ordering::Relaxed) {
+                    work(WORK);
+                    thread::sleep(PERIOD);
+                }
+            };
+            crowd.threads.push(thread::Builder::new().spawn(idle).map_err(Failure::from_error)?);
+        }
+        Ok(crowd)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It does nothing that could panic, and nothing is lost with it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Another process with such threads, until this is dropped.
+struct Other(Child);
+
+impl Other {
+    fn begin(threads: usize) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::new(format!("another process for {NAME}/other: {error}"));
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command.args(["bench", "mapping", "--crowd", &threads.to_string()]);
+        let mut other = Self(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?);
+        let told = other.0.stdout.take().ok_or_else(|| failed(io::ErrorKind::BrokenPipe.into()))?;
+        // Its threads are there when it says so.
+        match BufReader::new(told).lines().next() {
+            Some(Ok(_)) => Ok(other),
+            _ => Err(failed(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // Without anyone who could write to it, it ends.
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// What the other process does.
+pub(super) fn be_crowd(threads: usize) -> Result<(), Failure> {
+    let _crowd = Crowd::begin(threads)?;
+    print("ready")?;
+    io::stdin().read_to_end(&mut Vec::new()).map(drop).map_err(Failure::from_error)
+}
