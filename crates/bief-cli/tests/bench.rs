@@ -476,9 +476,92 @@ fn what_no_plan_can_be_measured_with_is_refused() {
 }
 
 #[test]
+fn mapping_tells_what_it_brings_and_costs() {
+    let folder = Folder::new("bench-mapping");
+    let Some(machine) = two_kinds(&folder) else { return };
+    let run = |only: &str, rounds: &str, more: &[&str]| {
+        let mut arguments = vec!["bench", "mapping", "--machine", machine, "--seconds", "0.1"];
+        arguments.extend(["--only", only, "--rounds", rounds, "--csv", "x.csv"]);
+        let shown = folder.succeed(arguments.iter().chain(more));
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert!(shown.contains("Machine mapped to: ") && shown.contains("little (emulated at 0.5)"), "{shown}");
+        (shown, csv_rows(&folder, "x.csv"))
+    };
+    let (shown, rows) = run("gain/", "2", &["--svg", "x.svg", "--json", "x.json"]);
+    let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
+    let cases = json["cases"].as_array().unwrap();
+    assert_eq!((rows.len(), cases.len()), (36, 18));
+    let work = |case: &str, round: usize| {
+        let readings: Vec<f64> =
+            rows.iter().filter(|row| row["case"] == case).map(|row| number(row, "value")).collect();
+        assert_eq!(readings.len(), 2, "{case}: {rows:?}");
+        readings[round]
+    };
+    for mix in ["swap", "bimodal", "crowded"] {
+        for mapping in ["fair", "fixed", "bsm-1ms", "bsm-5ms", "rank-5ms", "ideal"] {
+            let name = format!("gain/{mix}/{mapping}");
+            assert!(shown.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}: {shown}");
+            let case = cases.iter().find(|case| case["case"] == *name).unwrap();
+            let over = |round| work(&name, round) / work(&format!("gain/{mix}/fair"), round).max(1e-9) - 1.0;
+            let median = (over(0) + over(1)) / 2.0;
+            // CSV has four decimals.
+            let told = case["over_fair"].as_f64().unwrap();
+            assert!((told - median).abs() < 0.05 * (1.0 + median.abs()), "{told} {median}: {case}");
+        }
+    }
+    assert!((work("gain/swap/ideal", 0) - 1.1).abs() < 1e-6);
+    let svg = String::from_utf8(folder.read("x.svg")).unwrap();
+    assert!(svg.contains("crowded: as bimodal") && !svg.contains("NaN"), "{svg}");
+
+    let (shown, rows) = run("overhead/", "1", &[]);
+    assert_eq!((rows.len(), shown.matches("<= 0.5").count(), shown.matches("<= 1 ").count()), (8, 2, 2), "{shown}");
+    assert!(rows.iter().all(|row| row["unit"] == "%" && number(row, "value") > 0.0), "{rows:?}");
+
+    let (shown, rows) = run("receiver/", "1", &[]);
+    assert_eq!(rows.len(), 15);
+    assert!(rows.iter().all(|row| number(row, "value") > 0.0), "{rows:?}");
+    for when in ["quiet", "disturbed", "misplanned"] {
+        let of = rows.iter().filter(|row| row["case"].starts_with(&format!("receiver/{when}/")));
+        let best = of.max_by(|a, b| number(a, "value").total_cmp(&number(b, "value"))).unwrap();
+        let marked = shown.lines().find(|line| line.starts_with(&best["case"])).unwrap();
+        assert!(marked.ends_with('<') && shown.contains(&format!("{when}: ")), "{shown}");
+    }
+}
+
+#[test]
+fn what_leaves_nothing_to_map_is_refused() {
+    let folder = Folder::new("bench-mapping-refused");
+    folder.write("one.toml", "[[kind]]\nname = \"only\"\ncores = \"0\"\n");
+    // With so many rounds, whatever is not refused takes hours.
+    let refuses = |arguments: &[&str], part: &str| {
+        let all = ["bench", "mapping", "--rounds", "10000"].iter().chain(arguments);
+        let output = folder.command().args(all).output().unwrap();
+        let message = common::stderr(&output);
+        assert!(!output.status.success() && message.contains(part), "{message}");
+    };
+    refuses(&["--machine", "one.toml"], "all of one kind");
+    refuses(&["--machine", "missing.toml"], "missing.toml");
+    refuses(&["--seconds", "0"], "give 0.05 to 600 seconds");
+    refuses(&["--csv", "missing/x.csv"], "missing/x.csv: cannot write");
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        refuses(&["--only", "nothing"], "the groups are gain, overhead and receiver");
+    }
+}
+
+#[test]
 fn benches_have_examples() {
     let folder = Folder::new("bench-help");
-    for bench in [&[][..], &["runtime"], &["growth"], &["memory"], &["nbfm"], &["batches"], &["plan"], &["realtime"]] {
+    for bench in [
+        &[][..],
+        &["runtime"],
+        &["growth"],
+        &["memory"],
+        &["nbfm"],
+        &["batches"],
+        &["plan"],
+        &["realtime"],
+        &["mapping"],
+    ] {
         let help = folder.succeed(["bench"].iter().chain(bench).chain(&["--help"]));
         assert!(help.contains("Examples:"), "{bench:?}");
     }

@@ -163,7 +163,7 @@ impl Drop for Mapping {
 
 impl fmt::Display for DynamicReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<22} {:>6} {:>7}  {}", "placed dynamic", "moves", "busy ms", "% on each kind of core")?;
+        write!(f, "{:<22} {:>6} {:>7}  % on each kind of core", "placed dynamic", "moves", "busy ms")?;
         for thread in &self.threads {
             let on = |(kind, share): (&String, &f64)| format!("{:.0} {kind}", 100.0 * share);
             let on: Vec<String> = self.mapper.kinds.iter().zip(&thread.on_kinds).map(on).collect();
