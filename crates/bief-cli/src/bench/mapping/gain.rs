@@ -150,9 +150,9 @@ impl Trial {
             let mut demands: Vec<f64> = self.demands.iter().map(|thread| thread[phase]).collect();
             demands.sort_by(|a, b| b.total_cmp(a));
             let bound = |count: usize| -> f64 {
-                speeds[..count].iter().sum::<f64>() + demands[count.min(demands.len())..].iter().sum::<f64>()
+                speeds[..count.min(speeds.len())].iter().sum::<f64>() + demands[count..].iter().sum::<f64>()
             };
-            (0..=speeds.len()).map(bound).fold(f64::MAX, f64::min)
+            (0..=demands.len()).map(bound).fold(f64::MAX, f64::min)
         };
         (0..phases).map(most).sum::<f64>() / phases as f64
     }

@@ -19,13 +19,24 @@ use crate::json::print;
 /// The group of their names.
 pub(super) const NAME: &str = "overhead";
 
-/// Threads, and at most what percentage of a core their mapper is to take at the usual interval.
-const THREADS: [(usize, f64); 2] = [(8, 0.5), (64, 1.0)];
+/// A name, and at most what percentage of a core a mapper of so many threads is to take at the usual interval.
+const MANY: [(&str, Threads, f64); 3] = [
+    ("8", Threads { number: 8, are_all_mapped: false }, 0.5),
+    ("64", Threads { number: 64, are_all_mapped: false }, 1.0),
+    ("64-mapped", Threads { number: 64, are_all_mapped: true }, 1.0),
+];
 const INTERVALS: [u64; 2] = [5, 1];
 
-/// The threads work so long, so often.
-const WORK: Duration = Duration::from_micros(50);
+/// All threads together work so long, so often: eight of them need enough to be mapped as a rule, 64 do not.
+const WORK: Duration = Duration::from_millis(4);
 const PERIOD: Duration = Duration::from_millis(5);
+
+#[derive(Debug, Clone, Copy)]
+struct Threads {
+    number: usize,
+    /// However little they need.
+    are_all_mapped: bool,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
@@ -36,12 +47,12 @@ enum Whose {
 pub(super) fn cases(setting: &Setting) -> Vec<Case> {
     let mut cases = Vec::new();
     for (whose, name) in [(Whose::Own, "own"), (Whose::Other, "other")] {
-        for (threads, aim) in THREADS {
+        for (many, threads, aim) in MANY {
             for ms in INTERVALS {
                 let setting = setting.clone();
                 let measure = move || measure(whose, threads, Duration::from_millis(ms), &setting).map(Reading::from);
                 let group = ("overhead: what a mapper takes of a core", "%");
-                let case = Case::new(format!("{NAME}/{name}-{threads}/{ms}ms"), group, measure);
+                let case = Case::new(format!("{NAME}/{name}-{many}/{ms}ms"), group, measure);
                 cases.push(case.aiming((ms == INTERVALS[0]).then_some(Aim::AtMost(aim))));
             }
         }
@@ -50,17 +61,17 @@ pub(super) fn cases(setting: &Setting) -> Vec<Case> {
 }
 
 /// The percentage of a core.
-fn measure(whose: Whose, threads: usize, interval: Duration, setting: &Setting) -> Result<f64, Failure> {
-    // All are mapped, however little they do.
-    let settings = MapSettings { interval, least_share: 0.0, ..MapSettings::default() };
+fn measure(whose: Whose, threads: Threads, interval: Duration, setting: &Setting) -> Result<f64, Failure> {
+    let usual = MapSettings { interval, ..MapSettings::default() };
+    let settings = if threads.are_all_mapped { MapSettings { least_share: 0.0, ..usual } } else { usual };
     let (_own, _other);
     let process = match whose {
         Whose::Own => {
-            _own = Crowd::begin(threads)?;
+            _own = Crowd::begin(threads.number)?;
             std::process::id()
         }
         Whose::Other => {
-            let other = Other::begin(threads)?;
+            let other = Other::begin(threads.number)?;
             let process = other.0.id();
             _other = other;
             process
@@ -87,12 +98,14 @@ struct Crowd {
 impl Crowd {
     fn begin(threads: usize) -> Result<Self, Failure> {
         let mut crowd = Self { over: Arc::default(), threads: Vec::new() };
+        let share = WORK / threads.max(1) as u32;
         for _ in 0..threads {
             let over = Arc::clone(&crowd.over);
             let idle = move || {
                 while !over.load(Ordering::Relaxed) {
-                    work(WORK);
-                    thread::sleep(PERIOD);
+                    let begin = Instant::now();
+                    work(share);
+                    thread::sleep(PERIOD.saturating_sub(begin.elapsed()));
                 }
             };
             crowd.threads.push(thread::Builder::new().spawn(idle).map_err(Failure::from_error)?);
