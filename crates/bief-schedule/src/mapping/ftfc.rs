@@ -47,14 +47,14 @@ impl FtfcSettings {
 /// ```
 /// use bief_schedule::mapping::{Cores, Ftfc, FtfcSettings, ThreadDemand, Usage};
 ///
-/// let cores = Cores::new([1.0, 0.4])?;
+/// let cores = Cores::new([1.0, 0.5])?;
 /// let mut ftfc = Ftfc::new(&cores, [Some(0)], FtfcSettings::default())?;
 /// ftfc.step(&[Usage::busy(0.3)])?;
 /// // A new one may need all of a core.
 /// assert_eq!(ftfc.insert(None, ThreadDemand::default())?, 1);
-/// assert_eq!(ftfc.step(&[Usage::busy(0.7), Usage::busy(0.0)])?.cores(), [Some(1), Some(0)]);
+/// assert_eq!(ftfc.step(&[Usage::busy(0.75), Usage::busy(0.0)])?.cores(), [Some(1), Some(0)]);
 /// let first = ftfc.remove(0).unwrap();
-/// assert_eq!((first.get(), ftfc.mapping().cores()), (0.28, &[Some(0)][..]));
+/// assert_eq!((first.get(), ftfc.mapping().cores()), (0.375, &[Some(0)][..]));
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 #[derive(Debug)]
