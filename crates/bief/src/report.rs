@@ -52,7 +52,8 @@ pub struct Report {
     pub shares_cores: bool,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
-    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::Policy::Dynamic).
+    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::Policy::Dynamic) and there
+    /// were any to choose among; else [`notes`](Self::notes) say why not.
     pub dynamic: Option<DynamicReport>,
     /// What a reader should know about the figures: a thread that could not take its place or has not the class that was
     /// wanted.

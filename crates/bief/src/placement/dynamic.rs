@@ -64,7 +64,8 @@ impl Dynamic {
             worker.take_place(thread.number(), pinning)?;
         }
         match self.start(workers, threads) {
-            Ok(mapping) => Ok((Some(mapping), None)),
+            Ok(Some(mapping)) => Ok((Some(mapping), None)),
+            Ok(None) => Ok((None, Some(self.nothing_to_map()))),
             Err(error) if pinning == Pinning::Try => {
                 Ok((None, Some(format!("placed dynamic, nothing is moved: {error}"))))
             }
@@ -72,21 +73,29 @@ impl Dynamic {
         }
     }
 
-    fn start(&self, workers: &[Worker], threads: &[ThreadId]) -> Result<Mapping> {
+    fn nothing_to_map(&self) -> String {
+        match self.machine.kinds() {
+            [only] => format!("placed dynamic: nothing to map, all cores are of one kind (`{}`)", only.name),
+            _ => "placed dynamic: nothing to map, no thread may run on two kinds of cores".to_owned(),
+        }
+    }
+
+    /// `None` where there is nothing to choose.
+    fn start(&self, workers: &[Worker], threads: &[ThreadId]) -> Result<Option<Mapping>> {
         let tids: Vec<u32> = threads.iter().map(|thread| thread.number().unsigned_abs()).collect();
         let mut mapper = ThreadMapper::of_threads(&tids, &self.machine, self.settings)?;
+        if mapper.threads().iter().all(|thread| thread.steering == Steering::Fixed) {
+            return Ok(None);
+        }
         let names: Vec<(u32, String)> = tids.into_iter().zip(workers.iter().map(Worker::name)).collect();
         let (stop, stopped) = mpsc::channel();
-        let has_choice = mapper.threads().iter().any(|thread| thread.steering != Steering::Fixed);
         let interval = self.settings.interval;
         let started = thread::Builder::new().name("mapper".to_owned()).spawn(move || {
             let begin = processor_time();
-            if has_choice {
-                go_on(&mut mapper, interval, &stopped);
-            }
+            go_on(&mut mapper, interval, &stopped);
             report(&mut mapper, names, processor_time().saturating_sub(begin))
         });
-        Ok(Mapping { stop: Some(stop), mapper: Some(started.map_err(Error::from_source)?) })
+        Ok(Some(Mapping { stop: Some(stop), mapper: Some(started.map_err(Error::from_source)?) }))
     }
 }
 
@@ -380,10 +389,8 @@ mod tests {
         let seen = Seen::default();
         let mut pipeline = dynamic(short(&seen), &machine).pinning(Pinning::Require);
         let report = pipeline.run().unwrap();
-        assert!(notes(&report).starts_with("placed dynamic: all cores are of one kind, `only`"), "{:?}", report.notes);
-        let dynamic = report.dynamic.unwrap();
-        assert_eq!((dynamic.mapper.migrations, dynamic.mapper.intervals), (0, 0));
-        assert!(dynamic.threads.iter().all(|thread| thread.steering == Steering::Fixed));
+        assert_eq!(report.notes, ["placed dynamic: nothing to map, all cores are of one kind (`only`)"]);
+        assert!(report.dynamic.is_none());
         assert_restored(&seen, &Mask::of(&[core]).unwrap());
     }
 
