@@ -70,10 +70,6 @@ impl KindsOfCores {
         Ok(Cores::new(self.of_cores.iter().map(|&kind| self.capacities[kind]))?)
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.of_cores.len()
-    }
-
     /// The kind of a core.
     pub(super) fn of_core(&self, core: usize) -> usize {
         self.of_cores[core]

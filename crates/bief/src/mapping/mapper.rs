@@ -237,14 +237,13 @@ impl ThreadMapper {
 
     /// Looks at what each thread did.
     fn look(&mut self, now: Duration) {
-        let with_waiting = self.slots.len() > self.kinds.count();
         let mut position = 0;
         while position < self.threads.len() {
             let thread = &mut self.threads[position];
             // Of those that sleep a part is looked at in each interval: most threads of most programs do.
             let is_due = (self.intervals + u64::from(thread.tid.unsigned_abs())).is_multiple_of(SLEEPERS);
             let sleeps = thread.slot.is_none() && thread.share < self.settings.least_share / 2.0;
-            if (sleeps && !is_due) || thread.look(now, self.tick, with_waiting, &self.kinds.of_threads) {
+            if (sleeps && !is_due) || thread.look(now, self.tick, &self.kinds.of_threads) {
                 position += 1;
             } else {
                 self.forget(position);

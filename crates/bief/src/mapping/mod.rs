@@ -29,8 +29,8 @@
 //! An interval takes the wake-up of the mapper, a look at the processor time of each thread, and the mapping; affinities are set only
 //! where they change. The clock of a thread of this process is read in 0.3 µs. Threads of another process have no clock that
 //! may be read: `schedstat` is, in 0.8 µs, and what it lags behind is made up for, so that the kernel's tick does not show. It is
-//! read of threads of this process, too, while more of them are mapped than there are cores. After the sleep between intervals
-//! all of this is two to four times as slow. Threads that sleep are looked at in every fourth interval.
+//! read of mapped threads of this process, too, for how long they had to wait: one that shares its core, be it with another program,
+//! needs more than it gets. After the sleep between intervals all of this is two to four times as slow. Threads that sleep are looked at in every fourth interval.
 //! [`MapReport`] tells what it came to.
 //!
 //! # Example

@@ -90,18 +90,13 @@ impl Thread {
     }
 
     /// Looks at it at the end of an interval; `false` where it has ended.
-    pub(super) fn look(
-        &mut self,
-        now: Duration,
-        tick: Duration,
-        with_waiting: bool,
-        kind_of: &[Option<usize>],
-    ) -> bool {
+    pub(super) fn look(&mut self, now: Duration, tick: Duration, kind_of: &[Option<usize>]) -> bool {
         let elapsed = now.saturating_sub(self.looked_at);
         if elapsed.is_zero() {
             return true;
         }
-        let Some(mut used) = self.meter.read(now, tick, with_waiting) else { return false };
+        // A thread that has to wait, for one of another program too, needs more than it gets.
+        let Some(mut used) = self.meter.read(now, tick, self.slot.is_some()) else { return false };
         // A wait is told when it is over. Of a thread that has waited lately, the state tells of one that goes on.
         if used == Used::default() && self.waits > CONTENDED && self.stat().is_some_and(Stat::is_ready) {
             used.waited = elapsed;
