@@ -41,6 +41,16 @@ pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usi
     lines
 }
 
+/// Adds rows under a heading of its own, an empty line after what is there.
+pub(crate) fn section(lines: &mut Vec<String>, heading: &str, rows: Vec<String>) {
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(wrapped(heading, COLUMNS));
+    lines.push(String::new());
+    lines.extend(rows);
+}
+
 /// The narrowest column of words that do not fit.
 const LEAST_WORDS: usize = 8;
 

@@ -2,21 +2,14 @@
 
 use super::evaluate::{BATCHINGS, LIMITS_US, MERGED_AT, MERGINGS, SIZES};
 use super::{KINDS, Results, receiver};
-use crate::table::columns;
+use crate::table::{columns, section};
 use crate::text::{COLUMNS, wrapped};
 use crate::units::{nanoseconds, significant};
 
 pub(super) fn text(results: &Results) -> String {
     let mut lines = Vec::new();
-    let mut section = |heading: &str, rows: Vec<String>| {
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        lines.extend(wrapped(heading, COLUMNS));
-        lines.push(String::new());
-        lines.extend(rows);
-    };
     section(
+        &mut lines,
         &format!(
             "Figures 6 and 7: {} random graphs of each kind on 8 cores, by the size of the batches: the cores that they \
              need (mean of all), the latency (mean of those that fit in batches of every size), and how many fit. How \
@@ -26,28 +19,31 @@ pub(super) fn text(results: &Results) -> String {
         sweep(results),
     );
     section(
+        &mut lines,
         &format!("Merged, in rate-exploiting batches of {MERGED_AT}: means of the graphs that fit."),
         merged(results),
     );
     section(
+        &mut lines,
         "Within a latency: how many graphs have a plan, and the mean of the cores that these need.",
         limits(results),
     );
     section(
+        &mut lines,
         "Figure 8: a narrowband FM receiver (data/graphs/nbfm.json) at 576 kHz on 4 cores, by the size of the batches.",
         case_study(results),
     );
     if let Some(measured) = &results.measured {
         let mut heading =
             "Figures 3 and 9: what a block costs on this machine, a frequency shift on a thread that sleeps until a \
-                           batch comes: I + D c for c samples. In the paper, add_const: I 11 081 cycles, D 2.8."
+             batch comes: I + D c for c samples. In the paper, add_const: I 11 081 cycles, D 2.8."
                 .to_owned();
         if let Some(reason) = measured.disturbed() {
             heading += &format!(" Among threads of other programs: {reason}.");
         }
-        section(&heading, columns(&["layout", "I us", "D ns", "R²"], &measured.rows(), Some(0)));
+        section(&mut lines, &heading, columns(&["layout", "I us", "D ns", "R²"], &measured.rows(), Some(0)));
     }
-    section("What the paper says, and what was found:", claims(results));
+    section(&mut lines, "What the paper says, and what was found:", claims(results));
     lines.join("\n")
 }
 

@@ -7,7 +7,7 @@ use super::gains::{DEMANDS, Point, migration_bound};
 use super::machine::{CORES, READINGS};
 use super::policy::{FAIR, contenders};
 use super::times::{COUNTS, KINDS, NEWS, TIMED, median_us};
-use crate::table::columns;
+use crate::table::{columns, section};
 use crate::text::{COLUMNS, wrapped};
 use crate::units::nanoseconds;
 
@@ -18,17 +18,10 @@ const CLOSE: [f64; 4] = [0.918, 0.8, 0.4, 0.1];
 
 pub(super) fn text(results: &Results) -> String {
     let mut lines = Vec::new();
-    let mut section = |heading: &str, rows: Vec<String>| {
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        lines.extend(wrapped(heading, COLUMNS));
-        lines.push(String::new());
-        lines.extend(rows);
-    };
     let names = contenders().map(|contender| format!("{}: {}", contender.name, contender.what)).join("; ");
     for (points, (name, _)) in results.gains.iter().zip(DEMANDS) {
         section(
+            &mut lines,
             &format!(
                 "Figure 5, {name} demands: throughput above that of a fair scheduler in %, mean and 95 % interval of {} \
                  runs; 3 cores of capacity 1 and 3 of r, {CORES} threads; HM: the paper's measure as printed, std: as \
@@ -38,6 +31,7 @@ pub(super) fn text(results: &Results) -> String {
             gains(points),
         );
         section(
+            &mut lines,
             &format!(
                 "Positions by throughput, {name} demands. Policies whose intervals overlap are a tie; 1-3 is one that may be \
                  the first to the third."
@@ -52,30 +46,19 @@ pub(super) fn text(results: &Results) -> String {
              threads' shares, migrations per second (most: of a run; {:.0} is the bound).",
             migration_bound()
         );
-        lines.push(String::new());
-        lines.extend(wrapped(&heading, COLUMNS));
-        lines.push(String::new());
-        lines.extend(costs(points));
+        section(&mut lines, &heading, costs(points));
     }
     for (news, _) in NEWS {
         let what =
             if news == NEWS[0].0 { "1 % of the demands new at each call" } else { "all demands new at each call" };
-        lines.push(String::new());
-        lines.extend(wrapped(
-            &format!("Figure 3: median time to map N threads to N cores of 2 and of 16 kinds, {what}."),
-            COLUMNS,
-        ));
-        lines.push(String::new());
-        lines.extend(times(results, news));
+        let heading = format!("Figure 3: median time to map N threads to N cores of 2 and of 16 kinds, {what}.");
+        section(&mut lines, &heading, times(results, news));
     }
     lines.push(String::new());
     lines.extend(growths(results));
     lines.push(String::new());
     lines.extend(results.surroundings.facts().iter().flat_map(|fact| wrapped(fact, COLUMNS)));
-    lines.push(String::new());
-    lines.push("What the paper says, and what was found:".to_owned());
-    lines.push(String::new());
-    lines.extend(claims(results));
+    section(&mut lines, "What the paper says, and what was found:", claims(results));
     lines.join("\n")
 }
 
