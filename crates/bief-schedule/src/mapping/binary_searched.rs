@@ -15,13 +15,21 @@ pub(super) struct BinarySearched {
     free: Free,
 }
 
-/// A thread that wants a kind of slot.
-#[derive(Debug, Clone, Copy)]
-struct Claim {
-    /// How far its demand is from the share, with the hysteresis on top for a thread that comes from elsewhere.
-    misfit: f64,
-    comes: bool,
-    thread: usize,
+/// A thread that wants a kind of slot. The least claims are the best: of two threads the one whose demand is nearer to the share, with
+/// the hysteresis on top for a thread that comes from elsewhere; then one that is there; then the first. All of it is one
+/// number, which is compared without a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Claim(u128);
+
+impl Claim {
+    /// `misfit` is 0 or more, and so ordered as its bits are.
+    fn new(misfit: f64, comes: bool, thread: usize) -> Self {
+        Self(u128::from(misfit.to_bits()) << 64 | u128::from(comes) << 63 | thread as u128)
+    }
+
+    fn thread(self) -> usize {
+        (self.0 as u64 & !(1 << 63)) as usize
+    }
 }
 
 impl BinarySearched {
@@ -51,11 +59,11 @@ impl BinarySearched {
             self.first[kind + 1] += self.first[kind];
         }
         self.claims.clear();
-        self.claims.resize(demands.len(), Claim { misfit: 0.0, comes: false, thread: 0 });
+        self.claims.resize(demands.len(), Claim::default());
         for (thread, (&kind, &demand)) in self.wanted.iter().zip(demands).enumerate() {
             let comes = kinds[thread] != Some(kind);
             let misfit = slots.misfit(kind, demand) + self.hysteresis * f64::from(comes);
-            self.claims[self.first[kind]] = Claim { misfit, comes, thread };
+            self.claims[self.first[kind]] = Claim::new(misfit, comes, thread);
             self.first[kind] += 1;
         }
         // Each kind now begins where it ended.
@@ -77,12 +85,9 @@ impl Chooser for BinarySearched {
             let count = slots.counts()[kind];
             self.free.take(kind, claims.len().min(count));
             if claims.len() > count {
-                let order = |a: &Claim, b: &Claim| {
-                    a.misfit.total_cmp(&b.misfit).then(a.comes.cmp(&b.comes)).then(a.thread.cmp(&b.thread))
-                };
-                claims.select_nth_unstable_by(count, order);
+                claims.select_nth_unstable(count);
                 for claim in &claims[count..] {
-                    kinds[claim.thread] = None;
+                    kinds[claim.thread()] = None;
                 }
             }
         }
