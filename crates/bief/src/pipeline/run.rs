@@ -54,11 +54,10 @@ impl Pipeline {
         let steers = self.real_time.is_some() || self.dynamic.is_some();
         let threads = self.crew.as_ref().filter(|_| steers).map(Crew::threads).unwrap_or_default();
         let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
-        let (pinning, mapped) = match &self.dynamic {
-            Some(dynamic) => (None, dynamic.begin(&mut self.workers, &threads, self.pinning)?),
-            None => (Some(self.pinning), (None, None)),
-        };
-        let (mapping, not_mapped) = mapped;
+        let dynamic = self.dynamic.as_ref();
+        let mapping = dynamic.map(|dynamic| dynamic.begin(&mut self.workers, &threads, self.pinning)).transpose()?;
+        // Threads that are mapped have their places.
+        let pinning = mapping.is_none().then_some(self.pinning);
         self.has_run = true;
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
@@ -68,12 +67,11 @@ impl Pipeline {
             None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, pinning)),
         }
         let elapsed = start.elapsed();
-        let (moved, mut notes) = mapping.map(|mapping| mapping.end(&mut self.workers, &threads)).unwrap_or_default();
-        notes.extend(not_mapped);
+        let moved = mapping.map(|mapping| mapping.end(&mut self.workers, &threads)).unwrap_or_default();
         let measured = measurement.map(Measurement::stop).unwrap_or_default();
         let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
         let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
-        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome, (moved, notes))), Err)
+        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome, moved)), Err)
     }
 
     /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling

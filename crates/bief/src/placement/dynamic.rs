@@ -37,25 +37,22 @@ pub(crate) struct Dynamic {
     pub(crate) settings: MapSettings,
 }
 
-/// A mapper at work, on a thread of its own. Dropped, it ends, and all threads may run again where they might before.
+/// A mapper at work, on a thread of its own, or why there is none. Dropped, it ends, and all threads may run again where they might
+/// before.
 pub(crate) struct Mapping {
     /// Nothing is ever sent: the mapper ends when there is nobody left who could.
     stop: Option<Sender<Infallible>>,
     mapper: Option<JoinHandle<DynamicReport>>,
+    refusal: Option<String>,
 }
 
 impl Dynamic {
     /// Gives the workers' threads, which are parked, their places, and begins to map them. Where that cannot be done, they run where
-    /// they are; the second value says why.
+    /// they are, and the end says why.
     ///
     /// # Errors
     /// What is refused, if a place is required.
-    pub(crate) fn begin(
-        &self,
-        workers: &mut [Worker],
-        threads: &[ThreadId],
-        pinning: Pinning,
-    ) -> Result<(Option<Mapping>, Option<String>)> {
+    pub(crate) fn begin(&self, workers: &mut [Worker], threads: &[ThreadId], pinning: Pinning) -> Result<Mapping> {
         for (worker, thread) in workers.iter_mut().zip(threads) {
             if pinning == Pinning::Require {
                 // In the run it would be too late.
@@ -63,12 +60,11 @@ impl Dynamic {
             }
             worker.take_place(thread.number(), pinning)?;
         }
+        let none = |refusal| Mapping { stop: None, mapper: None, refusal: Some(refusal) };
         match self.start(workers, threads) {
-            Ok(Some(mapping)) => Ok((Some(mapping), None)),
-            Ok(None) => Ok((None, Some(self.nothing_to_map()))),
-            Err(error) if pinning == Pinning::Try => {
-                Ok((None, Some(format!("placed dynamic, nothing is moved: {error}"))))
-            }
+            Ok(Some(mapping)) => Ok(mapping),
+            Ok(None) => Ok(none(self.nothing_to_map())),
+            Err(error) if pinning == Pinning::Try => Ok(none(format!("placed dynamic, nothing is moved: {error}"))),
             Err(error) => Err(error.with_kind(ErrorKind::Placement)),
         }
     }
@@ -95,7 +91,8 @@ impl Dynamic {
             go_on(&mut mapper, interval, &stopped);
             report(&mut mapper, names, processor_time().saturating_sub(begin))
         });
-        Ok(Some(Mapping { stop: Some(stop), mapper: Some(started.map_err(Error::from_source)?) }))
+        let mapper = Some(started.map_err(Error::from_source)?);
+        Ok(Some(Mapping { stop: Some(stop), mapper, refusal: None }))
     }
 }
 
@@ -140,6 +137,9 @@ fn of_kinds(machine: &Machine) -> Vec<Vec<usize>> {
 impl Mapping {
     /// Ends it, and gives the threads their places again; answers what it did, and what was odd.
     pub(crate) fn end(mut self, workers: &mut [Worker], threads: &[ThreadId]) -> (Option<DynamicReport>, Vec<String>) {
+        if let Some(refusal) = self.refusal.take() {
+            return (None, vec![refusal]);
+        }
         let outcome = self.stop();
         for (worker, thread) in workers.iter_mut().zip(threads) {
             // A thread that set its own affinity while it was mapped may have undone what the mapper did. What is refused it says.
