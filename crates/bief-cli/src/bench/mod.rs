@@ -1,5 +1,6 @@
 //! `bief bench`: what the runtime itself costs on this machine.
 
+mod background;
 pub(crate) mod batches;
 mod busy;
 mod call;

@@ -2,14 +2,14 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bief::mapping::{MapSettings, ThreadMapper};
 
 use super::Setting;
+use crate::bench::background::Background;
 use crate::bench::busy::work;
 use crate::bench::case::{Aim, Case, Reading};
 use crate::clock::thread_time;
@@ -67,7 +67,7 @@ fn measure(whose: Whose, threads: Threads, interval: Duration, setting: &Setting
     let (_own, _other);
     let process = match whose {
         Whose::Own => {
-            _own = Crowd::begin(threads.number)?;
+            _own = crowd(threads.number)?;
             std::process::id()
         }
         Whose::Other => {
@@ -90,38 +90,15 @@ fn measure(whose: Whose, threads: Threads, interval: Duration, setting: &Setting
 }
 
 /// Threads that do little, until this is dropped.
-struct Crowd {
-    over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Crowd {
-    fn begin(threads: usize) -> Result<Self, Failure> {
-        let mut crowd = Self { over: Arc::default(), threads: Vec::new() };
-        let share = WORK / threads.max(1) as u32;
-        for _ in 0..threads {
-            let over = Arc::clone(&crowd.over);
-            let idle = move || {
-                while !over.load(Ordering::Relaxed) {
-                    let begin = Instant::now();
-                    work(share);
-                    thread::sleep(PERIOD.saturating_sub(begin.elapsed()));
-                }
-            };
-            crowd.threads.push(thread::Builder::new().spawn(idle).map_err(Failure::from_error)?);
+fn crowd(threads: usize) -> Result<Background, Failure> {
+    let share = WORK / threads.max(1) as u32;
+    Background::begin(threads, "crowd", move |over| {
+        while !over.load(Ordering::Relaxed) {
+            let begin = Instant::now();
+            work(share);
+            thread::sleep(PERIOD.saturating_sub(begin.elapsed()));
         }
-        Ok(crowd)
-    }
-}
-
-impl Drop for Crowd {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It does nothing that could panic, and nothing is lost with it.
-            let _ = thread.join();
-        }
-    }
+    })
 }
 
 /// Another process with such threads, until this is dropped.
@@ -152,7 +129,7 @@ impl Drop for Other {
 
 /// What the other process does.
 pub(super) fn be_crowd(threads: usize) -> Result<(), Failure> {
-    let _crowd = Crowd::begin(threads)?;
+    let _crowd = crowd(threads)?;
     print("ready")?;
     io::stdin().read_to_end(&mut Vec::new()).map(drop).map_err(Failure::from_error)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bief::realtime::{Class, Probe, RealTime, RealTimeReport, probe};
 use clap::{Args, ValueEnum};
 
-use self::load::Load;
+use self::load::load;
 use self::subject::{Bound, Subject};
 use super::case::{self, Named};
 use super::output::OutputArgs;
@@ -190,7 +190,7 @@ fn subjects(case: Option<Case>) -> Result<Vec<Rc<Subject>>, Failure> {
 fn probes(loads: &[usize], time: Duration) -> Result<Vec<(usize, Wanted, Probe)>, Failure> {
     let mut probes = Vec::new();
     for &threads in loads {
-        let _load = Load::begin(threads)?;
+        let _load = load(threads)?;
         let mut of_class = BTreeMap::new();
         for (wanted, _) in WANTED {
             let class = wanted.class().to_string();
@@ -232,7 +232,7 @@ impl Trial {
         let failed = |error: bief::Error| Failure::new(format!("{}: {error}", self.name));
         let wanted = self.wanted.real_time(&self.subject)?.bound(self.bound.theory, self.bound.allowance);
         let mut pipeline = self.subject.pipeline(seconds)?.real_time(wanted).map_err(failed)?;
-        let load = Load::begin(self.load)?;
+        let load = load(self.load)?;
         let report = pipeline.run().map_err(failed)?;
         drop(load);
         self.slices.extend(report.real_time);
