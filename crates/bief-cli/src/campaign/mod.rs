@@ -5,6 +5,7 @@
 
 mod batching;
 mod chains;
+mod claim;
 mod contender;
 mod figure1;
 mod figure2;

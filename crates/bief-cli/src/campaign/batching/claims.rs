@@ -4,17 +4,7 @@ use super::KINDS;
 use super::evaluate::{BATCHINGS, MERGED_AT, SIZES};
 use super::means::{Means, Swept};
 use super::receiver::{self, Receiver};
-
-/// A sentence of the paper, or a finding of our own.
-pub(super) struct Claim {
-    pub(super) what: &'static str,
-    /// Where the paper says so; `None`: it does not.
-    pub(super) section: Option<&'static str>,
-    /// What the text prints.
-    pub(super) printed: &'static str,
-    pub(super) found: String,
-    pub(super) holds: bool,
-}
+use crate::campaign::claim::Claim;
 
 /// By how much utilisation falls where it falls "by nearly two-thirds".
 const NEARLY_TWO_THIRDS: std::ops::RangeInclusive<f64> = 0.55..=0.70;
@@ -56,9 +46,10 @@ fn two_thirds(light: &Means) -> Claim {
     Claim {
         what: "light graphs, batches of 4: utilisation falls by nearly two-thirds (55 to 70 %)",
         section: Some("7.2"),
-        printed: "2/3",
+        printed: "2/3".to_owned(),
         found: format!("{:.0} %, {:.0} % ({}, {})", 100.0 * less[0], 100.0 * less[1], BATCHINGS[0], BATCHINGS[1]),
-        holds: less.iter().all(|less| NEARLY_TWO_THIRDS.contains(less)),
+        holds: Some(less.iter().all(|less| NEARLY_TWO_THIRDS.contains(less))),
+        why: String::new(),
     }
 }
 
@@ -70,9 +61,10 @@ fn little_latency(light: &Means, way: usize) -> Claim {
             "light graphs, rate-exploiting batches of 2 to 6: latency grows by less than 0.1 ms",
         ][way],
         section: Some("7.2"),
-        printed: "0.1 ms",
+        printed: "0.1 ms".to_owned(),
         found: format!("{:.0}, {:.0}, {:.0} us by 2, 4, 6", more[0], more[1], more[2]),
-        holds: more.iter().all(|more| *more < LITTLE_US),
+        holds: Some(more.iter().all(|more| *more < LITTLE_US)),
+        why: String::new(),
     }
 }
 
@@ -92,9 +84,10 @@ fn linear(means: &[Means; 2]) -> Claim {
     Claim {
         what: "latency grows linearly with the batch (R² of a straight line)",
         section: Some("7.2"),
-        printed: "",
+        printed: String::new(),
         found: format!("R² = {least:.4} or more"),
-        holds: all.iter().all(|explained| *explained >= LINEAR),
+        holds: Some(all.iter().all(|explained| *explained >= LINEAR)),
+        why: String::new(),
     }
 }
 
@@ -108,9 +101,10 @@ fn diminishing(means: &[Means; 2]) -> Claim {
     Claim {
         what: "each doubling of the batch saves less of the cores than the one before",
         section: Some("7.2"),
-        printed: "",
+        printed: String::new(),
         found: format!("from {first:.3} to {last:.3} cores (light, uniform)"),
-        holds: all.iter().all(|saved| saved.is_sorted_by(|a, b| a > b) && saved.iter().all(|saved| *saved > 0.0)),
+        holds: Some(all.iter().all(|saved| saved.is_sorted_by(|a, b| a > b) && saved.iter().all(|saved| *saved > 0.0))),
+        why: String::new(),
     }
 }
 
@@ -139,9 +133,10 @@ fn rate_exploiting(means: &[Means; 2]) -> Claim {
     Claim {
         what: "rate-exploiting batches (4 and more) are done sooner than uniform ones of the same utilisation",
         section: Some("5.2"),
-        printed: "",
+        printed: String::new(),
         found: format!("in {:.0} to {:.0} % of the time", 100.0 * best, 100.0 * worst),
-        holds: !ratios.is_empty() && ratios.iter().all(|ratio| *ratio < 1.0),
+        holds: Some(!ratios.is_empty() && ratios.iter().all(|ratio| *ratio < 1.0)),
+        why: String::new(),
     }
 }
 
@@ -165,9 +160,10 @@ fn merging(means: &[Means; 2]) -> Claim {
     Claim {
         what: "merging (batches of 8) saves utilisation and adds no latency",
         section: Some("7.3"),
-        printed: "",
+        printed: String::new(),
         found: shown.collect::<Vec<_>>().join("; "),
-        holds: found.iter().all(|(needs, latency, _)| *needs > 0.0 && *latency >= 0.0),
+        holds: Some(found.iter().all(|(needs, latency, _)| *needs > 0.0 && *latency >= 0.0)),
+        why: String::new(),
     }
 }
 
@@ -176,9 +172,10 @@ fn parallel(means: &[Means; 2]) -> Claim {
     Claim {
         what: "parallel merging adds next to nothing after serial merging (2 % of what is needed or less)",
         section: None,
-        printed: "",
+        printed: String::new(),
         found: format!("{:.1} % light, {:.1} % heavy", 100.0 * more[0], 100.0 * more[1]),
-        holds: more.iter().all(|more| more.abs() <= NOTHING),
+        holds: Some(more.iter().all(|more| more.abs() <= NOTHING)),
+        why: String::new(),
     }
 }
 
@@ -189,9 +186,10 @@ fn case_study(receiver: &Receiver) -> Claim {
     Claim {
         what: "narrowband FM, batches of 750: more save little (less than 0.01 cores by twice as many)",
         section: Some("7.2"),
-        printed: "750",
+        printed: "750".to_owned(),
         found: format!("{:.4} cores; {:.3} from 94 to 188", saved(knee), saved(1)),
-        holds: saved(knee) < LITTLE_CORES && saved(1) > LITTLE_CORES,
+        holds: Some(saved(knee) < LITTLE_CORES && saved(1) > LITTLE_CORES),
+        why: String::new(),
     }
 }
 
@@ -208,7 +206,7 @@ mod tests {
         let held = |part: &str| {
             let claim = claims.iter().find(|claim| claim.what.contains(part));
             let claim = claim.unwrap_or_else(|| panic!("no claim about {part}"));
-            assert!(claim.holds, "{}: {}", claim.what, claim.found);
+            assert_eq!(claim.holds, Some(true), "{}: {}", claim.what, claim.found);
         };
         for part in [
             "two-thirds",
@@ -223,7 +221,9 @@ mod tests {
             held(part);
         }
         let means = [Means::of(&[]), Means::of(&[])];
-        assert!(judge(&means, &Receiver::evaluate().unwrap()).iter().filter(|claim| claim.holds).count() == 1);
+        assert!(
+            judge(&means, &Receiver::evaluate().unwrap()).iter().filter(|claim| claim.holds == Some(true)).count() == 1
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::claims::Claim;
 use crate::bench::batches::{Layout, Line, Merging, SIZES, disturbed, lines, merging};
+use crate::campaign::claim::Claim;
 use crate::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use crate::failure::Failure;
 use crate::units::significant;
@@ -82,37 +82,42 @@ impl Measured {
             Claim {
                 what: "measured: the time of a batch is linear in its samples (R² of a straight line)",
                 section: Some("4"),
-                printed: "",
+                printed: String::new(),
                 found: format!("R² = {least:.4} or more"),
-                holds: least >= LINEAR,
+                holds: Some(least >= LINEAR),
+                why: String::new(),
             },
             Claim {
                 what: "measured: a block's I dominates: it is what thousands of samples cost (add_const: 11 081 and 2.8 cycles)",
                 section: Some("4"),
-                printed: "3958 samples",
+                printed: "3958 samples".to_owned(),
                 found: format!("{:.0} samples", one.init_ns / one.per_sample_ns.max(1e-3)),
-                holds: one.init_ns >= 1000.0 * one.per_sample_ns,
+                holds: Some(one.init_ns >= 1000.0 * one.per_sample_ns),
+                why: String::new(),
             },
             Claim {
                 what: "measured: the I of two merged blocks is significantly smaller than the sum of both (3/4 or less)",
                 section: Some("7.3"),
-                printed: "",
+                printed: String::new(),
                 found: format!("{} of it; {} of what both take on a thread each", told(of_sum), told(of_separate)),
-                holds: holds(of_sum, &|share| share <= SMALLER),
+                holds: Some(holds(of_sum, &|share| share <= SMALLER)),
+                why: String::new(),
             },
             Claim {
                 what: "measured: it is only slightly larger than the larger one (5/4 or less)",
                 section: Some("7.3"),
-                printed: "",
+                printed: String::new(),
                 found: format!("{} of it", told(of_one)),
-                holds: holds(of_one, &|share| share <= LARGER),
+                holds: Some(holds(of_one, &|share| share <= LARGER)),
+                why: String::new(),
             },
             Claim {
                 what: "measured: the D of merged blocks is largely that of separate ones (within 15 %)",
                 section: Some("7.3"),
-                printed: "",
+                printed: String::new(),
                 found: format!("{} of it", told(per_sample)),
-                holds: holds(per_sample, &|share| UNCHANGED.contains(&share)),
+                holds: Some(holds(per_sample, &|share| UNCHANGED.contains(&share))),
+                why: String::new(),
             },
         ]
     }

@@ -14,12 +14,12 @@ use std::fmt::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use self::claims::Claim;
 use self::evaluate::{BATCHINGS, LIMITS_US, MERGINGS, SIZES, evaluate};
 use self::means::Means;
 use self::measured::Measured;
 use self::receiver::Receiver;
 use super::chains::{ThreadArgs, in_parallel};
+use super::claim::Claim;
 use super::{Findings, TargetArgs};
 use crate::failure::Failure;
 use crate::progress::progress;
@@ -207,15 +207,9 @@ fn to_json(results: &Results, seed: u64) -> Value {
         );
         json!({"batching": batching, "points": points.collect::<Vec<_>>()})
     });
-    let claims = results.claims.iter().map(|claim| {
-        json!({
-            "claim": claim.what, "section": claim.section, "printed": claim.printed, "found": claim.found,
-            "holds": claim.holds,
-        })
-    });
     json!({
         "experiment": "batching", "graphs": results.graphs, "seed": seed, "kinds": kinds.collect::<Vec<_>>(),
         "nbfm": receiver.collect::<Vec<_>>(), "measured": results.measured.as_ref().map(Measured::to_json),
-        "claims": claims.collect::<Vec<_>>(),
+        "claims": results.claims,
     })
 }

@@ -2,8 +2,8 @@
 
 use super::evaluate::{BATCHINGS, LIMITS_US, MERGED_AT, MERGINGS, SIZES};
 use super::{KINDS, Results, receiver};
+use crate::campaign::claim;
 use crate::table::{columns, section};
-use crate::text::{COLUMNS, wrapped};
 use crate::units::{nanoseconds, significant};
 
 pub(super) fn text(results: &Results) -> String {
@@ -43,7 +43,7 @@ pub(super) fn text(results: &Results) -> String {
         }
         section(&mut lines, &heading, columns(&["layout", "I us", "D ns", "R²"], &measured.rows(), Some(0)));
     }
-    section(&mut lines, "What the paper says, and what was found:", claims(results));
+    section(&mut lines, "What the paper says, and what was found:", claim::rows(&results.claims));
     lines.join("\n")
 }
 
@@ -119,24 +119,4 @@ fn case_study(results: &Results) -> Vec<String> {
         })
         .collect();
     columns(&["batch", "uniform: cores", "latency", "in step: cores", "latency"], &rows, None)
-}
-
-fn claims(results: &Results) -> Vec<String> {
-    let mut lines = Vec::new();
-    for claim in &results.claims {
-        let verdict = if claim.holds { "yes" } else { "NO" };
-        let section = claim.section.map_or_else(|| "ours".to_owned(), |section| format!("section {section}"));
-        let sentence = format!("{}; {section}. Found: {}.", claim.what, claim.found);
-        for (index, line) in wrapped(&sentence, COLUMNS - 5).into_iter().enumerate() {
-            lines.push(format!("{:3}  {line}", if index == 0 { verdict } else { "" }));
-        }
-    }
-    let (held, told) = results
-        .claims
-        .iter()
-        .filter(|claim| claim.section.is_some())
-        .fold((0, 0), |(held, told), claim| (held + usize::from(claim.holds), told + 1));
-    lines.push(String::new());
-    lines.push(format!("{held} of {told} claims of the paper are reproduced."));
-    lines
 }

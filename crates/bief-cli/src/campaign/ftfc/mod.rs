@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use self::claims::Claim;
 use self::gains::{Point, Runs};
 use self::published::Published;
 use self::times::Growth;
 use super::chains::ThreadArgs;
+use super::claim::Claim;
 use super::{Findings, TargetArgs, figure3};
 use crate::bench::surroundings::{Surroundings, Watch};
 use crate::failure::Failure;

@@ -7,6 +7,7 @@ use super::gains::{DEMANDS, Point, migration_bound};
 use super::machine::{CORES, READINGS};
 use super::policy::{FAIR, contenders};
 use super::times::{COUNTS, KINDS, NEWS, TIMED, median_us};
+use crate::campaign::claim;
 use crate::table::{columns, section};
 use crate::text::{COLUMNS, wrapped};
 use crate::units::nanoseconds;
@@ -58,7 +59,7 @@ pub(super) fn text(results: &Results) -> String {
     lines.extend(growths(results));
     lines.push(String::new());
     lines.extend(results.surroundings.facts().iter().flat_map(|fact| wrapped(fact, COLUMNS)));
-    section(&mut lines, "What the paper says, and what was found:", claims(results));
+    section(&mut lines, "What the paper says, and what was found:", claim::rows(&results.claims));
     lines.join("\n")
 }
 
@@ -175,28 +176,5 @@ fn growths(results: &Results) -> Vec<String> {
     let mut lines = wrapped(heading, COLUMNS);
     lines.push(String::new());
     lines.extend(columns(&["algorithm", "demands", "power of N", "power of M", "Table 1"], &rows, None));
-    lines
-}
-
-fn claims(results: &Results) -> Vec<String> {
-    let mut lines = Vec::new();
-    for claim in &results.claims {
-        let verdict = match claim.holds {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "?",
-        };
-        let section = claim.section.map_or_else(|| "ours".to_owned(), |section| format!("section {section}"));
-        let printed = if claim.printed.is_empty() { String::new() } else { format!(" Printed: {}.", claim.printed) };
-        let why = if claim.why.is_empty() { String::new() } else { format!(" Why: {}.", claim.why) };
-        let sentence = format!("{}; {section}.{printed} Found: {}.{why}", claim.what, claim.found);
-        for (index, line) in wrapped(&sentence, COLUMNS - 5).into_iter().enumerate() {
-            lines.push(format!("{:3}  {line}", if index == 0 { verdict } else { "" }));
-        }
-    }
-    let of_paper = || results.claims.iter().filter(|claim| claim.section.is_some());
-    let held = of_paper().filter(|claim| claim.holds == Some(true)).count();
-    lines.push(String::new());
-    lines.push(format!("{held} of {} claims of the paper are reproduced.", of_paper().count()));
     lines
 }

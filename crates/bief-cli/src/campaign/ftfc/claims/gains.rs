@@ -8,7 +8,7 @@ use super::super::gains::{DEMANDS, Outcome, Point, migration_bound, within};
 use super::super::machine::{Machine, READINGS};
 use super::super::policy::{BSM, FAIR, ORACLE, PUBLISHED, RANK, contenders};
 use super::super::table::interval;
-use super::Claim;
+use crate::campaign::claim::Claim;
 
 /// Policies that map by what threads were seen to use.
 const SEEN: [usize; 3] = [PUBLISHED, BSM, RANK];

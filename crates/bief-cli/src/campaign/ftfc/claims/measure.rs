@@ -4,7 +4,7 @@ use bief_schedule::Error;
 use bief_schedule::mapping::{HeterogeneityMeasure, heterogeneity};
 
 use super::super::machine::READINGS;
-use super::Claim;
+use crate::campaign::claim::Claim;
 
 /// Both readings of the measure.
 fn measured(capacities: &[f64]) -> Result<[f64; 2], Error> {

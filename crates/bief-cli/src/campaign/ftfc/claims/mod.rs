@@ -8,20 +8,7 @@ use bief_schedule::Error;
 
 use super::Results;
 use super::machine::Machine;
-
-/// A sentence of the paper, or a finding of our own.
-pub(super) struct Claim {
-    pub(super) what: &'static str,
-    /// Where the paper says so; `None`: it does not.
-    pub(super) section: Option<&'static str>,
-    /// What the text prints.
-    pub(super) printed: String,
-    pub(super) found: String,
-    /// `None` where too little was measured to tell.
-    pub(super) holds: Option<bool>,
-    /// What follows from the paper's own definitions, or why what was found is not what is printed.
-    pub(super) why: String,
-}
+use crate::campaign::claim::Claim;
 
 /// All claims, judged.
 pub(super) fn judge(results: &Results) -> Result<Vec<Claim>, Error> {

@@ -5,7 +5,7 @@ use bief_schedule::simulate::Mean;
 use super::super::Results;
 use super::super::table::interval;
 use super::super::times::{COUNTS, Growth, KINDS, MANY, NEWS, median_us};
-use super::Claim;
+use crate::campaign::claim::Claim;
 
 /// By how much a fitted power may be above the one that is stated.
 const POWER: f64 = 0.1;
