@@ -225,6 +225,37 @@ fn threads_come_and_go() {
 }
 
 #[test]
+fn a_crowd_is_left_to_the_system_unless_it_is_to_be_mapped() {
+    let Some((machine, kinds)) = two_kinds() else { return };
+    let mut mapped = Mapped::new(&["idle", "busy", "busy", "busy", "busy"]);
+    let before = mapped.affinities();
+    let mut mapper = ThreadMapper::of_process(mapped.pid(), &machine, MapSettings::default()).unwrap();
+    map_until(&mut mapper, "a crowd", |mapper| {
+        mapper.threads().iter().filter(|status| status.steering == Steering::Crowded).count() == 4
+    });
+    assert_eq!(mapped.affinities(), before);
+    assert!(mapper.report().crowded_seconds > 0.0);
+    mapped.tell("end");
+    mapped.tell("busy");
+    map_until(&mut mapper, "a kind for the next one", |_| {
+        let busy = mapped.affinities_of("busy");
+        busy.len() == 1 && kinds.contains(&busy[0])
+    });
+    drop(mapper);
+
+    for _ in 0..3 {
+        mapped.tell("busy");
+    }
+    let settings = MapSettings { yields: false, ..MapSettings::default() };
+    let mut mapper = ThreadMapper::of_process(mapped.pid(), &machine, settings).unwrap();
+    map_until(&mut mapper, "kinds for all", |_| {
+        let busy = mapped.affinities_of("busy");
+        busy.len() == 4 && busy.iter().all(|mask| kinds.contains(mask))
+    });
+    assert_eq!(mapper.report().crowded_seconds, 0.0);
+}
+
+#[test]
 fn a_dry_run_sets_nothing() {
     let Some((machine, _)) = two_kinds() else { return };
     let mapped = Mapped::new(&["busy", "busy", "idle"]);

@@ -175,10 +175,10 @@ fn reserved_time_is_had_in_a_run_and_given_back() {
             for (stage, threads) in told.stages.iter().zip([1, 2, 1]) {
                 assert_eq!((stage.class, stage.overruns.is_some()), (Class::Deadline, true));
                 let reservation = stage.reservation.unwrap();
-                assert_eq!((reservation.budget_ns, reservation.period_ns), (200_000, threads * 10_000_000));
+                assert_eq!((reservation.budget_ns, reservation.period_ns), (350_000, threads * 10_000_000));
             }
             let reservations = told.reservations.unwrap();
-            assert!((reservations.reserved - 0.06).abs() < 1e-9 && reservations.factor == 2.0, "{reservations:?}");
+            assert!((reservations.reserved - 0.105).abs() < 1e-9 && reservations.margin == 1.0, "{reservations:?}");
         }
         rig.pipeline = rig.pipeline.real_time(modest().mode(Mode::Off)).unwrap();
         assert!(rig.run().real_time.is_none() && rig.pipeline.forecast().is_none());
@@ -243,7 +243,7 @@ fn more_than_the_machine_has_is_refused_and_why() {
         let mut rig = Rig::new("rt-e", cores + 1, Act::Pass, Duration::ZERO);
         rig.pipeline = rig.pipeline.real_time(wanted.clone().mode(Mode::Require)).unwrap();
         let forecast = rig.pipeline.forecast().unwrap();
-        assert!(!forecast.fits() && forecast.factor == 1.0, "{forecast:?}");
+        assert!(!forecast.fits() && forecast.margin == 0.0, "{forecast:?}");
         let error = rig.pipeline.run().unwrap_err();
         assert_eq!((error.kind(), error.place().stage.as_deref()), (ErrorKind::RealTime, Some("rt-e work")));
         let total = format!("reservations total {:.2} of {:.2} cores", forecast.least, forecast.capacity);

@@ -46,9 +46,10 @@ What it does:
   how much of the fastest core it needs, and sets the affinity of those that go
   to another kind of core: to all cores of that kind, of those that the thread
   was allowed. Which of them it gets, Linux decides. Threads that are busy for
-  less than 5 % of the time are left to Linux. In the end, at Ctrl-C too, each
-  thread gets back what it had; programs that the process has started meanwhile
-  keep what they inherited.";
+  less than 5 % of the time are left to Linux, and all while more of them want to
+  run than there are cores. In the end, at Ctrl-C too, each thread gets back what
+  it had; programs that the process has started meanwhile keep what they
+  inherited.";
 
 /// Map the threads of a process, or of a program that is run, to kinds of cores by what they need (Linux)
 #[derive(Args)]
@@ -83,6 +84,10 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "N", default_value_t = MapSettings::default().most_migrations)]
     migrations: usize,
 
+    /// Map threads also while more of them want to run than there are cores
+    #[arg(long)]
+    crowded: bool,
+
     /// Map for so long only, as 30s; a program that is run goes on
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
@@ -116,6 +121,7 @@ impl MapArgs {
             ftfc: FtfcSettings { algorithm, ..usual },
             residency: self.residency,
             most_migrations: self.migrations,
+            yields: !self.crowded,
             dry_run: self.dry_run,
             ..MapSettings::default()
         };

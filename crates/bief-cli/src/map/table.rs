@@ -37,7 +37,7 @@ pub(super) fn text(followed: &Followed, settings: &MapSettings) -> String {
     let whole = elapsed(std::time::Duration::from_secs_f64(report.seconds));
     let facts = facts(&[
         ("kinds of cores", kinds(report)),
-        ("mapped for", format!("{whole}, {}", counted(report.intervals as usize, "interval"))),
+        ("mapped for", format!("{whole}, {}{}", counted(report.intervals as usize, "interval"), crowded(report))),
         ("migrations", migrations(report)),
         ("the mapper took", format!("{} of a core, {took}", percent(report.own_share()))),
         ("intervals ended", format!("{mean} late in the mean, {most} at most, of {:?}", settings.interval)),
@@ -48,6 +48,14 @@ pub(super) fn text(followed: &Followed, settings: &MapSettings) -> String {
         lines.extend(wrapped(&format!("Note: {}", printable(note)), COLUMNS));
     }
     lines.join("\n")
+}
+
+fn crowded(report: &MapReport) -> String {
+    if report.crowded_seconds > 0.0 && report.seconds > 0.0 {
+        format!("; too few cores, and left to Linux, in {} of it", percent(report.crowded_seconds / report.seconds))
+    } else {
+        String::new()
+    }
 }
 
 fn kinds(report: &MapReport) -> String {
@@ -86,6 +94,7 @@ fn rows(followed: &Followed, most: usize) -> Vec<String> {
 fn row(thread: &ThreadStatus) -> Vec<String> {
     let needs = match thread.steering {
         Steering::Light => "little".to_owned(),
+        Steering::Crowded => "crowded".to_owned(),
         Steering::Fixed => "fixed".to_owned(),
         Steering::Refused => "refused".to_owned(),
         _ => format!("{:.2}", thread.demand),

@@ -70,6 +70,11 @@ impl KindsOfCores {
         Ok(Cores::new(self.of_cores.iter().map(|&kind| self.capacities[kind]))?)
     }
 
+    /// How many cores are used.
+    pub(super) fn number(&self) -> usize {
+        self.of_cores.len()
+    }
+
     /// The kind of a core.
     pub(super) fn of_core(&self, core: usize) -> usize {
         self.of_cores[core]

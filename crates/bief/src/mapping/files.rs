@@ -32,6 +32,17 @@ pub(super) fn list(process: &str, threads: &mut Vec<i32>) -> io::Result<()> {
     Ok(())
 }
 
+/// How many links the folder of a process's threads has: Linux counts one for each thread, and two.
+pub(super) fn links_of_threads(process: &str) -> Option<u64> {
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(format!("{process}/task")).ok()?));
+    #[cfg(not(unix))]
+    {
+        let _ = process;
+        None
+    }
+}
+
 /// What a thread calls itself.
 pub(super) fn name(thread: &str) -> Option<String> {
     let name = fs::read(format!("{thread}/comm")).ok()?;

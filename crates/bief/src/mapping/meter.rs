@@ -11,11 +11,12 @@ use std::time::Duration;
 use crate::clock;
 
 /// What a thread did since it was read before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Used {
     pub(super) ran: Duration,
-    /// It was ready, and another thread had the core. Known where it was asked for.
-    pub(super) waited: Duration,
+    /// The share of the time in which it was ready, and another thread had the core, since that was asked for before; `None` where it
+    /// was not asked for now.
+    pub(super) waited: Option<f64>,
 }
 
 /// Reads what a thread does.
@@ -26,8 +27,8 @@ pub(super) struct Meter {
     file: Option<File>,
     account: Account,
     is_own: bool,
-    /// For how long one of this process had waited, if that was asked for at the latest look.
-    waited: Option<Duration>,
+    /// When it was last asked for how long it had waited, and the answer.
+    waited: Option<(Duration, Duration)>,
 }
 
 impl Meter {
@@ -53,17 +54,20 @@ impl Meter {
     pub(super) fn read(&mut self, now: Duration, tick: Duration, with_waiting: bool) -> Option<Used> {
         if !self.is_own {
             let seen = self.seen().ok()?;
-            return Some(self.account.add(seen, now, tick));
+            let waited = self.waited_since(now, seen.waited);
+            return Some(Used { ran: self.account.add(seen, now, tick), waited: Some(waited) });
         }
         let ran = clock::thread_time(self.thread)?;
         let before = std::mem::replace(&mut self.account.seen.ran, ran);
         // Where it is not told, nothing is known to have waited.
-        let waited = if with_waiting { self.waited().ok() } else { None };
-        let waited_before = std::mem::replace(&mut self.waited, waited);
-        Some(Used {
-            ran: ran.saturating_sub(before),
-            waited: waited.zip(waited_before).map_or(Duration::ZERO, |(now, before)| now.saturating_sub(before)),
-        })
+        let waited = with_waiting.then(|| self.waited().map_or(0.0, |waited| self.waited_since(now, waited)));
+        Some(Used { ran: ran.saturating_sub(before), waited })
+    }
+
+    /// The share of the time in which it waited, until now `waited` in all.
+    fn waited_since(&mut self, now: Duration, waited: Duration) -> f64 {
+        let before = self.waited.replace((now, waited));
+        before.map_or(0.0, |(then, before)| share(waited.saturating_sub(before), now.saturating_sub(then)))
     }
 
     /// Whether the kernel keeps no such account: a thread that there is has arrived on a core at least once.
@@ -90,6 +94,11 @@ impl Meter {
         let length = read_start(file, &mut text)?;
         Seen::parse(&text[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
+}
+
+/// A time as a share of another one, at most all of it.
+pub(super) fn share(time: Duration, of: Duration) -> f64 {
+    if of.is_zero() { 0.0 } else { (time.as_secs_f64() / of.as_secs_f64()).min(1.0) }
 }
 
 /// Reads a file from its beginning.
@@ -143,7 +152,8 @@ struct Account {
 }
 
 impl Account {
-    fn add(&mut self, seen: Seen, now: Duration, tick: Duration) -> Used {
+    /// For how long it ran since it was seen before.
+    fn add(&mut self, seen: Seen, now: Duration, tick: Duration) -> Duration {
         let before = self.seen;
         let (stays, grows) = (seen.arrivals == before.arrivals, seen.ran > before.ran);
         if grows {
@@ -159,7 +169,7 @@ impl Account {
         } else {
             sure
         };
-        let used = Used { ran: ran.saturating_sub(self.ran), waited: seen.waited.saturating_sub(before.waited) };
+        let used = ran.saturating_sub(self.ran);
         (self.seen, self.ran, self.at) = (seen, ran, now);
         used
     }
@@ -210,7 +220,7 @@ mod tests {
                 let counted = account.ran.as_micros() as u64;
                 assert!((told..=told + TICK).contains(&counted) && counted.abs_diff(ran) <= TICK);
                 let share = |ran: u64| ran as f64 / interval as f64;
-                [share(used.ran.as_micros() as u64), share(ran - std::mem::replace(&mut before, ran))]
+                [share(used.as_micros() as u64), share(ran - std::mem::replace(&mut before, ran))]
             });
             shares.collect()
         }

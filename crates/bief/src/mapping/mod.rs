@@ -53,9 +53,12 @@
 //! # Ok::<(), bief::Error>(())
 //! ```
 
+mod assign;
 mod cores;
+mod crowding;
 mod files;
 mod homes;
+mod listing;
 mod mapper;
 mod meter;
 mod moves;
@@ -63,6 +66,7 @@ mod refusal;
 mod report;
 mod settings;
 mod thread;
+mod watch;
 
 pub use mapper::ThreadMapper;
 pub use report::{MapReport, Steering, ThreadStatus};

@@ -13,6 +13,8 @@ pub enum Steering {
     Mapped,
     /// It needs little, and is left to the system.
     Light,
+    /// More threads want to run than there are cores, and it is left to the system.
+    Crowded,
     /// Its affinity, or the machine, leaves it one kind of core.
     Fixed,
     /// The system refused to set its affinity.
@@ -58,6 +60,8 @@ pub struct MapReport {
     pub intervals: u64,
     /// The time that they took together, in seconds.
     pub seconds: f64,
+    /// For how long of this more threads wanted to run than there are cores, and all were left to the system, in seconds.
+    pub crowded_seconds: f64,
     /// How many threads were seen.
     pub threads: u64,
     /// How often threads went to another kind of core; in a dry run, how often they would have gone.

@@ -26,6 +26,9 @@ pub struct MapSettings {
     /// left to the system, after 20 intervals, with the affinity that it had: it would take a place from threads that
     /// need it.
     pub least_share: f64,
+    /// Whether all threads are left to the system while more of them want to run than there are cores. Every core is busy then,
+    /// whoever runs where, and a thread that is bound to a kind waits while a core of another one is idle for a moment.
+    pub yields: bool,
     /// Look and decide, and set nothing.
     pub dry_run: bool,
 }
@@ -33,7 +36,7 @@ pub struct MapSettings {
 impl Default for MapSettings {
     /// Every 5 ms, for throughput ([`Algorithm::RANK`]): who maps threads wants them to be done, and those that a slow
     /// core delays are the first to gain. Two intervals on a kind at least, 8 migrations per interval at most; threads
-    /// that are busy for less than 5 % of the time are left to the system.
+    /// that are busy for less than 5 % of the time are left to the system, and all while there are too few cores for them.
     fn default() -> Self {
         Self {
             interval: Duration::from_millis(5),
@@ -41,6 +44,7 @@ impl Default for MapSettings {
             residency: 2,
             most_migrations: 8,
             least_share: 0.05,
+            yields: true,
             dry_run: false,
         }
     }

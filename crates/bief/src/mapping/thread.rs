@@ -3,18 +3,22 @@
 use std::io;
 use std::time::Duration;
 
-use bief_schedule::mapping::ThreadDemand;
+use bief_schedule::mapping::{ThreadDemand, Usage};
 
 use super::files::{self, Stat};
-use super::meter::{Meter, Used};
+use super::meter::{Meter, share};
 use super::report::{Steering, ThreadStatus};
 
 /// After so many intervals of little work, a mapped thread is left to the system.
 const REST: u32 = 20;
-/// The weight of the latest interval in the share of time in which a thread is busy.
+/// The weight of the latest look in the share of time in which a thread is busy.
 const SMOOTHING: f64 = 0.5;
 /// A thread that waits for a larger share of the time shares its core.
 const CONTENDED: f64 = 0.05;
+/// A thread that wants to run for a smaller share of the time is looked at less often.
+const LIGHT: f64 = 0.125;
+/// How long such a one had to wait is asked at every so many looks: that takes four times as long as the look itself.
+const LOOKS_PER_WAIT: u32 = 4;
 
 pub(super) struct Thread {
     pub(super) tid: i32,
@@ -37,12 +41,13 @@ pub(super) struct Thread {
     pub(super) slot: Option<usize>,
     /// What is known of its demand while it is not mapped.
     pub(super) demand: ThreadDemand,
-    /// When it was looked at, and what it had done since it was before.
     looked_at: Duration,
-    pub(super) used: Used,
-    /// The share of the time in which it is busy, averaged.
+    looks: u32,
+    /// The shares of the time in which it ran, and waited for a core, as it was looked at last.
+    pub(super) usage: Usage,
+    /// Averaged, the share in which it runs.
     pub(super) share: f64,
-    /// The share in which it waits for a core.
+    /// The share in which it waits.
     waits: f64,
     resting: u32,
     pub(super) migrations: u64,
@@ -79,7 +84,8 @@ impl Thread {
             slot: None,
             demand: ThreadDemand::default(),
             looked_at: now,
-            used: Used::default(),
+            looks: 0,
+            usage: Usage { busy: 0.0, ready: 0.0 },
             share: 0.0,
             waits: 0.0,
             resting: 0,
@@ -89,21 +95,31 @@ impl Thread {
         })
     }
 
-    /// Looks at it at the end of an interval; `false` where it has ended.
-    pub(super) fn look(&mut self, now: Duration, tick: Duration, kind_of: &[Option<usize>]) -> bool {
+    /// Looks at it at the end of an interval; `false` where it has ended. `may_be_mapped`: what it had to wait counts, too.
+    pub(super) fn look(
+        &mut self,
+        now: Duration,
+        tick: Duration,
+        may_be_mapped: bool,
+        kind_of: &[Option<usize>],
+    ) -> bool {
         let elapsed = now.saturating_sub(self.looked_at);
         if elapsed.is_zero() {
             return true;
         }
+        self.looks = self.looks.wrapping_add(1);
         // A thread that has to wait, for one of another program too, needs more than it gets.
-        let Some(mut used) = self.meter.read(now, tick, self.slot.is_some()) else { return false };
-        // A wait is told when it is over. Of a thread that has waited lately, the state tells of one that goes on.
-        if used == Used::default() && self.waits > CONTENDED && self.stat().is_some_and(Stat::is_ready) {
-            used.waited = elapsed;
+        let asks = may_be_mapped && (self.waits > CONTENDED / 2.0 || self.looks.is_multiple_of(LOOKS_PER_WAIT));
+        let Some(used) = self.meter.read(now, tick, asks) else { return false };
+        self.looked_at = now;
+        self.usage.busy = share(used.ran, elapsed);
+        if let Some(waited) = used.waited {
+            // A wait is told when it is over. Of a thread that has waited lately, the state tells of one that goes on.
+            let goes_on = used.ran.is_zero() && waited == 0.0 && self.waits > CONTENDED;
+            self.usage.ready = if goes_on && self.stat().is_some_and(Stat::is_ready) { 1.0 } else { waited };
+            self.waits += SMOOTHING * (self.usage.ready - self.waits);
         }
-        (self.used, self.looked_at) = (used, now);
-        self.share += SMOOTHING * (share(used.ran, elapsed) - self.share);
-        self.waits += SMOOTHING * (share(used.waited, elapsed) - self.waits);
+        self.share += SMOOTHING * (self.usage.busy - self.share);
         if self.is_dry {
             let found = self.stat().and_then(Stat::hardware_thread);
             self.found_on = found.and_then(|thread| kind_of.get(thread).copied().flatten());
@@ -112,6 +128,16 @@ impl Thread {
         let any = self.on_kinds.len() - 1;
         self.on_kinds[on.unwrap_or(any)] += used.ran;
         true
+    }
+
+    /// The share of the time in which it wants to run.
+    pub(super) fn wants(&self) -> f64 {
+        (self.share + self.waits).min(1.0)
+    }
+
+    /// Whether it is one of those that need not be looked at every time.
+    pub(super) fn is_light(&self) -> bool {
+        self.wants() < LIGHT
     }
 
     fn stat(&mut self) -> Option<&Stat> {
@@ -178,9 +204,4 @@ impl Thread {
 
 pub(super) fn called(tid: i32, name: &str) -> String {
     if name.is_empty() { format!("thread {tid}") } else { format!("thread {tid} `{name}`") }
-}
-
-/// A time as a share of an interval, at most all of it.
-pub(super) fn share(time: Duration, interval: Duration) -> f64 {
-    (time.as_secs_f64() / interval.as_secs_f64()).min(1.0)
 }

@@ -149,10 +149,14 @@ impl fmt::Display for RealTimeReport {
                 or_dash(stage.interruptions.map(|count| count.to_string())),
             )?;
         }
-        if let Some(Forecast { capacity, reserved, factor, .. }) = self.reservations
+        if let Some(Forecast { capacity, reserved, margin, .. }) = self.reservations
             && reserved > 0.0
         {
-            write!(f, "\nreserved: {reserved:.2} of {capacity:.2} cores, {factor:.2} times the execution times")?;
+            write!(
+                f,
+                "\nreserved: {reserved:.2} of {capacity:.2} cores, with {:.0} % of the wished margins",
+                100.0 * margin
+            )?;
         }
         if !self.memory_is_locked {
             write!(f, "\nmemory: not locked")?;
@@ -249,7 +253,7 @@ mod tests {
                 stage("a stage with a name that is\nmuch too long", Class::Deadline, Some(reservation), Some(3)),
                 stage("out", Class::Ordinary, None, None),
             ],
-            reservations: Some(Forecast { capacity: 1.8, least: 0.6, reserved: 1.2, factor: 2.0 }),
+            reservations: Some(Forecast { capacity: 1.8, least: 0.6, reserved: 1.2, margin: 0.5 }),
             memory_is_locked: false,
             stolen_seconds: Some(0.25),
             bound: Some(AgainstBound::of(&tally, &times)),
@@ -258,7 +262,7 @@ mod tests {
         for part in [
             "deadline     2.4 ms    4.0 ms    4.0 ms        3 12345678",
             "ordinary          -         -         -        -",
-            "1.20 of 1.80 cores, 2.00 times",
+            "1.20 of 1.80 cores, with 50 % of the wished margins",
             "0.25 s",
             "12.0 ms, allowance 1.0 ms",
             "996 0 0 0 0 0 0 0 0 0",
@@ -270,6 +274,6 @@ mod tests {
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["stages"][0]["class"], "deadline");
         assert_eq!(json["stages"][0]["reservation"]["budget_ns"], 2_400_000);
-        assert_eq!((&json["bound"]["over"], &json["reservations"]["factor"]), (&4.into(), &2.0.into()));
+        assert_eq!((&json["bound"]["over"], &json["reservations"]["margin"]), (&4.into(), &0.5.into()));
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Session<'s> {
     stages: &'s [Seats],
     /// One for each thread, in the order of the stages.
     held: Vec<Held>,
-    /// What was said before the run, and the factor that the budgets have, if there are reservations.
+    /// What was said before the run, and the margin that the budgets have, if there are reservations.
     forecast: Option<Forecast>,
     tells_overruns: bool,
     is_locked: bool,
@@ -131,19 +131,19 @@ impl<'s> Session<'s> {
         self.tells_overruns = self.watch_budgets();
         let (reclaims, tells) = (settings.reclaims(), self.tells_overruns);
         let order = |reservation| Order::Deadline { reservation, reclaims, tells };
-        let parts = if forecast.factor > 1.0 { &SURPLUS[..] } else { &[0.0] };
+        let parts = if forecast.margin > 0.0 { &SURPLUS[..] } else { &[0.0] };
         let mut pause = demands.iter().map(Demand::period).max();
         for part in parts {
-            let factor = 1.0 + part * (forecast.factor - 1.0);
-            let mut outcome = self.reserve_all(&demands, factor, order);
+            let margin = part * forecast.margin;
+            let mut outcome = self.reserve_all(&demands, margin, order);
             if outcome.as_ref().is_err_and(refusal::is_busy)
                 && let Some(period) = pause.take()
             {
                 // What a run before this one had reserved is free again only after its period.
                 thread::sleep(period);
-                outcome = self.reserve_all(&demands, factor, order);
+                outcome = self.reserve_all(&demands, margin, order);
             }
-            self.forecast = Some(Forecast { factor, ..forecast });
+            self.forecast = Some(Forecast { margin, ..forecast });
             match outcome {
                 Ok(()) => return Vec::new(),
                 Err(error) if refusal::is_busy(&error) => {}
@@ -154,23 +154,23 @@ impl<'s> Session<'s> {
         let total = self.total(&demands, &forecast);
         let mut refused = Vec::new();
         for (held, demand) in self.held.iter_mut().zip(&demands).filter(|(held, _)| held.reservation.is_none()) {
-            if let Err(error) = held.reserve(demand.reserve(1.0), order) {
+            if let Err(error) = held.reserve(demand.reserve(0.0), order) {
                 refused.push((held.stage, refusal::of_deadline(held.thread, &error, &total)));
             }
         }
         refused
     }
 
-    fn reserve_all(&mut self, demands: &[Demand], factor: f64, order: impl Fn(Reservation) -> Order) -> io::Result<()> {
+    fn reserve_all(&mut self, demands: &[Demand], margin: f64, order: impl Fn(Reservation) -> Order) -> io::Result<()> {
         let mut all = self.held.iter_mut().zip(demands);
-        all.try_for_each(|(held, demand)| held.reserve(demand.reserve(factor), &order))
+        all.try_for_each(|(held, demand)| held.reserve(demand.reserve(margin), &order))
     }
 
     /// What was asked for, the stages that ask for most first.
     fn total(&self, demands: &[Demand], forecast: &Forecast) -> String {
         let mut each: Vec<(&str, f64)> = self.stages.iter().map(|stage| (&*stage.name, 0.0)).collect();
         for (held, demand) in self.held.iter().zip(demands) {
-            each[held.stage].1 += demand.share(1.0);
+            each[held.stage].1 += demand.share(0.0);
         }
         each.sort_by(|one, other| other.1.total_cmp(&one.1));
         let each: Vec<String> = each.iter().map(|(name, share)| format!("`{name}` {share:.2}")).collect();

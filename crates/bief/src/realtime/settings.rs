@@ -207,8 +207,8 @@ impl RealTime {
     /// threads, those of a class of priorities too, cannot take it away, and a task that takes longer than it said cannot take
     /// that of other stages.
     ///
-    /// A thread's budget is its execution time times a factor: 2, or as much less as the machine has room for
-    /// ([`Pipeline::forecast`](crate::Pipeline::forecast)), at least 1. The times are those of a batch. Threads with reservations
+    /// A thread's budget is its execution time and a margin: as much again and 250 µs at least, or as much less as the machine has
+    /// room for ([`Pipeline::forecast`](crate::Pipeline::forecast)). The times are those of a batch. Threads with reservations
     /// cannot be pinned.
     pub fn deadline(stages: Vec<StageTiming>) -> Self {
         Self::new(Wanted::Deadline { stages })

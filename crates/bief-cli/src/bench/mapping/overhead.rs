@@ -63,7 +63,8 @@ pub(super) fn cases(setting: &Setting) -> Vec<Case> {
 /// The percentage of a core.
 fn measure(whose: Whose, threads: Threads, interval: Duration, setting: &Setting) -> Result<f64, Failure> {
     let usual = MapSettings { interval, ..MapSettings::default() };
-    let settings = if threads.are_all_mapped { MapSettings { least_share: 0.0, ..usual } } else { usual };
+    let settings =
+        if threads.are_all_mapped { MapSettings { least_share: 0.0, yields: false, ..usual } } else { usual };
     let (_own, _other);
     let process = match whose {
         Whose::Own => {
