@@ -18,23 +18,28 @@ impl ThreadMapper {
             self.crowded += elapsed;
         }
         for position in 0..self.threads.len() {
-            if self.threads[position].slot.is_some() {
-                let rests = self.threads[position].rests(self.settings.least_share);
-                if rests || self.crowding.is_crowded() || !self.may_go(position) {
-                    self.unmap(position);
-                    self.release(position);
-                }
-            } else if !self.crowding.is_crowded() && self.may_be_mapped(position) {
-                self.check_home(position);
-                let thread = &self.threads[position];
-                let core = thread.kind.and_then(|kind| self.kinds.a_core(kind));
-                let slot = self.ftfc.insert(core, thread.demand)?;
-                self.threads[position].slot = Some(slot);
-                self.number();
-            } else if self.threads[position].kind.is_some() {
+            let is_mapped = self.threads[position].slot.is_some();
+            let rests = is_mapped && self.threads[position].rests(self.settings.least_share);
+            let belongs = self.may_be_mapped(position) && !rests && !self.crowding.is_crowded();
+            if !belongs {
+                // One that was born on a kind is released, too.
+                self.unmap(position);
                 self.release(position);
+            } else if !is_mapped {
+                self.enter(position)?;
             }
         }
+        Ok(())
+    }
+
+    /// Gives a thread a part in the mapping.
+    fn enter(&mut self, position: usize) -> Result<()> {
+        self.check_home(position);
+        let thread = &self.threads[position];
+        let core = thread.kind.and_then(|kind| self.kinds.a_core(kind));
+        let slot = self.ftfc.insert(core, thread.demand)?;
+        self.threads[position].slot = Some(slot);
+        self.number();
         Ok(())
     }
 

@@ -24,14 +24,17 @@
 //! Those that are busy for at least [`least_share`](MapSettings::least_share) of the time. The many that sleep in most programs would
 //! be counted as threads that share a core otherwise, and busy ones would be put together on the cores that they take up.
 //!
+//! While the threads together want more than all cores have, they are left to the system ([`yields`](MapSettings::yields)): it sees
+//! which core is idle for a moment, and a thread that is bound to a kind could not go there.
+//!
 //! # What it costs
 //!
-//! An interval takes the wake-up of the mapper, a look at the processor time of each thread, and the mapping; affinities are set only
-//! where they change. The clock of a thread of this process is read in 0.3 µs. Threads of another process have no clock that
-//! may be read: `schedstat` is, in 0.8 µs, and what it lags behind is made up for, so that the kernel's tick does not show. It is
-//! read of mapped threads of this process, too, for how long they had to wait: one that shares its core, be it with another program,
-//! needs more than it gets. After the sleep between intervals all of this is two to four times as slow. Threads that sleep are looked at in every fourth interval.
-//! [`MapReport`] tells what it came to.
+//! An interval takes the wake-up of the mapper, a look at the processor time of the threads, and the mapping; affinities are set only
+//! where they change. The clock of a thread of this process is read in 0.5 µs. Threads of another process have no clock that may be
+//! read: `schedstat` is, in 2 µs, and what it lags behind is made up for, so that the kernel's tick does not show. It is read of mapped
+//! threads of this process, too, for how long they had to wait, once in four looks or while they do: a thread that shares its core, be
+//! it with another program, needs more than it gets. Threads that want less than an eighth of the time are looked at in every
+//! fourth interval, and threads are listed only when their number has changed or one has ended. [`MapReport`] tells what it came to.
 //!
 //! # Example
 //!
