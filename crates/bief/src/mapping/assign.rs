@@ -11,23 +11,30 @@ use super::refusal;
 use crate::error::Result;
 
 impl ThreadMapper {
-    /// Gives threads that need something a part in the mapping, and takes it from those that need little; from all, while they are
-    /// too many.
-    pub(super) fn admit(&mut self, elapsed: Duration) -> Result<()> {
-        if self.settings.yields && self.crowding.update(self.wanted(), self.kinds.number()) {
-            self.crowded += elapsed;
+    /// Leaves all threads to the system while they want more than all cores have.
+    pub(super) fn yield_to_crowds(&mut self, elapsed: Duration) -> Result<()> {
+        if !self.settings.yields {
+            return Ok(());
         }
-        for position in 0..self.threads.len() {
-            let is_mapped = self.threads[position].slot.is_some();
-            let rests = is_mapped && self.threads[position].rests(self.settings.least_share);
-            let belongs = self.may_be_mapped(position) && !rests && !self.crowding.is_crowded();
-            if !belongs {
-                // One that was born on a kind is released, too.
-                self.unmap(position);
-                self.release(position);
-            } else if !is_mapped {
-                self.enter(position)?;
+        let before = self.crowding.is_crowded();
+        if self.crowding.update(self.wanted, self.kinds.number()) {
+            self.crowded += elapsed;
+            if !before {
+                (0..self.threads.len()).try_for_each(|position| self.judge(position))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Gives a thread that needs something a part in the mapping, and takes it from one that needs little.
+    pub(super) fn judge(&mut self, position: usize) -> Result<()> {
+        let is_mapped = self.threads[position].slot.is_some();
+        let rests = is_mapped && self.threads[position].rests(self.settings.least_share, self.intervals);
+        if self.crowding.is_crowded() || rests || !self.may_be_mapped(position) {
+            self.unmap(position);
+            self.release(position);
+        } else if !is_mapped {
+            self.enter(position)?;
         }
         Ok(())
     }
@@ -53,12 +60,6 @@ impl ThreadMapper {
     pub(super) fn may_be_mapped(&self, position: usize) -> bool {
         let thread = &self.threads[position];
         self.may_go(position) && (thread.slot.is_some() || thread.share >= self.settings.least_share)
-    }
-
-    /// What all threads that may be mapped want, as shares of the time.
-    fn wanted(&self) -> f64 {
-        let wanting = (0..self.threads.len()).filter(|&position| self.may_be_mapped(position));
-        wanting.map(|position| self.threads[position].wants()).sum()
     }
 
     /// Takes a thread out of the mapping, if it is there.
@@ -163,7 +164,7 @@ impl ThreadMapper {
     }
 
     /// Gives a thread back what it had.
-    fn release(&mut self, position: usize) {
+    pub(super) fn release(&mut self, position: usize) {
         if self.threads[position].kind.is_some() {
             self.set(position, None);
         }

@@ -32,13 +32,19 @@ pub(super) fn list(process: &str, threads: &mut Vec<i32>) -> io::Result<()> {
     Ok(())
 }
 
-/// How many links the folder of a process's threads has: Linux counts one for each thread, and two.
-pub(super) fn links_of_threads(process: &str) -> Option<u64> {
-    #[cfg(unix)]
-    return Some(std::os::unix::fs::MetadataExt::nlink(&fs::metadata(format!("{process}/task")).ok()?));
-    #[cfg(not(unix))]
-    {
-        let _ = process;
+/// The folder of a process's threads, kept open.
+pub(super) struct Tasks(File);
+
+impl Tasks {
+    pub(super) fn open(process: &str) -> io::Result<Self> {
+        File::open(format!("{process}/task")).map(Self)
+    }
+
+    /// How many links it has: Linux counts one for each thread, and two.
+    pub(super) fn links(&self) -> Option<u64> {
+        #[cfg(unix)]
+        return Some(std::os::unix::fs::MetadataExt::nlink(&self.0.metadata().ok()?));
+        #[cfg(not(unix))]
         None
     }
 }

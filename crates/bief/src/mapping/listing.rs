@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::files;
+use super::files::{self, Tasks};
 
 /// Where nothing tells of a change, the threads are listed this often all the same.
 const AT_LEAST: Duration = Duration::from_secs(1);
@@ -13,19 +13,23 @@ pub(super) struct Listing {
     pub(super) process: String,
     /// Ascending; none where it has ended.
     pub(super) threads: Vec<i32>,
-    /// What the folder of its threads has as many of as there are threads, and two.
+    /// Opened when they are listed first.
+    tasks: Option<Tasks>,
     links: Option<u64>,
     again: Duration,
 }
 
 impl Listing {
     pub(super) fn new(process: String) -> Self {
-        Self { process, threads: Vec::new(), links: None, again: Duration::ZERO }
+        Self { process, threads: Vec::new(), tasks: None, links: None, again: Duration::ZERO }
     }
 
     /// Lists the threads if they may have changed; answers whether it did. `one_has_ended`: since it was asked before.
     pub(super) fn update(&mut self, now: Duration, one_has_ended: bool) -> bool {
-        let links = files::links_of_threads(&self.process);
+        if self.tasks.is_none() {
+            self.tasks = Tasks::open(&self.process).ok();
+        }
+        let links = self.tasks.as_ref().and_then(Tasks::links);
         // The last thread stays when it has ended, and the number of threads with it.
         let is_same = self.threads.len() > 1 && links.is_some() && links == self.links;
         if is_same && !one_has_ended && now < self.again {

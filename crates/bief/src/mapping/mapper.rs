@@ -37,6 +37,8 @@ pub struct ThreadMapper {
     pub(super) homes: Homes,
     pub(super) ftfc: Ftfc,
     pub(super) listing: Listing,
+    /// What all threads want that may be mapped, as shares of the time.
+    pub(super) wanted: f64,
     pub(super) crowding: Crowding,
     /// Whether threads that are not known yet are mapped, too.
     pub(super) takes_new: bool,
@@ -56,8 +58,8 @@ pub struct ThreadMapper {
     pub(super) migrations: u64,
     pub(super) crowded: Duration,
     pub(super) own: Duration,
-    /// From when on the processor time of this thread is counted.
-    pub(super) counts_from: Option<Duration>,
+    /// The processor time that this thread had at the latest step.
+    pub(super) took: Option<Duration>,
     pub(super) late: Lateness,
     pub(super) notes: Vec<String>,
     /// Whether it was told that an affinity may not be set, is not set, and that a thread is not looked at.
@@ -123,6 +125,7 @@ impl ThreadMapper {
             homes: Homes::new(kinds.masks.clone()),
             ftfc: Ftfc::new(&kinds.cores()?, [], settings.ftfc)?,
             listing: Listing::new(process),
+            wanted: 0.0,
             crowding: Crowding::default(),
             takes_new: false,
             is_own,
@@ -139,7 +142,7 @@ impl ThreadMapper {
             migrations: 0,
             crowded: Duration::ZERO,
             own: Duration::ZERO,
-            counts_from: None,
+            took: None,
             late: Lateness::default(),
             notes: Vec::new(),
             told: [false; 3],
@@ -205,7 +208,6 @@ impl ThreadMapper {
 
     /// Sleeps until the interval ends. Where that is over for long, the intervals that were missed are left out.
     pub fn wait(&mut self) {
-        self.counts_from = Some(processor_time());
         let woken = self.ticker.wait_until(self.due);
         self.late.add(woken.saturating_sub(self.due));
         self.due += self.settings.interval;
@@ -220,21 +222,22 @@ impl ThreadMapper {
     ///
     /// None are known: what the system refuses is told by [`MapReport::notes`], once each.
     pub fn step(&mut self) -> Result<bool> {
-        let begin = self.counts_from.take().unwrap_or_else(processor_time);
+        let took = processor_time();
+        let before = self.took.replace(took).unwrap_or(took);
+        self.own += took.saturating_sub(before);
         let now = self.ticker.elapsed();
         let elapsed = now.saturating_sub(self.latest);
         if !elapsed.is_zero() {
             self.latest = now;
             self.intervals += 1;
-            self.look(now);
+            self.look(now)?;
             if now >= self.list_at || self.threads.is_empty() {
                 self.list_at = now + LISTING;
                 self.list(now);
             }
-            self.admit(elapsed)?;
+            self.yield_to_crowds(elapsed)?;
             self.map()?;
         }
-        self.own += processor_time().saturating_sub(begin);
         Ok(!self.threads.is_empty())
     }
 

@@ -66,7 +66,7 @@ pub struct MapReport {
     pub threads: u64,
     /// How often threads went to another kind of core; in a dry run, how often they would have gone.
     pub migrations: u64,
-    /// The processor time that mapping took, in seconds.
+    /// The processor time of the thread that maps, from the first step to the latest, in seconds.
     pub own_cpu_seconds: f64,
     /// By how much intervals ended late, in the mean and at most, in seconds; 0 where nobody waited for their ends.
     pub late_seconds: [f64; 2],

@@ -10,13 +10,16 @@ use super::meter::{Meter, share};
 use super::report::{Steering, ThreadStatus};
 
 /// After so many intervals of little work, a mapped thread is left to the system.
-const REST: u32 = 20;
+const REST: u64 = 20;
 /// The weight of the latest look in the share of time in which a thread is busy.
 const SMOOTHING: f64 = 0.5;
 /// A thread that waits for a larger share of the time shares its core.
 const CONTENDED: f64 = 0.05;
-/// A thread that wants to run for a smaller share of the time is looked at less often.
-const LIGHT: f64 = 0.125;
+/// A thread that wants to run for a smaller share of the time is looked at less often: once in so many intervals, and where it is not
+/// mapped and needs next to nothing, in so many.
+const LIGHT: f64 = 0.25;
+const LIGHT_TURNS: u64 = 4;
+const RESTING_TURNS: u64 = 8;
 /// How long such a one had to wait is asked at every so many looks: that takes four times as long as the look itself.
 const LOOKS_PER_WAIT: u32 = 4;
 
@@ -49,7 +52,10 @@ pub(super) struct Thread {
     pub(super) share: f64,
     /// The share in which it waits.
     waits: f64,
-    resting: u32,
+    /// What of it is counted in what all threads want.
+    pub(super) counted: f64,
+    /// From which interval on it has needed little.
+    little_since: Option<u64>,
     pub(super) migrations: u64,
     pub(super) is_refused: bool,
     /// Processor time on each kind, and then on any.
@@ -88,7 +94,8 @@ impl Thread {
             usage: Usage { busy: 0.0, ready: 0.0 },
             share: 0.0,
             waits: 0.0,
-            resting: 0,
+            counted: 0.0,
+            little_since: None,
             migrations: 0,
             is_refused: false,
             on_kinds: vec![Duration::ZERO; kinds + 1],
@@ -109,7 +116,8 @@ impl Thread {
         }
         self.looks = self.looks.wrapping_add(1);
         // A thread that has to wait, for one of another program too, needs more than it gets.
-        let asks = may_be_mapped && (self.waits > CONTENDED / 2.0 || self.looks.is_multiple_of(LOOKS_PER_WAIT));
+        let shares = self.waits > CONTENDED && self.wants() >= LIGHT;
+        let asks = may_be_mapped && (shares || self.looks.is_multiple_of(LOOKS_PER_WAIT));
         let Some(used) = self.meter.read(now, tick, asks) else { return false };
         self.looked_at = now;
         self.usage.busy = share(used.ran, elapsed);
@@ -135,9 +143,15 @@ impl Thread {
         (self.share + self.waits).min(1.0)
     }
 
-    /// Whether it is one of those that need not be looked at every time.
-    pub(super) fn is_light(&self) -> bool {
-        self.wants() < LIGHT
+    /// In how many intervals it is looked at once.
+    pub(super) fn turns(&self, least_share: f64) -> u64 {
+        if self.slot.is_none() && self.share < least_share / 2.0 {
+            RESTING_TURNS
+        } else if self.wants() < LIGHT {
+            LIGHT_TURNS
+        } else {
+            1
+        }
     }
 
     fn stat(&mut self) -> Option<&Stat> {
@@ -152,13 +166,11 @@ impl Thread {
         self.meter.is_untold()
     }
 
-    /// Notes whether it needs little; answers whether it has for so long that it is left to the system.
-    pub(super) fn rests(&mut self, least_share: f64) -> bool {
-        self.resting = if self.share < least_share / 2.0 { self.resting + 1 } else { 0 };
-        let rests = self.resting >= REST;
-        if rests {
-            self.resting = 0;
-        }
+    /// Notes whether it needs little in this interval; answers whether it has for so long that it is left to the system.
+    pub(super) fn rests(&mut self, least_share: f64, interval: u64) -> bool {
+        let since = (self.share < least_share / 2.0).then(|| self.little_since.unwrap_or(interval));
+        let rests = since.is_some_and(|since| interval - since >= REST);
+        self.little_since = since.filter(|_| !rests);
         rests
     }
 

@@ -7,34 +7,40 @@ use super::refusal;
 use super::report::Steering;
 use super::thread::{Thread, called};
 use crate::affinity::Mask;
+use crate::error::Result;
 
 /// How often it is looked whether threads have come, and whether somebody else has set the affinity of those that are mapped.
 pub(super) const LISTING: Duration = Duration::from_millis(50);
-/// A thread that wants little is looked at once in so many intervals, or as many as fit into this time.
-const LIGHT: u128 = 4;
-const LIGHT_AT_MOST: Duration = Duration::from_millis(20);
+/// Of intervals that are longer, fewer are left out for threads that want little.
+const USUAL: Duration = Duration::from_millis(5);
 /// How many threads that have ended are remembered: those that had the most processor time.
 const MOST_ENDED: usize = 1000;
 
 impl ThreadMapper {
-    /// Looks at what each thread did.
-    pub(super) fn look(&mut self, now: Duration) {
-        let fit = LIGHT_AT_MOST.as_nanos() / self.settings.interval.as_nanos().max(1);
-        let turns = fit.clamp(1, LIGHT) as u64;
+    /// Looks at what threads did, and gives them a part in the mapping, or takes it from them. Of those that want little some are
+    /// left out in each interval: most threads of most programs do, and are not in any cache when it begins.
+    pub(super) fn look(&mut self, now: Duration) -> Result<()> {
+        let usual = (USUAL.as_secs_f64() / self.settings.interval.as_secs_f64()).min(1.0);
         let mut position = 0;
         while position < self.threads.len() {
-            let may_be_mapped = self.may_be_mapped(position);
-            let thread = &mut self.threads[position];
-            // Of those that want little a part is looked at in each interval: most threads of most programs do.
-            let is_due = (self.intervals + u64::from(thread.tid.unsigned_abs())).is_multiple_of(turns);
-            let stays =
-                (!is_due && thread.is_light()) || thread.look(now, self.tick, may_be_mapped, &self.kinds.of_threads);
-            if stays {
+            let thread = &self.threads[position];
+            let skips = (thread.turns(self.settings.least_share) - 1) as f64 * usual;
+            if !(self.intervals + u64::from(thread.tid.unsigned_abs())).is_multiple_of(skips as u64 + 1) {
                 position += 1;
-            } else {
-                self.forget(position);
+                continue;
             }
+            let counts = self.may_be_mapped(position);
+            let thread = &mut self.threads[position];
+            if !thread.look(now, self.tick, counts, &self.kinds.of_threads) {
+                self.forget(position);
+                continue;
+            }
+            let wants = if counts { thread.wants() } else { 0.0 };
+            self.wanted += wants - std::mem::replace(&mut thread.counted, wants);
+            self.judge(position)?;
+            position += 1;
         }
+        Ok(())
     }
 
     /// Takes note of a thread.
@@ -51,6 +57,8 @@ impl ThreadMapper {
                 self.threads.insert(position, thread);
                 self.seen += 1;
                 self.number();
+                // One that was born on a kind.
+                self.release(position);
             }
             Err(error) if refusal::is_end(&error) => {}
             Err(error) => self.tell(2, || refusal::of_look(&called(tid, ""), &error)),
@@ -62,6 +70,7 @@ impl ThreadMapper {
         self.unmap(position);
         let thread = self.threads.remove(position);
         self.one_has_ended = true;
+        self.wanted -= thread.counted;
         self.number();
         let demand = thread.demand.get();
         self.ended.push(thread.status(Steering::Ended, demand));
@@ -88,8 +97,10 @@ impl ThreadMapper {
             self.listing.threads = listed;
         }
         for position in 0..self.threads.len() {
-            // The first thread of a process stays when that executes another program.
-            self.threads[position].rename_if(position == 0 && self.takes_new);
+            if lists {
+                // The first thread of a process stays when that executes another program.
+                self.threads[position].rename_if(position == 0);
+            }
             // Of those that are not mapped it does not matter yet.
             if lists || self.threads[position].kind.is_some() {
                 self.check_home(position);
