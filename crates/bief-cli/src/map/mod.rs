@@ -46,8 +46,9 @@ What it does:
   how much of the fastest core it needs, and sets the affinity of those that go
   to another kind of core: to all cores of that kind, of those that the thread
   was allowed. Which of them it gets, Linux decides. Threads that are busy for
-  less than 5 % of the time are left to Linux, and all while more of them want to
-  run than there are cores. In the end, at Ctrl-C too, each thread gets back what
+  less than 5 % of the time are left to Linux, as are those that want less than
+  others where there are more threads than cores, and all while they want more
+  than the cores have. In the end, at Ctrl-C too, each thread gets back what
   it had; programs that the process has started meanwhile keep what they
   inherited.";
 
@@ -84,7 +85,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "N", default_value_t = MapSettings::default().most_migrations)]
     migrations: usize,
 
-    /// Map threads also while more of them want to run than there are cores
+    /// Map threads also while they want more than all cores have
     #[arg(long)]
     crowded: bool,
 

@@ -10,6 +10,9 @@ use super::moves::{Rules, Wish};
 use super::refusal;
 use crate::error::Result;
 
+/// Where all cores are taken, a thread is mapped in another one's place if it wants that much more of the time.
+const MARGIN: f64 = 0.1;
+
 impl ThreadMapper {
     /// Leaves all threads to the system while they want more than all cores have.
     pub(super) fn yield_to_crowds(&mut self, elapsed: Duration) -> Result<()> {
@@ -33,10 +36,24 @@ impl ThreadMapper {
         if self.crowding.is_crowded() || rests || !self.may_be_mapped(position) {
             self.unmap(position);
             self.release(position);
-        } else if !is_mapped {
+        } else if !is_mapped && self.has_room_for(position) {
             self.enter(position)?;
         }
         Ok(())
+    }
+
+    /// Whether there is a core for a thread: one that is left, or that of the thread which wants the least, and much less than this
+    /// one. That is then left to the system.
+    fn has_room_for(&mut self, position: usize) -> bool {
+        if self.slots.len() < self.kinds.number() {
+            return true;
+        }
+        let wants = |position: usize| self.threads[position].wants();
+        let least = self.slots.iter().copied().min_by(|&one, &other| wants(one).total_cmp(&wants(other)));
+        let Some(least) = least.filter(|&least| wants(least) + MARGIN < wants(position)) else { return false };
+        self.unmap(least);
+        self.release(least);
+        true
     }
 
     /// Gives a thread a part in the mapping.

@@ -302,9 +302,7 @@ impl ThreadMapper {
                 Some(slot) => (Steering::Mapped, self.ftfc.demands()[slot]),
                 None if thread.is_refused => (Steering::Refused, thread.share),
                 None if !self.homes.has_choice(thread.home) => (Steering::Fixed, thread.share),
-                None if self.crowding.is_crowded() && thread.share >= self.settings.least_share => {
-                    (Steering::Crowded, thread.share)
-                }
+                None if thread.share >= self.settings.least_share => (Steering::Crowded, thread.share),
                 None => (Steering::Light, thread.share),
             };
             thread.status(steering, demand)

@@ -32,11 +32,11 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Of a thread of this process, or of another one.
+    /// Of a thread of this process, or of another one, from now on.
     ///
     /// # Errors
     /// There is no such thread, or it cannot be looked at.
-    pub(super) fn new(thread: i32, folder: &str, is_own: bool) -> io::Result<Self> {
+    pub(super) fn new(thread: i32, folder: &str, is_own: bool, now: Duration) -> io::Result<Self> {
         let path = format!("{folder}/schedstat");
         let mut meter = Self { thread, path, file: None, account: Account::default(), is_own, waited: None };
         let seen = if is_own {
@@ -44,7 +44,9 @@ impl Meter {
             Seen { ran, ..Seen::default() }
         } else {
             meter.open()?;
-            meter.seen()?
+            let seen = meter.seen()?;
+            meter.waited = Some((now, seen.waited));
+            seen
         };
         meter.account = Account { seen, ran: seen.ran, ..Account::default() };
         Ok(meter)
@@ -60,8 +62,16 @@ impl Meter {
         let ran = clock::thread_time(self.thread)?;
         let before = std::mem::replace(&mut self.account.seen.ran, ran);
         // Where it is not told, nothing is known to have waited.
-        let waited = with_waiting.then(|| self.waited().map_or(0.0, |waited| self.waited_since(now, waited)));
+        let waited = with_waiting.then(|| {
+            let waited = self.waited().unwrap_or_default();
+            self.waited_since(now, waited)
+        });
         Some(Used { ran: ran.saturating_sub(before), waited })
+    }
+
+    /// Whether it was asked before for how long it had waited: the first answer is what later ones are compared with.
+    pub(super) fn has_begun(&self) -> bool {
+        self.waited.is_some()
     }
 
     /// The share of the time in which it waited, until now `waited` in all.

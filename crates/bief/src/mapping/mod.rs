@@ -21,11 +21,13 @@
 //!
 //! # Which threads are mapped
 //!
-//! Those that are busy for at least [`least_share`](MapSettings::least_share) of the time. The many that sleep in most programs would
-//! be counted as threads that share a core otherwise, and busy ones would be put together on the cores that they take up.
+//! Those that are busy for at least [`least_share`](MapSettings::least_share) of the time, and no more than there are cores: those
+//! that want the most. The others are left to the system, which sees where a core is idle for a moment. Were all mapped, threads
+//! would be shared out among cores as if each used its whole share, and a busy one be put on a slow core because many that sleep are on the
+//! fast one.
 //!
-//! While the threads together want more than all cores have, they are left to the system ([`yields`](MapSettings::yields)): it sees
-//! which core is idle for a moment, and a thread that is bound to a kind could not go there.
+//! While the threads together want more than all cores have, none is mapped ([`yields`](MapSettings::yields)): every core is busy then,
+//! whoever runs where.
 //!
 //! # What it costs
 //!
@@ -33,8 +35,8 @@
 //! where they change. The clock of a thread of this process is read in 0.5 µs. Threads of another process have no clock that may be
 //! read: `schedstat` is, in 2 µs, and what it lags behind is made up for, so that the kernel's tick does not show. It is read of mapped
 //! threads of this process, too, for how long they had to wait, once in four looks or while they do: a thread that shares its core, be
-//! it with another program, needs more than it gets. Threads that want less than an eighth of the time are looked at in every
-//! fourth interval, and threads are listed only when their number has changed or one has ended. [`MapReport`] tells what it came to.
+//! it with another program, needs more than it gets. Threads that want less than a quarter of the time are looked at in every
+//! fourth interval, those that sleep in every eighth, and threads are listed only when their number has changed or one has ended. [`MapReport`] tells what it came to.
 //!
 //! # Example
 //!

@@ -13,7 +13,8 @@ pub enum Steering {
     Mapped,
     /// It needs little, and is left to the system.
     Light,
-    /// More threads want to run than there are cores, and it is left to the system.
+    /// There are more threads than cores, and it is left to the system: all are while they want more than the cores have, and else those
+    /// that want less than others.
     Crowded,
     /// Its affinity, or the machine, leaves it one kind of core.
     Fixed,

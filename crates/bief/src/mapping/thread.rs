@@ -79,7 +79,7 @@ impl Thread {
             tid,
             name: files::name(&folder).unwrap_or_default(),
             is_new: true,
-            meter: Meter::new(tid, &folder, is_own)?,
+            meter: Meter::new(tid, &folder, is_own, now)?,
             folder,
             stat: None,
             is_dry,
@@ -117,8 +117,8 @@ impl Thread {
         self.looks = self.looks.wrapping_add(1);
         // A thread that has to wait, for one of another program too, needs more than it gets.
         let shares = self.waits > CONTENDED && self.wants() >= LIGHT;
-        let asks = may_be_mapped && (shares || self.looks.is_multiple_of(LOOKS_PER_WAIT));
-        let Some(used) = self.meter.read(now, tick, asks) else { return false };
+        let is_time = shares || self.looks.is_multiple_of(LOOKS_PER_WAIT) || !self.meter.has_begun();
+        let Some(used) = self.meter.read(now, tick, may_be_mapped && is_time) else { return false };
         self.looked_at = now;
         self.usage.busy = share(used.ran, elapsed);
         if let Some(waited) = used.waited {

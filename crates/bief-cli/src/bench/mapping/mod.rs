@@ -41,8 +41,9 @@ Cases:
                           the most that any sharing of the cores could do
   overhead/WHOSE-N/EVERY  the processor time of a mapper of N threads, of its own
                           process or of another one, at such intervals: 8 that need
-                          10 % of a core each, 64 that need little and are looked at
-                          only, or are mapped all the same
+                          10 % of a core each, 64 that need little; waking-alone is
+                          what a thread takes that sleeps for the interval, again
+                          and again, and does nothing else
   receiver/WHEN/HOW       frames per second of the DVB-S2 receiver: the exact plan
                           packed, loose and dynamic, and a thread for each task
                           loose and dynamic; when the machine is quiet, when a

@@ -19,24 +19,13 @@ use crate::json::print;
 /// The group of their names.
 pub(super) const NAME: &str = "overhead";
 
-/// A name, and at most what percentage of a core a mapper of so many threads is to take at the usual interval.
-const MANY: [(&str, Threads, f64); 3] = [
-    ("8", Threads { number: 8, are_all_mapped: false }, 0.5),
-    ("64", Threads { number: 64, are_all_mapped: false }, 1.0),
-    ("64-mapped", Threads { number: 64, are_all_mapped: true }, 1.0),
-];
+/// So many threads, and at most what percentage of a core a mapper of so many is to take at the usual interval.
+const MANY: [(usize, f64); 2] = [(8, 0.5), (64, 1.0)];
 const INTERVALS: [u64; 2] = [5, 1];
 
-/// All threads together work so long, so often: eight of them need enough to be mapped as a rule, 64 do not.
+/// All threads together work so long, so often: eight of them need enough to be mapped, 64 do not.
 const WORK: Duration = Duration::from_millis(4);
 const PERIOD: Duration = Duration::from_millis(5);
-
-#[derive(Debug, Clone, Copy)]
-struct Threads {
-    number: usize,
-    /// However little they need.
-    are_all_mapped: bool,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
@@ -45,14 +34,19 @@ enum Whose {
 }
 
 pub(super) fn cases(setting: &Setting) -> Vec<Case> {
+    let group = ("overhead: what a mapper takes of a core", "%");
     let mut cases = Vec::new();
+    for ms in INTERVALS {
+        let (interval, time) = (Duration::from_millis(ms), setting.time);
+        let wake = move || wake(interval, time).map(Reading::from);
+        cases.push(Case::new(format!("{NAME}/waking-alone/{ms}ms"), group, wake));
+    }
     for (whose, name) in [(Whose::Own, "own"), (Whose::Other, "other")] {
-        for (many, threads, aim) in MANY {
+        for (threads, aim) in MANY {
             for ms in INTERVALS {
                 let setting = setting.clone();
                 let measure = move || measure(whose, threads, Duration::from_millis(ms), &setting).map(Reading::from);
-                let group = ("overhead: what a mapper takes of a core", "%");
-                let case = Case::new(format!("{NAME}/{name}-{many}/{ms}ms"), group, measure);
+                let case = Case::new(format!("{NAME}/{name}-{threads}/{ms}ms"), group, measure);
                 cases.push(case.aiming((ms == INTERVALS[0]).then_some(Aim::AtMost(aim))));
             }
         }
@@ -60,43 +54,61 @@ pub(super) fn cases(setting: &Setting) -> Vec<Case> {
     cases
 }
 
-/// The percentage of a core.
-fn measure(whose: Whose, threads: Threads, interval: Duration, setting: &Setting) -> Result<f64, Failure> {
-    let usual = MapSettings { interval, ..MapSettings::default() };
-    let settings =
-        if threads.are_all_mapped { MapSettings { least_share: 0.0, yields: false, ..usual } } else { usual };
+/// The percentage of a core that a thread takes which sleeps for an interval, again and again, and does nothing else: what to
+/// compare with, beside the first number of threads.
+fn wake(interval: Duration, time: Duration) -> Result<f64, Failure> {
+    let _crowd = crowd(MANY[0].0)?;
+    share(time, || {
+        thread::sleep(interval);
+        Ok(())
+    })
+}
+
+/// The percentage of a core that a mapper takes.
+fn measure(whose: Whose, threads: usize, interval: Duration, setting: &Setting) -> Result<f64, Failure> {
+    let settings = MapSettings { interval, ..MapSettings::default() };
     let (_own, _other);
     let process = match whose {
         Whose::Own => {
-            _own = crowd(threads.number)?;
+            _own = crowd(threads)?;
             std::process::id()
         }
         Whose::Other => {
-            let other = Other::begin(threads.number)?;
+            let other = Other::begin(threads)?;
             let process = other.0.id();
             _other = other;
             process
         }
     };
     let mut mapper = ThreadMapper::of_process(process, &setting.machine, settings).map_err(Failure::from_error)?;
-    let (start, begin) = (Instant::now(), thread_time());
-    while start.elapsed() < setting.time {
+    let taken = share(setting.time, || {
         mapper.wait();
-        if !mapper.step().map_err(Failure::from_error)? {
-            return Err(Failure::new(format!("the threads of process {process} have ended while they were mapped")));
+        if mapper.step().map_err(Failure::from_error)? {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("the threads of process {process} have ended while they were mapped")))
         }
-    }
+    })?;
     setting.notes.borrow_mut().extend(mapper.report().notes);
+    Ok(taken)
+}
+
+/// The percentage of a core that this thread takes while it does something again and again.
+fn share(time: Duration, mut again: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+    let (start, begin) = (Instant::now(), thread_time());
+    while start.elapsed() < time {
+        again()?;
+    }
     Ok(100.0 * (thread_time() - begin).as_secs_f64() / start.elapsed().as_secs_f64())
 }
 
 /// Threads that do little, until this is dropped.
 fn crowd(threads: usize) -> Result<Background, Failure> {
-    let share = WORK / threads.max(1) as u32;
+    let each = WORK / threads.max(1) as u32;
     Background::begin(threads, "crowd", move |over| {
         while !over.load(Ordering::Relaxed) {
             let begin = Instant::now();
-            work(share);
+            work(each);
             thread::sleep(PERIOD.saturating_sub(begin.elapsed()));
         }
     })
