@@ -514,7 +514,7 @@ fn mapping_tells_what_it_brings_and_costs() {
     assert!(svg.contains("crowded: as bimodal") && !svg.contains("NaN"), "{svg}");
 
     let (shown, rows) = run("overhead/", "1", &[]);
-    assert_eq!((rows.len(), shown.matches("<= 0.5").count(), shown.matches("<= 1 ").count()), (12, 2, 4), "{shown}");
+    assert_eq!((rows.len(), shown.matches("<= 0.5").count(), shown.matches("<= 1 ").count()), (10, 2, 2), "{shown}");
     assert!(rows.iter().all(|row| row["unit"] == "%" && number(row, "value") > 0.0), "{rows:?}");
 
     let (shown, rows) = run("receiver/", "1", &[]);

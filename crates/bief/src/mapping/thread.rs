@@ -20,7 +20,7 @@ const CONTENDED: f64 = 0.05;
 const LIGHT: f64 = 0.25;
 const LIGHT_TURNS: u64 = 4;
 const RESTING_TURNS: u64 = 8;
-/// How long such a one had to wait is asked at every so many looks: that takes four times as long as the look itself.
+/// For how long it had to wait is asked at one in so many looks where it hardly does: that takes four times as long as the look itself.
 const LOOKS_PER_WAIT: u32 = 4;
 
 pub(super) struct Thread {
