@@ -79,7 +79,7 @@ fn machine_of(threads: &[usize]) -> Machine {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn threads_run_where_they_were_placed() {
     let threads = all_threads(&Machine::here());
     // A machine of as many NUMA nodes as cores: memory is touched first where it is used.
