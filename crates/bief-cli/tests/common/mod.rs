@@ -82,3 +82,20 @@ pub fn packets(count: usize) -> Vec<u8> {
     }
     stream
 }
+
+/// A file that was written, as text.
+pub fn text(folder: &Folder, name: &str) -> String {
+    String::from_utf8(folder.read(name)).unwrap()
+}
+
+/// Tables fit a terminal.
+pub fn assert_narrow(shown: &str) {
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+/// The options are refused by the parser, which names one of them.
+pub fn assert_usage(folder: &Folder, arguments: &[&str], named: &str) {
+    let output = folder.command().args(arguments).output().unwrap();
+    let message = stderr(&output);
+    assert!(output.status.code() == Some(2) && message.contains(named), "{arguments:?}: {message}");
+}

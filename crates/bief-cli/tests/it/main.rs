@@ -1,0 +1,12 @@
+//! The command as its users see it.
+
+mod bad_input;
+mod commands;
+#[path = "../common/mod.rs"]
+mod common;
+mod interrupt;
+mod map;
+mod nbfm;
+mod planning;
+mod realtime;
+mod run;

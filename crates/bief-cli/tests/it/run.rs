@@ -1,0 +1,200 @@
+//! `bief run`: chain files, what is said of bad ones, and the kinds of tasks.
+
+use crate::common::{Folder, packets, sample};
+use serde_json::Value;
+
+const TRANSMITTER: &str = include_str!("../../../../data/chains/dvbs2_tx.toml");
+
+const CONVERT: &str = r#"
+batch = 2
+
+[[task]]
+name = "read"
+kind = "radio.read"
+out = ["iq"]
+path = "in.ci8"
+frame = 1000
+
+[[task]]
+name = "quantise"
+kind = "radio.quantise"
+in = ["iq"]
+out = ["bytes"]
+format = "ci8"
+
+[[task]]
+name = "write"
+kind = "file.write"
+in = ["bytes"]
+path = "out.ci8"
+"#;
+
+#[test]
+fn the_chain_that_ships_transmits_what_is_received() {
+    let folder = Folder::new("run-tx");
+    let stream = packets(120);
+    folder.write("packets.ts", &stream);
+    folder.write("tx.toml", TRANSMITTER);
+    let shown = folder.succeed(["run", "tx.toml"]);
+    for part in ["14 frames, ", "\nencode                               2", "whole, per 8 frames"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    folder.succeed(["rx", "samples.ci16", "--sps", "2"]);
+    assert!(folder.read("samples.ts") == stream);
+
+    let samples = folder.read("samples.ci16");
+    for options in [&["--one-core"][..], &["--batch", "3", "--depth", "1", "--waiting", "passive"]] {
+        let shown = folder.succeed(["run", "tx.toml"].iter().chain(options));
+        assert!(shown.contains("14 frames") && folder.read("samples.ci16") == samples, "{options:?}: {shown}");
+        assert_eq!(shown.contains("encode"), !options.contains(&"--one-core"), "{shown}");
+        assert_eq!(shown.contains("per 3 frames"), options.contains(&"--batch"), "{shown}");
+    }
+}
+
+#[test]
+fn what_a_run_did_is_shown_and_written() {
+    let folder = Folder::new("run-observe");
+    folder.write("packets.ts", packets(120));
+    folder.write("tx.toml", TRANSMITTER);
+    let plain = folder.succeed(["run", "tx.toml"]);
+    assert!(!plain.contains("latency") && !plain.contains("sampled"), "{plain}");
+    let shown = folder.succeed(["run", "tx.toml", "--observe", "--trace", "trace.json", "--dot", "chain.dot"]);
+    for part in ["\ntask, per 8 frames", "\nbetween stages", "\nlatency", "\nsource to sink"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let trace: Value = serde_json::from_slice(&folder.read("trace.json")).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let named = |name: &str| events.iter().filter(|event| event["args"]["name"] == name).count();
+    assert_eq!((named("encode 0"), named("encode 1")), (1, 1), "a track for each replica");
+    assert!(events.iter().filter(|event| event["name"] == "batch" && event["ph"] == "X").count() >= 4);
+    let dot = String::from_utf8(folder.read("chain.dot")).unwrap();
+    assert!(dot.starts_with("digraph") && dot.contains("measured"), "{dot}");
+    let refused = folder.fail(["run", "tx.toml", "--trace", "none/trace.json"]);
+    assert!(refused.contains("none/trace.json: "), "{refused}");
+
+    folder.write("in.ci8", sample());
+    folder.succeed(["rx", "in.ci8", "--sps", "2", "--trace", "rx.json", "--observe"]);
+    assert!(folder.read("rx.json").starts_with(b"{"));
+}
+
+#[test]
+fn paths_are_relative_to_the_file_and_reports_go_to_machines() {
+    let folder = Folder::new("run-json");
+    std::fs::create_dir_all(folder.path("deep")).unwrap();
+    folder.write("deep/in.ci8", &sample()[..2 * 10_500]);
+    folder.write("deep/x.toml", CONVERT);
+    let json: Value = serde_json::from_str(&folder.succeed(["run", "deep/x.toml", "--json"])).unwrap();
+    assert_eq!((&json["chain"], &json["interrupted"]), (&"deep/x.toml".into(), &false.into()));
+    assert_eq!((&json["report"]["frames"], &json["report"]["batch"]), (&11.into(), &2.into()));
+    let written = [&sample()[..2 * 10_500], &[0; 2 * 500]].concat();
+    assert!(folder.read("deep/out.ci8") == written, "zeros fill the last frame");
+    let shown = folder.succeed(["run", "deep/x.toml", "--json", "run.json"]);
+    assert!(shown.contains("11 frames") && folder.read("run.json").starts_with(b"{"), "{shown}");
+    // A chain typed after --json is not overwritten.
+    folder.succeed(["run", "--json", "deep/x.toml"]);
+    assert!(folder.read("deep/x.toml") == CONVERT.as_bytes());
+    assert!(folder.fail(["run", "--json"]).contains("no CHAIN.toml: "));
+}
+
+#[test]
+fn a_check_shows_the_chain_and_writes_nothing() {
+    let folder = Folder::new("run-check");
+    folder.write("packets.ts", packets(1));
+    folder.write("tx.toml", TRANSMITTER);
+    let shown = folder.succeed(["run", "tx.toml", "--check"]);
+    for part in [
+        "first stage, 1 thread\n  slice packets (dvbs2.slice_packets, remembers from frame to frame)\n    makes frames (up to 1779 x u8) and pls (1 x Pls)",
+        "\nstage encode, 2 threads\n  scramble bits (dvbs2.scramble_bits)\n    rewrites frames\n",
+        "    reads codewords and pls\n    makes symbols (up to 8370 x Complex<f32>)\n",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(!folder.path("samples.ci16").exists());
+    assert!(folder.succeed(["run", "tx.toml", "--check", "--one-core"]).starts_with("one core\n  slice packets"));
+    let json: Value = serde_json::from_str(&folder.succeed(["run", "tx.toml", "--check", "--json"])).unwrap();
+    assert_eq!((&json["stages"][0]["name"], &json["stages"][0]["threads"]), (&"encode".into(), &2.into()));
+    assert_eq!((&json["tasks"][1]["stage"], &json["tasks"][1]["replicable"]), (&"encode".into(), &true.into()));
+    let wires = json["wires"].as_array().unwrap();
+    let symbols = wires.iter().find(|wire| wire["name"] == "symbols").unwrap();
+    assert_eq!((&symbols["element"], &symbols["length"]), (&"Complex<f32>".into(), &8370.into()));
+}
+
+#[test]
+fn kinds_are_listed_and_explained() {
+    let folder = Folder::new("run-kinds");
+    let shown = folder.succeed(["run", "--kinds"]);
+    assert!(shown.contains("\nradio.read  ") && shown.contains("\nfile.write  "), "{shown}");
+    let kinds: Vec<Value> = serde_json::from_str(&folder.succeed(["run", "--kinds", "--json"])).unwrap();
+    for kind in &kinds {
+        let shown = folder.succeed(["run", "--kinds", kind["kind"].as_str().unwrap()]);
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    }
+    let shown = folder.succeed(["run", "--kinds", "radio.quantise"]);
+    for part in ["  in Complex<f32>\n  out u8\n", "  format  of the samples: cf32, ci16, ci8 or cu8 [\"ci16\"]\n"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    let json: Value = serde_json::from_str(&folder.succeed(["run", "--kinds", "radio.read", "--json"])).unwrap();
+    assert_eq!((&json["outputs"][0], &json["parameters"][2]["default"]), (&"out Complex<f32>".into(), &4096.into()));
+    assert_eq!(json["parameters"][0]["required"], true);
+    assert!(folder.fail(["run", "--kinds", "radio.raed"]).contains("did you mean `radio.read`?"));
+    for arguments in [&["run"][..], &["run", "x.toml", "--kinds"], &["run", "x.toml", "--one-core", "--depth", "2"]] {
+        assert_eq!(folder.command().args(arguments).output().unwrap().status.code(), Some(2), "{arguments:?}");
+    }
+    assert!(folder.succeed(["run", "--help"]).contains("Examples:"));
+}
+
+#[test]
+fn each_kind_of_bad_file_is_shown_with_its_line() {
+    let folder = Folder::new("run-bad");
+    folder.write("in.ci8", sample());
+    for (right, wrong, line, told) in [
+        ("batch = 2", "batch = ", 2, "string values must be quoted"),
+        ("batch = 2", "bach = 2", 2, "a chain file has no `bach`: did you mean `batch`?"),
+        ("batch = 2", "batch = true", 2, "`batch` must be a whole number, not a boolean"),
+        ("batch = 2", "depth = 2", 2, "`depth` is about stages, but no task names a stage"),
+        ("\"quantise\"", "\"read\"", 12, "two tasks are named `read`: line 5 has the other"),
+        ("radio.quantise", "radio.quantize", 13, "did you mean `radio.quantise`?"),
+        ("[\"iq\"]\nout", "[\"qi\"]\nout", 14, "wire `qi` is made by no task"),
+        (
+            "out = [\"bytes\"]",
+            "out = [\"iq\"]",
+            15,
+            "wire `iq` is made twice: by task `read` (line 7) and by task `quantise`",
+        ),
+        ("in = [\"bytes\"]", "in = [\"iq\"]", 21, "input 0 reads u8, but gets Complex<f32> from task `read`"),
+        ("format = \"ci8\"", "formt = \"ci8\"", 16, "`radio.quantise` has no such parameter: did you mean `format`?"),
+        ("format = \"ci8\"", "format = 8", 16, "parameter `format` must be text in quotes, not 8"),
+        ("frame = 1000", "frame = 0", 9, "parameter `frame` must be 1 to 16777216, not 0"),
+        ("in.ci8", "absent.ci8", 8, "absent.ci8: No such file"),
+        ("in.ci8\"", "in.ci8\"\nstage = \"x\"\n[stage.y]", 10, "no task names stage `y`: did you mean `x`?"),
+        ("out = [\"bytes\"]", "out = [\"bytes\", \"_\"]", 15, "it makes 1 wire (out u8), but `out` names 2"),
+    ] {
+        let text = CONVERT.replacen(right, wrong, 1);
+        assert_ne!(text, CONVERT, "{right}");
+        folder.write("x.toml", &text);
+        let message = folder.fail(["run", "x.toml"]);
+        assert!(message.starts_with(&format!("bief: x.toml:{line}: ")) && message.contains(told), "{wrong}: {message}");
+        let shown = text.lines().nth(line - 1).unwrap().trim_end();
+        let (number, gutter) = (line.to_string(), " ".repeat(line.to_string().len()));
+        let excerpt = format!("\n{gutter} |\n{number} | {shown}\n{gutter} | ");
+        assert!(message.contains(&excerpt) && message.trim_end().ends_with('^'), "{message}");
+    }
+    assert!(!folder.path("out.ci8").exists(), "nothing is written by what is refused");
+    assert!(folder.fail(["run", "absent.toml"]).contains("absent.toml: No such file"));
+
+    let stages = CONVERT.replacen("out = [\"iq\"]", "out = [\"iq\"]\nstage = \"in\"", 1);
+    folder.write("x.toml", stages + "\n[stage.in]\nthreads = 2\n");
+    let message = folder.fail(["run", "x.toml"]);
+    assert!(message.contains("x.toml:26: stage `in` cannot have 2 threads: task `read` remembers"), "{message}");
+
+    // A fault while it runs names file and task.
+    if std::path::Path::new("/dev/full").exists() {
+        folder.write("x.toml", CONVERT.replacen("out.ci8", "/dev/full", 1));
+        let message = folder.fail(["run", "x.toml"]);
+        assert!(
+            message.starts_with("bief: x.toml: task `write` (stage `chain`") && message.contains("/dev/full"),
+            "{message}"
+        );
+    }
+}

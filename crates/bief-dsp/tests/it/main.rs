@@ -1,0 +1,5 @@
+//! Mathematics held to vectors and to naive code.
+
+mod packets;
+mod synchronise;
+mod vectors;

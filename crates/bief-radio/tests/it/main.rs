@@ -1,0 +1,15 @@
+//! Chains of radio tasks on real signals.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod documentation;
+mod every_modcod;
+mod extremes;
+mod first_packet;
+mod loopback;
+mod mixed;
+mod narrowband_fm;
+mod recordings;
+mod registry;
+mod streams;
+mod vectors;

@@ -1,0 +1,105 @@
+//! Exact beside published fronts of the DVB-S2 receiver, and beside HeRAD on thousands of random chains.
+
+use crate::common::{data, dvbs2, number};
+use bief_schedule::strategy::{Exact, Herad};
+use bief_schedule::{Period, Platform, Profile, Schedule, Stage, Strategy, TaskProfile};
+use fastrand::Rng;
+
+fn platform(profile: &Profile, big: usize, little: usize) -> Platform {
+    Platform::parse_cores(&format!("big={big},little={little}"), profile).unwrap()
+}
+
+#[test]
+fn the_receiver_has_the_published_fronts() {
+    let (Some(profiles), Some(fronts)) = (data("dvbs2_profiles.json"), data("dvbs2_fronts.json")) else { return };
+    let fronts = fronts.as_array().unwrap();
+    assert_eq!(fronts.len(), 8);
+    for published in fronts {
+        let profile = dvbs2(&profiles, published["platform"].as_str().unwrap());
+        let cores = platform(&profile, number(&published["R"]["B"]) as usize, number(&published["R"]["L"]) as usize);
+        let optimum = Exact.optimum(&profile, &cores).unwrap();
+        // Published in tenths of microseconds.
+        let num = published["period_num"].as_u64().unwrap() * 100;
+        assert_eq!(Some(optimum.period()), Period::new(num, published["period_den"].as_u64().unwrap()));
+        let points = published["front"].as_array().unwrap();
+        let counts: Vec<_> = points.iter().map(|point| [number(&point["B"]), number(&point["L"])]).collect();
+        assert_eq!(optimum.front().collect::<Vec<_>>(), counts);
+        for (point, published) in optimum.fewest_stages().unwrap().iter().zip(points) {
+            assert_eq!(point.stages.len() as u64, published["min_stages"].as_u64().unwrap());
+            let schedule = Schedule::new("exact", point.stages.clone(), &profile).unwrap();
+            assert_eq!(schedule.planned_period(), optimum.period());
+            assert_eq!(schedule.cores(), &point.cores);
+        }
+    }
+}
+
+/// A receiver for a known rate leaves cores free.
+#[test]
+fn slower_rates_need_fewer_cores() {
+    let Some(profiles) = data("dvbs2_profiles.json") else { return };
+    let profile = dvbs2(&profiles, "ai370");
+    let cores = platform(&profile, 4, 8);
+    let front = |us: u64| -> Vec<[u32; 2]> {
+        let optimum = Exact.within(&profile, &cores, Period::from(us * 100)).unwrap().unwrap();
+        optimum.front().map(|point| [point[0], point[1]]).collect()
+    };
+    assert_eq!(front(43_075), [[0, 7], [1, 5], [2, 4], [3, 2], [4, 1]]);
+    assert_eq!(front(60_000), [[0, 5], [1, 3], [2, 1], [3, 0]]);
+    assert!(Exact.within(&profile, &cores, Period::from(3_000_000)).unwrap().is_none());
+    let plan = Exact.plan(&profile, &cores, &"fewest-cores,period=6ms".parse().unwrap()).unwrap();
+    assert_eq!(plan.stages().iter().map(|stage: &Stage| stage.cores).sum::<u32>(), 3);
+}
+
+/// A chain of up to 60 tasks: of the paper's generator, with times that have nothing to do with each other, with many equal
+/// ones, or of all magnitudes.
+fn any_chain(random: &mut Rng) -> Profile {
+    let stateless_ratio = [0.0, 0.2, 0.5, 0.8, 1.0, random.f64()][random.usize(..6)];
+    let family = random.u32(..4);
+    let time = move |random: &mut Rng| match family {
+        0 => random.u64(1..=100),
+        1 => random.u64(1..=4),
+        2 => [1, 1, 1, 50][random.usize(..4)],
+        _ => {
+            let shift = random.u32(..34);
+            random.u64(..=1 << shift)
+        }
+    };
+    let length = random.usize(1..=60);
+    let tasks = (0..length).map(|_| {
+        let big = time(random);
+        let little = if family == 1 || random.u32(..4) == 0 { time(random) } else { big * random.u64(1..=5) };
+        TaskProfile { replicable: random.f64() < stateless_ratio, ..TaskProfile::sequential("task", [big, little]) }
+    });
+    let tasks: Vec<_> = tasks.collect();
+    Profile::new(["big", "little"], tasks).unwrap()
+}
+
+#[test]
+fn herad_is_the_first_point_of_the_front() {
+    let mut random = Rng::with_seed(3);
+    let mut fronts = 0;
+    for number in 0..6000 {
+        let profile = any_chain(&mut random);
+        let (big, little) = (random.usize(..=14), random.usize(..=14));
+        if big + little == 0 {
+            continue;
+        }
+        let cores = platform(&profile, big, little);
+        let herad = Herad.schedule(&profile, &cores).unwrap();
+        let optimum = Exact.optimum(&profile, &cores).unwrap();
+        assert_eq!(optimum.period(), herad.planned_period(), "chain {number} on ({big}, {little}): {profile:?}");
+        let used = ["big", "little"].map(|kind| herad.cores().get(kind).copied().unwrap_or(0));
+        assert_eq!(optimum.front().next().unwrap(), used, "chain {number} on ({big}, {little}): {profile:?}");
+        // Merging neighbours does not always give the fewest stages.
+        let fewest = optimum.fewest_stages().unwrap();
+        assert!(fewest[0].stages.len() <= herad.stages().len(), "chain {number} on ({big}, {little}): {profile:?}");
+        for point in &fewest {
+            let schedule = Schedule::new("exact", point.stages.clone(), &profile).unwrap();
+            assert_eq!(schedule.planned_period(), optimum.period());
+            assert_eq!(schedule.cores(), &point.cores);
+        }
+        fronts += u32::from(fewest.len() > 1);
+    }
+    println!("{fronts} fronts of more than one point");
+    assert!(fronts > 1000);
+}

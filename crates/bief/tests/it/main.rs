@@ -1,0 +1,23 @@
+//! The runtime as its users see it.
+
+mod again;
+mod chain_file;
+#[path = "../common/mod.rs"]
+mod common;
+mod constants;
+mod control;
+mod dot;
+mod dynamic;
+mod examples;
+mod fault;
+mod fault_matrix;
+mod live;
+mod observe;
+mod order;
+mod profile;
+mod realtime;
+mod refuse;
+mod stop;
+mod stopper;
+mod trace;
+mod variable;
