@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::figures::Figures;
 use crate::frame::Element;
 use crate::task::{Flow, Node, Step, Turn};
 use crate::wire::{In, Input, Socket};
@@ -55,6 +56,10 @@ impl Body {
 
     fn lost(&self) -> u64 {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.step.lost()))
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.nodes.iter().for_each(|node| node.figures(figures));
     }
 
     /// Lets every step begin anew, a failed one too.
@@ -123,6 +128,10 @@ impl<C: Control> Step for Region<C> {
 
     fn lost(&self) -> u64 {
         self.bodies.iter().fold(0, |sum, body| sum.saturating_add(body.lost()))
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.bodies.iter().for_each(|body| body.figures(figures));
     }
 
     fn finish(&mut self) -> Result<()> {

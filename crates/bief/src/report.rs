@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::energy::RunEnergy;
+use crate::figures::Figures;
 use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
@@ -50,6 +51,8 @@ pub struct Report {
     pub real_time: Option<RealTimeReport>,
     /// Whether threads outnumbered the cores that they could run on: then their times hold those of others.
     pub shares_cores: bool,
+    /// What its tasks tell ([`Task::figures`](crate::Task::figures)), those of replicas put together.
+    pub figures: Figures,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
     /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::Policy::Dynamic) and there
@@ -204,6 +207,7 @@ impl Report {
             energy: None,
             real_time: None,
             shares_cores: false,
+            figures: Figures::default(),
             placement: None,
             dynamic: None,
             notes: Vec::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Place, Result};
+use crate::figures::Figures;
 use crate::frame::{Batch, Buffer, Slot};
 use crate::task::Node;
 use crate::wire::Joint;
@@ -157,6 +158,20 @@ impl Stage {
     /// Elements that its tasks had to drop in this run.
     pub(crate) fn lost(&self) -> u64 {
         self.tasks.iter().fold(0, |sum: u64, task| sum.saturating_add(task.step.lost()))
+    }
+
+    /// What its tasks tell of this run; nothing of one that panics.
+    pub(crate) fn figures(&self) -> Figures {
+        let mut all = Figures::default();
+        for task in &self.tasks {
+            let told = Error::catch(|| {
+                let mut figures = Figures::default();
+                task.figures(&mut figures);
+                Ok(figures)
+            });
+            all.merge(told.unwrap_or_default());
+        }
+        all
     }
 
     /// When the batch that it makes next is due, if one of its tasks knows.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::Result;
+use crate::figures::Figures;
 use crate::frame::Batch;
 use crate::wire::{Inputs, Outputs, Socket};
 
@@ -100,6 +101,13 @@ pub trait Task: Send + 'static {
         0
     }
 
+    /// Tells what it has counted and measured in this run: asked when someone looks at the run
+    /// ([`Watch::figures`](crate::Watch::figures)), between two batches, and once it has ended, after [`finish`](Self::finish). A
+    /// replica tells its own part. Nothing is told unless a task does so here.
+    fn figures(&self, figures: &mut Figures) {
+        let _ = figures;
+    }
+
     /// When the frame that comes next is due, for a task of the first stage that gives frames at planned times; `None` while it
     /// has no plan. The [`Latency`](crate::Latency) of a batch counts from when its first frame was due, not from when the
     /// source was asked for it: a source that waits for its time adds nothing, and one that is late hides nothing. Asked before
@@ -119,7 +127,8 @@ pub trait Task: Send + 'static {
     /// Called before each run of a [`Pipeline`](crate::Pipeline) but the first, on every replica: the place to begin anew.
     ///
     /// A task that does nothing here goes on where it was: a source that cannot begin anew stops at once. After an error
-    /// or a panic in [`run`](Task::run) the task is as that left it, and is not used again before this call.
+    /// or a panic in [`run`](Task::run) the task is as that left it, and is not used again before this call, but to tell its
+    /// [`figures`](Task::figures).
     ///
     /// # Errors
     /// Why it cannot begin anew: the run does not start.
@@ -175,6 +184,8 @@ pub(crate) trait Step: Send {
     fn lost(&self) -> u64 {
         0
     }
+    /// What it tells of this run; a region tells of the tasks in it.
+    fn figures(&self, _: &mut Figures) {}
     /// When the frame that it makes next is due.
     fn due(&mut self) -> Option<Instant> {
         None
@@ -187,6 +198,15 @@ pub(crate) trait Step: Send {
 pub(crate) struct Node {
     pub(crate) name: Arc<str>,
     pub(crate) step: Box<dyn Step>,
+}
+
+impl Node {
+    /// Adds what it tells of this run.
+    pub(crate) fn figures(&self, figures: &mut Figures) {
+        let first = figures.len();
+        self.step.figures(figures);
+        figures.told_by(&self.name, first);
+    }
 }
 
 /// A task and the wires that it is bound to.
@@ -213,6 +233,10 @@ impl<T: Task> Step for Bind<T> {
 
     fn lost(&self) -> u64 {
         self.task.lost()
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.task.figures(figures);
     }
 
     fn due(&mut self) -> Option<Instant> {

@@ -1,13 +1,14 @@
 //! Looking at a run while it goes on, from another thread.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::clock::nanoseconds;
+use crate::figures::Figures;
 use crate::table::{COLUMNS, fitted};
 
 /// Where a worker shows what it has done, on cache lines that only it writes.
@@ -18,6 +19,9 @@ pub(crate) struct Meter {
     frames: AtomicU64,
     busy_ns: AtomicU64,
     ended: AtomicU64,
+    /// Someone wants to know the figures of its tasks.
+    asked: AtomicBool,
+    figures: Mutex<Figures>,
 }
 
 impl Meter {
@@ -27,6 +31,16 @@ impl Meter {
         self.frames.store(frames, Ordering::Relaxed);
         self.busy_ns.store(nanoseconds(busy), Ordering::Relaxed);
         self.ended.store(ended, Ordering::Relaxed);
+    }
+
+    /// Whether someone has asked for figures since this was asked last.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::Relaxed)
+    }
+
+    /// Shows what its tasks tell.
+    pub(crate) fn tell(&self, figures: Figures) {
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 }
 
@@ -114,6 +128,18 @@ impl Watch {
         let now = Instant::now();
         let time = now - std::mem::replace(&mut self.looked, now);
         self.status_after(time)
+    }
+
+    /// What the tasks of the run tell ([`Task::figures`](crate::Task::figures)), those of replicas put together. Each worker tells
+    /// between two batches what it is asked for here: what is given is what they told since the last look, and all of it once the
+    /// run has ended, by a fault too.
+    pub fn figures(&mut self) -> Figures {
+        let mut all = Figures::default();
+        for (meter, _) in self.stages.iter().flat_map(|stage| &stage.replicas) {
+            all.merge(meter.figures.lock().unwrap_or_else(PoisonError::into_inner).clone());
+            meter.asked.store(true, Ordering::Relaxed);
+        }
+        all
     }
 
     fn status_after(&mut self, time: Duration) -> Status {

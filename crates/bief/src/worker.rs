@@ -213,6 +213,7 @@ impl Worker {
         if let Err(error) = self.stage.finish() {
             fault.note(error);
         }
+        self.tell();
     }
 
     /// Lets its thread, the calling one where it is 0, run in its place.
@@ -358,10 +359,20 @@ impl Worker {
         observer.visited(visit, &self.count);
     }
 
-    /// Shows the counts to whoever watches.
+    /// Shows the counts to whoever watches, and what the tasks tell to who has asked for it.
     fn show(&self) {
         if let Some(meter) = &self.meter {
             meter.show(self.count.batches, self.count.frames, self.count.busy, self.ended);
+            if meter.is_asked() {
+                self.tell();
+            }
+        }
+    }
+
+    /// Shows what the tasks tell to whoever watches.
+    fn tell(&self) {
+        if let Some(meter) = &self.meter {
+            meter.tell(self.stage.figures());
         }
     }
 

@@ -7,6 +7,7 @@ use bief_schedule::Profile;
 use super::Pipeline;
 use crate::boundary::rings;
 use crate::energy::{Measured, RunEnergy};
+use crate::figures::Figures;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
@@ -76,6 +77,7 @@ impl Pipeline {
             boundaries,
             notes,
             shares_cores: self.shares_cores,
+            figures: self.figures(),
             placement: self.placement.clone(),
             dynamic,
             latency: Latency::of(&latency),
@@ -90,6 +92,13 @@ impl Pipeline {
             report.explain(profile);
         }
         report
+    }
+
+    /// What the tasks tell, those of replicas put together.
+    fn figures(&self) -> Figures {
+        let mut all = Figures::default();
+        self.workers.iter().for_each(|worker| all.merge(worker.stage.figures()));
+        all
     }
 
     /// Frames against their bound, if there is one; they took these times.

@@ -11,6 +11,7 @@ mod dynamic;
 mod examples;
 mod fault;
 mod fault_matrix;
+mod figures;
 mod live;
 mod observe;
 mod order;
