@@ -11,8 +11,8 @@ use clap::Args;
 use crate::document;
 use crate::draw;
 use crate::failure::Failure;
-use crate::files::Files;
-use crate::json::{JsonArgs, is_dash, print};
+use crate::files::{Files, is_dash};
+use crate::json::{JsonArgs, print};
 pub(crate) use parts::{Part, Parts, facts, own_caches};
 
 const EXAMPLES: &str = "\
