@@ -2,10 +2,9 @@
 
 pub(crate) mod constellation;
 pub(crate) mod graph;
-pub(crate) mod machine;
 pub mod plot;
 pub(crate) mod stages;
-mod svg;
+pub(crate) mod svg;
 
 use std::path::Path;
 

@@ -156,7 +156,7 @@ fn measured<R>(
     let all = subjects.into_iter().map(|subject| Case { subject, rounds: Vec::new() }).collect();
     let mut cases: Vec<Case<R>> = case::select(all, args.measure.only.as_deref())?;
     let bar = spinner("finding out how long the tasks take".to_owned());
-    let prepared = cases.iter_mut().try_for_each(|case| case.subject.prepare(&bench));
+    let prepared = cases.iter_mut().try_for_each(|case| case.subject.prepare(&bench.machine, bench.seconds));
     bar.finish_and_clear();
     prepared?;
     let watch = Watch::begin();

@@ -33,7 +33,7 @@ impl Round {
 
 /// Profiles, plans, and runs the plan in the places of each policy; another one begins in each round.
 pub(super) fn compare(bench: &mut Bench, subject: &Subject, round: usize) -> Result<Round> {
-    let profile = subject.profile(bench, Load::Busy)?;
+    let profile = subject.profile(&bench.machine, Load::Busy)?;
     let schedule = subject.schedule(&profile, &bench.platform())?;
     let mut measured_ns = [0.0; COUNT];
     let mut places = [const { None }; COUNT];

@@ -58,8 +58,8 @@ impl Round {
 /// Does what a user does who wants a good plan: profiles, plans, runs, corrects the profile, plans and runs again.
 pub(super) fn follow(bench: &mut Bench, subject: &Subject) -> Result<Round> {
     let platform = bench.platform();
-    let idle = subject.profile(bench, Load::Idle)?;
-    let busy = subject.profile(bench, Load::Busy)?;
+    let idle = subject.profile(&bench.machine, Load::Idle)?;
+    let busy = subject.profile(&bench.machine, Load::Busy)?;
     let schedule = subject.schedule(&busy, &platform)?;
     let first = bench.run(subject, &busy, &schedule, &Policy::Packed)?;
     let corrected = first.report.corrected(&busy)?;

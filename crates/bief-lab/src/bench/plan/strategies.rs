@@ -76,7 +76,7 @@ pub(super) fn race(
     contenders: &[Contender; COUNT],
     round: usize,
 ) -> Result<Round> {
-    let profile = subject.profile(bench, Load::Busy)?;
+    let profile = subject.profile(&bench.machine, Load::Busy)?;
     let mut runs: Vec<Option<Run>> = contenders.iter().map(|_| None).collect();
     for turn in 0..COUNT {
         let index = (round + turn) % COUNT;

@@ -4,12 +4,11 @@ use std::num::NonZeroUsize;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Platform, Profile, Schedule, Stage};
-use bief::{Load, Profiling, Program, Result};
+use bief::{Load, Machine, Profiling, Program, Result};
 use bief_cli::failure::Failure;
 use bief_cli::rx::built_in_receiver;
 use bief_radio::dvbs2::Receiver;
 
-use super::trial::Bench;
 use super::work::{self, Step};
 
 /// Microseconds of the tasks of two stages, and of those that are replicated.
@@ -79,16 +78,16 @@ impl Subject {
         Self { name, chain, cut, executions: FIRST_LOOK }
     }
 
-    /// Finds the signal, if it is a receiver, and how many executions its profile takes in the time of a run.
-    pub(super) fn prepare(&mut self, bench: &Bench) -> std::result::Result<(), Failure> {
+    /// Finds the signal, if it is a receiver, and how many executions its profile takes in so many seconds.
+    pub(super) fn prepare(&mut self, machine: &Machine, seconds: f64) -> std::result::Result<(), Failure> {
         if let Chained::Receiver(receiver) = &mut self.chain {
             *receiver = Some(built_in_receiver()?);
         }
-        let profile = self.profile(bench, Load::Idle);
+        let profile = self.profile(machine, Load::Idle);
         let profile = profile.map_err(|error| Failure::new(format!("{}: {error}", self.name)))?;
         // Kinds that are emulated are measured on cores that are as fast as the fastest.
         let chain_ns = profile.tasks().iter().map(|task| task.ns.iter().min().copied().unwrap_or(0)).sum::<u64>();
-        let executions = (bench.seconds * 1e9 / chain_ns.max(1) as f64) as usize;
+        let executions = (seconds * 1e9 / chain_ns.max(1) as f64) as usize;
         self.executions = NonZeroUsize::new(executions.max(LEAST_EXECUTIONS)).expect("at least some");
         Ok(())
     }
@@ -102,13 +101,11 @@ impl Subject {
     }
 
     /// What its tasks take while the other cores of the machine do this.
-    pub(super) fn profile(&self, bench: &Bench, load: Load) -> Result<Profile> {
+    pub(super) fn profile(&self, machine: &Machine, load: Load) -> Result<Profile> {
         let profiling = Profiling { executions: self.executions, load };
         match &self.chain {
-            Chained::Work(_) => self.program(u64::MAX)?.profile_on(&bench.machine, profiling),
-            Chained::Receiver(receiver) => {
-                receiver.as_ref().expect("it was prepared").profile_on(&bench.machine, profiling)
-            }
+            Chained::Work(_) => self.program(u64::MAX)?.profile_on(machine, profiling),
+            Chained::Receiver(receiver) => receiver.as_ref().expect("it was prepared").profile_on(machine, profiling),
         }
     }
 

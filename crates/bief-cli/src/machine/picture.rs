@@ -2,9 +2,9 @@
 
 use bief::{Core, Machine, Placement, thread_list};
 
-use super::stages::KINDS;
-use super::svg::{Anchor, Svg, fitted, lines, text_width};
-use crate::machine::{Part, Parts, facts, own_caches};
+use super::parts::{Part, Parts, facts, own_caches};
+use crate::draw::stages::KINDS;
+use crate::draw::svg::{Anchor, Svg, fitted, lines, text_width};
 
 const WIDTH: f64 = 1040.0;
 const MARGIN: f64 = 24.0;
@@ -26,7 +26,7 @@ const STYLE: &str = "
 ";
 
 /// The picture of a machine, and of where the threads of a pipeline may run on it: each core names the stages.
-pub(crate) fn svg(machine: &Machine, placement: Option<&Placement>) -> String {
+pub(super) fn svg(machine: &Machine, placement: Option<&Placement>) -> String {
     let mut drawing = Svg::new();
     let mut facts = facts(machine).into_iter();
     let (_, model) = facts.next().unwrap_or_default();
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn every_core_is_in_a_box_and_none_hides_another() {
-        let server = crate::machine::server(4, 2, 4, 16);
-        for machine in [Machine::here(), crate::machine::x7_ti(), server] {
+        let server = super::super::server(4, 2, 4, 16);
+        for machine in [Machine::here(), super::super::x7_ti(), server] {
             let svg = svg(&machine, None);
             let boxes = rects(&svg, "box");
             let mut cores = rects(&svg, "kind");
@@ -236,7 +236,7 @@ mod tests {
     }
     #[test]
     fn cores_name_the_stages_that_run_on_them() {
-        let machine = crate::machine::x7_ti();
+        let machine = super::super::x7_ti();
         let seats = |name: &str, kind: &str, threads| Seats { name: name.into(), kind: Some(kind.into()), threads };
         let stages = [seats("front <1>", "big", 1), seats("decode", "medium", 3), seats("out", "little", 1)];
         let placed = |policy: Policy| svg(&machine, Some(&policy.place(&machine, &stages).unwrap()));
