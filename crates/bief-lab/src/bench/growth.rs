@@ -1,4 +1,4 @@
-//! `bief bench growth`: how the time per frame grows with stages, replicas, tasks and the batch.
+//! `bief lab bench growth`: how the time per frame grows with stages, replicas, tasks and the batch.
 
 use std::time::Duration;
 

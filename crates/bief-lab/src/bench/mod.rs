@@ -1,4 +1,4 @@
-//! `bief bench`: what the runtime itself costs on this machine.
+//! `bief lab bench`: what the runtime itself costs on this machine.
 
 mod background;
 pub(crate) mod batches;
@@ -31,29 +31,31 @@ use self::surroundings::{Surroundings, Watch};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief bench runtime                    calls, hand-overs, speed-ups, idling
-  bief bench growth --svg growth.svg    time per frame against stages, replicas,
+  bief lab bench runtime                calls, hand-overs, speed-ups, idling
+  bief lab bench growth --svg growth.svg
+                                        time per frame against stages, replicas,
                                         tasks and the batch, and a picture
-  bief bench memory                     a chain that goes over memory, by size of
-                                        its buffer and where its threads run
-  bief bench nbfm --svg nbfm.svg        a receiver in real time: what it takes of
-                                        a core, over the length of its blocks
-  bief bench batches --svg batches.svg  what tasks cost by the length of a batch,
-                                        and what a thread for each of them costs
-  bief bench plan                       how well a plan predicts a run
-  bief bench realtime                   latency under reserved time, priorities
+  bief lab bench memory                 a chain that goes over memory, by size
+                                        of its buffer and where its threads run
+  bief lab bench nbfm --svg nbfm.svg    a receiver in real time: what it takes
+                                        of a core, over the length of its blocks
+  bief lab bench batches --svg batches.svg
+                                        what tasks cost by the length of a
+                                        batch, and a thread for each of them
+  bief lab bench plan                   how well a plan predicts a run
+  bief lab bench realtime               latency under reserved time, priorities
                                         and neither, against a bound
-  bief bench mapping                    what mapping threads to kinds of cores brings
-                                        and costs
+  bief lab bench mapping                what mapping threads to kinds of cores
+                                        brings and costs
 
 Figures are worth something on a machine that does nothing else. Each bench says
 how quiet it was.";
 
 const RUNTIME: &str = "\
 Examples:
-  bief bench runtime
-  bief bench runtime --only handover --rounds 31
-  bief bench runtime --csv runtime.csv --svg runtime.svg
+  bief lab bench runtime
+  bief lab bench runtime --only handover --rounds 31
+  bief lab bench runtime --csv runtime.csv --svg runtime.svg
 
 Cases:
   call/TASKS/WIRING       an empty task in a chain on one core: with a wire of its
@@ -70,14 +72,14 @@ CSV: every reading of every round.";
 
 const GROWTH: &str = "\
 Examples:
-  bief bench growth
-  bief bench growth --only stages --rounds 31
-  bief bench growth --csv growth.csv --svg growth.svg
+  bief lab bench growth
+  bief lab bench growth --only stages --rounds 31
+  bief lab bench growth --csv growth.csv --svg growth.svg
 
 Cases: stages/1 to /32, replicas/1 to /16, tasks/1 to /1000, batch/1 to /256, of
 empty tasks. CSV: median and quartiles of each, over all rounds.";
 
-/// Arguments of `bief bench`.
+/// Arguments of `bief lab bench`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {

@@ -1,4 +1,4 @@
-//! `bief bench nbfm`: what a receiver takes of a core in real time, over the length of its blocks, and where that comes from.
+//! `bief lab bench nbfm`: what a receiver takes of a core in real time, over the length of its blocks, and where that comes from.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use super::surroundings::{Surroundings, Watch};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief bench nbfm
-  bief bench nbfm --csv nbfm.csv --svg nbfm.svg
-  bief bench nbfm --only one-core/ --seconds 2
-  bief bench nbfm --blocks 60,744 --rounds 11
+  bief lab bench nbfm
+  bief lab bench nbfm --csv nbfm.csv --svg nbfm.svg
+  bief lab bench nbfm --only one-core/ --seconds 2
+  bief lab bench nbfm --blocks 60,744 --rounds 11
 
 Cases, for each block:
   one-core/BLOCK   percent of a core in real time: the whole receiver on one
@@ -38,7 +38,7 @@ of the medians of all slopes and offsets (Theil and Sen): one thread against a
 thread for each task is what merging tasks is worth.
 CSV: every reading of every round. SVG: the percents and the work.";
 
-/// Arguments of `bief bench nbfm`.
+/// Arguments of `bief lab bench nbfm`.
 #[derive(Args)]
 pub(super) struct NbfmArgs {
     /// Samples of a block: whole multiples of 12

@@ -1,4 +1,4 @@
-//! `bief bench runtime`: what calls, hand-overs and waiting cost, beside aims and a peer.
+//! `bief lab bench runtime`: what calls, hand-overs and waiting cost, beside aims and a peer.
 
 use bief_cli::draw::plot::{Axis, Figure, INK, Key, Mark, Panel, Pattern, Rgb, Shape};
 use bief_cli::failure::Failure;

@@ -15,15 +15,15 @@ use crate::statistics::Sample;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign figure1
-  bief campaign figure1 --chains 10000 --seed 2 -o large
-  bief campaign figure1 --json > figure1.json
+  bief lab campaign figure1
+  bief lab campaign figure1 --chains 10000 --seed 2 -o large
+  bief lab campaign figure1 --json > figure1.json
 
 Files: figure1.csv (the curves: each slowdown that occurs, and the percentage of
 chains that are not slowed down more), figure1a.svg (slowdowns up to 1.5),
 figure1b.svg (all slowdowns)";
 
-/// Arguments of `bief campaign figure1`.
+/// Arguments of `bief lab campaign figure1`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Figure1Args {

@@ -17,9 +17,9 @@ use crate::statistics::{ROUNDED, percent_spread};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign figure2
-  bief campaign figure2 --chains 10000 --seed 2 -o large
-  bief campaign figure2 --json > figure2.json
+  bief lab campaign figure2
+  bief lab campaign figure2 --chains 10000 --seed 2 -o large
+  bief lab campaign figure2 --json > figure2.json
 
 The paper's numbers are those of the chains on which FERTAC uses at most so many
 cores more and fewer of neither kind: so they are counted here. Chains on which
@@ -29,7 +29,7 @@ two shares (binomial), plus what the print leaves out; see --help of table1.
 
 Files: figure2.csv, figure2.svg";
 
-/// Arguments of `bief campaign figure2`.
+/// Arguments of `bief lab campaign figure2`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Figure2Args {

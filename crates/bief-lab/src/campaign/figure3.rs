@@ -20,10 +20,10 @@ use crate::statistics::Sample;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign figure3                  a few minutes
-  bief campaign figure3 --budget 0.2     at most about 0.2 s per point
-  bief campaign figure3 --budget 60      every point, some on few chains; long
-  bief campaign figure3 --json > figure3.json
+  bief lab campaign figure3                 a few minutes
+  bief lab campaign figure3 --budget 0.2    at most about 0.2 s per point
+  bief lab campaign figure3 --budget 60     every point, some on few chains; long
+  bief lab campaign figure3 --json > figure3.json
 
 Everything runs on one thread; close what else keeps this machine busy. A point
 is the median over random chains, as many as --chains says or as the budget
@@ -42,7 +42,7 @@ big cores only, and one thread per task (R1). They replicate no task.
 
 Files: figure3.csv, figure3.svg";
 
-/// Arguments of `bief campaign figure3`.
+/// Arguments of `bief lab campaign figure3`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Figure3Args {

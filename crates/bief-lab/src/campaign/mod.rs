@@ -1,4 +1,4 @@
-//! `bief campaign`: the experiments of the papers behind the command, done again, beside the values that they printed.
+//! `bief lab campaign`: the experiments of the papers behind the command, done again, beside the values that they printed.
 //!
 //! The planner's is Idouar et al., *Energy-Aware Scheduling Strategies for Partially-Replicable Task Chains on
 //! Heterogeneous Processors*; its sections 6.1 and 6.2 describe the experiments. Those of [`batching`] and [`ftfc`] are named there.
@@ -24,13 +24,13 @@ use folder::{Folder, FolderArgs};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign table1                  slowdown and cores of all strategies
-  bief campaign figure1 --chains 200    a quicker, rougher run
-  bief campaign figure2 -o results      files go to the folder results
-  bief campaign figure3 --budget 0.2    at most 0.2 s per point
-  bief campaign table2 --json           the numbers for a machine to read
-  bief campaign batching                batches and merges in random graphs
-  bief campaign ftfc                    threads mapped to unlike cores by demand
+  bief lab campaign table1                slowdown and cores of all strategies
+  bief lab campaign figure1 --chains 200  a quicker, rougher run
+  bief lab campaign figure2 -o results    files go to the folder results
+  bief lab campaign figure3 --budget 0.2  at most 0.2 s per point
+  bief lab campaign table2 --json         the numbers for a machine to read
+  bief lab campaign batching              batches and merges in random graphs
+  bief lab campaign ftfc                  threads mapped to unlike cores
 
 Each experiment prints a table beside the values of the paper, and writes a CSV
 file and SVG plots to the folder `campaign`, or where --output says.
@@ -40,7 +40,7 @@ batching: He and Ward, Real-Time Scheduling and Batching in GNU Radio for
 Bounded Response Times, section 7; of ftfc: FTFC, Fastest-Thread-Fastest-Core,
 in Mobile Information Systems.";
 
-/// Arguments of `bief campaign`.
+/// Arguments of `bief lab campaign`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CampaignArgs {

@@ -15,9 +15,9 @@ use crate::statistics::{CUT, Print, ROUNDED, Sample, Spread, percent_spread};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign table1
-  bief campaign table1 --chains 200 --batches 5 -o quick
-  bief campaign table1 --seed 2 --json table1.json
+  bief lab campaign table1
+  bief lab campaign table1 --chains 200 --batches 5 -o quick
+  bief lab campaign table1 --seed 2 --json table1.json
 
 Two samples of 1000 random chains differ by chance. A printed value agrees when
 it lies where a second sample of 1000 chains puts it:
@@ -29,7 +29,7 @@ and what the print leaves out is added: the paper cuts after one decimal.
 
 Files: table1.csv, table1.svg";
 
-/// Arguments of `bief campaign table1`.
+/// Arguments of `bief lab campaign table1`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Table1Args {

@@ -1,4 +1,4 @@
-//! `bief fer`: frame error rates, by sending many frames through the whole chain, and beside it those of an ideal receiver.
+//! `bief lab fer`: frame error rates, by sending many frames through the whole chain, and beside it those of an ideal receiver.
 
 mod count;
 mod curve;
@@ -39,15 +39,17 @@ use self::sweep::{Levels, sweep};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief fer --modcod qpsk-8/9 --frame short
+  bief lab fer --modcod qpsk-8/9 --frame short
       around the threshold, until fewer than one frame in 1000 is lost
-  bief fer --modcod qpsk-8/9 --frame short --with receiver,ideal
+  bief lab fer --modcod qpsk-8/9 --frame short --with receiver,ideal
       what the receiver loses against an ideal one
-  bief fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1 -o a.csv --svg a.svg
-  bief fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1 -o a.csv
-           --frame-errors 1000
+  bief lab fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1
+           -o a.csv --svg a.svg
+  bief lab fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1
+           -o a.csv --frame-errors 1000
       goes on where a.csv ends
-  bief fer --modcod qpsk-8/9 --frame short --phase-noise mask --symbol-rate 1e6
+  bief lab fer --modcod qpsk-8/9 --frame short --phase-noise mask
+           --symbol-rate 1e6
 
 Frames of random content go in blocks of some tens through transmitter, channel
 and receiver, which has to find each block anew. The channel has white noise and,
@@ -57,7 +59,7 @@ wrong when it does not come out as it was sent; `lost` are those of them that
 synchronisation lost, so that no decoder saw them.
 Ctrl-C ends the measurement; what was measured is shown and kept.";
 
-/// Arguments of `bief fer`.
+/// Arguments of `bief lab fer`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FerArgs {

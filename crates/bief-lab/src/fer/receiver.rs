@@ -149,7 +149,7 @@ impl Whole {
     fn receive(&self, samples: &[Complex32]) -> Result<Option<(Delivered, u64)>, Failure> {
         let mut bytes = vec![0; samples.len() * SampleFormat::Cf32.bytes()];
         SampleFormat::Cf32.write(samples, &mut bytes);
-        let recording = Recording::from_memory("bief fer", SampleFormat::Cf32, bytes);
+        let recording = Recording::from_memory("bief lab fer", SampleFormat::Cf32, bytes);
         let receiver = match Receiver::find(recording, Settings::at(self.setup.samples_per_symbol), |_| ()) {
             Ok(receiver) => receiver,
             Err(ReceiveError::NoSignal { .. }) => return Ok(None),

@@ -1,4 +1,4 @@
-//! `bief bench`: the shape of what one round gives. Times are for a reader to judge.
+//! `bief lab bench`: the shape of what one round gives. Times are for a reader to judge.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `bief campaign`: each experiment on few chains.
+//! `bief lab campaign`: each experiment on few chains.
 
 use std::path::Path;
 

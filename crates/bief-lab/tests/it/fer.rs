@@ -1,4 +1,4 @@
-//! `bief fer`: frame error rates that are repeatable, continued, and refused where they make no sense.
+//! `bief lab fer`: frame error rates that are repeatable, continued, and refused where they make no sense.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `bief bench batches`: what tasks cost by the samples of a batch, and what it costs to give each a thread of its own.
+//! `bief lab bench batches`: what tasks cost by the samples of a batch, and what it costs to give each a thread of its own.
 
 mod findings;
 mod merging;
@@ -16,8 +16,8 @@ pub(crate) use merging::{Layout, Line, Merging, disturbed, merging};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief bench batches                     some 2 minutes
-  bief bench batches --rounds 21 --csv batches.csv --svg batches.svg
+  bief lab bench batches                 some 2 minutes
+  bief lab bench batches --rounds 21 --csv batches.csv --svg batches.svg
 
 Tasks: those of the narrowband FM receiver, on one core, batch after batch; what
 they cost by how many blocks of 60 samples are in a batch, and by how long the
@@ -34,7 +34,7 @@ I + D c through those of c samples are the medians of all slopes and offsets
 /// Samples of a batch, unless others are asked for.
 pub(crate) const SIZES: [u32; 5] = [64, 8192, 16_384, 32_768, 65_536];
 
-/// Arguments of `bief bench batches`.
+/// Arguments of `bief lab bench batches`.
 #[derive(Args)]
 pub(super) struct BatchesArgs {
     /// Samples of a batch

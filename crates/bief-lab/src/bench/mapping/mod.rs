@@ -1,4 +1,4 @@
-//! `bief bench mapping`: what mapping threads to kinds of cores brings and costs, and when it is better than a plan.
+//! `bief lab bench mapping`: what mapping threads to kinds of cores brings and costs, and when it is better than a plan.
 
 mod findings;
 mod gain;
@@ -24,11 +24,11 @@ use super::surroundings::{Surroundings, Watch};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief bench mapping                     takes some 15 minutes
-  bief bench mapping --only gain/swap --rounds 5
-  bief bench mapping --only overhead --seconds 5
-  bief bench mapping --machine emulated.toml --only receiver
-  bief bench mapping --csv map.csv --svg map.svg --json map.json
+  bief lab bench mapping                 takes some 15 minutes
+  bief lab bench mapping --only gain/swap --rounds 5
+  bief lab bench mapping --only overhead --seconds 5
+  bief lab bench mapping --machine emulated.toml --only receiver
+  bief lab bench mapping --csv map.csv --svg map.svg --json map.json
 
 Cases:
   gain/MIX/MAPPING        the work that threads do which need more of a core at
@@ -53,7 +53,7 @@ Cases:
 All on emulated cores, unless --machine names others of two kinds or more.
 CSV: every reading of every round.";
 
-/// Arguments of `bief bench mapping`.
+/// Arguments of `bief lab bench mapping`.
 #[derive(Args)]
 pub(super) struct MappingArgs {
     #[command(flatten)]

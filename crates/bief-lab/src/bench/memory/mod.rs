@@ -1,4 +1,4 @@
-//! `bief bench memory`: a chain that does nothing but go over memory, over the size of its buffer and over where its
+//! `bief lab bench memory`: a chain that does nothing but go over memory, over the size of its buffer and over where its
 //! threads run.
 //!
 //! The chain is the memory-bound micro-benchmark of the StreamPU authors' poster on task scheduling for heterogeneous
@@ -28,10 +28,10 @@ use super::surroundings::Watch;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief bench memory
-  bief bench memory --csv memory.csv --svg memory.svg
-  bief bench memory --sizes 4KiB,1MiB --rounds 1        a short one
-  bief bench memory --tasks 4 --place packed,distant
+  bief lab bench memory
+  bief lab bench memory --csv memory.csv --svg memory.svg
+  bief lab bench memory --sizes 4KiB,1MiB --rounds 1    a short one
+  bief lab bench memory --tasks 4 --place packed,distant
 
 A chain of tasks, each adding 1 to every byte of a buffer, a pipeline stage
 each; that every byte was added to by every task is checked. For each size and
@@ -41,7 +41,7 @@ Places: the system decides (loose), neighbours in the chain near each other
 (packed), or by turns from different packages and clusters (distant).
 CSV: every reading of every round. SVG: GB/s over the size.";
 
-/// Arguments of `bief bench memory`.
+/// Arguments of `bief lab bench memory`.
 #[derive(Args)]
 pub(super) struct MemoryArgs {
     /// How many tasks the chain has, a pipeline stage each

@@ -1,4 +1,4 @@
-//! `bief bench plan`: how well a plan predicts a run, which correction closes how much of the gap, whether strategies rank as
+//! `bief lab bench plan`: how well a plan predicts a run, which correction closes how much of the gap, whether strategies rank as
 //! they are planned to, and what places are worth.
 
 mod figure;
@@ -29,12 +29,12 @@ use crate::statistics::Sample;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief bench plan                        plan against run: takes some 3 minutes
-  bief bench plan --only receiver --seconds 2
-  bief bench plan --csv plan.csv --svg plan.svg --json plan.json
-  bief bench plan --policies             loose, guided, packed, distant and dynamic
-                                         places
-  bief bench plan --machine emulated.toml --strategies
+  bief lab bench plan                    plan against run: takes some 3 minutes
+  bief lab bench plan --only receiver --seconds 2
+  bief lab bench plan --csv plan.csv --svg plan.svg --json plan.json
+  bief lab bench plan --policies         loose, guided, packed, distant and
+                                         dynamic places
+  bief lab bench plan --machine emulated.toml --strategies
 
 Cases:
   two-stages/TIME   a source, two sequential tasks of that time and a sink,
@@ -53,7 +53,7 @@ Medians are over the rounds in which the machine had next to nothing else to do
 or, where these are fewer than half, over the quieter half.
 CSV: every round, with the cores that others took meanwhile.";
 
-/// Arguments of `bief bench plan`.
+/// Arguments of `bief lab bench plan`.
 #[derive(Args)]
 pub(super) struct PlanArgs {
     #[command(flatten)]

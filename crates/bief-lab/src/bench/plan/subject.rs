@@ -50,7 +50,7 @@ enum Chained {
 
 enum Cut {
     /// As planned, on so many cores at most.
-    Exact { most_cores: u32 },
+    Exact { max_cores: u32 },
     /// Into source, tasks on two threads, and sink, where there are fewer cores than the four that they are planned for.
     Replicated,
 }
@@ -58,19 +58,19 @@ enum Cut {
 /// The chains of which plans are compared with runs.
 pub(super) fn predicted() -> Vec<Subject> {
     let two = |replicable: bool, us: u32| Chained::Work(vec![Step { us, replicable }; 2]);
-    let sequential = TIMES.map(|us| (format!("two-stages/{us}us"), two(false, us), Cut::Exact { most_cores: 2 }));
+    let sequential = TIMES.map(|us| (format!("two-stages/{us}us"), two(false, us), Cut::Exact { max_cores: 2 }));
     let replicated = TIMES.map(|us| (format!("replicated/{us}us"), two(true, us), Cut::Replicated));
     sequential.into_iter().chain(replicated).map(Subject::new).chain([receiver()]).collect()
 }
 
 /// The chains that strategies are ranked on.
 pub(super) fn ranked() -> Vec<Subject> {
-    let mixed = ("mixed".to_owned(), Chained::Work(MIXED.into()), Cut::Exact { most_cores: u32::MAX });
+    let mixed = ("mixed".to_owned(), Chained::Work(MIXED.into()), Cut::Exact { max_cores: u32::MAX });
     vec![Subject::new(mixed), receiver()]
 }
 
 fn receiver() -> Subject {
-    Subject::new(("receiver".to_owned(), Chained::Receiver(None), Cut::Exact { most_cores: u32::MAX }))
+    Subject::new(("receiver".to_owned(), Chained::Receiver(None), Cut::Exact { max_cores: u32::MAX }))
 }
 
 impl Subject {
@@ -111,12 +111,12 @@ impl Subject {
 
     /// Its schedule by this profile.
     pub(super) fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule> {
-        let (most_cores, by_hand) = match self.cut {
-            Cut::Exact { most_cores } => (most_cores, false),
+        let (max_cores, by_hand) = match self.cut {
+            Cut::Exact { max_cores } => (max_cores, false),
             Cut::Replicated => (4, platform.kinds().iter().map(|kind| kind.cores).sum::<u32>() < 4),
         };
         if !by_hand {
-            return Ok(Exact.schedule(profile, &at_most(platform, most_cores)?)?);
+            return Ok(Exact.schedule(profile, &at_most(platform, max_cores)?)?);
         }
         // The tasks have the fastest kind for themselves, where there are two.
         let kinds = platform.kinds();

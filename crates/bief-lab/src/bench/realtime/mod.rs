@@ -1,4 +1,4 @@
-//! `bief bench realtime`: pipelines in real time under each class of Linux, with a load and without, against their bounds.
+//! `bief lab bench realtime`: pipelines in real time under each class of Linux, with a load and without, against their bounds.
 
 mod findings;
 mod load;
@@ -22,9 +22,9 @@ use super::surroundings::{Surroundings, Watch};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief bench realtime                    some 2 minutes
-  bief bench realtime --seconds 600 --csv rt.csv --svg rt.svg
-  bief bench realtime --case three-stage --load 0,2,8
+  bief lab bench realtime                some 2 minutes
+  bief lab bench realtime --seconds 600 --csv rt.csv --svg rt.svg
+  bief lab bench realtime --case three-stage --load 0,2,8
 
 Cases:
   three-stage   a source that works 0.2 ms on a frame each 1 ms, and two stages
@@ -41,7 +41,7 @@ stages cost. All classes run in turn in slices, with each load. A class that
 the system refuses is tried all the same: its row shows what the stages got,
 and the system's reason is told below. CSV: every slice. SVG: the latencies.";
 
-/// Arguments of `bief bench realtime`.
+/// Arguments of `bief lab bench realtime`.
 #[derive(Args)]
 pub(super) struct RealtimeArgs {
     /// How long each class runs with each load, in all

@@ -26,10 +26,10 @@ use super::{Findings, TargetArgs};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign batching
-  bief campaign batching --graphs 100 --seed 2 -o quick
-  bief campaign batching --json > batching.json
-  bief campaign batching --seconds 0     what needs no machine: some 3 s
+  bief lab campaign batching
+  bief lab campaign batching --graphs 100 --seed 2 -o quick
+  bief lab campaign batching --json > batching.json
+  bief lab campaign batching --seconds 0     what needs no machine: some 3 s
 
 The paper does not tell how it draws its graphs. Ours: 8 cores, a source at
 1 MHz; light 5 to 10 nodes, I 0.1 to 0.4 us, D 12.5 to 50 ns; heavy 15 to 30
@@ -38,12 +38,13 @@ before it, with a probability of 0.2 by a second one of the same rate, and
 decimates with 0.3, by 2, 4 or 8, by 256 at most in all. A merged node starts in
 the time of the slower one and 0.15 of that of the other. The narrowband FM
 receiver is data/graphs/nbfm.json. Costs of blocks, apart and merged, are measured
-on this machine: on frequency shifts, as `bief bench batches` does it at length.
+on this machine: on frequency shifts, as `bief lab bench batches` does it at
+length.
 
 Files: batching.csv, merging.csv, limits.csv, batching.svg, limits.svg; where
 costs are measured blocks.csv and blocks.svg";
 
-/// Arguments of `bief campaign batching`.
+/// Arguments of `bief lab campaign batching`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct BatchingArgs {

@@ -36,7 +36,7 @@ pub(super) fn gains_csv(results: &Results) -> String {
                     write!(text, ",{mean:.5},{margin:.5}").expect(MEMORY);
                 }
                 let positions = outcome.positions;
-                writeln!(text, ",{:.3},{},{}", outcome.most_migrations, positions.best, positions.worst).expect(MEMORY);
+                writeln!(text, ",{:.3},{},{}", outcome.max_migrations, positions.best, positions.worst).expect(MEMORY);
             }
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn to_json(results: &Results) -> Value {
                     "throughput_percent": found.throughput_percent, "power_percent": found.power_percent,
                     "energy_percent": found.energy_percent, "fairness": found.fairness,
                     "migrations_per_second": found.migrations_per_second,
-                    "most_migrations_per_second": outcome.most_migrations, "positions": outcome.positions,
+                    "most_migrations_per_second": outcome.max_migrations, "positions": outcome.positions,
                 })
             })
         })

@@ -37,7 +37,7 @@ pub(super) struct Point {
 pub(super) struct Outcome {
     pub(super) comparison: Comparison,
     /// The most migrations per second of a run.
-    pub(super) most_migrations: f64,
+    pub(super) max_migrations: f64,
     /// By throughput, among all policies.
     pub(super) positions: Positions,
 }
@@ -92,7 +92,7 @@ fn outcomes(runs: &[Vec<FairReport>]) -> Vec<Outcome> {
     let gains: Vec<_> = comparisons.iter().map(|comparison| comparison.throughput_percent).collect();
     let outcome = |(at, (&comparison, positions)): (usize, (&Comparison, Positions))| Outcome {
         comparison,
-        most_migrations: runs.iter().map(|run| run[at].migrations_per_second).fold(0.0, f64::max),
+        max_migrations: runs.iter().map(|run| run[at].migrations_per_second).fold(0.0, f64::max),
         positions,
     };
     comparisons.iter().zip(Positions::of(&gains)).enumerate().map(outcome).collect()

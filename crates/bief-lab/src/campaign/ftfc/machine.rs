@@ -45,7 +45,7 @@ impl Machine {
 
     /// The most that any mapping can gain over any other with one thread on each core, in per cent: what a thread gets
     /// on the slowest core is no less than that share of what it gets on the fastest.
-    pub(super) fn most_gain_percent(self) -> f64 {
+    pub(super) fn max_gain_percent(self) -> f64 {
         100.0 * (1.0 / self.slow - 1.0)
     }
 
@@ -98,6 +98,6 @@ mod tests {
     #[test]
     fn a_gain_needs_slow_cores() {
         let machine = Machine::that_could_gain(25.0).unwrap();
-        assert!((machine.slow - 0.8).abs() < 1e-12 && (machine.most_gain_percent() - 25.0).abs() < 1e-9);
+        assert!((machine.slow - 0.8).abs() < 1e-12 && (machine.max_gain_percent() - 25.0).abs() < 1e-9);
     }
 }

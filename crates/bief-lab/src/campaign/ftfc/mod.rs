@@ -30,10 +30,10 @@ use crate::bench::surroundings::{Surroundings, Watch};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign ftfc
-  bief campaign ftfc --runs 100 --seconds 20    narrower intervals
-  bief campaign ftfc --budget 5 -o results      slow algorithms on more cores
-  bief campaign ftfc --json > ftfc.json
+  bief lab campaign ftfc
+  bief lab campaign ftfc --runs 100 --seconds 20    narrower intervals
+  bief lab campaign ftfc --budget 5 -o results      slow algorithms on more cores
+  bief lab campaign ftfc --json > ftfc.json
 
 Figures 4 and 5 are simulated: 3 cores of capacity 1 and 3 of r, 6 threads
 whose demands change every 200 ms in the mean, mapped every 1 ms; a migration
@@ -50,7 +50,7 @@ skipped.
 Files: ftfc_gains.csv, ftfc_times.csv, ftfc_figure3.svg, ftfc_figure4.svg,
 ftfc_figure5.svg, ftfc_costs.svg";
 
-/// Arguments of `bief campaign ftfc`.
+/// Arguments of `bief lab campaign ftfc`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FtfcArgs {

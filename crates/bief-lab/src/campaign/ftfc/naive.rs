@@ -2,7 +2,7 @@
 
 /// The least sum of the distances between the demand of a thread and the capacity of its core, over all ways to give each
 /// thread a core of its own; there are as many cores as threads or more.
-pub(super) fn least_sum(capacities: &[f64], demands: &[f64]) -> f64 {
+pub(super) fn min_sum(capacities: &[f64], demands: &[f64]) -> f64 {
     let mut free: Vec<f64> = capacities.to_vec();
     try_all(&mut free, demands, 0.0)
 }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_finds_the_least_sum() {
+    fn it_finds_the_smallest_sum() {
         let mut random = fastrand::Rng::with_seed(1);
         for _ in 0..100 {
             let mut capacities: Vec<f64> = (0..random.usize(..6)).map(|_| 0.05 + 0.95 * random.f64()).collect();
@@ -38,7 +38,7 @@ mod tests {
             mapper.map(&demands, &mut mapping).unwrap();
             let cores = demands.iter().zip(mapping.cores());
             let exact: f64 = cores.map(|(demand, core)| (demand - capacities[core.unwrap()]).abs()).sum();
-            assert!((least_sum(&capacities, &demands) - exact).abs() < 1e-9);
+            assert!((min_sum(&capacities, &demands) - exact).abs() < 1e-9);
         }
     }
 }

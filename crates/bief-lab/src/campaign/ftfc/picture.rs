@@ -38,7 +38,7 @@ pub(super) fn throughput(results: &Results) -> Figure {
         name: "throughput, % above fair",
         of: |outcome| outcome.comparison.throughput_percent,
         published: Some(|gain| gain.throughput_percent),
-        most: Some(Machine::most_gain_percent),
+        most: Some(Machine::max_gain_percent),
     };
     beside_published("Throughput by how unlike the cores are (Figure 5)", results, &quantity)
 }

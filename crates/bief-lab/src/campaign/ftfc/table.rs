@@ -116,7 +116,7 @@ fn costs(points: &[Point]) -> Vec<String> {
                     interval(found.energy_percent),
                     format!("{:.3}±{:.3}", found.fairness.mean, found.fairness.margin),
                     interval(found.migrations_per_second),
-                    format!("{:.0}", outcome.most_migrations),
+                    format!("{:.0}", outcome.max_migrations),
                 ]
             })
         })

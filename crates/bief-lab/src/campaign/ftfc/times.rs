@@ -11,7 +11,7 @@ use fastrand::Rng;
 use indicatif::ProgressBar;
 
 use super::growth::power;
-use super::naive::least_sum;
+use super::naive::min_sum;
 use crate::statistics::Sample;
 
 /// Cores, and as many threads; the paper went from 2 to 1000.
@@ -155,7 +155,7 @@ fn time(
             readings(budget, || mapper.map(black_box(next()), &mut mapping).expect("demands and mapping fit"))
         }
         None => readings(budget, || {
-            black_box(least_sum(cores.capacities(), black_box(next())));
+            black_box(min_sum(cores.capacities(), black_box(next())));
         }),
     })
 }

@@ -17,8 +17,8 @@ use super::{Findings, TargetArgs};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief campaign table2
-  bief campaign table2 -o results --json results/table2.json
+  bief lab campaign table2
+  bief lab campaign table2 -o results --json results/table2.json
 
 The times behind the paper's periods were cut to 0.1 us before they were printed
 (Table 3). A printed period agrees when it is longer than the computed one by no
@@ -34,7 +34,7 @@ Files: table2.csv, table2.svg, table2_power.svg";
 /// Executions of each simulated schedule: what is asked of times that never vary does not depend on how many.
 const EXECUTIONS: u64 = 2_000;
 
-/// Arguments of `bief campaign table2`.
+/// Arguments of `bief lab campaign table2`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Table2Args {

@@ -36,9 +36,9 @@ fn on(results: &Results, machine: Machine) -> [&Point; DEMANDS.len()] {
 pub(super) fn equality(results: &Results, printed: f64) -> Claim {
     let equal = on(results, Machine { slow: 1.0, heterogeneity: [0.0; 2] }).map(|point| &point.outcomes[PUBLISHED]);
     let differs = |outcome: &&Outcome| {
-        let Outcome { comparison, most_migrations, .. } = outcome;
+        let Outcome { comparison, max_migrations, .. } = outcome;
         let changes = [comparison.throughput_percent, comparison.power_percent];
-        changes.map(|change| change.mean.abs() + change.margin).into_iter().sum::<f64>() + most_migrations
+        changes.map(|change| change.mean.abs() + change.margin).into_iter().sum::<f64>() + max_migrations
     };
     let most = equal.iter().map(differs).fold(0.0, f64::max);
     Claim {
@@ -89,10 +89,10 @@ pub(super) fn throughput(results: &Results, machines: [Machine; 2], printed: f64
              core gives, so that no mapping gains more than 1/r - 1, {:.1} % at 0.1 {} (r = {:.3}) and {:.1} % at 0.1 {} \
              (r = {:.2}); {printed} % need r = {:.3} or less, a measure of {:.2} or {:.2}. The paper takes for the speed of a \
              core its CPU utilisation, which may hide how unlike cores with issue widths of 64 and 1 are",
-            machines[0].most_gain_percent(),
+            machines[0].max_gain_percent(),
             READINGS[0].1,
             machines[0].slow,
-            machines[1].most_gain_percent(),
+            machines[1].max_gain_percent(),
             READINGS[1].1,
             machines[1].slow,
             needed.slow,
@@ -160,16 +160,16 @@ pub(super) fn advantage(results: &Results, what: &'static str, why: &str, better
 }
 
 /// The most migrations per second that a policy made in a run, over all machines and demands.
-fn most_migrations(results: &Results, policies: impl IntoIterator<Item = usize>) -> f64 {
+fn max_migrations(results: &Results, policies: impl IntoIterator<Item = usize>) -> f64 {
     let policies: Vec<usize> = policies.into_iter().collect();
     let most =
-        |point: &Point| policies.iter().map(|&policy| point.outcomes[policy].most_migrations).fold(0.0, f64::max);
+        |point: &Point| policies.iter().map(|&policy| point.outcomes[policy].max_migrations).fold(0.0, f64::max);
     points(results).map(most).fold(0.0, f64::max)
 }
 
 pub(super) fn migrations(results: &Results) -> Claim {
-    let most = most_migrations(results, FAIR..=ORACLE);
-    let published = most_migrations(results, [PUBLISHED]);
+    let most = max_migrations(results, FAIR..=ORACLE);
+    let published = max_migrations(results, [PUBLISHED]);
     Claim {
         what: "at most N migrations in an interval",
         section: Some("4"),
@@ -183,7 +183,7 @@ pub(super) fn migrations(results: &Results) -> Claim {
 pub(super) fn bounded(results: &Results) -> Claim {
     let share = |point: &Point| {
         let most = point.outcomes.iter().map(|outcome| outcome.comparison.throughput_percent.mean).fold(0.0, f64::max);
-        most / point.machine.most_gain_percent()
+        most / point.machine.max_gain_percent()
     };
     let most = points(results).filter(|point| point.machine.slow < 1.0).map(share).fold(0.0, f64::max);
     Claim {
@@ -217,7 +217,7 @@ pub(super) fn grows(results: &Results) -> Claim {
 
 pub(super) fn remembered(results: &Results) -> Claim {
     let bound = migration_bound() / TRUSTED;
-    let most = [BSM, RANK].map(|policy| most_migrations(results, [policy]));
+    let most = [BSM, RANK].map(|policy| max_migrations(results, [policy]));
     Claim {
         what: "with memory: at most one migration of each thread in 16 intervals",
         section: None,
