@@ -48,7 +48,7 @@ Examples:
   bief run chain.toml                  a chain of tasks that a file describes
   bief profile chain.toml -o profile.json
                                        what each task takes on each kind of core
-  bief plan profile.json --cores 4     the best pipeline for these tasks on 4 cores
+  bief plan profile.json --cores 4     the best pipeline for them on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief realtime graph.json --latency 5ms
                                        batches and merges that keep a latency

@@ -162,8 +162,7 @@ pub(super) fn advantage(results: &Results, what: &'static str, why: &str, better
 /// The most migrations per second that a policy made in a run, over all machines and demands.
 fn max_migrations(results: &Results, policies: impl IntoIterator<Item = usize>) -> f64 {
     let policies: Vec<usize> = policies.into_iter().collect();
-    let most =
-        |point: &Point| policies.iter().map(|&policy| point.outcomes[policy].max_migrations).fold(0.0, f64::max);
+    let most = |point: &Point| policies.iter().map(|&policy| point.outcomes[policy].max_migrations).fold(0.0, f64::max);
     points(results).map(most).fold(0.0, f64::max)
 }
 
