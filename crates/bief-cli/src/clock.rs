@@ -5,12 +5,12 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The time that all threads of this process have run, those too that have ended.
-pub(crate) fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     time(ClockId::ProcessCPUTime)
 }
 
 /// The time that the calling thread has run.
-pub(crate) fn thread_time() -> Duration {
+pub fn thread_time() -> Duration {
     time(ClockId::ThreadCPUTime)
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::json::is_dash;
+use crate::files::is_dash;
 
 /// The text of a document that is a file or, for `-`, standard input; and what messages call it.
 pub(crate) fn text(path: &Path) -> (String, io::Result<String>) {

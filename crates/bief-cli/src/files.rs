@@ -5,22 +5,21 @@ use std::path::{Path, PathBuf};
 use bief::{ChainFile, Registry};
 
 use crate::failure::Failure;
-use crate::json::is_dash;
 
 /// The files of a command, each where it really is, and who has it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Files(Vec<(PathBuf, String)>);
+pub struct Files(Vec<(PathBuf, String)>);
 
 impl Files {
     /// Notes an input.
-    pub(crate) fn read(&mut self, path: &Path) {
+    pub fn read(&mut self, path: &Path) {
         if !is_dash(path) {
             self.0.extend(place(path).map(|place| (place, "the input".to_owned())));
         }
     }
 
     /// Notes what the tasks of a chain read and write.
-    pub(crate) fn chain(&mut self, chain: &ChainFile, registry: &Registry) -> Result<(), Failure> {
+    pub fn chain(&mut self, chain: &ChainFile, registry: &Registry) -> Result<(), Failure> {
         for file in chain.files(registry).map_err(Failure::from_error)? {
             match file.is_written {
                 true => self.write(&file.path, &format!("task `{}`", file.task))?,
@@ -31,7 +30,7 @@ impl Files {
     }
 
     /// Notes that `what` writes the file, which must be free, in a folder that exists.
-    pub(crate) fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
+    pub fn write(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
         if !is_dash(path) && !folder(path).is_dir() {
             let path = path.display();
             return Err(Failure::new(format!("{path}: No such file or directory: {what} needs a folder that exists")));
@@ -43,6 +42,11 @@ impl Files {
         self.0.push((place, what.to_owned()));
         Ok(())
     }
+}
+
+/// Whether a path stands for standard input or output.
+pub fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// Where a file is, or would be made, without links. `None` for what content cannot be lost of, such as `/dev/null` or a pipe, and

@@ -6,8 +6,7 @@ use bief_radio::{Recording, SampleFormat};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::files::Files;
-use crate::json::is_dash;
+use crate::files::{Files, is_dash};
 
 /// The recording to receive.
 #[derive(Args)]

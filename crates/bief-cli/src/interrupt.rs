@@ -8,15 +8,15 @@ use bief::Stopper;
 use crate::failure::Failure;
 
 /// The exit status of what Ctrl-C ended before its time: 128 and the number of the signal.
-pub(crate) const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// Lets Ctrl-C stop the run, and a second one the program; tells whether that happened.
-pub(crate) fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
+pub fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
     at_interrupt(move || stopper.stop())
 }
 
 /// Calls `stop` at Ctrl-C, and ends the program at a second one; tells whether that happened.
-pub(crate) fn at_interrupt(stop: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
+pub fn at_interrupt(stop: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&interrupted);
     let handler = move || {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::files::Files;
+use crate::files::{Files, is_dash};
 
 /// Where the machine-readable result goes.
 #[derive(Args)]
-pub(crate) struct JsonArgs {
+pub struct JsonArgs {
     /// Write the result as JSON to FILE, or to standard output in place of the table
     #[arg(long = "json", value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     target: Option<PathBuf>,
@@ -18,23 +18,23 @@ pub(crate) struct JsonArgs {
 
 impl JsonArgs {
     /// Whether the result goes to standard output as JSON, so that no table may.
-    pub(crate) fn on_stdout(&self) -> bool {
+    pub fn on_stdout(&self) -> bool {
         self.target.as_deref().is_some_and(is_dash)
     }
 
     /// The file that is written, if it is one.
-    pub(crate) fn file(&self) -> Option<&Path> {
+    pub fn file(&self) -> Option<&Path> {
         self.target.as_deref().filter(|_| !self.on_stdout())
     }
 
     /// Notes the file that is written, if it is one.
-    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+    pub fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         self.file().map_or(Ok(()), |path| files.write(path, "--json"))
     }
 
     /// The FILE of `--json FILE` when it does not look like one for JSON: where no input is named, it is the input that was
     /// typed after `--json`, and JSON goes to standard output.
-    pub(crate) fn misplaced_input(&mut self) -> Option<PathBuf> {
+    pub fn misplaced_input(&mut self) -> Option<PathBuf> {
         let path = self.target.as_ref()?;
         if self.on_stdout() || path.extension().is_some_and(|extension| extension == "json") {
             return None;
@@ -43,7 +43,7 @@ impl JsonArgs {
     }
 
     /// Writes `text`, which ends without a line break, where it was asked for; nothing if it was not.
-    pub(crate) fn write(&self, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn write(&self, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match &self.target {
             None => Ok(()),
             Some(_) if self.on_stdout() => print(&text()),
@@ -53,14 +53,9 @@ impl JsonArgs {
     }
 }
 
-/// Whether a path stands for standard input or output.
-pub(crate) fn is_dash(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
 /// Prints text and a line break to standard output. A reader that went away, as `head` does, has what it wanted: that is no
 /// failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {error}"))),

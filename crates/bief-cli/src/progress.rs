@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar towards a total, of bytes or of whatever else is counted; where there is none, a counter of bytes. It shows on a
 /// terminal, and nowhere else.
-pub(crate) fn progress(total: Option<u64>) -> ProgressBar {
+pub fn progress(total: Option<u64>) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -21,7 +21,7 @@ pub(crate) fn progress(total: Option<u64>) -> ProgressBar {
 
 /// What turns while work goes on whose end nobody knows, with the time that it has taken. It shows on a terminal, and
 /// nowhere else.
-pub(crate) fn spinner(message: String) -> ProgressBar {
+pub fn spinner(message: String) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -32,7 +32,7 @@ pub(crate) fn spinner(message: String) -> ProgressBar {
 }
 
 /// Lines that are drawn anew in place. They show on a terminal, and nowhere else.
-pub(crate) fn panel() -> ProgressBar {
+pub fn panel() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -40,7 +40,7 @@ pub(crate) fn panel() -> ProgressBar {
 }
 
 /// Runs `work` while `look` brings the bar up to date, ten times a second; then the bar goes away.
-pub(crate) fn shown<T>(bar: &ProgressBar, mut look: impl FnMut(&ProgressBar) + Send, work: impl FnOnce() -> T) -> T {
+pub fn shown<T>(bar: &ProgressBar, mut look: impl FnMut(&ProgressBar) + Send, work: impl FnOnce() -> T) -> T {
     if bar.is_hidden() {
         return work();
     }

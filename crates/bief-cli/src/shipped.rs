@@ -1,30 +1,30 @@
 //! The profiles that the command knows by name: the DVB-S2 receiver on four machines.
 
 /// A profile, and the machine that it was measured on.
-pub(crate) struct Shipped {
+pub struct Shipped {
     /// What `bief plan NAME` calls it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The profile, a JSON document.
-    pub(crate) profile: &'static str,
+    pub profile: &'static str,
     /// All cores of the machine and what they draw, a JSON document.
-    pub(crate) platform: &'static str,
+    pub platform: &'static str,
 }
 
 macro_rules! shipped {
     ($($name:literal),*) => {
         &[$(Shipped {
             name: $name,
-            profile: include_str!(concat!("../../../data/profiles/", $name, ".json")),
-            platform: include_str!(concat!("../../../data/platforms/", $name, ".json")),
+            profile: include_str!(concat!("../data/profiles/", $name, ".json")),
+            platform: include_str!(concat!("../data/platforms/", $name, ".json")),
         }),*]
     };
 }
 
 /// All of them.
-pub(crate) const SHIPPED: &[Shipped] = shipped!["orange_pi_5_plus", "mac_studio", "ai370", "x7_ti"];
+pub const SHIPPED: &[Shipped] = shipped!["orange_pi_5_plus", "mac_studio", "ai370", "x7_ti"];
 
 /// The one of that name.
-pub(crate) fn shipped(name: &str) -> Option<&'static Shipped> {
+pub fn shipped(name: &str) -> Option<&'static Shipped> {
     SHIPPED.iter().find(|shipped| shipped.name == name)
 }
 

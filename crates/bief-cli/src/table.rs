@@ -3,7 +3,7 @@
 use crate::text::{COLUMNS, wrapped};
 
 /// Lines of `name  value`, the values in one column.
-pub(crate) fn facts(rows: &[(&str, String)]) -> String {
+pub fn facts(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:<width$}  {value}")).collect();
     lines.join("\n")
@@ -11,7 +11,7 @@ pub(crate) fn facts(rows: &[(&str, String)]) -> String {
 
 /// Rows under headings, two spaces apart, right-aligned but for the column `words`: that one is aligned at its left, and
 /// goes on in further lines where there is no more room in a line.
-pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usize>) -> Vec<String> {
+pub fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usize>) -> Vec<String> {
     let length = |text: &str| text.chars().count();
     let widest = |column: usize| rows.iter().map(|row| length(&row[column])).max().unwrap_or(0);
     let mut widths: Vec<usize> =
@@ -42,7 +42,7 @@ pub(crate) fn columns(headings: &[&str], rows: &[Vec<String>], words: Option<usi
 }
 
 /// Adds rows under a heading of its own, an empty line after what is there.
-pub(crate) fn section(lines: &mut Vec<String>, heading: &str, rows: Vec<String>) {
+pub fn section(lines: &mut Vec<String>, heading: &str, rows: Vec<String>) {
     if !lines.is_empty() {
         lines.push(String::new());
     }

@@ -1,15 +1,15 @@
 //! Text that fits where it is shown.
 
 /// The widest line that is printed, in characters.
-pub(crate) const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 
 /// The text without what would move the cursor or break the line.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// The text in at most `width` characters, an ellipsis standing for what is missing.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -18,7 +18,7 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 }
 
 /// The text in lines of at most `width` characters, at least 1; a word that is longer goes on in the next line.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let letters: Vec<char> = word.chars().collect();
@@ -34,7 +34,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(items: &[String]) -> String {
+pub fn listed(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [only] => only.clone(),
@@ -43,13 +43,13 @@ pub(crate) fn listed(items: &[String]) -> String {
 }
 
 /// `1 core`, `2 cores`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The name of a kind of cores in a sentence: in quotes where it would not be taken for a name before the word `core`,
 /// as a single letter or a name that says `core` itself.
-pub(crate) fn kind_name(name: &str) -> String {
+pub fn kind_name(name: &str) -> String {
     let short = name.chars().count() < 3;
     if short || name.to_lowercase().contains("core") || !name.chars().all(char::is_alphanumeric) {
         format!("`{name}`")

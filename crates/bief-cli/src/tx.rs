@@ -10,8 +10,8 @@ use bief_radio::{SampleFormat, sigmf_meta};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::files::Files;
-use crate::json::{JsonArgs, is_dash, print};
+use crate::files::{Files, is_dash};
+use crate::json::{JsonArgs, print};
 use crate::progress::progress;
 use crate::rx::LEAST_SAMPLE_RATE;
 use crate::table::facts;
@@ -86,8 +86,9 @@ pub(crate) struct TxArgs {
     json: JsonArgs,
 }
 
+/// `--frame`: how long a FECFRAME is.
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Frame {
+pub enum Frame {
     /// 64800 bits
     Normal,
     /// 16200 bits
@@ -104,7 +105,7 @@ impl From<Frame> for FrameSize {
 }
 
 /// A roll-off as it is typed.
-pub(crate) fn roll_off(text: &str) -> Result<RollOff, String> {
+pub fn roll_off(text: &str) -> Result<RollOff, String> {
     match text.parse::<f32>() {
         Ok(0.35) => Ok(RollOff::R35),
         Ok(0.25) => Ok(RollOff::R25),

@@ -6,15 +6,15 @@ use bief_schedule::Period;
 
 /// The unit that all times of a table are shown in.
 #[derive(Clone, Copy)]
-pub(crate) struct Unit {
+pub struct Unit {
     /// Its symbol.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     ns: f64,
 }
 
 impl Unit {
     /// The unit in which times up to `longest` have few digits.
-    pub(crate) fn for_times_up_to(longest: Period) -> Self {
+    pub fn for_times_up_to(longest: Period) -> Self {
         match longest.ns() {
             ns if ns < 1e4 => Self { name: "ns", ns: 1.0 },
             ns if ns < 1e8 => Self { name: "us", ns: 1e3 },
@@ -25,7 +25,7 @@ impl Unit {
 
     /// The time, without its unit: with one decimal, or more where that would leave less than a digit that counts, and
     /// below 10 ns, where a rate shows more.
-    pub(crate) fn number(self, time: Period) -> String {
+    pub fn number(self, time: Period) -> String {
         let value = time.ns() / self.ns;
         if time == Period::ZERO || (value >= 0.1 && time.ns() >= 10.0) {
             format!("{value:.1}")
@@ -35,18 +35,18 @@ impl Unit {
     }
 
     /// The time and its unit.
-    pub(crate) fn show(self, time: Period) -> String {
+    pub fn show(self, time: Period) -> String {
         format!("{} {}", self.number(time), self.name)
     }
 }
 
 /// A time in the unit that suits it alone.
-pub(crate) fn time(time: Period) -> String {
+pub fn time(time: Period) -> String {
     Unit::for_times_up_to(time).show(time)
 }
 
 /// How long a computation took, with three digits.
-pub(crate) fn elapsed(time: Duration) -> String {
+pub fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
         s if s < 1e-3 => (s * 1e6, "us"),
@@ -58,17 +58,17 @@ pub(crate) fn elapsed(time: Duration) -> String {
 }
 
 /// Reads a time above 0 with its unit, as on a command line.
-pub(crate) fn parse_time(text: &str) -> Result<Period, String> {
+pub fn parse_time(text: &str) -> Result<Period, String> {
     Period::with_unit(text).ok_or_else(|| "give a time above zero with its unit, such as 750us or 20ms".to_owned())
 }
 
 /// The same in whole nanoseconds, rounded up.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     parse_time(text).map(|time| Duration::from_nanos(time.ns().ceil() as u64))
 }
 
 /// A number of nanoseconds, which may be negative, in the unit that suits it, with three digits.
-pub(crate) fn nanoseconds(ns: f64) -> String {
+pub fn nanoseconds(ns: f64) -> String {
     let sign = if ns < 0.0 { "-" } else { "" };
     // What would be rounded up to 1000 is 1 of the next unit.
     let (value, unit) = match ns.abs() {
@@ -81,7 +81,7 @@ pub(crate) fn nanoseconds(ns: f64) -> String {
 }
 
 /// An energy in the unit that suits it, with three digits.
-pub(crate) fn energy(joules: f64) -> String {
+pub fn energy(joules: f64) -> String {
     let (value, unit) = match joules {
         j if j >= 1.0 => (j, "J"),
         j if j >= 1e-3 => (j * 1e3, "mJ"),
@@ -94,7 +94,7 @@ pub(crate) fn energy(joules: f64) -> String {
 
 /// A number of 0 or more with three digits that count, or more where it is large; as `5.56e-17` where it is very small, or so
 /// large that its digits are hard to count.
-pub(crate) fn significant(value: f64) -> String {
+pub fn significant(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
         v if !(1e-3..1e10).contains(&v) => format!("{v:.2e}"),
@@ -108,12 +108,12 @@ pub(crate) fn significant(value: f64) -> String {
 }
 
 /// A power of ten, in few characters: `0.01`, `1000`, `1e5`.
-pub(crate) fn decade_name(value: f64) -> String {
+pub fn decade_name(value: f64) -> String {
     if value < 1e5 { value.to_string() } else { format!("{value:e}") }
 }
 
 /// Which part of `whole` the time `part` is; 0 where the whole is no time at all.
-pub(crate) fn share(part: Period, whole: Period) -> f64 {
+pub fn share(part: Period, whole: Period) -> f64 {
     if whole == Period::ZERO { 0.0 } else { part.ns() / whole.ns() }
 }
 

@@ -2,18 +2,18 @@
 
 pub(crate) mod constellation;
 pub(crate) mod graph;
-pub(crate) mod machine;
-pub(crate) mod plot;
+pub mod plot;
 pub(crate) mod stages;
-mod svg;
+pub(crate) mod svg;
 
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::json::{is_dash, print};
+use crate::files::is_dash;
+use crate::json::print;
 
 /// Writes a picture, which ends without a line break, to a file, or to standard output for `-`.
-pub(crate) fn write(path: &Path, picture: &str) -> Result<(), Failure> {
+pub fn write(path: &Path, picture: &str) -> Result<(), Failure> {
     if is_dash(path) {
         return print(picture);
     }

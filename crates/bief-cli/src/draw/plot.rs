@@ -10,47 +10,62 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use crate::failure::Failure;
 
 /// A colour: red, green, blue.
-pub(crate) type Rgb = (u8, u8, u8);
+pub type Rgb = (u8, u8, u8);
 
 /// Text and axes.
-pub(crate) const INK: Rgb = (34, 34, 34);
+pub const INK: Rgb = (34, 34, 34);
 /// What stands behind the data.
 const FAINT: Rgb = (225, 225, 225);
 
 /// Panels in rows, under a title and a legend.
-pub(crate) struct Figure {
-    pub(crate) title: String,
+pub struct Figure {
+    /// The first line.
+    pub title: String,
     /// One line below the title: what was drawn, in which units.
-    pub(crate) caption: String,
-    pub(crate) legend: Vec<Key>,
+    pub caption: String,
+    /// Its entries, from left to right.
+    pub legend: Vec<Key>,
     /// The width and height of one panel with its axes, in pixels.
-    pub(crate) panel: (u32, u32),
-    pub(crate) rows: Vec<Vec<Panel>>,
+    pub panel: (u32, u32),
+    /// The panels of each row, from the top.
+    pub rows: Vec<Vec<Panel>>,
 }
 
 /// An entry of the legend.
-pub(crate) struct Key {
-    pub(crate) label: String,
-    pub(crate) color: Rgb,
-    pub(crate) mark: Mark,
+pub struct Key {
+    /// What the mark stands for.
+    pub label: String,
+    /// The colour of the mark.
+    pub color: Rgb,
+    /// What stands before the label.
+    pub mark: Mark,
 }
 
 /// How an entry of the legend looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
+    /// A line.
     Line,
+    /// A dashed line.
     Dashes,
+    /// A thin line.
     Thin(Pattern),
+    /// A filled box.
     Box,
+    /// A filled circle.
     Dot,
+    /// An empty circle.
     Ring,
 }
 
 /// What tells thin lines apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pattern {
+pub enum Pattern {
+    /// No gaps.
     Solid,
+    /// Long dashes.
     Dashes,
+    /// Short dashes.
     Dots,
 }
 
@@ -77,15 +92,20 @@ impl Stroke {
 }
 
 /// Axes and what is drawn between them.
-pub(crate) struct Panel {
-    pub(crate) title: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) shapes: Vec<Shape>,
+pub struct Panel {
+    /// Stands above the axes.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn, each shape over those before it.
+    pub shapes: Vec<Shape>,
 }
 
-/// Something drawn at values of the axes.
-pub(crate) enum Shape {
+/// Something drawn at values of the axes: points are pairs of x and y.
+#[allow(missing_docs, reason = "each variant tells what its fields are")]
+pub enum Shape {
     /// A line through points; it is cut where it leaves the axes.
     Line { points: Vec<(f64, f64)>, color: Rgb, dashed: bool },
     /// A thin line, which lies behind where it is drawn before others.
@@ -100,7 +120,7 @@ pub(crate) enum Shape {
 
 /// A range of values, its ticks and its name.
 #[derive(Clone)]
-pub(crate) struct Axis {
+pub struct Axis {
     label: String,
     logarithmic: bool,
     from: f64,
@@ -111,7 +131,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis over `from ..= to`, with ticks at multiples of `step` that show `decimals` decimals.
-    pub(crate) fn linear(from: f64, to: f64, step: f64, decimals: usize) -> Self {
+    pub fn linear(from: f64, to: f64, step: f64, decimals: usize) -> Self {
         let first = (from / step).ceil() as i64;
         let last = (to / step + 1e-9).floor() as i64;
         let ticks = (first..=last).map(|tick| tick as f64 * step);
@@ -120,7 +140,7 @@ impl Axis {
     }
 
     /// An axis over `from ..= to` and 5 % more at each end that is not 0, with seven ticks at most.
-    pub(crate) fn around(from: f64, to: f64) -> Self {
+    pub fn around(from: f64, to: f64) -> Self {
         let range = (to - from).max(1e-6);
         let margin = |end: f64| if end == 0.0 { 0.0 } else { 0.05 * range };
         let decade = 10f64.powf(range.log10().floor() - 1.0);
@@ -131,14 +151,14 @@ impl Axis {
     }
 
     /// A logarithmic axis over the decades around `from ..= to`, both above 0, with a tick at each decade that `name` names.
-    pub(crate) fn decades(from: f64, to: f64, name: impl Fn(f64) -> String) -> Self {
+    pub fn decades(from: f64, to: f64, name: impl Fn(f64) -> String) -> Self {
         let (first, last) = (from.log10().floor() as i32, to.log10().ceil() as i32);
         let ticks = (first..=last).map(|decade| (f64::from(decade), name(10f64.powi(decade)))).collect();
         Self::logarithmic(f64::from(first), f64::from(last.max(first + 1)), ticks)
     }
 
     /// A logarithmic axis over the powers of two around `from ..= to`, both at least 1, with a tick at each.
-    pub(crate) fn doublings(from: f64, to: f64) -> Self {
+    pub fn doublings(from: f64, to: f64) -> Self {
         let (first, last) = (from.log2().floor() as i32, to.log2().ceil() as i32);
         let ticks = (first..=last).map(|power| (2f64.powi(power).log10(), 2f64.powi(power).to_string())).collect();
         Self::logarithmic(2f64.powi(first).log10(), 2f64.powi(last.max(first + 1)).log10(), ticks)
@@ -149,13 +169,13 @@ impl Axis {
     }
 
     /// An axis with a place for each name, at 0, 1, 2 …
-    pub(crate) fn names(names: impl IntoIterator<Item = String>) -> Self {
+    pub fn names(names: impl IntoIterator<Item = String>) -> Self {
         let ticks: Vec<_> = names.into_iter().enumerate().map(|(place, name)| (place as f64, name)).collect();
         Self { label: String::new(), logarithmic: false, from: -0.5, to: ticks.len() as f64 - 0.5, ticks, grid: false }
     }
 
     /// The same axis with a name.
-    pub(crate) fn named(self, label: impl Into<String>) -> Self {
+    pub fn named(self, label: impl Into<String>) -> Self {
         Self { label: label.into(), ..self }
     }
 
@@ -205,7 +225,7 @@ const RIGHT: i32 = 16;
 
 impl Figure {
     /// The figure as an SVG document.
-    pub(crate) fn svg(&self) -> Result<String, Failure> {
+    pub fn svg(&self) -> Result<String, Failure> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| Failure::new(format!("{}: cannot draw: {error}", self.title)))?;
         Ok(text)

@@ -32,7 +32,7 @@ const GAP: f64 = 18.0;
 const LEAST_LABEL: f64 = 72.0;
 
 /// The colours of kinds: of tasks that may not be replicated, and of those that may.
-pub(super) const KINDS: [[&str; 2]; 6] = [
+pub(crate) const KINDS: [[&str; 2]; 6] = [
     ["#2563a8", "#a9cdf2"],
     ["#2c7d4f", "#abdcbb"],
     ["#9a5b12", "#f4cf9f"],

@@ -3,36 +3,36 @@
 use std::fmt::Write;
 
 /// A picture that grows element by element. Lengths are in pixels, from the top left corner.
-pub(super) struct Svg {
+pub(crate) struct Svg {
     elements: String,
 }
 
 /// Which point of a text stands at the position that is given for it.
 #[derive(Clone, Copy)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
 }
 
 impl Svg {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { elements: String::new() }
     }
 
     /// A rectangle with corners of radius `radius`.
-    pub(super) fn rect(&mut self, [x, y, width, height]: [f64; 4], radius: f64, class: &str) {
+    pub(crate) fn rect(&mut self, [x, y, width, height]: [f64; 4], radius: f64, class: &str) {
         self.add(format_args!(
             r#"<rect class="{class}" x="{x:.2}" y="{y:.2}" width="{width:.2}" height="{height:.2}" rx="{radius}"/>"#
         ));
     }
 
-    pub(super) fn circle(&mut self, [x, y]: [f64; 2], radius: f64, class: &str) {
+    pub(crate) fn circle(&mut self, [x, y]: [f64; 2], radius: f64, class: &str) {
         self.add(format_args!(r#"<circle class="{class}" cx="{x:.2}" cy="{y:.2}" r="{radius}"/>"#));
     }
 
     /// Many points in one element; the class gives them their size, as the width of a stroke with round ends.
-    pub(super) fn dots(&mut self, points: impl Iterator<Item = [f64; 2]>, class: &str) {
+    pub(crate) fn dots(&mut self, points: impl Iterator<Item = [f64; 2]>, class: &str) {
         let mut path = String::new();
         for [x, y] in points {
             write!(path, "M{x:.1} {y:.1}h0").expect("memory takes all text");
@@ -40,12 +40,12 @@ impl Svg {
         self.add(format_args!(r#"<path class="{class}" d="{path}"/>"#));
     }
 
-    pub(super) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], class: &str) {
+    pub(crate) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], class: &str) {
         self.add(format_args!(r#"<line class="{class}" x1="{x1:.2}" y1="{y1:.2}" x2="{x2:.2}" y2="{y2:.2}"/>"#));
     }
 
     /// A line through points, at least two, with a head at its end; classes of the line and of the head.
-    pub(super) fn arrow(&mut self, points: &[[f64; 2]], [line, head]: [&str; 2]) {
+    pub(crate) fn arrow(&mut self, points: &[[f64; 2]], [line, head]: [&str; 2]) {
         let path: Vec<String> = points.iter().map(|[x, y]| format!("{x:.2},{y:.2}")).collect();
         self.add(format_args!(r#"<polyline class="{line}" points="{}"/>"#, path.join(" ")));
         let [[x1, y1], [x2, y2]] = [points[points.len() - 2], points[points.len() - 1]];
@@ -59,7 +59,7 @@ impl Svg {
     }
 
     /// One line of text of `size` pixels, on a base line at `y`.
-    pub(super) fn text(&mut self, [x, y]: [f64; 2], size: f64, anchor: Anchor, class: &str, text: &str) {
+    pub(crate) fn text(&mut self, [x, y]: [f64; 2], size: f64, anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -76,7 +76,7 @@ impl Svg {
     }
 
     /// The whole document, on paper of the class `paper`, ended without a line break.
-    pub(super) fn document(&self, [width, height]: [f64; 2], title: &str, style: &str) -> String {
+    pub(crate) fn document(&self, [width, height]: [f64; 2], title: &str, style: &str) -> String {
         let title = escaped(title);
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" font-family="system-ui, sans-serif">
@@ -106,7 +106,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// How wide a line of text is at most, about, whatever the font that a reader has.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | ' ' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | '-' => {
             0.4
@@ -120,7 +120,7 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
 }
 
 /// The text in lines of at most `width` pixels, broken at spaces that break; a word that is longer is cut.
-pub(super) fn lines(text: &str, width: f64, size: f64) -> Vec<String> {
+pub(crate) fn lines(text: &str, width: f64, size: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let word = fitted(word, width, size);
@@ -136,7 +136,7 @@ pub(super) fn lines(text: &str, width: f64, size: f64) -> Vec<String> {
 }
 
 /// The text in at most `width` pixels, an ellipsis standing for what is missing.
-pub(super) fn fitted(text: &str, width: f64, size: f64) -> String {
+pub(crate) fn fitted(text: &str, width: f64, size: f64) -> String {
     let mut kept = text.to_owned();
     while text_width(&kept, size) > width && kept.chars().count() > 1 {
         kept = kept.trim_end_matches('…').to_owned();

@@ -1,6 +1,7 @@
 //! `bief machine`: the cores of a machine, and what they share.
 
 mod parts;
+mod picture;
 mod tree;
 
 use std::path::PathBuf;
@@ -11,9 +12,8 @@ use clap::Args;
 use crate::document;
 use crate::draw;
 use crate::failure::Failure;
-use crate::files::Files;
-use crate::json::{JsonArgs, is_dash, print};
-pub(crate) use parts::{Part, Parts, facts, own_caches};
+use crate::files::{Files, is_dash};
+use crate::json::{JsonArgs, print};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
         args.place.as_deref().map(|path| document::read(path, |text| checked(text, &machine))).transpose()?;
     args.json.write(|| machine.to_json().trim_end().to_owned())?;
     if let Some(path) = &args.svg {
-        draw::write(path, &draw::machine::svg(&machine, placement.as_ref()))?;
+        draw::write(path, &picture::svg(&machine, placement.as_ref()))?;
     }
     if args.json.on_stdout() || svg_on_stdout {
         return Ok(());
@@ -106,14 +106,14 @@ fn machine(args: &MachineArgs) -> Result<Machine, Failure> {
 
 /// A machine that others have recorded.
 #[cfg(test)]
-pub(crate) fn x7_ti() -> Machine {
-    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../bief/tests/machines/x7_ti.xml"));
+fn x7_ti() -> Machine {
+    let text = include_str!("../../tests/machines/x7_ti.xml");
     Machine::from_hwloc_xml(text).unwrap()
 }
 
 /// A machine with so many packages, nodes in each, clusters in each of these and cores in each of those, of two threads.
 #[cfg(test)]
-pub(crate) fn server(packages: usize, nodes: usize, clusters: usize, cores: usize) -> Machine {
+fn server(packages: usize, nodes: usize, clusters: usize, cores: usize) -> Machine {
     let all = packages * nodes * clusters * cores;
     let core = |core: usize| {
         let cluster = core / cores;

@@ -8,7 +8,7 @@ use crate::text::{counted, printable};
 
 /// What a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub(super) enum Level {
     Package,
     Node,
     Cluster,
@@ -18,7 +18,7 @@ impl Level {
     const ALL: [Self; 3] = [Self::Package, Self::Node, Self::Cluster];
 
     /// What it is called.
-    pub(crate) fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Package => "package",
             Self::Node => "node",
@@ -36,25 +36,25 @@ impl Level {
 }
 
 /// Cores that stand side by side in the machine.
-pub(crate) struct Part {
-    pub(crate) level: Level,
-    pub(crate) number: usize,
-    pub(crate) cores: Range<usize>,
+pub(super) struct Part {
+    pub(super) level: Level,
+    pub(super) number: usize,
+    pub(super) cores: Range<usize>,
     /// What several of its cores share, unless a part of it has them all.
-    pub(crate) caches: String,
+    pub(super) caches: String,
     /// Parts of the next level; none of a cluster.
-    pub(crate) parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
 }
 
 /// The packages, and the caches that no package has alone.
-pub(crate) struct Parts {
-    pub(crate) packages: Vec<Part>,
-    pub(crate) caches: String,
+pub(super) struct Parts {
+    pub(super) packages: Vec<Part>,
+    pub(super) caches: String,
 }
 
 impl Parts {
     /// The parts of a machine.
-    pub(crate) fn of(machine: &Machine) -> Self {
+    pub(super) fn of(machine: &Machine) -> Self {
         let mut shared: Vec<&Cache> = machine.caches().iter().filter(|cache| cache.cores.len() > 1).collect();
         let all = 0..machine.cores().len();
         let packages = parts(machine, all.clone(), &Level::ALL, &mut shared);
@@ -80,7 +80,7 @@ fn parts(machine: &Machine, cores: Range<usize>, levels: &[Level], shared: &mut 
 }
 
 /// The caches of which no other core has a share.
-pub(crate) fn own_caches(machine: &Machine, core: usize) -> String {
+pub(super) fn own_caches(machine: &Machine, core: usize) -> String {
     let own: Vec<&Cache> = machine.caches().iter().filter(|cache| cache.cores == [core]).collect();
     caches(&own, 1)
 }
@@ -116,7 +116,7 @@ fn caches(caches: &[&Cache], cores: usize) -> String {
 }
 
 /// What there is to say of the whole machine: names and values.
-pub(crate) fn facts(machine: &Machine) -> Vec<(String, String)> {
+pub(super) fn facts(machine: &Machine) -> Vec<(String, String)> {
     let threads: usize = machine.cores().iter().map(|core| core.threads.len()).sum();
     let mut cores = machine.cores().len().to_string();
     if threads > machine.cores().len() {

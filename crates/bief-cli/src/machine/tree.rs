@@ -144,12 +144,12 @@ package 0
       4 x core 12-19: L1d 32 KiB, L1i 64 KiB
     cluster 3 of little cores: L2 2 MiB
       2 x core 20-21: L1d 32 KiB, L1i 64 KiB";
-        assert_eq!(text(&crate::machine::x7_ti()), expected);
+        assert_eq!(text(&super::super::x7_ti()), expected);
     }
 
     #[test]
     fn a_large_machine_fits_the_page() {
-        let shown = text(&crate::machine::server(2, 2, 4, 8));
+        let shown = text(&super::super::server(2, 2, 4, 8));
         assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS), "{shown}");
         assert!(shown.contains("quota      processor time of 2.50 cores: plan for 2 cpu\n"), "{shown}");
         let tree = "\
@@ -161,7 +161,7 @@ package 0
 note: It is none.";
         assert!(shown.contains(tree), "{shown}");
         // Parts that differ are told apart, however many lines that takes.
-        let here = crate::machine::server(1, 2, 4, 8);
+        let here = super::super::server(1, 2, 4, 8);
         let every_third: Vec<String> = (0..64).step_by(3).map(|core| core.to_string()).collect();
         let file = format!("[[kind]]\nname = \"slow\"\ncores = \"{}\"\nspeed = 0.5\n", every_third.join(","));
         let shown = text(&Machine::emulated(&file, &here).unwrap());

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use bief::mapping::{MapReport, ThreadMapper, ThreadStatus};
 
-use super::table;
 use crate::failure::Failure;
 use crate::progress;
 
@@ -17,13 +16,13 @@ pub(super) struct Followed {
     pub(super) threads: Vec<ThreadStatus>,
 }
 
-/// Maps as long as there are threads, it `goes_on` and it is not late; then gives affinities back. `is_shown`: a table on the terminal
-/// shows how it stands.
+/// Maps as long as there are threads, it `goes_on` and it is not late; then gives affinities back. `live` tells how it stands,
+/// and is shown on a terminal.
 pub(super) fn follow(
     mut mapper: ThreadMapper,
     until: Option<Instant>,
     mut goes_on: impl FnMut() -> Result<bool, Failure>,
-    is_shown: bool,
+    live: Option<fn(&Followed) -> String>,
 ) -> Result<Followed, Failure> {
     let panel = progress::panel();
     let mut look_at = Instant::now();
@@ -32,8 +31,8 @@ pub(super) fn follow(
         if !mapper.step().map_err(Failure::from_error)? {
             break;
         }
-        if is_shown && !panel.is_hidden() && look_at <= Instant::now() {
-            panel.set_message(table::live(&Followed { threads: mapper.threads(), report: mapper.report() }));
+        if let Some(live) = live.filter(|_| !panel.is_hidden() && look_at <= Instant::now()) {
+            panel.set_message(live(&Followed { threads: mapper.threads(), report: mapper.report() }));
             look_at = Instant::now() + LOOK;
         }
     }

@@ -149,7 +149,7 @@ pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
         let mut program = Program::start(&args.program)?;
         match ThreadMapper::of_process(program.pid(), &machine, settings) {
             Ok(mapper) => {
-                let followed = follow(mapper, until, || program.goes_on(&signals), false)?;
+                let followed = follow(mapper, until, || program.goes_on(&signals), None)?;
                 eprintln!("{}", table::text(&followed, &settings));
                 write(&args.json, &followed)?;
             }
@@ -159,7 +159,7 @@ pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
         return program.end(&signals);
     };
     let mapper = ThreadMapper::of_process(pid, &machine, settings).map_err(Failure::from_error)?;
-    let followed = follow(mapper, until, || Ok(signals.take().is_none()), true)?;
+    let followed = follow(mapper, until, || Ok(signals.take().is_none()), Some(table::live))?;
     write(&args.json, &followed)?;
     if !args.json.on_stdout() {
         print(&table::text(&followed, &settings))?;

@@ -53,8 +53,9 @@ not wait for that.";
 
 /// The name of the recording that is built in.
 const SAMPLE_NAME: &str = "nbfm_tones";
-const SAMPLE: &[u8] = include_bytes!("../../../../data/nbfm_tones.sigmf-data");
-pub(crate) const SAMPLE_RATE: f64 = 576e3;
+const SAMPLE: &[u8] = include_bytes!("../../data/nbfm_tones.sigmf-data");
+/// The sample rate of the recording that is built in, in samples per second.
+pub const SAMPLE_RATE: f64 = 576e3;
 
 /// Arguments of `bief nbfm`.
 #[derive(Args)]
@@ -164,7 +165,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
 }
 
 /// The receiver of the recording that is built in: the case by which batches were studied in GNU Radio.
-pub(crate) fn built_in_receiver() -> NarrowbandFm {
+pub fn built_in_receiver() -> NarrowbandFm {
     NarrowbandFm::new(SAMPLE_RATE, 1200.0, 5000.0, 48_000)
 }
 

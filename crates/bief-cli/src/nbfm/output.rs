@@ -10,9 +10,8 @@ use clap::Args;
 
 use super::SAMPLE_NAME;
 use crate::failure::Failure;
-use crate::files::Files;
+use crate::files::{Files, is_dash};
 use crate::input::beside;
-use crate::json::is_dash;
 
 /// Parts of a second of audio that go to standard output at a time: who listens does not wait for more.
 const PIPED: u32 = 50;

@@ -368,12 +368,12 @@ mod tests {
     #[test]
     fn the_most_frugal_strategy_is_that_of_the_paper() {
         let mut ties = Vec::new();
-        let rows = crate::campaign::published::table2();
-        for group in rows.chunk_by(|a, b| (&a.platform, a.cores()) == (&b.platform, b.cores())) {
+        let rows = crate::published::runs();
+        for group in rows.chunk_by(|a, b| (&a.platform, a.big, a.little) == (&b.platform, b.big, b.little)) {
             let printed = group.iter().min_by(|a, b| a.mj_per_frame.total_cmp(&b.mj_per_frame)).unwrap();
             let shipped = crate::shipped::shipped(&printed.platform).unwrap();
             let profile = Profile::from_json(shipped.profile).unwrap();
-            let cores = format!("big={},little={}", printed.cores().big, printed.cores().little);
+            let cores = format!("big={},little={}", printed.big, printed.little);
             let known = Platform::from_json(shipped.platform).unwrap();
             let platform = Platform::parse_cores(&cores, &profile).unwrap().with_power_of(&known);
             let comparison = Comparison::of(&profile, &platform, None);
@@ -388,7 +388,7 @@ mod tests {
                 let row = comparison.rows.iter().find(|row| row.strategy == strategy && row.kinds == kinds).unwrap();
                 row.outcome.as_ref().unwrap().power.unwrap().joules_per_frame
             };
-            let energy = |row: &crate::campaign::published::Table2Row| joules(row.strategy.name());
+            let energy = |row: &crate::published::PublishedRun| joules(&row.strategy);
             let modelled = group.iter().min_by(|a, b| energy(a).total_cmp(&energy(b))).unwrap();
             if modelled.id == printed.id {
                 continue;

@@ -7,7 +7,7 @@ use bief_schedule::{Error, Platform, Profile};
 
 use crate::document;
 use crate::failure::Failure;
-use crate::json::is_dash;
+use crate::files::is_dash;
 use crate::shipped::{SHIPPED, Shipped, shipped};
 
 /// Reads the profile and finds its cores: those of `platform` or `cores`, else those of a machine that ships.

@@ -15,7 +15,8 @@ use self::comparison::Comparison;
 use self::facts::Plan;
 use crate::draw::{self, stages};
 use crate::failure::Failure;
-use crate::json::{self, JsonArgs, is_dash};
+use crate::files::is_dash;
+use crate::json::{self, JsonArgs};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -65,7 +65,7 @@ pub(crate) struct MeasuringArgs {
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// This machine, or the one that `--machine` names: its cores are here.
-pub(crate) fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
+pub fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
     let here = Machine::here();
     let Some(path) = file else { return Ok(here) };
     let machine = Machine::read(path).map_err(Failure::from_error)?;

@@ -6,9 +6,9 @@ use std::path::Path;
 use bief_schedule::{PowerRow, Profile};
 use serde::Deserialize;
 
-use crate::campaign::published;
 use crate::document;
 use crate::failure::Failure;
+use crate::published;
 use crate::shipped::Shipped;
 
 /// The column of the power.
@@ -45,12 +45,13 @@ impl Rows {
     pub(super) fn published(machine: &Shipped) -> Result<Self, Failure> {
         let profile = Profile::from_json(machine.profile).map_err(Failure::from_error)?;
         let mut found = Self { kinds: profile.kinds().to_vec(), names: Vec::new(), rows: Vec::new() };
-        for row in published::table2().into_iter().filter(|row| row.platform == machine.name) {
-            let busy =
-                row.schedule(&profile).and_then(|run| run.busy_cores(&profile, row.measured_period_ns(&profile)));
+        for run in published::runs().into_iter().filter(|run| run.platform == machine.name) {
+            let busy = run
+                .schedule(&profile)
+                .and_then(|schedule| schedule.busy_cores(&profile, run.measured_period_ns(&profile)));
             let busy = busy.map_err(Failure::from_error)?;
-            found.rows.push(PowerRow { busy: found.in_order(&busy), watts: row.watts });
-            found.names.push(row.id);
+            found.rows.push(PowerRow { busy: found.in_order(&busy), watts: run.watts });
+            found.names.push(run.id);
         }
         Ok(found)
     }

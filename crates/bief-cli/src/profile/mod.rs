@@ -115,7 +115,7 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     };
     bar.finish_and_clear();
     match &args.output {
-        Some(path) if crate::json::is_dash(path) => print(document.trim_end()),
+        Some(path) if crate::files::is_dash(path) => print(document.trim_end()),
         Some(path) => write(path, &document).and_then(|()| print(&table)),
         None => print(&table),
     }

@@ -93,7 +93,7 @@ pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     args.chain.refuse(&args.graph)?;
     let graph = crate::document::read(&args.graph, Graph::from_json)?;
     let title = match args.graph.file_name() {
-        Some(name) if !crate::json::is_dash(&args.graph) => name.to_string_lossy().into_owned(),
+        Some(name) if !crate::files::is_dash(&args.graph) => name.to_string_lossy().into_owned(),
         _ => "standard input".to_owned(),
     };
     examine(graph, &title, &args.options).map(|_| ())

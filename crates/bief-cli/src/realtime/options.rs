@@ -7,8 +7,8 @@ use bief_schedule::realtime::{Analysis, Budget, MergeRule, Method, Optimiser};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::files::Files;
-use crate::json::{JsonArgs, is_dash};
+use crate::files::{Files, is_dash};
+use crate::json::JsonArgs;
 use crate::units::parse_time;
 
 /// Everything but the graph.

@@ -12,7 +12,7 @@ use crate::input::RecordingArgs;
 
 /// The name of the recording that is built in.
 pub(super) const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
-const SAMPLE: &[u8] = include_bytes!("../../../../data/dvbs2_qpsk_8-9_short.sigmf-data");
+const SAMPLE: &[u8] = include_bytes!("../../data/dvbs2_qpsk_8-9_short.sigmf-data");
 const SAMPLE_RATE: f64 = 2.0;
 /// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
 pub(crate) const LEAST_SAMPLE_RATE: f64 = 64.0;
@@ -98,7 +98,7 @@ fn built_in() -> Recording {
 }
 
 /// A receiver of the recording that is built in.
-pub(crate) fn built_in_receiver() -> Result<Receiver, Failure> {
+pub fn built_in_receiver() -> Result<Receiver, Failure> {
     let settings = Settings::at(SAMPLE_RATE);
     Receiver::find(built_in(), settings, |_| ()).map_err(Failure::from_error)
 }

@@ -19,8 +19,9 @@ use crate::json::{JsonArgs, print};
 use crate::planning::{Planned, PlanningArgs};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
+pub use input::built_in_receiver;
 use input::symbol_rate;
-pub(crate) use input::{LEAST_SAMPLE_RATE, SignalArgs, built_in_receiver};
+pub(crate) use input::{LEAST_SAMPLE_RATE, SignalArgs};
 use outputs::Outputs;
 use reception::{Reception, show};
 

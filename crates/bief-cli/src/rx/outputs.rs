@@ -9,9 +9,8 @@ use bief_dsp::dvbs2::{StreamId, StreamType};
 use super::RxArgs;
 use super::input::SAMPLE_NAME;
 use crate::failure::Failure;
-use crate::files::Files;
+use crate::files::{Files, is_dash};
 use crate::input::beside;
-use crate::json::is_dash;
 
 /// The files that streams go to, each made when its stream is found.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Ctrl-C ends a reception or a measurement in order, a second one at once.
+//! Ctrl-C ends a reception in order, a second one at once.
 
 #![cfg(unix)]
 
@@ -173,26 +173,4 @@ fn a_chain_ends_in_order() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["interrupted"], true);
     assert_eq!(json["report"]["frames"].as_u64().unwrap() * 2 * 4096, folder.read("out.ci8").len() as u64);
-}
-
-#[test]
-fn frame_error_rates_measured_so_far_are_kept() {
-    if is_deaf() {
-        return;
-    }
-    let folder = Folder::new("fer-interrupt");
-    let mut command = folder.command();
-    command.args(["fer", "--modcod", "qpsk-8/9", "--frame", "short", "--with", "ideal", "--esn0", "9"]);
-    command.args(["--frames", "100000000", "--cores", "1", "-o", "x.csv", "--json"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The file is written from time to time: then there is something to be kept.
-    let csv = || std::fs::read_to_string(folder.path("x.csv")).unwrap_or_default();
-    wait_for("a point", || csv().lines().count() == 2);
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("interrupted; what was measured is kept in x.csv"), "{}", stderr(&output));
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let frames = json["chains"][0]["points"][0]["frames"].as_u64().unwrap();
-    assert!(frames > 0 && csv().contains(&format!(",{frames},0,0,")), "{json} {}", csv());
 }

@@ -1,0 +1,125 @@
+//! The `bief` command: presentation of what the libraries do.
+//!
+//! The command itself is [`main`]. What else is public presents figures, and is there for `bief-lab`, which shows its experiments in
+//! the same way; it may change with any version.
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+mod document;
+pub mod draw;
+pub mod failure;
+pub mod files;
+mod input;
+pub mod interrupt;
+pub mod json;
+mod lab;
+mod machine;
+mod map;
+pub mod nbfm;
+mod plan;
+pub mod planning;
+mod power;
+mod profile;
+pub mod progress;
+pub mod published;
+mod realtime;
+mod run;
+pub mod rx;
+mod seeing;
+pub mod shipped;
+pub mod table;
+pub mod text;
+pub mod tx;
+pub mod units;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  bief rx                              receive the recording that is built in
+  bief rx capture.sigmf-meta           write its transport stream to capture.ts
+  bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
+  bief run chain.toml                  a chain of tasks that a file describes
+  bief profile chain.toml -o profile.json
+                                       what each task takes on each kind of core
+  bief plan profile.json --cores 4     the best pipeline for them on 4 cores
+  bief plan mac_studio --strategy all  every strategy on a profile that ships
+  bief realtime graph.json --latency 5ms
+                                       batches and merges that keep a latency
+  bief power fit runs.csv              what idle and each busy core draw
+  bief machine                         the cores of this machine
+  bief map -- ffmpeg -i in.mkv out.mp4 any program's threads to kinds of cores
+  bief power read                      the energy that this machine uses
+  bief lab bench runtime               an experiment: what hand-overs cost here";
+
+/// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
+#[derive(Parser)]
+#[command(name = "bief", version, max_term_width = 80, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Receive: turn a DVB-S2 recording into a transport stream
+    Rx(rx::RxArgs),
+    /// Transmit: turn a transport stream into a DVB-S2 recording
+    Tx(tx::TxArgs),
+    /// Receive narrowband FM: turn a recording into audio
+    Nbfm(nbfm::NbfmArgs),
+    /// Run: a chain of tasks that a file describes
+    Run(run::RunArgs),
+    /// Profile: measure how long each task of a chain takes on each kind of core
+    Profile(profile::ProfileArgs),
+    /// Plan: compute the best pipeline for a profile
+    Plan(plan::PlanArgs),
+    /// Real time: the worst-case latency of a processing graph, and the batches that keep a limit
+    Realtime(realtime::RealtimeArgs),
+    /// Power: what a machine and its cores draw
+    Power(power::PowerArgs),
+    /// Show the cores of this machine
+    Machine(machine::MachineArgs),
+    /// Map: the threads of any program to kinds of cores, by what they need
+    Map(map::MapArgs),
+    /// Experiments: what the runtime costs, frame error rates, the papers' campaigns (the program `bief-lab`)
+    #[command(disable_help_flag = true)]
+    Lab(lab::LabArgs),
+    #[command(hide = true, disable_help_flag = true)]
+    Bench(lab::LabArgs),
+    #[command(hide = true, disable_help_flag = true)]
+    Campaign(lab::LabArgs),
+    #[command(hide = true, disable_help_flag = true)]
+    Fer(lab::LabArgs),
+}
+
+/// Does what the command line asks for; answers the exit status.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Rx(args) => rx::run(args),
+        Command::Tx(args) => tx::run(args),
+        Command::Nbfm(args) => nbfm::run(args),
+        Command::Run(args) => run::run(args),
+        Command::Profile(args) => profile::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Realtime(args) => realtime::run(args),
+        Command::Power(args) => power::run(args),
+        Command::Machine(args) => machine::run(args),
+        Command::Map(args) => return map::run(args).unwrap_or_else(told),
+        Command::Lab(args) => return lab::run(&args).unwrap_or_else(told),
+        Command::Bench(_) => Err(lab::moved("bench")),
+        Command::Campaign(_) => Err(lab::moved("campaign")),
+        Command::Fer(_) => Err(lab::moved("fer")),
+    };
+    result.map_or_else(told, |()| ExitCode::SUCCESS)
+}
+
+fn told(failure: Failure) -> ExitCode {
+    failure.told_by("bief")
+}

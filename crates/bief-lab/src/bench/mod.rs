@@ -1,0 +1,155 @@
+//! `bief lab bench`: what the runtime itself costs on this machine.
+
+mod background;
+pub(crate) mod batches;
+mod busy;
+mod call;
+mod case;
+mod growth;
+mod handover;
+mod idle;
+mod mapping;
+mod memory;
+mod nbfm;
+mod output;
+mod peers;
+mod plan;
+mod probe;
+mod realtime;
+mod receiver;
+mod runtime;
+mod speedup;
+mod stream;
+pub(crate) mod surroundings;
+
+use bief_cli::failure::Failure;
+use clap::{Args, Subcommand};
+
+use self::case::Case;
+use self::output::{Findings, OutputArgs};
+use self::surroundings::{Surroundings, Watch};
+
+const EXAMPLES: &str = "\
+Examples:
+  bief lab bench runtime                calls, hand-overs, speed-ups, idling
+  bief lab bench growth --svg growth.svg
+                                        time per frame against stages, replicas,
+                                        tasks and the batch, and a picture
+  bief lab bench memory                 a chain that goes over memory, by size
+                                        of its buffer and where its threads run
+  bief lab bench nbfm --svg nbfm.svg    a receiver in real time: what it takes
+                                        of a core, over the length of its blocks
+  bief lab bench batches --svg batches.svg
+                                        what tasks cost by the length of a
+                                        batch, and a thread for each of them
+  bief lab bench plan                   how well a plan predicts a run
+  bief lab bench realtime               latency under reserved time, priorities
+                                        and neither, against a bound
+  bief lab bench mapping                what mapping threads to kinds of cores
+                                        brings and costs
+
+Figures are worth something on a machine that does nothing else. Each bench says
+how quiet it was.";
+
+const RUNTIME: &str = "\
+Examples:
+  bief lab bench runtime
+  bief lab bench runtime --only handover --rounds 31
+  bief lab bench runtime --csv runtime.csv --svg runtime.svg
+
+Cases:
+  call/TASKS/WIRING       an empty task in a chain on one core: with a wire of its
+                          own (apart), rewriting one wire (in-place), or reading
+                          what the task before made (joined)
+  handover/DEPTH/WAITING  two stages that do nothing else, with rings of so many
+                          frames; a probe before and after
+  stages/DEPTH/WAITING    four such stages, on two cores
+  speedup/TIME            eight tasks of that time: two stages over one core;
+                          speedup/threads: two threads over one, no pipeline
+  idle/STAGES             a source that waits for input which does not come
+  trickle/STAGES          100 frames a second
+CSV: every reading of every round.";
+
+const GROWTH: &str = "\
+Examples:
+  bief lab bench growth
+  bief lab bench growth --only stages --rounds 31
+  bief lab bench growth --csv growth.csv --svg growth.svg
+
+Cases: stages/1 to /32, replicas/1 to /16, tasks/1 to /1000, batch/1 to /256, of
+empty tasks. CSV: median and quartiles of each, over all rounds.";
+
+/// Arguments of `bief lab bench`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// What calls, hand-overs, cutting into stages and idling cost
+    #[command(after_help = RUNTIME)]
+    Runtime(MeasureArgs),
+    /// How the time per frame grows with stages, replicas, tasks and the batch
+    #[command(after_help = GROWTH)]
+    Growth(MeasureArgs),
+    /// How fast a chain goes over memory, by the size of its buffer and where its threads run
+    #[command(after_help = memory::EXAMPLES)]
+    Memory(memory::MemoryArgs),
+    /// What a narrowband FM receiver takes of a core in real time, over the length of its blocks
+    #[command(after_help = nbfm::EXAMPLES)]
+    Nbfm(nbfm::NbfmArgs),
+    /// What tasks cost by the samples of a batch, and together on one thread against a thread each
+    #[command(after_help = batches::EXAMPLES)]
+    Batches(batches::BatchesArgs),
+    /// How well a plan predicts a run, and what closes the gap; whether strategies rank as planned; places
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(plan::PlanArgs),
+    /// Latency in real time against a bound: under reserved time, priorities and neither, with a load and without
+    #[command(after_help = realtime::EXAMPLES)]
+    Realtime(realtime::RealtimeArgs),
+    /// What mapping threads to kinds of cores brings and costs, and when it is better than a plan
+    #[command(after_help = mapping::EXAMPLES)]
+    Mapping(mapping::MappingArgs),
+}
+
+/// What all benches take.
+#[derive(Args)]
+struct MeasureArgs {
+    /// How often every case is measured, the cases in turn
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    rounds: u32,
+    /// Only the cases with this in their name
+    #[arg(long, value_name = "PATTERN")]
+    only: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Measures.
+pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
+    match args.bench {
+        Bench::Runtime(args) => measure(&args, runtime::cases()?, runtime::findings),
+        Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
+        Bench::Memory(args) => memory::run(args),
+        Bench::Nbfm(args) => nbfm::run(args),
+        Bench::Batches(args) => batches::run(args),
+        Bench::Plan(args) => plan::run(&args),
+        Bench::Realtime(args) => realtime::run(args),
+        Bench::Mapping(args) => mapping::run(args),
+    }
+}
+
+fn measure(
+    args: &MeasureArgs,
+    cases: Vec<Case>,
+    findings: fn(&[Case], &Surroundings) -> Findings,
+) -> Result<(), Failure> {
+    args.output.check()?;
+    let mut cases = case::select(cases, args.only.as_deref())?;
+    let watch = Watch::begin();
+    case::read(&mut cases, args.rounds)?;
+    args.output.deliver(&findings(&cases, &watch.end()))
+}
