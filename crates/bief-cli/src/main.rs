@@ -4,7 +4,6 @@
 
 mod bench;
 mod campaign;
-mod clock;
 mod document;
 mod draw;
 mod failure;

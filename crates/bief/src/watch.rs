@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use bief_machine::clock::nanoseconds;
 use serde::Serialize;
 
-use crate::clock::nanoseconds;
 use crate::table::{COLUMNS, fitted};
 
 /// Where a worker shows what it has done, on cache lines that only it writes.

@@ -9,8 +9,8 @@ use bief::{Chain, Flow, Out, Pipeline, Result, Task};
 
 use super::case::{Aim, Case};
 use super::stream::add_stages;
-use crate::clock::processor_time;
 use crate::failure::Failure;
+use bief::machine::clock::process_time;
 
 const GROUP: (&str, &str) = ("Pipeline without work, of one core", "%");
 
@@ -48,9 +48,9 @@ fn percent_of_a_core(pipeline: &mut Pipeline, stop: &Sender<()>) -> std::result:
     thread::scope(|scope| {
         let run = scope.spawn(|| pipeline.run());
         thread::sleep(SETTLED);
-        let (start, before) = (Instant::now(), processor_time());
+        let (start, before) = (Instant::now(), process_time());
         thread::sleep(WATCHED);
-        let percent = 100.0 * (processor_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
+        let percent = 100.0 * (process_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
         // A run that has failed has no source any more that would listen; what it says is told below.
         let _ = stop.send(());
         run.join().unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failure::from_error)?;

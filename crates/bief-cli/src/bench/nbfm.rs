@@ -12,11 +12,11 @@ use super::case::{self, Aim, Case};
 use super::output::{Findings, OutputArgs};
 use super::receiver::{SAMPLE_RATE, block, chain, cut, samples, signal};
 use super::surroundings::{Surroundings, Watch};
-use crate::clock::processor_time;
 use crate::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use crate::failure::Failure;
 use crate::text::{COLUMNS, counted, wrapped};
 use crate::units::{decade_name, significant};
+use bief::machine::clock::process_time;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -143,9 +143,9 @@ fn measured(mode: Mode, block: usize, signal: &Arc<[u8]>) -> Result<f64, Failure
         }
         Mode::OneCore | Mode::Sleep | Mode::Work => program.one_core().map_err(Failure::from_error)?,
     };
-    let before = processor_time();
+    let before = process_time();
     let report = pipeline.run().map_err(Failure::from_error)?;
-    let of_a_block = (processor_time() - before).as_secs_f64() / report.frames as f64;
+    let of_a_block = (process_time() - before).as_secs_f64() / report.frames as f64;
     Ok(match mode {
         Mode::Work => of_a_block * 1e9,
         // Of the time of the signal: a run that cannot keep up takes longer.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use bief::Machine;
 use serde_json::{Value, json};
 
-use crate::clock::processor_time;
 use crate::text::counted;
 use crate::units::significant;
+use bief::machine::clock::process_time;
 
 /// The machine at the beginning of a measurement.
 pub(crate) struct Watch {
@@ -45,7 +45,7 @@ impl Watch {
         let load = fs::read_to_string("/proc/loadavg").ok();
         Self {
             started: Instant::now(),
-            own: processor_time(),
+            own: process_time(),
             system: System::now(),
             load: load.and_then(|text| text.split(' ').next()?.parse().ok()),
         }
@@ -72,7 +72,7 @@ impl Watch {
     /// Cores that other programs, and the host, have taken until now.
     fn taken(&self) -> (Option<f64>, Option<f64>) {
         let seconds = self.started.elapsed().as_secs_f64();
-        let own = (processor_time() - self.own).as_secs_f64();
+        let own = (process_time() - self.own).as_secs_f64();
         let now = System::now();
         let difference = |part: fn(System) -> f64| Some(part(now?) - part(self.system?));
         let others = difference(|system| system.busy).map(|busy| (busy - own).max(0.0) / seconds);

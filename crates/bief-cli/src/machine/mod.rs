@@ -107,7 +107,7 @@ fn machine(args: &MachineArgs) -> Result<Machine, Failure> {
 /// A machine that others have recorded.
 #[cfg(test)]
 pub(crate) fn x7_ti() -> Machine {
-    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../bief/tests/machines/x7_ti.xml"));
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../bief-machine/tests/machines/x7_ti.xml"));
     Machine::from_hwloc_xml(text).unwrap()
 }
 

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::fitted;
 use crate::bench::case::Case;
-use crate::clock::processor_time;
 use crate::failure::Failure;
+use bief::machine::clock::process_time;
 
 /// From one batch to the next: threads have long been asleep when it comes.
 const PERIOD: Duration = Duration::from_millis(1);
@@ -69,9 +69,9 @@ impl Layout {
         let batches = (seconds / PERIOD.as_secs_f64()).ceil() as u64;
         // Locking memory would be counted, too.
         let mut pipeline = self.pipeline(size, batches)?.real_time(RealTime::fifo(PRIORITY).lock_memory(false))?;
-        let before = processor_time();
+        let before = process_time();
         let report = pipeline.run()?;
-        Ok((processor_time() - before).as_secs_f64() * 1e9 / report.frames as f64)
+        Ok((process_time() - before).as_secs_f64() * 1e9 / report.frames as f64)
     }
 }
 

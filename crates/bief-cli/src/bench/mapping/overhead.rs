@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bief::mapping::{MapSettings, ThreadMapper};
+use bief::machine::mapper::{MapSettings, ThreadMapper};
 
 use super::Setting;
 use crate::bench::background::Background;
 use crate::bench::busy::work;
 use crate::bench::case::{Aim, Case, Reading};
-use crate::clock::thread_time;
 use crate::failure::Failure;
 use crate::json::print;
+use bief::machine::clock::thread_time;
 
 /// The group of their names.
 pub(super) const NAME: &str = "overhead";
