@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use bief::Machine;
+use bief_machine::Machine;
 use libfuzzer_sys::fuzz_target;
 
 static HERE: LazyLock<Machine> =

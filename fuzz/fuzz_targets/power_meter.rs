@@ -1,7 +1,7 @@
 //! Any bytes are the log of a power meter: times go forward, and what is measured between two of them is possible.
 #![no_main]
 
-use bief::energy::{Energy, MeterLog};
+use bief_machine::energy::{Energy, MeterLog};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

@@ -5,7 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod clock;
 mod document;
 pub mod draw;
 pub mod failure;

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
+use bief_machine::class::{self, ThreadId};
+
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::halt::Halt;
 use crate::placement::Pinning;
-use crate::realtime::{self, ThreadId};
 use crate::ring::{Consumer, Producer, ring};
 use crate::sync::thread::{self, JoinHandle};
 use crate::wait::Patience;
@@ -90,13 +91,13 @@ fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
     while jobs.receive(&mut job)
         && let Some(Job { mut worker, halt, fault, pinning }) = job.take()
     {
-        let signals = realtime::signals();
+        let signals = class::signals();
         // Tasks that panic are caught in their stage: this is for what surrounds them, so that the neighbours end too.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault, pinning))) {
             fault.note(Error::panic(&*payload));
             worker.leave();
         }
-        worker.signals = realtime::signals() - signals;
+        worker.signals = class::signals() - signals;
         // It is only refused by a pipeline that is being unwound.
         done.send(&mut Some(worker));
     }

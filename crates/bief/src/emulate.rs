@@ -10,8 +10,9 @@
 use std::hint::spin_loop;
 use std::time::Duration;
 
+use bief_machine::clock::{nanoseconds, thread_time};
+
 use crate::affinity;
-use crate::clock::{nanoseconds, processor_time};
 use crate::machine::{CoreKind, Machine};
 
 /// Slows one worker down to the speed of the core that it runs on.
@@ -73,7 +74,7 @@ impl Emulation {
     /// Begins a run, on the worker's thread.
     pub(crate) fn start(&mut self) {
         self.debt.owed.fill(0.0);
-        self.paid = processor_time();
+        self.paid = thread_time();
     }
 
     /// Begins a batch.
@@ -91,12 +92,12 @@ impl Emulation {
 
     /// Ends a batch: works off what is owed.
     pub(crate) fn pay(&mut self) {
-        let mut latest = processor_time();
+        let mut latest = thread_time();
         // Where the thread was interrupted the time went on, but no work was done for it.
         self.debt.end(nanoseconds(latest.saturating_sub(self.paid)) as f64);
         while self.debt.is_due(self.kind) {
             (0..16).for_each(|_| spin_loop());
-            let now = processor_time();
+            let now = thread_time();
             self.debt.pay(nanoseconds(now.saturating_sub(latest)) as f64, self.kind);
             self.look();
             latest = now;
@@ -249,10 +250,10 @@ mod tests {
         chain.stage("all");
         let frames = chain.add(source::from_slice(&frames, 1), ());
         let work = move |_: &[u32]| {
-            let begin = processor_time();
+            let begin = thread_time();
             let mut end = begin;
             while end < begin + WORK {
-                end = processor_time();
+                end = thread_time();
             }
             noted.lock().unwrap().push([begin, end]);
             Ok(Flow::Next)

@@ -160,6 +160,18 @@ impl From<bief_schedule::Error> for Error {
     }
 }
 
+impl From<bief_machine::Error> for Error {
+    fn from(error: bief_machine::Error) -> Self {
+        let kind = match error.kind() {
+            bief_machine::ErrorKind::Invalid => ErrorKind::Build,
+            bief_machine::ErrorKind::Affinity => ErrorKind::Placement,
+            bief_machine::ErrorKind::Class => ErrorKind::RealTime,
+            _ => ErrorKind::Task,
+        };
+        Self::from_source(error).with_kind(kind)
+    }
+}
+
 /// `1 stage`, `2 stages`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -186,6 +198,15 @@ mod tests {
         let error = Error::panic(&*payload);
         assert_eq!(error.kind(), ErrorKind::Panic);
         assert_eq!(error.to_string(), "panicked: index 3");
+    }
+
+    #[test]
+    fn what_the_machine_refuses_keeps_its_text() {
+        let refused = crate::Machine::from_json("{").unwrap_err();
+        let error = Error::from(refused.clone());
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Build, &*refused.to_string()));
+        let missing = Error::from(crate::energy::MeterLog::read("/nonexistent".as_ref()).unwrap_err());
+        assert_eq!(missing.kind(), ErrorKind::Task);
     }
 
     #[test]

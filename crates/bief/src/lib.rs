@@ -64,9 +64,8 @@
 //! often as it is asked to, on the same threads, with the ring depth and the batch of each run. A slow stage makes those
 //! before it wait; a source that cannot wait loses frames visibly ([`source::live`]). Stages
 //! may have time reserved for them, or go before other programs ([`realtime`]). Threads of any program, also one that is not
-//! built on this crate, are mapped to kinds of cores by what they need ([`mapping`]).
+//! built on this crate, are mapped to kinds of cores by what they need ([`machine::mapper`]).
 
-mod affinity;
 mod barrier;
 mod boundary;
 mod chain;
@@ -85,10 +84,7 @@ mod figures;
 mod frame;
 mod gap;
 mod halt;
-mod histogram;
 mod live;
-mod machine;
-pub mod mapping;
 mod observe;
 mod pace;
 mod parameters;
@@ -105,7 +101,6 @@ mod ring;
 pub mod sink;
 pub mod source;
 mod stage;
-mod suggest;
 mod sync;
 mod table;
 mod task;
@@ -116,6 +111,10 @@ mod watch;
 mod wire;
 mod worker;
 
+use bief_machine::{affinity, histogram, suggest};
+
+pub use bief_machine as machine;
+pub use bief_machine::Machine;
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
 pub use chain_file::{ChainFile, FileTask, UsedFile};
@@ -127,7 +126,6 @@ pub use figures::{Figure, Figures, Reading};
 pub use frame::Element;
 pub use gap::Gap;
 pub use halt::Stopper;
-pub use machine::{Cache, CacheContent, Core, CoreKind, Machine, thread_list};
 pub use parameters::{Parameters, Value};
 pub use pipeline::Pipeline;
 pub use placement::{DynamicReport, Pinning, PlacedStage, Placement, Places, Policy, Seats};

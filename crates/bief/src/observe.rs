@@ -7,9 +7,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use bief_machine::clock::{self, nanoseconds};
 use fastrand::Rng;
 
-use crate::clock::{self, Moment, nanoseconds};
+use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::realtime::Tally;

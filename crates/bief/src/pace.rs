@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use bief_machine::clock::{Ticker, nanoseconds};
 use serde::Serialize;
 
-use crate::clock::{Ticker, nanoseconds};
 use crate::error::{Error, Result};
 use crate::frame::Element;
 use crate::histogram::Histogram;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bief_machine::clock::nanoseconds;
 use serde::Serialize;
 
-use crate::clock::nanoseconds;
 use crate::figures::Figures;
 use crate::table::{COLUMNS, fitted};
 

@@ -128,7 +128,7 @@ fn allocations_of_a_device(frames: u64) -> u64 {
 /// Maps the calling thread, which works, to two kinds of cores where there are two cores.
 #[cfg(target_os = "linux")]
 fn allocations_while_mapped() -> u64 {
-    use bief::mapping::{MapSettings, ThreadMapper};
+    use bief::machine::mapper::{MapSettings, ThreadMapper};
     use std::time::{Duration, Instant};
 
     let here = bief::Machine::here();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bief::{Cache, CacheContent, Core, CoreKind, Machine};
+use bief::machine::{Cache, CacheContent, Core, CoreKind, Machine};
 
 use crate::text::{counted, printable};
 

@@ -1,6 +1,7 @@
 //! A machine as a picture: boxes in boxes, the cores inside, coloured by their kind.
 
-use bief::{Core, Machine, Placement, thread_list};
+use bief::machine::{Core, thread_list};
+use bief::{Machine, Placement};
 
 use super::parts::{Part, Parts, facts, own_caches};
 use crate::draw::stages::KINDS;

@@ -1,6 +1,6 @@
 //! A machine as a tree of text, in which equal parts are told once.
 
-use bief::{Machine, thread_list};
+use bief::machine::{Machine, thread_list};
 
 use super::parts::{Part, Parts, facts, own_caches};
 use crate::text::{COLUMNS, kind_name, printable, shortened, wrapped};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bief::mapping::{MapReport, ThreadMapper, ThreadStatus};
+use bief::machine::mapper::{MapReport, ThreadMapper, ThreadStatus};
 
 use crate::failure::Failure;
 use crate::progress;

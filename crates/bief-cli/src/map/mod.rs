@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use bief::mapping::{MapSettings, ThreadMapper};
+use bief::machine::mapper::{MapSettings, ThreadMapper};
 use bief_schedule::mapping::{Algorithm, FtfcSettings};
 use clap::{Args, ValueEnum};
 

@@ -1,6 +1,6 @@
 //! What was mapped, for a reader.
 
-use bief::mapping::{MapReport, MapSettings, Steering, ThreadStatus};
+use bief::machine::mapper::{MapReport, MapSettings, Steering, ThreadStatus};
 
 use super::follow::Followed;
 use crate::table::{columns, facts};

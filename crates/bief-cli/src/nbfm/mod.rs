@@ -18,7 +18,6 @@ use self::latency::LatencyArgs;
 pub(crate) use self::latency::{Live, costs};
 use self::output::Output;
 use self::settings::SettingArgs;
-use crate::clock::processor_time;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::RecordingArgs;
@@ -26,6 +25,7 @@ use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
+use bief::machine::clock::process_time;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -121,10 +121,10 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     let mut pipeline = args.seeing.prepare(pipeline.map_err(Failure::from_error)?)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
 
-    let (start, before) = (Instant::now(), processor_time());
+    let (start, before) = (Instant::now(), process_time());
     let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
     let outcome = shown(&bar, |bar| show(bar, &status, bytes_per_second), || pipeline.run());
-    let (seconds, worked) = (start.elapsed().as_secs_f64(), processor_time() - before);
+    let (seconds, worked) = (start.elapsed().as_secs_f64(), process_time() - before);
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),

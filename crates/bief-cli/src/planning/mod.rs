@@ -69,7 +69,7 @@ pub fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
     let here = Machine::here();
     let Some(path) = file else { return Ok(here) };
     let machine = Machine::read(path).map_err(Failure::from_error)?;
-    let is_here = |core: &bief::Core| core.threads.iter().all(|&thread| here.core_of(thread).is_some());
+    let is_here = |core: &bief::machine::Core| core.threads.iter().all(|&thread| here.core_of(thread).is_some());
     if machine.model() == here.model() && machine.cores().iter().all(is_here) {
         return Ok(machine);
     }

@@ -430,7 +430,7 @@ fn machine_counts_the_cores() {
 #[test]
 fn machine_shows_others_and_emulated_ones() {
     let folder = Folder::new("machines");
-    let xml = concat!(env!("CARGO_MANIFEST_DIR"), "/../bief/tests/machines/orange_pi_5_plus.xml");
+    let xml = concat!(env!("CARGO_MANIFEST_DIR"), "/../bief-machine/tests/machines/orange_pi_5_plus.xml");
     let shown = folder.succeed(["machine", xml]);
     assert!(shown.contains("2 x cluster 1-2 of big cores\n      2 x core 4-7: L1d 64 KiB"), "{shown}");
     std::fs::create_dir_all(folder.path("copy/sys/devices/system/cpu")).unwrap();

@@ -196,7 +196,7 @@ fn a_machine_that_is_not_here_is_not_measured() {
     let folder = Folder::new("planning-foreign");
     folder.write("packets.ts", packets(10));
     folder.write("tx.toml", TRANSMITTER);
-    folder.write("board.xml", include_str!("../../../bief/tests/machines/orange_pi_5_plus.xml"));
+    folder.write("board.xml", include_str!("../../../bief-machine/tests/machines/orange_pi_5_plus.xml"));
     let board = Machine::read(&folder.path("board.xml")).unwrap();
     folder.write("board.json", board.to_json());
     for arguments in [

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use bief_cli::clock::thread_time;
+use bief::machine::clock::thread_time;
 
 /// Keeps the processor busy for this time of the calling thread, as the system counts it: a core that is slower for a while, or
 /// that others take, makes it no shorter or longer.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bief::{Chain, Flow, Out, Pipeline, Result, Task};
-use bief_cli::clock::processor_time;
+use bief::machine::clock::process_time;
 use bief_cli::failure::Failure;
 
 use super::case::{Aim, Case};
@@ -48,9 +48,9 @@ fn percent_of_a_core(pipeline: &mut Pipeline, stop: &Sender<()>) -> std::result:
     thread::scope(|scope| {
         let run = scope.spawn(|| pipeline.run());
         thread::sleep(SETTLED);
-        let (start, before) = (Instant::now(), processor_time());
+        let (start, before) = (Instant::now(), process_time());
         thread::sleep(WATCHED);
-        let percent = 100.0 * (processor_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
+        let percent = 100.0 * (process_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
         // A run that has failed has no source any more that would listen; what it says is told below.
         let _ = stop.send(());
         run.join().unwrap_or_else(|panic| resume_unwind(panic)).map_err(Failure::from_error)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bief::schedule::realtime::{CostFit, CostSamples, FitMethod};
 use bief::{Chain, Flow, Program, source};
-use bief_cli::clock::processor_time;
+use bief::machine::clock::process_time;
 use bief_cli::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use bief_cli::failure::Failure;
 use bief_cli::text::{COLUMNS, counted, wrapped};
@@ -143,9 +143,9 @@ fn measured(mode: Mode, block: usize, signal: &Arc<[u8]>) -> Result<f64, Failure
         }
         Mode::OneCore | Mode::Sleep | Mode::Work => program.one_core().map_err(Failure::from_error)?,
     };
-    let before = processor_time();
+    let before = process_time();
     let report = pipeline.run().map_err(Failure::from_error)?;
-    let of_a_block = (processor_time() - before).as_secs_f64() / report.frames as f64;
+    let of_a_block = (process_time() - before).as_secs_f64() / report.frames as f64;
     Ok(match mode {
         Mode::Work => of_a_block * 1e9,
         // Of the time of the signal: a run that cannot keep up takes longer.

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use bief::Machine;
-use bief_cli::clock::processor_time;
+use bief::machine::clock::process_time;
 use bief_cli::text::counted;
 use bief_cli::units::significant;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ impl Watch {
         let load = fs::read_to_string("/proc/loadavg").ok();
         Self {
             started: Instant::now(),
-            own: processor_time(),
+            own: process_time(),
             system: System::now(),
             load: load.and_then(|text| text.split(' ').next()?.parse().ok()),
         }
@@ -71,7 +71,7 @@ impl Watch {
     /// Cores that other programs, and the host, have taken until now.
     fn taken(&self) -> (Option<f64>, Option<f64>) {
         let seconds = self.started.elapsed().as_secs_f64();
-        let own = (processor_time() - self.own).as_secs_f64();
+        let own = (process_time() - self.own).as_secs_f64();
         let now = System::now();
         let difference = |part: fn(System) -> f64| Some(part(now?) - part(self.system?));
         let others = difference(|system| system.busy).map(|busy| (busy - own).max(0.0) / seconds);

@@ -1,14 +1,13 @@
 //! Chains described in files: read, checked, and built of the kinds of a [`Registry`].
 
-pub(crate) mod document;
 mod parse;
-pub(crate) mod text;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use bief_machine::toml_file::{At, Span, Text};
 use bief_schedule::Schedule;
 
 use crate::chain::Chain;
@@ -19,9 +18,7 @@ use crate::pipeline::Pipeline;
 use crate::program::Program;
 use crate::registry::Registry;
 use crate::wait::Waiting;
-use document::At;
 use parse::{Description, NOBODY, TaskEntry};
-use text::{Span, Text};
 
 /// The largest file that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -389,7 +386,7 @@ impl ChainFile {
         if *span == self.outside() {
             return Error::build(format!("{}: {message}", self.text.name));
         }
-        self.text.error(span, message)
+        self.text.error(span, message).into()
     }
 
     /// Stands for the place of what the text does not say.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::document::{At, Table};
-use super::text::{Span, Text};
-use crate::error::Result;
+use bief_machine::Result;
+use bief_machine::toml_file::{At, Span, Table, Text, integer};
+use toml::de::DeValue;
+
 use crate::parameters::Value;
 use crate::suggest::suggestion;
 use crate::wait::Waiting;
@@ -13,6 +14,10 @@ use crate::wait::Waiting;
 const MOST_FRAMES_IN_BATCH: usize = 65_536;
 const MOST_DEPTH: usize = 65_536;
 const MOST_THREADS: usize = 1024;
+
+/// What a parameter can be.
+const PARAMETER: &str =
+    "a parameter is text in quotes, true or false, a number (a whole one of 64 bits), or a list of these";
 
 /// What a wire is called that nobody reads.
 pub(super) const NOBODY: &str = "_";
@@ -70,13 +75,27 @@ pub(super) fn parse(text: &Text) -> Result<Description> {
         let (inputs, inputs_span) = table.names("in")?;
         let (outputs, outputs_span) = table.names("out")?;
         named.extend(table.name("stage")?.map(|stage| (tasks.len(), stage)));
-        let parameters = table.parameters()?;
+        let parameters = table.rest(PARAMETER, parameter)?;
         tasks.push(TaskEntry { name, kind, inputs, inputs_span, outputs, outputs_span, parameters });
     }
     check_names(text, &tasks)?;
     check_wires(text, &tasks)?;
     let stages = stages(text, &tasks, named, threads)?;
     Ok(Description { batch, depth, waiting, tasks, stages })
+}
+
+/// The value of a parameter; `None` for what is none: a table, a date, an integer of more than 64 bits.
+fn parameter(value: &DeValue<'_>) -> Option<Value> {
+    Some(match value {
+        DeValue::Boolean(value) => Value::Bool(*value),
+        DeValue::Integer(_) => Value::Integer(integer(value)?),
+        DeValue::Float(number) => Value::Float(number.as_str().parse().ok()?),
+        DeValue::String(text) => Value::Text(text.clone().into()),
+        DeValue::Array(list) => {
+            Value::List(list.iter().map(|value| parameter(value.get_ref())).collect::<Option<_>>()?)
+        }
+        DeValue::Datetime(_) | DeValue::Table(_) => return None,
+    })
 }
 
 fn check_names(text: &Text, tasks: &[TaskEntry]) -> Result<()> {

@@ -5,6 +5,7 @@ mod run;
 
 use std::sync::Arc;
 
+use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
 use crate::check;
@@ -14,7 +15,6 @@ use crate::energy::{EnergyMeter, Watts};
 use crate::error::{Error, Result, counted};
 use crate::halt::{Halt, Stopper};
 use crate::machine::Machine;
-use crate::mapping::MapSettings;
 use crate::observe::Recorder;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, Seats};
 use crate::realtime::{Forecast, Mode, RealTime, Tally, Wanted};

@@ -6,13 +6,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bief_machine::class::ThreadId;
+use bief_machine::clock::thread_time;
+use bief_machine::mapper::{MapReport, MapSettings, Steering, ThreadMapper, ThreadStatus};
 use serde::Serialize;
 
-use crate::clock::processor_time;
 use crate::error::{Error, ErrorKind, Result};
 use crate::machine::Machine;
-use crate::mapping::{MapReport, MapSettings, Steering, ThreadMapper, ThreadStatus};
-use crate::realtime::ThreadId;
 use crate::table::fitted;
 use crate::worker::Worker;
 
@@ -87,9 +87,9 @@ impl Dynamic {
         let (stop, stopped) = mpsc::channel();
         let interval = self.settings.interval;
         let started = thread::Builder::new().name("mapper".to_owned()).spawn(move || {
-            let begin = processor_time();
+            let begin = thread_time();
             go_on(&mut mapper, interval, &stopped);
-            report(&mut mapper, names, processor_time().saturating_sub(begin))
+            report(&mut mapper, names, thread_time().saturating_sub(begin))
         });
         let mapper = Some(started.map_err(Error::from_source)?);
         Ok(Some(Mapping { stop: Some(stop), mapper, refusal: None }))
@@ -219,8 +219,8 @@ mod tests {
 
     /// Keeps the processor busy for so long.
     fn work(us: u64) {
-        let end = processor_time() + Duration::from_micros(us);
-        while processor_time() < end {}
+        let end = thread_time() + Duration::from_micros(us);
+        while thread_time() < end {}
     }
 
     /// Two light stages and two that work, the second of them more. The last one says what becomes of each frame, by what its

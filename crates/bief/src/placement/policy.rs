@@ -55,7 +55,7 @@ pub enum Policy {
     /// paths are used. Where a kind has fewer cores than threads, these take them by turns.
     Distant,
     /// Every thread on any core, and while a run goes on a mapper moves those that need the most to the fastest kinds of cores
-    /// ([`mapping`](crate::mapping); [`Pipeline::mapping`](crate::Pipeline::mapping) sets how). When the run has ended, they may run
+    /// ([`mapping`](crate::machine::mapper); [`Pipeline::mapping`](crate::Pipeline::mapping) sets how). When the run has ended, they may run
     /// on any core again. [`Waiting::Adaptive`](crate::Waiting::Adaptive) does not look for a while first: threads that look would
     /// seem to need a core.
     Dynamic,

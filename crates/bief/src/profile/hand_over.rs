@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bief_machine::clock::{nanoseconds, process_time};
+
 use crate::chain::Chain;
-use crate::clock::{nanoseconds, process_time};
 use crate::error::Result;
 use crate::machine::{Core, Machine};
 use crate::placement::Policy;

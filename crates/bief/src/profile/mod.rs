@@ -8,10 +8,10 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bief_machine::clock::{self, nanoseconds};
 use bief_schedule::{Profile, Seen, TaskProfile};
 
 use crate::affinity;
-use crate::clock::{self, nanoseconds};
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::frame::Batch;

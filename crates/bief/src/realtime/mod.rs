@@ -14,24 +14,16 @@
 //! at the hard limit, not the soft one. A program that has a handler of its own for SIGXCPU, or ignores it, keeps that, and
 //! no budgets are watched. A signal may end a system call that a task waits in with `EINTR`, as any may.
 
-mod admission;
-mod files;
 mod plan;
-mod probe;
-mod refusal;
 mod report;
-mod sched;
 mod session;
 mod settings;
 
-pub use admission::Forecast;
+pub use bief_machine::class::{Class, Forecast, Probe, Reservation, probe};
 pub use plan::{LatencyGoal, LatencyPlan};
-pub use probe::{Probe, probe};
 pub use report::{AgainstBound, RealTimeReport, StageClass};
-pub use sched::Reservation;
-pub use settings::{Class, Mode, RealTime, StageTiming};
+pub use settings::{Mode, RealTime, StageTiming};
 
 pub(crate) use report::Tally;
-pub(crate) use sched::{ThreadId, signals};
 pub(crate) use session::{Outcome, Session};
 pub(crate) use settings::Wanted;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bief_machine::clock::nanoseconds;
 use bief_schedule::realtime::{Analysis, Cost, Edge, FitMethod, Graph, MergeRule, Node, Optimiser, Plan};
 use bief_schedule::{Period, Profile, Schedule, Stage, StageLoad, TaskProfile};
 
 use super::settings::{RealTime, StageTiming};
-use crate::clock::nanoseconds;
 use crate::error::{Error, Result};
 use crate::profile::{BatchCosts, TaskCosts};
 

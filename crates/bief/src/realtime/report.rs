@@ -3,13 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use bief_machine::class::{Class, Forecast, Reservation};
+use bief_machine::clock::nanoseconds;
+use bief_machine::histogram::Histogram;
 use serde::Serialize;
 
-use super::admission::Forecast;
-use super::sched::Reservation;
-use super::settings::Class;
-use crate::clock::nanoseconds;
-use crate::histogram::Histogram;
 use crate::table::{fitted, scaled};
 
 /// What a run had of what [`RealTime`](super::RealTime) asked for.

@@ -4,12 +4,10 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use super::admission::{Demand, Forecast};
-use super::files;
-use super::refusal;
+use bief_machine::class::{self, Before, Class, Demand, Forecast, Order, Reservation, SIGNAL, ThreadId, refusal};
+
 use super::report::{RealTimeReport, StageClass};
-use super::sched::{self, Before, Order, Reservation, SIGNAL, ThreadId};
-use super::settings::{Class, Mode, RealTime, Wanted};
+use super::settings::{Mode, RealTime, Wanted};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::placement::Seats;
 
@@ -49,7 +47,7 @@ pub(crate) struct Outcome {
 impl Held {
     fn set(&mut self, order: Order) -> io::Result<()> {
         let before = if self.before.is_none() { Some(Before::of(self.thread)?) } else { None };
-        sched::set(self.thread, order)?;
+        class::set(self.thread, order)?;
         self.before = self.before.take().or(before);
         Ok(())
     }
@@ -102,15 +100,15 @@ impl<'s> Session<'s> {
         }
         session.release(refused);
         if settings.locks_memory {
-            match sched::lock_memory() {
+            match class::lock_memory() {
                 Ok(()) => session.is_locked = true,
                 Err(error) => session.notes.push(format!("real time: {}", refusal::of_memory(&error))),
             }
         }
         for held in &mut session.held {
-            held.interruptions = files::interruptions(held.thread);
+            held.interruptions = class::interruptions(held.thread);
         }
-        session.stolen = files::stolen();
+        session.stolen = class::stolen();
         Ok(session)
     }
 
@@ -185,10 +183,10 @@ impl<'s> Session<'s> {
 
     /// Makes used up budgets known; answers whether they are.
     fn watch_budgets(&mut self) -> bool {
-        let outcome = if self.held.iter().any(|held| files::blocks(held.thread, SIGNAL)) {
+        let outcome = if self.held.iter().any(|held| class::blocks(held.thread, SIGNAL)) {
             Err("the program blocks SIGXCPU")
         } else {
-            sched::count_signals().map_err(|_| "the program has a use of its own for SIGXCPU")
+            class::count_signals().map_err(|_| "the program has a use of its own for SIGXCPU")
         };
         if let Err(reason) = outcome {
             self.notes.push(format!("real time: used up budgets are not counted: {reason}"));
@@ -217,11 +215,11 @@ impl<'s> Session<'s> {
 
     /// Ends it after the run, in which the threads got so many signals each.
     pub(crate) fn end(mut self, settings: &RealTime, signals: &[u64]) -> Outcome {
-        let stolen = self.stolen.zip(files::stolen()).map(|(before, after)| after.saturating_sub(before));
+        let stolen = self.stolen.zip(class::stolen()).map(|(before, after)| after.saturating_sub(before));
         let stages = self.stages.iter().enumerate().map(|(stage, seats)| {
             let held = || self.held.iter().zip(signals).filter(move |(held, _)| held.stage == stage);
             let interruptions = held()
-                .map(|(held, _)| Some(files::interruptions(held.thread)?.saturating_sub(held.interruptions?)))
+                .map(|(held, _)| Some(class::interruptions(held.thread)?.saturating_sub(held.interruptions?)))
                 .sum::<Option<u64>>();
             let reservation = held().next().and_then(|(held, _)| held.reservation);
             StageClass {

@@ -1,13 +1,11 @@
 //! What is wanted: a class for the threads of a pipeline, and what happens when the system refuses it.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use bief_machine::class::{Class, Demand, online_cores};
+use bief_machine::clock::nanoseconds;
 
-use super::admission::Demand;
-use super::files;
 use crate::error::{Error, Result, counted};
 use crate::placement::{Placement, Seats};
 use crate::suggest::suggestion;
@@ -50,57 +48,6 @@ impl FromStr for Mode {
     }
 }
 
-/// How Linux chooses the next thread of a core. Written, read and serialised as `ordinary`, `fifo:80` and `deadline`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// Every thread gets its share (`SCHED_OTHER`).
-    Ordinary,
-    /// Before every ordinary thread, for as long as it has work (`SCHED_FIFO`).
-    Fifo {
-        /// From 1 to 99: a higher one goes first.
-        priority: u32,
-    },
-    /// So much time is reserved in each period, and who must be done first goes first (`SCHED_DEADLINE`).
-    Deadline,
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ordinary => f.pad("ordinary"),
-            Self::Fifo { priority } => f.pad(&format!("fifo:{priority}")),
-            Self::Deadline => f.pad("deadline"),
-        }
-    }
-}
-
-impl FromStr for Class {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text.split_once(':') {
-            None if text == "ordinary" => Ok(Self::Ordinary),
-            None if text == "deadline" => Ok(Self::Deadline),
-            Some(("fifo", priority)) => match priority.parse() {
-                Ok(priority) => check_priority(priority).map(|()| Self::Fifo { priority }),
-                Err(_) => {
-                    Err(Error::build(format!("`{priority}` is no priority: give one from 1 to 99, as in fifo:80")))
-                }
-            },
-            _ => Err(Error::build(format!(
-                "there is no class `{text}`{}: give ordinary, fifo:PRIORITY or deadline",
-                suggestion(text, ["ordinary", "fifo:80", "deadline"])
-            ))),
-        }
-    }
-}
-
-impl Serialize for Class {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 /// When batches come to a stage, and how long it works on one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTiming {
@@ -124,6 +71,12 @@ impl StageTiming {
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
+    }
+
+    /// What each of so many threads asks for: each works on every so many-th batch.
+    fn demand(&self, threads: usize) -> Demand {
+        let period = nanoseconds(self.period).saturating_mul(threads as u64);
+        Demand::new(nanoseconds(self.execution), self.deadline.map_or(period, nanoseconds), period)
     }
 
     /// Whether Linux takes it for a stage of so many threads.
@@ -273,7 +226,7 @@ impl RealTime {
     pub(crate) fn demands(&self, stages: &[Seats]) -> Vec<Demand> {
         let Wanted::Deadline { stages: timings } = &self.wanted else { return Vec::new() };
         let each = timings.iter().zip(stages);
-        each.flat_map(|(timing, stage)| std::iter::repeat_n(Demand::of(timing, stage.threads), stage.threads)).collect()
+        each.flat_map(|(timing, stage)| std::iter::repeat_n(timing.demand(stage.threads), stage.threads)).collect()
     }
 
     /// Whether threads that wait so, of these stages at these places, can have it.
@@ -302,7 +255,7 @@ impl RealTime {
         match &self.wanted {
             Wanted::Deadline { stages: timings } => {
                 check_timings(timings, stages)?;
-                placement.and_then(|placement| placement.pinned(files::cores())).map_or(Ok(()), |stage| {
+                placement.and_then(|placement| placement.pinned(online_cores())).map_or(Ok(()), |stage| {
                     Err(Error::build(format!(
                         "stage `{stage}` is pinned, but Linux reserves time on all cores together and refuses to bind a thread \
                          that has some: place it loose, in a program that may use all cores, or use the class fifo"
@@ -312,7 +265,10 @@ impl RealTime {
             _ if self.reclaim.is_some() => {
                 Err(Error::build("only threads with reservations reclaim: leave it out, or use the class deadline"))
             }
-            Wanted::Fifo { priority } => check_priority(*priority),
+            Wanted::Fifo { priority } => {
+                Class::Fifo { priority: *priority }.check()?;
+                Ok(())
+            }
             Wanted::Ordinary => Ok(()),
         }
     }
@@ -333,13 +289,6 @@ fn check_timings(timings: &[StageTiming], stages: &[Seats]) -> Result<()> {
     })
 }
 
-fn check_priority(priority: u32) -> Result<()> {
-    if (1..=99).contains(&priority) {
-        return Ok(());
-    }
-    Err(Error::build(format!("a priority of {priority} is not from 1 to 99")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,26 +300,12 @@ mod tests {
     }
 
     #[test]
-    fn modes_and_classes_are_read_as_they_are_written() {
+    fn modes_are_read_as_they_are_written() {
         for (name, mode) in Mode::NAMED {
             assert_eq!(name.parse::<Mode>().unwrap(), mode);
         }
         let error = "tri".parse::<Mode>().unwrap_err();
         assert!(error.message().contains("`tri`") && error.message().contains("try"), "{error}");
-        for class in [Class::Ordinary, Class::Deadline, Class::Fifo { priority: 1 }, Class::Fifo { priority: 99 }] {
-            assert_eq!(class.to_string().parse::<Class>().unwrap(), class);
-        }
-        for (text, part) in [
-            ("fifo", "fifo:PRIORITY"),
-            ("fifo:0", "1 to 99"),
-            ("fifo:100", "1 to 99"),
-            ("fifo:x", "1 to 99"),
-            ("deadlin", "`deadline`"),
-            ("deadline:3", "no class"),
-        ] {
-            let error = text.parse::<Class>().unwrap_err();
-            assert!(error.message().contains(part), "{text}: {error}");
-        }
     }
 
     #[test]

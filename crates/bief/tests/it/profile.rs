@@ -108,7 +108,9 @@ fn kinds_of_cores_are_measured_by_turns() {
     chain.add(sink::for_each(|_: &[u8]| Ok(Flow::Next)), &frames);
     chain.build().unwrap().profile_on(&machine, executions(4, Load::Idle)).unwrap();
     let place = |kind| {
-        bief::thread_list(machine.cores().iter().filter(|core| core.kind == kind).flat_map(|core| core.threads.clone()))
+        bief::machine::thread_list(
+            machine.cores().iter().filter(|core| core.kind == kind).flat_map(|core| core.threads.clone()),
+        )
     };
     let turns: Vec<String> = (0..8).map(|turn| place(turn % 2)).collect();
     assert_eq!(*places.lock().unwrap(), turns);

@@ -330,7 +330,7 @@ fn without_the_right_a_run_says_so_and_what_to_do() {
         }
         for class in [Class::Deadline, Class::Fifo { priority: 80 }] {
             let error = probe(class, Duration::ZERO).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::RealTime);
+            assert_eq!(error.kind(), bief::machine::ErrorKind::Class);
         }
         return;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bief::realtime::{Class, RealTime, probe};
 use bief::schedule::realtime::{Cost, CostFit, CostSamples};
 use bief::{Chain, Flow, Pipeline, Waiting, source};
-use bief_cli::clock::processor_time;
+use bief::machine::clock::process_time;
 use bief_cli::failure::Failure;
 use bief_dsp::Complex32;
 use bief_radio::Shift;
@@ -69,9 +69,9 @@ impl Layout {
         let batches = (seconds / PERIOD.as_secs_f64()).ceil() as u64;
         // Locking memory would be counted, too.
         let mut pipeline = self.pipeline(size, batches)?.real_time(RealTime::fifo(PRIORITY).lock_memory(false))?;
-        let before = processor_time();
+        let before = process_time();
         let report = pipeline.run()?;
-        Ok((processor_time() - before).as_secs_f64() * 1e9 / report.frames as f64)
+        Ok((process_time() - before).as_secs_f64() * 1e9 / report.frames as f64)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bief::mapping::{MapSettings, ThreadMapper};
+use bief::machine::mapper::{MapSettings, ThreadMapper};
 use bief::schedule::mapping::{Algorithm, FtfcSettings};
 use bief::{Machine, Policy};
 use bief_cli::failure::Failure;

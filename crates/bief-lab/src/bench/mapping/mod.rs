@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bief::{Machine, thread_list};
+use bief::machine::{Machine, thread_list};
 use bief_cli::failure::Failure;
 use bief_cli::planning::to_run_on;
 use bief_cli::progress::spinner;
@@ -131,7 +131,8 @@ fn halved(here: &Machine) -> Result<Machine, Failure> {
     if slow.is_empty() {
         return Err(Failure::new("this machine has one core: threads are mapped where there are two at least"));
     }
-    let threads = |cores: &[bief::Core]| thread_list(cores.iter().flat_map(|core| core.threads.iter().copied()));
+    let threads =
+        |cores: &[bief::machine::Core]| thread_list(cores.iter().flat_map(|core| core.threads.iter().copied()));
     let text = format!(
         "[[kind]]\nname = \"fast\"\ncores = \"{}\"\n[[kind]]\nname = \"slow\"\ncores = \"{}\"\nspeed = 0.5\n",
         threads(fast),

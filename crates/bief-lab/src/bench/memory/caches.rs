@@ -1,6 +1,6 @@
 //! The caches of a core, where the system tells them.
 
-use bief::{CacheContent, Machine};
+use bief::machine::{CacheContent, Machine};
 
 use super::size::Size;
 

@@ -1,6 +1,7 @@
 //! How the boundaries between stages lie on the machine.
 
-use bief::{Core, Machine, Placement};
+use bief::machine::Core;
+use bief::{Machine, Placement};
 
 /// How many boundaries between consecutive stages join which cores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

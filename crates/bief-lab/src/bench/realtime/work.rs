@@ -59,7 +59,7 @@ impl Task for Busy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bief_cli::clock::thread_time;
+    use bief::machine::clock::thread_time;
 
     #[test]
     fn every_batch_comes_and_takes_its_time() {

@@ -1,0 +1,197 @@
+//! A machine as a JSON document.
+
+use bief_schedule::json::{self, Document, Format, Object};
+use serde::{Deserialize, Serialize};
+
+use super::{Cache, Core, CoreKind, MOST_THREADS, Machine, platform};
+use crate::error::{Error, Result};
+
+const DOCUMENT: Document = Document {
+    name: "machine",
+    shape: r#"{"format": 1, "model": "A board", "kinds": [{"name": "big", "capacity": 1024}, {"name": "little"}], "cores": [{"threads": [0], "kind": 0, "cluster": 0, "package": 0, "node": 0}]}; "caches", "quota" and "notes", and of a kind "capacity", "max_mhz", "speed" and "task_speeds" may be left out"#,
+};
+
+/// The keys of the JSON document.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MachineJson {
+    format: Format,
+    model: String,
+    #[serde(deserialize_with = "json::objects")]
+    kinds: Vec<CoreKind>,
+    #[serde(deserialize_with = "json::objects")]
+    cores: Vec<Core>,
+    #[serde(default, deserialize_with = "json::objects", skip_serializing_if = "Vec::is_empty")]
+    caches: Vec<Cache>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quota: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+impl Machine {
+    /// Reads the JSON document that [`to_json`](Self::to_json) writes.
+    ///
+    /// # Errors
+    ///
+    /// Where the text is no such document, with line and column; where its contents contradict themselves, with the key.
+    pub fn from_json(text: &str) -> Result<Self> {
+        Self::checked(json::read(text, &DOCUMENT)?)
+    }
+
+    /// Writes a JSON document, one kind, core and cache per line:
+    ///
+    /// ```json
+    /// {
+    ///   "format": 1,
+    ///   "model": "A board",
+    ///   "kinds": [
+    ///     {"name": "big", "capacity": 1024, "max_mhz": 2400},
+    ///     {"name": "little", "capacity": 446, "max_mhz": 1800, "speed": 0.5, "task_speeds": {"decode": 0.4}}
+    ///   ],
+    ///   "cores": [
+    ///     {"threads": [0], "kind": 1, "cluster": 0, "package": 0, "node": 0},
+    ///     {"threads": [4, 5], "kind": 0, "cluster": 1, "package": 0, "node": 0}
+    ///   ],
+    ///   "caches": [
+    ///     {"level": 1, "holds": "data", "bytes": 32768, "cores": [0]},
+    ///     {"level": 3, "holds": "both", "cores": [0, 1]}
+    ///   ],
+    ///   "quota": 1.5,
+    ///   "notes": ["What was odd."]
+    /// }
+    /// ```
+    ///
+    /// A core's `kind` is a position among the kinds, a cache's `cores` are positions among the cores, and the cores stand in
+    /// the order of package, node, cluster and first hardware thread. Keys that may be left out: `caches`, `quota`, `notes`
+    /// and, in a kind, all but `name`; in a cache, `bytes`. A key that is not named here is refused, as is another `format`.
+    ///
+    /// ```
+    /// let machine = bief_machine::Machine::here();
+    /// assert_eq!(bief_machine::Machine::from_json(&machine.to_json())?, machine);
+    /// # Ok::<(), bief_machine::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    fn checked(json: MachineJson) -> Result<Self> {
+        let MachineJson { format: Format, model, kinds, cores, caches, quota, notes } = json;
+        check_kinds(&kinds)?;
+        check_cores(&cores, kinds.len())?;
+        check_caches(&caches, cores.len())?;
+        platform(&kinds, |kind| cores.iter().filter(|core| core.kind == kind).count())
+            .map_err(|error| refused(error.place().trim_start_matches("platform, "), error.reason()))?;
+        if let Some(quota) = quota
+            && !(quota > 0.0 && quota.is_finite())
+        {
+            return Err(refused("quota", "must be a number of cores above 0: leave it out where there is no limit"));
+        }
+        Ok(Self { model, cores, kinds, caches, quota, notes })
+    }
+}
+
+/// What is wrong with a machine, and at which key.
+fn refused(key: &str, reason: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("machine, {key}: {reason}"))
+}
+
+/// Whether a share is one that cores can be slowed down to.
+pub(super) fn is_speed(speed: f64) -> bool {
+    speed > 0.0 && speed <= 1.0
+}
+
+fn check_kinds(kinds: &[CoreKind]) -> Result<()> {
+    for (index, kind) in kinds.iter().enumerate() {
+        let key = |member: &str| format!("kinds[{index}].{member}");
+        if kind.capacity.is_some_and(|capacity| !(1..=1024).contains(&capacity)) {
+            return Err(refused(&key("capacity"), "must be 1 to 1024, the fastest being 1024"));
+        }
+        if kind.max_mhz == Some(0) {
+            return Err(refused(&key("max_mhz"), "must be 1 or more: leave it out where it is not known"));
+        }
+        if !is_speed(kind.speed) {
+            return Err(refused(&key("speed"), "must be above 0 and at most 1"));
+        }
+        if let Some(task) = kind.task_speeds.iter().find(|task| !is_speed(*task.1)) {
+            return Err(refused(&key("task_speeds"), format!("of `{}` must be above 0 and at most 1", task.0)));
+        }
+    }
+    Ok(())
+}
+
+fn check_cores(cores: &[Core], kinds: usize) -> Result<()> {
+    if cores.len() > MOST_THREADS {
+        return Err(refused("cores", format!("{} are too many: at most {MOST_THREADS} are possible", cores.len())));
+    }
+    let mut seen = [false; MOST_THREADS];
+    for (index, core) in cores.iter().enumerate() {
+        let key = |member: &str| format!("cores[{index}].{member}");
+        if core.kind >= kinds {
+            return Err(refused(&key("kind"), format!("there is no kind {} among the {kinds} kinds", core.kind)));
+        }
+        if core.threads.is_empty() || !core.threads.is_sorted_by(|one, next| one < next) {
+            return Err(refused(&key("threads"), "must be one or more numbers, ascending"));
+        }
+        for &thread in &core.threads {
+            match seen.get_mut(thread) {
+                None => return Err(refused(&key("threads"), format!("{thread} must be below {MOST_THREADS}"))),
+                Some(true) => return Err(refused(&key("threads"), format!("{thread} is of another core, too"))),
+                Some(seen) => *seen = true,
+            }
+        }
+    }
+    for (index, pair) in cores.windows(2).enumerate() {
+        let [one, next] = pair else { continue };
+        let place = |core: &Core| (core.package, core.node);
+        if place(one) > place(next) || (one.cluster, one.threads[0]) > (next.cluster, next.threads[0]) {
+            let reason = "must come after the core before it: sort by package, node, cluster and first thread";
+            return Err(refused(&format!("cores[{}]", index + 1), reason));
+        }
+        if one.cluster == next.cluster && (place(one), one.kind) != (place(next), next.kind) {
+            let reason = "is of one cluster with a core of another kind, package or node: give it one of its own";
+            return Err(refused(&format!("cores[{}].cluster", index + 1), reason));
+        }
+    }
+    Ok(())
+}
+
+fn check_caches(caches: &[Cache], cores: usize) -> Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    for (index, cache) in caches.iter().enumerate() {
+        let key = |member: &str| format!("caches[{index}].{member}");
+        if !(1..=9).contains(&cache.level) {
+            return Err(refused(&key("level"), "must be 1 to 9"));
+        }
+        if cache.bytes == Some(0) {
+            return Err(refused(&key("bytes"), "must be 1 or more: leave it out where it is not known"));
+        }
+        if cache.cores.is_empty() || !cache.cores.is_sorted_by(|one, next| one < next) {
+            return Err(refused(&key("cores"), "must be one or more positions of cores, ascending"));
+        }
+        for &core in &cache.cores {
+            if core >= cores {
+                return Err(refused(&key("cores"), format!("there is no core {core} among the {cores} cores")));
+            }
+            if !seen.insert((cache.level, cache.holds, core)) {
+                return Err(refused(&key("cores"), format!("core {core} has another cache of that level, too")));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl TryFrom<Object<MachineJson>> for Machine {
+    type Error = Error;
+
+    fn try_from(json: Object<MachineJson>) -> Result<Self> {
+        Self::checked(json.0)
+    }
+}
+
+impl From<Machine> for MachineJson {
+    fn from(machine: Machine) -> Self {
+        let Machine { model, cores, kinds, caches, quota, notes } = machine;
+        Self { format: Format, model, kinds, cores, caches, quota, notes }
+    }
+}

@@ -1,0 +1,353 @@
+//! From a chain to a plan: machine, profile, schedule, places, class. What `bief rx` and `bief run` do is a [`Planner`] filled from
+//! options.
+
+mod application;
+mod placing;
+
+use std::time::Duration;
+
+use bief_schedule::strategy::{Exact, Strategy};
+use bief_schedule::{Goal, Platform, Profile, Schedule};
+
+pub use application::{Application, Rehearsal};
+use placing::{Class, Placing};
+
+use crate::energy::Watts;
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::pipeline::Pipeline;
+use crate::placement::{Pinning, Placement, Policy};
+use crate::profile::Profiling;
+use crate::realtime::{self, Mode};
+use crate::refine::{Refined, refine};
+use crate::report::Report;
+
+/// How long a trial of a plan is to last, about, in nanoseconds, and the least frames that it has.
+const TRIAL_NS: f64 = 1e9;
+const MIN_TRIAL_FRAMES: f64 = 200.0;
+
+/// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
+///
+/// Unless told otherwise it measures on all kinds of cores of its machine, takes the strategy [`Exact`] with the goal of the
+/// shortest period on the fewest big cores, and places threads [`Policy::Packed`].
+///
+/// ```
+/// # use bief::{Application, Chain, Flow, InOut, Program, Rehearsal, Result, Task, sink, source};
+/// # #[derive(Clone)] struct Square;
+/// # impl Task for Square {
+/// #     type In = InOut<f32>;
+/// #     type Out = ();
+/// #     fn lens(&self, _: usize) -> Result<()> { Ok(()) }
+/// #     fn run(&mut self, frame: &mut [f32], (): ()) -> Result<Flow> { frame.iter_mut().for_each(|x| *x *= *x); Ok(Flow::Next) }
+/// #     fn replica(&self) -> Option<Self> { Some(self.clone()) }
+/// # }
+/// # struct Squares;
+/// # fn program(frames: u64) -> Result<Program> {
+/// #     let mut left = frames;
+/// #     let mut chain = Chain::new();
+/// #     let fill = move |frame: &mut [f32]| { left -= 1; frame.fill(0.5); Ok(if left == 0 { Flow::Stop } else { Flow::Next }) };
+/// #     let mut frames = chain.add(source::from_fn(512, fill), ());
+/// #     chain.add(Square, &mut frames);
+/// #     chain.add(sink::for_each(|frame: &[f32]| { assert_eq!(frame[7], 0.25); Ok(Flow::Next) }), &frames);
+/// #     chain.build()
+/// # }
+/// # impl Application for Squares {
+/// #     fn program(&mut self) -> Result<Program> { program(1001) }
+/// #     fn rehearsal(&self, frames: u64) -> Result<Rehearsal> { Ok(Rehearsal::new(program(frames)?)) }
+/// # }
+/// use bief::{Machine, Planner, Policy};
+///
+/// let mut squares = Squares; // an application
+/// let planned = Planner::new(Machine::here())
+///     .goal("fewest-cores".parse()?)
+///     .refine(2)
+///     .place(Policy::Guided)
+///     .plan(&squares)?;
+/// println!("{} frames per second", planned.schedule.planned_period().per_second());
+/// let report = planned.pipeline(&mut squares)?.run()?;
+/// assert_eq!(report.frames, 1000);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct Planner {
+    machine: Machine,
+    cores: Option<String>,
+    goal: Option<Goal>,
+    strategy: Box<dyn Strategy>,
+    profiling: Profiling,
+    profile: Option<Profile>,
+    schedule: Option<Schedule>,
+    rounds: usize,
+    watts: Option<Watts>,
+    placing: Placing,
+    class: Class,
+}
+
+impl Planner {
+    /// Plans for all cores of a machine; one that emulates kinds of cores has them tried here.
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            cores: None,
+            goal: None,
+            strategy: Box::new(Exact),
+            profiling: Profiling::default(),
+            profile: None,
+            schedule: None,
+            rounds: 0,
+            watts: None,
+            placing: Placing::default(),
+            class: Class::default(),
+        }
+    }
+
+    /// Uses these cores at most, in place of all: `4`, or by kind as in `big=2,little=4` ([`Platform::parse_cores`]).
+    #[must_use]
+    pub fn cores(mut self, cores: impl Into<String>) -> Self {
+        self.cores = Some(cores.into());
+        self
+    }
+
+    /// Looks for this, in place of the shortest period on the fewest big cores.
+    #[must_use]
+    pub fn goal(mut self, goal: Goal) -> Self {
+        self.goal = Some(goal);
+        self
+    }
+
+    /// Cuts the chain into stages by this strategy, in place of [`Exact`].
+    #[must_use]
+    pub fn strategy(mut self, strategy: Box<dyn Strategy>) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Measures tasks in this way, in place of [`Profiling::default`].
+    #[must_use]
+    pub fn profiling(mut self, profiling: Profiling) -> Self {
+        self.profiling = profiling;
+        self
+    }
+
+    /// Plans with this profile, in place of measuring the tasks.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
+    /// Runs this schedule, in place of planning.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = Some(schedule);
+        self
+    }
+
+    /// Tries the plan, corrects the profile by what was measured and plans again, so many times at most: until a run keeps its
+    /// plan, or no better one is left ([`Refined`]).
+    #[must_use]
+    pub fn refine(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// Places threads by this policy, in place of [`Policy::Packed`] ([`Policy::Loose`] where time is reserved, as Linux does not
+    /// bind a thread that has some).
+    #[must_use]
+    pub fn place(mut self, policy: Policy) -> Self {
+        self.placing.place = Some(placing::Place::By(policy));
+        self
+    }
+
+    /// Places threads as told, in place of a policy.
+    #[must_use]
+    pub fn place_as(mut self, placement: Placement) -> Self {
+        self.placing.place = Some(placing::Place::As(placement));
+        self
+    }
+
+    /// Sets what happens when the system refuses a thread its place.
+    #[must_use]
+    pub fn pinning(mut self, pinning: Pinning) -> Self {
+        self.placing.pinning = pinning;
+        self
+    }
+
+    /// Gives threads a class of Linux, and says what happens when the system refuses it. [`Class::Deadline`](realtime::Class::Deadline)
+    /// reserves what each stage needs at the rate, or the period, that the goal must then name.
+    #[must_use]
+    pub fn class(mut self, class: realtime::Class, mode: Mode) -> Self {
+        self.class = Class { class, mode };
+        self
+    }
+
+    /// Plans for least power by what the cores of this platform draw, and models the energy of runs by it where nothing measures
+    /// it; `origin` says where the watts are from. Only kinds of cores that the machine has too are looked at.
+    #[must_use]
+    pub fn watts(mut self, platform: &Platform, origin: impl Into<String>) -> Self {
+        let platform = self.machine.platform().with_power_of(platform);
+        self.watts = Some(Watts { platform, origin: origin.into() });
+        self
+    }
+
+    /// The machine that is planned for.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Refuses what cannot be planned, before anything is measured; [`plan`](Self::plan) begins with it.
+    ///
+    /// # Errors
+    /// Cores that the machine does not have; a goal that the strategy does not serve; a class that reserves time for a rate that
+    /// the goal does not name; places that are not on the machine.
+    pub fn check(&self) -> Result<()> {
+        if let (Some(cores), None) = (&self.cores, &self.profile) {
+            self.machine.platform().limited(cores)?;
+        }
+        self.strategy.check_goal(&self.goal.unwrap_or_default())?;
+        self.class.check(self.goal)?;
+        self.placing.check(&self.machine)
+    }
+
+    /// Plans an application: measures its tasks, schedules them for the goal, and refines the plan by trials if that is wanted.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check); those of a rehearsal; a given profile of another chain; a goal that no plan reaches.
+    pub fn plan(&self, application: &(impl Application + ?Sized)) -> Result<Planned> {
+        self.check()?;
+        let profile = match &self.profile {
+            None => application.rehearsal(u64::MAX)?.profile_on(&self.machine, self.profiling)?,
+            Some(profile) => {
+                application.rehearsal(1)?.into_program().fits(profile)?;
+                profile.clone()
+            }
+        };
+        if let Some(schedule) = &self.schedule {
+            schedule.period(&profile)?;
+            return Ok(self.planned(profile, schedule.clone(), None, Vec::new()));
+        }
+        let (platform, notes) = self.platform(&profile)?;
+        let goal = self.goal.unwrap_or_default();
+        let plan = |profile: &Profile| Ok(self.strategy.plan(profile, &platform, &goal)?);
+        if self.rounds == 0 {
+            let schedule = plan(&profile)?;
+            return Ok(self.planned(profile, schedule, None, notes));
+        }
+        let refined = refine(profile, self.rounds, plan, |profile, schedule| self.trial(application, profile, schedule))?;
+        let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
+        Ok(self.planned(profile, schedule, Some(refined), notes))
+    }
+
+    fn planned(&self, profile: Profile, schedule: Schedule, refined: Option<Refined>, notes: Vec<String>) -> Planned {
+        Planned {
+            machine: self.machine.clone(),
+            profile,
+            schedule,
+            refined,
+            notes,
+            goal: self.goal,
+            watts: self.watts.clone(),
+            placing: self.placing.clone(),
+            class: self.class,
+        }
+    }
+
+    /// Runs a plan on a rehearsal, long enough to tell how it is kept.
+    fn trial(
+        &self,
+        application: &(impl Application + ?Sized),
+        profile: &Profile,
+        schedule: &Schedule,
+    ) -> Result<Report> {
+        let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
+        let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
+        let pipeline = application.rehearsal(frames)?.into_program().pipeline(schedule)?.beside(profile)?;
+        self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
+    }
+
+    /// The cores to plan for: those that are there, or fewer; and what is to be said of them.
+    fn platform(&self, profile: &Profile) -> Result<(Platform, Vec<String>)> {
+        let there = self.watts.as_ref().map_or_else(|| self.machine.platform(), |watts| watts.platform.clone());
+        let mut notes = Vec::new();
+        let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let names = || profile.kinds().iter().map(String::as_str);
+        let (known, unknown): (Vec<&str>, Vec<&str>) = names().partition(|name| there.kind(name).is_some());
+        if !unknown.is_empty() {
+            let here = quoted(there.kinds().iter().map(|kind| kind.name.as_str()).collect());
+            let unknown = quoted(unknown);
+            let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {here}");
+            if known.is_empty() {
+                return Err(Error::build(format!(
+                    "{told}: profile the chain here, or plan for a machine that emulates them"
+                )));
+            }
+            notes.push(told);
+        }
+        let Some(cores) = &self.cores else { return Ok((there, notes)) };
+        let mut kinds = Platform::parse_cores(cores, profile)?.kinds().to_vec();
+        for kind in &mut kinds {
+            let available = there.cores(&kind.name);
+            if kind.cores > available {
+                let (asked, name) = (kind.cores, &kind.name);
+                notes.push(format!(
+                    "{asked} {name} cores were asked for, this machine has {available}: using {available}"
+                ));
+                kind.cores = available;
+            }
+        }
+        Ok((Platform::new(kinds)?.with_power_of(&there), notes))
+    }
+}
+
+impl std::fmt::Debug for Planner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { machine, cores, goal, strategy, rounds, .. } = self;
+        let mut shown = f.debug_struct("Planner");
+        shown.field("machine", &machine.to_string()).field("cores", cores).field("goal", goal);
+        shown.field("strategy", &strategy.name()).field("rounds", rounds).finish_non_exhaustive()
+    }
+}
+
+/// A plan, and what it was made with.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Planned {
+    /// The machine that it is for.
+    pub machine: Machine,
+    /// The time of each task on each kind of core; corrected, where the plan was refined.
+    pub profile: Profile,
+    /// The stages, and the cores of each.
+    pub schedule: Schedule,
+    /// How the plan was refined, if it was.
+    pub refined: Option<Refined>,
+    /// What a person should know of it: cores that were asked for and are not there.
+    pub notes: Vec<String>,
+    goal: Option<Goal>,
+    watts: Option<Watts>,
+    placing: Placing,
+    class: Class,
+}
+
+impl Planned {
+    /// The application's program as a pipeline: cut into the stages of the plan, its threads placed and given their class, observed
+    /// beside the plan.
+    ///
+    /// # Errors
+    /// Those of [`Application::program`]; stages or places that the program cannot have, where it is not the one that was
+    /// planned.
+    pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
+        let pipeline = application.program()?.pipeline(&self.schedule)?.beside(&self.profile)?.observe();
+        let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
+        let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
+        let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;
+        Ok(match &self.watts {
+            Some(Watts { platform, origin }) => pipeline.watts(platform.clone(), origin),
+            None => pipeline,
+        })
+    }
+
+    /// How often executions come at most, by the goal.
+    fn period(&self) -> Result<Duration> {
+        let longest = self.goal.unwrap_or_default().longest_period(&self.profile)?;
+        Ok(Duration::from_nanos(longest.map_or(0.0, |period| period.ns()) as u64))
+    }
+}
