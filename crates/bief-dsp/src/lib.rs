@@ -6,6 +6,8 @@
 //! Bits are packed in bytes, most significant bit first; complex samples are [`Complex32`]; a
 //! log-likelihood ratio (LLR) is positive when the bit is more likely 0.
 
+#![forbid(unsafe_code)]
+
 pub mod agc;
 pub mod channel;
 pub mod convert;

@@ -27,10 +27,10 @@ pub fn pin(threads: &[usize]) -> io::Result<()> {
 
 /// A set of hardware threads, of as many as the system may have: more than `cpu_set_t` holds.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Mask([c_ulong; MOST / BITS]);
+pub struct Mask([c_ulong; MAX_THREADS / BITS]);
 
 const BITS: usize = c_ulong::BITS as usize;
-const MOST: usize = 1 << 13;
+const MAX_THREADS: usize = 1 << 13;
 
 impl Mask {
     /// These hardware threads.
@@ -38,7 +38,7 @@ impl Mask {
     /// # Errors
     /// One that no system has.
     pub fn of(threads: &[usize]) -> io::Result<Self> {
-        let mut mask = Self([0; MOST / BITS]);
+        let mut mask = Self([0; MAX_THREADS / BITS]);
         for &thread in threads {
             let word = mask.0.get_mut(thread / BITS).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidInput, format!("there is no hardware thread {thread}"))
@@ -53,7 +53,7 @@ impl Mask {
     /// # Errors
     /// What the system refuses, as where the thread has ended; where it knows no such thing, always.
     pub fn of_thread(thread: i32) -> io::Result<Self> {
-        let mut mask = Self([0; MOST / BITS]);
+        let mut mask = Self([0; MAX_THREADS / BITS]);
         system::affinity(thread, &mut mask.0)?;
         Ok(mask)
     }
@@ -83,7 +83,7 @@ impl Mask {
 
     /// Their numbers, ascending.
     pub fn threads(&self) -> impl Iterator<Item = usize> {
-        (0..MOST).filter(|thread| self.0[thread / BITS] >> (thread % BITS) & 1 == 1)
+        (0..MAX_THREADS).filter(|thread| self.0[thread / BITS] >> (thread % BITS) & 1 == 1)
     }
 }
 
@@ -95,6 +95,7 @@ impl std::fmt::Debug for Mask {
 
 /// Linux. The interpreter and the model checkers know no cores.
 #[cfg(all(target_os = "linux", not(any(miri, bief_loom, bief_shuttle))))]
+#[allow(unsafe_code, reason = "calls of the kernel that no safe library wraps")]
 mod system {
     use std::ffi::c_ulong;
     use std::io;

@@ -1,5 +1,7 @@
 //! Clocks: processor time of threads and of the process, sleeps until a moment, and what reading a clock costs.
 
+#![allow(unsafe_code, reason = "calls of the kernel that no safe library wraps")]
+
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

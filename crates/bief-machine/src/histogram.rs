@@ -20,6 +20,12 @@ pub struct Histogram {
     max: u64,
 }
 
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Histogram {
     /// Nothing counted yet.
     pub fn new() -> Self {

@@ -3,17 +3,17 @@
 /// A longer name is compared with nothing: it is no slip of the finger.
 const LONGEST: usize = 64;
 /// Names that are listed at most.
-const MOST_LISTED: usize = 12;
+const MAX_LISTED: usize = 12;
 
 /// `: did you mean …?` for a name that is near, else the names that there are.
 pub fn suggestion<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let most_slips = 1 + wrong.chars().count() / 4;
+    let max_slips = 1 + wrong.chars().count() / 4;
     let slips = known.iter().filter_map(|name| Some((distance(wrong, name)?, *name)));
-    if let Some((_, name)) = slips.filter(|&(slips, _)| slips <= most_slips).min() {
+    if let Some((_, name)) = slips.filter(|&(slips, _)| slips <= max_slips).min() {
         return format!(": did you mean `{name}`?");
     }
-    let listed: Vec<String> = known.iter().take(MOST_LISTED).map(|name| format!("`{name}`")).collect();
+    let listed: Vec<String> = known.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
     match (&listed[..], known.len()) {
         ([], _) => ": there are none".to_owned(),
         ([only], 1) => format!(": there is {only}"),

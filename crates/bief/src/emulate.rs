@@ -13,7 +13,7 @@ use std::time::Duration;
 use bief_machine::clock::{nanoseconds, thread_time};
 
 use crate::affinity;
-use crate::machine::{CoreKind, Machine};
+use crate::machine::{CoreSpec, Machine};
 
 /// Slows one worker down to the speed of the core that it runs on.
 pub(crate) struct Emulation {
@@ -41,7 +41,7 @@ struct Debt {
 }
 
 /// How long a task of that name takes on a core of the kind for each unit of time that it takes here.
-pub(crate) fn slowness(kind: &CoreKind, task: &str) -> f64 {
+pub(crate) fn slowness(kind: &CoreSpec, task: &str) -> f64 {
     1.0 / kind.task_speeds.get(task).copied().unwrap_or(kind.speed)
 }
 

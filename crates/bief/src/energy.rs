@@ -19,13 +19,13 @@ pub struct RunEnergy {
     /// Energy for each bit of use, in joules; `None` where the profile beside the run tells no bits.
     pub joules_per_bit: Option<f64>,
     /// Where these figures are from.
-    pub told_by: ToldBy,
+    pub origin: EnergyOrigin,
 }
 
 /// Where figures of energy are from. Two of different kinds or scopes must not be compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ToldBy {
+pub enum EnergyOrigin {
     /// Something measured it.
     Measured {
         /// Name of the source.
@@ -48,18 +48,18 @@ pub(crate) struct Watts {
 }
 
 impl RunEnergy {
-    fn new(watts: f64, seconds: f64, frames: u64, bits_per_frame: Option<u64>, told_by: ToldBy) -> Self {
+    fn new(watts: f64, seconds: f64, frames: u64, bits_per_frame: Option<u64>, origin: EnergyOrigin) -> Self {
         let joules = watts * seconds;
         let per_frame = (frames > 0).then(|| joules / frames as f64);
         let per_bit = per_frame.zip(bits_per_frame).map(|(joules, bits)| joules / bits as f64);
-        Self { joules, watts, joules_per_frame: per_frame, joules_per_bit: per_bit, told_by }
+        Self { joules, watts, joules_per_frame: per_frame, joules_per_bit: per_bit, origin }
     }
 
     /// What was measured during a run of so many seconds, if anything was.
     pub(crate) fn measured(measured: &Measured, seconds: f64, frames: u64, bits: Option<u64>) -> Option<Self> {
         let energy = measured.energy.as_ref()?;
-        let told_by = ToldBy::Measured { source: energy.source.clone(), scope: energy.scope };
-        Some(Self::new(energy.watts, seconds, frames, bits, told_by))
+        let origin = EnergyOrigin::Measured { source: energy.source.clone(), scope: energy.scope };
+        Some(Self::new(energy.watts, seconds, frames, bits, origin))
     }
 
     /// What the model says of stages that were busy for their shares of the time; `None` where the watts of a kind that they
@@ -81,8 +81,8 @@ impl RunEnergy {
         for (kind, busy) in platform.kinds().iter().zip(busy).filter(|(_, busy)| *busy > 0.0) {
             watts += kind.power(busy.min(f64::from(kind.cores)))?;
         }
-        let told_by = ToldBy::Modelled { watts_of: origin.clone() };
-        (watts > 0.0).then(|| Self::new(watts, seconds, frames, bits, told_by))
+        let origin = EnergyOrigin::Modelled { watts_of: origin.clone() };
+        (watts > 0.0).then(|| Self::new(watts, seconds, frames, bits, origin))
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
         assert!((energy.watts - (2.5 + 4.0 + 1.5)).abs() < 1e-9 && (energy.joules - 16.0).abs() < 1e-9, "{energy:?}");
         assert!((energy.joules_per_frame.unwrap() - 8e-3).abs() < 1e-12);
         assert!((energy.joules_per_bit.unwrap() - 1e-3).abs() < 1e-12);
-        assert_eq!(energy.told_by, ToldBy::Modelled { watts_of: "a test".into() });
+        assert_eq!(energy.origin, EnergyOrigin::Modelled { watts_of: "a test".into() });
         let nothing = RunEnergy::modelled(&known, &report.stages, report.seconds, 0, Some(8)).unwrap();
         assert_eq!((nothing.joules_per_frame, nothing.joules_per_bit), (None, None));
     }

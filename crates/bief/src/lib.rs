@@ -66,9 +66,15 @@
 //! may have time reserved for them, or go before other programs ([`realtime`]). Threads of any program, also one that is not
 //! built on this crate, are mapped to kinds of cores by what they need ([`machine::mapper`]).
 
+// Allowed below in the modules that need it: the table of pointers, what crosses threads, calls of the kernel.
+#![deny(unsafe_code)]
+#![cfg_attr(not(feature = "toml"), allow(dead_code, reason = "some parts serve chain files alone"))]
+
+#[allow(unsafe_code)]
 mod barrier;
 mod boundary;
 mod chain;
+#[cfg(feature = "toml")]
 mod chain_file;
 mod check;
 mod clock;
@@ -81,6 +87,7 @@ mod emulate;
 pub mod energy;
 mod error;
 mod figures;
+#[allow(unsafe_code)]
 mod frame;
 mod gap;
 mod halt;
@@ -90,25 +97,33 @@ mod pace;
 mod parameters;
 mod pipeline;
 mod placement;
+#[allow(unsafe_code)]
 mod profile;
 mod program;
 pub mod realtime;
 mod refine;
+#[allow(unsafe_code)]
 mod region;
 mod registry;
 mod report;
+#[allow(unsafe_code)]
 mod ring;
 pub mod sink;
 pub mod source;
+#[allow(unsafe_code)]
 mod stage;
 mod sync;
 mod table;
+#[allow(unsafe_code)]
 mod task;
 mod trace;
+#[allow(unsafe_code)]
 mod variable;
 mod wait;
 mod watch;
+#[allow(unsafe_code)]
 mod wire;
+#[allow(unsafe_code)]
 mod worker;
 
 use bief_machine::{affinity, histogram, suggest};
@@ -117,6 +132,7 @@ pub use bief_machine as machine;
 pub use bief_machine::Machine;
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
+#[cfg(feature = "toml")]
 pub use chain_file::{ChainFile, FileTask, UsedFile};
 pub use constant::Constant;
 pub use control::{Choice, Paths};

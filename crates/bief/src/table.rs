@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::energy::{RunEnergy, ToldBy};
+use crate::energy::{EnergyOrigin, RunEnergy};
 use crate::report::{Latency, Report};
 
 /// The widest line, in characters.
@@ -152,9 +152,9 @@ fn write_energy(f: &mut fmt::Formatter<'_>, energy: &RunEnergy) -> fmt::Result {
     for (each, unit) in [(energy.joules_per_frame, "frame"), (energy.joules_per_bit, "bit")] {
         each.map_or(Ok(()), |each| write!(f, "; {} per {unit}", joules(each)))?;
     }
-    match &energy.told_by {
-        ToldBy::Measured { source, scope } => write!(f, "\n(measured by {source}: {scope})"),
-        ToldBy::Modelled { watts_of } => write!(f, "\n(modelled, with the watts of {watts_of})"),
+    match &energy.origin {
+        EnergyOrigin::Measured { source, scope } => write!(f, "\n(measured by {source}: {scope})"),
+        EnergyOrigin::Modelled { watts_of } => write!(f, "\n(modelled, with the watts of {watts_of})"),
     }
 }
 

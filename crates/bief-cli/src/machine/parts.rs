@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bief::machine::{Cache, CacheContent, Core, CoreKind, Machine};
+use bief::machine::{Cache, CacheContent, Core, CoreSpec, Machine};
 
 use crate::text::{counted, printable};
 
@@ -137,7 +137,7 @@ pub(super) fn facts(machine: &Machine) -> Vec<(String, String)> {
 }
 
 /// How fast a kind is, where that is known, and to what it is slowed down.
-fn speed(kind: &CoreKind) -> String {
+fn speed(kind: &CoreSpec) -> String {
     let mut text = String::new();
     if let Some(capacity) = kind.capacity {
         text += &format!(", capacity {capacity} of 1024");

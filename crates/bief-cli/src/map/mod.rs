@@ -82,7 +82,7 @@ pub(crate) struct MapArgs {
     residency: u32,
 
     /// How many threads go to another kind of core at the end of an interval at most
-    #[arg(long, value_name = "N", default_value_t = MapSettings::default().most_migrations)]
+    #[arg(long, value_name = "N", default_value_t = MapSettings::default().max_migrations)]
     migrations: usize,
 
     /// Map threads also while they want more than all cores have
@@ -121,7 +121,7 @@ impl MapArgs {
             interval: self.interval,
             ftfc: FtfcSettings { algorithm, ..usual },
             residency: self.residency,
-            most_migrations: self.migrations,
+            max_migrations: self.migrations,
             yields: !self.crowded,
             dry_run: self.dry_run,
             ..MapSettings::default()

@@ -9,7 +9,7 @@ use super::sched::Reservation;
 
 /// What a budget should leave room for at least, in nanoseconds, however short the work is: being woken takes tens of microseconds,
 /// and to fill a second-level cache of a megabyte again, that another program has emptied, takes 250 at 4 GB/s.
-const LEAST_MARGIN_NS: u64 = 250_000;
+const MIN_MARGIN_NS: u64 = 250_000;
 /// The share of each core that the kernel keeps for ordinary threads: 50 ms of every second.
 const KEPT_FOR_ORDINARY: f64 = 0.05;
 /// The kernel adds up shares of 20 bits each, rounded.
@@ -86,7 +86,7 @@ impl Demand {
     /// A margin of more than the execution time brings little: after a disturbance, a thread with this much catches up in about the
     /// time that the disturbance took.
     pub fn reserve(&self, margin: f64) -> Reservation {
-        let wished = self.execution.max(LEAST_MARGIN_NS);
+        let wished = self.execution.max(MIN_MARGIN_NS);
         let budget = self.execution.saturating_add((wished as f64 * margin) as u64);
         Reservation { budget_ns: budget.min(self.deadline), deadline_ns: self.deadline, period_ns: self.period }
     }

@@ -101,6 +101,7 @@ pub fn lock_memory() -> io::Result<()> {
 
 /// Linux. The interpreter and the model checkers know no classes.
 #[cfg(all(target_os = "linux", not(any(miri, bief_loom, bief_shuttle))))]
+#[allow(unsafe_code, reason = "calls of the kernel that no safe library wraps")]
 mod system {
     use std::io;
     use std::sync::atomic::{AtomicU64, Ordering};

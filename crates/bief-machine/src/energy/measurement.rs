@@ -12,7 +12,7 @@ use super::reader::{Counter, Power, Reader};
 use super::source::{Scope, Source};
 
 /// Readings in a row that may fail.
-const MOST_MISSES: u32 = 2;
+const MAX_MISSES: u32 = 2;
 /// Reading takes one part in so many of its thread's time at most.
 const SHARE: u32 = 20;
 /// Longest pause for that reason.
@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How long the first readings are waited for.
 const READY: Duration = Duration::from_secs(2);
 /// Share of a measurement that a meter's readings must cover; below the second, a note says so.
-const LEAST_COVER: f64 = 0.5;
+const MIN_COVER: f64 = 0.5;
 const GOOD_COVER: f64 = 0.75;
 
 /// Energy that a source told.
@@ -149,7 +149,7 @@ fn repeat(told: &Told, interval: Duration, mut look: impl FnMut() -> Result<(), 
         let begun = Instant::now();
         match look() {
             Ok(()) => misses = 0,
-            Err(Miss::Unread(_)) if misses < MOST_MISSES && !is_last => misses += 1,
+            Err(Miss::Unread(_)) if misses < MAX_MISSES && !is_last => misses += 1,
             Err(Miss::Unread(why) | Miss::Wrong(why)) => return Err(why),
         }
         if is_last {
@@ -246,7 +246,7 @@ fn heard(window: &Window, seconds: f64) -> Result<Taken, String> {
     }
     let covered = came.map_or(0.0, |(first, last)| (last - first).as_secs_f64());
     let cover = format!("its readings cover {covered:.1} s of {seconds:.1} s");
-    if covered < LEAST_COVER * seconds {
+    if covered < MIN_COVER * seconds {
         return Err(also(format!("{cover}: measure for longer")));
     }
     let note = match (covered < GOOD_COVER * seconds, damaged.is_empty()) {

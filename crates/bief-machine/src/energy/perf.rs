@@ -4,6 +4,7 @@ pub(super) use self::system::Counter;
 
 /// Linux. The interpreter knows no such call.
 #[cfg(all(target_os = "linux", not(miri)))]
+#[allow(unsafe_code, reason = "calls of the kernel that no safe library wraps")]
 mod system {
     use std::fs::File;
     use std::io::{self, Read};

@@ -9,9 +9,9 @@ use super::perf;
 use super::tree::{number, why};
 
 /// More than what one counter counts ever takes, in watts: a step that means more is none that it took.
-const MOST_COUNTED: f64 = 5e3;
+const MAX_COUNTED: f64 = 5e3;
 /// More than any sensor or meter of one machine shows, in watts.
-pub(super) const MOST_WATTS: f64 = 1e5;
+pub(super) const MAX_WATTS: f64 = 1e5;
 /// Counters are brought up to date by a clock of their own, in seconds at most.
 const TICK: f64 = 0.1;
 
@@ -87,20 +87,20 @@ impl Counter {
     /// Whether no step that it can take is longer than its range; else why it is of no use.
     pub(super) fn check(&self) -> Result<(), String> {
         let joules = self.range.map_or(f64::INFINITY, |range| range as f64 * self.unit);
-        if joules < MOST_COUNTED / 2.0 {
+        if joules < MAX_COUNTED / 2.0 {
             return Err(format!("begins anew after {joules} J, so soon that readings cannot follow"));
         }
         Ok(())
     }
 
     fn interval(&self) -> Duration {
-        let round = self.range.map_or(f64::INFINITY, |range| range as f64 * self.unit / MOST_COUNTED);
+        let round = self.range.map_or(f64::INFINITY, |range| range as f64 * self.unit / MAX_COUNTED);
         Duration::from_secs_f64((round / 2.0).clamp(0.1, 1.0))
     }
 
     /// Joules from one reading to the next, which is so much later.
     pub(super) fn between(&self, last: u64, now: u64, apart: Duration) -> Result<f64, String> {
-        let most = MOST_COUNTED * (apart.as_secs_f64() + TICK);
+        let most = MAX_COUNTED * (apart.as_secs_f64() + TICK);
         let counts = match self.range {
             Some(range) if range as f64 * self.unit <= most => {
                 return Err(format!(
@@ -129,7 +129,7 @@ impl Power {
             Self::Product(millivolts, milliamperes) => read(millivolts)? as f64 * read(milliamperes)? as f64 * 1e-6,
             Self::Batteries(batteries) => Battery::watts(batteries)?,
         };
-        if (0.0..=MOST_WATTS).contains(&watts) { Ok(watts) } else { Err(format!("shows {watts} W")) }
+        if (0.0..=MAX_WATTS).contains(&watts) { Ok(watts) } else { Err(format!("shows {watts} W")) }
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         for range in [2_500_000_000, 4_000_000_000, 65_532_610_987, u64::MAX] {
             let counter = counter(Some(range));
             assert_eq!(counter.check(), Ok(()));
-            assert!(MOST_COUNTED * (counter.interval().as_secs_f64() + TICK) < range as f64 * 1e-6, "{range}");
+            assert!(MAX_COUNTED * (counter.interval().as_secs_f64() + TICK) < range as f64 * 1e-6, "{range}");
         }
         assert!(counter(Some(1_000_000)).check().unwrap_err().contains("after 1 J"));
         assert!(counter(Some(0)).check().is_err());

@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Bytes of such a file at most: one that is longer is another kind of file.
 const LONGEST: usize = 4096;
 /// Entries of a folder that are looked at.
-const MOST_ENTRIES: usize = 4096;
+const MAX_ENTRIES: usize = 4096;
 /// Characters of damaged text that a message shows.
 const SHOWN: usize = 24;
 
@@ -66,7 +66,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 
 /// The names in a folder, in the order of the numbers in them; none where it cannot be read.
 pub(super) fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().take(MOST_ENTRIES);
+    let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES);
     let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort_unstable_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     names

@@ -32,7 +32,7 @@ impl ThreadMapper {
     /// Gives a thread that needs something a part in the mapping, and takes it from one that needs little.
     pub(super) fn judge(&mut self, position: usize) -> Result<()> {
         let is_mapped = self.threads[position].slot.is_some();
-        let rests = is_mapped && self.threads[position].rests(self.settings.least_share, self.intervals);
+        let rests = is_mapped && self.threads[position].rests(self.settings.min_share, self.intervals);
         if self.crowding.is_crowded() || rests || !self.may_be_mapped(position) {
             self.unmap(position);
             self.release(position);
@@ -76,7 +76,7 @@ impl ThreadMapper {
     /// Whether a thread is mapped, or would be if there were not too many.
     pub(super) fn may_be_mapped(&self, position: usize) -> bool {
         let thread = &self.threads[position];
-        self.may_go(position) && (thread.slot.is_some() || thread.share >= self.settings.least_share)
+        self.may_go(position) && (thread.slot.is_some() || thread.share >= self.settings.min_share)
     }
 
     /// Takes a thread out of the mapping, if it is there.
@@ -134,7 +134,7 @@ impl ThreadMapper {
             saturated: self.settings.ftfc.estimator.saturated,
             saves_power: !matches!(self.settings.ftfc.algorithm, Algorithm::Rank { .. } | Algorithm::MaximiseThenSwap),
             residency: self.settings.residency,
-            most: self.settings.most_migrations,
+            most: self.settings.max_migrations,
         };
         rules.grant(&mut self.wishes, &mut self.surplus);
         let wishes = std::mem::take(&mut self.wishes);

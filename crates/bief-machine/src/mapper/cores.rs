@@ -5,7 +5,7 @@ use bief_schedule::mapping::Cores;
 use super::refused;
 use crate::affinity::Mask;
 use crate::error::Result;
-use crate::topology::{CoreKind, Machine, thread_list};
+use crate::topology::{CoreSpec, Machine, thread_list};
 
 /// The cores of a machine on which some threads may run.
 pub(super) struct KindsOfCores {
@@ -100,8 +100,8 @@ impl KindsOfCores {
 }
 
 /// How fast each kind is, in any unit, and whether the system tells.
-fn speeds(kinds: &[CoreKind]) -> Vec<(f64, bool)> {
-    let told = |measure: fn(&CoreKind) -> Option<u32>| kinds.iter().map(measure).collect::<Option<Vec<u32>>>();
+fn speeds(kinds: &[CoreSpec]) -> Vec<(f64, bool)> {
+    let told = |measure: fn(&CoreSpec) -> Option<u32>| kinds.iter().map(measure).collect::<Option<Vec<u32>>>();
     let told = told(|kind| kind.capacity).or_else(|| told(|kind| kind.max_mhz));
     let is_known = told.is_some() || kinds.len() == 1;
     let told = told.unwrap_or_else(|| vec![1; kinds.len()]);

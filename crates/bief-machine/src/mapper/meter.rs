@@ -41,7 +41,7 @@ impl Meter {
         let mut meter = Self { thread, path, file: None, account: Account::default(), is_own, waited: None };
         let seen = if is_own {
             let ran = clock::thread_time_of(thread).ok_or(io::ErrorKind::NotFound)?;
-            Seen { ran, ..Seen::default() }
+            SchedStat { ran, ..SchedStat::default() }
         } else {
             meter.open()?;
             let seen = meter.seen()?;
@@ -98,11 +98,11 @@ impl Meter {
         Ok(())
     }
 
-    fn seen(&self) -> io::Result<Seen> {
+    fn seen(&self) -> io::Result<SchedStat> {
         let mut text = [0; 96];
         let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let length = read_start(file, &mut text)?;
-        Seen::parse(&text[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        SchedStat::parse(&text[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
 
@@ -124,14 +124,14 @@ pub(super) fn read_start(file: &File, text: &mut [u8]) -> io::Result<usize> {
 
 /// What `schedstat` shows of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Seen {
+struct SchedStat {
     ran: Duration,
     waited: Duration,
     /// How often it came to a core.
     arrivals: u64,
 }
 
-impl Seen {
+impl SchedStat {
     fn parse(text: &[u8]) -> Option<Self> {
         let mut numbers = text.trim_ascii_end().split(|&byte| byte == b' ').map(|number| {
             let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
@@ -152,7 +152,7 @@ impl Seen {
 /// than a tick.
 #[derive(Debug, Default)]
 struct Account {
-    seen: Seen,
+    seen: SchedStat,
     /// What was counted.
     ran: Duration,
     runs: bool,
@@ -163,7 +163,7 @@ struct Account {
 
 impl Account {
     /// For how long it ran since it was seen before.
-    fn add(&mut self, seen: Seen, now: Duration, tick: Duration) -> Duration {
+    fn add(&mut self, seen: SchedStat, now: Duration, tick: Duration) -> Duration {
         let before = self.seen;
         let (stays, grows) = (seen.arrivals == before.arrivals, seen.ran > before.ran);
         if grows {
@@ -224,7 +224,7 @@ mod tests {
             let shares = (1..=intervals).map(|index| {
                 let now = index * interval + 700;
                 let (ran, told, arrivals) = self.at(now);
-                let seen = Seen { ran: Duration::from_micros(told), waited: Duration::ZERO, arrivals };
+                let seen = SchedStat { ran: Duration::from_micros(told), waited: Duration::ZERO, arrivals };
                 let used = account.add(seen, Duration::from_micros(now), Duration::from_micros(TICK));
                 let told = account.seen.ran.as_micros() as u64;
                 let counted = account.ran.as_micros() as u64;
@@ -259,10 +259,13 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_linux_writes_them() {
-        let seen = Seen::parse(b"1170598 23 4\n").unwrap();
-        assert_eq!(seen, Seen { ran: Duration::from_nanos(1_170_598), waited: Duration::from_nanos(23), arrivals: 4 });
+        let seen = SchedStat::parse(b"1170598 23 4\n").unwrap();
+        assert_eq!(
+            seen,
+            SchedStat { ran: Duration::from_nanos(1_170_598), waited: Duration::from_nanos(23), arrivals: 4 }
+        );
         for text in [&b""[..], b"1 2", b"1 x 3", b"1 2 99999999999999999999", b"1  3"] {
-            assert_eq!(Seen::parse(text), None);
+            assert_eq!(SchedStat::parse(text), None);
         }
     }
 }

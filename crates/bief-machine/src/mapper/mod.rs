@@ -21,7 +21,7 @@
 //!
 //! # Which threads are mapped
 //!
-//! Those that are busy for at least [`least_share`](MapSettings::least_share) of the time, and no more than there are cores: those
+//! Those that are busy for at least [`min_share`](MapSettings::min_share) of the time, and no more than there are cores: those
 //! that want the most. The others are left to the system, which sees where a core is idle for a moment. Were all mapped, threads
 //! would be shared out among cores as if each used its whole share, and a busy one be put on a slow core because many that sleep are on the
 //! fast one.

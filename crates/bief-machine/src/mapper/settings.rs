@@ -21,11 +21,11 @@ pub struct MapSettings {
     pub residency: u32,
     /// How many threads may go to another kind of core at the end of one interval, at least 1: those that need the most go
     /// first.
-    pub most_migrations: usize,
+    pub max_migrations: usize,
     /// The share of the time, 0 to 1, from which on a busy thread is mapped. One that is busy for less than half of it is
     /// left to the system, after 20 intervals, with the affinity that it had: it would take a place from threads that
     /// need it.
-    pub least_share: f64,
+    pub min_share: f64,
     /// Whether all threads are left to the system while more of them want to run than there are cores. Every core is busy then,
     /// whoever runs where, and a thread that is bound to a kind waits while a core of another one is idle for a moment.
     pub yields: bool,
@@ -42,8 +42,8 @@ impl Default for MapSettings {
             interval: Duration::from_millis(5),
             ftfc: FtfcSettings { algorithm: Algorithm::RANK, ..FtfcSettings::default() },
             residency: 2,
-            most_migrations: 8,
-            least_share: 0.05,
+            max_migrations: 8,
+            min_share: 0.05,
             yields: true,
             dry_run: false,
         }
@@ -62,12 +62,12 @@ impl MapSettings {
         if !(shortest..=longest).contains(&self.interval) {
             return Err(refused(format!("an interval of {:?}: write one from 1 ms to 1 s", self.interval)));
         }
-        if self.most_migrations == 0 {
+        if self.max_migrations == 0 {
             return Err(refused("no migration per interval is allowed: allow at least 1, or ask for a dry run"));
         }
-        if !(0.0..=1.0).contains(&self.least_share) {
-            let share = self.least_share;
-            return Err(refused(format!("a least share of {share}: write a share of the time, from 0 to 1")));
+        if !(0.0..=1.0).contains(&self.min_share) {
+            let share = self.min_share;
+            return Err(refused(format!("a minimum share of {share}: write a share of the time, from 0 to 1")));
         }
         if self.ftfc.estimator.measure != Measure::BusyShare {
             return Err(refused("throughputs of threads are not known: measure busy shares"));
@@ -90,9 +90,9 @@ mod tests {
         for (settings, reason) in [
             (MapSettings { interval: Duration::from_micros(999), ..usual }, "999"),
             (MapSettings { interval: Duration::from_secs(2), ..usual }, "1 s"),
-            (MapSettings { most_migrations: 0, ..usual }, "dry run"),
-            (MapSettings { least_share: f64::NAN, ..usual }, "share"),
-            (MapSettings { least_share: 1.5, ..usual }, "share"),
+            (MapSettings { max_migrations: 0, ..usual }, "dry run"),
+            (MapSettings { min_share: f64::NAN, ..usual }, "share"),
+            (MapSettings { min_share: 1.5, ..usual }, "share"),
             (MapSettings { ftfc: ftfc(Algorithm::Rank { stickiness: -1.0 }), ..usual }, "stickiness"),
         ] {
             let error = settings.check().unwrap_err();

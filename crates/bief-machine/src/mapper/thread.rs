@@ -144,8 +144,8 @@ impl Thread {
     }
 
     /// In how many intervals it is looked at once.
-    pub(super) fn turns(&self, least_share: f64) -> u64 {
-        if self.slot.is_none() && self.share < least_share / 2.0 {
+    pub(super) fn turns(&self, min_share: f64) -> u64 {
+        if self.slot.is_none() && self.share < min_share / 2.0 {
             RESTING_TURNS
         } else if self.wants() < LIGHT {
             LIGHT_TURNS
@@ -167,8 +167,8 @@ impl Thread {
     }
 
     /// Notes whether it needs little in this interval; answers whether it has for so long that it is left to the system.
-    pub(super) fn rests(&mut self, least_share: f64, interval: u64) -> bool {
-        let since = (self.share < least_share / 2.0).then(|| self.little_since.unwrap_or(interval));
+    pub(super) fn rests(&mut self, min_share: f64, interval: u64) -> bool {
+        let since = (self.share < min_share / 2.0).then(|| self.little_since.unwrap_or(interval));
         let rests = since.is_some_and(|since| interval - since >= REST);
         self.little_since = since.filter(|_| !rests);
         rests

@@ -22,9 +22,9 @@ use crate::error::{Error, Result};
 use crate::topology::{Machine, thread_list};
 
 /// How often a process is looked through for threads that were born while others got their affinity back.
-const MOST_ROUNDS: usize = 64;
+const MAX_ROUNDS: usize = 64;
 /// More notes than anyone reads.
-const MOST_NOTES: usize = 20;
+const MAX_NOTES: usize = 20;
 
 /// Maps the threads of a process to kinds of cores while they run. See the [module](super).
 ///
@@ -186,7 +186,7 @@ impl ThreadMapper {
     }
 
     pub(super) fn note(&mut self, note: String) {
-        if self.notes.len() < MOST_NOTES {
+        if self.notes.len() < MAX_NOTES {
             self.notes.push(note);
         }
     }
@@ -255,7 +255,7 @@ impl ThreadMapper {
             self.unmap(self.slots[0]);
         }
         if !self.settings.dry_run {
-            for _ in 0..MOST_ROUNDS {
+            for _ in 0..MAX_ROUNDS {
                 if !self.restore_all() {
                     break;
                 }
@@ -302,7 +302,7 @@ impl ThreadMapper {
                 Some(slot) => (Steering::Mapped, self.ftfc.demands()[slot]),
                 None if thread.is_refused => (Steering::Refused, thread.share),
                 None if !self.homes.has_choice(thread.home) => (Steering::Fixed, thread.share),
-                None if thread.share >= self.settings.least_share => (Steering::Crowded, thread.share),
+                None if thread.share >= self.settings.min_share => (Steering::Crowded, thread.share),
                 None => (Steering::Light, thread.share),
             };
             thread.status(steering, demand)

@@ -14,7 +14,7 @@ pub(super) const LISTING: Duration = Duration::from_millis(50);
 /// Of intervals that are longer, fewer are left out for threads that want little.
 const USUAL: Duration = Duration::from_millis(5);
 /// How many threads that have ended are remembered: those that had the most processor time.
-const MOST_ENDED: usize = 1000;
+const MAX_ENDED: usize = 1000;
 
 impl ThreadMapper {
     /// Looks at what threads did, and gives them a part in the mapping, or takes it from them. Of those that want little some are
@@ -24,7 +24,7 @@ impl ThreadMapper {
         let mut position = 0;
         while position < self.threads.len() {
             let thread = &self.threads[position];
-            let skips = (thread.turns(self.settings.least_share) - 1) as f64 * usual;
+            let skips = (thread.turns(self.settings.min_share) - 1) as f64 * usual;
             if !(self.intervals + u64::from(thread.tid.unsigned_abs())).is_multiple_of(skips as u64 + 1) {
                 position += 1;
                 continue;
@@ -74,9 +74,9 @@ impl ThreadMapper {
         self.number();
         let demand = thread.demand.get();
         self.ended.push(thread.status(Steering::Ended, demand));
-        if self.ended.len() >= 2 * MOST_ENDED {
+        if self.ended.len() >= 2 * MAX_ENDED {
             self.ended.sort_by(|one, other| other.cpu_seconds.total_cmp(&one.cpu_seconds));
-            self.ended.truncate(MOST_ENDED);
+            self.ended.truncate(MAX_ENDED);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cache, CacheContent, Core, CoreKind, MOST_THREADS, Machine};
+use super::{Cache, CacheContent, Core, CoreSpec, MAX_THREADS, Machine};
 
 /// What a system tells of a machine.
 #[derive(Default)]
@@ -21,11 +21,11 @@ pub(super) struct Description {
 #[derive(Default)]
 pub(super) struct Notes(Vec<String>);
 
-const MOST_NOTES: usize = 20;
+const MAX_NOTES: usize = 20;
 
 impl Notes {
     pub(super) fn add(&mut self, note: impl FnOnce() -> String) {
-        if self.0.len() < MOST_NOTES {
+        if self.0.len() < MAX_NOTES {
             self.0.push(note());
         }
     }
@@ -99,7 +99,7 @@ impl Description {
 
     /// For each hardware thread, the position of its core.
     fn core_of_threads(&self) -> Vec<Option<usize>> {
-        let mut core_of = vec![None; MOST_THREADS];
+        let mut core_of = vec![None; MAX_THREADS];
         for (index, core) in self.cores.iter().enumerate() {
             core.threads.iter().for_each(|&thread| core_of[thread] = Some(index));
         }
@@ -115,7 +115,7 @@ fn plain(model: &str) -> String {
 
 /// Kinds, from the fastest to the slowest, and which each core is of.
 struct Kinds {
-    kinds: Vec<CoreKind>,
+    kinds: Vec<CoreSpec>,
     of_cores: Vec<usize>,
 }
 
@@ -141,7 +141,7 @@ impl Kinds {
         // Capacities that do not tell kinds apart which something else does would be told of them wrongly.
         let with_capacity = groups.len() == 1 || measured == Some(0);
         let highest = |group: &[usize], measure: Measure| group.iter().filter_map(|&core| measure(&cores[core])).max();
-        let kinds = groups.iter().enumerate().map(|(index, group)| CoreKind {
+        let kinds = groups.iter().enumerate().map(|(index, group)| CoreSpec {
             name: name(index, groups.len()),
             capacity: highest(group, CAPACITY).filter(|_| with_capacity),
             max_mhz: highest(group, CLOCK),
@@ -231,9 +231,9 @@ fn clusters(cores: &[Described], kinds: &[usize], groups: &[Vec<usize>]) -> Vec<
 /// and caches that have no cores; clusters are numbered anew in that order.
 pub(super) fn in_order(
     cores: Vec<Core>,
-    mut kinds: Vec<CoreKind>,
+    mut kinds: Vec<CoreSpec>,
     mut caches: Vec<Cache>,
-) -> (Vec<Core>, Vec<CoreKind>, Vec<Cache>) {
+) -> (Vec<Core>, Vec<CoreSpec>, Vec<Cache>) {
     let mut first_of: BTreeMap<usize, usize> = BTreeMap::new();
     for core in cores.iter().filter(|core| !core.threads.is_empty()) {
         let first = first_of.entry(core.cluster).or_insert(core.threads[0]);

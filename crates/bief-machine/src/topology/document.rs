@@ -3,7 +3,7 @@
 use bief_schedule::json::{self, Document, Format, Object};
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, Core, CoreKind, MOST_THREADS, Machine, platform};
+use super::{Cache, Core, CoreSpec, MAX_THREADS, Machine, platform};
 use crate::error::{Error, Result};
 
 const DOCUMENT: Document = Document {
@@ -18,7 +18,7 @@ pub(super) struct MachineJson {
     format: Format,
     model: String,
     #[serde(deserialize_with = "json::objects")]
-    kinds: Vec<CoreKind>,
+    kinds: Vec<CoreSpec>,
     #[serde(deserialize_with = "json::objects")]
     cores: Vec<Core>,
     #[serde(default, deserialize_with = "json::objects", skip_serializing_if = "Vec::is_empty")]
@@ -101,7 +101,7 @@ pub(super) fn is_speed(speed: f64) -> bool {
     speed > 0.0 && speed <= 1.0
 }
 
-fn check_kinds(kinds: &[CoreKind]) -> Result<()> {
+fn check_kinds(kinds: &[CoreSpec]) -> Result<()> {
     for (index, kind) in kinds.iter().enumerate() {
         let key = |member: &str| format!("kinds[{index}].{member}");
         if kind.capacity.is_some_and(|capacity| !(1..=1024).contains(&capacity)) {
@@ -121,10 +121,10 @@ fn check_kinds(kinds: &[CoreKind]) -> Result<()> {
 }
 
 fn check_cores(cores: &[Core], kinds: usize) -> Result<()> {
-    if cores.len() > MOST_THREADS {
-        return Err(refused("cores", format!("{} are too many: at most {MOST_THREADS} are possible", cores.len())));
+    if cores.len() > MAX_THREADS {
+        return Err(refused("cores", format!("{} are too many: at most {MAX_THREADS} are possible", cores.len())));
     }
-    let mut seen = [false; MOST_THREADS];
+    let mut seen = [false; MAX_THREADS];
     for (index, core) in cores.iter().enumerate() {
         let key = |member: &str| format!("cores[{index}].{member}");
         if core.kind >= kinds {
@@ -135,7 +135,7 @@ fn check_cores(cores: &[Core], kinds: usize) -> Result<()> {
         }
         for &thread in &core.threads {
             match seen.get_mut(thread) {
-                None => return Err(refused(&key("threads"), format!("{thread} must be below {MOST_THREADS}"))),
+                None => return Err(refused(&key("threads"), format!("{thread} must be below {MAX_THREADS}"))),
                 Some(true) => return Err(refused(&key("threads"), format!("{thread} is of another core, too"))),
                 Some(seen) => *seen = true,
             }

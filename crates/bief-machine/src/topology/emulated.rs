@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::arrange::in_order;
 use super::document::is_speed;
-use super::{Core, CoreKind, Machine, list, platform};
+use super::{Core, CoreSpec, Machine, list, platform};
 use crate::error::Result;
 use crate::toml_file::{At, Span, Table, Text};
 
@@ -50,7 +50,7 @@ impl Machine {
         }
         // For each core here, the kind that it stands for.
         let mut taken: Vec<Option<usize>> = vec![None; here.cores.len()];
-        let mut kinds: Vec<CoreKind> = Vec::new();
+        let mut kinds: Vec<CoreSpec> = Vec::new();
         for entry in entries {
             let Entry { kind, name, cores } = entry_of(entry, &text, here)?;
             if kinds.iter().any(|other| other.name == kind.name) {
@@ -68,7 +68,7 @@ impl Machine {
             kinds.push(kind);
         }
         let mut order: Vec<usize> = (0..kinds.len()).collect();
-        let speed = |kind: &CoreKind| kind.speed * f64::from(kind.capacity.unwrap_or(1024));
+        let speed = |kind: &CoreSpec| kind.speed * f64::from(kind.capacity.unwrap_or(1024));
         order.sort_by(|&one, &other| speed(&kinds[other]).total_cmp(&speed(&kinds[one])));
         let cores = here.cores.iter().zip(&taken).map(|(core, kind)| match kind {
             // A cluster is of one kind.
@@ -88,7 +88,7 @@ impl Machine {
 
 /// A kind of the file.
 struct Entry {
-    kind: CoreKind,
+    kind: CoreSpec,
     /// Where its name is.
     name: Span,
     /// The positions of its cores among those that are here.
@@ -123,7 +123,7 @@ fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
             format!("`cores` are of two kinds here, {} and {kind}: give core {core} a kind of its own", here_kind.name);
         return Err(text.error(&cores.span, &reason));
     }
-    let kind = CoreKind { name: name.value, speed, task_speeds, ..here_kind.clone() };
+    let kind = CoreSpec { name: name.value, speed, task_speeds, ..here_kind.clone() };
     platform(std::slice::from_ref(&kind), |_| 1)
         .map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
     Ok(Entry { kind, name: name.span, cores: At { value: named, span: cores.span } })

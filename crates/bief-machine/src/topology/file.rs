@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::Machine;
 use crate::error::{Error, Result};
+#[cfg(feature = "toml")]
 use crate::toml_file::Text;
 
 /// More than any description of a machine, in bytes.
@@ -34,8 +35,37 @@ impl Machine {
         let text = text.trim_start_matches('\u{feff}');
         match text.trim_start().chars().next() {
             Some('{') => Self::from_json(text).map_err(|error| refused(&error)),
+            #[cfg(feature = "hwloc")]
             Some('<') => Self::from_hwloc_xml(text.trim_start()).map_err(|error| refused(&error)),
+            #[cfg(not(feature = "hwloc"))]
+            Some('<') => Err(refused(
+                &"this program reads no XML of hwloc: build it with the feature `hwloc`, or name a file of JSON",
+            )),
+            #[cfg(feature = "toml")]
             _ => Self::emulated_by(Text { name, text: text.to_owned() }, &Self::here()),
+            #[cfg(not(feature = "toml"))]
+            _ => Err(refused(&"this program reads no TOML: build it with the feature `toml`, or name a file of JSON")),
         }
+    }
+}
+
+#[cfg(all(test, not(all(feature = "hwloc", feature = "toml"))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_that_was_left_out_is_refused_by_its_feature() {
+        let path = std::env::temp_dir().join(format!("bief-machine-form-{}", std::process::id()));
+        let refused = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Machine::read(&path).unwrap_err().to_string()
+        };
+        if cfg!(not(feature = "hwloc")) {
+            assert!(refused("<topology/>").ends_with("feature `hwloc`, or name a file of JSON"));
+        }
+        if cfg!(not(feature = "toml")) {
+            assert!(refused("[[kind]]").ends_with("feature `toml`, or name a file of JSON"));
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -3,11 +3,11 @@
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::arrange::{Claim, Described, Description, Notes};
-use super::{CacheContent, MOST_THREADS, Machine};
+use super::{CacheContent, MAX_THREADS, Machine};
 use crate::error::{Error, Result};
 
 /// More nodes than the description of any machine has.
-const MOST_NODES: u32 = 1 << 20;
+const MAX_NODES: u32 = 1 << 20;
 /// The kind of group that hwloc makes of what Linux calls a cluster.
 const LINUX_CLUSTER: &str = "222";
 /// Types of cores, from the fastest to the slowest, as hwloc calls those of hybrid processors.
@@ -44,7 +44,7 @@ impl Machine {
         if text.contains("<!ENTITY") {
             return Err(refused("it declares entities, which hwloc never does"));
         }
-        let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+        let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(refused)?;
         let topology = document.root_element();
         if topology.tag_name().name() != "topology" {
@@ -69,7 +69,7 @@ fn described(topology: Node) -> Result<Machine> {
     let objects: Vec<Node> = topology.descendants().filter(|node| node.has_tag_name("object")).collect();
     let of_type = |wanted: &'static str| objects.iter().filter(move |object| object.attribute("type") == Some(wanted));
 
-    let mut is_there = vec![false; MOST_THREADS];
+    let mut is_there = vec![false; MAX_THREADS];
     for unit in of_type("PU") {
         let thread = unit.attribute("os_index").and_then(|index| index.parse::<usize>().ok());
         match thread.and_then(|thread| is_there.get_mut(thread)) {
@@ -86,19 +86,19 @@ fn described(topology: Node) -> Result<Machine> {
     for core in of_type("Core") {
         cores.push(take(processors(core, "cpuset", &mut description.notes).unwrap_or_default()));
     }
-    cores.extend((0..MOST_THREADS).map(|thread| take(vec![thread])));
+    cores.extend((0..MAX_THREADS).map(|thread| take(vec![thread])));
     cores.retain(|threads| !threads.is_empty());
     cores.sort_unstable();
     if cores.is_empty() {
         return Err(refused("it has no processor (an object of type `PU`): write a file by `lstopo machine.xml`"));
     }
 
-    let mut packages = vec![None; MOST_THREADS];
-    let mut nodes = vec![None; MOST_THREADS];
+    let mut packages = vec![None; MAX_THREADS];
+    let mut nodes = vec![None; MAX_THREADS];
     for (kind, numbers) in [("Package", &mut packages), ("NUMANode", &mut nodes)] {
         for (index, object) in of_type(kind).enumerate() {
             let number = object.attribute("os_index").and_then(|index| index.parse().ok());
-            let number = number.filter(|&number: &usize| number < MOST_THREADS).unwrap_or(index);
+            let number = number.filter(|&number: &usize| number < MAX_THREADS).unwrap_or(index);
             for thread in processors(object, "cpuset", &mut description.notes).unwrap_or_default() {
                 numbers[thread].get_or_insert(number);
             }
@@ -132,7 +132,7 @@ fn described(topology: Node) -> Result<Machine> {
     if let Some(list) =
         of_type("Machine").find_map(|object| processors(object, "allowed_cpuset", &mut description.notes))
     {
-        let mut only = vec![false; MOST_THREADS];
+        let mut only = vec![false; MAX_THREADS];
         list.iter().for_each(|&thread| only[thread] = allowed[thread]);
         if only.contains(&true) {
             allowed = only;
@@ -149,7 +149,7 @@ fn kinds(topology: Node, description: &mut Description) {
     let number = |kind: &Node, names: &[&str]| {
         names.iter().find_map(|name| info(kind, name)).and_then(|text| text.parse::<u32>().ok()).filter(|&n| n > 0)
     };
-    let mut of_thread = vec![None; MOST_THREADS];
+    let mut of_thread = vec![None; MAX_THREADS];
     let mut told = Vec::new();
     let mut measured = false;
     for (index, kind) in kinds.iter().enumerate() {
@@ -200,7 +200,7 @@ fn processors(object: &Node, attribute: &str, notes: &mut Notes) -> Option<Vec<u
     for (index, word) in text.rsplit(',').enumerate() {
         let digits = word.strip_prefix("0x").unwrap_or(word);
         let bits = if digits.is_empty() { Some(0) } else { u32::from_str_radix(digits, 16).ok() };
-        let Some(bits) = bits.filter(|&bits| bits == 0 || index < MOST_THREADS / 32) else {
+        let Some(bits) = bits.filter(|&bits| bits == 0 || index < MAX_THREADS / 32) else {
             notes.add(|| format!("{}, {attribute}, is no set of processors: it is not used.", place(object)));
             return None;
         };

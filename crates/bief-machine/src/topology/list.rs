@@ -1,6 +1,6 @@
 //! Lists of hardware threads, as Linux writes them.
 
-use super::MOST_THREADS;
+use super::MAX_THREADS;
 
 /// The numbers of a list such as `0-3,8`, ascending, each once; `None` where it is not of this form or has a number that no
 /// hardware thread has.
@@ -9,7 +9,7 @@ pub(crate) fn threads(text: &str) -> Option<Vec<usize>> {
     if text.is_empty() {
         return Some(Vec::new());
     }
-    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&thread| thread < MOST_THREADS);
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&thread| thread < MAX_THREADS);
     let mut threads = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -19,7 +19,7 @@ pub(crate) fn threads(text: &str) -> Option<Vec<usize>> {
         }
         threads.extend(first..=last);
         // The system names each once.
-        if threads.len() > MOST_THREADS {
+        if threads.len() > MAX_THREADS {
             return None;
         }
     }

@@ -24,7 +24,7 @@ pub use list::thread_list;
 
 /// The most hardware threads and cores of a machine, more than Linux can be built for: a damaged file must not make a
 /// machine without end. Each has a number below.
-const MOST_THREADS: usize = 8192;
+const MAX_THREADS: usize = 8192;
 
 /// A core that this process may run on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,10 +43,11 @@ pub struct Core {
     pub node: usize,
 }
 
-/// Cores of equal speed.
+/// What the cores of one kind, which are equally fast, are like. How many there are to plan with, and what they draw, a
+/// [`bief_schedule::CoreKind`] says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CoreKind {
+pub struct CoreSpec {
     /// `cpu` when all are equal; else `big`, `medium`, `little` or `kind1`, `kind2`, … from the fastest to the slowest.
     pub name: String,
     /// The system's measure of speed, the fastest being 1024; `None` where it gives none.
@@ -136,7 +137,7 @@ pub struct Machine {
     model: String,
     /// In the order of their distance: cores with neighbouring positions share most.
     cores: Vec<Core>,
-    kinds: Vec<CoreKind>,
+    kinds: Vec<CoreSpec>,
     caches: Vec<Cache>,
     quota: Option<f64>,
     notes: Vec<String>,
@@ -166,7 +167,7 @@ impl Machine {
     }
 
     /// The kinds of these cores, from the fastest to the slowest.
-    pub fn kinds(&self) -> &[CoreKind] {
+    pub fn kinds(&self) -> &[CoreSpec] {
         &self.kinds
     }
 
@@ -248,7 +249,7 @@ impl fmt::Display for Machine {
 }
 
 /// The kinds with the number of cores that `count` tells of each.
-fn platform(kinds: &[CoreKind], count: impl Fn(usize) -> usize) -> Result<Platform, bief_schedule::Error> {
+fn platform(kinds: &[CoreSpec], count: impl Fn(usize) -> usize) -> Result<Platform, bief_schedule::Error> {
     let kinds = kinds.iter().enumerate();
     Platform::new(kinds.map(|(index, kind)| bief_schedule::CoreKind::new(&kind.name, count(index) as u32)))
 }

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::arrange::{Claim, Described, Description, Notes};
-use super::{CacheContent, MOST_THREADS, Machine, list, quota};
+use super::{CacheContent, MAX_THREADS, Machine, list, quota};
 
 const CPUS: &str = "sys/devices/system/cpu";
 /// The lists of hybrid processors, from the fastest class of cores to the slowest.
 const CLASSES: [&str; 3] = ["cpu_core", "cpu_atom", "cpu_lowpower"];
 /// More hardware threads than any core has.
-const MOST_SIBLINGS: usize = 16;
+const MAX_SIBLINGS: usize = 16;
 /// More caches than any core sees.
-const MOST_CACHES: usize = 10;
-const MOST_MHZ: u32 = 100_000;
+const MAX_CACHES: usize = 10;
+const MAX_MHZ: u32 = 100_000;
 
 /// The machine that the files under `root` describe; one of `fallback` cores where they tell none.
 pub(super) fn read(root: &Path, fallback: usize) -> Machine {
@@ -24,7 +24,7 @@ pub(super) fn read(root: &Path, fallback: usize) -> Machine {
     let (mut online, allowed) = threads(&mut files);
     if online.is_empty() {
         files.notes.add(|| format!("{CPUS} tells no processor: {fallback} supposed."));
-        online = (0..fallback.clamp(1, MOST_THREADS)).collect();
+        online = (0..fallback.clamp(1, MAX_THREADS)).collect();
     }
     let mut description =
         Description { model: model(&mut files), cores: cores(&mut files, &online), ..Default::default() };
@@ -87,7 +87,7 @@ fn cores(files: &mut Files, online: &[usize]) -> Vec<Described> {
             capacity: files.number(&format!("{cpu}/cpu_capacity"), 1..=1024),
             // In kHz.
             max_mhz: files
-                .number(&format!("{cpu}/cpufreq/cpuinfo_max_freq"), 1000..=MOST_MHZ * 1000)
+                .number(&format!("{cpu}/cpufreq/cpuinfo_max_freq"), 1000..=MAX_MHZ * 1000)
                 .map(|khz| khz / 1000),
             performance: files.number(&format!("{cpu}/acpi_cppc/highest_perf"), 1..=u32::MAX),
             threads,
@@ -105,7 +105,7 @@ fn siblings(files: &mut Files, online: &[usize]) -> Vec<Vec<usize>> {
         let path = format!("{topology}/core_cpus_list");
         let list = files.threads(&path).or_else(|| files.threads(&format!("{topology}/thread_siblings_list")));
         let mut list = list.unwrap_or_else(|| vec![thread]);
-        if list.len() > MOST_SIBLINGS || !list.contains(&thread) {
+        if list.len() > MAX_SIBLINGS || !list.contains(&thread) {
             files.odd(&path, "does not tell the threads of this core");
             list = vec![thread];
         }
@@ -135,7 +135,7 @@ fn nodes(files: &mut Files) -> BTreeMap<usize, usize> {
 
 /// Adds the caches that the first hardware thread of a core sees.
 fn caches(files: &mut Files, core: &Described, claims: &mut Vec<Claim>) {
-    for index in 0..MOST_CACHES {
+    for index in 0..MAX_CACHES {
         let cache = format!("{CPUS}/cpu{}/cache/index{index}", core.threads[0]);
         let Some(level) = files.number(&format!("{cache}/level"), 1..=9) else {
             if files.is_folder(&cache) { continue } else { break }
@@ -245,14 +245,14 @@ impl Files {
         if text.trim() == "-1" {
             return 0;
         }
-        self.parsed(path, &text, |text| usize::from_str(text.trim()).ok().filter(|&id| id < MOST_THREADS)).unwrap_or(0)
+        self.parsed(path, &text, |text| usize::from_str(text.trim()).ok().filter(|&id| id < MAX_THREADS)).unwrap_or(0)
     }
 
     /// The numbers of the folders of processors.
     fn processors(&self) -> Vec<usize> {
         let Ok(folder) = fs::read_dir(self.root.join(CPUS)) else { return Vec::new() };
-        let number = |name: &str| name.strip_prefix("cpu")?.parse().ok().filter(|&thread| thread < MOST_THREADS);
-        let names = folder.take(2 * MOST_THREADS).filter_map(|entry| number(entry.ok()?.file_name().to_str()?));
+        let number = |name: &str| name.strip_prefix("cpu")?.parse().ok().filter(|&thread| thread < MAX_THREADS);
+        let names = folder.take(2 * MAX_THREADS).filter_map(|entry| number(entry.ok()?.file_name().to_str()?));
         let mut processors: Vec<usize> = names.collect();
         processors.sort_unstable();
         processors.dedup();

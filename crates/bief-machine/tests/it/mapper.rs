@@ -399,7 +399,7 @@ fn what_cannot_be_mapped_is_refused() {
     refused(ThreadMapper::of_process(u32::MAX, &here, settings), "there is no process 4294967295");
     refused(ThreadMapper::of_threads(&[u32::MAX], &here, settings), "no such threads");
     refused(ThreadMapper::of_threads(&[], &here, settings), "no such threads");
-    let bad = MapSettings { most_migrations: 0, ..settings };
+    let bad = MapSettings { max_migrations: 0, ..settings };
     refused(ThreadMapper::of_process(std::process::id(), &here, bad), "dry run");
     let elsewhere = r#"{"format": 1, "model": "another", "kinds": [{"name": "cpu"}],
         "cores": [{"threads": [8000], "kind": 0, "cluster": 0, "node": 0, "package": 0}]}"#;

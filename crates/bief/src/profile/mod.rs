@@ -15,7 +15,7 @@ use crate::affinity;
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::frame::Batch;
-use crate::machine::{Core, CoreKind, Machine};
+use crate::machine::{Core, CoreSpec, Machine};
 use crate::stage::Stage;
 use crate::task::Node;
 use crate::wire::Joint;
@@ -288,7 +288,7 @@ fn facts(tasks: &[Node]) -> Vec<(String, bool)> {
 
 fn profile(
     machine: &Machine,
-    kinds: &[CoreKind],
+    kinds: &[CoreSpec],
     facts: Vec<(String, bool)>,
     mut samples: Vec<Sample>,
     frames: usize,

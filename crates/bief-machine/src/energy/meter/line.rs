@@ -1,11 +1,11 @@
 //! The lines that power meters and their loggers write: one reading each, `time,watts` or `watts`.
 
-use super::super::reader::MOST_WATTS;
+use super::super::reader::MAX_WATTS;
 
 /// Bytes of a line at most.
 const LONGEST_LINE: usize = 1024;
 /// Seconds that a time may be away from 0, in either direction: all dates have room in it, and microseconds are told apart.
-const MOST_SECONDS: f64 = 1e11;
+const MAX_SECONDS: f64 = 1e11;
 
 /// How lines are to be read: known from a header, or from the first reading.
 #[derive(Debug, Clone, Default)]
@@ -118,9 +118,9 @@ impl Layout {
             return None;
         }
         let value = |(index, unit): (usize, f64)| Some(number(fields.get(index)?, self.separator)? * unit);
-        let watts = value(self.power?).filter(|watts| (0.0..=MOST_WATTS).contains(watts))?;
+        let watts = value(self.power?).filter(|watts| (0.0..=MAX_WATTS).contains(watts))?;
         let seconds = match self.time {
-            Some(time) => Some(value(time).filter(|seconds| seconds.abs() <= MOST_SECONDS)?),
+            Some(time) => Some(value(time).filter(|seconds| seconds.abs() <= MAX_SECONDS)?),
             None => None,
         };
         Some(Line::Reading { seconds, watts })

@@ -9,7 +9,7 @@ use super::line::{Format, Line, Lines};
 use crate::error::{Error, Result};
 
 /// Readings that are kept: as many as a meter of 1000 readings a second makes in five hours.
-const MOST_READINGS: usize = 20_000_000;
+const MAX_READINGS: usize = 20_000_000;
 
 /// A recorded file of a power meter: the energy between two of its times.
 ///
@@ -56,8 +56,8 @@ impl MeterLog {
                 0 => break,
                 length => lines.feed(&chunk[..length], |line| log.take(line)),
             }
-            if log.readings.len() > MOST_READINGS {
-                return Err(fault(&format!("has more than {MOST_READINGS} readings: cut it")));
+            if log.readings.len() > MAX_READINGS {
+                return Err(fault(&format!("has more than {MAX_READINGS} readings: cut it")));
             }
         }
         lines.finish(|line| log.take(line));

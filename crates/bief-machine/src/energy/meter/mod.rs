@@ -56,13 +56,13 @@ const SHOWN: usize = 40;
 #[derive(Debug)]
 pub struct Meter {
     path: PathBuf,
-    ear: Arc<Mutex<Ear>>,
+    state: Arc<Mutex<State>>,
     thread: Background<()>,
 }
 
 /// What the thread and measurements look at in turn.
 #[derive(Debug)]
-struct Ear {
+struct State {
     file: File,
     lines: Lines,
     format: Format,
@@ -99,11 +99,11 @@ impl Meter {
             return Err(fault(&"is a folder: a meter is a file that grows, a pipe or a serial line"));
         }
         let file = open(path).map_err(|error| fault(&error))?;
-        let ear = Arc::new(Mutex::new(Ear::new(file).map_err(|error| fault(&error))?));
-        let heard = Arc::clone(&ear);
-        let listen = move |told: &Told| while !told.to_end_within(LOOK) && lock(&heard).look() {};
+        let state = Arc::new(Mutex::new(State::new(file).map_err(|error| fault(&error))?));
+        let shared = Arc::clone(&state);
+        let listen = move |told: &Told| while !told.to_end_within(LOOK) && lock(&shared).look() {};
         let thread = Background::start("meter", listen).map_err(|error| fault(&error))?;
-        Ok(Self { path: path.to_owned(), ear, thread })
+        Ok(Self { path: path.to_owned(), state, thread })
     }
 
     /// What was opened.
@@ -113,12 +113,12 @@ impl Meter {
 
     /// Begins to sum up the readings that come from now on; answers the number of the sum.
     pub(super) fn begin(&self) -> u64 {
-        let mut ear = lock(&self.ear);
-        ear.look();
-        let number = ear.next;
-        ear.next += 1;
+        let mut state = lock(&self.state);
+        state.look();
+        let number = state.next;
+        state.next += 1;
         let integral = Integral::new(LONGEST_GAP);
-        ear.windows.push((number, Window { integral, came: None, passed_over: 0, example: String::new() }));
+        state.windows.push((number, Window { integral, came: None, passed_over: 0, example: String::new() }));
         number
     }
 
@@ -127,14 +127,14 @@ impl Meter {
     /// # Errors
     /// What the meter says cannot be understood, or it went away.
     pub(super) fn end(&self, number: u64) -> Result<Window, String> {
-        let mut ear = lock(&self.ear);
-        ear.look();
-        let index = ear.windows.iter().position(|(of, _)| *of == number);
-        let window = index.map(|index| ear.windows.swap_remove(index).1);
+        let mut state = lock(&self.state);
+        state.look();
+        let index = state.windows.iter().position(|(of, _)| *of == number);
+        let window = index.map(|index| state.windows.swap_remove(index).1);
         let path = self.path.display();
-        match (&ear.fault, window) {
+        match (&state.fault, window) {
             (Some(fault), _) => Err(format!("{path}: {fault}")),
-            (None, _) if ear.format.lacks_power() => {
+            (None, _) if state.format.lacks_power() => {
                 Err(format!("{path}: the header names no power: one column must be `watts` or `power_mw`"))
             }
             (None, window) => window.ok_or_else(|| format!("{path}: was not begun")),
@@ -148,11 +148,11 @@ impl Drop for Meter {
     }
 }
 
-fn lock(ear: &Mutex<Ear>) -> MutexGuard<'_, Ear> {
-    ear.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Ear {
+impl State {
     fn new(mut file: File) -> std::io::Result<Self> {
         let (mut lines, mut format) = (Lines::default(), Format::default());
         let kind = file.metadata()?;
@@ -191,10 +191,10 @@ impl Ear {
         };
         let now = Instant::now();
         let before = std::mem::replace(&mut self.looked, now);
-        let (mut heard, mut passed_over, mut example) = (Vec::new(), 0, None);
+        let (mut readings, mut passed_over, mut example) = (Vec::new(), 0, None);
         let (format, lines) = (&mut self.format, &mut self.lines);
         lines.feed(&chunk[..length], |line| match line.map_or(Line::Garbage, |line| format.read(line)) {
-            Line::Reading { seconds, watts } => heard.push((seconds, watts)),
+            Line::Reading { seconds, watts } => readings.push((seconds, watts)),
             Line::Other => {}
             Line::Garbage => {
                 passed_over += 1;
@@ -202,13 +202,13 @@ impl Ear {
             }
         });
         // Readings without a time are spread over the time since the look before.
-        let (first, step) = (before - self.start, (now - before).as_secs_f64() / heard.len().max(1) as f64);
+        let (first, step) = (before - self.start, (now - before).as_secs_f64() / readings.len().max(1) as f64);
         for (_, window) in &mut self.windows {
-            for (index, (seconds, watts)) in heard.iter().enumerate() {
+            for (index, (seconds, watts)) in readings.iter().enumerate() {
                 let arrived = || first.as_secs_f64() + (index + 1) as f64 * step;
                 window.integral.add(seconds.unwrap_or_else(arrived), *watts);
             }
-            if !heard.is_empty() {
+            if !readings.is_empty() {
                 window.came = Some((window.came.map_or(now, |(first, _)| first), now));
             }
             window.passed_over += passed_over;
