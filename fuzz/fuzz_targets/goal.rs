@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use bief_schedule::strategy::Exact;
-use bief_schedule::{ErrorKind, Goal, Platform, Profile, TaskProfile};
+use bief_schedule::{ErrorKind, Goal, Platform, Profile, Strategy, TaskProfile};
 use libfuzzer_sys::fuzz_target;
 
 static CHAIN: LazyLock<(Profile, Platform)> = LazyLock::new(|| {

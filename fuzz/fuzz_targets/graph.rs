@@ -19,11 +19,11 @@ fuzz_target!(|text: &str| {
     if graph.nodes().len() > 12 {
         return;
     }
-    let optimiser = Optimiser { most_firings: 16, ..Optimiser::default() };
+    let optimiser = Optimiser { max_firings: 16, ..Optimiser::default() };
     if let Ok(front) = optimiser.front(&graph) {
         let latency = front.last().expect("a front has a plan").bounds.latency_on_platform_ns();
         if latency > 0.0 && latency.is_finite() {
-            let plan = optimiser.least_utilisation(&graph, latency).expect("the front has such a plan");
+            let plan = optimiser.min_utilisation(&graph, latency).expect("the front has such a plan");
             assert!(plan.bounds.latency_on_platform_ns() <= latency);
         }
     }

@@ -63,10 +63,10 @@ fn by_schedule(profile: &Profile) -> Schedule {
 }
 
 fn show(profile: &Profile, samples_per_frame: f64) {
-    let total: u64 = profile.tasks().iter().map(|task| task.ns[0]).sum();
+    let total: u64 = profile.tasks().iter().filter_map(|task| task.ns[0]).sum();
     println!("{:<22} {:>9} {:>6}", "task", "ns/sample", "share");
     for task in profile.tasks() {
-        let ns = task.ns[0] as f64;
+        let ns = task.ns[0].unwrap() as f64;
         println!("{:<22} {:>9.2} {:>5.1}%", task.name, ns / samples_per_frame, 100.0 * ns / total as f64);
     }
     println!();

@@ -25,8 +25,8 @@ fn chains(kinds: usize, tasks: usize, stateless_ratio: f64) -> Vec<Profile> {
         let with_kinds = |task: &TaskProfile| {
             let mut task = task.clone();
             while task.ns.len() < kinds {
-                let slowest = task.ns[task.ns.len() - 1] as f64;
-                task.ns.push((slowest * (1.0 + 4.0 * random.f64())).ceil() as u64);
+                let slowest = task.ns[task.ns.len() - 1].unwrap() as f64;
+                task.ns.push(Some((slowest * (1.0 + 4.0 * random.f64())).ceil() as u64));
             }
             task
         };
@@ -58,7 +58,7 @@ fn others(group: &mut BenchmarkGroup<WallTime>, case: &str, profiles: &[Profile]
     let both = platform(&profiles[0], cores);
     let big = platform(&profiles[0], &cores[..1]);
     for strategy in strategies().iter().filter(|strategy| strategy.name() != "exact") {
-        let platform = if strategy.most_kinds() == 1 { &big } else { &both };
+        let platform = if strategy.capabilities().max_kinds == 1 { &big } else { &both };
         let mut turn = profiles.iter().cycle();
         group.bench_function(BenchmarkId::new(strategy.name(), case), |b| {
             b.iter(|| strategy.schedule(turn.next().unwrap(), black_box(platform)).unwrap());

@@ -1,5 +1,7 @@
 //! Exhaustive search, slow and plain: what the strategies are tested against.
 
+use std::ops::Range;
+
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::Stage;
@@ -14,12 +16,13 @@ pub(crate) struct Optimum {
     pub(crate) fewest_stages: Vec<usize>,
 }
 
-/// Tries every cut of the chain, and for each every allocation of the cores.
-pub(crate) fn optimum(profile: &Profile, cores: &[u32]) -> Optimum {
+/// Tries every cut of the chain, and for each every allocation of the cores; `None` where no schedule is possible, as tasks
+/// cannot run where there are cores.
+pub(crate) fn optimum_if_any(profile: &Profile, cores: &[u32]) -> Option<Optimum> {
     let mut found = Vec::new();
     let empty = Partial { period: Period::ZERO, used: vec![0; cores.len()], stages: 0 };
     extend(profile, cores, 0, &empty, &mut found);
-    let period = found.iter().map(|partial| partial.period).min().expect("a platform has a core");
+    let period = found.iter().map(|partial| partial.period).min()?;
     found.retain(|partial| partial.period == period);
     let dominates = |a: &[u32], b: &[u32]| a != b && a.iter().zip(b).all(|(a, b)| a <= b);
     let mut front: Vec<Vec<u32>> = found
@@ -33,7 +36,12 @@ pub(crate) fn optimum(profile: &Profile, cores: &[u32]) -> Optimum {
         let stages = found.iter().filter(|partial| partial.used == *used).map(|partial| partial.stages);
         stages.min().expect("the point was found")
     };
-    Optimum { period, fewest_stages: front.iter().map(fewest).collect(), front }
+    Some(Optimum { period, fewest_stages: front.iter().map(fewest).collect(), front })
+}
+
+/// The same for a chain that can run on the cores.
+pub(crate) fn optimum(profile: &Profile, cores: &[u32]) -> Optimum {
+    optimum_if_any(profile, cores).expect("every task can run on every kind")
 }
 
 /// The stages of every schedule there is, wasteful ones included.
@@ -50,7 +58,7 @@ fn extend_stages(profile: &Profile, left: &[u32], from: usize, before: &mut Vec<
     }
     for to in from + 1..=profile.tasks().len() {
         let replicable = profile.tasks()[from..to].iter().all(|task| task.replicable);
-        for kind in 0..left.len() {
+        for kind in (0..left.len()).filter(|&kind| work(profile, from..to, kind).is_some()) {
             for cores in 1..=if replicable { left[kind] } else { left[kind].min(1) } {
                 let mut rest = left.to_vec();
                 rest[kind] -= cores;
@@ -60,6 +68,12 @@ fn extend_stages(profile: &Profile, left: &[u32], from: usize, before: &mut Vec<
             }
         }
     }
+}
+
+/// The work of a stage, added up; `None` where one of its tasks cannot run on the kind.
+fn work(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
+    let times: Option<Vec<u64>> = profile.tasks()[tasks].iter().map(|task| task.ns[kind]).collect();
+    Some(times?.iter().sum::<u64>() + profile.sync_ns(kind))
 }
 
 #[derive(Clone)]
@@ -78,7 +92,7 @@ fn extend(profile: &Profile, cores: &[u32], from: usize, before: &Partial, found
         let tasks = &profile.tasks()[from..to];
         let replicable = tasks.iter().all(|task| task.replicable);
         for kind in 0..cores.len() {
-            let work: u64 = tasks.iter().map(|task| task.ns[kind]).sum::<u64>() + profile.sync_ns(kind);
+            let Some(work) = work(profile, from..to, kind) else { continue };
             let left = cores[kind] - before.used[kind];
             let most = if replicable { left } else { left.min(1) };
             for stage_cores in 1..=most {
@@ -101,7 +115,7 @@ pub(crate) fn shortest_period(profile: &Profile, kind: usize, cores: u32) -> Per
     for to in 1..=tasks.len() {
         let mut row = vec![None; cores as usize + 1];
         for from in 0..to {
-            let work: u64 = tasks[from..to].iter().map(|task| task.ns[kind]).sum::<u64>() + profile.sync_ns(kind);
+            let Some(work) = work(profile, from..to, kind) else { continue };
             let replicable = tasks[from..to].iter().all(|task| task.replicable);
             for given in 1..=cores as usize {
                 for stage_cores in 1..=if replicable { given } else { 1 } {

@@ -75,11 +75,12 @@ pub fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
     Ok(objects.into_iter().map(|object| object.0).collect())
 }
 
-/// Reads an array of objects for a key that may be left out.
-pub(crate) fn some_objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+/// Reads an array of objects and nulls for a key that may be left out.
+pub(crate) fn some_optional_objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<Vec<T>>, D::Error> {
-    objects(deserializer).map(Some)
+) -> Result<Option<Vec<Option<T>>>, D::Error> {
+    let objects = Vec::<Option<Object<T>>>::deserialize(deserializer)?;
+    Ok(Some(objects.into_iter().map(|object| object.map(|object| object.0)).collect()))
 }
 
 /// The one key that is looked at before all others, so that a document of another format is refused for

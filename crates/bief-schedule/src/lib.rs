@@ -80,4 +80,4 @@ pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
 pub use profile::{Profile, Seen, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};
-pub use strategy::{Strategy, strategies, strategy};
+pub use strategy::{Capabilities, Strategy, strategies, strategy};

@@ -55,11 +55,13 @@ impl Schedule {
             let tasks = start..start + stage.tasks;
             start = tasks.end;
             let kind = profile.kind(&stage.kind).expect("check_stages found the kind");
+            let replicable = profile.is_replicable(tasks.clone());
+            let work_ns = profile.stage_ns(tasks.clone(), kind).expect("check_stages found that the tasks run there");
             StageLoad {
-                replicable: profile.is_replicable(tasks.clone()),
-                work_ns: profile.stage_ns(tasks.clone(), kind),
-                period: profile.stage_period(tasks.clone(), stage.cores, kind),
                 tasks,
+                replicable,
+                work_ns,
+                period: Period::shared(work_ns, if replicable { stage.cores } else { 1 }),
             }
         };
         Ok(self.stages().iter().map(load).collect())

@@ -11,11 +11,14 @@ use crate::period::Period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "seen" may be left out"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
 const NANOSECONDS: &str = "integer of nanoseconds";
+
+/// What a task's list of times has for each kind of core.
+const NANOSECONDS_OR_NULL: &str = "integer of nanoseconds, or null";
 
 /// One task of a profiled chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,11 +29,12 @@ pub struct TaskProfile {
     /// Whether several cores may run copies of the task on different frames. A task that remembers
     /// something from frame to frame may not.
     pub replicable: bool,
-    /// The time of one execution on each kind of core, in nanoseconds, in the order of the profile's kinds.
-    pub ns: Vec<u64>,
-    /// The measurements behind `ns`, one entry per kind. For the reader: no strategy uses them.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_objects")]
-    pub seen: Option<Vec<Seen>>,
+    /// The time of one execution on each kind of core, in nanoseconds, in the order of the profile's kinds; `None` for a
+    /// kind on which the task cannot run.
+    pub ns: Vec<Option<u64>>,
+    /// The measurements behind `ns`, one entry per kind, `None` where `ns` is. For the reader: no strategy uses them.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
+    pub seen: Option<Vec<Option<Seen>>>,
 }
 
 /// How the measured times of a task lie, of the executions in which it had work.
@@ -50,12 +54,35 @@ pub struct Seen {
 impl TaskProfile {
     /// A task that may be replicated, and its nanoseconds on each kind of core.
     pub fn replicable(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
-        Self { name: name.into(), replicable: true, ns: ns.into(), seen: None }
+        let ns = ns.into().into_iter().map(Some).collect();
+        Self { name: name.into(), replicable: true, ns, seen: None }
     }
 
     /// A task that must run on one core, and its nanoseconds on each kind of core.
     pub fn sequential(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
         Self { replicable: false, ..Self::replicable(name, ns) }
+    }
+
+    /// The same task, which cannot run on cores of the kind at that position among the profile's kinds. Its time there is
+    /// dropped, whatever it was.
+    ///
+    /// ```
+    /// use bief_schedule::TaskProfile;
+    ///
+    /// // Of a CPU and a GPU, only the GPU has the code for it.
+    /// let task = TaskProfile::sequential("detect", [0, 4_000_000]).not_on(0);
+    /// assert_eq!(task.ns, [None, Some(4_000_000)]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where the task has no time for such a kind.
+    pub fn not_on(mut self, kind: usize) -> Self {
+        self.ns[kind] = None;
+        if let Some(seen) = &mut self.seen {
+            seen[kind] = None;
+        }
+        self
     }
 }
 
@@ -63,8 +90,11 @@ impl TaskProfile {
 ///
 /// Times are whole nanoseconds per execution; one execution handles
 /// [`frames_per_execution`](Self::frames_per_execution) frames. Kinds go from the most to the least
-/// power-hungry. A profile has at least one kind and one task, and the work of all its tasks on one kind,
-/// hand-overs included, stays below 2^64 ns.
+/// power-hungry. A profile has at least one kind, and from one to [`MAX_TASKS`](Self::MAX_TASKS) tasks; the work of all
+/// its tasks on one kind, hand-overs included, stays below 2^64 ns.
+///
+/// A task need not run on every kind, only on one of them: code for a GPU has no time on a CPU. No schedule puts it on a
+/// kind where it cannot run.
 ///
 /// # JSON
 ///
@@ -85,6 +115,10 @@ impl TaskProfile {
 /// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Seen`]). A key that is not named here is refused, as is another `format`.
 ///
+/// A time in `ns`, and with it the entry in `seen`, is `null` for a kind on which the task cannot run. The format remains
+/// 1: documents without `null` are read and written as ever. Versions of bief that do not know of it refuse a document
+/// with one, as they find `null` where they expect a number, and name the line.
+///
 /// # Example
 ///
 /// ```
@@ -99,8 +133,8 @@ impl TaskProfile {
 ///     ],
 /// )?;
 /// let little = profile.kind("little").unwrap();
-/// assert_eq!(profile.stage_ns(1..3, little), 2400);
-/// assert_eq!(profile.stage_period(1..3, 4, little), Period::from(600));
+/// assert_eq!(profile.stage_ns(1..3, little), Some(2400));
+/// assert_eq!(profile.stage_period(1..3, 4, little), Some(Period::from(600)));
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,8 +146,11 @@ pub struct Profile {
     bits_per_frame: Option<u64>,
     sync_ns: Option<Vec<u64>>,
     tasks: Vec<TaskProfile>,
-    /// For each kind, the work of the first 0, 1, … n tasks, in nanoseconds.
+    /// For each kind, the work of those of the first 0, 1, … n tasks that can run on it, in nanoseconds.
     prefix_ns: Vec<Vec<u64>>,
+    /// For each kind, and each `to` from 0 to n, the first `from` such that all tasks of `from..to` can run on the kind;
+    /// `None` for a kind on which all tasks can.
+    runnable_from: Vec<Option<Vec<usize>>>,
     /// How many of the first 0, 1, … n tasks may not be replicated.
     prefix_sequential: Vec<usize>,
 }
@@ -136,13 +173,16 @@ struct ProfileJson {
 }
 
 impl Profile {
+    /// The most tasks that a profile may have: what a single plan computes for a few seconds at most.
+    pub const MAX_TASKS: usize = 100_000;
+
     /// A profile of `tasks` on `kinds` of cores, one frame per execution, which carries no bits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Profile`] where there is no kind or no task, a kind's name is empty, given twice or
-    /// not writable in `big=4,little=8`, a task has no name or not one time per kind, or the times of a
-    /// kind do not add up below 2^64 ns.
+    /// [`ErrorKind::Profile`] where there is no kind, no task or more than [`MAX_TASKS`](Self::MAX_TASKS), a kind's name is
+    /// empty, given twice or not writable in `big=4,little=8`, a task has no name, not one time per kind or can run on no
+    /// kind, or the times of a kind do not add up below 2^64 ns.
     pub fn new<K: Into<String>>(
         kinds: impl IntoIterator<Item = K>,
         tasks: impl IntoIterator<Item = TaskProfile>,
@@ -212,6 +252,14 @@ impl Profile {
         if json.tasks.is_empty() {
             return Err(refused("tasks", "there is none: a chain has at least one task"));
         }
+        if json.tasks.len() > Self::MAX_TASKS {
+            let reason = format!(
+                "{} tasks, at most {} are planned: profile neighbouring tasks together, as one",
+                json.tasks.len(),
+                Self::MAX_TASKS
+            );
+            return Err(refused("tasks", reason));
+        }
         if json.frames_per_execution == 0 {
             return Err(refused(
                 "frames_per_execution",
@@ -230,12 +278,26 @@ impl Profile {
                 return Err(refused(&key("name"), "the name is empty: name the task"));
             }
             let named = |member: &str| format!("{} (`{}`)", key(member), task.name);
-            check_per_kind(&named("ns"), &task.ns, NANOSECONDS, &json.kinds)?;
+            check_per_kind(&named("ns"), &task.ns, NANOSECONDS_OR_NULL, &json.kinds)?;
+            if task.ns.iter().all(Option::is_none) {
+                let reason = format!(
+                    "it can run on no kind of core: write its time on at least one of {}",
+                    json.kinds.join(", ")
+                );
+                return Err(refused(&named("ns"), reason));
+            }
             if let Some(seen) = &task.seen {
-                check_per_kind(&named("seen"), seen, "object", &json.kinds)?;
+                check_per_kind(&named("seen"), seen, "object, or null", &json.kinds)?;
+                let differs = |kind: &usize| seen[*kind].is_none() != task.ns[*kind].is_none();
+                if let Some(kind) = (0..json.kinds.len()).find(differs) {
+                    let reason =
+                        format!("on `{}` one of ns and seen is null: write both, or null for both", json.kinds[kind]);
+                    return Err(refused(&named("seen"), reason));
+                }
             }
         }
         let prefix_ns = (0..json.kinds.len()).map(|kind| prefix_sums(&json, kind)).collect::<Result<_, _>>()?;
+        let runnable_from = (0..json.kinds.len()).map(|kind| runnable_from(&json.tasks, kind)).collect();
         let mut prefix_sequential = vec![0];
         for task in &json.tasks {
             prefix_sequential.push(prefix_sequential[prefix_sequential.len() - 1] + usize::from(!task.replicable));
@@ -248,6 +310,7 @@ impl Profile {
             sync_ns: json.sync_ns,
             tasks: json.tasks,
             prefix_ns,
+            runnable_from,
             prefix_sequential,
         })
     }
@@ -308,26 +371,37 @@ impl Profile {
         self.prefix_sequential[tasks.start] == self.prefix_sequential[tasks.end]
     }
 
-    /// The work of a stage: the nanoseconds that one core of `kind` needs for one execution of `tasks`
-    /// and for one hand-over.
+    /// Whether all `tasks` can run on cores of `kind`.
     ///
     /// # Panics
     ///
     /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
-    pub fn stage_ns(&self, tasks: Range<usize>, kind: usize) -> u64 {
-        let prefix = &self.prefix_ns[kind];
-        prefix[tasks.end] - prefix[tasks.start] + self.sync_ns(kind)
+    pub fn can_run(&self, tasks: Range<usize>, kind: usize) -> bool {
+        self.runnable_from[kind].as_ref().is_none_or(|from| from[tasks.end] <= tasks.start)
     }
 
-    /// The period of a stage (eq. 1): its work, divided by its cores if all its tasks may be replicated.
+    /// The work of a stage: the nanoseconds that one core of `kind` needs for one execution of `tasks`
+    /// and for one hand-over; `None` where one of them cannot run on the kind.
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
+    pub fn stage_ns(&self, tasks: Range<usize>, kind: usize) -> Option<u64> {
+        let prefix = &self.prefix_ns[kind];
+        let work_ns = prefix[tasks.end] - prefix[tasks.start] + self.sync_ns(kind);
+        self.can_run(tasks, kind).then_some(work_ns)
+    }
+
+    /// The period of a stage (eq. 1): its work, divided by its cores if all its tasks may be replicated; `None` where one
+    /// of them cannot run on the kind.
     ///
     /// # Panics
     ///
     /// Where `cores` is zero, `tasks` leaves the chain, or `kind` is no position among the kinds.
-    pub fn stage_period(&self, tasks: Range<usize>, cores: u32, kind: usize) -> Period {
+    pub fn stage_period(&self, tasks: Range<usize>, cores: u32, kind: usize) -> Option<Period> {
         assert!(cores > 0, "a stage without cores has no period");
         let replicas = if self.is_replicable(tasks.clone()) { cores } else { 1 };
-        Period::shared(self.stage_ns(tasks, kind), replicas)
+        self.stage_ns(tasks, kind).map(|work_ns| Period::shared(work_ns, replicas))
     }
 
     /// The frames per second of a pipeline with a period of `period_ns` nanoseconds; infinite where the
@@ -353,9 +427,21 @@ impl Profile {
         Some(bits * self.frames_per_second(period_ns) / 1e6)
     }
 
-    /// The work of the first 0, 1, … n tasks on cores of `kind`, in nanoseconds, without hand-overs.
+    /// The work of those of the first 0, 1, … n tasks that can run on cores of `kind`, in nanoseconds, without hand-overs.
     pub(crate) fn prefix_ns(&self, kind: usize) -> &[u64] {
         &self.prefix_ns[kind]
+    }
+
+    /// For each `to` from 0 to n, the first `from` such that all tasks of `from..to` can run on cores of `kind`; `None`
+    /// where all tasks of the chain can.
+    pub(crate) fn runnable_from(&self, kind: usize) -> Option<&[usize]> {
+        self.runnable_from[kind].as_deref()
+    }
+
+    /// The kinds on which a task can run, listed for a message.
+    pub(crate) fn kinds_of(&self, task: &TaskProfile) -> String {
+        let able = self.kinds.iter().zip(&task.ns).filter(|(_, ns)| ns.is_some());
+        able.map(|(kind, _)| format!("`{kind}`")).collect::<Vec<_>>().join(" or ")
     }
 
     /// The kinds, listed for a message.
@@ -444,7 +530,7 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
     };
     let mut sums = vec![0u64];
     for task in &json.tasks {
-        let sum = sums[sums.len() - 1].checked_add(task.ns[kind]).ok_or_else(overflow)?;
+        let sum = sums[sums.len() - 1].checked_add(task.ns[kind].unwrap_or(0)).ok_or_else(overflow)?;
         sums.push(sum);
     }
     // At most one stage per task: the sum over any schedule's stages must stay below 2^64 as well.
@@ -454,4 +540,16 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
         .and_then(|hand_overs| hand_overs.checked_add(sums[sums.len() - 1]))
         .ok_or_else(overflow)?;
     Ok(sums)
+}
+
+/// What [`Profile::runnable_from`] says.
+fn runnable_from(tasks: &[TaskProfile], kind: usize) -> Option<Vec<usize>> {
+    if tasks.iter().all(|task| task.ns[kind].is_some()) {
+        return None;
+    }
+    let mut starts = vec![0];
+    for (index, task) in tasks.iter().enumerate() {
+        starts.push(if task.ns[kind].is_some() { starts[index] } else { index + 1 });
+    }
+    Some(starts)
 }

@@ -268,8 +268,8 @@ impl Schedule {
     }
 
     /// Checks that the schedule can run the profiled chain on the platform: the stages take all its tasks,
-    /// a stage with a task that may not be replicated has one core (eq. 1), every kind is known, and no
-    /// more cores are used than there are (eq. 3).
+    /// a stage with a task that may not be replicated has one core (eq. 1), every kind is known, every task can run on
+    /// the kind of its stage, and no more cores are used than there are (eq. 3).
     ///
     /// # Errors
     ///
@@ -379,7 +379,8 @@ fn check_shape(key: &str, stages: &[Stage], cores: &BTreeMap<String, u32>, overs
     Ok(())
 }
 
-/// Stages that take all tasks of the profile on kinds that it has, one core for what is sequential.
+/// Stages that take all tasks of the profile on kinds that it has and on which they can run, one core for what is
+/// sequential.
 pub(crate) fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Error> {
     let (taken, tasks) = (taken(stages), profile.tasks().len());
     if taken != tasks {
@@ -390,16 +391,26 @@ pub(crate) fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Er
     let mut start = 0;
     for (index, stage) in stages.iter().enumerate() {
         let place = format!("stages[{index}]");
-        if profile.kind(&stage.kind).is_none() {
+        let Some(kind) = profile.kind(&stage.kind) else {
             let reason = format!(
                 "it runs on cores of kind `{}`, the profile has times for {}: schedule for this profile",
                 stage.kind,
                 profile.kind_list()
             );
             return Err(refused(&place, reason));
-        }
+        };
         let tasks = start..start + stage.tasks;
         start = tasks.end;
+        let elsewhere = profile.tasks()[tasks.clone()].iter().find(|task| task.ns[kind].is_none());
+        if let Some(task) = elsewhere {
+            let reason = format!(
+                "it runs on cores of kind `{}`, on which its task `{}` cannot run: give that task a stage on {}",
+                stage.kind,
+                task.name,
+                profile.kinds_of(task)
+            );
+            return Err(refused(&place, reason));
+        }
         let sequential = profile.tasks()[tasks].iter().find(|task| !task.replicable);
         if let Some(task) = sequential
             && stage.cores > 1

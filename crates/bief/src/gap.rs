@@ -43,7 +43,7 @@ impl Report {
         let kind = kind_of(stage, profile)?;
         let scale = self.scale(profile);
         let task = |(index, task): (usize, &'a crate::report::TaskReport)| {
-            let planned = profile.tasks().get(first + index)?.ns[kind] as f64 * scale;
+            let planned = profile.tasks().get(first + index)?.ns[kind]? as f64 * scale;
             let (usual, mean) =
                 task.times.map_or((0.0, 0.0), |times| (times.usual_ns * times.share, times.mean_ns * times.share));
             Some(Task { name: &task.name, planned, usual, mean })
@@ -145,10 +145,10 @@ impl Report {
             let share = ((work(stage, tasks) - sync[kind]) / mean(tasks)).max(0.0);
             for (task, old) in tasks.iter().zip(&mut old) {
                 let ns = own(task) * if share.is_finite() { share } else { 1.0 } / scale;
-                let factor = if old.ns[kind] > 0 { ns / old.ns[kind] as f64 } else { 1.0 };
-                let times = old.ns.iter().enumerate().map(|(other, &old)| {
-                    let ns = if other == kind { ns } else { old as f64 * factor };
-                    (ns.round() as u64).max(1)
+                let factor = old.ns[kind].filter(|&old| old > 0).map_or(1.0, |old| ns / old as f64);
+                let times = old.ns.iter().enumerate().map(|(other, old)| {
+                    let ns = if other == kind { ns } else { (*old)? as f64 * factor };
+                    Some((ns.round() as u64).max(1))
                 });
                 corrected.push(TaskProfile { seen: None, ns: times.collect(), ..old.clone() });
             }
@@ -230,7 +230,7 @@ pub(crate) mod tests {
             let kind = truth.kind(&stage.kind).unwrap();
             let task = |task: &TaskProfile| {
                 let mut times = Histogram::new();
-                times.record(task.ns[kind], EXECUTIONS);
+                times.record(task.ns[kind].unwrap(), EXECUTIONS);
                 TaskReport { name: task.name.clone(), times: Times::of(&times, &Interrupted::default(), EXECUTIONS) }
             };
             let tasks = truth.tasks()[load.tasks.clone()].iter().map(task).collect();

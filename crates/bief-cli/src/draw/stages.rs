@@ -227,7 +227,8 @@ impl Picture<'_> {
         let mut x = BOXES[0];
         for task in row.load.tasks.clone() {
             let of = &profile.tasks()[task];
-            let wide = width * share(Period::from(of.ns[kind]), work);
+            let ns = of.ns[kind].expect("the schedule's loads are known, hence its tasks run on its kinds");
+            let wide = width * share(Period::from(ns), work);
             let class = self.task_class(&stage.kind, of.replicable);
             self.drawing.rect([x, row.top, wide, row.box_height], 0.0, &class);
             if x > BOXES[0] && wide > 3.0 {

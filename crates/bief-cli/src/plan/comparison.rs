@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use bief_schedule::strategy::Exact;
 use bief_schedule::{Error, Goal, Period, Platform, Power, Profile, Schedule, Strategy, strategies};
 use serde_json::json;
 
 use super::facts::{Plan, cores, machine};
-use super::{pace, scheduled};
+use super::pace;
 use crate::text::{COLUMNS, counted, printable, shortened, wrapped};
 use crate::units::{Unit, elapsed, significant, time};
 
@@ -15,7 +14,7 @@ use crate::units::{Unit, elapsed, significant, time};
 pub(super) struct Comparison<'a> {
     profile: &'a Profile,
     platform: &'a Platform,
-    /// Whether there is a goal, which only [`Exact`] follows.
+    /// Whether there is a goal, which not every strategy [serves](bief_schedule::Capabilities::goals).
     has_goal: bool,
     /// The longest period that the goal allows, where it demands one.
     demanded: Option<Period>,
@@ -56,7 +55,7 @@ impl<'a> Comparison<'a> {
             kinds: kinds.into_iter().map(str::to_owned).collect(),
         };
         let rows = strategies().iter().flat_map(|&strategy| {
-            let most = strategy.most_kinds().min(given.len());
+            let most = strategy.capabilities().max_kinds.min(given.len());
             choices(&given, most).into_iter().map(move |kinds| (strategy, kinds))
         });
         let rows = rows.map(|(strategy, kinds)| row(strategy, kinds)).collect();
@@ -138,7 +137,11 @@ impl<'a> Comparison<'a> {
         let notes = [
             shares.then(|| "* has more threads than cores, which take turns.".to_owned()),
             late.map(|period| format!("< has a longer period than the {} that the goal demands.", time(period))),
-            self.has_goal.then(|| format!("Only `{}` follows the goal.", Exact.name())),
+            self.has_goal.then(|| {
+                let able = strategies().iter().filter(|strategy| strategy.capabilities().goals);
+                let able: Vec<_> = able.map(|strategy| format!("`{}`", strategy.name())).collect();
+                format!("Only {} follows the goal.", able.join(", "))
+            }),
         ];
         notes.into_iter().flatten().collect()
     }
@@ -274,31 +277,15 @@ fn outcome(
 ) -> Result<Planned, String> {
     let said = |error: Error| error.reason().to_owned();
     let platform = platform.only(kinds).map_err(said)?;
-    if strategy.name() == SLOW {
-        feasible(profile, &platform)?;
-    }
-    let (schedule, elapsed) = timed(|| scheduled(strategy, profile, &platform, goal));
+    // The other strategies are compared with those that serve the goal.
+    let (schedule, elapsed) = match strategy.capabilities().goals {
+        true => timed(|| strategy.plan(profile, &platform, goal)),
+        false => timed(|| strategy.schedule(profile, &platform)),
+    };
     let schedule = schedule.map_err(said)?;
     let pace = pace(strategy, profile, goal).map_err(said)?;
     let power = Plan { profile, platform: &platform, schedule: &schedule, pace }.power().map_err(said)?;
     Ok(Planned { schedule, pace, power, elapsed })
-}
-
-/// The strategy whose work grows so fast with the number of cores that it can take minutes.
-const SLOW: &str = "herad";
-/// Its steps in about ten seconds.
-const MOST_STEPS: f64 = 1e10;
-
-/// Refuses what [`SLOW`] would compute for longer than that.
-fn feasible(profile: &Profile, platform: &Platform) -> Result<(), String> {
-    let tasks = profile.tasks().len() as f64;
-    let cores = platform.kinds().iter().map(|kind| f64::from(kind.cores));
-    let cells = tasks * cores.clone().map(|cores| cores + 1.0).product::<f64>();
-    let steps = cells * tasks * cores.sum::<f64>();
-    if steps <= MOST_STEPS {
-        return Ok(());
-    }
-    Err(format!("left out: a table of {cells:.1e} cells takes long; --strategy {SLOW} computes it"))
 }
 
 /// The result of a computation and the time that it takes: the shortest of a few where it is short.
@@ -316,7 +303,7 @@ fn timed<T>(compute: impl Fn() -> T) -> (T, Duration) {
 
 #[cfg(test)]
 mod tests {
-    use bief_schedule::strategy::Otac;
+    use bief_schedule::strategy::{Exact, Otac};
     use bief_schedule::{CoreKind, FitErrors};
 
     use super::super::tests::receiver;
@@ -469,15 +456,6 @@ mod tests {
         assert_eq!(of("otac")["kinds"], json!(["big"]));
         assert_eq!(of("otac")["schedule"]["period_ns"].as_f64(), Some(2_707_400.0));
         assert!(of("otac")["watts"].is_null() && of("otac")["compute_ns"].is_u64());
-    }
-
-    #[test]
-    fn tables_that_take_minutes_are_left_out() {
-        let profile = receiver(["big", "little"]);
-        let cores = |count: u32| Platform::new(["big", "little"].map(|kind| CoreKind::new(kind, count))).unwrap();
-        assert_eq!(feasible(&profile, &cores(100)), Ok(()));
-        let reason = feasible(&profile, &cores(16_000)).unwrap_err();
-        assert_eq!(reason, "left out: a table of 1.0e9 cells takes long; --strategy herad computes it");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{CoreKind, Error, Limit, Period, Platform, Power, Profile, Schedule, gains};
+use bief_schedule::{CoreKind, Error, Limit, Period, Platform, Power, Profile, Schedule, gains, strategy};
 
 use crate::failure::Failure;
 use crate::text::{counted, kind_name, listed, printable};
@@ -89,7 +89,7 @@ impl Plan<'_> {
         // Of the stages that take the whole period, one that no schedule can make shorter is the true reason.
         let task_alone = |task: usize, stage: usize| {
             let kind = profile.kind(&schedule.stages()[stage].kind);
-            kind.is_some_and(|kind| profile.stage_period(task..task + 1, 1, kind) == loads[first].period)
+            kind.is_some_and(|kind| profile.stage_period(task..task + 1, 1, kind) == Some(loads[first].period))
         };
         let hard = (first..loads.len()).filter(|&stage| loads[stage].period == loads[first].period).find_map(|stage| {
             let task =
@@ -122,7 +122,7 @@ impl Plan<'_> {
         let used: u32 = schedule.cores().values().sum();
         let cores = if used == given {
             "; all cores are in use".to_owned()
-        } else if schedule.strategy() == Exact.name() {
+        } else if follows_goals(schedule) {
             String::new()
         } else {
             let left = counted((given - used) as usize, "core");
@@ -181,7 +181,7 @@ impl Plan<'_> {
                     .collect();
                 (!gains.is_empty()).then(|| format!("What would help: {}.", gains.join(", ")))
             }
-            Ordering::Greater if schedule.strategy() == Exact.name() => {
+            Ordering::Greater if follows_goals(schedule) => {
                 Some(format!("Without the demands of the goal, {} is possible on these cores.", less(least)))
             }
             Ordering::Greater => Some(format!("`{}` reaches {} on these cores.", Exact.name(), less(least))),
@@ -209,6 +209,12 @@ impl Plan<'_> {
     }
 }
 
+/// Whether the strategy of a schedule [serves goals](bief_schedule::Capabilities::goals): cores that such a one leaves over
+/// are of no use to the goal.
+fn follows_goals(schedule: &Schedule) -> bool {
+    strategy(schedule.strategy()).is_ok_and(|strategy| strategy.capabilities().goals)
+}
+
 /// `2 of 4 big and 1 of 8 little cores`: the kinds of which there are cores, each after what `number` says of it.
 pub(super) fn cores(platform: &Platform, number: impl Fn(&CoreKind) -> String) -> String {
     let given: Vec<_> = platform.kinds().iter().filter(|kind| kind.cores > 0).collect();
@@ -224,7 +230,7 @@ pub(super) fn machine(profile: &Profile) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bief_schedule::{TaskProfile, strategy};
+    use bief_schedule::TaskProfile;
 
     use crate::shipped::shipped;
 
@@ -266,11 +272,7 @@ mod tests {
             "Limited by stage 3: its task `decode` has one core; `thread_per_task` finds no better use for the 1 core left.",
         );
         says("big=1", "thread_per_task", "Limited by the big core: 4 threads share it, and it is busy all the time.");
-        says(
-            "big=4",
-            "thread_per_task_r3",
-            "Limited by the big cores: 8 threads share 4, which are busy all the time.",
-        );
+        says("big=4", "thread_per_task:3", "Limited by the big cores: 8 threads share 4, which are busy all the time.");
     }
 
     fn mac_studio() -> (Profile, Platform) {

@@ -8,7 +8,7 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Aim, Error, Goal, Period, Platform, Profile, Schedule, strategies, strategy};
+use bief_schedule::{Aim, Error, Goal, Period, Platform, Profile, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
@@ -98,14 +98,16 @@ impl PlanArgs {
 
 fn strategy_names() -> PossibleValuesParser {
     let names = strategies().iter().map(|strategy| {
-        let kinds = match strategy.most_kinds() {
+        let can = strategy.capabilities();
+        let kinds = match can.max_kinds {
             1 => "one kind",
             2 => "one or two kinds",
             3 => "up to three kinds",
             4 => "up to four kinds",
             _ => "any number of kinds",
         };
-        PossibleValue::new(strategy.name()).help(format!("{} Takes {kinds} of cores.", strategy.summary()))
+        let goals = if can.goals { ", and --goal" } else { "" };
+        PossibleValue::new(strategy.name()).help(format!("{} Takes {kinds} of cores{goals}.", strategy.summary()))
     });
     PossibleValuesParser::new(names.chain([PossibleValue::new(ALL).help("Compares them all")]))
 }
@@ -118,20 +120,16 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     if args.json.on_stdout() && args.svg_on_stdout() {
         return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
-    if args.goal.is_some() && ![Exact.name(), ALL].contains(&args.strategy.as_str()) {
-        return Err(Failure::new(format!(
-            "--goal: only the strategy `{}` takes one: leave out --goal, or --strategy {}",
-            Exact.name(),
-            args.strategy
-        )));
+    let goal = args.goal.unwrap_or_default();
+    if args.strategy != ALL {
+        strategy(&args.strategy).and_then(|strategy| strategy.serves(&goal)).map_err(Failure::from_error)?;
     }
     let (profile, platform) = input::load(&profile, args.cores.as_deref(), args.platform.as_deref())?;
     if args.strategy == ALL {
         return compare(&args, &profile, &platform);
     }
-    let goal = args.goal.unwrap_or_default();
     let strategy = strategy(&args.strategy).map_err(Failure::from_error)?;
-    let schedule = &scheduled(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
+    let schedule = &strategy.plan(&profile, &platform, &goal).map_err(Failure::from_error)?;
     let pace = pace(strategy, &profile, &goal).map_err(Failure::from_error)?;
     let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
     args.json.write(|| schedule.to_json().trim_end().to_owned())?;
@@ -161,18 +159,9 @@ fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<()
     }
 }
 
-/// What a strategy makes of a profile; only [`Exact`] looks at the goal.
-fn scheduled(strategy: &dyn Strategy, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
-    if strategy.name() == Exact.name() {
-        Exact.plan(profile, platform, goal)
-    } else {
-        strategy.schedule(profile, platform)
-    }
-}
-
 /// The period at which a schedule is to run, where the strategy follows a goal that demands one.
 fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Option<Period>, Error> {
-    if strategy.name() != Exact.name() || goal.aim == Aim::MaxThroughput {
+    if !strategy.capabilities().goals || goal.aim == Aim::MaxThroughput {
         return Ok(None);
     }
     goal.longest_period(profile)

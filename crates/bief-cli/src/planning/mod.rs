@@ -303,16 +303,9 @@ impl PlanningArgs {
         self.placing.check(&machine)?;
         self.class.check(self.goal)?;
         let watts = watts::watts(&machine, self.watts.as_deref())?;
-        let strategy = match self.strategy.as_deref().filter(|&name| name != Exact.name()) {
-            None => None,
-            Some(name) if self.goal.is_some() => {
-                let exact = Exact.name();
-                return Err(Failure::new(format!(
-                    "--goal: only the strategy `{exact}` takes one: leave out --goal, or --strategy {name}"
-                )));
-            }
-            Some(name) => Some(strategy(name).map_err(Failure::from_error)?),
-        };
+        let strategy = strategy(self.strategy.as_deref().unwrap_or(Exact.name())).map_err(Failure::from_error)?;
+        let goal = self.goal.unwrap_or_default();
+        strategy.serves(&goal).map_err(Failure::from_error)?;
         let given = self.schedule.as_deref().map(|path| Ok((path, read(path, Schedule::from_json)?))).transpose()?;
         let profile = match &self.profile {
             None => measure(&machine, self.measuring.profiling()).map_err(Failure::from_error)?,
@@ -327,12 +320,7 @@ impl PlanningArgs {
             return Ok(Planned { machine, watts, profile, schedule, refined: None });
         }
         let platform = self.platform(&watts.0, &profile)?;
-        let plan = |profile: &Profile| -> bief::Result<Schedule> {
-            Ok(match &strategy {
-                None => Exact.plan(profile, &platform, &self.goal.unwrap_or_default())?,
-                Some(strategy) => strategy.schedule(profile, &platform)?,
-            })
-        };
+        let plan = |profile: &Profile| -> bief::Result<Schedule> { Ok(strategy.plan(profile, &platform, &goal)?) };
         let Some(most) = self.refine else {
             let schedule = plan(&profile).map_err(Failure::from_error)?;
             return Ok(Planned { machine, watts, profile, schedule, refined: None });

@@ -134,7 +134,7 @@ const KIND: usize = 9;
 fn table(rows: &Rows, fit: &PowerFit) -> String {
     let kind = |kind: &FittedKind| {
         let watts = digits(kind.watts);
-        match (kind.saturation, kind.most_watts()) {
+        match (kind.saturation, kind.max_watts()) {
             (Some(saturation), Some(most)) => {
                 format!("{watts} W at first, {} W at most; 63 % of it at {} cores", digits(most), digits(saturation))
             }

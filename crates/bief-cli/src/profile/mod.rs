@@ -151,19 +151,19 @@ fn table(profile: &Profile) -> String {
             "p99"
         ));
         for task in profile.tasks() {
-            let seen = task.seen.as_ref().map(|seen| seen[kind]);
+            let seen = task.seen.as_ref().and_then(|seen| seen[kind]);
             let [min, median, p99] = seen.map_or([0; 3], |seen| [seen.min_ns, seen.median_ns, seen.p99_ns]);
             lines.push(format!(
                 "{:<30} {:>4} {:>9} {:>9} {:>9} {:>9}",
                 shortened(&task.name, 30),
                 if task.replicable { "" } else { "seq" },
-                microseconds(task.ns[kind]),
+                task.ns[kind].map_or_else(|| "-".to_owned(), microseconds),
                 microseconds(min),
                 microseconds(median),
                 microseconds(p99)
             ));
         }
-        let work: u64 = profile.tasks().iter().map(|task| task.ns[kind]).sum();
+        let work: u64 = profile.tasks().iter().filter_map(|task| task.ns[kind]).sum();
         lines.push(format!("{:<30} {:>4} {:>9}", "all tasks", "", microseconds(work)));
         lines.push(format!("{:<30} {:>4} {:>9.2}", "a hand-over", "", profile.sync_ns(kind) as f64 / 1e3));
     }

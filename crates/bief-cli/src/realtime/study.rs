@@ -58,7 +58,7 @@ impl Study {
                         counted(least.firings as usize, "firing"),
                     )));
                 }
-                Some(optimiser.least_utilisation(&graph, limit.ns()).map_err(failed)?)
+                Some(optimiser.min_utilisation(&graph, limit.ns()).map_err(failed)?)
             }
         };
         // Without merging it may be that nothing fits.

@@ -61,8 +61,7 @@ pub(super) fn chain(signal: &Arc<[u8]>, block: usize, pace: Option<f64>) -> bief
 /// The program in stages of so many tasks, each on a thread of its own.
 pub(super) fn cut(program: Program, stages: &[usize]) -> Result<Pipeline, Failure> {
     // Nothing is planned: the times do not matter.
-    let task =
-        |(name, replicable): (&str, bool)| TaskProfile { name: name.to_owned(), replicable, ns: vec![1], seen: None };
+    let task = |(name, replicable): (&str, bool)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1]) };
     let tasks: Vec<TaskProfile> = program.tasks().map(task).collect();
     let stages = stages.iter().map(|&tasks| Stage::new(tasks, 1, "core"));
     let profile = Profile::new(["core"], tasks).map_err(Failure::from_error)?;

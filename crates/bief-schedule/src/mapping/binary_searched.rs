@@ -1,6 +1,6 @@
 //! Each thread to the kind of slot that is nearest to its demand, found by binary search.
 
-use super::mapper::Chooser;
+use super::chooser::Chooser;
 use super::slots::Slots;
 
 /// [`Algorithm::BinarySearched`](super::Algorithm::BinarySearched).
@@ -10,18 +10,18 @@ pub(super) struct BinarySearched {
     /// The kind that each thread wants.
     wanted: Vec<usize>,
     /// Those that want a kind, kind by kind, and where each kind begins.
-    claims: Vec<Claim>,
+    bids: Vec<Bid>,
     first: Vec<usize>,
     free: Free,
 }
 
-/// A thread that wants a kind of slot. The least claims are the best: of two threads the one whose demand is nearer to the share, with
+/// A thread that wants a kind of slot. The least bid is the best: of two threads the one whose demand is nearer to the share, with
 /// the hysteresis on top for a thread that comes from elsewhere; then one that is there; then the first. All of it is one
 /// number, which is compared without a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-struct Claim(u128);
+struct Bid(u128);
 
-impl Claim {
+impl Bid {
     /// `misfit` is 0 or more, and so ordered as its bits are.
     fn new(misfit: f64, comes: bool, thread: usize) -> Self {
         Self(u128::from(misfit.to_bits()) << 64 | u128::from(comes) << 63 | thread as u128)
@@ -34,7 +34,7 @@ impl Claim {
 
 impl BinarySearched {
     pub(super) fn new(hysteresis: f64) -> Self {
-        Self { hysteresis, wanted: Vec::new(), claims: Vec::new(), first: Vec::new(), free: Free::default() }
+        Self { hysteresis, wanted: Vec::new(), bids: Vec::new(), first: Vec::new(), free: Free::default() }
     }
 
     /// Finds the nearest kind for each thread; the one that the thread is on, where that is hardly farther.
@@ -58,12 +58,12 @@ impl BinarySearched {
         for kind in 0..slots.kinds() {
             self.first[kind + 1] += self.first[kind];
         }
-        self.claims.clear();
-        self.claims.resize(demands.len(), Claim::default());
+        self.bids.clear();
+        self.bids.resize(demands.len(), Bid::default());
         for (thread, (&kind, &demand)) in self.wanted.iter().zip(demands).enumerate() {
             let comes = kinds[thread] != Some(kind);
             let misfit = slots.misfit(kind, demand) + self.hysteresis * f64::from(comes);
-            self.claims[self.first[kind]] = Claim::new(misfit, comes, thread);
+            self.bids[self.first[kind]] = Bid::new(misfit, comes, thread);
             self.first[kind] += 1;
         }
         // Each kind now begins where it ended.
@@ -81,13 +81,13 @@ impl Chooser for BinarySearched {
         }
         self.free.clear(slots.counts());
         for kind in 0..slots.kinds() {
-            let claims = &mut self.claims[self.first[kind]..self.first[kind + 1]];
+            let bids = &mut self.bids[self.first[kind]..self.first[kind + 1]];
             let count = slots.counts()[kind];
-            self.free.take(kind, claims.len().min(count));
-            if claims.len() > count {
-                claims.select_nth_unstable(count);
-                for claim in &claims[count..] {
-                    kinds[claim.thread()] = None;
+            self.free.take(kind, bids.len().min(count));
+            if bids.len() > count {
+                bids.select_nth_unstable(count);
+                for bid in &bids[count..] {
+                    kinds[bid.thread()] = None;
                 }
             }
         }
@@ -202,7 +202,7 @@ mod tests {
                 let demands: Vec<f64> = (0..threads).map(|_| random.f64().powf(3.0 * law)).collect();
                 mapper.choose(&slots, &demands, &mut kinds);
                 let free = [&mapper.free.slots, &mapper.free.up, &mapper.free.down].map(Vec::capacity);
-                let now = (mapper.claims.capacity(), [&mapper.wanted, &mapper.first].map(Vec::capacity), free);
+                let now = (mapper.bids.capacity(), [&mapper.wanted, &mapper.first].map(Vec::capacity), free);
                 assert_eq!(*memory.get_or_insert(now), now);
             }
         }

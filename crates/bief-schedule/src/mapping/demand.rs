@@ -84,7 +84,7 @@ pub enum Saturation {
 
 /// Intervals for which a thread's last known demand is believed, at first and at most.
 const FIRST_TRUST: u32 = 16;
-const MOST_TRUST: u32 = 64;
+const MAX_TRUST: u32 = 64;
 
 /// How demands are estimated.
 ///
@@ -230,7 +230,7 @@ impl ThreadDemand {
         } else if self.trusted > 0 && self.estimate < 1.0 && self.estimate >= used * estimator.saturated {
             self.trusted -= 1;
             if self.trusted == 0 {
-                self.trust = MOST_TRUST.min(2 * self.trust);
+                self.trust = MAX_TRUST.min(2 * self.trust);
             }
         } else {
             self.estimate = 1.0;

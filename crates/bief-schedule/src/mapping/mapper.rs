@@ -1,6 +1,7 @@
 //! Mappings, and what makes them.
 
 use super::binary_searched::BinarySearched;
+use super::chooser::Chooser;
 use super::cores::Cores;
 use super::maximise_swap::MaximiseThenSwap;
 use super::nearest_sum::NearestSum;
@@ -76,12 +77,6 @@ impl Algorithm {
             Self::NearestSum => Box::new(NearestSum::default()),
         })
     }
-}
-
-/// Chooses a kind of slot for each thread, no more of a kind than it has slots.
-pub(super) trait Chooser: Send + Sync {
-    /// `kinds` holds the kind that each thread is on, if it is on any, and is given the new ones.
-    fn choose(&mut self, slots: &Slots, demands: &[f64], kinds: &mut [Option<usize>]);
 }
 
 /// Which core each thread is on, and which threads were moved last.

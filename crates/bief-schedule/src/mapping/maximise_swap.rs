@@ -1,10 +1,10 @@
 //! Threads exchanged as long as this makes the throughput greater.
 
-use super::mapper::Chooser;
+use super::chooser::Chooser;
 use super::slots::Slots;
 
 /// Exchanges that gain less are rounding.
-const LEAST_GAIN: f64 = 1e-9;
+const MIN_GAIN: f64 = 1e-9;
 
 /// [`Algorithm::MaximiseThenSwap`](super::Algorithm::MaximiseThenSwap).
 ///
@@ -48,14 +48,14 @@ impl MaximiseThenSwap {
                 let (Some(here), Some(there)) = (kinds[thread], kinds[other]) else { continue };
                 let (mine, theirs) = (demands[thread], demands[other]);
                 let gain = got(mine, there) + got(theirs, here) - got(mine, here) - got(theirs, there);
-                if gain > LEAST_GAIN {
+                if gain > MIN_GAIN {
                     kinds.swap(thread, other);
                     any = true;
                 }
             }
             for there in 0..slots.kinds() {
                 let Some(here) = kinds[thread] else { continue };
-                if self.free[there] > 0 && got(demands[thread], there) - got(demands[thread], here) > LEAST_GAIN {
+                if self.free[there] > 0 && got(demands[thread], there) - got(demands[thread], here) > MIN_GAIN {
                     self.free[there] -= 1;
                     self.free[here] += 1;
                     kinds[thread] = Some(there);

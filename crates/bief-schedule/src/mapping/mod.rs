@@ -51,6 +51,7 @@
 //! ```
 
 mod binary_searched;
+mod chooser;
 mod cores;
 mod demand;
 mod ftfc;

@@ -1,6 +1,6 @@
 //! The least sum of the distances between demands and shares.
 
-use super::mapper::Chooser;
+use super::chooser::Chooser;
 use super::slots::Slots;
 
 /// [`Algorithm::NearestSum`](super::Algorithm::NearestSum).

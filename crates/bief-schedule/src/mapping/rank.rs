@@ -1,6 +1,6 @@
 //! Threads and slots in order: who needs the most gets the most.
 
-use super::mapper::Chooser;
+use super::chooser::Chooser;
 use super::slots::Slots;
 
 /// [`Algorithm::Rank`](super::Algorithm::Rank).

@@ -1,6 +1,6 @@
 //! The threads in turn, each to the nearest free slot.
 
-use super::mapper::Chooser;
+use super::chooser::Chooser;
 use super::slots::Slots;
 
 /// [`Algorithm::WeightedEuclidean`](super::Algorithm::WeightedEuclidean).

@@ -69,7 +69,7 @@ pub struct FittedKind {
 
 impl FittedKind {
     /// The most that the cores of a kind that saturates may draw together, in watts.
-    pub fn most_watts(&self) -> Option<f64> {
+    pub fn max_watts(&self) -> Option<f64> {
         self.saturation.map(|saturation| self.watts * saturation)
     }
 }
@@ -121,19 +121,21 @@ impl FitErrors {
 
 impl PowerFit {
     /// The fewest rows of which a fit is made.
-    pub const LEAST_ROWS: usize = 4;
+    pub const MIN_ROWS: usize = 4;
     /// The rows below which a fit is not to be relied on.
     pub const ENOUGH_ROWS: usize = 6;
+    /// The most rows of which a fit is made: as each is compared with a fit of all others, the time grows with their square.
+    pub const MAX_ROWS: usize = 500;
     /// The most kinds of cores.
-    pub const MOST_KINDS: usize = 8;
+    pub const MAX_KINDS: usize = 8;
 
     /// The best fit of rows for cores of these kinds, of which one may saturate.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Power`] with the row or the kind and what to measure, where there are fewer than four rows or no more
-    /// than there are numbers to find, a row is no measurement, the rows do not tell the kinds apart, or show no saturation
-    /// of the kind that is to saturate.
+    /// than there are numbers to find, more than [`MAX_ROWS`](Self::MAX_ROWS), a row is no measurement, the rows do not tell
+    /// the kinds apart, or show no saturation of the kind that is to saturate.
     pub fn new(kinds: &[&str], rows: &[PowerRow], saturating: Option<&str>) -> Result<Self, Error> {
         check_rows(kinds, rows, saturating.is_some())?;
         let saturating = match saturating {
@@ -154,7 +156,7 @@ impl PowerFit {
             )
         })?;
         if let Some((kind, saturation)) = best.saturation {
-            check_saturation(kinds[kind], best.terms[kind + 1], saturation, most_busy(&all, kind))?;
+            check_saturation(kinds[kind], best.terms[kind + 1], saturation, max_busy(&all, kind))?;
         }
         let left_out = |row: usize| {
             let others: Vec<&PowerRow> =
@@ -234,7 +236,7 @@ impl Candidate {
     /// The best for some rows; `None` where they do not tell all the watts.
     fn best(rows: &[&PowerRow], saturating: Option<usize>) -> Option<Self> {
         let Some(kind) = saturating else { return Self::at(rows, None) };
-        let most = most_busy(rows, kind);
+        let most = max_busy(rows, kind);
         if most == 0.0 {
             return None;
         }
@@ -276,7 +278,7 @@ fn terms_of(row: &PowerRow, saturation: Option<(usize, f64)>) -> Vec<f64> {
     terms
 }
 
-fn most_busy(rows: &[&PowerRow], kind: usize) -> f64 {
+fn max_busy(rows: &[&PowerRow], kind: usize) -> f64 {
     rows.iter().map(|row| row.busy[kind]).fold(0.0, f64::max)
 }
 
@@ -292,10 +294,38 @@ fn non_negative(rows: &[Vec<f64>], values: &[f64]) -> Option<(Vec<f64>, f64)> {
     if unbounded.0.iter().all(|&factor| factor >= 0.0) {
         return Some(unbounded);
     }
+    let (rows, values) = &triangular(rows, values);
     let choices =
         (0..1u32 << count).map(|choice| all.iter().copied().filter(move |term| choice >> term & 1 == 1).collect());
     let solved = choices.filter_map(|chosen: Vec<usize>| least_squares(rows, values, &chosen));
     solved.filter(|(factors, _)| factors.iter().all(|&factor| factor >= 0.0)).min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// As few rows as there are terms and one, with the same least squares for every choice of terms: those of the columns and
+/// the values in coordinates of the columns made orthogonal, and one for what is left of the values.
+///
+/// The terms do not depend on each other.
+fn triangular(rows: &[Vec<f64>], values: &[f64]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let count = rows.first().map_or(0, Vec::len);
+    let mut columns: Vec<Vec<f64>> = (0..count).map(|term| rows.iter().map(|row| row[term]).collect()).collect();
+    columns.push(values.to_vec());
+    let mut reduced = vec![vec![0.0; count + 1]; count + 1];
+    for term in 0..=count {
+        let (done, later) = columns.split_at_mut(term + 1);
+        let column = &done[term];
+        let length = dot(column, column).sqrt();
+        reduced[term][term] = length;
+        for (at, other) in later.iter_mut().enumerate() {
+            reduced[term][term + 1 + at] = length * take_away(other, column);
+        }
+    }
+    reduced
+        .into_iter()
+        .map(|mut row| {
+            let value = row.pop();
+            (row, value.unwrap_or(0.0))
+        })
+        .unzip()
 }
 
 /// The least squares of the chosen terms, by modified Gram-Schmidt; the factors of the others are zero.
@@ -344,9 +374,17 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn check_rows(kinds: &[&str], rows: &[PowerRow], saturates: bool) -> Result<(), Error> {
-    if kinds.is_empty() || kinds.len() > PowerFit::MOST_KINDS {
-        let reason = format!("{} of cores: give from 1 to {}", counted(kinds.len(), "kind"), PowerFit::MOST_KINDS);
+    if kinds.is_empty() || kinds.len() > PowerFit::MAX_KINDS {
+        let reason = format!("{} of cores: give from 1 to {}", counted(kinds.len(), "kind"), PowerFit::MAX_KINDS);
         return Err(refused("kinds", reason));
+    }
+    if rows.len() > PowerFit::MAX_ROWS {
+        let reason = format!(
+            "{}, at most {} are fitted: leave some out, or write one row with the means of runs that are alike",
+            counted(rows.len(), "row"),
+            PowerFit::MAX_ROWS
+        );
+        return Err(refused("rows", reason));
     }
     for (index, row) in rows.iter().enumerate() {
         let place = format!("rows[{index}]");
@@ -369,7 +407,7 @@ fn check_rows(kinds: &[&str], rows: &[PowerRow], saturates: bool) -> Result<(), 
         }
     }
     // One row more than numbers to find: else nothing is left that could tell an error.
-    let needed = PowerFit::LEAST_ROWS.max(kinds.len() + 2 + usize::from(saturates));
+    let needed = PowerFit::MIN_ROWS.max(kinds.len() + 2 + usize::from(saturates));
     if rows.len() < needed {
         let reason = format!(
             "{}: measure at least {needed}, better {} or more, with different numbers of busy cores",
@@ -441,7 +479,7 @@ mod tests {
         let fit = PowerFit::new(&["big", "little"], &drawn(4.0, 8.8, None, 5.27, &BUSY), None).unwrap();
         assert!((fit.idle_watts - 4.0).abs() < 1e-9 && fit.errors().greatest < 1e-12);
         assert!((fit.kinds[0].watts - 8.8).abs() < 1e-9 && (fit.kinds[1].watts - 5.27).abs() < 1e-9);
-        assert!(fit.left_out_errors().unwrap().greatest < 1e-12 && fit.kinds[0].most_watts().is_none());
+        assert!(fit.left_out_errors().unwrap().greatest < 1e-12 && fit.kinds[0].max_watts().is_none());
         for saturation in [0.5, 1.371, 4.0, 20.0] {
             let rows = drawn(19.9, 36.6, Some(saturation), 2.2, &BUSY);
             let fit = PowerFit::new(&["big", "little"], &rows, Some("big")).unwrap();
@@ -480,6 +518,13 @@ mod tests {
         );
         assert!(PowerFit::new(&["big", "little"], &good[..4], None).is_ok());
         assert!(message(&good[..4], Some("big")).contains("measure at least 5"));
+        let many: Vec<PowerRow> = good.iter().cycle().take(PowerFit::MAX_ROWS + 1).cloned().collect();
+        assert_eq!(
+            message(&many, None),
+            "power fit, rows: 501 rows, at most 500 are fitted: leave some out, or write one row with the means of runs that are \
+             alike"
+        );
+        assert!(PowerFit::new(&["big", "little"], &many[..PowerFit::MAX_ROWS], None).is_ok());
         assert!(message(&good, Some("tiny")).contains("no row counts cores of kind `tiny`, only of big, little"));
         assert!(message(&good, Some("big")).contains("grows in proportion as far as the rows go, to 6.000 busy cores"));
         let step: Vec<PowerRow> = BUSY

@@ -11,7 +11,7 @@ use crate::json::{self, Document, Format};
 use crate::period::{Period, gcd};
 
 /// The most tokens that an edge may name: all sums of tokens are then exact in doubles, too.
-const MOST_TOKENS: u64 = 1 << 48;
+const MAX_TOKENS: u64 = 1 << 48;
 
 const DOCUMENT: Document = Document {
     name: "graph",
@@ -266,11 +266,15 @@ struct EdgeJson {
 }
 
 impl Graph {
+    /// The most nodes that a graph may have.
+    pub const MAX_NODES: usize = 10_000;
+
     /// The graph of these nodes and edges, whose nodes share one core.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Graph`] with the node or edge where the graph is not [valid](Self#validity), a name is empty, given
+    /// [`ErrorKind::Graph`] with the node or edge where the graph is not [valid](Self#validity) or has more than
+    /// [`MAX_NODES`](Self::MAX_NODES), a name is empty, given
     /// twice or not that of a node, a cost is negative or not finite, or a rate no fraction of 64-bit numbers.
     pub fn new(nodes: impl IntoIterator<Item = Node>, edges: impl IntoIterator<Item = Edge>) -> Result<Self, Error> {
         let nodes: Vec<Node> = nodes.into_iter().collect();
@@ -348,6 +352,14 @@ impl Graph {
         if nodes.is_empty() {
             return Err(refused("nodes", "there is none: a graph has at least one node"));
         }
+        if nodes.len() > Self::MAX_NODES {
+            let reason = format!(
+                "there are {}, at most {} are analysed: give those that always run together as one node",
+                nodes.len(),
+                Self::MAX_NODES
+            );
+            return Err(refused("nodes", reason));
+        }
         let (mut inputs, mut outputs) = (vec![Vec::new(); nodes.len()], vec![Vec::new(); nodes.len()]);
         for (index, link) in links.iter().enumerate() {
             outputs[link.from].push(index);
@@ -374,7 +386,7 @@ impl Graph {
                 }
             }
             let all = [("produce", produce), ("threshold", threshold), ("consume", consume), ("delay", delay)];
-            if let Some((name, tokens)) = all.into_iter().find(|(_, tokens)| *tokens > MOST_TOKENS) {
+            if let Some((name, tokens)) = all.into_iter().find(|(_, tokens)| *tokens > MAX_TOKENS) {
                 return wrong(format!(
                     "`{name}` is {tokens}: write at most 2^48 tokens; count larger ones, or batch less"
                 ));

@@ -14,14 +14,14 @@ pub struct MergeRule {
     pub init_share: f64,
     /// How much of a core a merged task may need, or of each of its own; above 0 and up to 1, 0.9 by default: what
     /// fills a core leaves the others late.
-    pub most_utilisation: f64,
+    pub max_utilisation: f64,
     /// Which pairs may be merged; `None`: both kinds.
     pub only: Option<Merging>,
 }
 
 impl Default for MergeRule {
     fn default() -> Self {
-        Self { init_share: 0.15, most_utilisation: 0.9, only: None }
+        Self { init_share: 0.15, max_utilisation: 0.9, only: None }
     }
 }
 
@@ -205,7 +205,7 @@ impl Graph {
         }
         let saved = rule.saved_ns(self.nodes()[keep].cost.init_ns, self.nodes()[drop].cost.init_ns);
         let need = (self.cost_ns(keep) + self.cost_ns(drop) - saved) / self.period(keep).ns();
-        let most = rule.most_utilisation * f64::from(own_cores.unwrap_or(1));
+        let most = rule.max_utilisation * f64::from(own_cores.unwrap_or(1));
         if need > most {
             return Err(Refusal::Utilisation { first: name(keep), second: name(drop), need, most });
         }

@@ -40,7 +40,7 @@
 //! assert!((bounds.utilisation - 0.8075).abs() < 1e-9);
 //!
 //! // In a tenth of a millisecond more, a ninth of that is enough.
-//! let plan = Optimiser::default().least_utilisation(&graph, 127_000.0)?;
+//! let plan = Optimiser::default().min_utilisation(&graph, 127_000.0)?;
 //! assert_eq!((plan.batches, plan.groups), (vec![64, 64, 16, 16], vec![vec![0, 1, 2, 3]]));
 //! assert!(plan.bounds.utilisation < 0.091);
 //! # Ok::<(), bief_schedule::Error>(())

@@ -7,16 +7,19 @@ use super::merge::{MergeRule, Pair};
 use super::readable;
 use crate::error::{Error, ErrorKind};
 
+/// The most nodes that are visited to merge, in all graphs together: some ten seconds.
+const MAX_VISITS: u64 = 1 << 24;
+
 /// Differences of savings that are due to rounding.
 const SAME: f64 = 1e-9;
 
 /// Looks for the batches and the merged nodes with which a graph needs the least of the cores.
 ///
 /// For each number of source firings in a job (powers of two, and the numbers with which all nodes run in step, up to
-/// [`most_firings`](Self::most_firings)) the graph is batched ([`rate_exploiting`]) and, step by step, the two nodes
+/// [`max_firings`](Self::max_firings)) the graph is batched ([`rate_exploiting`]) and, step by step, the two nodes
 /// are merged that save the most, as long as the tasks fit on the cores; of several that save as much, those of the
 /// least latency. Each of these graphs is a plan. It is a search by steps: another choice of merges may be better
-/// still.
+/// still. The time for merging grows with the cube of the nodes; what takes more than some ten seconds is refused.
 ///
 /// # Example
 ///
@@ -24,7 +27,7 @@ const SAME: f64 = 1e-9;
 /// use bief_schedule::realtime::{Analysis, Optimiser, RandomGraphs};
 ///
 /// let graph = RandomGraphs::light().sample(&mut fastrand::Rng::with_seed(3))?;
-/// let plan = Optimiser::default().least_utilisation(&graph, 200_000.0)?;
+/// let plan = Optimiser::default().min_utilisation(&graph, 200_000.0)?;
 /// assert!(plan.bounds.latency_ns() <= 200_000.0);
 /// assert!(plan.bounds.utilisation < 0.5 * Analysis::default().bounds(&graph)?.utilisation);
 /// # Ok::<(), bief_schedule::Error>(())
@@ -36,13 +39,13 @@ pub struct Optimiser {
     /// How nodes are merged; `None`: not at all.
     pub merging: Option<MergeRule>,
     /// The most firings of the fastest source in a job.
-    pub most_firings: u64,
+    pub max_firings: u64,
 }
 
 impl Default for Optimiser {
     /// The default analysis and merging, and up to 65 536 firings in a job.
     fn default() -> Self {
-        Self { analysis: Analysis::default(), merging: Some(MergeRule::default()), most_firings: 1 << 16 }
+        Self { analysis: Analysis::default(), merging: Some(MergeRule::default()), max_firings: 1 << 16 }
     }
 }
 
@@ -80,13 +83,13 @@ impl Optimiser {
     ///
     /// [`ErrorKind::RealTime`] where there is none, with the least latency that there is; those of
     /// [`front`](Self::front).
-    pub fn least_utilisation(&self, graph: &Graph, latency_ns: f64) -> Result<Plan, Error> {
+    pub fn min_utilisation(&self, graph: &Graph, latency_ns: f64) -> Result<Plan, Error> {
         if latency_ns.is_nan() || latency_ns <= 0.0 {
             return Err(refused("latency", format!("{latency_ns} ns: write a latency above 0 ns")));
         }
         // The oldest of N samples waits for N - 1 others.
         let most = ((latency_ns / shortest_period_ns(graph)) as u64).saturating_add(1);
-        let small = Self { most_firings: self.most_firings.min(most), ..*self }.front(graph);
+        let small = Self { max_firings: self.max_firings.min(most), ..*self }.front(graph);
         let within = |plan: &Plan| plan.bounds.latency_on_platform_ns() <= latency_ns;
         // The front goes from the least latency to the least utilisation.
         if let Some(plan) = small.into_iter().flatten().rfind(within) {
@@ -107,12 +110,13 @@ impl Optimiser {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RealTime`] where the graph fits on its cores with no batches, and where a setting is out of its
-    /// range; [`ErrorKind::Graph`] where even the smallest batches are too large.
+    /// [`ErrorKind::RealTime`] where the graph fits on its cores with no batches, has too many nodes to merge, and where a
+    /// setting is out of its range; [`ErrorKind::Graph`] where even the smallest batches are too large.
     pub fn front(&self, graph: &Graph) -> Result<Vec<Plan>, Error> {
         self.check()?;
         let mut front: Vec<Plan> = Vec::new();
         let mut refusal = None;
+        let mut visits = MAX_VISITS;
         for firings in self.ladder(graph) {
             let batched = rate_exploiting(graph, firings).and_then(|batches| Ok((graph.batched(&batches)?, batches)));
             let (batched, batches) = match batched {
@@ -146,7 +150,8 @@ impl Optimiser {
                         }
                     }
                 }
-                match self.merging.and_then(|rule| self.merge(&step, &rule)) {
+                let Some(rule) = &self.merging else { break };
+                match self.merge(&step, rule, &mut visits)? {
                     Some(next) => step = next,
                     None => break,
                 }
@@ -160,17 +165,17 @@ impl Optimiser {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.most_firings == 0 {
-            return Err(refused("most_firings", "0: allow at least 1"));
+        if self.max_firings == 0 {
+            return Err(refused("max_firings", "0: allow at least 1"));
         }
-        if let Some(MergeRule { init_share, most_utilisation, .. }) = self.merging {
+        if let Some(MergeRule { init_share, max_utilisation, .. }) = self.merging {
             if !(0.0..=1.0).contains(&init_share) {
                 return Err(refused("init_share", format!("{init_share}: write a share from 0 to 1")));
             }
-            if !(most_utilisation > 0.0 && most_utilisation <= 1.0) {
+            if !(max_utilisation > 0.0 && max_utilisation <= 1.0) {
                 return Err(refused(
-                    "most_utilisation",
-                    format!("{most_utilisation}: write a share above 0 and up to 1"),
+                    "max_utilisation",
+                    format!("{max_utilisation}: write a share above 0 and up to 1"),
                 ));
             }
         }
@@ -182,20 +187,32 @@ impl Optimiser {
         let sources = graph.nodes().iter().filter_map(|node| node.period);
         let in_step =
             sources.min().zip(graph.hyperperiod()).and_then(|(period, all)| all.scaled(period.den(), period.num()));
-        let mut ladder = vec![self.most_firings];
+        let mut ladder = vec![self.max_firings];
         for first in [Some(1), in_step.map(|firings| firings.num())].into_iter().flatten() {
             let doubled = std::iter::successors(Some(first), |firings| firings.checked_mul(2));
-            ladder.extend(doubled.take_while(|&firings| firings <= self.most_firings));
+            ladder.extend(doubled.take_while(|&firings| firings <= self.max_firings));
         }
         ladder.sort_unstable();
         ladder.dedup();
         ladder
     }
 
-    /// The graph with two more nodes merged.
-    fn merge(&self, step: &Step, rule: &MergeRule) -> Option<Step> {
+    /// The graph with two more nodes merged, for which so many nodes may still be visited.
+    fn merge(&self, step: &Step, rule: &MergeRule, visits: &mut u64) -> Result<Option<Step>, Error> {
         let graph = &step.graph;
-        let mut pairs: Vec<(Pair, f64)> = neighbours(graph)
+        let mut visit = |times: usize| {
+            let left = visits.checked_sub(times as u64 * graph.nodes().len() as u64);
+            *visits = left.ok_or_else(|| {
+                let reason = "the graph has too many nodes to merge two at a time: give those that always run together as one \
+                              node, or allow no merging";
+                refused("merging", reason)
+            })?;
+            Ok(())
+        };
+        let neighbours = neighbours(graph);
+        // Whether a pair may be merged is found faster than what merging it makes of the graph.
+        visit(neighbours.len().div_ceil(8))?;
+        let mut pairs: Vec<(Pair, f64)> = neighbours
             .into_iter()
             .filter_map(|(a, b)| graph.pair(a, b, rule).ok())
             .map(|pair| {
@@ -209,6 +226,7 @@ impl Optimiser {
         while let [(_, greatest), ..] = pairs {
             let equal = pairs.iter().take_while(|(_, saved)| *saved >= greatest * (1.0 - SAME)).count();
             let (ties, rest) = pairs.split_at(equal);
+            visit(equal)?;
             let merged = ties.iter().filter_map(|(pair, _)| {
                 let graph = graph.contract(pair, rule).ok()?;
                 let bounds = self.analysis.bounds(&graph);
@@ -222,11 +240,11 @@ impl Optimiser {
                 let added = std::mem::take(&mut groups[pair.drop]);
                 groups[pair.keep].extend(added);
                 groups.remove(pair.drop);
-                return Some(Step { graph, groups, bounds });
+                return Ok(Some(Step { graph, groups, bounds }));
             }
             pairs = rest;
         }
-        None
+        Ok(None)
     }
 }
 

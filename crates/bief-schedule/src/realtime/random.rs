@@ -41,7 +41,7 @@ const CORES: u32 = 8;
 const SECOND_INPUT: f64 = 0.2;
 const DECIMATES: f64 = 0.3;
 const DECIMATIONS: [u64; 3] = [2, 4, 8];
-const MOST_DECIMATION: u64 = 256;
+const MAX_DECIMATION: u64 = 256;
 /// How far back the nodes are that may feed a node.
 const REACH: usize = 4;
 
@@ -83,7 +83,7 @@ impl RandomGraphs {
             let mut factor = 1;
             if random.f64() < DECIMATES {
                 let drawn = DECIMATIONS[random.usize(..DECIMATIONS.len())];
-                if decimation[from] * drawn <= MOST_DECIMATION {
+                if decimation[from] * drawn <= MAX_DECIMATION {
                     factor = drawn;
                 }
             }

@@ -11,7 +11,7 @@ use crate::period::Period;
 use crate::realtime::Graph;
 
 /// The most jobs that a simulation runs.
-const MOST_JOBS: f64 = 1e8;
+const MAX_JOBS: f64 = 1e8;
 
 /// How long the simulated jobs of a node take.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -240,7 +240,7 @@ impl<'a> Machine<'a> {
         let shortest = sources.map(|node| periods[node]).min().expect("a graph without cycles has a source");
         let horizon = shortest.checked_mul(jobs).ok_or_else(too_long)?;
         let expected: f64 = periods.iter().map(|&period| horizon as f64 / period as f64).sum();
-        if expected > MOST_JOBS {
+        if expected > MAX_JOBS {
             return Err(refused("jobs", format!("there would be {expected:.1e}: run fewer source jobs")));
         }
         let task = |node: usize| Task {

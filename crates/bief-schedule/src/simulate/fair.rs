@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::mapping::{Algorithm, Cores, Ftfc, FtfcSettings, Mapper, Mapping, Usage};
 
 /// The most intervals and phases of all threads in a run.
-const MOST_STEPS: f64 = 1e9;
+const MAX_STEPS: f64 = 1e9;
 
 /// Who says which thread is on which core.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -194,7 +194,7 @@ impl FairShare {
     /// [`ErrorKind::Mapping`] where a setting of the policy is out of its range.
     pub fn run(&self, policy: Policy, span_ns: u64, seed: u64) -> Result<FairReport, Error> {
         let step = 1.0 / self.interval_ns as f64 + 1.0 / self.workload.phase_ns as f64;
-        if span_ns == 0 || span_ns as f64 * step * self.workload.threads as f64 > MOST_STEPS {
+        if span_ns == 0 || span_ns as f64 * step * self.workload.threads as f64 > MAX_STEPS {
             let reason =
                 format!("{span_ns} ns: write at least 1 ns, and no more than 10^9 intervals and phases of all threads");
             return Err(refused("span", reason));

@@ -248,7 +248,7 @@ impl<'a> Pipeline<'a> {
         let speed = self.speeds[stage.kind];
         let mut work = at_speed(self.profile.sync_ns(stage.kind), speed)?;
         for task in stage.tasks.clone() {
-            let ns = self.profile.tasks()[task].ns[stage.kind];
+            let ns = self.profile.tasks()[task].ns[stage.kind].expect("the stages go with the profile");
             work = work.checked_add(self.times.draw(task, ns, stage.kind, speed, random)?)?;
         }
         Some(work)

@@ -1,7 +1,7 @@
 //! FERTAC: the least power-hungry cores first.
 
-use super::greedy::{Greedy, MOST_KINDS};
-use super::{Strategy, given_cores};
+use super::greedy::{Greedy, MAX_KINDS};
+use super::{Capabilities, Strategy, given_cores, no_schedule};
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::profile::Profile;
@@ -50,14 +50,15 @@ impl Strategy for Fertac {
         "A short period on two kinds of cores, each stage on little ones if they can keep it."
     }
 
-    fn most_kinds(&self) -> usize {
-        MOST_KINDS
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: MAX_KINDS, goals: false, absent_times: true, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
         let greedy = Greedy::new(profile, &given_cores(self, profile, platform)?);
         let precision = greedy.cores().iter().sum();
         let stages = greedy.search(precision, |target, stages| Ok(greedy.least_power_first(target, stages)))?;
+        let stages = stages.ok_or_else(|| no_schedule(self, "take `exact`, or give more cores"))?;
         Schedule::new(self.name(), stages, profile)
     }
 }

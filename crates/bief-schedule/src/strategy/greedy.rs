@@ -9,6 +9,8 @@
 //!   it is doubled until one can, at most to the period of the whole chain on one core.
 //! - A stage gives its last tasks to the next stage (Algorithm 2, lines 9 to 11) only if what is left of it keeps
 //!   the period on one core fewer.
+//! - A stage ends before a task that cannot run on its kind of cores; where some kind cannot run some task, the last period
+//!   that is tried is that in which every stage fits on one core.
 //! - A stage cut short for want of cores (line 7) has the cores that it then needs, not all that are left.
 
 use super::work::{Work, less};
@@ -17,10 +19,10 @@ use crate::profile::Profile;
 use crate::schedule::Stage;
 
 /// The most kinds of cores that the greedy strategies use together.
-pub(super) const MOST_KINDS: usize = 2;
+pub(super) const MAX_KINDS: usize = 2;
 
 /// For each kind of cores, the most power-hungry first, how many; 0 for a kind that there is not.
-pub(super) type Cores = [u32; MOST_KINDS];
+pub(super) type Cores = [u32; MAX_KINDS];
 
 /// A chain and the cores to schedule it on.
 ///
@@ -110,7 +112,7 @@ impl Target {
 impl<'a> Greedy<'a> {
     /// `given` names the kinds by their position in the profile, and has one or two with at least one core each.
     pub(super) fn new(profile: &'a Profile, given: &[(usize, u32)]) -> Self {
-        assert!((1..=MOST_KINDS).contains(&given.len()), "greedy strategies are for one kind or two");
+        assert!((1..=MAX_KINDS).contains(&given.len()), "greedy strategies are for one kind or two");
         let tasks = profile.tasks();
         let mut run_end = vec![tasks.len(); tasks.len()];
         let mut end = tasks.len();
@@ -148,7 +150,8 @@ impl<'a> Greedy<'a> {
     ///
     /// `solve` (ComputeSolution) adds the stages that keep a period, on no more cores than there are, to an
     /// empty list and returns true, or returns false where it finds none. In the period of the whole chain on
-    /// one core it must find some.
+    /// one core it must find some. Where no kind runs the whole chain it may find none in any period: then this returns
+    /// `None`.
     ///
     /// # Errors
     ///
@@ -157,7 +160,7 @@ impl<'a> Greedy<'a> {
         &self,
         precision: u32,
         mut solve: impl FnMut(Target, &mut Vec<GreedyStage>) -> Result<bool, Error>,
-    ) -> Result<Vec<Stage>, Error> {
+    ) -> Result<Option<Vec<Stage>>, Error> {
         let epsilon = fine(1, precision);
         let (mut low, mut high) = self.bounds();
         let (mut best, mut stages) = (Vec::new(), Vec::new());
@@ -172,11 +175,13 @@ impl<'a> Greedy<'a> {
             }
             period = if high >= low + epsilon {
                 (low + high) / 2
-            } else if best.is_empty() {
-                high = (2 * high).min(self.one_core());
-                high
+            } else if !best.is_empty() {
+                return Ok(Some(self.named(&best)));
+            } else if period == self.longest() {
+                return Ok(None);
             } else {
-                return Ok(self.named(&best));
+                high = (2 * high).min(self.longest());
+                high
             };
         }
     }
@@ -187,8 +192,8 @@ impl<'a> Greedy<'a> {
         let works = || self.kinds.iter().map(|kind| kind.work);
         let (mut all_ns, mut sequential_ns, mut heaviest_ns) = (0, 0, 0);
         for task in 0..self.tasks() {
-            let stage_ns = || works().map(|work| work.ns(task, task + 1));
-            let task_ns = works().map(|work| work.ns(task, task + 1) - work.ns(task, task));
+            let stage_ns = || works().filter_map(|work| Some(work.task_ns(task)? + work.ns(task, task)));
+            let task_ns = works().filter_map(|work| work.task_ns(task));
             all_ns += task_ns.min().unwrap_or(0);
             heaviest_ns = stage_ns().max().unwrap_or(0).max(heaviest_ns);
             if self.run_end[task] == task {
@@ -201,10 +206,12 @@ impl<'a> Greedy<'a> {
         (low, low + fine(heaviest_ns, 1))
     }
 
-    /// The period of the whole chain on the fastest single core.
-    fn one_core(&self) -> Fine {
-        let one_core_ns = self.kinds.iter().map(|kind| kind.work.ns(0, self.tasks()));
-        fine(one_core_ns.min().expect("a platform has a core"), 1)
+    /// The longest period to try: that of the whole chain on the fastest single core, or, where none runs the whole chain,
+    /// one in which every stage fits on one core.
+    fn longest(&self) -> Fine {
+        let one_core_ns = self.kinds.iter().filter_map(|kind| kind.work.all_ns()).min();
+        let any_stage_ns = self.kinds.iter().map(|kind| kind.work.max_ns()).max();
+        fine(one_core_ns.or(any_stage_ns).expect("a platform has a core"), 1)
     }
 
     /// The period of the slowest stage (eq. 2).
@@ -268,7 +275,7 @@ impl<'a> Greedy<'a> {
     /// longest on one core, or, where that ends among replicable tasks, all of those.
     pub(super) fn wide_stage(&self, from: usize, kind: usize, target: Target) -> Option<Wide> {
         let Kind { cores, work, .. } = self.kinds[kind];
-        let run_end = self.run_end[from];
+        let run_end = work.runnable_to(from, self.run_end[from]);
         let one_core_end = work.reach(from, self.tasks(), target.core_ns);
         if one_core_end > from && one_core_end >= run_end {
             return Some(Wide { needs: 1, stage: GreedyStage { to: one_core_end, cores: 1, kind } });
@@ -278,7 +285,7 @@ impl<'a> Greedy<'a> {
         }
         let needs = target.required_cores(work.ns(from, run_end), cores)?;
         let mut stage = GreedyStage { to: run_end, cores: needs, kind };
-        if run_end < self.tasks() {
+        if run_end < self.tasks() && work.can_run(run_end, run_end + 1) {
             // A sequential task follows: with the last tasks of this stage it may still need but one core. With
             // all of them it needs more, so that what is kept is never empty.
             let cut = work.reach(from, run_end, target.capacity_ns(needs - 1));

@@ -2,8 +2,8 @@
 
 use std::ops::{Add, Div, Mul, Range, Sub};
 
-use super::work::run_starts;
-use super::{Strategy, given_cores};
+use super::work::{Work, run_starts};
+use super::{Capabilities, Strategy, given_cores, no_schedule};
 use crate::error::{Error, ErrorKind};
 use crate::platform::Platform;
 use crate::profile::Profile;
@@ -26,13 +26,14 @@ use crate::schedule::{Schedule, Stage};
 /// The published algorithm tries each number of cores for each stage, in O(n² b l (b + l)) for n tasks on
 /// b big and l little cores. Here a cell passes over the candidates that cannot become its result, which
 /// leaves O(n b l (n + b + l)), and far less where tasks that may not be replicated cut the chain: milliseconds
-/// for tens of cores, seconds to minutes for a thousand. The table has n (b + 1) (l + 1) cells of 16 bytes (32 where the
+/// for tens of cores, seconds for hundreds. What may take more than some ten seconds is refused. The table has n (b + 1) (l + 1) cells of 16 bytes (32 where the
 /// work of the chain times the square of the cores of a kind reaches 2^62 ns), and at most
-/// [`MOST_CELLS`](Self::MOST_CELLS) of them.
+/// [`MAX_CELLS`](Self::MAX_CELLS) of them.
 ///
 /// # Errors
 ///
-/// [`schedule`](Strategy::schedule) fails with [`ErrorKind::Strategy`] where the table would have more cells.
+/// [`schedule`](Strategy::schedule) fails with [`ErrorKind::Strategy`] where the table would have more cells or take too
+/// long to fill.
 ///
 /// # Example
 ///
@@ -58,8 +59,11 @@ pub struct Herad;
 
 impl Herad {
     /// The most cells that the table may have: 2^26, which take 1 GiB, or 2 GiB where the times are long.
-    pub const MOST_CELLS: usize = 1 << 26;
+    pub const MAX_CELLS: usize = 1 << 26;
 }
+
+/// The most steps, of n b l (n + b + l), that are done: some ten seconds.
+const MAX_STEPS: f64 = 4e9;
 
 impl Strategy for Herad {
     fn name(&self) -> &'static str {
@@ -70,8 +74,8 @@ impl Strategy for Herad {
         "The shortest period on cores of two kinds, with the fewest of the first kind; slow where there are many cores."
     }
 
-    fn most_kinds(&self) -> usize {
-        2
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: 2, goals: false, absent_times: true, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
@@ -85,6 +89,8 @@ impl Strategy for Herad {
         } else {
             Table::<u128>::new(profile, [big, little]).stages()
         };
+        let stages =
+            stages.ok_or_else(|| no_schedule(self, "give more cores of the kinds on which its tasks can run"))?;
         let stages = merged(stages, profile).into_iter().map(|stage| {
             let kind = profile.kinds()[stage.kind].as_str();
             Stage::new(stage.tasks.len(), stage.cores, kind)
@@ -94,17 +100,23 @@ impl Strategy for Herad {
 }
 
 fn check_size(name: &str, tasks: usize, big: u32, little: u32) -> Result<(), Error> {
+    let refused = |costs: String| {
+        let reason = format!(
+            "{tasks} tasks on {big} and {little} cores {costs}: take the strategy `exact`, which is fast there, or give fewer \
+             cores"
+        );
+        Err(Error::new(ErrorKind::Strategy, format!("strategy `{name}`"), reason))
+    };
     let plane = (big as usize + 1) * (little as usize + 1);
-    if tasks.checked_mul(plane).is_some_and(|cells| cells <= Herad::MOST_CELLS) {
-        return Ok(());
+    let cells = tasks as f64 * plane as f64;
+    if cells > Herad::MAX_CELLS as f64 {
+        return refused(format!("make a table of {cells:.1e} cells, more than the {} that it fills", Herad::MAX_CELLS));
     }
-    let reason = format!(
-        "{tasks} tasks on {big} and {little} cores make a table of {:.1e} cells, more than the {} that it fills: \
-         take the strategy `exact`, which is fast there, or give fewer cores",
-        tasks as f64 * plane as f64,
-        Herad::MOST_CELLS
-    );
-    Err(Error::new(ErrorKind::Strategy, format!("strategy `{name}`"), reason))
+    let steps = cells * (tasks as f64 + f64::from(big) + f64::from(little));
+    if steps > MAX_STEPS {
+        return refused(format!("take up to {steps:.1e} steps, more than the {MAX_STEPS:.1e} that it does"));
+    }
+    Ok(())
 }
 
 /// A stage that was chosen, its kind by position in the profile.
@@ -141,18 +153,19 @@ fn scale(cores: [(usize, u32); 2]) -> u64 {
 
 /// Whether scaled work fits u64 as often as the table needs (see [`exceeds`]).
 fn fits_u64(profile: &Profile, cores: [(usize, u32); 2]) -> bool {
-    let all = 0..profile.tasks().len();
-    cores.iter().all(|&(kind, _)| {
-        let scaled = u128::from(profile.stage_ns(all.clone(), kind)) * u128::from(scale(cores));
-        scaled < 1 << 62
-    })
+    cores.iter().all(|&(kind, _)| u128::from(Work::new(profile, kind).max_ns()) * u128::from(scale(cores)) < 1 << 62)
 }
 
 /// The integers that scaled work and periods are counted in.
 trait Scaled:
     Copy + Ord + From<u64> + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
+    /// Stands for no way at all.
     const MAX: Self;
+
+    /// Longer than any period of the table, and so much less than [`MAX`](Self::MAX) that [`exceeds`] may be asked about it
+    /// and one core.
+    const LONG: Self;
 
     /// As a number of cores; more than there can be where it is no `usize`.
     fn count(self) -> usize;
@@ -160,6 +173,7 @@ trait Scaled:
 
 impl Scaled for u64 {
     const MAX: Self = Self::MAX;
+    const LONG: Self = 1 << 62;
 
     fn count(self) -> usize {
         self.try_into().unwrap_or(usize::MAX)
@@ -168,6 +182,8 @@ impl Scaled for u64 {
 
 impl Scaled for u128 {
     const MAX: Self = Self::MAX;
+    // Work is below 2^64 ns, and its scale at most the square of 16 000 cores.
+    const LONG: Self = 1 << 100;
 
     fn count(self) -> usize {
         self.try_into().unwrap_or(usize::MAX)
@@ -197,6 +213,13 @@ struct Cell<T> {
     used: u32,
 }
 
+impl<T: Scaled> Cell<T> {
+    /// No way to schedule the tasks on the cores.
+    const NONE: Self = Self { period: T::MAX, used: 0 };
+    /// What any way is better than.
+    const WORST: Self = Self { period: T::LONG, used: 0 };
+}
+
 /// The cores of one kind.
 struct Pool<T> {
     kind: usize,
@@ -204,6 +227,8 @@ struct Pool<T> {
     /// The scaled work of the first 0, 1, … n tasks, without hand-overs.
     prefix: Vec<T>,
     sync: T,
+    /// For each `to`, the first `from` such that all tasks of `from..to` can run on the kind.
+    runnable_from: Vec<usize>,
     /// How far apart cells with one core more or less lie.
     stride: usize,
     /// What one core counts in [`Cell::used`].
@@ -214,27 +239,32 @@ impl<T: Scaled> Pool<T> {
     fn new(profile: &Profile, (kind, cores): (usize, u32), scale: u64, stride: usize, unit: u32) -> Self {
         let scaled = |ns: u64| T::from(ns) * T::from(scale);
         let prefix = profile.prefix_ns(kind).iter().map(|&ns| scaled(ns)).collect();
-        Self { kind, cores: cores as usize, prefix, sync: scaled(profile.sync_ns(kind)), stride, unit }
+        let work = Work::new(profile, kind);
+        let runnable_from = (0..=work.tasks()).map(|to| work.runnable_from(to)).collect();
+        Self { kind, cores: cores as usize, prefix, sync: scaled(profile.sync_ns(kind)), runnable_from, stride, unit }
     }
 
     fn work(&self, from: usize, to: usize) -> T {
         self.prefix[to] - self.prefix[from] + self.sync
     }
 
-    /// All tasks before `to` as a single stage on 0, 1, … cores (Algorithm 8).
+    /// All tasks before `to` as a single stage on 0, 1, … cores (Algorithm 8); no way where one cannot run on the kind.
     fn alone(&self, to: usize, replicable: bool) -> Vec<Cell<T>> {
+        if self.runnable_from[to] > 0 {
+            return vec![Cell::NONE; self.cores + 1];
+        }
         let work = self.work(0, to);
         let with = |given: usize| {
             let cores = if replicable { given } else { 1 };
             Cell { period: work / T::from(cores as u64), used: cores as u32 * self.unit }
         };
-        let none = Cell { period: T::MAX, used: 0 };
-        std::iter::once(none).chain((1..=self.cores).map(with)).collect()
+        std::iter::once(Cell::NONE).chain((1..=self.cores).map(with)).collect()
     }
 
     /// The better of `best` and all that ends with a stage of this kind (the loops of Algorithm 9) in cell `at`
     /// of the row, which has `cores` cores of this kind. `tried` is told of each candidate: where its last stage
-    /// begins, on how many cores, and what the candidate is.
+    /// begins, on how many cores, and what the candidate is. `best` is not [`Cell::NONE`], so that tasks before the stage
+    /// that cannot be scheduled exceed it.
     ///
     /// The further left a stage begins, and the fewer cores it has, the longer it takes; the more it has, the
     /// fewer are left for the tasks before it, and these take longer. Candidates fall away in three places.
@@ -257,7 +287,7 @@ impl<T: Scaled> Pool<T> {
         mut tried: impl FnMut(usize, usize, Cell<T>),
     ) -> Cell<T> {
         let mut too_few = 0;
-        for from in (1..row.to).rev() {
+        for from in (self.runnable_from[row.to].max(1)..row.to).rev() {
             let work = self.work(from, row.to);
             let most = if from >= row.run_start { cores } else { cores.min(1) };
             if exceeds(work, too_few + 1, best.period) {
@@ -321,7 +351,7 @@ impl<T: Scaled> Table<T> {
         let little = Pool::new(profile, little, scale, 1, 1);
         let run_start = run_starts(profile);
         let cells = (run_start.len() - 1) * (big.cores + 1) * (little.cores + 1);
-        let mut table = Self { big, little, run_start, cells: vec![Cell { period: T::MAX, used: 0 }; cells] };
+        let mut table = Self { big, little, run_start, cells: vec![Cell::NONE; cells] };
         table.fill();
         table
     }
@@ -348,18 +378,23 @@ impl<T: Scaled> Table<T> {
                         best = best.min(now[at - self.big.stride]);
                     }
                     if at > 0 {
+                        best = best.min(Cell::WORST);
                         best = self.big.improve(best, &row, at, big, |_, _, _| ());
                         best = self.little.improve(best, &row, at, little, |_, _, _| ());
                     }
-                    now[at] = best;
+                    now[at] = if best < Cell::WORST { best } else { Cell::NONE };
                 }
             }
         }
     }
 
-    /// The stages that the published algorithm holds in the cell of all tasks and cores (Algorithm 11).
-    fn stages(&self) -> Vec<Chosen> {
+    /// The stages that the published algorithm holds in the cell of all tasks and cores (Algorithm 11); `None` where there
+    /// is no way.
+    fn stages(&self) -> Option<Vec<Chosen>> {
         let (mut to, mut big, mut little) = (self.run_start.len() - 1, self.big.cores, self.little.cores);
+        if self.cells[self.cells.len() - 1] == Cell::NONE {
+            return None;
+        }
         let mut stages = Vec::new();
         while to > 0 {
             let at = big * self.big.stride + little;
@@ -385,7 +420,7 @@ impl<T: Scaled> Table<T> {
             }
         }
         stages.reverse();
-        stages
+        Some(stages)
     }
 
     /// The last of the candidates of Algorithm 9 that equal their cell: where the stage starts, its kind and cores.

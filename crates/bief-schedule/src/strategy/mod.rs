@@ -5,6 +5,7 @@
 //! recursive bisection of the literature on chains-to-chains partitioning.
 
 use crate::error::{Error, ErrorKind};
+use crate::goal::Goal;
 use crate::platform::Platform;
 use crate::profile::Profile;
 use crate::schedule::Schedule;
@@ -37,21 +38,79 @@ pub trait Strategy: Sync {
     /// One sentence that says what it does and when to choose it.
     fn summary(&self) -> &'static str;
 
-    /// How many kinds of cores it can use together, at most. A kind of which a platform has no core does not count.
-    fn most_kinds(&self) -> usize;
+    /// What it can schedule.
+    fn capabilities(&self) -> Capabilities;
 
     /// Schedules the chain on the cores of the platform. The result passes [`Schedule::check`].
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Platform`] where the platform has cores of a kind that the profile does not know;
-    /// [`ErrorKind::Strategy`] where it has cores of more kinds than [`most_kinds`](Self::most_kinds), or the
-    /// strategy cannot schedule the chain for another reason, which it says.
+    /// [`ErrorKind::Strategy`] where it has cores of more kinds than the strategy can use together or none on which some
+    /// task can run, or the strategy cannot schedule the chain for another reason, which it says.
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error>;
+
+    /// Schedules the chain for a goal: unless the strategy [serves goals](Capabilities::goals), for the default one only,
+    /// which is what [`schedule`](Self::schedule) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Strategy`] where the strategy does not serve the goal; [`ErrorKind::Goal`] where the goal cannot be
+    /// met; else those of [`schedule`](Self::schedule).
+    ///
+    /// ```
+    /// use bief_schedule::{Goal, Platform, Profile, TaskProfile, strategy};
+    ///
+    /// let profile = Profile::new(["cpu"], [TaskProfile::replicable("decode", [900])])?;
+    /// let platform = Platform::parse_cores("4", &profile)?;
+    /// let goal: Goal = "fewest-cores,period=450ns".parse()?;
+    /// assert_eq!(strategy("exact")?.plan(&profile, &platform, &goal)?.stages()[0].cores, 2);
+    /// let error = strategy("otac")?.plan(&profile, &platform, &goal).unwrap_err();
+    /// assert!(error.reason().ends_with("leave the goal out, or take one of: exact"));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+        self.serves(goal)?;
+        self.schedule(profile, platform)
+    }
+
+    /// Whether the strategy serves a goal: known before there is a profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Strategy`], which names the strategies that do, where it does not.
+    fn serves(&self, goal: &Goal) -> Result<(), Error> {
+        if self.capabilities().goals || *goal == Goal::default() {
+            return Ok(());
+        }
+        let able = strategies().iter().filter(|strategy| strategy.capabilities().goals);
+        let able: Vec<_> = able.map(|strategy| strategy.name()).collect();
+        let reason = format!(
+            "it serves no goal but `{}`, and `{goal}` is given: leave the goal out, or take one of: {}",
+            Goal::default(),
+            able.join(", ")
+        );
+        Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", self.name()), reason))
+    }
+}
+
+/// What a [`Strategy`] can schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// How many kinds of cores it can use together, at most. A kind of which a platform has no core does not count.
+    pub max_kinds: usize,
+    /// Whether it serves every [`Goal`]; else the default one only.
+    pub goals: bool,
+    /// Whether it schedules tasks that can run on some of the given kinds only, each where it can; else all tasks must run
+    /// on every kind that is given.
+    pub absent_times: bool,
+    /// The values of the parameter in its name, the default first: `1`, `2` and `3` of `thread_per_task:2`. Empty where it
+    /// has none.
+    pub parameters: &'static [&'static str],
 }
 
 /// All strategies: first the one to take, then those without replicas, those for one kind of cores, those for two, and last
-/// those that leave the cores to the operating system.
+/// those that leave the cores to the operating system. One with a parameter is there once for each value.
 ///
 /// ```
 /// for strategy in bief_schedule::strategies() {
@@ -73,23 +132,36 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
     ]
 }
 
-/// The strategy of that name.
+/// The strategy of that name. One with a parameter is named with its value, as in `thread_per_task:2`; without it the
+/// parameter has its [default](Capabilities::parameters).
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Strategy`], which lists the names, where there is none.
+/// [`ErrorKind::Strategy`] where there is none, which lists the names, or none with that parameter, which lists the values.
 ///
 /// ```
 /// assert_eq!(bief_schedule::strategy("otac")?.name(), "otac");
+/// assert_eq!(bief_schedule::strategy("thread_per_task:2")?.name(), "thread_per_task:2");
 /// assert!(bief_schedule::strategy("otak").is_err());
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 pub fn strategy(name: &str) -> Result<&'static dyn Strategy, Error> {
-    strategies().iter().copied().find(|strategy| strategy.name() == name).ok_or_else(|| {
-        let names: Vec<_> = strategies().iter().map(|strategy| strategy.name()).collect();
-        let reason = format!("there is no strategy of that name: choose one of {}", names.join(", "));
-        Error::new(ErrorKind::Strategy, format!("strategy `{name}`"), reason)
-    })
+    let named = |name: &str| strategies().iter().copied().find(|strategy| strategy.name() == name);
+    if let Some(strategy) = named(name) {
+        return Ok(strategy);
+    }
+    let refused = |reason| Err(Error::new(ErrorKind::Strategy, format!("strategy `{name}`"), reason));
+    if let Some((family, value)) = name.split_once(':')
+        && let Some(strategy) = named(family)
+    {
+        return match strategy.capabilities().parameters {
+            [default, ..] if *default == value => Ok(strategy),
+            [] => refused(format!("`{family}` takes no parameter: write `{family}`")),
+            values => refused(format!("`{family}` takes no parameter `{value}`: write one of {}", values.join(", "))),
+        };
+    }
+    let names: Vec<_> = strategies().iter().map(|strategy| strategy.name()).collect();
+    refused(format!("there is no strategy of that name: choose one of {}", names.join(", ")))
 }
 
 /// The kinds that have cores, by position in the profile, and how many each has.
@@ -104,8 +176,9 @@ pub(crate) fn given_cores(
 ) -> Result<Vec<(usize, u32)>, Error> {
     let cores = platform.cores_for(profile)?;
     let given: Vec<(usize, u32)> = cores.into_iter().enumerate().filter(|&(_, cores)| cores > 0).collect();
-    let most = strategy.most_kinds();
+    let most = strategy.capabilities().max_kinds;
     if given.len() <= most {
+        check_runnable(strategy, profile, &given)?;
         return Ok(given);
     }
     let list = |separator: &str| {
@@ -120,6 +193,31 @@ pub(crate) fn given_cores(
         "it schedules for cores of {can}, and {} are given: give cores of {remedy}, or take a strategy for more kinds",
         list(",")
     );
+    Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason))
+}
+
+/// Why a strategy finds no schedule in any period: tasks that run on different kinds need more stages than there are cores.
+pub(crate) fn no_schedule(strategy: &dyn Strategy, remedy: &str) -> Error {
+    let reason = format!(
+        "it finds no schedule, however long the period is: a task that cannot run on the kind of the one before it begins a \
+         stage on a core of its own: {remedy}"
+    );
+    Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason)
+}
+
+/// Refuses kinds on none of which some task can run.
+fn check_runnable(strategy: &dyn Strategy, profile: &Profile, given: &[(usize, u32)]) -> Result<(), Error> {
+    if given.iter().any(|&(kind, _)| profile.runnable_from(kind).is_none()) {
+        return Ok(());
+    }
+    let homeless = profile.tasks().iter().find(|task| given.iter().all(|&(kind, _)| task.ns[kind].is_none()));
+    let Some(task) = homeless else { return Ok(()) };
+    let kinds = profile.kinds_of(task);
+    let remedy = match strategy.capabilities().absent_times {
+        true => "give cores of it, too",
+        false => "take a strategy for tasks that run on different kinds, such as `exact`, and give cores of it, too",
+    };
+    let reason = format!("the task `{}` runs on {kinds} only, and no core of that kind is given: {remedy}", task.name);
     Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason))
 }
 
@@ -207,7 +305,7 @@ mod tests {
             let cores = format!("big={big},little={little}");
             let best = brute::optimum(&profile, &[big, little]).period;
             for strategy in strategies() {
-                if strategy.most_kinds() == 1 && big > 0 && little > 0 {
+                if strategy.capabilities().max_kinds == 1 && big > 0 && little > 0 {
                     continue;
                 }
                 let schedule = scheduled(*strategy, &profile, &cores);
@@ -217,6 +315,41 @@ mod tests {
                     "{} of {schedule:?} is better than {best}",
                     schedule.planned_period()
                 );
+            }
+        }
+
+        /// Tasks that cannot run on both kinds: where there is a schedule, HeRAD and threads that share cores have one, and
+        /// no strategy has a wrong one.
+        #[test]
+        fn schedules_of_tasks_that_cannot_run_everywhere_are_valid(
+            tasks in chains_with(5, || (pairs(), 0usize..6)),
+            sync in [0u64..=20, 0u64..=20],
+            big in 0u32..=4,
+            little in 0u32..=4,
+        ) {
+            prop_assume!(big + little > 0);
+            let tasks = tasks.iter().map(|&(replicable, (ns, absent))| {
+                let task = TaskProfile { replicable, ..TaskProfile::sequential("t", ns) };
+                if absent < 2 { task.not_on(absent) } else { task }
+            });
+            let profile = Profile::new(["big", "little"], tasks.collect::<Vec<_>>()).unwrap().with_sync_ns(sync).unwrap();
+            let platform = Platform::parse_cores(&format!("big={big},little={little}"), &profile).unwrap();
+            let best = brute::optimum_if_any(&profile, &[big, little]).map(|best| best.period);
+            for strategy in strategies() {
+                let schedule = match strategy.schedule(&profile, &platform) {
+                    Ok(schedule) => schedule,
+                    Err(error) => {
+                        prop_assert_eq!(error.kind(), ErrorKind::Strategy);
+                        prop_assert!(best.is_none() || !["exact", "herad", "thread_per_task"].contains(&strategy.name()));
+                        continue;
+                    }
+                };
+                schedule.check(&profile, &platform).unwrap();
+                prop_assert_eq!(schedule.period(&profile).unwrap(), schedule.planned_period());
+                prop_assert!(schedule.is_oversubscribed() || Some(schedule.planned_period()) >= best && best.is_some());
+                if ["exact", "herad"].contains(&strategy.name()) {
+                    prop_assert_eq!(Some(schedule.planned_period()), best);
+                }
             }
         }
 
@@ -250,7 +383,7 @@ mod tests {
             let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
             let cores = format!("big={big},little={little}");
             for strategy in strategies() {
-                if strategy.most_kinds() > 1 || big == 0 || little == 0 {
+                if strategy.capabilities().max_kinds > 1 || big == 0 || little == 0 {
                     scheduled(*strategy, &profile, &cores);
                 }
             }

@@ -1,7 +1,7 @@
 //! Nicol: the best pipeline without replicas on cores of one kind.
 
 use super::work::Work;
-use super::{Strategy, given_cores};
+use super::{Capabilities, Strategy, given_cores};
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::profile::Profile;
@@ -45,8 +45,8 @@ impl Strategy for Nicol {
         "The shortest period on cores of one kind without replicas, every stage on one core."
     }
 
-    fn most_kinds(&self) -> usize {
-        1
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: 1, goals: false, absent_times: false, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
@@ -127,7 +127,7 @@ mod tests {
         for _ in 0..cores {
             let fewer = shortest.clone();
             for to in 1..=tasks {
-                let with_last = |from: usize| fewer[from].max(profile.stage_ns(from..to, 0));
+                let with_last = |from: usize| fewer[from].max(profile.stage_ns(from..to, 0).unwrap());
                 shortest[to] = (0..to).map(with_last).min().unwrap().min(fewer[to]);
             }
         }

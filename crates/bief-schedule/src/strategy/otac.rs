@@ -1,7 +1,7 @@
 //! OTAC: the best pipeline on cores of one kind.
 
 use super::greedy::Greedy;
-use super::{Strategy, given_cores};
+use super::{Capabilities, Strategy, given_cores};
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::profile::Profile;
@@ -51,8 +51,8 @@ impl Strategy for Otac {
         "The shortest period on cores of one kind, by greedy packing."
     }
 
-    fn most_kinds(&self) -> usize {
-        1
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: 1, goals: false, absent_times: false, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
@@ -60,6 +60,7 @@ impl Strategy for Otac {
         let (_, cores) = given[0];
         let greedy = Greedy::new(profile, &given);
         let stages = greedy.search(cores * cores, |target, stages| Ok(greedy.least_power_first(target, stages)))?;
+        let stages = stages.expect("on one kind, one core runs the chain");
         Schedule::new(self.name(), stages, profile)
     }
 }

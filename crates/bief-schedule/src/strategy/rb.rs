@@ -1,7 +1,7 @@
 //! Recursive bisection: a quick pipeline without replicas on cores of one kind.
 
 use super::work::Work;
-use super::{Strategy, given_cores};
+use super::{Capabilities, Strategy, given_cores};
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::profile::Profile;
@@ -46,8 +46,8 @@ impl Strategy for RecursiveBisection {
         "A pipeline without replicas on cores of one kind, by halving chain and cores again and again."
     }
 
-    fn most_kinds(&self) -> usize {
-        1
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: 1, goals: false, absent_times: false, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
@@ -123,7 +123,7 @@ mod tests {
             let back = front + more;
             let per_core = |cut: usize| {
                 let load = |tasks: std::ops::Range<usize>, cores: u32| {
-                    Period::shared(profile.stage_ns(tasks, 0), cores)
+                    Period::shared(profile.stage_ns(tasks, 0).unwrap(), cores)
                 };
                 load(0..cut, front).max(load(cut..tasks.len(), back))
             };

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Strategy;
+use super::{Capabilities, Strategy, given_cores};
 use crate::error::Error;
 use crate::period::Period;
 use crate::platform::Platform;
@@ -13,9 +13,9 @@ use crate::schedule::{Schedule, Stage};
 /// One stage per task, with one thread if it is sequential, else with one, two or three: the baseline of runtimes
 /// that leave scheduling to the operating system.
 ///
-/// [`R1`](Self::R1) replicates nothing, [`R2`](Self::R2) and [`R3`](Self::R3) give each task that may be
-/// replicated two and three threads: the strategies R1 to R3 of Idouar et al., *Energy-Aware Scheduling
-/// Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*.
+/// [`R1`](Self::R1), `thread_per_task`, replicates nothing; [`R2`](Self::R2), `thread_per_task:2`, and [`R3`](Self::R3),
+/// `thread_per_task:3`, give each task that may be replicated two and three threads: the strategies R1 to R3 of Idouar et
+/// al., *Energy-Aware Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*.
 ///
 /// The period is that of the heaviest stage, but at least the work of all tasks divided by the cores. There
 /// may be more threads than cores, and the schedule then says so
@@ -23,8 +23,8 @@ use crate::schedule::{Schedule, Stage};
 /// operating system, and the period is what it would be if that cost nothing.
 ///
 /// Where several kinds of cores are given, each task, the heaviest first, is counted with all its threads on the
-/// kind whose period it leaves shortest; among equals, on the least power-hungry. This stands for an operating
-/// system that knows what its cores can do; a real one does worse.
+/// kind whose period it leaves shortest, of those on which it can run; among equals, on the least power-hungry. This stands
+/// for an operating system that knows what its cores can do; a real one does worse.
 ///
 /// ```
 /// use bief_schedule::strategy::ThreadPerTask;
@@ -66,14 +66,14 @@ impl ThreadPerTask {
 
     /// Two threads for each task that may be replicated.
     pub const R2: Self = Self {
-        name: "thread_per_task_r2",
+        name: "thread_per_task:2",
         summary: "Two threads per task that may be replicated, else one, placed by the operating system.",
         threads: 2,
     };
 
     /// Three threads for each task that may be replicated.
     pub const R3: Self = Self {
-        name: "thread_per_task_r3",
+        name: "thread_per_task:3",
         summary: "Three threads per task that may be replicated, else one, placed by the operating system.",
         threads: 3,
     };
@@ -88,41 +88,36 @@ impl Strategy for ThreadPerTask {
         self.summary
     }
 
-    fn most_kinds(&self) -> usize {
-        usize::MAX
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: usize::MAX, goals: false, absent_times: true, parameters: &["1", "2", "3"] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
-        let cores = platform.cores_for(profile)?;
-        let mut pools: Vec<Pool> = cores
-            .iter()
-            .enumerate()
-            .filter(|&(_, &cores)| cores > 0)
-            .map(|(kind, &cores)| Pool { kind, cores, work_ns: 0, slowest: Period::ZERO })
-            .collect();
+        let given = given_cores(self, profile, platform)?;
+        let pool = |&(kind, cores): &(usize, u32)| Pool { kind, cores, work_ns: 0, slowest: Period::ZERO };
+        let mut pools: Vec<Pool> = given.iter().map(pool).collect();
 
-        let lightest = |task: usize| pools.iter().map(|pool| self.stage_period(profile, task, pool.kind)).min();
+        let lightest = |task: usize| pools.iter().filter_map(|pool| self.stage_period(profile, task, pool.kind)).min();
         let mut heaviest_first: Vec<usize> = (0..profile.tasks().len()).collect();
         heaviest_first.sort_by_cached_key(|&task| Reverse(lightest(task)));
 
         let mut kind_of = vec![0; profile.tasks().len()];
         for task in heaviest_first {
-            let with_task = |pool: &Pool| Pool {
-                work_ns: pool.work_ns + profile.stage_ns(task..task + 1, pool.kind),
-                slowest: pool.slowest.max(self.stage_period(profile, task, pool.kind)),
-                ..*pool
+            let with_task = |pool: &Pool| {
+                let work_ns = pool.work_ns + profile.stage_ns(task..task + 1, pool.kind)?;
+                let slowest = pool.slowest.max(self.stage_period(profile, task, pool.kind)?);
+                Some(Pool { work_ns, slowest, ..*pool })
             };
-            let pool = pools
-                .iter_mut()
-                .rev()
-                .min_by_key(|pool| with_task(pool).period())
-                .expect("a platform has at least one core, of a kind that the profile has");
-            *pool = with_task(pool);
+            let choices = pools.iter().enumerate().rev().filter_map(|(at, pool)| Some((at, with_task(pool)?)));
+            let (at, pool) = choices
+                .min_by_key(|(_, pool)| pool.period())
+                .expect("checked: each task can run on a kind that has cores");
+            pools[at] = pool;
             kind_of[task] = pool.kind;
         }
 
         let kinds = profile.kinds();
-        let shared: BTreeMap<_, _> = kinds.iter().cloned().zip(cores).collect();
+        let shared: BTreeMap<_, _> = given.iter().map(|&(kind, cores)| (kinds[kind].clone(), cores)).collect();
         let stages = kind_of.into_iter().zip(profile.tasks());
         let stages = stages.map(|(kind, task)| Stage::new(1, self.threads_of(task), kinds[kind].as_str()));
         Schedule::sharing(self.name(), stages, &shared, profile)
@@ -134,7 +129,7 @@ impl ThreadPerTask {
         if task.replicable { self.threads } else { 1 }
     }
 
-    fn stage_period(&self, profile: &Profile, task: usize, kind: usize) -> Period {
+    fn stage_period(&self, profile: &Profile, task: usize, kind: usize) -> Option<Period> {
         profile.stage_period(task..task + 1, self.threads, kind)
     }
 }

@@ -1,10 +1,10 @@
 //! 2CATAC: each stage on both kinds of cores, and the better of the two.
 
-use super::greedy::{Cores, Greedy, GreedyStage, MOST_KINDS, Target, Wide};
-use super::{Strategy, given_cores};
+use super::greedy::{Cores, Greedy, GreedyStage, MAX_KINDS, Target, Wide};
+use super::{Capabilities, Strategy, given_cores, no_schedule};
 use crate::error::{Error, ErrorKind};
 use crate::platform::Platform;
-use crate::profile::Profile;
+use crate::profile::{Profile, counted};
 use crate::schedule::Schedule;
 
 /// A short period on cores of two kinds: each stage is tried on either, and what trades big cores for little ones
@@ -49,7 +49,10 @@ use crate::schedule::Schedule;
 pub struct TwoCatac;
 
 /// More states than chains of a thousand tasks have on a hundred cores, in less than a gigabyte.
-const MOST_STATES: usize = 1 << 22;
+const MAX_STATES: usize = 1 << 22;
+
+/// The most states of all periods that are tried together: some ten seconds.
+const MAX_SOLVED: usize = 1 << 26;
 
 /// Positions of the two kinds of cores.
 const BIG: usize = 0;
@@ -64,8 +67,8 @@ impl Strategy for TwoCatac {
         "A short period on two kinds of cores, the better kind chosen for each stage."
     }
 
-    fn most_kinds(&self) -> usize {
-        MOST_KINDS
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: MAX_KINDS, goals: false, absent_times: true, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
@@ -75,13 +78,14 @@ impl Strategy for TwoCatac {
         let stages = greedy.search(precision, |target, stages| {
             if !table.fill(target) {
                 let reason = format!(
-                    "the chain can go on in more than {MOST_STATES} ways on so many cores: \
-                     give fewer cores, or take `fertac`"
+                    "the {} can go on in more ways on so many cores than can be tried: give fewer cores, or take `exact`",
+                    counted(greedy.tasks(), "task")
                 );
                 return Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", self.name()), reason));
             }
             Ok(table.take_best(stages))
         })?;
+        let stages = stages.ok_or_else(|| no_schedule(self, "take `exact`, or give more cores"))?;
         Schedule::new(self.name(), stages, profile)
     }
 }
@@ -93,10 +97,12 @@ struct Table<'a> {
     states: Vec<Choices>,
     /// For each first task, the ways to get there.
     arrivals: Vec<Vec<Arrival>>,
+    /// How many states were solved, in all periods so far.
+    solved: usize,
 }
 
 /// For each kind of cores, what begins with a stage on it, if that keeps the period.
-type Choices = [Option<Choice>; MOST_KINDS];
+type Choices = [Option<Choice>; MAX_KINDS];
 
 #[derive(Clone, Copy)]
 struct Choice {
@@ -120,7 +126,7 @@ struct Arrival {
 impl<'a> Table<'a> {
     fn new(greedy: &'a Greedy<'a>) -> Self {
         let arrivals = (0..greedy.tasks()).map(|_| Vec::new()).collect();
-        Self { greedy, states: Vec::new(), arrivals }
+        Self { greedy, states: Vec::new(), arrivals, solved: 0 }
     }
 
     /// Finds all states of a period and what is best in each; false where they are too many.
@@ -134,14 +140,15 @@ impl<'a> Table<'a> {
         for state in (0..self.states.len()).rev() {
             self.solve(state);
         }
-        true
+        self.solved += self.states.len();
+        self.solved <= MAX_SOLVED
     }
 
     /// Makes a state of each number of cores that can be left for the tasks from `from` on.
     fn visit(&mut self, from: usize, target: Target) -> bool {
         let mut arrivals = std::mem::take(&mut self.arrivals[from]);
         arrivals.sort_unstable_by_key(|arrival| arrival.left);
-        let mut wide = [None; MOST_KINDS];
+        let mut wide = [None; MAX_KINDS];
         if from == 0 || !arrivals.is_empty() {
             for (kind, wide) in wide.iter_mut().enumerate().take(self.greedy.kinds()) {
                 *wide = self.greedy.wide_stage(from, kind, target);
@@ -151,7 +158,7 @@ impl<'a> Table<'a> {
             self.open(0, self.greedy.cores(), &wide, target);
         }
         for same in arrivals.chunk_by(|a, b| a.left == b.left) {
-            if self.states.len() == MOST_STATES {
+            if self.states.len() == MAX_STATES {
                 return false;
             }
             let next = self.states.len();
@@ -167,9 +174,9 @@ impl<'a> Table<'a> {
     }
 
     /// Adds a state and builds its first stage on each kind of cores.
-    fn open(&mut self, from: usize, left: Cores, wide: &[Option<Wide>; MOST_KINDS], target: Target) {
+    fn open(&mut self, from: usize, left: Cores, wide: &[Option<Wide>; MAX_KINDS], target: Target) {
         let before = self.states.len();
-        let mut choices = [None; MOST_KINDS];
+        let mut choices = [None; MAX_KINDS];
         for kind in 0..self.greedy.kinds() {
             let Some(stage) = self.greedy.stage(from, left[kind], kind, target, wide[kind]) else { continue };
             let mut used = Cores::default();
@@ -311,6 +318,6 @@ mod tests {
         let platform = Platform::parse_cores("big=16000,little=16000", &profile).unwrap();
         let error = TwoCatac.schedule(&profile, &platform).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Strategy);
-        assert!(error.reason().ends_with("give fewer cores, or take `fertac`"), "{error}");
+        assert!(error.reason().ends_with("give fewer cores, or take `exact`"), "{error}");
     }
 }

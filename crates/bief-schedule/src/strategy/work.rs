@@ -8,11 +8,14 @@ pub(super) struct Work<'a> {
     /// The work of the first 0, 1, … n tasks.
     prefix_ns: &'a [u64],
     sync_ns: u64,
+    /// For each `to`, the first `from` such that all tasks of `from..to` can run on the kind; `None` where all tasks can.
+    runnable_from: Option<&'a [usize]>,
 }
 
 impl<'a> Work<'a> {
     pub(super) fn new(profile: &'a Profile, kind: usize) -> Self {
-        Self { prefix_ns: profile.prefix_ns(kind), sync_ns: profile.sync_ns(kind) }
+        let runnable_from = profile.runnable_from(kind);
+        Self { prefix_ns: profile.prefix_ns(kind), sync_ns: profile.sync_ns(kind), runnable_from }
     }
 
     /// How many tasks the chain has.
@@ -20,28 +23,62 @@ impl<'a> Work<'a> {
         self.prefix_ns.len() - 1
     }
 
-    /// The work of a stage of the tasks `from..to`, in nanoseconds.
+    /// The first `from` such that all tasks of `from..to` can run on the kind. It never falls as `to` grows.
+    #[inline]
+    pub(super) fn runnable_from(self, to: usize) -> usize {
+        self.runnable_from.map_or(0, |runnable_from| runnable_from[to])
+    }
+
+    /// Whether all tasks of `from..to` can run on the kind.
+    #[inline]
+    pub(super) fn can_run(self, from: usize, to: usize) -> bool {
+        self.runnable_from(to) <= from
+    }
+
+    /// The greatest `to` up to `end` such that all tasks of `from..to` can run on the kind.
+    pub(super) fn runnable_to(self, from: usize, end: usize) -> usize {
+        match self.runnable_from {
+            None => end,
+            Some(runnable_from) => from + runnable_from[from + 1..=end].partition_point(|&first| first <= from),
+        }
+    }
+
+    /// The work of a stage of the tasks `from..to`, which can all run on the kind, in nanoseconds.
     #[inline]
     pub(super) fn ns(self, from: usize, to: usize) -> u64 {
+        debug_assert!(self.can_run(from, to), "a task of {from}..{to} cannot run on the kind");
         self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
     }
 
-    /// The work of a stage that ends before the task `to`, by where it begins.
+    /// The work of all tasks as a single stage; `None` where one of them cannot run on the kind.
+    pub(super) fn all_ns(self) -> Option<u64> {
+        let tasks = self.tasks();
+        self.can_run(0, tasks).then(|| self.ns(0, tasks))
+    }
+
+    /// The work of all tasks that can run on the kind, and of a hand-over: no stage on the kind has more.
+    pub(super) fn max_ns(self) -> u64 {
+        self.prefix_ns[self.tasks()] + self.sync_ns
+    }
+
+    /// The work of a stage that ends before the task `to`, by where it begins: at `runnable_from(to)` or later.
     #[inline]
     pub(super) fn ending_at(self, to: usize) -> impl Fn(usize) -> u64 {
         let (prefix_ns, end_ns) = (&self.prefix_ns[..=to], self.prefix_ns[to] + self.sync_ns);
         move |from| end_ns - prefix_ns[from]
     }
 
-    /// The work of each task, without handing over.
-    pub(super) fn tasks_ns(self) -> impl Iterator<Item = u64> + use<'a> {
-        self.prefix_ns.windows(2).map(|pair| pair[1] - pair[0])
+    /// The work of a task without handing over; `None` where it cannot run on the kind.
+    #[inline]
+    pub(super) fn task_ns(self, task: usize) -> Option<u64> {
+        self.can_run(task, task + 1).then(|| self.prefix_ns[task + 1] - self.prefix_ns[task])
     }
 
-    /// Where the longest stage ends that begins at `from`, ends at `end` or before, and has at most `most_ns`
-    /// of work: `from` where the first task alone has more.
-    pub(super) fn reach(self, from: usize, end: usize, most_ns: u64) -> usize {
-        let Some(tasks_ns) = most_ns.checked_sub(self.sync_ns) else { return from };
+    /// Where the longest stage ends that begins at `from`, ends at `end` or before, can run on the kind and has at most
+    /// `max_ns` of work: `from` where the first task alone cannot, or has more.
+    pub(super) fn reach(self, from: usize, end: usize, max_ns: u64) -> usize {
+        let Some(tasks_ns) = max_ns.checked_sub(self.sync_ns) else { return from };
+        let end = self.runnable_to(from, end);
         let prefix_limit = self.prefix_ns[from].saturating_add(tasks_ns);
         from + self.prefix_ns[from + 1..=end].partition_point(|&prefix_ns| prefix_ns <= prefix_limit)
     }

@@ -54,7 +54,7 @@ fn documents_are_written_as_they_are_read() {
     assert_eq!(profile.sync_ns(1), 60);
     assert_eq!(profile.tasks()[0], TaskProfile::sequential("receive", [216_300, 227_100]));
     let little = Seen { samples: 400, min_ns: 5_219_000, median_ns: 5_220_400, p99_ns: 5_240_000 };
-    assert_eq!(profile.tasks()[1].seen.as_ref().unwrap()[1], little);
+    assert_eq!(profile.tasks()[1].seen.as_ref().unwrap()[1], Some(little));
     assert_eq!(profile.to_json(), PROFILE);
 
     let platform = Platform::from_json(PLATFORM).unwrap();
@@ -200,6 +200,18 @@ fn profiles_that_contradict_themselves_are_refused() {
             "profile, tasks[1].seen (`decode`)",
             "1 value given for 2 kinds",
         ),
+        (
+            "[216300,227100]",
+            "[null,null]",
+            "profile, tasks[0].ns (`receive`)",
+            "it can run on no kind of core: write its time on at least one of big, little",
+        ),
+        (
+            "[3959000,5220400]",
+            "[3959000,null]",
+            "profile, tasks[1].seen (`decode`)",
+            "on `little` one of ns and seen is null: write both, or null for both",
+        ),
         ("\"receive\"", "\"\"", "profile, tasks[0].name", "the name is empty: name the task"),
         (
             "5220400",
@@ -223,6 +235,39 @@ fn profiles_that_contradict_themselves_are_refused() {
         ErrorKind::Profile,
         "profile, tasks",
         "there is none: a chain has at least one task",
+    );
+    let many = vec![TaskProfile::replicable("t", [1]); Profile::MAX_TASKS + 1];
+    refused(
+        Profile::new(["cpu"], many),
+        ErrorKind::Profile,
+        "profile, tasks",
+        &format!(
+            "{} tasks, at most {} are planned: profile neighbouring tasks together",
+            Profile::MAX_TASKS + 1,
+            Profile::MAX_TASKS
+        ),
+    );
+}
+
+#[test]
+fn a_time_of_a_kind_on_which_a_task_cannot_run_is_null() {
+    let text = with(PROFILE, "[216300,227100]", "[null,227100]");
+    let profile = Profile::from_json(&text).unwrap();
+    assert_eq!(profile.tasks()[0].ns, [None, Some(227_100)]);
+    assert_eq!(profile.tasks()[0], TaskProfile::sequential("receive", [0, 227_100]).not_on(0));
+    assert_eq!(profile.to_json(), text);
+    assert!(!profile.can_run(0..1, 0) && profile.can_run(0..2, 1) && profile.can_run(1..2, 0));
+    assert_eq!((profile.stage_ns(0..2, 0), profile.stage_ns(0..2, 1)), (None, Some(227_100 + 5_220_400 + 60)));
+    assert_eq!(profile.stage_period(0..1, 1, 0), None);
+
+    let schedule = Schedule::from_json(&with(SCHEDULE, "\"kind\": \"little\"", "\"kind\": \"big\"")).unwrap_err();
+    assert_eq!(schedule.kind(), ErrorKind::Schedule);
+    let on_big = [Stage::new(1, 1, "big"), Stage::new(1, 3, "big")];
+    refused(
+        Schedule::new("hand", on_big, &profile),
+        ErrorKind::Schedule,
+        "schedule, stages[0]",
+        "it runs on cores of kind `big`, on which its task `receive` cannot run: give that task a stage on `little`",
     );
 }
 
@@ -360,6 +405,7 @@ fn the_shortest_periods_are_read_back() {
 fn profiles() -> impl Strategy<Value = Profile> {
     (1usize..4, 1usize..6).prop_flat_map(|(kinds, tasks)| {
         let times = || proptest::collection::vec(0u64..1 << 50, kinds);
+        let absent = proptest::collection::vec(proptest::bool::weighted(0.2), kinds - 1);
         let seen = any::<[u64; 4]>().prop_map(|[samples, min_ns, median_ns, p99_ns]| Seen {
             samples,
             min_ns,
@@ -367,11 +413,13 @@ fn profiles() -> impl Strategy<Value = Profile> {
             p99_ns,
         });
         let seen = proptest::option::of(proptest::collection::vec(seen, kinds));
-        let task = (".+", any::<bool>(), times(), seen).prop_map(|(name, replicable, ns, seen)| TaskProfile {
-            name,
-            replicable,
-            ns,
-            seen,
+        let task = (".+", any::<bool>(), times(), seen, absent).prop_map(|(name, replicable, ns, seen, absent)| {
+            let task = TaskProfile {
+                seen: seen.map(|seen| seen.into_iter().map(Some).collect()),
+                ..TaskProfile::replicable(name, ns)
+            };
+            let absent = absent.iter().enumerate().filter(|(_, absent)| **absent);
+            TaskProfile { replicable, ..absent.fold(task, |task, (kind, _)| task.not_on(kind + 1)) }
         });
         let tasks = proptest::collection::vec(task, tasks);
         let sync = proptest::option::of(times());

@@ -2,7 +2,7 @@
 
 use bief_schedule::strategy::ThreadPerTask;
 use bief_schedule::{
-    ErrorKind, FrontPoint, Limit, Period, Platform, Profile, Schedule, Stage, StageLoad, Strategy, TaskProfile,
+    ErrorKind, FrontPoint, Goal, Limit, Period, Platform, Profile, Schedule, Stage, StageLoad, Strategy, TaskProfile,
     strategies, strategy,
 };
 
@@ -163,4 +163,96 @@ fn strategies_are_found_by_name() {
         error.to_string(),
         format!("strategy `otak`: there is no strategy of that name: choose one of {}", names.join(", "))
     );
+
+    assert_eq!(strategy("thread_per_task:1").unwrap().name(), "thread_per_task");
+    for (name, reason) in [
+        ("thread_per_task:7", "`thread_per_task` takes no parameter `7`: write one of 1, 2, 3"),
+        ("exact:1", "`exact` takes no parameter: write `exact`"),
+    ] {
+        assert_eq!(strategy(name).err().unwrap().reason(), reason);
+    }
+    for listed in strategies() {
+        for value in listed.capabilities().parameters {
+            let name = format!("thread_per_task:{value}");
+            assert!([name.as_str(), "thread_per_task"].contains(&strategy(&name).unwrap().name()));
+        }
+    }
+}
+
+#[test]
+fn a_goal_is_served_or_refused() {
+    let platform = Platform::parse_cores("big=2", &profile()).unwrap();
+    for strategy in strategies() {
+        let serves = strategy.capabilities().goals;
+        assert!(strategy.plan(&profile(), &platform, &Goal::default()).is_ok());
+        let plan = strategy.plan(&profile(), &platform, &"fewest-cores,period=1s".parse().unwrap());
+        match plan {
+            Ok(plan) => assert!(serves && plan.cores()["big"] == 1),
+            Err(error) => {
+                assert!(!serves);
+                assert_eq!(error.place(), format!("strategy `{}`", strategy.name()));
+                let reason = "it serves no goal but `fewest-big`, and `fewest-cores,period=1s` is given: leave the goal out, \
+                              or take one of: exact";
+                assert_eq!(error.reason(), reason);
+            }
+        }
+    }
+}
+
+/// A task that can run on the little cores only, between two that can run on the big ones only.
+fn three_places() -> Profile {
+    let [big, little] = [0, 1];
+    Profile::new(
+        ["big", "little"],
+        [
+            TaskProfile::sequential("receive", [200, 0]).not_on(little),
+            TaskProfile::sequential("filter", [0, 900]).not_on(big),
+            TaskProfile::sequential("send", [100, 0]).not_on(little),
+        ],
+    )
+    .unwrap()
+}
+
+#[test]
+fn tasks_run_where_they_can() {
+    let platform = Platform::parse_cores("big=2,little=1", &three_places()).unwrap();
+    for strategy in strategies().iter().filter(|strategy| strategy.capabilities().absent_times) {
+        let schedule = strategy.schedule(&three_places(), &platform).unwrap();
+        let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind.as_str()).collect();
+        assert_eq!(kinds, ["big", "little", "big"], "{}", strategy.name());
+        assert_eq!(schedule.planned_period(), Period::from(900));
+    }
+}
+
+#[test]
+fn tasks_that_can_run_nowhere_are_refused_with_the_remedy() {
+    let platform = Platform::parse_cores("big=2", &three_places()).unwrap();
+    for strategy in strategies() {
+        let error = strategy.schedule(&three_places(), &platform).unwrap_err();
+        assert_eq!((error.kind(), error.place()), (ErrorKind::Strategy, &*format!("strategy `{}`", strategy.name())));
+        let start = "the task `filter` runs on `little` only, and no core of that kind is given: ";
+        let remedy = match strategy.capabilities().absent_times {
+            true => "give cores of it, too",
+            false => {
+                "take a strategy for tasks that run on different kinds, such as `exact`, and give cores of it, too"
+            }
+        };
+        assert_eq!(error.reason(), format!("{start}{remedy}"));
+    }
+}
+
+#[test]
+fn too_few_cores_for_tasks_on_different_kinds_are_refused() {
+    let platform = Platform::parse_cores("big=1,little=8", &three_places()).unwrap();
+    for name in ["exact", "herad", "fertac", "two_catac"] {
+        let error = strategy(name).unwrap().schedule(&three_places(), &platform).unwrap_err();
+        assert_eq!((error.kind(), error.place()), (ErrorKind::Strategy, &*format!("strategy `{name}`")));
+        let reason = "however long the period is: a task that cannot run on the kind of the one before it begins a stage on a core \
+                      of its own";
+        assert!(error.reason().contains(reason), "{error}");
+    }
+    let error = strategy("exact").unwrap().schedule(&three_places(), &platform).unwrap_err();
+    assert!(error.reason().ends_with("`send` runs on `big`: give more cores of that kind"), "{error}");
+    // Threads that share the core do.
+    assert!(strategy("thread_per_task").unwrap().schedule(&three_places(), &platform).is_ok());
 }

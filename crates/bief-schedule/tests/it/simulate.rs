@@ -213,7 +213,7 @@ fn the_same_seed_gives_the_same_report() {
 fn samples_of_one_time_are_constant_times() {
     let (profile, schedule) = one_task_per_stage(&[(1000, 1), (2500, 3), (900, 1)]);
     let pipeline = Pipeline::new(&profile, &schedule).unwrap();
-    let samples = profile.tasks().iter().map(|task| vec![vec![task.ns[0]; 3]]).collect();
+    let samples = profile.tasks().iter().map(|task| vec![vec![task.ns[0].unwrap(); 3]]).collect();
     assert_eq!(run(&pipeline.clone().times(Times::Samples(samples)).unwrap(), 999), run(&pipeline, 999));
 }
 

@@ -131,7 +131,7 @@ fn threads_per_task_are_those_of_the_comparison() {
     let Some(profiles) = data("dvbs2_profiles.json") else { return };
     let profile = dvbs2(&profiles, "ai370");
     let platform = Platform::parse_cores("big=4,little=8", &profile).unwrap();
-    for (name, threads) in [("thread_per_task", 23), ("thread_per_task_r2", 33), ("thread_per_task_r3", 43)] {
+    for (name, threads) in [("thread_per_task", 23), ("thread_per_task:2", 33), ("thread_per_task:3", 43)] {
         let schedule = strategy(name).unwrap().schedule(&profile, &platform).unwrap();
         schedule.check(&profile, &platform).unwrap();
         assert_eq!(schedule.stages().len(), 23);

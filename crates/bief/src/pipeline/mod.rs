@@ -392,7 +392,8 @@ impl Pipeline {
     /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::Gap)).
     ///
     /// # Errors
-    /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name.
+    /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name, or by which a task cannot
+    /// run on the kind of its stage.
     pub fn beside(mut self, profile: &Profile) -> Result<Self> {
         check::profile(profile, self.tasks.iter().map(|(name, replicable)| (&**name, *replicable)))?;
         for stage in &mut self.stages {
@@ -407,7 +408,11 @@ impl Pipeline {
             };
             let cores = stage.threads as u32;
             let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
-            stage.planned_ns = Some(profile.stage_period(stage.tasks.clone(), cores, kind).ns() * scale);
+            let planned = profile.stage_period(stage.tasks.clone(), cores, kind).ok_or_else(|| {
+                let kind = &profile.kinds()[kind];
+                Error::build(format!("the profile has a task of stage `{}` that cannot run on `{kind}`", stage.name))
+            })?;
+            stage.planned_ns = Some(planned.ns() * scale);
         }
         self.profile = Some(profile.clone());
         Ok(self)

@@ -298,8 +298,8 @@ fn profile(
         for (kind, sample) in kinds.iter().zip(&mut samples) {
             let slower = emulate::slowness(kind, &name);
             let (weight, measured) = weigh(&mut sample.tasks[task], sample.executions, slower);
-            ns.push(weight);
-            seen.push(measured);
+            ns.push(Some(weight));
+            seen.push(Some(measured));
         }
         TaskProfile { name, replicable, ns, seen: Some(seen) }
     });

@@ -130,8 +130,8 @@ impl StageTiming {
         let timing = |(stage, load): (&Stage, StageLoad)| {
             let kind = profile.kind(&stage.kind).expect("a stage with a load has a kind of the profile");
             let usual = |task: &TaskProfile| {
-                let seen = task.seen.as_ref().map_or(0, |seen| seen[kind].p99_ns);
-                seen.max(task.ns[kind])
+                let seen = task.seen.as_ref().and_then(|seen| seen[kind]).map(|seen| seen.p99_ns);
+                seen.max(task.ns[kind]).expect("a stage with a load has tasks that run on its kind")
             };
             let work: u64 = profile.tasks()[load.tasks].iter().map(usual).sum();
             Self::new(period, Duration::from_nanos(work + profile.sync_ns(kind)))
@@ -169,7 +169,7 @@ impl BatchCosts {
     pub fn latency_plan(&self, goal: &LatencyGoal) -> Result<LatencyPlan> {
         let graph = self.graph(goal.frame_period, goal.cores, goal.fit)?;
         let optimiser = goal.optimiser(self.hand_over_ns);
-        self.runnable(optimiser.least_utilisation(&graph, nanoseconds(goal.latency) as f64)?, goal)
+        self.runnable(optimiser.min_utilisation(&graph, nanoseconds(goal.latency) as f64)?, goal)
     }
 
     /// All plans worth choosing from, from the least latency to the least use of the cores; the goal's latency does not count.
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn stages_of_a_schedule_need_what_nearly_all_executions_took() {
-        let seen = |p99_ns| Some(vec![Seen { min_ns: 900, median_ns: 1_000, p99_ns, samples: 100 }]);
+        let seen = |p99_ns| Some(vec![Some(Seen { min_ns: 900, median_ns: 1_000, p99_ns, samples: 100 })]);
         let tasks = [("read", 1_000, seen(1_500)), ("filter", 4_000, None), ("write", 2_000, seen(1_200))];
         let tasks = tasks.map(|(name, ns, seen)| TaskProfile { seen, ..TaskProfile::replicable(name, [ns]) });
         let profile = Profile::new(["cpu"], tasks).unwrap().with_sync_ns([100]).unwrap();

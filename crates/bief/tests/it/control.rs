@@ -424,7 +424,7 @@ fn a_region_is_one_task_for_profiles_and_reports() {
     let (chain, _) = through(50, |chain, x| chain.repeat(2, |chain| (0..6).for_each(|_| chain.add(Add(1), x))));
     let profile = chain.build().unwrap().profile(5).unwrap();
     assert_eq!(profile.tasks()[1].name, "repeat(Add .. Add 6)");
-    assert!(profile.tasks()[1].replicable && profile.tasks()[1].ns[0] > 0);
+    assert!(profile.tasks()[1].replicable && profile.tasks()[1].ns[0] > Some(0));
 }
 
 /// A chain of a loop with a switch in it; the task at `at` of the five inside does what `act` says.

@@ -137,6 +137,10 @@ fn a_schedule_or_a_profile_of_another_chain() {
     let schedule = Exact.schedule(&pair, &platform).unwrap();
     let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
     assert!(text.contains("profile has 3 tasks"), "{text}");
+    let elsewhere = TaskProfile::sequential("Add", [0, 5]).not_on(0);
+    let profile = Profile::new(["core", "other"], [TaskProfile::sequential("Count", [5, 5]), elsewhere]).unwrap();
+    let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
+    assert!(text.contains("the profile has a task of stage") && text.contains("that cannot run on `core`"), "{text}");
 }
 
 #[test]

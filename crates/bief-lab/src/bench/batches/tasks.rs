@@ -46,8 +46,8 @@ pub(super) fn measure() -> Result<Tasks> {
     for block in BLOCKS {
         let profile = chain(&enough(block), block, None).and_then(Chain::build)?.profile(EXECUTIONS.get())?;
         for (rows, task) in by_block.iter_mut().zip(profile.tasks()) {
-            let median = task.seen.as_ref().and_then(|seen| seen.first()).map_or(task.ns[0], |seen| seen.median_ns);
-            rows.push(CostSamples { samples: block as u64, ns: vec![median as f64] });
+            let median = task.seen.as_ref().and_then(|seen| seen[0]).map(|seen| seen.median_ns).or(task.ns[0]);
+            rows.push(CostSamples { samples: block as u64, ns: median.into_iter().map(|ns| ns as f64).collect() });
         }
     }
     let lines = costs.tasks.into_iter().zip(by_block).map(|(task, by_block)| {

@@ -171,7 +171,7 @@ mod tests {
         let profile = Profile::new(["big", "little"], tasks).unwrap().with_sync_ns([5, 6]).unwrap();
         let other = exchanged(&profile).unwrap();
         assert_eq!((other.kinds(), other.sync_ns(0)), (profile.kinds(), 6));
-        assert_eq!([&other.tasks()[0].ns[..], &other.tasks()[1].ns], [[2, 1], [40, 30]]);
+        assert_eq!([&other.tasks()[0].ns[..], &other.tasks()[1].ns], [[2, 1].map(Some), [40, 30].map(Some)]);
         assert_eq!(exchanged(&other).unwrap(), profile);
     }
 

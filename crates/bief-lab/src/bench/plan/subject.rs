@@ -86,7 +86,8 @@ impl Subject {
         let profile = self.profile(machine, Load::Idle);
         let profile = profile.map_err(|error| Failure::new(format!("{}: {error}", self.name)))?;
         // Kinds that are emulated are measured on cores that are as fast as the fastest.
-        let chain_ns = profile.tasks().iter().map(|task| task.ns.iter().min().copied().unwrap_or(0)).sum::<u64>();
+        let chain_ns =
+            profile.tasks().iter().map(|task| task.ns.iter().flatten().min().copied().unwrap_or(0)).sum::<u64>();
         let executions = (seconds * 1e9 / chain_ns.max(1) as f64) as usize;
         self.executions = NonZeroUsize::new(executions.max(LEAST_EXECUTIONS)).expect("at least some");
         Ok(())

@@ -74,7 +74,7 @@ pub(super) fn evaluate(kind: usize, seed: u64, number: u64) -> Result<Outcome, E
     let in_step = graph.batched(&rate_exploiting(&graph, MERGED_AT)?)?;
     let merged: Result<Vec<Merged>, Error> = MERGINGS.iter().map(|(_, merging)| merged(&in_step, *merging)).collect();
     let within = [None, Some(MergeRule::default())].map(|merging| {
-        let optimiser = Optimiser { merging, most_firings: MOST_FIRINGS, ..Optimiser::default() };
+        let optimiser = Optimiser { merging, max_firings: MOST_FIRINGS, ..Optimiser::default() };
         let front = optimiser.front(&graph).unwrap_or_default();
         let cheapest = |limit: f64| front.iter().rfind(|plan| latency_us(plan) <= limit);
         LIMITS_US.map(|limit| cheapest(limit).map(|plan| plan.bounds.utilisation)).to_vec()
@@ -92,7 +92,7 @@ pub(super) fn batched(graph: &Graph) -> Batched {
 /// The graph merged until nothing is left to merge.
 fn merged(graph: &Graph, merging: Option<Option<Merging>>) -> Result<Merged, Error> {
     let rule = merging.map(|only| MergeRule { only, ..MergeRule::default() });
-    let optimiser = Optimiser { merging: rule, most_firings: 1, ..Optimiser::default() };
+    let optimiser = Optimiser { merging: rule, max_firings: 1, ..Optimiser::default() };
     let front = optimiser.front(graph)?;
     // Each merge saves something: the last of the front is the most merged.
     let plan = front.last().expect("a front has at least one plan");

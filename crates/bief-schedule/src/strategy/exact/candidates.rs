@@ -41,7 +41,7 @@ impl Candidates {
 
     /// The work that u cores do in the period is u times the period, rounded down; it is added up, not multiplied out.
     fn set_capacity(&mut self, instance: &Instance, period: Period) {
-        let all_ns = instance.most_work_ns();
+        let all_ns = instance.max_work_ns();
         let most = instance.cores().iter().copied().max().unwrap_or(0);
         let (whole, part) = (period.num() / period.den(), period.num() % period.den());
         let den = period.den();
@@ -63,11 +63,14 @@ impl Candidates {
     /// Finds the stages that end before task `to`; all earlier ends must have been asked for.
     pub(super) fn end_at(&mut self, instance: &Instance, to: usize) -> &[Candidate] {
         let first = self.stages.len();
-        let run_start = instance.run_start(to);
+        let sequential_start = instance.run_start(to);
         let one_core_ns = self.capacity_ns[0];
         for (index, (kind, one_core_from)) in instance.kinds().iter().zip(&mut self.one_core_from).enumerate() {
             let work_ns = kind.work.ending_at(to);
-            let mut from = *one_core_from;
+            // No stage reaches back over a task that cannot run on the kind.
+            let runnable_from = kind.work.runnable_from(to);
+            let run_start = sequential_start.max(runnable_from);
+            let mut from = runnable_from.max(*one_core_from);
             while from < to && work_ns(from) > one_core_ns {
                 from += 1;
             }
@@ -120,9 +123,11 @@ impl Candidates {
             }
         };
         for to in 1..self.starts.len() {
-            let run_start = instance.run_start(to);
+            let sequential_start = instance.run_start(to);
             let mut stages = self.ending_at(to).iter().peekable();
             for (index, kind) in instance.kinds().iter().enumerate() {
+                let runnable_from = kind.work.runnable_from(to);
+                let run_start = sequential_start.max(runnable_from);
                 let mut from = to;
                 let mut alone = true;
                 while let Some(stage) = stages.next_if(|stage| usize::from(stage.kind) == index) {
@@ -135,7 +140,7 @@ impl Candidates {
                 }
                 if from > run_start {
                     consider(kind.work.ns(from - 1, to), kind.cores);
-                } else if alone && from > 0 {
+                } else if alone && from > runnable_from {
                     consider(kind.work.ns(from - 1, to), 1);
                 }
             }

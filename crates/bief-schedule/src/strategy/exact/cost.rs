@@ -8,12 +8,12 @@
 use std::cell::Cell;
 
 use super::candidates::Candidate;
-use super::instance::{Instance, MOST_KINDS};
+use super::instance::{Instance, MAX_KINDS};
 use super::search::TooLarge;
 use crate::period::Period;
 
 /// The most schedules of first tasks that are kept, over all ends: about 300 MiB.
-const MOST_KEPT: usize = 1 << 22;
+const MAX_KEPT: usize = 1 << 22;
 
 /// What counts, besides cores.
 #[derive(Debug, Clone)]
@@ -54,18 +54,18 @@ pub(super) struct Costs {
 
 /// For one end, the schedules by the cores that they use along each axis.
 struct CostBox {
-    extent: [usize; MOST_KINDS],
+    extent: [usize; MAX_KINDS],
     /// Where the schedules for each number of cores begin, and after the last where they end.
     starts: Vec<u32>,
 }
 
 impl CostBox {
-    fn index(&self, used: [usize; MOST_KINDS]) -> usize {
+    fn index(&self, used: [usize; MAX_KINDS]) -> usize {
         used.iter().zip(&self.extent).fold(0, |index, (used, extent)| index * extent + used)
     }
 
-    fn used(&self, mut index: usize) -> [usize; MOST_KINDS] {
-        let mut used = [0; MOST_KINDS];
+    fn used(&self, mut index: usize) -> [usize; MAX_KINDS] {
+        let mut used = [0; MAX_KINDS];
         for (used, extent) in used.iter_mut().zip(&self.extent).rev() {
             *used = index % extent;
             index /= extent;
@@ -85,20 +85,19 @@ impl Costs {
     ) -> Result<Self, TooLarge> {
         let nothing = Candidate { from: 0, cores: 0, kind: 0 };
         let empty = Costed { energy: 0, latency_ns: 0, stages: 0, full: false, last: nothing, before: 0 };
-        let mut costs =
-            Self { kept: vec![empty], boxes: vec![CostBox { extent: [1; MOST_KINDS], starts: vec![0, 1] }] };
+        let mut costs = Self { kept: vec![empty], boxes: vec![CostBox { extent: [1; MAX_KINDS], starts: vec![0, 1] }] };
         let rest = Rest::new(instance, prices);
         // No schedule uses more cores of a kind than one that makes a stage of every task.
-        let mut most = [0usize; MOST_KINDS];
+        let mut most = [0usize; MAX_KINDS];
         let mut tried = Vec::new();
         for to in 1..=instance.tasks() {
-            for kind in instance.kinds() {
+            for kind in instance.kinds().iter().filter(|kind| kind.work.can_run(to - 1, to)) {
                 let cores = cores_for(kind.work.ns(to - 1, to), period).unwrap_or(kind.cores);
                 most[kind.axis] = most[kind.axis].saturating_add(cores).min(kind.cores);
             }
             let extent = most.map(|most| most + 1);
             let size = extent.iter().try_fold(1usize, |size, &extent| size.checked_mul(extent)).ok_or(TooLarge)?;
-            if size > MOST_KEPT {
+            if size > MAX_KEPT {
                 return Err(TooLarge);
             }
             let stages = last_stages(instance, period, prices, to);
@@ -113,7 +112,7 @@ impl Costs {
                 steps.set(left);
                 tried.retain(|schedule| rest.may_meet(schedule, to, prices));
                 keep_unbeaten(&mut tried, &mut costs.kept);
-                if costs.kept.len() > MOST_KEPT {
+                if costs.kept.len() > MAX_KEPT {
                     return Err(TooLarge);
                 }
             }
@@ -128,7 +127,7 @@ impl Costs {
         &self,
         instance: &Instance,
         prices: &Prices,
-        mut used: [usize; MOST_KINDS],
+        mut used: [usize; MAX_KINDS],
         stage: &LastStage,
         tried: &mut Vec<Costed>,
     ) {
@@ -154,7 +153,7 @@ impl Costs {
     }
 
     /// The schedules of the whole chain: the cores that each uses along each axis, and what it costs.
-    pub(super) fn schedules(&self) -> impl Iterator<Item = ([usize; MOST_KINDS], &Costed)> {
+    pub(super) fn schedules(&self) -> impl Iterator<Item = ([usize; MAX_KINDS], &Costed)> {
         let last = &self.boxes[self.boxes.len() - 1];
         last.starts.windows(2).enumerate().flat_map(move |(index, ends)| {
             let used = last.used(index);
@@ -190,7 +189,7 @@ struct LastStage {
 fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) -> Vec<LastStage> {
     let mut stages = Vec::new();
     for (index, kind) in instance.kinds().iter().enumerate() {
-        for from in (0..to).rev() {
+        for from in (kind.work.runnable_from(to)..to).rev() {
             let work_ns = kind.work.ns(from, to);
             let Some(cores) = cores_for(work_ns, period) else { break };
             if cores > kind.cores || cores > 1 && from < instance.run_start(to) {
@@ -207,7 +206,7 @@ fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) 
     stages
 }
 
-/// For each end, the least that the tasks after it cost, each on the kind that suits it best.
+/// For each end, the least that the tasks after it cost, each on the kind that suits it best, of those on which it can run.
 struct Rest {
     energy: Vec<u128>,
     latency_ns: Vec<u64>,
@@ -218,10 +217,11 @@ impl Rest {
         let tasks = instance.tasks();
         let (mut energy, mut latency_ns) = (vec![0; tasks + 1], vec![0u64; tasks + 1]);
         for task in (0..tasks).rev() {
-            let works = instance.kinds().iter().map(|kind| kind.work.ns(task, task + 1) - kind.work.ns(task, task));
-            let energies = works.clone().zip(&prices.of_kinds).map(|(ns, &price)| u128::from(ns) * u128::from(price));
+            let works = instance.kinds().iter().map(|kind| kind.work.task_ns(task));
+            let energies = works.clone().zip(&prices.of_kinds);
+            let energies = energies.filter_map(|(ns, &price)| Some(u128::from(ns?) * u128::from(price)));
             energy[task] = energy[task + 1] + energies.min().unwrap_or(0);
-            latency_ns[task] = latency_ns[task + 1].saturating_add(works.min().unwrap_or(0));
+            latency_ns[task] = latency_ns[task + 1].saturating_add(works.flatten().min().unwrap_or(0));
         }
         Self { energy, latency_ns }
     }
@@ -238,15 +238,15 @@ impl Rest {
 fn keep_unbeaten(tried: &mut Vec<Costed>, kept: &mut Vec<Costed>) {
     tried.sort_unstable_by_key(|schedule| (schedule.energy, schedule.latency_ns, !schedule.full, schedule.stages));
     // The least latency so far, of all and of those with a full stage.
-    let (mut least_ns, mut least_full_ns) = (None, None);
+    let (mut min_ns, mut min_full_ns) = (None, None);
     for schedule in tried.drain(..) {
-        let best = if schedule.full { least_full_ns } else { least_ns };
+        let best = if schedule.full { min_full_ns } else { min_ns };
         if best.is_some_and(|best| best <= schedule.latency_ns) {
             continue;
         }
-        least_ns = Some(least_ns.map_or(schedule.latency_ns, |least: u64| least.min(schedule.latency_ns)));
+        min_ns = Some(min_ns.map_or(schedule.latency_ns, |least: u64| least.min(schedule.latency_ns)));
         if schedule.full {
-            least_full_ns = Some(schedule.latency_ns);
+            min_full_ns = Some(schedule.latency_ns);
         }
         kept.push(schedule);
     }

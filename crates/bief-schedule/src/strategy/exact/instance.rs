@@ -7,12 +7,12 @@ use crate::schedule::Stage;
 use crate::strategy::work::{Work, less, run_starts};
 
 /// How many kinds of cores the solver can use together.
-pub(super) const MOST_KINDS: usize = 4;
+pub(super) const MAX_KINDS: usize = 4;
 
 /// The axis along which the table counts nothing: its entries are the cores of this kind.
-pub(super) const VALUE: usize = MOST_KINDS - 1;
+pub(super) const VALUE: usize = MAX_KINDS - 1;
 
-/// A chain and the cores that it may use, of at most [`MOST_KINDS`] kinds.
+/// A chain and the cores that it may use, of at most [`MAX_KINDS`] kinds.
 ///
 /// Each kind has an axis, from 0 to [`VALUE`]; the kinds with most cores have the last ones, and axes without a kind
 /// have no cores. Tasks are numbered from 0; a stage is a range `from..to` of them.
@@ -22,7 +22,7 @@ pub(super) struct Instance<'a> {
     /// For each `to`, the first `from` such that all tasks of `from..to` may be replicated.
     run_start: Vec<usize>,
     /// The cores along each axis.
-    cores: [usize; MOST_KINDS],
+    cores: [usize; MAX_KINDS],
     /// A period below which no schedule lies.
     lower_bound: Period,
 }
@@ -41,7 +41,7 @@ impl<'a> Instance<'a> {
     pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)]) -> Self {
         let mut ascending = cores.to_vec();
         ascending.sort_by_key(|&(_, cores)| cores);
-        let first_axis = MOST_KINDS - ascending.len();
+        let first_axis = MAX_KINDS - ascending.len();
         let kinds: Vec<_> = ascending
             .into_iter()
             .enumerate()
@@ -52,17 +52,17 @@ impl<'a> Instance<'a> {
                 work: Work::new(profile, position),
             })
             .collect();
-        let mut on_axis = [0; MOST_KINDS];
+        let mut on_axis = [0; MAX_KINDS];
         for kind in &kinds {
             on_axis[kind.axis] = kind.cores;
         }
         let mut instance = Self { kinds, run_start: run_starts(profile), cores: on_axis, lower_bound: Period::ZERO };
         instance.lower_bound = instance.heaviest_task();
         // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
-        // kinds is no greater, and often it need not be looked at.
-        let share = |kind: &Kind| (kind.work.ns(0, instance.tasks()) - kind.work.ns(0, 0), kind.cores);
-        let shared = instance.kinds.iter().map(share).reduce(|a, b| if less(a, b) { a } else { b });
-        if shared.is_some_and(|shared| fraction(shared) > instance.lower_bound) {
+        // kinds is no greater, and often it need not be looked at. A kind on which some task cannot run tells nothing.
+        let share = |kind: &Kind| Some((kind.work.all_ns()? - kind.work.ns(0, 0), kind.cores));
+        let shared = instance.kinds.iter().filter_map(share).reduce(|a, b| if less(a, b) { a } else { b });
+        if shared.is_none_or(|shared| fraction(shared) > instance.lower_bound) {
             instance.lower_bound = instance.lower_bound.max(instance.shared_load());
         }
         instance
@@ -72,7 +72,7 @@ impl<'a> Instance<'a> {
         &self.kinds
     }
 
-    pub(super) fn cores(&self) -> &[usize; MOST_KINDS] {
+    pub(super) fn cores(&self) -> &[usize; MAX_KINDS] {
         &self.cores
     }
 
@@ -92,7 +92,7 @@ impl<'a> Instance<'a> {
     }
 
     /// Cores along the axes, as cores of each kind of the profile.
-    pub(super) fn counts(&self, profile: &Profile, used: [usize; MOST_KINDS]) -> Vec<u32> {
+    pub(super) fn counts(&self, profile: &Profile, used: [usize; MAX_KINDS]) -> Vec<u32> {
         let mut counts = vec![0; profile.kinds().len()];
         for kind in &self.kinds {
             counts[kind.position] = used[kind.axis] as u32;
@@ -106,15 +106,16 @@ impl<'a> Instance<'a> {
         Stage::new(to - stage.from as usize, u32::from(stage.cores), kind.as_str())
     }
 
-    /// The shortest period on one core, which a schedule always reaches.
-    pub(super) fn one_core(&self) -> Period {
-        let alone = self.kinds.iter().map(|kind| kind.work.ns(0, self.tasks()));
-        Period::from(alone.min().expect("a platform has a core"))
+    /// The shortest period on one core, which a schedule always reaches; `None` where there is no kind on which all tasks
+    /// can run.
+    pub(super) fn one_core(&self) -> Option<Period> {
+        self.kinds.iter().filter_map(|kind| kind.work.all_ns()).min().map(Period::from)
     }
 
-    /// The heaviest work that any stage may have, whatever its kind.
-    pub(super) fn most_work_ns(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.work.ns(0, self.tasks())).max().expect("a platform has a core")
+    /// The heaviest work that any stage may have, whatever its kind: in this period, every stage that can run at all fits on
+    /// one core.
+    pub(super) fn max_work_ns(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.work.max_ns()).max().expect("a platform has a core")
     }
 
     /// No stage is shorter than its heaviest task on the kind, and the replicas, that suit that task best.
@@ -123,7 +124,7 @@ impl<'a> Instance<'a> {
         for to in 1..=self.tasks() {
             let replicable = self.run_start[to] < to;
             let mut best = (u64::MAX, 1);
-            for kind in &self.kinds {
+            for kind in self.kinds.iter().filter(|kind| kind.work.can_run(to - 1, to)) {
                 let here = (kind.work.ns(to - 1, to), if replicable { kind.cores } else { 1 });
                 if less(here, best) {
                     best = here;
@@ -137,12 +138,12 @@ impl<'a> Instance<'a> {
     }
 
     /// Cores that are busy all the time cannot do the work faster: weigh the cores of each kind by some factor, and count
-    /// each task on the kind where it weighs least; then no period is shorter than the weighed work divided by the
-    /// weighed cores. Any factors give a bound; a grid of them is tried.
+    /// each task on the kind where it weighs least, of those on which it can run; then no period is shorter than the weighed
+    /// work divided by the weighed cores. Any factors give a bound; a grid of them is tried.
     fn shared_load(&self) -> Period {
         let kinds = self.kinds.len();
         let steps: u32 = [1, 8, 8, 6][kinds - 1];
-        let mut grid = vec![[0u32; MOST_KINDS]];
+        let mut grid = vec![[0u32; MAX_KINDS]];
         for index in 0..kinds {
             let last = index + 1 == kinds;
             grid = grid
@@ -161,11 +162,10 @@ impl<'a> Instance<'a> {
                 .collect();
         }
         let mut load = vec![0f64; grid.len()];
-        let mut task_ns: Vec<_> = self.kinds.iter().map(|kind| kind.work.tasks_ns()).collect();
-        for _ in 0..self.tasks() {
-            let mut ns = [f64::INFINITY; MOST_KINDS];
-            for (ns, tasks) in ns.iter_mut().zip(&mut task_ns) {
-                *ns = tasks.next().expect("one time per task") as f64;
+        for task in 0..self.tasks() {
+            let mut ns = [f64::INFINITY; MAX_KINDS];
+            for (ns, kind) in ns.iter_mut().zip(&self.kinds) {
+                *ns = kind.work.task_ns(task).map_or(f64::INFINITY, |ns| ns as f64);
             }
             for (load, factors) in load.iter_mut().zip(&grid) {
                 let mut least = f64::from(factors[0]) * ns[0];
@@ -175,7 +175,7 @@ impl<'a> Instance<'a> {
                 *load += least;
             }
         }
-        let capacity = |factors: &[u32; MOST_KINDS]| -> u64 {
+        let capacity = |factors: &[u32; MAX_KINDS]| -> u64 {
             self.kinds.iter().zip(factors).map(|(kind, &factor)| kind.cores as u64 * u64::from(factor)).sum()
         };
         let bound = |index: usize| load[index] / capacity(&grid[index]) as f64;
@@ -183,13 +183,13 @@ impl<'a> Instance<'a> {
 
         // The factors were chosen with rounded numbers; the bound itself is exact, or rounded down.
         let mut exact = 0u128;
-        let mut task_ns: Vec<_> = self.kinds.iter().map(|kind| kind.work.tasks_ns()).collect();
-        for _ in 0..self.tasks() {
-            let weighed = task_ns
-                .iter_mut()
+        for task in 0..self.tasks() {
+            let weighed = self
+                .kinds
+                .iter()
                 .zip(&grid[best])
-                .map(|(tasks, &factor)| u128::from(tasks.next().expect("one time per task")) * u128::from(factor));
-            exact += weighed.min().expect("a platform has a core");
+                .filter_map(|(kind, &factor)| Some(u128::from(kind.work.task_ns(task)?) * u128::from(factor)));
+            exact += weighed.min().expect("checked: each task can run on some kind");
         }
         let mut capacity = capacity(&grid[best]);
         while exact > u128::from(u64::MAX) {

@@ -11,17 +11,18 @@ mod table;
 
 pub use optimum::Optimum;
 
-use super::Strategy;
+use super::{Capabilities, Strategy};
 use crate::error::{Error, ErrorKind};
+use crate::goal::Goal;
 use crate::platform::Platform;
-use crate::profile::{Profile, counted};
+use crate::profile::{Profile, TaskProfile, counted};
 use crate::schedule::Schedule;
 
 /// The shortest period on cores of up to four kinds, in exact arithmetic, with every number of cores that reaches it.
 ///
 /// [`schedule`](Strategy::schedule) gives the schedule with the fewest cores of the first kind, then of the second, and so
 /// on (HeRAD's choice), which has no more stages than any other on those cores, and the [front](Schedule::front).
-/// [`plan`](Self::plan) takes a [`Goal`](crate::Goal); [`optimum`](Self::optimum) gives period and front without naming
+/// [`plan`](Strategy::plan) takes a [`Goal`](crate::Goal); [`optimum`](Self::optimum) gives period and front without naming
 /// stages, which is the fastest.
 ///
 /// # Example
@@ -47,17 +48,20 @@ use crate::schedule::Schedule;
 /// # The problem
 ///
 /// A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over included, is at most `u P`;
-/// `u` is 1 where a task of it may not be replicated (eq. 1). A schedule is a cut of the chain into stages that fit, on
+/// `u` is 1 where a task of it may not be replicated (eq. 1). The work on a kind on which one of its tasks cannot run is
+/// infinite: such a stage fits in no period. A schedule is a cut of the chain into stages that fit, on
 /// no more cores of a kind than there are (eq. 3). Works are whole nanoseconds and periods exact fractions, so every
 /// comparison is exact.
 ///
 /// # Why the answer is right
 ///
 /// 1. *Taking the last task away costs nothing.* A schedule of the first `to` tasks is one of the first `to - 1` on the
-///    same cores or fewer: the last stage gets shorter, or goes.
-/// 2. *Longest stages suffice.* Of the stages that end at `to` on `u` cores of kind `v`, the longest one that fits leaves
-///    the fewest tasks before it, and by (1) those need no more cores. A stage on more cores is of use only if it is longer
-///    than the one on fewer. These are the candidates of an end.
+///    same cores or fewer: the last stage gets shorter, or goes. Its work never grows by that, finite or infinite.
+/// 2. *Longest stages suffice.* Of the stages that end at `to` on `u` cores of kind `v`, those that fit are the shorter ones,
+///    up to some length, as work grows with the tasks: a task that cannot run on `v` ends them, as one does that may not be
+///    replicated where `u` is more than 1. The longest one that fits leaves the fewest tasks before it, and by (1) those need
+///    no more cores. A stage on more cores is of use only if it is longer than the one on fewer. These are the candidates of
+///    an end.
 /// 3. *Fewest of the last kind.* Let `F(to, x)` be the fewest cores of the last kind for the first `to` tasks on at most
 ///    `x` cores of each other kind. The last stage is one of the candidates, and what is before it must itself need as few
 ///    cores of the last kind as possible for what is left of the others: `F(to, x)` is the least, over the candidates, of
@@ -72,7 +76,9 @@ use crate::schedule::Schedule;
 /// 6. *The search misses nothing.* The candidates depend on `P` only through comparisons of works with `u P`. The least
 ///    `work / u` above `P` of a candidate made one task longer is the next period at which anything can change: if `P` does
 ///    not fit, no shorter period than that does. If `P` fits, the schedule found has a period of its own, at most `P`. So the
-///    bounds close on a period that some schedule has, and none has a shorter one. No tolerance ends the search.
+///    bounds close on a period that some schedule has, and none has a shorter one. No tolerance ends the search. The upper
+///    bound is the period of the chain on one core. Where no kind runs all tasks there is none: what does not fit in the
+///    longest finite work of a kind fits in no period, and if it fits, the period of the schedule found is the bound.
 ///
 /// Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
 /// not depend on how many there are.
@@ -98,14 +104,67 @@ impl Strategy for Exact {
         "The shortest period on cores of up to four kinds, and every number of cores that reaches it."
     }
 
-    fn most_kinds(&self) -> usize {
-        instance::MOST_KINDS
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { max_kinds: instance::MAX_KINDS, goals: true, absent_times: true, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
         let front = self.optimum(profile, platform)?.fewest_stages()?;
         Schedule::new(self.name(), front[0].stages.clone(), profile)?.with_front(front)
     }
+
+    /// The schedule that serves a goal best.
+    ///
+    /// The schedule carries the [front](Schedule::front): the Pareto-least numbers of cores that serve the goal. Where
+    /// neither power nor latency is asked for, each of its points has the fewest stages that its cores allow; else the stages
+    /// are only compared among schedules that cost the same. Where the platform knows watts, the schedule
+    /// [carries its power](Schedule::watts): at the demanded rate or period where there is one, unless the aim is the
+    /// throughput, and else at its own.
+    ///
+    /// Time and memory for goals with a power or a latency grow with the product of the cores of all kinds, and with the
+    /// square of the tasks: milliseconds for a receiver on a processor of today, a fraction of a second for a hundred cores of
+    /// two kinds, seconds where the period is sought, too. With power *and* latency they grow with the number of trade-offs
+    /// between the two as well, which can be too many for more than some tens of tasks. What takes more than some ten seconds
+    /// is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Goal`] where the goal cannot be met, with what can be reached, asks for what profile or platform do
+    /// not know, demands a power on a platform with a kind that [saturates](crate::CoreKind::saturation), or the least power
+    /// where more than one kind does; else those of [`optimum`](Self::optimum).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use bief_schedule::strategy::Exact;
+    /// use bief_schedule::{Period, Platform, Profile, Strategy, TaskProfile};
+    ///
+    /// let profile = Profile::new(
+    ///     ["big", "little"],
+    ///     [TaskProfile::sequential("receive", [30, 60]), TaskProfile::replicable("decode", [60, 120])],
+    /// )?;
+    /// let platform = Platform::parse_cores("big=4,little=4", &profile)?;
+    /// let slow = Exact.plan(&profile, &platform, &"fewest-big,period=60ns".parse()?)?;
+    /// assert!(!slow.cores().contains_key("big"));
+    /// let error = Exact.plan(&profile, &platform, &"fewest-big,period=20ns".parse()?).unwrap_err();
+    /// assert!(error.to_string().ends_with("the shortest period on these cores is 30 ns: allow that, or give more cores"));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+        plan::plan(profile, platform, goal)
+    }
+}
+
+/// The tasks up to `task` change kinds so often that their stages need more cores than there are.
+fn too_few_cores(profile: &Profile, task: &TaskProfile) -> Error {
+    let reason = format!(
+        "the tasks up to `{}` need more cores, however long the period is: a task that cannot run on the kind of the one \
+         before it begins a stage on a core of its own; `{}` runs on {}: give more cores of that kind",
+        task.name,
+        task.name,
+        profile.kinds_of(task)
+    );
+    Error::new(ErrorKind::Strategy, "strategy `exact`", reason)
 }
 
 fn too_large(profile: &Profile) -> Error {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::instance::{MOST_KINDS, VALUE};
-use super::search::{MOST_KEPT, Search};
+use super::instance::{MAX_KINDS, VALUE};
+use super::search::{MAX_KEPT, Search};
 use super::table::{CoresAndStages, Table, Value};
-use super::{Exact, too_large};
+use super::{Exact, too_few_cores, too_large};
 use crate::error::Error;
 use crate::period::Period;
 use crate::platform::Platform;
@@ -47,12 +47,15 @@ impl Exact {
     /// # Errors
     ///
     /// [`ErrorKind::Platform`](crate::ErrorKind::Platform) where the platform has cores of a kind that the profile does
-    /// not know; [`ErrorKind::Strategy`](crate::ErrorKind::Strategy) where it has cores of more than four kinds, or the
-    /// chain and the cores are so many that the tables would not fit in memory.
+    /// not know; [`ErrorKind::Strategy`](crate::ErrorKind::Strategy) where it has cores of more than four kinds, none on which
+    /// some task can run, or too few for tasks that run on different kinds; and where the chain and the cores are so many
+    /// that the tables would not fit in memory.
     pub fn optimum<'a>(&self, profile: &'a Profile, platform: &Platform) -> Result<Optimum<'a>, Error> {
         let mut search = self.search(profile, platform)?;
-        let period = search.run().map_err(|_| too_large(profile))?;
-        Ok(Optimum::new(profile, search, period))
+        match search.run().map_err(|_| too_large(profile))? {
+            Some(period) => Ok(Optimum::new(profile, search, period)),
+            None => Err(too_few_cores(profile, &profile.tasks()[search.table.ends() - 1])),
+        }
     }
 
     /// The front for a period that is asked for, in which schedules may be faster than it; `None` where no schedule on
@@ -128,7 +131,7 @@ impl<'a> Optimum<'a> {
         }
         let Search { instance, candidates, .. } = &self.search;
         let values = Table::<CoresAndStages>::size(extent).saturating_mul(instance.tasks());
-        if values > MOST_KEPT / 2 {
+        if values > MAX_KEPT / 2 {
             return Err(too_large(self.profile));
         }
         let mut table = Table::<CoresAndStages>::default();
@@ -167,7 +170,7 @@ impl fmt::Debug for Optimum<'_> {
 }
 
 /// The cores along each axis that the whole chain needs in the period tried last, where one less along any would not do.
-fn front_of(search: &Search) -> Vec<[usize; MOST_KINDS]> {
+fn front_of(search: &Search) -> Vec<[usize; MAX_KINDS]> {
     let Search { table, instance, .. } = search;
     let all = instance.tasks();
     let cores = instance.cores();

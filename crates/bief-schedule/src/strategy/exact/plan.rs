@@ -20,80 +20,41 @@ use crate::strategy::{Strategy, given_cores};
 use saturation::Saturating;
 
 /// The most schedules of first tasks that are tried for a goal: some ten seconds.
-const MOST_STEPS: u64 = 1 << 30;
+const MAX_STEPS: u64 = 1 << 30;
 
-impl Exact {
-    /// The schedule that serves a goal best.
-    ///
-    /// The schedule carries the [front](Schedule::front): the Pareto-least numbers of cores that serve the goal. Where
-    /// neither power nor latency is asked for, each of its points has the fewest stages that its cores allow; else the stages
-    /// are only compared among schedules that cost the same. Where the platform knows watts, the schedule
-    /// [carries its power](Schedule::watts): at the demanded rate or period where there is one, unless the aim is the
-    /// throughput, and else at its own.
-    ///
-    /// Time and memory for goals with a power or a latency grow with the product of the cores of all kinds, and with the
-    /// square of the tasks: milliseconds for a receiver on a processor of today, a fraction of a second for a hundred cores of
-    /// two kinds, seconds where the period is sought, too. With power *and* latency they grow with the number of trade-offs
-    /// between the two as well, which can be too many for more than some tens of tasks. What takes more than some ten seconds
-    /// is refused.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Goal`] where the goal cannot be met, with what can be reached, asks for what profile or platform do
-    /// not know, demands a power on a platform with a kind that [saturates](crate::CoreKind::saturation), or the least power
-    /// where more than one kind does; else those of [`optimum`](Self::optimum).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use bief_schedule::strategy::Exact;
-    /// use bief_schedule::{Period, Platform, Profile, TaskProfile};
-    ///
-    /// let profile = Profile::new(
-    ///     ["big", "little"],
-    ///     [TaskProfile::sequential("receive", [30, 60]), TaskProfile::replicable("decode", [60, 120])],
-    /// )?;
-    /// let platform = Platform::parse_cores("big=4,little=4", &profile)?;
-    /// let slow = Exact.plan(&profile, &platform, &"fewest-big,period=60ns".parse()?)?;
-    /// assert!(!slow.cores().contains_key("big"));
-    /// let error = Exact.plan(&profile, &platform, &"fewest-big,period=20ns".parse()?).unwrap_err();
-    /// assert!(error.to_string().ends_with("the shortest period on these cores is 30 ns: allow that, or give more cores"));
-    /// # Ok::<(), bief_schedule::Error>(())
-    /// ```
-    pub fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
-        let longest = goal.longest_period(profile)?;
-        let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput);
-        let (stages, front) = if goal.aim == Aim::LeastPower || goal.power.is_some() || goal.latency.is_some() {
-            Planner::new(profile, platform, goal, longest)?.plan(pace)?
-        } else {
-            let front = self.front_for(profile, platform, goal, longest)?.fewest_stages()?;
-            let best = front.iter().min_by_key(|point| rank(goal.aim, &counts(point, profile), point.stages.len()));
-            (best.expect("a front has a point").stages.clone(), front)
-        };
-        let schedule = Schedule::new(self.name(), stages, profile)?.with_front(front)?;
-        match Power::paced(&schedule, profile, platform, pace.unwrap_or(schedule.planned_period()))? {
-            Some(power) => schedule.with_watts(power.watts),
-            None => Ok(schedule),
-        }
+/// The schedule that serves a goal best: [`Exact`]'s [`plan`](Strategy::plan).
+pub(super) fn plan(profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+    let longest = goal.longest_period(profile)?;
+    let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput);
+    let (stages, front) = if goal.aim == Aim::LeastPower || goal.power.is_some() || goal.latency.is_some() {
+        Planner::new(profile, platform, goal, longest)?.plan(pace)?
+    } else {
+        let front = front_for(profile, platform, goal, longest)?.fewest_stages()?;
+        let best = front.iter().min_by_key(|point| rank(goal.aim, &counts(point, profile), point.stages.len()));
+        (best.expect("a front has a point").stages.clone(), front)
+    };
+    let schedule = Schedule::new(Exact.name(), stages, profile)?.with_front(front)?;
+    match Power::paced(&schedule, profile, platform, pace.unwrap_or(schedule.planned_period()))? {
+        Some(power) => schedule.with_watts(power.watts),
+        None => Ok(schedule),
     }
+}
 
-    /// The front of the shortest period, or of the one that is demanded.
-    fn front_for<'a>(
-        &self,
-        profile: &'a Profile,
-        platform: &Platform,
-        goal: &Goal,
-        longest: Option<Period>,
-    ) -> Result<Optimum<'a>, Error> {
-        if let (Some(longest), false) = (longest, goal.aim == Aim::MaxThroughput)
-            && let Some(front) = self.within(profile, platform, longest)?
-        {
-            return Ok(front);
-        }
-        let optimum = self.optimum(profile, platform)?;
-        check_period(goal, longest, optimum.period())?;
-        Ok(optimum)
+/// The front of the shortest period, or of the one that is demanded.
+fn front_for<'a>(
+    profile: &'a Profile,
+    platform: &Platform,
+    goal: &Goal,
+    longest: Option<Period>,
+) -> Result<Optimum<'a>, Error> {
+    if let (Some(longest), false) = (longest, goal.aim == Aim::MaxThroughput)
+        && let Some(front) = Exact.within(profile, platform, longest)?
+    {
+        return Ok(front);
     }
+    let optimum = Exact.optimum(profile, platform)?;
+    check_period(goal, longest, optimum.period())?;
+    Ok(optimum)
 }
 
 /// The kind that saturates, if there is one among those of the instance, whose first busy cores draw so many `watts`.
@@ -242,7 +203,7 @@ impl<'a> Planner<'a> {
             energy_at_most: u128::MAX,
             full: false,
         };
-        let steps = Cell::new(MOST_STEPS);
+        let steps = Cell::new(MAX_STEPS);
         Ok(Self { profile, goal, instance, prices, saturating, longest, shortest, idle, budget, filling_ns, steps })
     }
 
@@ -259,7 +220,7 @@ impl<'a> Planner<'a> {
             if let Some(planned) = self.best_within(period)? {
                 return Ok(planned);
             }
-            period = self.next_period(period).ok_or_else(|| self.too_fast())?;
+            period = self.next_period(period)?.ok_or_else(|| self.too_fast())?;
             self.check_found(period)?;
         }
     }
@@ -282,14 +243,16 @@ impl<'a> Planner<'a> {
     }
 
     fn costs_of(&self, period: Period, prices: &Prices) -> Result<Costs, Error> {
-        Costs::new(&self.instance, period, prices, &self.steps).map_err(|TooLarge| {
-            let both = if self.prices.latency { "power and latency together" } else { "so many cores" };
-            let reason = format!(
-                "{} on {both} can be scheduled in more ways than can be tried: give fewer cores, or ask for less",
-                counted(self.profile.tasks().len(), "task")
-            );
-            unmet(self.goal, reason)
-        })
+        Costs::new(&self.instance, period, prices, &self.steps).map_err(|TooLarge| self.too_large())
+    }
+
+    fn too_large(&self) -> Error {
+        let both = if self.prices.latency { "power and latency together" } else { "so many cores" };
+        let reason = format!(
+            "{} on {both} can be scheduled in more ways than can be tried: give fewer cores, or ask for less",
+            counted(self.profile.tasks().len(), "task")
+        );
+        unmet(self.goal, reason)
     }
 
     /// The shortest period of a schedule that meets the demands if it is run with that period.
@@ -299,14 +262,14 @@ impl<'a> Planner<'a> {
             return Ok(self.shortest);
         }
         // In the longest period of all, everything fits: what is not met there is met nowhere.
-        let mut high = Period::from(self.instance.most_work_ns()).max(self.shortest);
+        let mut high = Period::from(self.instance.max_work_ns()).max(self.shortest);
         if !meets(high)? {
             return Err(self.too_fast());
         }
         let mut low = self.shortest;
         loop {
             // What meets the demands in a period meets them in any longer one; and a schedule has one of these periods.
-            let next = self.next_period(low).unwrap_or(high);
+            let next = self.next_period(low)?.unwrap_or(high);
             if next >= high {
                 self.check_found(next)?;
                 return Ok(next);
@@ -367,12 +330,15 @@ impl<'a> Planner<'a> {
     }
 
     /// The least period longer than this one that any stage can have.
-    fn next_period(&self, period: Period) -> Option<Period> {
+    fn next_period(&self, period: Period) -> Result<Option<Period>, Error> {
+        let tasks = self.instance.tasks() as u64;
+        let stages = self.instance.kinds().len() as u64 * tasks * (tasks + 1) / 2;
+        self.steps.set(self.steps.get().checked_sub(stages).ok_or_else(|| self.too_large())?);
         let mut next = None;
         for kind in self.instance.kinds() {
             for to in 1..=self.instance.tasks() {
                 let work_ns = kind.work.ending_at(to);
-                for from in 0..to {
+                for from in kind.work.runnable_from(to)..to {
                     let work_ns = work_ns(from);
                     if work_ns == 0 {
                         continue;
@@ -391,7 +357,7 @@ impl<'a> Planner<'a> {
                 }
             }
         }
-        next.map(fraction)
+        Ok(next.map(fraction))
     }
 
     /// Why no schedule that is run with the period meets the demands.
@@ -417,7 +383,7 @@ impl<'a> Planner<'a> {
 
     /// Why no schedule that runs as fast as it can meets the demands.
     fn too_fast(&self) -> Error {
-        let longest = Period::from(self.instance.most_work_ns()).max(self.shortest);
+        let longest = Period::from(self.instance.max_work_ns()).max(self.shortest);
         self.late(longest).unwrap_or_else(|| {
             let least = self.prices.of_kinds.iter().copied().min().unwrap_or(0);
             if self.budget.is_some_and(|budget| budget < least) {
@@ -445,9 +411,9 @@ impl<'a> Planner<'a> {
             Ok(costs) => costs,
             Err(error) => return Some(error),
         };
-        let least_ns = costs.schedules().map(|(_, costed)| costed.latency_ns).min()?;
-        (least_ns > self.prices.latency_at_most).then(|| {
-            let least = shown(Period::from(least_ns.saturating_add(self.filling_ns)));
+        let min_ns = costs.schedules().map(|(_, costed)| costed.latency_ns).min()?;
+        (min_ns > self.prices.latency_at_most).then(|| {
+            let least = shown(Period::from(min_ns.saturating_add(self.filling_ns)));
             unmet(self.goal, format!("the least latency is {least}: allow that, or a longer period if one is demanded"))
         })
     }

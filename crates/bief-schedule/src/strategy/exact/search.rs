@@ -8,10 +8,10 @@ use crate::profile::Profile;
 use crate::strategy::work::less;
 
 /// The most values, and the most stages to choose from, that are kept: about 1 GiB each.
-pub(super) const MOST_KEPT: usize = 1 << 29;
+pub(super) const MAX_KEPT: usize = 1 << 29;
 
 /// The most values that are computed in all periods tried together: about ten seconds.
-const MOST_STEPS: u64 = 1 << 37;
+const MAX_STEPS: u64 = 1 << 37;
 
 /// The chain and cores are so many that the tables would not fit in memory, or take too long.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl<'a> Search<'a> {
             let stages = self.candidates.ending_at(to).len();
             self.steps = self.steps.saturating_add(values.saturating_mul(stages) as u64);
             let kept = self.table.len().saturating_add(values);
-            if kept > MOST_KEPT || self.candidates.len() > MOST_KEPT / 4 || self.steps > MOST_STEPS {
+            if kept > MAX_KEPT || self.candidates.len() > MAX_KEPT / 4 || self.steps > MAX_STEPS {
                 return Err(TooLarge);
             }
             let least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));
@@ -85,10 +85,16 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Finds the shortest period, and fills the tables for it.
-    pub(super) fn run(&mut self) -> Result<Period, TooLarge> {
+    /// Finds the shortest period, and fills the tables for it; `None` where nothing fits in any period, as tasks that run
+    /// on different kinds need more cores than there are. The tables then end at the first task that does not fit.
+    pub(super) fn run(&mut self) -> Result<Option<Period>, TooLarge> {
         // No period below `low` fits; `high` fits, and some schedule has exactly this period.
-        let (mut low, mut high) = (self.instance.lower_bound(), self.instance.one_core());
+        let mut low = self.instance.lower_bound();
+        let mut high = match self.instance.one_core() {
+            Some(period) => period,
+            None if self.fits(Period::from(self.instance.max_work_ns()))? => self.realised_period(),
+            None => return Ok(None),
+        };
         let mut period = low;
         // As long as nothing but the one-core period is known to fit, `high` is far off: go up in growing steps.
         let mut step = Some(2u32);
@@ -106,7 +112,7 @@ impl<'a> Search<'a> {
                 if !fits || period != high {
                     self.fits(high)?;
                 }
-                return Ok(high);
+                return Ok(Some(high));
             }
             let ceiling = step.and_then(|step| stretched(low, step)).map_or(high, |ceiling| ceiling.min(high));
             period = Period::between(low, ceiling);

@@ -2,7 +2,7 @@
 //! least that is needed along the last.
 
 use super::candidates::Candidate;
-use super::instance::{Instance, MOST_KINDS, VALUE};
+use super::instance::{Instance, MAX_KINDS, VALUE};
 
 /// What a table counts. A greater value is worse, and adding to the worst keeps it the worst.
 pub(super) trait Value: Copy + Ord {
@@ -118,7 +118,7 @@ impl<V: Value> Table<V> {
                 relax(values, &before[source.at..source.at + source.extent[2]], shift, cost);
                 continue;
             }
-            let mut shift = [0; MOST_KINDS];
+            let mut shift = [0; MAX_KINDS];
             shift[axis] = usize::from(stage.cores);
             for i in shift[0]..extent[0] {
                 for j in shift[1]..extent[1] {

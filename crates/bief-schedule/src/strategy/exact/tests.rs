@@ -51,6 +51,25 @@ fn chain(kinds: usize, longest: usize) -> impl Strategy<Value = Profile> {
     })
 }
 
+/// Chains of which some tasks cannot run on some kinds.
+fn with_absent_times(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value = Profile> {
+    (chains, proptest::collection::vec(0usize..64, 8)).prop_map(|(profile, choices)| {
+        let kinds = profile.kinds().len();
+        let tasks = profile.tasks().iter().zip(choices).map(|(task, choice)| {
+            // Half of the tasks run everywhere; of the others one kind is left, and of the rest every second.
+            let left = choice % kinds;
+            let absent = (0..kinds).filter(|&kind| choice % 2 == 1 && kind != left && (choice / 2) >> kind & 1 == 1);
+            absent.fold(task.clone(), TaskProfile::not_on)
+        });
+        let made = Profile::new(profile.kinds().iter().cloned(), tasks.collect::<Vec<_>>()).unwrap();
+        let made = made.with_sync_ns((0..kinds).map(|kind| profile.sync_ns(kind)).collect::<Vec<_>>()).unwrap();
+        match profile.bits_per_frame() {
+            Some(bits) => made.with_bits_per_frame(bits).unwrap(),
+            None => made,
+        }
+    })
+}
+
 fn platform(profile: &Profile, cores: &[u32]) -> Platform {
     Platform::new(profile.kinds().iter().zip(cores).map(|(kind, &cores)| CoreKind::new(kind, cores))).unwrap()
 }
@@ -59,7 +78,11 @@ fn platform(profile: &Profile, cores: &[u32]) -> Platform {
 fn check(profile: &Profile, cores: &[u32]) -> Result<(), TestCaseError> {
     prop_assume!(cores.iter().any(|&cores| cores > 0));
     let platform = platform(profile, cores);
-    let best = brute::optimum(profile, cores);
+    let Some(best) = brute::optimum_if_any(profile, cores) else {
+        let error = Exact.optimum(profile, &platform).unwrap_err();
+        prop_assert_eq!(error.kind(), ErrorKind::Strategy);
+        return Ok(());
+    };
     let optimum = Exact.optimum(profile, &platform).unwrap();
     prop_assert_eq!(optimum.period(), best.period);
     prop_assert_eq!(optimum.front().collect::<Vec<_>>(), best.front.iter().map(|point| &point[..]).collect::<Vec<_>>());
@@ -93,6 +116,14 @@ proptest! {
     fn two_kinds(profile in chain(2, 6), cores in [0u32..=4, 0u32..=4]) {
         check(&profile, &cores)?;
     }
+
+    #[test]
+    fn two_kinds_and_tasks_that_cannot_run_on_both(
+        profile in with_absent_times(chain(2, 6)),
+        cores in [0u32..=4, 0u32..=4],
+    ) {
+        check(&profile, &cores)?;
+    }
 }
 
 proptest! {
@@ -100,6 +131,14 @@ proptest! {
 
     #[test]
     fn three_kinds(profile in chain(3, 5), cores in [0u32..=3, 0u32..=2, 0u32..=2]) {
+        check(&profile, &cores)?;
+    }
+
+    #[test]
+    fn three_kinds_and_tasks_that_cannot_run_on_all(
+        profile in with_absent_times(chain(3, 5)),
+        cores in [0u32..=3, 0u32..=2, 0u32..=2],
+    ) {
         check(&profile, &cores)?;
     }
 }
@@ -146,6 +185,10 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
         meeting.retain(|tried| tried.schedule.planned_period() == shortest);
     }
     let plan = Exact.plan(profile, platform, goal);
+    if brute::optimum_if_any(profile, cores).is_none() {
+        prop_assert_eq!(plan.unwrap_err().kind(), ErrorKind::Strategy);
+        return Ok(());
+    }
     if meeting.is_empty() {
         let error = plan.unwrap_err();
         prop_assert_eq!(error.kind(), ErrorKind::Goal);
@@ -253,6 +296,16 @@ proptest! {
 
     #[test]
     fn plans_serve_their_goals(profile in light_chain(2, 4), cores in [0u32..=3, 0u32..=3], goal in goals()) {
+        prop_assume!(cores != [0, 0]);
+        check_plan(&profile, &with_watts(&profile, &cores), &cores, &goal)?;
+    }
+
+    #[test]
+    fn plans_with_tasks_that_cannot_run_on_both_kinds_serve_their_goals(
+        profile in with_absent_times(light_chain(2, 4)),
+        cores in [0u32..=3, 0u32..=3],
+        goal in goals(),
+    ) {
         prop_assume!(cores != [0, 0]);
         check_plan(&profile, &with_watts(&profile, &cores), &cores, &goal)?;
     }

@@ -2,6 +2,8 @@
 //! are 0 and 1. It is read as its authors' program does: the start of Algorithm 7, line 6, is 1, the loop of
 //! Algorithm 9, line 4, ends at 2, since Algorithm 8 covers 1, and a sequential stage has one core only.
 
+use std::ops::Range;
+
 use super::Chosen;
 use crate::period::Period;
 use crate::profile::Profile;
@@ -68,16 +70,21 @@ impl Matrix<'_> {
         self.cells[j][b as usize][l as usize] = cell;
     }
 
+    /// Where every task can run.
+    fn stage_period(&self, tasks: Range<usize>, cores: u32, kind: usize) -> Period {
+        self.profile.stage_period(tasks, cores, kind).unwrap()
+    }
+
     /// Algorithm 8.
     fn single_stage(&mut self, t: usize, b: u32, l: u32) {
         let replicable = self.profile.is_replicable(0..t);
         for rl in 1..=l {
-            let period = self.profile.stage_period(0..t, rl, 1);
+            let period = self.stage_period(0..t, rl, 1);
             let acc = [0, if replicable { rl } else { 1 }];
             self.set(t, 0, rl, Cell { period, acc, ..self.at(t, 0, rl) });
         }
         for rb in 1..=b {
-            let period = self.profile.stage_period(0..t, rb, 0);
+            let period = self.stage_period(0..t, rb, 0);
             let acc = [if replicable { rb } else { 1 }, 0];
             for rl in 0..=l {
                 let little = self.at(t, 0, rl);
@@ -104,13 +111,13 @@ impl Matrix<'_> {
             let replicable = self.profile.is_replicable(i - 1..j);
             for u in 1..=if replicable { b } else { b.min(1) } {
                 let before = self.at(i - 1, b - u, l);
-                let period = before.period.max(self.profile.stage_period(i - 1..j, u, 0));
+                let period = before.period.max(self.stage_period(i - 1..j, u, 0));
                 let [ab, al] = before.acc;
                 c = better(c, Cell { period, acc: [ab + u, al], prev: [b - u, al], kind: 0, start: i });
             }
             for u in 1..=if replicable { l } else { l.min(1) } {
                 let before = self.at(i - 1, b, l - u);
-                let period = before.period.max(self.profile.stage_period(i - 1..j, u, 1));
+                let period = before.period.max(self.stage_period(i - 1..j, u, 1));
                 let [ab, al] = before.acc;
                 c = better(c, Cell { period, acc: [ab, al + u], prev: [ab, l - u], kind: 1, start: i });
             }

@@ -94,8 +94,8 @@ proptest! {
 
         let kinds = [(0, cores[0]), (1, cores[1])];
         prop_assert!(fits_u64(&profile, kinds));
-        prop_assert_eq!(&Table::<u64>::new(&profile, kinds).stages(), &published.stages);
-        prop_assert_eq!(&Table::<u128>::new(&profile, kinds).stages(), &published.stages);
+        prop_assert_eq!(&Table::<u64>::new(&profile, kinds).stages().unwrap(), &published.stages);
+        prop_assert_eq!(&Table::<u128>::new(&profile, kinds).stages().unwrap(), &published.stages);
         let merged = merged(published.stages, &profile);
         let merged = merged.iter().map(|s| Stage::new(s.tasks.len(), s.cores, profile.kinds()[s.kind].as_str()));
         prop_assert_eq!(schedule.stages(), merged.collect::<Vec<_>>());
@@ -110,7 +110,7 @@ proptest! {
         let profile = chain(&tasks, [0, 0]);
         let published = published::herad(&profile, cores);
         let kinds = [(0, cores[0]), (1, cores[1])];
-        prop_assert_eq!(&Table::<u64>::new(&profile, kinds).stages(), &published.stages);
+        prop_assert_eq!(&Table::<u64>::new(&profile, kinds).stages().unwrap(), &published.stages);
     }
 }
 
@@ -212,5 +212,12 @@ fn a_table_that_is_too_large_is_refused() {
         error.to_string(),
         "strategy `herad`: 7 tasks on 16000 and 8000 cores make a table of 9.0e8 cells, more than the 67108864 \
          that it fills: take the strategy `exact`, which is fast there, or give fewer cores"
+    );
+    let profile = chain(&[(true, [1, 1]); 1000], [0, 0]);
+    let platform = Platform::parse_cores("big=200,little=200", &profile).unwrap();
+    assert_eq!(
+        Herad.schedule(&profile, &platform).unwrap_err().reason(),
+        "1000 tasks on 200 and 200 cores take up to 5.7e10 steps, more than the 4.0e9 that it does: take the strategy `exact`, \
+         which is fast there, or give fewer cores"
     );
 }

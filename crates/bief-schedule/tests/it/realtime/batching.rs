@@ -144,7 +144,7 @@ fn random_graphs_are_as_described() {
 
 #[test]
 fn plans_are_what_they_say_and_none_is_worse_than_another() {
-    let optimiser = Optimiser { most_firings: 64, ..Optimiser::default() };
+    let optimiser = Optimiser { max_firings: 64, ..Optimiser::default() };
     for seed in 0..20 {
         let graph = RandomGraphs::light().sample(&mut Rng::with_seed(seed)).unwrap();
         let front = optimiser.front(&graph).unwrap();
@@ -185,8 +185,8 @@ fn the_best_plan_is_within_the_latency() {
             let (mut fits, mut fits_apart, mut needs, mut needs_apart) = (0, 0, 0.0, 0.0);
             for graph in &graphs {
                 let latency_ns = latency_us * 1e3;
-                let merged = Optimiser::default().least_utilisation(graph, latency_ns);
-                let apart = apart.least_utilisation(graph, latency_ns);
+                let merged = Optimiser::default().min_utilisation(graph, latency_ns);
+                let apart = apart.min_utilisation(graph, latency_ns);
                 if let Ok(plan) = &apart {
                     let merged = merged.as_ref().expect("merging is not demanded");
                     assert!(merged.bounds.utilisation <= plan.bounds.utilisation);
@@ -211,17 +211,17 @@ fn the_best_plan_is_within_the_latency() {
 fn the_search_by_hand() {
     let graph = radio();
     // All in one task: N samples take N - 1 us to come, and the task N more: 64 do it in 127 us.
-    let best = Optimiser::default().least_utilisation(&graph, 127_000.0).unwrap();
+    let best = Optimiser::default().min_utilisation(&graph, 127_000.0).unwrap();
     assert_eq!((best.firings, best.groups.len()), (64, 1));
     assert_close(&[best.bounds.utilisation, best.bounds.latency_ns()], &[0.090390625, 127_000.0], 1e-6);
-    let less = Optimiser::default().least_utilisation(&graph, 126_999.0).unwrap();
+    let less = Optimiser::default().min_utilisation(&graph, 126_999.0).unwrap();
     assert!(less.bounds.utilisation > best.bounds.utilisation);
     // Without merging 8 samples are done in 39 us.
     let apart = Optimiser { merging: None, ..Optimiser::default() };
-    let best = apart.least_utilisation(&graph, 39_000.0).unwrap();
+    let best = apart.min_utilisation(&graph, 39_000.0).unwrap();
     assert_eq!(best.batches, [8, 8, 2, 2]);
     assert_close(&[best.bounds.utilisation], &[0.22], 1e-9);
-    let refused = apart.least_utilisation(&graph, 5_000.0).unwrap_err().to_string();
+    let refused = apart.min_utilisation(&graph, 5_000.0).unwrap_err().to_string();
     assert_eq!(
         refused,
         "optimiser, latency: no plan is below 5 us: the least latency found is 13 us; allow that, or give more cores"
@@ -231,37 +231,37 @@ fn the_search_by_hand() {
 #[test]
 fn a_search_that_cannot_be_is_refused() {
     let graph = graph(1000, &[900.0, 900.0], &[(0, 1, 1, 1, 1)]);
-    let refused = |optimiser: Optimiser| optimiser.least_utilisation(&graph, 1e6).unwrap_err().to_string();
+    let refused = |optimiser: Optimiser| optimiser.min_utilisation(&graph, 1e6).unwrap_err().to_string();
     let ok = Optimiser::default();
     // One core, and two nodes that nearly fill it each: a job of any size costs 900 ns.
-    assert!(ok.least_utilisation(&graph, 1e6).is_ok());
-    assert!(refused(Optimiser { most_firings: 1, ..ok }).starts_with("analysis, cores: the nodes need 1.800 cores"));
-    assert_eq!(refused(Optimiser { most_firings: 0, ..ok }), "optimiser, most_firings: 0: allow at least 1");
-    let rule = |init_share, most_utilisation| Some(MergeRule { init_share, most_utilisation, only: None });
+    assert!(ok.min_utilisation(&graph, 1e6).is_ok());
+    assert!(refused(Optimiser { max_firings: 1, ..ok }).starts_with("analysis, cores: the nodes need 1.800 cores"));
+    assert_eq!(refused(Optimiser { max_firings: 0, ..ok }), "optimiser, max_firings: 0: allow at least 1");
+    let rule = |init_share, max_utilisation| Some(MergeRule { init_share, max_utilisation, only: None });
     assert_eq!(
         refused(Optimiser { merging: rule(1.5, 0.9), ..ok }),
         "optimiser, init_share: 1.5: write a share from 0 to 1"
     );
     assert_eq!(
         refused(Optimiser { merging: rule(0.1, 0.0), ..ok }),
-        "optimiser, most_utilisation: 0: write a share above 0 and up to 1"
+        "optimiser, max_utilisation: 0: write a share above 0 and up to 1"
     );
     assert_eq!(
-        ok.least_utilisation(&graph, f64::NAN).unwrap_err().to_string(),
+        ok.min_utilisation(&graph, f64::NAN).unwrap_err().to_string(),
         "optimiser, latency: NaN ns: write a latency above 0 ns"
     );
     // What fits only with larger jobs than the latency leaves time for is told by its latency.
     assert_eq!(
-        ok.least_utilisation(&graph, 500.0).unwrap_err().to_string(),
+        ok.min_utilisation(&graph, 500.0).unwrap_err().to_string(),
         "optimiser, latency: no plan is below 500 ns: the least latency found is 3 us; allow that, or give more cores"
     );
     // Batches that are too large are left out.
     let wide = super::graph(1000, &[100.0, 100.0], &[(0, 1, 1 << 46, 1 << 46, 1 << 46)]);
-    let plan = Optimiser { merging: None, ..ok }.least_utilisation(&wide, 1e9).unwrap();
+    let plan = Optimiser { merging: None, ..ok }.min_utilisation(&wide, 1e9).unwrap();
     assert_eq!(plan.batches, [4, 4]);
     // What does not fit apart may fit merged.
     let nodes = [Node::source("a", Period::from(1000), fixed(520.0)), Node::new("b", fixed(500.0))];
     let graph = Graph::new(nodes, [Edge::new("a", "b")]).unwrap();
-    let plan = Optimiser { most_firings: 1, ..ok }.least_utilisation(&graph, 1e6).unwrap();
+    let plan = Optimiser { max_firings: 1, ..ok }.min_utilisation(&graph, 1e6).unwrap();
     assert_close(&[plan.bounds.utilisation], &[0.595], 1e-9);
 }

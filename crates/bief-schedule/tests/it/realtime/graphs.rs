@@ -1,7 +1,7 @@
 //! What is a graph, and what is not.
 
-use bief_schedule::realtime::{Cost, Edge, FiringRate, Graph, Node};
-use bief_schedule::{ErrorKind, Period};
+use bief_schedule::realtime::{Cost, Edge, FiringRate, Graph, Node, Optimiser};
+use bief_schedule::{Error, ErrorKind, Period};
 use proptest::prelude::*;
 
 use super::fixed;
@@ -174,6 +174,32 @@ fn a_document_with_errors_is_refused_with_the_place() {
     }
 }
 
+/// A source and nodes that each feed the next.
+fn line(nodes: usize) -> Result<Graph, Error> {
+    let cost = Cost { init_ns: 1.0, per_sample_ns: 1.0 };
+    let name = |node: usize| format!("n{node}");
+    let source = Node::source(name(0), Period::from(1_000_000), cost);
+    let others = (1..nodes).map(|node| Node::new(name(node), cost));
+    Graph::new([source].into_iter().chain(others), (1..nodes).map(|node| Edge::new(name(node - 1), name(node))))
+}
+
+#[test]
+fn graphs_that_would_take_minutes_are_refused() {
+    let error = line(Graph::MAX_NODES + 1).unwrap_err();
+    assert_eq!((error.kind(), error.place()), (ErrorKind::Graph, "graph, nodes"));
+    assert_eq!(
+        error.reason(),
+        "there are 10001, at most 10000 are analysed: give those that always run together as one node"
+    );
+    let graph = line(Graph::MAX_NODES / 2).unwrap();
+    let error = Optimiser::default().front(&graph).unwrap_err();
+    assert_eq!((error.kind(), error.place()), (ErrorKind::RealTime, "optimiser, merging"));
+    let reason = "the graph has too many nodes to merge two at a time: give those that always run together as one node, or \
+                  allow no merging";
+    assert_eq!(error.reason(), reason);
+    assert!(Optimiser { merging: None, max_firings: 1, ..Optimiser::default() }.front(&graph).is_ok());
+}
+
 proptest! {
     /// Whatever numbers a document holds, it is a graph whose batches and bounds can be asked for, or an error.
     #[test]
@@ -213,7 +239,7 @@ proptest! {
             let _ = graph.batched(&batches).map(|graph| Analysis::default().bounds(&graph));
             let _ = uniform(&graph, firings).and_then(|batches| graph.batched(&batches));
             let _ = rate_exploiting(&graph, firings).and_then(|batches| graph.batched(&batches));
-            let _ = Optimiser::default().least_utilisation(&graph, costs.0.abs());
+            let _ = Optimiser::default().min_utilisation(&graph, costs.0.abs());
         }
     }
 }

@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::{assert_close, fixed, graph};
 
-const RULE: MergeRule = MergeRule { init_share: 0.15, most_utilisation: 0.9, only: None };
+const RULE: MergeRule = MergeRule { init_share: 0.15, max_utilisation: 0.9, only: None };
 
 /// A source of 1000 ns and nodes that others feed, each of 10 ns, and edges of one token.
 fn even(nodes: usize, edges: &[(usize, usize)]) -> Graph {
@@ -65,7 +65,7 @@ fn what_may_not_be_merged_is_told() {
     );
     let full = super::graph(1000, &[500.0, 600.0], &[(0, 1, 1, 1, 1)]);
     let message = "`n0` and `n1` need 0.675 of a core together, and may have 0.600: leave them apart";
-    let rule = MergeRule { most_utilisation: 0.6, ..RULE };
+    let rule = MergeRule { max_utilisation: 0.6, ..RULE };
     assert_eq!(full.mergeable(0, 1, &rule).unwrap_err().to_string(), message);
     assert!(full.mergeable(0, 1, &RULE).is_ok());
 }
