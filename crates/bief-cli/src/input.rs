@@ -11,7 +11,7 @@ use crate::files::{Files, is_dash};
 /// The recording to receive.
 #[derive(Args)]
 pub(crate) struct RecordingArgs {
-    /// Recording: SigMF, or a raw file (see --format); `-` for standard input [default: one that is built in]
+    /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input [default: one that is built in]
     pub(crate) input: Option<PathBuf>,
     /// Sample format of a raw input: cf32, ci16, ci8 or cu8
     #[arg(long)]
@@ -51,9 +51,9 @@ impl RecordingArgs {
 
 /// The file beside a recording that has its name and this extension.
 pub(crate) fn beside(input: &Path, extension: &str) -> PathBuf {
-    let known = ["sigmf-meta", "sigmf-data", "cf32", "ci16", "ci8", "cu8", "raw", "bin", "iq"];
+    let known = ["sigmf-meta", "sigmf-data", "sigmf", "wav", "cf32", "ci16", "ci8", "cu8", "raw", "bin", "iq"];
     let of_input = input.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    if known.contains(&of_input) {
+    if known.contains(&of_input) && of_input != extension {
         return input.with_extension(extension);
     }
     let mut name = input.as_os_str().to_owned();

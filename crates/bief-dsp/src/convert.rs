@@ -28,7 +28,10 @@ pub fn from_u8(bytes: &[u8], floats: &mut [f32]) {
     dispatch!(level => u8_kernel(bytes, floats));
 }
 
-/// Four bytes each, floats; one that is not finite becomes 0.
+/// Floats from here on are damage: nothing that samples counts as far, not even in 32 bits.
+const TOO_LARGE: f32 = 1e12;
+
+/// Four bytes each, floats; one that is not finite, or of 10¹² and more, becomes 0.
 pub fn from_f32(bytes: &[u8], floats: &mut [f32]) {
     let level = Level::best();
     dispatch!(level => f32_kernel(bytes, floats));
@@ -59,7 +62,8 @@ fn u8_kernel(bytes: &[u8], floats: &mut [f32]) {
 fn f32_kernel(bytes: &[u8], floats: &mut [f32]) {
     for (float, bytes) in floats.iter_mut().zip(bytes.as_chunks().0) {
         let value = f32::from_le_bytes(*bytes);
-        *float = if value.is_finite() { value } else { 0.0 };
+        // Of what is no number, this is false too.
+        *float = if value.abs() < TOO_LARGE { value } else { 0.0 };
     }
 }
 
@@ -73,9 +77,11 @@ mod tests {
         fastrand::Rng::with_seed(1).fill(&mut bytes);
         bytes[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
         bytes[8..12].copy_from_slice(&f32::NEG_INFINITY.to_le_bytes());
+        bytes[12..16].copy_from_slice(&(-1e18_f32).to_le_bytes());
+        bytes[16..20].copy_from_slice(&9.9e11_f32.to_le_bytes());
         let pairs = bytes.as_chunks().0.iter().map(|pair| f32::from(i16::from_le_bytes(*pair)) / 32768.0);
         let fours = bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
-        let fours = fours.map(|four| if four.is_finite() { four } else { 0.0 });
+        let fours = fours.map(|four| if four.is_finite() && four.abs() < 1e12 { four } else { 0.0 });
         let signed = bytes.iter().map(|byte| f32::from(byte.cast_signed()) / 128.0);
         let unsigned = bytes.iter().map(|byte| (f32::from(*byte) - 127.5) * (1.0 / 127.5));
         let exact: [Vec<f32>; 4] = [pairs.collect(), fours.collect(), signed.collect(), unsigned.collect()];

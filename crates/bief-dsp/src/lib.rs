@@ -18,6 +18,7 @@ pub mod filter;
 pub mod fir;
 pub mod fm;
 pub mod gardner;
+pub mod impulses;
 pub mod low_pass;
 pub mod one_pole;
 mod planar;

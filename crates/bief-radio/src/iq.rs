@@ -58,7 +58,7 @@ impl SampleFormat {
         Self::ALL.into_iter().find(|format| format.datatype() == datatype)
     }
 
-    /// Makes complex numbers of full scale 1 from bytes; a float that is not finite becomes 0.
+    /// Makes complex numbers of full scale 1 from bytes; a float that is not finite, or of 10¹² and more, becomes 0.
     ///
     /// # Panics
     /// When `bytes` is not [`bytes`](Self::bytes) times as long as `samples`.

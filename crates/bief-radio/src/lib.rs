@@ -40,6 +40,7 @@ mod parameter;
 mod raw_audio;
 mod recording;
 mod registry;
+mod text;
 mod wav;
 
 pub use audio::{DeEmphasis, Discriminate, RemoveDc};

@@ -121,8 +121,8 @@ impl NarrowbandFm {
     pub fn decimation(&self) -> Result<usize> {
         let audio_rate = positive("the audio rate", self.audio_rate.into())?;
         let channel = ("the channel rate", self.channel_rate);
-        Ok(whole_ratio(("the sample rate", self.sample_rate), channel)?
-            * whole_ratio(channel, ("the audio rate", audio_rate))?)
+        let to_channel = whole_ratio(("the sample rate", self.sample_rate), channel)?;
+        Ok(to_channel.saturating_mul(whole_ratio(channel, ("the audio rate", audio_rate))?))
     }
 
     fn filters(&self) -> Result<Filters> {
@@ -133,7 +133,7 @@ impl NarrowbandFm {
         let to_audio = whole_ratio(channel_rate, ("the audio rate", audio_rate))?;
         let step = to_channel.saturating_mul(to_audio);
         if self.block == 0 || !self.block.is_multiple_of(step) {
-            let near = (self.block as f64 / step as f64).round().max(1.0) as usize * step;
+            let near = ((self.block as f64 / step as f64).round().max(1.0) as usize).saturating_mul(step);
             return Err(Error::new(format!(
                 "a block of {} samples: give a whole multiple of {step}, of which one sample of audio is made, such as {near}",
                 self.block
@@ -244,10 +244,10 @@ impl NarrowbandFm {
     /// where it should be.
     ///
     /// # Errors
-    /// No carrier, a recording that cannot be read; what [`receive`](Self::receive) refuses.
+    /// What [`receive`](Self::receive) refuses, before anything is read; no carrier, a recording that cannot be read.
     pub fn find(&self, recording: Recording) -> Result<(Self, Recording)> {
         let name = recording.name.clone();
-        let mut front = Front::of(recording, self.sample_rate);
+        let mut front = self.front(recording)?;
         loop {
             let first = front.bytes.is_empty();
             let more = front.read_on()?;
@@ -276,10 +276,16 @@ impl NarrowbandFm {
     /// # Errors
     /// A recording that cannot be read; what [`receive`](Self::receive) refuses.
     pub fn refine(&self, recording: Recording) -> Result<(Self, Recording)> {
-        let mut front = Front::of(recording, self.sample_rate);
+        let mut front = self.front(recording)?;
         front.read_on()?;
         let measured = self.measured(&front.latest())?;
         Ok((measured.unwrap_or(*self), front.rewound()))
+    }
+
+    /// The first part of a recording, where this receiver can be made.
+    fn front(&self, recording: Recording) -> Result<Front> {
+        self.filters()?;
+        Ok(Front { recording, bytes: Vec::new(), sample_rate: positive("the sample rate", self.sample_rate)? })
     }
 
     /// The receiver with the carrier of these samples, looked for from where it is now and no further away than the deviation; `None`
@@ -320,10 +326,6 @@ struct Front {
 }
 
 impl Front {
-    fn of(recording: Recording, sample_rate: f64) -> Self {
-        Self { recording, bytes: Vec::new(), sample_rate }
-    }
-
     fn look(&self) -> usize {
         (LOOK * self.sample_rate) as usize * self.recording.format.bytes()
     }

@@ -10,11 +10,14 @@ use crate::document;
 use crate::failure::Failure;
 use crate::published;
 use crate::shipped::Shipped;
+use crate::text::{printable, shortened};
 
 /// The column of the power.
 const WATTS: &str = "watts";
 /// The column of the names.
 const NAME: &str = "name";
+/// Characters of a file that a message shows at most.
+const SHOWN: usize = 120;
 
 /// Measured rows.
 #[derive(Debug)]
@@ -62,6 +65,7 @@ impl Rows {
 
     fn of_json(text: &str) -> Result<Self, String> {
         let entries: Vec<Entry> = serde_json::from_str(text).map_err(|error| {
+            let error = quoted(&error.to_string());
             format!(
                 r#"{error}; rows read [{{"busy": {{"big": 1.7, "little": 3}}, "watts": 9.8}}]; "name" may be added"#
             )
@@ -87,6 +91,7 @@ impl Rows {
         let (_, head) = lines.next().ok_or_else(|| format!("no rows: {example}"))?;
         let columns: Vec<&str> = head.split(',').map(str::trim).collect();
         if let Some((at, twice)) = columns.iter().enumerate().find(|(at, column)| columns[..*at].contains(column)) {
+            let twice = quoted(twice);
             return Err(format!("column {} is called `{twice}` like one before: {example}", at + 1));
         }
         if !columns.contains(&WATTS) {
@@ -107,9 +112,10 @@ impl Rows {
                     name = cell.to_owned();
                     continue;
                 }
-                let number: f64 = cell
-                    .parse()
-                    .map_err(|_| format!("line {}: `{cell}` in column `{column}` is no number", line + 1))?;
+                let number: f64 = cell.parse().map_err(|_| {
+                    let [cell, column] = [cell, column].map(quoted);
+                    format!("line {}: `{cell}` in column `{column}` is no number", line + 1)
+                })?;
                 if *column == WATTS {
                     row.watts = number;
                 } else {
@@ -121,6 +127,11 @@ impl Rows {
         }
         Ok(found)
     }
+}
+
+/// Text of a file in a message.
+fn quoted(text: &str) -> String {
+    shortened(&printable(text), SHOWN)
 }
 
 #[cfg(test)]
@@ -156,6 +167,18 @@ mod tests {
         ] {
             let said = Rows::of_csv(text).unwrap_err();
             assert!(said.starts_with(reason), "{said}");
+        }
+        let long = "x".repeat(100_000);
+        for text in [
+            format!("big,watts\n\u{1b}[2J,{long}"),
+            format!("\u{1b}[2J{long},watts\n\u{7},3"),
+            format!("{long}\u{1b},{long}\u{1b},watts"),
+            format!(r#"[{{"watts": "\u001b{long}"}}]"#),
+        ] {
+            let said = Rows::of_csv(&text).and_then(|_| Rows::of_json(&text)).unwrap_err();
+            assert!(!said.contains(char::is_control) && said.len() < 500, "{said:?}");
+            let said = Rows::of_json(&text).unwrap_err();
+            assert!(!said.contains(char::is_control) && said.len() < 500, "{said:?}");
         }
         assert!(Rows::of_json("{}").unwrap_err().contains("rows read [{"));
         let said = Rows::of_json("[{\"watts\": 3}]").unwrap_err();

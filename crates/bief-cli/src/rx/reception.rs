@@ -8,7 +8,7 @@ use super::outputs::Outputs;
 use crate::planning::{Planned, against_plan, rounds};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
-use crate::text::{COLUMNS, wrapped};
+use crate::text::{COLUMNS, printable, wrapped};
 
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
@@ -89,7 +89,7 @@ impl Reception {
             None => "unknown".to_owned(),
         };
         let margin = figures.margin_db.map_or_else(String::new, |db| format!(", {db:+.1} dB to the threshold"));
-        let mut rows = vec![("input", self.name.clone())];
+        let mut rows = vec![("input", printable(&self.name))];
         for kind in &figures.kinds {
             rows.push(("signal", format!("{}: {} frames, {} with errors", kind.name, kind.frames, kind.frame_errors)));
         }
@@ -105,6 +105,9 @@ impl Reception {
         }
         if figures.lost_samples > 0 {
             rows.push(("samples lost", format!("{}, for want of time", figures.lost_samples)));
+        }
+        if figures.passed_over_samples > 0 {
+            rows.push(("passed over", format!("{} samples in which no signal was found", figures.passed_over_samples)));
         }
         if figures.losses > 0 {
             rows.push(("signal lost", format!("{} times", figures.losses)));

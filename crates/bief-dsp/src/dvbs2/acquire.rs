@@ -13,6 +13,7 @@ use super::line::follow_line;
 use super::plheader;
 use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, sum_powers};
 use super::scramble::PlScrambler;
+use super::steady::steady_parts;
 use super::track::{HEADER_SPREAD, header_moments, residual_frequency};
 use super::{HEADER, Layout, Pls};
 use crate::derotate::{derotate, multiply_by_phasor};
@@ -27,8 +28,15 @@ const FREQUENCY_BIN: f64 = 0.004;
 /// Quality of a header that another one, a frame away, confirms; and of one that stands alone.
 const CONFIRMED_QUALITY: f32 = 0.2;
 const ALONE_QUALITY: f32 = 0.45;
+/// Share of the quality of the header found that one which announces another frame has at least.
+const CHANGE_SHARE: f32 = 0.6;
 /// Headers in a row that may be missing.
 const MAX_MISSING: usize = 3;
+/// Frequency, in cycles per symbol, by which headers of one signal may differ: so far a header shows it rightly, and says what it
+/// announces.
+const MAX_STEP: f64 = 0.004;
+/// How often the frequency of headers is measured: what is far off is measured too large at first.
+const MEASURED: usize = 3;
 /// Frames that refine the frequency, and symbols of them whose powers do.
 const MAX_REFINED: usize = 16;
 const MAX_POWERS: usize = 65_536;
@@ -40,6 +48,8 @@ const LEAST_DEVIATION: f64 = 1e-5;
 /// Parts of a recording whose means tell how much a mean varies, and variances that a mean must exceed to be a constant.
 const DC_PARTS: usize = 64;
 const DC_DOUBT: f64 = 4.0;
+/// Share of the power below which a constant that changes hides no signal.
+const DC_SAME: f64 = 1e-3;
 /// Share of the power that varies, below which samples are constant but for rounding.
 const LEAST_VARYING: f64 = 1e-10;
 
@@ -108,7 +118,9 @@ pub enum NoSignal {
 /// One whole frame suffices from an Es/N0 of about 3 dB on; more frames make the result better, and from two on the
 /// limit is below 0 dB. Amplitude, phase and fraction of a symbol may be anything, the carrier up to 0.1 cycles per
 /// symbol away, the spectrum inverted, and the symbol rate ±100 ppm wrong. A constant as strong as the signal may be
-/// added. Frames may be of different kinds. Time and memory grow in proportion to the samples: 32 frames are plenty.
+/// added. Where the carrier or the constant jumps within the samples, the lock is that of the signal before, if it has a whole
+/// frame. Frames may be of different kinds. Time and memory grow in proportion to the samples: 32 frames are plenty.
+/// [`remove_impulses`](crate::impulses::remove_impulses) takes out single samples that would hide the signal.
 ///
 /// `filter` is made for the nominal samples per symbol; `scrambler` is needed for the pilots that refine the frequency.
 ///
@@ -162,7 +174,7 @@ pub enum NoSignal {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
-    let needed = (SHORTEST as f64 * filter.samples_per_symbol()).ceil() as usize;
+    let needed = samples_needed(filter);
     if samples.len() < needed {
         return Err(NoSignal::TooShort { samples: samples.len(), needed });
     }
@@ -170,6 +182,25 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
     if !(power as f32).is_finite() {
         return Err(NoSignal::NotFinite);
     }
+    let mut failure = (0, NoSignal::TooShort { samples: samples.len(), needed });
+    for part in steady_dc(samples, power) {
+        match acquire_steady(filter, &samples[part.clone()], scrambler) {
+            Ok(lock) => return Ok(Lock { position: lock.position + part.start as f64, ..lock }),
+            // What there is most of tells best.
+            Err(reason) if part.len() > failure.0 => failure = (part.len(), reason),
+            Err(_) => {}
+        }
+    }
+    Err(failure.1)
+}
+
+/// [`acquire`] in samples whose constant does not change.
+fn acquire_steady(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
+    let needed = samples_needed(filter);
+    if samples.len() < needed {
+        return Err(NoSignal::TooShort { samples: samples.len(), needed });
+    }
+    let power = mean_power(samples);
     if power < f64::from(f32::MIN_POSITIVE) {
         return Err(NoSignal::Silence);
     }
@@ -195,16 +226,38 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
     Ok(Lock { amplitude: lock.amplitude / scale as f32, inverted, dc, ..lock })
 }
 
+/// Samples of the shortest PLFRAME.
+fn samples_needed(filter: &MatchedFilter) -> usize {
+    (SHORTEST as f64 * filter.samples_per_symbol()).ceil() as usize
+}
+
 fn mean_power(samples: &[Complex32]) -> f64 {
     samples.iter().map(|sample| f64::from(sample.norm_sqr())).sum::<f64>() / samples.len() as f64
+}
+
+/// Ranges of samples, in order, in each of which the constant stays the same; the places where it changes are left out.
+fn steady_dc(samples: &[Complex32], power: f64) -> Vec<Range<usize>> {
+    let length = (samples.len() / DC_PARTS).max(1);
+    let means = means_of(samples, length);
+    let in_samples = |part: Range<usize>| {
+        // The constant may change anywhere in the parts on either side of where it was seen to.
+        let start = if part.start == 0 { 0 } else { (part.start + 1) * length };
+        let end = if part.end == means.len() { samples.len() } else { (part.end - 1) * length };
+        start..end.max(start)
+    };
+    steady_parts(&means, 0.0, (DC_SAME * power).sqrt()).into_iter().map(in_samples).collect()
+}
+
+/// The mean of each part of this length.
+fn means_of(samples: &[Complex32], length: usize) -> Vec<Complex64> {
+    let parts = samples.chunks_exact(length);
+    parts.map(|part| part.iter().map(|sample| widen(*sample)).sum::<Complex64>() / part.len() as f64).collect()
 }
 
 /// The constant in samples. The mean of so many samples of a signal is not exactly zero either: the constant is taken to be
 /// nearer to zero than the mean, the more so the less they differ, and zero when it may well be.
 fn dc_of(samples: &[Complex32]) -> Complex32 {
-    let parts = samples.chunks_exact((samples.len() / DC_PARTS).max(1));
-    let means: Vec<Complex64> =
-        parts.map(|part| part.iter().map(|sample| widen(*sample)).sum::<Complex64>() / part.len() as f64).collect();
+    let means = means_of(samples, (samples.len() / DC_PARTS).max(1));
     let count = means.len() as f64;
     let mean = means.iter().sum::<Complex64>() / count;
     let spread: f64 = means.iter().map(|part| (part - mean).norm_sqr()).sum();
@@ -352,11 +405,20 @@ impl Search {
 
     /// Follows the frames to both ends, and measures them all.
     fn lock(&self, found: Found, scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
-        let headers = self.chain(found);
+        let mut headers = self.chain(found);
+        let whole = headers.len();
+        headers.truncate(self.steady_headers(&headers));
         let mut frequency = found.frequency;
-        let means = self.measure_headers(&headers);
+        let mut means = self.measure_headers(&headers);
+        for _ in 1..MEASURED {
+            frequency += means.frequency;
+            headers.iter_mut().for_each(|header| header.frequency = frequency);
+            means = self.measure_headers(&headers);
+        }
         frequency += means.frequency;
-        frequency += self.refine_frequency(&headers, frequency, means.deviation(headers.len()), scrambler);
+        // The carrier changes in the last frame before a step.
+        let steady = if headers.len() < whole { &headers[..headers.len().max(2) - 1] } else { &headers[..] };
+        frequency += self.refine_frequency(steady, frequency, means.deviation(headers.len()), scrambler);
 
         let position = |index: usize| self.start + index as f64 * self.step;
         let last_sample = (self.samples - 1) as f64;
@@ -381,9 +443,27 @@ impl Search {
         })
     }
 
+    /// How many of the first headers have the same carrier.
+    fn steady_headers(&self, headers: &[Found]) -> usize {
+        let frequencies: Vec<Complex64> = headers.iter().map(|header| self.residual(header).into()).collect();
+        let parts = |least: f64| steady_parts(&frequencies, least, 0.0);
+        parts(self.measure_headers(headers).deviation(1).powi(2)).first().map_or(0, |part| part.end)
+    }
+
+    /// Frequency left in a header, in cycles per symbol.
+    fn residual(&self, header: &Found) -> f64 {
+        self.header_symbols(header.index, header).map_or(0.0, |symbols| residual_frequency(&symbols, header.pls))
+    }
+
     /// All good headers that hang together with `found`, in the order of time.
     fn chain(&self, found: Found) -> Vec<Found> {
-        let good = |header: &Found| header.quality >= CONFIRMED_QUALITY && length_of(header.pls).is_some();
+        let good = |header: &Found| {
+            // At another frequency, a header may seem to announce anything.
+            let needed = if header.pls == found.pls { 0.0 } else { CHANGE_SHARE * found.quality };
+            header.quality >= needed.max(CONFIRMED_QUALITY)
+                && length_of(header.pls).is_some()
+                && self.residual(header).abs() <= MAX_STEP
+        };
         let mut headers = vec![found];
         // Back, as long as the frames before are of the same kind.
         let length = length_of(found.pls).unwrap_or(usize::MAX);

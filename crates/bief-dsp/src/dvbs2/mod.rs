@@ -52,6 +52,7 @@ mod demap;
 mod deslicer;
 mod fec;
 mod interleaver;
+mod jumps;
 mod known;
 mod layout;
 mod level;
@@ -65,6 +66,7 @@ mod powers;
 #[cfg(test)]
 mod random;
 mod slicer;
+mod steady;
 mod track;
 mod walk;
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use num_complex::{Complex32, Complex64};
 
 use super::candidate::first_header;
+use super::jumps::{CarrierJumps, ConstantJumps};
 use super::known::widen;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
@@ -40,6 +41,13 @@ const FREQUENCY: Gains = Gains::new(0.04);
 const LEAST_HEADERS: usize = 4;
 /// Share of a new amplitude or quality in the smoothed one.
 const SHARE: f32 = 0.25;
+/// Share of the quality of the headers before below which a header may be one at another frequency: there it may seem to announce
+/// anything. And share of it that the header then has at one of so many frequencies on either side, this far apart in cycles per
+/// symbol.
+const SUSPICIOUS: f32 = 0.6;
+const RESTORED: f32 = 0.75;
+const FREQUENCIES: i32 = 25;
+const FREQUENCY_STEP: f64 = 0.004;
 /// Place of the middle of a header.
 const HEADER_MIDDLE: f64 = 0.5 * (HEADER - 1) as f64;
 
@@ -160,12 +168,18 @@ impl Carrier {
     }
 }
 
-/// The signal has gone: so many headers in a row were bad.
+/// The signal is not followed any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("signal lost: {bad_headers} PLHEADERs in a row were not found where they were expected; acquire again")]
-pub struct Lost {
-    /// Bad headers in a row.
-    pub bad_headers: usize,
+pub enum Lost {
+    /// It has gone: so many headers in a row were bad.
+    #[error("signal lost: {0} PLHEADERs in a row were not found where they were expected; acquire again")]
+    Headers(usize),
+    /// The carrier has another frequency, too far from the one before to be followed without losing frames.
+    #[error("signal lost: its carrier has jumped; acquire again")]
+    Carrier,
+    /// The constant in the samples has changed, so much that frames would be lost.
+    #[error("signal lost: the constant added to it has jumped; acquire again")]
+    Constant,
 }
 
 /// Follows position, symbol rate and carrier of a signal, a header at a time.
@@ -194,6 +208,10 @@ pub struct Tracker {
     /// Headers that position and step stem from.
     headers: f64,
     bad_headers: usize,
+    /// Whether headers show that the carrier has jumped.
+    carrier_jumps: CarrierJumps,
+    /// Whether they show that the constant has; `None` where that is not judged.
+    constant_jumps: Option<ConstantJumps>,
     inverted: bool,
     dc: Complex32,
     /// The header, and so many zeros behind it.
@@ -223,6 +241,8 @@ impl Tracker {
             length: Layout::new(lock.pls).expect("the lock is on a frame").symbols() as f64,
             headers: lock.headers.max(LEAST_HEADERS) as f64,
             bad_headers: 0,
+            carrier_jumps: CarrierJumps::default(),
+            constant_jumps: Some(ConstantJumps::default()),
             inverted: lock.inverted,
             dc: lock.dc,
             samples: Vec::with_capacity(
@@ -231,6 +251,13 @@ impl Tracker {
             padding,
             filter,
         }
+    }
+
+    /// The same, but the signal does not count as lost when headers seem to show that the constant has jumped. For who acquired it again
+    /// after [`Lost::Constant`] and found the constant as it was: a narrow disturbance looks like one.
+    #[must_use]
+    pub fn trusting_constant(self) -> Tracker {
+        Tracker { constant_jumps: None, ..self }
     }
 
     /// Samples of the stream that the next call of [`track`](Tracker::track) looks at. Negative ones precede the
@@ -247,12 +274,23 @@ impl Tracker {
     /// position returned is relative to the window.
     ///
     /// # Errors
-    /// When this was the second bad header in a row, or, of a signal whose headers were weak before, the eighth.
+    /// When this was the second bad header in a row, or, of a signal whose headers were weak before, the eighth. When this header
+    /// and the last ones show that the carrier or the constant has jumped: the samples of this one are those to begin with when the signal is
+    /// acquired again.
     pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
         let to_window = (self.origin - offset as i64) as f64;
         let header = self.measure(window, to_window + self.position);
         let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
         let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() <= MAX_DELAY);
+        let has_jumped = header.quality_elsewhere > RESTORED * self.quality;
+        if has_jumped || (layout.is_some() && self.carrier_jumps.shown_by(header.frequency, self.quality)) {
+            return Err(Lost::Carrier);
+        }
+        if let Some(jumps) = self.constant_jumps.as_mut().filter(|_| layout.is_some())
+            && jumps.shown_by(header.constant, self.quality)
+        {
+            return Err(Lost::Constant);
+        }
         match layout {
             Some(layout) => {
                 self.bad_headers = 0;
@@ -272,7 +310,7 @@ impl Tracker {
                 self.bad_headers += 1;
                 let most = if self.quality >= STRONG_QUALITY { MAX_BAD_STRONG } else { MAX_BAD };
                 if self.bad_headers >= most {
-                    return Err(Lost { bad_headers: self.bad_headers });
+                    return Err(Lost::Headers(self.bad_headers));
                 }
             }
         }
@@ -363,6 +401,8 @@ impl Tracker {
         };
         let on_time = symbols(0.0);
         let decoded = plheader::decode(&on_time);
+        let quality_elsewhere =
+            if decoded.quality < SUSPICIOUS * self.quality { best_elsewhere(&on_time) } else { 0.0 };
         let sent = header_symbols(decoded.pls);
         let direction = decoded.correlation.conj() / decoded.correlation.norm();
         let aligned = |symbols: [Complex32; HEADER]| -> f64 {
@@ -377,8 +417,10 @@ impl Tracker {
         Header {
             pls: decoded.pls,
             quality: decoded.quality,
+            quality_elsewhere,
             delay: delay.clamp(-0.5, 0.5),
             frequency: residual_frequency(&on_time, decoded.pls),
+            constant: constant_beside(&on_time, sent, decoded.correlation, self.frequency),
             // The samples were turned by the predicted frequency, from the predicted position on.
             phase: f64::from(decoded.correlation.arg()) + TAU * self.frequency * HEADER_MIDDLE,
             amplitude: decoded.correlation.norm() / HEADER as f32,
@@ -391,6 +433,10 @@ impl Tracker {
 struct Header {
     pls: Pls,
     quality: f32,
+    /// What is added to all samples, in amplitudes of the signal.
+    constant: Complex64,
+    /// That of the best frequency further away, if this one is bad.
+    quality_elsewhere: f32,
     /// Symbols by which it comes later than predicted, -0.5 to 0.5.
     delay: f64,
     /// Frequency left, in cycles per symbol.
@@ -415,6 +461,31 @@ fn straighten(samples: &mut [Complex32], dc: Complex32, inverted: bool) {
             *sample = Complex32::new(sample.re - dc.re, sign * (sample.im - dc.im));
         }
     }
+}
+
+/// The mean of what header symbols show beside what was sent, at the frequency that a constant has once the carrier was removed.
+fn constant_beside(
+    symbols: &[Complex32; HEADER],
+    sent: [Complex32; HEADER],
+    correlation: Complex32,
+    frequency: f64,
+) -> Complex64 {
+    let amplitude = correlation / HEADER as f32;
+    let mut beside: [Complex32; HEADER] =
+        std::array::from_fn(|k| (symbols[k] - amplitude * sent[k]) / correlation.norm());
+    derotate(&mut beside, -frequency, 0.0);
+    widen(beside.iter().sum())
+}
+
+/// The best quality of a header, of whatever frame, at a frequency beside the one expected.
+fn best_elsewhere(symbols: &[Complex32; HEADER]) -> f32 {
+    let steps = (1..=FREQUENCIES).flat_map(|step| [step, -step]);
+    let qualities = steps.map(|step| {
+        let mut turned = *symbols;
+        derotate(&mut turned, f64::from(step) * FREQUENCY_STEP, 0.0);
+        plheader::decode(&turned).quality
+    });
+    qualities.fold(0.0, f32::max)
 }
 
 /// Sum of y · conj(h) over the header of `pls`, and the same with distances from the middle as weights.

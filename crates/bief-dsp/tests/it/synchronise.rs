@@ -553,7 +553,38 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
     }
     // Headers 25 and 26 are bad.
     assert_eq!(results.len(), 27);
-    assert_eq!(results[26], Err(Lost { bad_headers: 2 }));
+    assert_eq!(results[26], Err(Lost::Headers(2)));
+}
+
+/// Which of 60 headers tells that the signal is not what it was, if one does, and what. From the thirtieth on, its carrier has
+/// another frequency, in cycles per symbol, and a constant is added to it.
+fn told_by(frequency: f64, constant: f32, trusting: bool) -> Option<(u64, Lost)> {
+    let mut random = fastrand::Rng::with_seed(3);
+    let kind = pls(QPSK_SHORT_PILOTS);
+    let mut tracker = Tracker::new(MatchedFilter::new(0.25, 2.0), &locked(kind), 0);
+    if trusting {
+        tracker = tracker.trusting_constant();
+    }
+    (0..60).find_map(|index| {
+        let (jump, constant) = if index < 30 { (0.0, 0.0) } else { (frequency, constant) };
+        let mut samples = header_window(kind, 40.0, 2.0, |n| TAU * 0.5 * (0.01 + jump) * n, &mut random);
+        samples.iter_mut().for_each(|sample| sample.re += constant);
+        tracker.track(&samples, index * 2 * length(kind) as u64).err().map(|lost| (index, lost))
+    })
+}
+
+#[test]
+fn headers_tell_when_carrier_or_constant_jump() {
+    assert_eq!(told_by(0.0, 0.0, false), None);
+    for (jump, most) in [(0.0013, 2), (0.003, 1), (0.0065, 1), (0.02, 1), (0.09, 1)] {
+        for jump in [jump, -jump] {
+            let (index, lost) = told_by(jump, 0.0, false).unwrap();
+            assert!(lost == Lost::Carrier && (30..30 + most).contains(&index), "{jump}: {index}, {lost}");
+        }
+    }
+    let (index, lost) = told_by(0.0, 0.3, false).unwrap();
+    assert!(lost == Lost::Constant && (30..33).contains(&index), "{index}, {lost}");
+    assert_eq!(told_by(0.0, 0.3, true), None);
 }
 
 #[test]

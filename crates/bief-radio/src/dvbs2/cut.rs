@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, MAX_SYMBOLS, NoSignal, Pls, Tracker, acquire};
+use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, Pls, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
+use bief_dsp::impulses::remove_impulses;
 use num_complex::Complex32;
 
 use super::modcods::Modcods;
@@ -27,6 +28,8 @@ const SEARCH_GROWTH: f64 = 1.5;
 const BUFFERED: usize = 4;
 /// Lost frames up to which the next header is expected where the clock says; after more it is searched for.
 const BRIDGED: u64 = 64;
+/// Difference of constants, in amplitudes of the signal, below which they are the same.
+const SAME_CONSTANT: f32 = 0.05;
 /// Largest error of the sender's clock for which a window has room.
 const CLOCK_ERROR: f64 = 200e-6;
 
@@ -69,6 +72,9 @@ pub struct CutFrames {
     astray: bool,
     /// A frame whose header was read and whose end had not come; its position counts from the first sample not used up.
     pending: Option<FrameSync>,
+    /// The constant that is removed from the signal, and that of one that was lost because it seemed to have changed.
+    constant: Complex32,
+    doubted: Option<Complex32>,
     /// Samples with which a lost signal is searched for next.
     searched: usize,
     /// Samples around a header.
@@ -169,6 +175,8 @@ impl CutFrames {
             varies: false,
             astray: false,
             pending: None,
+            constant: lock.dc,
+            doubted: None,
             searched: first_searched(&filter),
             header: Vec::new(),
             again: None,
@@ -187,6 +195,7 @@ impl CutFrames {
         let Some(Again { front, lock, .. }) = &self.again else { return false };
         self.feed = Box::new(Waiting::new(Cursor::new(Arc::clone(front))));
         self.tracker = Some(Tracker::new(self.filter.clone(), lock, 0));
+        self.constant = lock.dc;
         (self.buffer.start, self.buffer.end, self.buffer.position) = (0, 0, 0);
         (self.pending, self.astray, self.ended) = (None, false, false);
         true
@@ -297,7 +306,10 @@ impl CutFrames {
                     self.status.count_other_frame(frame.pls);
                     self.use_up_to_header();
                 }
-                Err(_) => self.lose(),
+                Err(lost) => {
+                    self.doubted = (lost == Lost::Constant).then_some(self.constant);
+                    self.lose();
+                }
             }
         }
     }
@@ -343,15 +355,23 @@ impl CutFrames {
         }
         let mut samples = vec![Complex32::ZERO; available];
         self.format.read(self.buffer.bytes(0..available), &mut samples);
+        remove_impulses(&mut samples);
         if let Ok(lock) = acquire_first(&self.filter, &samples, &self.scrambler) {
+            self.status.count_passed_over(passed_over(&lock));
             (self.last, self.varies) = (lock.pls, false);
-            self.tracker = Some(Tracker::new(self.filter.clone(), &lock, self.buffer.position));
+            let tracker = Tracker::new(self.filter.clone(), &lock, self.buffer.position);
+            let same = |doubted: Complex32| (lock.dc - doubted).norm() < SAME_CONSTANT * lock.amplitude;
+            self.constant = lock.dc;
+            self.tracker =
+                Some(if self.doubted.take().is_some_and(same) { tracker.trusting_constant() } else { tracker });
             return Some(());
         }
         let most = SEARCHED * longest_window(&self.filter);
         if available >= most || self.is_closed() {
             // A frame that has only begun may still come whole.
-            self.use_up(available.saturating_sub(longest_window(&self.filter)));
+            let vain = available.saturating_sub(longest_window(&self.filter));
+            self.status.count_passed_over(vain as u64);
+            self.use_up(vain);
             self.search_anew();
         }
         self.searched = ((self.searched.max(self.available()) as f64 * SEARCH_GROWTH) as usize).min(most);
@@ -451,6 +471,13 @@ pub(super) fn acquire_first(
         first = earlier;
     }
     Ok(first)
+}
+
+/// Samples before a signal that was found, if there would have been room for a frame of it.
+pub(super) fn passed_over(lock: &Lock) -> u64 {
+    let symbols = Layout::new(lock.pls).map_or(0, |layout| layout.symbols());
+    let before = lock.position.max(0.0);
+    if before > (symbols + 1) as f64 * lock.samples_per_symbol { before as u64 } else { 0 }
 }
 
 /// Samples of the first search.

@@ -8,10 +8,11 @@ use bief::{BatchCosts, Chain, Machine, Profiling, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
+use bief_dsp::impulses::remove_impulses;
 use bief_dsp::symbol_rate::find_symbol_rate;
 use num_complex::Complex32;
 
-use super::cut::{CutFrames, acquire_first};
+use super::cut::{CutFrames, acquire_first, passed_over};
 use super::decode::{DecodeBch, DecodeLdpc};
 use super::deliver::Deliver;
 use super::demap::Demap;
@@ -140,6 +141,8 @@ pub struct Receiver {
     isi: Option<u8>,
     lock: Lock,
     format: SampleFormat,
+    /// Samples that were searched in vain.
+    passed_over: u64,
     /// The samples that were searched, to be played again.
     front: Arc<[u8]>,
     /// What follows them.
@@ -176,7 +179,7 @@ impl Receiver {
         let mut searched = if bytes.is_some() { SEARCHED_SYMBOLS } else { FIRST_SEARCHED };
         let mut front = Vec::new();
         let mut samples = Vec::new();
-        let mut read = 0;
+        let (mut read, mut vain) = (0, 0);
         loop {
             let wanted = bytes_of(searched).saturating_sub(front.len()) as u64;
             let got = (&mut reader)
@@ -188,10 +191,24 @@ impl Receiver {
             let whole = front.len() / format.bytes();
             samples.resize(whole, Complex32::ZERO);
             format.read(&front[..whole * format.bytes()], &mut samples);
+            remove_impulses(&mut samples);
             match search(known.as_ref(), &samples, &scrambler) {
                 Ok((filter, lock)) => {
                     let (front, rest) = (front.into(), Rest::Waiting(reader));
-                    return Ok(Self { filter, scrambler, modcods, isi, lock, format, front, rest, scatter: None });
+                    let passed_over = (vain / format.bytes()) as u64 + passed_over(&lock);
+                    let scatter = None;
+                    return Ok(Self {
+                        filter,
+                        scrambler,
+                        modcods,
+                        isi,
+                        lock,
+                        format,
+                        passed_over,
+                        front,
+                        rest,
+                        scatter,
+                    });
                 }
                 Err(failure) if (got as u64) < wanted => {
                     let samples = read / format.bytes() as u64;
@@ -205,7 +222,7 @@ impl Receiver {
                 Err(_) if searched < SEARCHED_SYMBOLS => {
                     searched = ((searched as f64 * SEARCH_GROWTH) as usize).min(SEARCHED_SYMBOLS);
                 }
-                Err(_) => drop(front.drain(..front.len() - bytes_of(SHARED_SYMBOLS))),
+                Err(_) => vain += front.drain(..front.len() - bytes_of(SHARED_SYMBOLS)).len(),
             }
         }
     }
@@ -332,6 +349,7 @@ impl Receiver {
             Rest::Waiting(rest) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
             Rest::Live(read) => read,
         };
+        status.count_passed_over(self.passed_over);
         self.receive(self.cut(feed, Arc::clone(&status)), deliver, status)
     }
 

@@ -51,8 +51,11 @@ impl ShapePulses {
     /// Pulses of this roll-off (0 to 1) at `samples_per_symbol` (1 to 64).
     ///
     /// # Errors
-    /// Samples per symbol that are no ratio of small numbers.
+    /// A roll-off that is not from 0 to 1; samples per symbol that are no ratio of small numbers.
     pub fn new(rolloff: f64, samples_per_symbol: f64) -> Result<Self> {
+        if !(0.0..=1.0).contains(&rolloff) {
+            return Err(Error::new(format!("a roll-off of {rolloff}: give a number from 0 to 1")));
+        }
         let shaper = Shaper::new(rolloff, samples_per_symbol).ok_or_else(|| {
             Error::new(format!(
                 "{samples_per_symbol} samples per symbol cannot be made: choose a ratio of small numbers of at least 1, \

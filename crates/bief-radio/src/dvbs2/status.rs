@@ -14,6 +14,7 @@ use super::streams::{StreamFigures, Streams};
 pub struct Status {
     bytes: AtomicU64,
     lost_samples: AtomicU64,
+    passed_over_samples: AtomicU64,
     frames: AtomicU64,
     frame_errors: AtomicU64,
     missed_headers: AtomicU64,
@@ -68,6 +69,9 @@ pub struct Figures {
     pub bytes: u64,
     /// Samples that were dropped before the receiver, which was too slow for live input.
     pub lost_samples: u64,
+    /// Samples that were searched for a signal in vain: as many as a frame has, or more, before the first frame that was found or
+    /// after a loss.
+    pub passed_over_samples: u64,
     /// PLFRAMEs received.
     pub frames: u64,
     /// PLFRAMEs that could not be decoded without errors.
@@ -130,6 +134,7 @@ impl Status {
         Figures {
             bytes: self.bytes.load(Relaxed),
             lost_samples: self.lost_samples.load(Relaxed),
+            passed_over_samples: self.passed_over_samples.load(Relaxed),
             frames,
             frame_errors: self.frame_errors.load(Relaxed),
             missed_headers: self.missed_headers.load(Relaxed),
@@ -176,6 +181,10 @@ impl Status {
 
     pub(super) fn count_lost_samples(&self, samples: u64) {
         self.lost_samples.fetch_add(samples, Relaxed);
+    }
+
+    pub(super) fn count_passed_over(&self, samples: u64) {
+        self.passed_over_samples.fetch_add(samples, Relaxed);
     }
 
     pub(super) fn count_missed_header(&self) {
