@@ -93,7 +93,7 @@ fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
         let signals = realtime::signals();
         // Tasks that panic are caught in their stage: this is for what surrounds them, so that the neighbours end too.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault, pinning))) {
-            fault.note(Error::panic(&*payload));
+            fault.note(Error::panic(payload));
             worker.leave();
         }
         worker.signals = realtime::signals() - signals;

@@ -44,10 +44,14 @@ impl Program {
     /// Runs the chain on the calling thread until its source stops.
     ///
     /// # Errors
-    /// The first error or panic of a task, with its place. Frames before it were delivered, and every task was given
+    /// The first error or panic of a task, also when it is dropped, with its place. Frames before it were delivered, and every task was given
     /// [`finish`](crate::Task::finish).
     pub fn run(self) -> Result<Report> {
-        self.one_core()?.run()
+        let mut pipeline = self.one_core()?;
+        let outcome = pipeline.run();
+        let closed = pipeline.close();
+        let report = outcome?;
+        closed.map(|()| report)
     }
 
     /// The whole chain as a pipeline of one stage that runs on the calling thread: to observe and watch it, and to run it
@@ -101,7 +105,7 @@ impl Program {
     /// hold.
     pub fn profile(self, executions: usize) -> Result<Profile> {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
-        check::memory(&[whole], &self.wires, self.batch, 1)?;
+        check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
 
@@ -130,7 +134,7 @@ impl Program {
     /// Those of [`profile`](Self::profile); a kind without a core.
     pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
-        check::memory(&[whole], &self.wires, self.batch, 1)?;
+        check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
@@ -170,7 +174,7 @@ impl Program {
         for &batch in batches {
             check::batch(batch, &self.wires, |task| std::sync::Arc::clone(&self.tasks[task].name))?;
         }
-        check::memory(&whole, &self.wires, most, 1)?;
+        check::memory(&whole, &self.wires, (most, 1), &[])?;
         profile::measure_costs_on(self.tasks, &self.wires, machine, batches, profiling)
     }
 

@@ -207,6 +207,9 @@ impl Worker {
         let elapsed = start.elapsed();
         if let Err(error) = outcome {
             fault.note(error);
+            if let Err(error) = self.deliver_before_fault() {
+                fault.note(error);
+            }
         }
         self.leave();
         self.count.busy = elapsed.saturating_sub(self.count.starved + self.count.blocked);
@@ -295,6 +298,22 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Hands on those frames of its batch that come before the one on which a task failed, once the tasks that follow have
+    /// worked on them. Nothing comes after them.
+    fn deliver_before_fault(&mut self) -> Result<()> {
+        let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
+        // SAFETY: the stage has just failed on this batch, whose slots are loaded and still this worker's own.
+        let outcome = unsafe { self.stage.run_before_fault(batch) };
+        if batch.count > 0 {
+            batch.last = true;
+            self.count.batches += 1;
+            self.count.frames += batch.live() as u64;
+            self.show();
+            self.hand_on();
+        }
+        outcome
     }
 
     fn batch(&mut self) -> &mut Batch {
