@@ -273,12 +273,17 @@ impl Chain {
 
     /// This name, or one that is not yet given, with a number behind.
     pub(crate) fn unique_name(&self, name: String) -> Arc<str> {
-        if !self.names.contains(&*name) {
-            return name.into();
-        }
-        let mut numbered = (2..).map(|number| format!("{name} {number}"));
-        numbered.find(|name| !self.names.contains(&**name)).expect("some number is free").into()
+        unique(name, |name| self.names.contains(name))
     }
+}
+
+/// The name, with a number behind it if it is taken.
+pub(crate) fn unique(name: String, is_taken: impl Fn(&str) -> bool) -> Arc<str> {
+    if !is_taken(&name) {
+        return name.into();
+    }
+    let mut numbered = (2..).map(|number| format!("{name} {number}"));
+    numbered.find(|name| !is_taken(name)).expect("some number is free").into()
 }
 
 impl Default for Chain {

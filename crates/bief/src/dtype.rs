@@ -103,7 +103,9 @@ impl Dtype {
     pub fn array(element: Self, count: usize) -> Result<Self> {
         match element.size().checked_mul(count).filter(|&size| isize::try_from(size).is_ok()) {
             Some(_) => Ok(Self::Array { element: Box::new(element), count }),
-            None => Err(Error::build(format!("{count} of {element} are more than memory can hold: use a smaller array"))),
+            None => {
+                Err(Error::build(format!("{count} of {element} are more than memory can hold: use a smaller array")))
+            }
         }
     }
 
@@ -152,7 +154,11 @@ impl Dtype {
     /// What [`portable!`](crate::portable) found out: name, offset and kind of all fields of a type without padding.
     #[doc(hidden)]
     pub fn of_fields(fields: impl IntoIterator<Item = (&'static str, usize, Self)>) -> Self {
-        let field = |(name, offset, dtype): (&str, usize, Self)| Field { name: name.trim_start_matches("r#").to_owned(), offset, dtype };
+        let field = |(name, offset, dtype): (&str, usize, Self)| Field {
+            name: name.trim_start_matches("r#").to_owned(),
+            offset,
+            dtype,
+        };
         let mut fields: Vec<Field> = fields.into_iter().map(field).collect();
         fields.sort_by_key(|field| field.offset);
         Self::Struct { fields }
@@ -230,7 +236,9 @@ impl Dtype {
         let known = known().read().unwrap_or_else(PoisonError::into_inner);
         let format = known.iter().find(|(_, dtype)| dtype == self).map(|(format, _)| *format);
         format.ok_or_else(|| {
-            Error::build(format!("no type is known that is {self}: call `Dtype::register` with the type that is, first"))
+            Error::build(format!(
+                "no type is known that is {self}: call `Dtype::register` with the type that is, first"
+            ))
         })
     }
 }
@@ -454,11 +462,15 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_again() {
-        for text in ["u8", "i64", "complex<f32>", "[u8; 188]", "[[complex<f64>; 2]; 0]", "{a: f64, b: [u8; 4], _c: {d: u32}}"] {
+        for text in
+            ["u8", "i64", "complex<f32>", "[u8; 188]", "[[complex<f64>; 2]; 0]", "{a: f64, b: [u8; 4], _c: {d: u32}}"]
+        {
             let dtype: Dtype = text.parse().unwrap();
             assert_eq!(dtype.to_string(), text);
         }
-        for (text, dtype) in [(" { a :u32 ,b: complex < f32 >, } ", "{a: u32, b: complex<f32>}"), (" [ u8;3 ] ", "[u8; 3]")] {
+        for (text, dtype) in
+            [(" { a :u32 ,b: complex < f32 >, } ", "{a: u32, b: complex<f32>}"), (" [ u8;3 ] ", "[u8; 3]")]
+        {
             assert_eq!(text.parse::<Dtype>().unwrap().to_string(), dtype);
         }
     }

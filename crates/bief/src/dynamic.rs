@@ -298,7 +298,9 @@ impl<T: Task> Erased for T {
         match unlike {
             _ if shapes.len() != lens.len() => {
                 let (outputs, shapes) = (counted(lens.len(), "output"), counted(shapes.len(), "shape"));
-                Err(Error::new(format!("it has {outputs}, but its `shapes` gives {shapes}: give one for each, or none")))
+                Err(Error::new(format!(
+                    "it has {outputs}, but its `shapes` gives {shapes}: give one for each, or none"
+                )))
             }
             Some(output) => Err(Error::new(format!(
                 "output {output} has the shape {}, but {} elements: let `shapes` and `lens` agree",
@@ -361,7 +363,10 @@ pub(crate) fn check(sockets: &[SocketKind], wires: &[DynWire]) -> Result<(), Ref
     }
     for (number, (socket, wire)) in sockets.iter().zip(wires).enumerate() {
         if socket.direction == Direction::Out {
-            return Err(Refusal::of(number, format!("input {number} is said to make a wire: let it read or rewrite one")));
+            return Err(Refusal::of(
+                number,
+                format!("input {number} is said to make a wire: let it read or rewrite one"),
+            ));
         }
         let rewrites = socket.direction == Direction::InOut;
         if let Some((wanted, got)) = socket.mismatch(wire) {

@@ -132,9 +132,11 @@ impl Buffer {
     /// # Errors
     /// What that memory refuses, and a block that is not what was wanted, with how much that was.
     pub(crate) fn lent(lender: &Arc<dyn Memory>, format: Format, count: usize) -> Result<Self> {
-        let layout = Self::layout(format, count).ok_or_else(|| Error::new("a buffer is longer than the address space"))?;
-        let refused =
-            |error: Error| Error::build(format!("{} refuses a block of {} bytes: {}", lender.name(), layout.size(), error.message()));
+        let layout =
+            Self::layout(format, count).ok_or_else(|| Error::new("a buffer is longer than the address space"))?;
+        let refused = |error: Error| {
+            Error::build(format!("{} refuses a block of {} bytes: {}", lender.name(), layout.size(), error.message()))
+        };
         let block = Error::catch(|| lender.alloc(layout)).map_err(refused)?;
         let memory = block.cast::<u8>();
         // From here on the block goes back, whatever happens.
@@ -143,7 +145,10 @@ impl Buffer {
             return Err(refused(Error::new(format!("it gave one of {} bytes", block.len()))));
         }
         if !(memory.as_ptr() as usize).is_multiple_of(layout.align()) {
-            return Err(refused(Error::new(format!("it gave one that does not begin at a multiple of {}", layout.align()))));
+            return Err(refused(Error::new(format!(
+                "it gave one that does not begin at a multiple of {}",
+                layout.align()
+            ))));
         }
         // SAFETY: the block has room for `count` values and their alignment, and is nobody else's, as `Memory` promises.
         unsafe { (format.fill)(memory.as_ptr(), count) };

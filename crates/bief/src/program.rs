@@ -1,7 +1,7 @@
 //! What [`Chain::build`](crate::Chain::build) makes: the checked chain, ready to run on one core, to profile, or to cut
 //! into stages.
 
-use bief_schedule::{Profile, Schedule};
+use bief_schedule::{Profile, Schedule, Stage};
 
 use crate::check;
 use crate::dot;
@@ -191,17 +191,36 @@ impl Program {
     /// # Errors
     /// A schedule for another number of tasks, or one that replicates a task that cannot be; more than memory can hold.
     pub fn pipeline(self, schedule: &Schedule) -> Result<Pipeline> {
-        let mut first = 0;
-        let stages = schedule
-            .stages()
-            .iter()
-            .map(|stage| {
-                let tasks = first..first + stage.tasks;
-                first = tasks.end;
-                self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()))
-            })
-            .collect();
-        Ok(self.cut(stages)?.with_planned_period(schedule.planned_period().ns()))
+        Ok(self.cut(schedule.stages())?.with_planned_period(schedule.planned_period().ns()))
+    }
+
+    /// Cuts the chain into these stages, without a plan: so many neighbouring tasks, in order, on so many threads each. A stage whose
+    /// kind is empty may be placed on cores of any kind.
+    ///
+    /// ```
+    /// use bief::schedule::Stage;
+    /// use bief::{Chain, Flow, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
+    /// chain.add(sink::for_each(|_: &[i32]| Ok(Flow::Next)), &frames);
+    /// let mut pipeline = chain.build()?.cut(&[Stage::new(1, 1, ""), Stage::new(1, 1, "")])?;
+    /// assert_eq!(pipeline.run()?.stages.len(), 2);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Stages that have more or fewer tasks than the chain, none of them, or no threads; one that replicates a task that cannot
+    /// be; more than memory can hold.
+    pub fn cut(self, stages: &[Stage]) -> Result<Pipeline> {
+        let mut first = 0_usize;
+        let plan = |stage: &Stage| {
+            let tasks = first..first.saturating_add(stage.tasks);
+            first = tasks.end;
+            self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()).filter(|kind| !kind.is_empty()))
+        };
+        let stages = stages.iter().map(plan).collect();
+        self.staged(stages)
     }
 
     /// Cuts the chain into the stages that were marked with [`Chain::stage`](crate::Chain::stage).
@@ -225,10 +244,10 @@ impl Program {
                 planned_ns: None,
             });
         }
-        self.cut(stages)
+        self.staged(stages)
     }
 
-    fn cut(self, stages: Vec<StagePlan>) -> Result<Pipeline> {
+    fn staged(self, stages: Vec<StagePlan>) -> Result<Pipeline> {
         Pipeline::new(self.tasks, self.wires, self.batch, stages)
     }
 

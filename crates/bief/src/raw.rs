@@ -177,7 +177,8 @@ impl BatchFrames<'_> {
         let mut next = 0;
         std::iter::from_fn(move || {
             let start = (next..self.batch.count).find(|&position| self.batch.is_live(position))?;
-            next = (start..self.batch.count).find(|&position| !self.batch.is_live(position)).unwrap_or(self.batch.count);
+            next =
+                (start..self.batch.count).find(|&position| !self.batch.is_live(position)).unwrap_or(self.batch.count);
             Some(start..next)
         })
     }
@@ -363,9 +364,9 @@ impl<'s> SocketView<'s> {
     pub fn lens(self) -> Option<&'s [usize]> {
         // SAFETY: the buffer after that of a variable wire holds a length for each position, which nobody writes as long as the
         // view is borrowed.
-        self.bound.variable.then(|| unsafe {
-            from_raw_parts(variable::length(self.table, self.bound.socket, self.base), self.count)
-        })
+        self.bound
+            .variable
+            .then(|| unsafe { from_raw_parts(variable::length(self.table, self.bound.socket, self.base), self.count) })
     }
 
     fn start(&self) -> *mut u8 {
@@ -384,7 +385,10 @@ impl<'s> SocketView<'s> {
         if position < self.count {
             return Ok(());
         }
-        Err(Error::new(format!("there is no frame at position {position}: the batch has {}, counted from 0", self.count)))
+        Err(Error::new(format!(
+            "there is no frame at position {position}: the batch has {}, counted from 0",
+            self.count
+        )))
     }
 }
 

@@ -183,7 +183,8 @@ impl Stage {
     /// Elements that its tasks had to drop in this run.
     pub(crate) fn lost(&self) -> Result<u64> {
         self.tasks.iter().try_fold(0, |sum: u64, task| {
-            let lost = Error::catch(|| Ok(task.step.lost())).map_err(|error| between_frames(&self.name, &task.name, error))?;
+            let lost =
+                Error::catch(|| Ok(task.step.lost())).map_err(|error| between_frames(&self.name, &task.name, error))?;
             Ok(sum.saturating_add(lost))
         })
     }

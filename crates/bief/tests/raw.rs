@@ -281,7 +281,10 @@ fn sockets_are_used_side_by_side_in_place_and_as_bytes() {
                 sum.slice::<u64>()?.iter_mut().for_each(|number| *number += constant);
                 let mut outputs = batch.outputs.iter_mut();
                 let (complex, mut copy) = (outputs.next().unwrap(), outputs.next().unwrap());
-                assert_eq!((complex.view().shape().dims(), complex.view().dtype()), (&[2, 2][..], Some(&Dtype::ComplexF32)));
+                assert_eq!(
+                    (complex.view().shape().dims(), complex.view().dtype()),
+                    (&[2, 2][..], Some(&Dtype::ComplexF32))
+                );
                 copy.bytes()?.copy_from_slice(sum.view().bytes()?);
                 complex.into_slice::<Complex<f32>>()?.fill(Complex::new(1.0, -1.0));
                 Ok(())
@@ -311,7 +314,10 @@ fn what_a_socket_does_not_carry_is_an_error() {
         let told = |error: Error| error.to_string();
         let input = batch.inputs.get(0)?;
         assert_eq!(told(input.slice::<f32>().unwrap_err()), "the socket carries u64, not f32");
-        assert_eq!(told(input.frame::<u64>(7).unwrap_err()), "there is no frame at position 7: the batch has 7, counted from 0");
+        assert_eq!(
+            told(input.frame::<u64>(7).unwrap_err()),
+            "there is no frame at position 7: the batch has 7, counted from 0"
+        );
         assert_eq!(told(batch.inputs.get(2).unwrap_err()), "there is no socket 2: there are 2, counted from 0");
         let [mut number, mut flag] = batch.inputs.each_mut()?;
         let reads = "this socket only reads its wire: let it rewrite it, `Direction::InOut`";
