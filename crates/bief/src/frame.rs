@@ -106,7 +106,15 @@ enum Origin {
     /// To the program's allocator.
     Plain(Layout),
     /// To another memory, which gave this block.
-    Lent(Box<(Arc<dyn Memory>, NonNull<[u8]>, Layout)>),
+    Lent(Box<Lent>),
+}
+
+/// A block of another memory, and what it was asked for.
+#[derive(Debug)]
+struct Lent {
+    lender: Arc<dyn Memory>,
+    block: NonNull<[u8]>,
+    layout: Layout,
 }
 
 // SAFETY: a buffer owns its memory, which may be used and given back from any thread, and `Element` requires the values in it
@@ -135,12 +143,14 @@ impl Buffer {
         let layout =
             Self::layout(format, count).ok_or_else(|| Error::new("a buffer is longer than the address space"))?;
         let refused = |error: Error| {
-            Error::build(format!("{} refuses a block of {} bytes: {}", lender.name(), layout.size(), error.message()))
+            let name = Error::catch(|| Ok(lender.name())).unwrap_or_else(|_| "a memory".to_owned());
+            Error::build(format!("{name} refuses a block of {} bytes: {}", layout.size(), error.message()))
         };
         let block = Error::catch(|| lender.alloc(layout)).map_err(refused)?;
         let memory = block.cast::<u8>();
         // From here on the block goes back, whatever happens.
-        let buffer = Self { memory, origin: Origin::Lent(Box::new((Arc::clone(lender), block, layout))) };
+        let lent = Lent { lender: Arc::clone(lender), block, layout };
+        let buffer = Self { memory, origin: Origin::Lent(Box::new(lent)) };
         if block.len() < layout.size() {
             return Err(refused(Error::new(format!("it gave one of {} bytes", block.len()))));
         }
@@ -182,7 +192,7 @@ impl Drop for Buffer {
             // SAFETY: allocated in `new` with this layout.
             Origin::Plain(layout) => unsafe { dealloc(self.memory.as_ptr(), *layout) },
             Origin::Lent(lent) => {
-                let (lender, block, layout) = &**lent;
+                let Lent { lender, block, layout } = &**lent;
                 // Whoever panics here keeps the block: there is nothing else that could be done with it.
                 let _ = Error::catch(|| {
                     // SAFETY: the lender gave this block for this layout, and it is used by nobody from here on.

@@ -190,8 +190,14 @@ impl Stage {
     }
 
     /// When the batch that it makes next is due, if one of its tasks knows.
-    pub(crate) fn due(&mut self) -> Option<Instant> {
-        self.tasks.iter_mut().find_map(|task| task.step.due())
+    pub(crate) fn due(&mut self) -> Result<Option<Instant>> {
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            let due = told(&self.name, task, |task| Ok(task.step.due())).inspect_err(|_| self.failed.push(index))?;
+            if due.is_some() {
+                return Ok(due);
+            }
+        }
+        Ok(None)
     }
 
     /// Lets every task begin anew, a failed one too; the first error is told.
@@ -215,14 +221,15 @@ impl Stage {
 
     /// Drops its tasks; the first one that panics is told.
     pub(crate) fn close(&mut self) -> Result<()> {
-        let name = &self.name;
-        self.tasks.drain(..).fold(Ok(()), |result, Node { name: task, step }| {
+        let mut result = Ok(());
+        for Node { name, step } in self.tasks.drain(..) {
             let dropped = Error::catch(|| {
                 drop(step);
                 Ok(())
             });
-            result.and(dropped.map_err(|error| between_frames(name, &task, error)))
-        })
+            result = result.and(dropped.map_err(|error| between_frames(&self.name, &name, error)));
+        }
+        result
     }
 }
 
@@ -234,7 +241,7 @@ impl Drop for Stage {
 }
 
 /// Calls a task between frames, turning a panic into an error and giving every error its place.
-fn told(stage: &Arc<str>, task: &mut Node, call: impl FnOnce(&mut Node) -> Result<()>) -> Result<()> {
+fn told<T>(stage: &Arc<str>, task: &mut Node, call: impl FnOnce(&mut Node) -> Result<T>) -> Result<T> {
     Error::catch(|| call(task)).map_err(|error| between_frames(stage, &task.name, error))
 }
 

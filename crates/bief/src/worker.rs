@@ -258,7 +258,7 @@ impl Worker {
         let mut laps = Laps::start();
         loop {
             let asked = laps.mark();
-            let sampled = SEEN && self.samples();
+            let sampled = SEEN && self.samples()?;
             if !self.next_batch(halt) {
                 break;
             }
@@ -352,12 +352,12 @@ impl Worker {
 
     /// Whether the next batch is timed; if so, the observer looks how many wait. The first stage says when it is due.
     #[inline(never)]
-    fn samples(&mut self) -> bool {
+    fn samples(&mut self) -> Result<bool> {
         if self.inlet.is_none() {
-            self.due = self.stage.due();
+            self.due = self.stage.due().inspect_err(|_| self.batch().count = 0)?;
         }
         let held = || self.inlet.as_ref().map(Inlet::held);
-        self.observer.as_mut().is_some_and(|observer| observer.samples(held))
+        Ok(self.observer.as_mut().is_some_and(|observer| observer.samples(held)))
     }
 
     /// Lets the observer note what became of the batch, and shows the counts.

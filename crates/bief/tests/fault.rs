@@ -42,6 +42,24 @@ impl Task for Touchy {
     }
 }
 
+/// Numbers, until it is asked when the fourth is due.
+struct Unpunctual(Count);
+
+impl Task for Unpunctual {
+    type In = ();
+    type Out = Out<u64>;
+    fn lens(&self, (): ()) -> Result<usize> {
+        self.0.lens(())
+    }
+    fn run(&mut self, (): (), frame: &mut [u64]) -> Result<Flow> {
+        self.0.run((), frame)
+    }
+    fn due(&mut self) -> Option<std::time::Instant> {
+        assert!(self.0.next < 3, "it has no clock");
+        None
+    }
+}
+
 impl Drop for Touchy {
     fn drop(&mut self) {
         assert!(!self.drop, "it cannot let go");
@@ -114,6 +132,24 @@ fn a_panic_while_lost_elements_are_counted_is_an_error() {
         assert_eq!(error.place().task.as_deref(), Some("Touchy"));
         assert_eq!(error.message(), "panicked: it cannot count");
         assert_eq!(result.take().len(), 9);
+    }
+}
+
+#[test]
+fn a_panic_while_a_frame_is_looked_forward_to_is_an_error() {
+    for stages in [false, true] {
+        let mut chain = Chain::new();
+        let numbers = chain.add(Unpunctual(Count::to(9)), ());
+        if stages {
+            chain.stage("out");
+        }
+        let (collect, result) = sink::collect();
+        chain.add(collect, &numbers);
+        let program = chain.build().unwrap();
+        let pipeline = if stages { program.pipeline_as_marked() } else { program.one_core() }.unwrap();
+        let error = watched(move || pipeline.observe().run().unwrap_err());
+        assert_eq!((error.place().task.as_deref(), error.message()), (Some("Unpunctual"), "panicked: it has no clock"));
+        assert_eq!(result.take(), [0, 1, 2]);
     }
 }
 

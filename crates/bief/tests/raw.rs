@@ -118,7 +118,7 @@ fn frames_are_numbered_skipped_and_told_apart() {
         let first = batch.frames.first().expect("it is in no region");
         for position in 0..batch.frames.count() {
             assert_eq!(batch.inputs.get(0)?.frame::<u64>(position)?, [first + position as u64]);
-            if (first + position as u64) % 2 == 0 {
+            if (first + position as u64).is_multiple_of(2) {
                 batch.frames.skip(position);
             }
         }

@@ -41,7 +41,11 @@ impl Pipeline {
     /// # Errors
     /// The first task that panics when it is dropped, with its place; the others are dropped all the same.
     pub fn close(mut self) -> Result<()> {
-        self.workers.iter_mut().fold(Ok(()), |result, worker| result.and(worker.stage.close()))
+        let mut result = Ok(());
+        for worker in &mut self.workers {
+            result = result.and(worker.stage.close());
+        }
+        result
     }
 
     fn run_once(&mut self) -> Result<Report> {
