@@ -122,7 +122,7 @@ pub(crate) fn stages(stages: &[StagePlan], tasks: &[Node]) -> Result<()> {
     let covered: usize = stages.iter().map(|stage| stage.tasks.len()).sum();
     if covered != tasks.len() {
         return Err(Error::build(format!(
-            "the schedule is for {covered} tasks, but this chain has {}: make the schedule from this chain's profile",
+            "the stages have {covered} tasks, but this chain has {}: make the schedule from this chain's profile, or count again",
             tasks.len()
         )));
     }

@@ -506,8 +506,16 @@ mod tests {
             assert_eq!((dtype.size(), dtype.align()), (size_of::<T>(), align_of::<T>()), "{dtype}");
             assert_eq!(dtype.to_string().parse::<Dtype>().unwrap(), dtype);
         }
-        (same::<u8>(), same::<i16>(), same::<u32>(), same::<i64>(), same::<f32>(), same::<f64>());
-        (same::<Complex<f32>>(), same::<Complex<f64>>(), same::<[[u16; 3]; 5]>(), same::<[Complex<f32>; 0]>());
+        same::<u8>();
+        same::<i16>();
+        same::<u32>();
+        same::<i64>();
+        same::<f32>();
+        same::<f64>();
+        same::<Complex<f32>>();
+        same::<Complex<f64>>();
+        same::<[[u16; 3]; 5]>();
+        same::<[Complex<f32>; 0]>();
         assert_eq!(Dtype::known(TypeId::of::<Complex<f32>>()), Some(Dtype::ComplexF32));
         assert_eq!(Dtype::known(TypeId::of::<bool>()), None);
         assert_eq!(Dtype::F64.format().unwrap().id, TypeId::of::<f64>());

@@ -210,7 +210,7 @@ impl<T> From<&VarWire<T>> for DynWire {
     }
 }
 
-/// A task whose sockets are known at run time; made of any [`Task`].
+/// A task whose sockets are known at run time; made of any [`Task`], or of a [`RawTask`](crate::raw::RawTask).
 ///
 /// ```
 /// use bief::{Chain, DynTask, sink, source};

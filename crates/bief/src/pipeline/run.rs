@@ -24,7 +24,7 @@ impl Pipeline {
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// Rings of more than memory can hold; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
+    /// Rings of more than memory can hold, or than the [`Memory`](crate::memory::Memory) of their boundary gives; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
     /// required and refused, before any frame is worked on.
     /// Otherwise the first error or panic of a task, with its place: frames before it were
     /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
