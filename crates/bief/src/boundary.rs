@@ -4,7 +4,11 @@
 //! sender and one receiver; the *k*-th batch goes through ring *k* mod lcm(*m*, *n*). So each replica knows, without
 //! asking, where its next batch comes from and where it goes, and nothing is ever sorted.
 
+use std::sync::Arc;
+
+use crate::error::Result;
 use crate::frame::{Batch, Buffer, Slot};
+use crate::memory::Memory;
 use crate::ring::{Consumer, Producer, after, ring};
 use crate::wait::{Patience, Waited};
 use crate::wire::Joint;
@@ -59,36 +63,53 @@ impl Outlet {
 }
 
 /// The rings between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
-/// from there on. `before` hears of each sender before memory is touched for what it sends.
+/// from there on; their frames lie in plain memory, or in `memory` where that is chosen. `budget`: see [`depth`]. `before` hears
+/// of each sender before memory is touched for what it sends.
+///
+/// # Errors
+/// What the memory refuses.
 pub(crate) fn connect(
     (senders, receivers): (usize, usize),
     end: usize,
     wires: &[Joint],
-    batch: usize,
-    depth: usize,
+    (batch, budget): (usize, usize),
+    memory: Option<&Arc<dyn Memory>>,
     patience: Patience,
     before: impl Fn(usize),
-) -> (Vec<Outlet>, Vec<Inlet>) {
-    let crossing: Vec<usize> =
-        (0..wires.len()).filter(|&wire| wires[wire].maker < end && wires[wire].last_user >= end).collect();
+) -> Result<(Vec<Outlet>, Vec<Inlet>)> {
+    let crossing: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].crosses(end)).collect();
     let slot = || {
-        let buffer = |&wire: &usize| Buffer::new(wires[wire].format, wires[wire].len * batch);
-        Slot { batch: Batch::new(batch), buffers: crossing.iter().map(buffer).collect(), begun: None }
+        let buffer = |&wire: &usize| {
+            let (format, count) = (wires[wire].format, wires[wire].len * batch);
+            memory.map_or_else(|| Ok(Buffer::new(format, count)), |memory| Buffer::lent(memory, format, count))
+        };
+        let buffers = crossing.iter().map(buffer).collect::<Result<_>>()?;
+        Ok(Slot { batch: Batch::new(batch), buffers, begun: None })
     };
     let outlet = |sender| {
         before(sender);
-        Outlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }
+        Ok(Outlet { rings: Vec::new(), next: 0, slot: slot()?, wires: crossing.clone() })
     };
-    let mut outlets: Vec<Outlet> = (0..senders).map(outlet).collect();
-    let mut inlets: Vec<Inlet> =
-        (0..receivers).map(|_| Inlet { rings: Vec::new(), next: 0, slot: slot(), wires: crossing.clone() }).collect();
+    let mut outlets = (0..senders).map(outlet).collect::<Result<Vec<Outlet>>>()?;
+    let inlet = |_| Ok(Inlet { rings: Vec::new(), next: 0, slot: slot()?, wires: crossing.clone() });
+    let mut inlets = (0..receivers).map(inlet).collect::<Result<Vec<Inlet>>>()?;
+    let depth = depth(budget, senders, receivers);
     for index in 0..rings(senders, receivers) {
         before(index % senders);
-        let (producer, consumer) = ring((0..depth).map(|_| slot()).collect(), patience);
+        let (producer, consumer) = ring((0..depth).map(|_| slot()).collect::<Result<_>>()?, patience);
         outlets[index % senders].rings.push(producer);
         inlets[index % receivers].rings.push(consumer);
     }
-    (outlets, inlets)
+    Ok((outlets, inlets))
+}
+
+/// How many batches each ring between stages of so many replicas holds. The `budget` is what one replica of the larger side has
+/// before or behind it, whatever the number of rings that it shares with the other side, so that memory grows with the
+/// replicas and not with their least common multiple.
+pub(crate) fn depth(budget: usize, senders: usize, receivers: usize) -> usize {
+    let slots = budget as u128 * senders.max(receivers) as u128;
+    // There are at least as many rings as replicas on the larger side.
+    ((slots / rings(senders, receivers) as u128) as usize).max(1)
 }
 
 /// How many rings there are between stages of so many replicas: their least common multiple.
@@ -113,6 +134,13 @@ mod tests {
     #[test]
     fn rings_are_a_common_multiple_of_both_sides() {
         assert_eq!([rings(1, 1), rings(2, 3), rings(4, 6), rings(5, 1)], [1, 6, 12, 5]);
+    }
+
+    #[test]
+    fn the_budget_is_spread_over_the_rings_of_a_replica() {
+        assert_eq!([depth(4, 1, 1), depth(4, 1, 8), depth(4, 8, 1), depth(4, 4, 8)], [4; 4]);
+        assert_eq!([depth(4, 2, 3), depth(4, 5, 7), depth(1, 2, 3), depth(7, 2, 3)], [2, 1, 1, 3]);
+        assert_eq!([depth(usize::MAX, 1, 1), depth(usize::MAX, 2, 3)], [usize::MAX, usize::MAX / 2]);
     }
 
     #[test]

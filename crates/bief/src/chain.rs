@@ -11,6 +11,7 @@ use crate::dynamic::{self, Direction, DynTask, DynWire, Refusal, SocketKind, des
 use crate::error::{Error, Result};
 use crate::frame::Format;
 use crate::program::Program;
+use crate::shape::Shape;
 use crate::stage::Mark;
 use crate::task::{Node, Step, Task};
 use crate::wire::{Inputs, Joint, Outputs, Socket, Use, sealed::Key};
@@ -155,18 +156,22 @@ impl Chain {
     pub(crate) fn attach(&mut self, task: DynTask, wires: &[DynWire]) -> Result<Vec<DynWire>, Refusal> {
         let DynTask { name, task } = task;
         let name = self.unique_name(name);
-        let lens = self.usable(&name, wires).and_then(|()| {
-            dynamic::check(&task.inputs(), wires).map_err(|refusal| refusal.of_task(&name))?;
-            let lens: Vec<usize> = wires.iter().map(DynWire::len).collect();
+        // Asked once: what is checked is what it is bound to.
+        let (sockets, kinds) = (task.inputs(), task.outputs());
+        let shapes = self.usable(&name, wires).and_then(|()| {
+            dynamic::check(&sockets, wires).map_err(|refusal| refusal.of_task(&name))?;
+            let shapes: Vec<Shape> = wires.iter().map(|wire| wire.shape.clone()).collect();
             let unfit = |error| Error::build(format!("{error}{}", described(wires)));
-            task.lens(&lens).map_err(|error| Refusal::from(unfit(error)).of_task(&name))
+            let shapes = task.lens(&shapes).map_err(unfit);
+            let shapes = shapes.and_then(|shapes| dynamic::check_outputs(&kinds, &shapes).map(|()| shapes));
+            shapes.map_err(|error| Refusal::from(error).of_task(&name))
         })?;
-        let sockets = task.inputs();
-        let inputs = self.bind(wires, |input| sockets[input].direction() == Direction::InOut);
+        self.bind(wires, |input| sockets[input].direction() == Direction::InOut);
         let maker: Arc<str> = format!("task `{name}`").into();
-        let outputs = task.outputs().into_iter().zip(lens);
-        let made: Vec<DynWire> = outputs.map(|(kind, len)| self.new_wire(kind, len, Arc::clone(&maker))).collect();
-        self.push(name, task.bind(inputs, made.iter().map(|wire| wire.socket).collect()));
+        let outputs = kinds.into_iter().zip(shapes);
+        let made: Vec<DynWire> = outputs.map(|(kind, shape)| self.new_wire(kind, shape, Arc::clone(&maker))).collect();
+        let inputs: Vec<_> = sockets.iter().map(SocketKind::direction).zip(wires.iter().cloned()).collect();
+        self.push(name, task.bind(&inputs, &made));
         Ok(made)
     }
 
@@ -222,12 +227,13 @@ impl Chain {
     }
 
     /// A wire that the task or region being added makes.
-    pub(crate) fn new_wire(&mut self, kind: SocketKind, len: usize, maker: Arc<str>) -> DynWire {
-        let wire = self.wires.len();
+    pub(crate) fn new_wire(&mut self, kind: SocketKind, shape: Shape, maker: Arc<str>) -> DynWire {
+        let (wire, len) = (self.wires.len(), shape.len());
         let task = self.tasks.len();
         let joint = Joint {
             format: kind.format,
             len,
+            shape: shape.clone(),
             maker: task,
             last_user: task,
             constant: None,
@@ -235,22 +241,22 @@ impl Chain {
             uses: Vec::new(),
         };
         if kind.is_variable() {
-            let lengths = Joint { format: Format::of::<usize>(), len: 1, ..joint.clone() };
+            let lengths = Joint { format: Format::of::<usize>(), len: 1, shape: 1.into(), ..joint.clone() };
             self.wires.extend([joint, lengths]);
         } else {
             self.wires.push(joint);
         }
-        self.wire_at(Socket { wire, len, stride: len }, kind, maker)
+        self.wire_at(Socket { wire, len, stride: len }, kind, shape, maker)
     }
 
     /// Stands for a wire after a fault: nothing is bound to it any more.
     fn missing_wire(&self, kind: SocketKind) -> DynWire {
-        self.wire_at(Socket { wire: usize::MAX, len: 0, stride: 0 }, kind, "a task that was refused".into())
+        self.wire_at(Socket { wire: usize::MAX, len: 0, stride: 0 }, kind, 0.into(), "a task that was refused".into())
     }
 
-    fn wire_at(&self, socket: Socket, kind: SocketKind, maker: Arc<str>) -> DynWire {
+    fn wire_at(&self, socket: Socket, kind: SocketKind, shape: Shape, maker: Arc<str>) -> DynWire {
         let (format, variable) = (kind.format, kind.is_variable());
-        DynWire { chain: self.id, socket, format, variable, read_only: false, maker }
+        DynWire { chain: self.id, socket, format, shape, variable, read_only: false, maker }
     }
 
     /// Puts a step in its place: at the end of the block being written.
@@ -267,12 +273,17 @@ impl Chain {
 
     /// This name, or one that is not yet given, with a number behind.
     pub(crate) fn unique_name(&self, name: String) -> Arc<str> {
-        if !self.names.contains(&*name) {
-            return name.into();
-        }
-        let mut numbered = (2..).map(|number| format!("{name} {number}"));
-        numbered.find(|name| !self.names.contains(&**name)).expect("some number is free").into()
+        unique(name, |name| self.names.contains(name))
     }
+}
+
+/// The name, with a number behind it if it is taken.
+pub(crate) fn unique(name: String, is_taken: impl Fn(&str) -> bool) -> Arc<str> {
+    if !is_taken(&name) {
+        return name.into();
+    }
+    let mut numbered = (2..).map(|number| format!("{name} {number}"));
+    numbered.find(|name| !is_taken(name)).expect("some number is free").into()
 }
 
 impl Default for Chain {

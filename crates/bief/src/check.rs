@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bief_schedule::Profile;
 
-use crate::boundary::rings;
+use crate::boundary::{depth, rings};
 use crate::error::{Error, Place, Result, counted};
 use crate::frame::{Slot, is_to_be_had};
+use crate::memory::Memory;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
 use crate::wire::Joint;
@@ -48,8 +49,13 @@ pub(crate) fn batch(batch: usize, wires: &[Joint], name: impl Fn(usize) -> Arc<s
 }
 
 /// What is refused because memory cannot hold it: the replicas of the stages, each with buffers for a batch, and between
-/// them rings of so many slots.
-pub(crate) fn memory(stages: &[StagePlan], wires: &[Joint], batch: usize, depth: usize) -> Result<()> {
+/// them rings of this budget, if they lie in plain memory: others tell by themselves what they cannot hold.
+pub(crate) fn memory(
+    stages: &[StagePlan],
+    wires: &[Joint],
+    (batch, budget): (usize, usize),
+    memories: &[Option<Arc<dyn Memory>>],
+) -> Result<()> {
     let bytes = |is_here: &dyn Fn(&Joint) -> bool| {
         let here = wires.iter().filter(|wire| wire.constant.is_none() && is_here(wire));
         here.map(|wire| wire.format.bytes(wire.len, batch)).sum::<f64>() + batch as f64
@@ -65,14 +71,16 @@ pub(crate) fn memory(stages: &[StagePlan], wires: &[Joint], batch: usize, depth:
             stages.iter().map(|stage| stage.threads as u128).sum::<u128>()
         )));
     }
-    let between = stages.windows(2).map(|pair| {
-        let slots = rings(pair[0].threads, pair[1].threads) as f64 * depth as f64;
-        let crossing = |wire: &Joint| wire.maker < pair[0].tasks.end && wire.last_user >= pair[0].tasks.end;
+    let plain = stages.windows(2).enumerate().filter(|(index, _)| !matches!(memories.get(*index), Some(Some(_))));
+    let between = plain.map(|(_, pair)| {
+        let (senders, receivers) = (pair[0].threads, pair[1].threads);
+        let slots = rings(senders, receivers) as f64 * depth(budget, senders, receivers) as f64;
+        let crossing = |wire: &Joint| wire.crosses(pair[0].tasks.end);
         (slots + (pair[0].threads + pair[1].threads) as f64) * (bytes(&crossing) + size_of::<Slot>() as f64)
     });
     if !is_to_be_had(replicas + between.sum::<f64>()) {
         return Err(Error::build(format!(
-            "rings that hold {depth} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth"
+            "rings that hold {budget} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth"
         )));
     }
     Ok(())
@@ -114,7 +122,7 @@ pub(crate) fn stages(stages: &[StagePlan], tasks: &[Node]) -> Result<()> {
     let covered: usize = stages.iter().map(|stage| stage.tasks.len()).sum();
     if covered != tasks.len() {
         return Err(Error::build(format!(
-            "the schedule is for {covered} tasks, but this chain has {}: make the schedule from this chain's profile",
+            "the stages have {covered} tasks, but this chain has {}: make the schedule from this chain's profile, or count again",
             tasks.len()
         )));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::chain::Chain;
 use crate::dynamic::DynWire;
 use crate::frame::{Buffer, Element, Format};
+use crate::shape::Shape;
 use crate::wire::{Joint, Socket, Wire};
 
 /// Values that any number of tasks may read as a wire, and none can rewrite; made by [`Chain::constant`].
@@ -76,11 +77,13 @@ impl Chain {
     /// ```
     pub fn constant<T: Element>(&mut self, values: &[T]) -> Constant<T> {
         let format = Format::of::<T>();
+        let shape = Shape::from(values.len());
         let socket = Socket { wire: self.wires.len(), len: values.len(), stride: 0 };
         // Maker and last user are the same, so that it crosses no boundary between stages.
         self.wires.push(Joint {
             format,
             len: values.len(),
+            shape: shape.clone(),
             maker: 0,
             last_user: 0,
             constant: Some(Arc::new(Buffer::holding(values))),
@@ -89,7 +92,7 @@ impl Chain {
         });
         let maker = "a constant".into();
         Constant {
-            wire: Wire::new(DynWire { chain: self.id, socket, format, variable: false, read_only: true, maker }),
+            wire: Wire::new(DynWire { chain: self.id, socket, format, shape, variable: false, read_only: true, maker }),
         }
     }
 }

@@ -213,7 +213,7 @@ impl Chain {
     ) -> Wire<T> {
         let opened = self.open(BlockKind::Feedback);
         let kind = SocketKind::fixed::<T>(Direction::Out);
-        let mut previous = self.new_wire(kind, initial.len(), "a `feedback`, of the frame before".into());
+        let mut previous = self.new_wire(kind, initial.len().into(), "a `feedback`, of the frame before".into());
         previous.socket.stride = 0;
         previous.read_only = true;
         self.wires[previous.socket.wire].block = opened.number;

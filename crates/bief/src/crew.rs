@@ -94,7 +94,7 @@ fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
         let signals = class::signals();
         // Tasks that panic are caught in their stage: this is for what surrounds them, so that the neighbours end too.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.work(&halt, &fault, pinning))) {
-            fault.note(Error::panic(&*payload));
+            fault.note(Error::panic(payload));
             worker.leave();
         }
         worker.signals = class::signals() - signals;

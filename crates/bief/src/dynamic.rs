@@ -6,8 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::chain::Chain;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::dtype::Dtype;
+use crate::error::{Error, ErrorKind, Place, Result, counted};
 use crate::frame::{Element, Format};
+use crate::shape::Shape;
 use crate::task::{Bind, Step, Task};
 use crate::variable::VarWire;
 use crate::wire::{Inputs, Outputs, Socket, Wire};
@@ -32,12 +34,40 @@ pub struct SocketKind {
 }
 
 impl SocketKind {
-    pub(crate) fn fixed<T: Element>(direction: Direction) -> Self {
+    /// A socket of frames of one length, for a task whose sockets are known at run time
+    /// ([`RawTask`](crate::raw::RawTask)).
+    ///
+    /// ```
+    /// use bief::{Direction, SocketKind};
+    ///
+    /// let socket = SocketKind::fixed::<f32>(Direction::In);
+    /// assert_eq!(socket.to_string(), "in f32");
+    /// assert_eq!(socket.dtype().expect("a number is portable").to_string(), "f32");
+    /// assert_eq!(SocketKind::variable::<u8>(Direction::Out).to_string(), "out variable u8");
+    /// ```
+    pub fn fixed<T: Element>(direction: Direction) -> Self {
         Self { direction, variable: false, format: Format::of::<T>() }
     }
 
-    pub(crate) fn variable<T: Element>(direction: Direction) -> Self {
+    /// As [`fixed`](Self::fixed), for frames that have a length each.
+    pub fn variable<T: Element>(direction: Direction) -> Self {
         Self { direction, variable: true, format: Format::of::<T>() }
+    }
+
+    /// As [`fixed`](Self::fixed), or as [`variable`](Self::variable), for elements of a type that is named at run time.
+    ///
+    /// ```
+    /// use bief::{Direction, SocketKind};
+    ///
+    /// let socket = SocketKind::of(&"complex<f32>".parse()?, Direction::InOut, false)?;
+    /// assert_eq!(socket.to_string(), "in-place Complex<f32>");
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A kind of element that no known type has: see [`Dtype::register`].
+    pub fn of(dtype: &Dtype, direction: Direction, variable: bool) -> Result<Self> {
+        Ok(Self { direction, variable, format: dtype.format()? })
     }
 
     /// What the task does with its wire.
@@ -53,6 +83,11 @@ impl SocketKind {
     /// The element type, such as `Complex<f32>`.
     pub fn element(&self) -> String {
         self.format.element()
+    }
+
+    /// What its elements are, for a type that is portable and known as such ([`Dtype::register`]).
+    pub fn dtype(&self) -> Option<Dtype> {
+        Dtype::known(self.format.id)
     }
 
     /// What this socket wants and the wire does not carry: what is wanted, and what there is.
@@ -95,6 +130,7 @@ pub struct DynWire {
     pub(crate) chain: u64,
     pub(crate) socket: Socket,
     pub(crate) format: Format,
+    pub(crate) shape: Shape,
     /// Its frames differ in length: the lengths are the wire after it.
     pub(crate) variable: bool,
     /// No task may rewrite it: all positions of a batch, or all stages, share its one frame.
@@ -113,6 +149,17 @@ impl DynWire {
     #[allow(clippy::len_without_is_empty, reason = "a frame's length, not a collection's")]
     pub fn len(&self) -> usize {
         self.socket.len
+    }
+
+    /// The shape of a frame: its length, unless the task that makes it says more ([`Task::shapes`]). Of a variable wire it is
+    /// that of the longest frame.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// What its elements are, for a type that is portable and known as such ([`Dtype::register`]).
+    pub fn dtype(&self) -> Option<Dtype> {
+        Dtype::known(self.format.id)
     }
 
     /// Whether each frame has a length of its own.
@@ -163,7 +210,7 @@ impl<T> From<&VarWire<T>> for DynWire {
     }
 }
 
-/// A task whose sockets are known at run time; made of any [`Task`].
+/// A task whose sockets are known at run time; made of any [`Task`], or of a [`RawTask`](crate::raw::RawTask).
 ///
 /// ```
 /// use bief::{Chain, DynTask, sink, source};
@@ -225,10 +272,10 @@ impl fmt::Debug for DynTask {
 pub(crate) trait Erased: Send {
     fn inputs(&self) -> Vec<SocketKind>;
     fn outputs(&self) -> Vec<SocketKind>;
-    /// As [`Task::lens`]; there are as many `inputs` as sockets.
-    fn lens(&self, inputs: &[usize]) -> Result<Vec<usize>>;
-    /// The sockets are of the kinds that it told, and [`check`]ed.
-    fn bind(self: Box<Self>, inputs: Box<[Socket]>, outputs: Box<[Socket]>) -> Box<dyn Step>;
+    /// As [`Task::lens`] and [`Task::shapes`]; there are as many `inputs` as sockets.
+    fn lens(&self, inputs: &[Shape]) -> Result<Vec<Shape>>;
+    /// The wires are of the kinds that it told, and [`check`]ed; inputs in the directions that it told then.
+    fn bind(self: Box<Self>, inputs: &[(Direction, DynWire)], outputs: &[DynWire]) -> Box<dyn Step>;
 }
 
 impl<T: Task> Erased for T {
@@ -240,12 +287,35 @@ impl<T: Task> Erased for T {
         T::Out::kinds()
     }
 
-    fn lens(&self, inputs: &[usize]) -> Result<Vec<usize>> {
-        Task::lens(self, T::In::lens(inputs)).map(|lens| T::Out::lens(&lens))
+    fn lens(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+        let lens: Vec<usize> = inputs.iter().map(Shape::len).collect();
+        let lens = T::Out::lens(&Task::lens(self, T::In::lens(&lens))?);
+        let shapes = self.shapes(inputs)?;
+        if shapes.is_empty() {
+            return Ok(lens.into_iter().map(Shape::from).collect());
+        }
+        let unlike = shapes.iter().zip(&lens).position(|(shape, &len)| shape.len() != len);
+        match unlike {
+            _ if shapes.len() != lens.len() => {
+                let (outputs, shapes) = (counted(lens.len(), "output"), counted(shapes.len(), "shape"));
+                Err(Error::new(format!(
+                    "it has {outputs}, but its `shapes` gives {shapes}: give one for each, or none"
+                )))
+            }
+            Some(output) => Err(Error::new(format!(
+                "output {output} has the shape {}, but {} elements: let `shapes` and `lens` agree",
+                shapes[output], lens[output]
+            ))),
+            None => Ok(shapes),
+        }
     }
 
-    fn bind(self: Box<Self>, inputs: Box<[Socket]>, outputs: Box<[Socket]>) -> Box<dyn Step> {
-        Box::new(Bind { task: *self, inputs, outputs })
+    fn bind(self: Box<Self>, inputs: &[(Direction, DynWire)], outputs: &[DynWire]) -> Box<dyn Step> {
+        Box::new(Bind {
+            task: *self,
+            inputs: inputs.iter().map(|(_, wire)| wire.socket).collect(),
+            outputs: outputs.iter().map(|wire| wire.socket).collect(),
+        })
     }
 }
 
@@ -292,6 +362,12 @@ pub(crate) fn check(sockets: &[SocketKind], wires: &[DynWire]) -> Result<(), Ref
         return Err(Error::build(format!("it has {sockets}, but {given}{}", described(wires))).into());
     }
     for (number, (socket, wire)) in sockets.iter().zip(wires).enumerate() {
+        if socket.direction == Direction::Out {
+            return Err(Refusal::of(
+                number,
+                format!("input {number} is said to make a wire: let it read or rewrite one"),
+            ));
+        }
         let rewrites = socket.direction == Direction::InOut;
         if let Some((wanted, got)) = socket.mismatch(wire) {
             let does = if rewrites { "rewrites" } else { "reads" };
@@ -319,6 +395,18 @@ pub(crate) fn check(sockets: &[SocketKind], wires: &[DynWire]) -> Result<(), Ref
     Ok(())
 }
 
+/// Refuses outputs of which not each is one, with a shape.
+pub(crate) fn check_outputs(sockets: &[SocketKind], shapes: &[Shape]) -> Result<()> {
+    if sockets.len() != shapes.len() {
+        let (outputs, shapes) = (counted(sockets.len(), "output"), counted(shapes.len(), "shape"));
+        return Err(Error::build(format!("it has {outputs}, but its `lens` gives {shapes}: give one for each")));
+    }
+    match sockets.iter().position(|socket| socket.direction != Direction::Out) {
+        Some(number) => Err(Error::build(format!("output {number} is said to read a wire: let it make one"))),
+        None => Ok(()),
+    }
+}
+
 /// The inputs in words, to be said after what does not fit.
 pub(crate) fn described(inputs: &[DynWire]) -> String {
     let inputs: Vec<String> = inputs
@@ -326,7 +414,7 @@ pub(crate) fn described(inputs: &[DynWire]) -> String {
         .enumerate()
         .map(|(number, input)| {
             let most = if input.variable { "up to " } else { "" };
-            format!("input {number} is {most}{} x {} from {}", input.len(), input.element(), input.maker)
+            format!("input {number} is {most}{} x {} from {}", input.shape, input.element(), input.maker)
         })
         .collect();
     if inputs.is_empty() { String::new() } else { format!(" ({})", inputs.join(", ")) }

@@ -1,5 +1,6 @@
 //! One [`Error`]: what went wrong (its kind and cause) and where (stage, task, frame).
 
+use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -74,19 +75,23 @@ impl Error {
         Self { kind: ErrorKind::Build, ..Self::new(message) }
     }
 
-    pub(crate) fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
+    pub(crate) fn panic(payload: Box<dyn Any + Send>) -> Self {
         let text = payload
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "a value that is not text".to_owned());
+        // A payload may panic when it is dropped, and what it panics with, too: that one is left as it is.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(again);
+        }
         Self { kind: ErrorKind::Panic, ..Self::new(format!("panicked: {text}")) }
     }
 
     /// Does something that may panic: a panic is an error like others. Who calls promises that nothing half done is used
     /// afterwards.
     pub(crate) fn catch<T>(act: impl FnOnce() -> Result<T>) -> Result<T> {
-        catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| Err(Self::panic(&*payload)))
+        catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| Err(Self::panic(payload)))
     }
 
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
@@ -194,8 +199,8 @@ mod tests {
 
     #[test]
     fn a_panic_keeps_its_text() {
-        let payload: Box<dyn std::any::Any + Send> = Box::new(String::from("index 3"));
-        let error = Error::panic(&*payload);
+        let payload: Box<dyn Any + Send> = Box::new(String::from("index 3"));
+        let error = Error::panic(payload);
         assert_eq!(error.kind(), ErrorKind::Panic);
         assert_eq!(error.to_string(), "panicked: index 3");
     }

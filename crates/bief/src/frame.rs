@@ -4,8 +4,11 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::TypeId;
 use std::hint::black_box;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::clock::Moment;
+use crate::error::{Error, Result};
+use crate::memory::Memory;
 
 /// What a wire may carry: plain values that can be copied and have a default.
 ///
@@ -64,6 +67,11 @@ impl Format {
         readable
     }
 
+    /// Bytes of one element.
+    pub(crate) fn size(self) -> usize {
+        self.size
+    }
+
     /// Bytes of a buffer for a batch of frames of this length; not a whole number, so that there is no greatest.
     pub(crate) fn bytes(self, len: usize, batch: usize) -> f64 {
         let elements = len as f64 * batch as f64;
@@ -89,10 +97,28 @@ pub(crate) fn is_to_be_had(bytes: f64) -> bool {
 #[derive(Debug)]
 pub(crate) struct Buffer {
     memory: NonNull<u8>,
+    origin: Origin,
+}
+
+/// Where a buffer's memory goes back to.
+#[derive(Debug)]
+enum Origin {
+    /// To the program's allocator.
+    Plain(Layout),
+    /// To another memory, which gave this block.
+    Lent(Box<Lent>),
+}
+
+/// A block of another memory, and what it was asked for.
+#[derive(Debug)]
+struct Lent {
+    lender: Arc<dyn Memory>,
+    block: NonNull<[u8]>,
     layout: Layout,
 }
 
-// SAFETY: a buffer owns its memory, and `Element` requires the values in it to be `Send` and `Sync`.
+// SAFETY: a buffer owns its memory, which may be used and given back from any thread, and `Element` requires the values in it
+// to be `Send` and `Sync`.
 unsafe impl Send for Buffer {}
 // SAFETY: a shared buffer only tells where its values are; whoever reads them there promises that nobody writes.
 unsafe impl Sync for Buffer {}
@@ -100,17 +126,50 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Memory for `count` default values; every buffer begins on a cache line of its own.
     pub(crate) fn new(format: Format, count: usize) -> Self {
-        const CACHE_LINE: usize = 64;
-        let size = format.size.checked_mul(count).expect("a buffer fits the address space");
-        let layout = Layout::from_size_align(size.max(1), format.align.max(CACHE_LINE))
-            .expect("a buffer fits the address space")
-            .pad_to_align();
+        let layout = Self::layout(format, count).expect("a buffer fits the address space");
         // SAFETY: the layout's size is at least 1.
         let memory = unsafe { alloc(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
         // SAFETY: the memory was allocated with room for `count` values and their alignment.
         unsafe { (format.fill)(memory.as_ptr(), count) };
-        Self { memory, layout }
+        Self { memory, origin: Origin::Plain(layout) }
+    }
+
+    /// As [`new`](Self::new), of a memory that the user chose.
+    ///
+    /// # Errors
+    /// What that memory refuses, and a block that is not what was wanted, with how much that was.
+    pub(crate) fn lent(lender: &Arc<dyn Memory>, format: Format, count: usize) -> Result<Self> {
+        let layout =
+            Self::layout(format, count).ok_or_else(|| Error::new("a buffer is longer than the address space"))?;
+        let refused = |error: Error| {
+            let name = Error::catch(|| Ok(lender.name())).unwrap_or_else(|_| "a memory".to_owned());
+            Error::build(format!("{name} refuses a block of {} bytes: {}", layout.size(), error.message()))
+        };
+        let block = Error::catch(|| lender.alloc(layout)).map_err(refused)?;
+        let memory = block.cast::<u8>();
+        // From here on the block goes back, whatever happens.
+        let lent = Lent { lender: Arc::clone(lender), block, layout };
+        let buffer = Self { memory, origin: Origin::Lent(Box::new(lent)) };
+        if block.len() < layout.size() {
+            return Err(refused(Error::new(format!("it gave one of {} bytes", block.len()))));
+        }
+        if !(memory.as_ptr() as usize).is_multiple_of(layout.align()) {
+            return Err(refused(Error::new(format!(
+                "it gave one that does not begin at a multiple of {}",
+                layout.align()
+            ))));
+        }
+        // SAFETY: the block has room for `count` values and their alignment, and is nobody else's, as `Memory` promises.
+        unsafe { (format.fill)(memory.as_ptr(), count) };
+        Ok(buffer)
+    }
+
+    /// What `count` values need.
+    fn layout(format: Format, count: usize) -> Option<Layout> {
+        const CACHE_LINE: usize = 64;
+        let size = format.size.checked_mul(count)?;
+        Some(Layout::from_size_align(size.max(1), format.align.max(CACHE_LINE)).ok()?.pad_to_align())
     }
 
     /// Memory that holds a copy of `values`.
@@ -128,8 +187,20 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout. `Element` values are `Copy`: they have no destructor.
-        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+        // `Element` values are `Copy`: they have no destructor.
+        match &self.origin {
+            // SAFETY: allocated in `new` with this layout.
+            Origin::Plain(layout) => unsafe { dealloc(self.memory.as_ptr(), *layout) },
+            Origin::Lent(lent) => {
+                let Lent { lender, block, layout } = &**lent;
+                // Whoever panics here keeps the block: there is nothing else that could be done with it.
+                let _ = Error::catch(|| {
+                    // SAFETY: the lender gave this block for this layout, and it is used by nobody from here on.
+                    unsafe { lender.free(*block, *layout) };
+                    Ok(())
+                });
+            }
+        }
     }
 }
 
@@ -200,6 +271,8 @@ pub(crate) struct Slot {
     pub(crate) begun: Option<Moment>,
 }
 
+// Stages look through them for every batch.
+const _: () = assert!(size_of::<Buffer>() <= 3 * size_of::<usize>());
 // A hand-over exchanges one cache line and the buffers that it tells of.
 const _: () = assert!(size_of::<Slot>() <= 64);
 

@@ -82,6 +82,8 @@ mod constant;
 mod control;
 mod crew;
 mod dot;
+#[allow(unsafe_code)]
+mod dtype;
 mod dynamic;
 mod emulate;
 pub mod energy;
@@ -92,6 +94,8 @@ mod frame;
 mod gap;
 mod halt;
 mod live;
+#[allow(unsafe_code)]
+pub mod memory;
 mod observe;
 mod pace;
 mod parameters;
@@ -100,6 +104,8 @@ mod placement;
 #[allow(unsafe_code)]
 mod profile;
 mod program;
+#[allow(unsafe_code)]
+pub mod raw;
 pub mod realtime;
 mod refine;
 #[allow(unsafe_code)]
@@ -108,8 +114,10 @@ mod registry;
 mod report;
 #[allow(unsafe_code)]
 mod ring;
+mod shape;
 pub mod sink;
 pub mod source;
+mod split;
 #[allow(unsafe_code)]
 mod stage;
 mod sync;
@@ -136,6 +144,7 @@ pub use chain::{Chain, StageMark};
 pub use chain_file::{ChainFile, FileTask, UsedFile};
 pub use constant::Constant;
 pub use control::{Choice, Paths};
+pub use dtype::{Dtype, Field, Portable};
 pub use dynamic::{Direction, DynTask, DynWire, SocketKind};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use figures::{Figure, Figures, Reading};
@@ -150,6 +159,8 @@ pub use program::Program;
 pub use refine::{AS_PLANNED, Ended, Refined, Round, refine};
 pub use registry::{Kind, Parameter, Registry};
 pub use report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+pub use shape::Shape;
+pub use split::{Crossing, Split};
 pub use task::{Flow, Task};
 pub use trace::Trace;
 pub use variable::{InOutVar, InVar, OutVar, VarFrame, VarWire};

@@ -176,7 +176,7 @@ where
 impl<T> Device<T> {
     /// What the thread leaves, which has ended or is about to.
     fn join(self) -> Ending {
-        self.thread.join().unwrap_or_else(|payload| Ending { lost: 0, outcome: Err(Error::panic(&*payload)) })
+        self.thread.join().unwrap_or_else(|payload| Ending { lost: 0, outcome: Err(Error::panic(payload)) })
     }
 }
 

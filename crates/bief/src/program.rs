@@ -1,7 +1,7 @@
 //! What [`Chain::build`](crate::Chain::build) makes: the checked chain, ready to run on one core, to profile, or to cut
 //! into stages.
 
-use bief_schedule::{Profile, Schedule};
+use bief_schedule::{Profile, Schedule, Stage};
 
 use crate::check;
 use crate::dot;
@@ -44,10 +44,14 @@ impl Program {
     /// Runs the chain on the calling thread until its source stops.
     ///
     /// # Errors
-    /// The first error or panic of a task, with its place. Frames before it were delivered, and every task was given
+    /// The first error or panic of a task, also when it is dropped, with its place. Frames before it were delivered, and every task was given
     /// [`finish`](crate::Task::finish).
     pub fn run(self) -> Result<Report> {
-        self.one_core()?.run()
+        let mut pipeline = self.one_core()?;
+        let outcome = pipeline.run();
+        let closed = pipeline.close();
+        let report = outcome?;
+        closed.map(|()| report)
     }
 
     /// The whole chain as a pipeline of one stage that runs on the calling thread: to observe and watch it, and to run it
@@ -101,7 +105,7 @@ impl Program {
     /// hold.
     pub fn profile(self, executions: usize) -> Result<Profile> {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
-        check::memory(&[whole], &self.wires, self.batch, 1)?;
+        check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
 
@@ -130,7 +134,7 @@ impl Program {
     /// Those of [`profile`](Self::profile); a kind without a core.
     pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
         let whole = self.named_stage(0..self.tasks.len(), 1, None);
-        check::memory(&[whole], &self.wires, self.batch, 1)?;
+        check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
@@ -170,7 +174,7 @@ impl Program {
         for &batch in batches {
             check::batch(batch, &self.wires, |task| std::sync::Arc::clone(&self.tasks[task].name))?;
         }
-        check::memory(&whole, &self.wires, most, 1)?;
+        check::memory(&whole, &self.wires, (most, 1), &[])?;
         profile::measure_costs_on(self.tasks, &self.wires, machine, batches, profiling)
     }
 
@@ -187,17 +191,36 @@ impl Program {
     /// # Errors
     /// A schedule for another number of tasks, or one that replicates a task that cannot be; more than memory can hold.
     pub fn pipeline(self, schedule: &Schedule) -> Result<Pipeline> {
-        let mut first = 0;
-        let stages = schedule
-            .stages()
-            .iter()
-            .map(|stage| {
-                let tasks = first..first + stage.tasks;
-                first = tasks.end;
-                self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()))
-            })
-            .collect();
-        Ok(self.cut(stages)?.with_planned_period(schedule.planned_period().ns()))
+        Ok(self.cut(schedule.stages())?.with_planned_period(schedule.planned_period().ns()))
+    }
+
+    /// Cuts the chain into these stages, without a plan: so many neighbouring tasks, in order, on so many threads each. A stage whose
+    /// kind is empty may be placed on cores of any kind.
+    ///
+    /// ```
+    /// use bief::schedule::Stage;
+    /// use bief::{Chain, Flow, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
+    /// chain.add(sink::for_each(|_: &[i32]| Ok(Flow::Next)), &frames);
+    /// let mut pipeline = chain.build()?.cut(&[Stage::new(1, 1, ""), Stage::new(1, 1, "")])?;
+    /// assert_eq!(pipeline.run()?.stages.len(), 2);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Stages that have more or fewer tasks than the chain, none of them, or no threads; one that replicates a task that cannot
+    /// be; more than memory can hold.
+    pub fn cut(self, stages: &[Stage]) -> Result<Pipeline> {
+        let mut first = 0_usize;
+        let plan = |stage: &Stage| {
+            let tasks = first..first.saturating_add(stage.tasks);
+            first = tasks.end;
+            self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()).filter(|kind| !kind.is_empty()))
+        };
+        let stages = stages.iter().map(plan).collect();
+        self.staged(stages)
     }
 
     /// Cuts the chain into the stages that were marked with [`Chain::stage`](crate::Chain::stage).
@@ -221,10 +244,10 @@ impl Program {
                 planned_ns: None,
             });
         }
-        self.cut(stages)
+        self.staged(stages)
     }
 
-    fn cut(self, stages: Vec<StagePlan>) -> Result<Pipeline> {
+    fn staged(self, stages: Vec<StagePlan>) -> Result<Pipeline> {
         Pipeline::new(self.tasks, self.wires, self.batch, stages)
     }
 

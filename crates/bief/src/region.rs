@@ -3,6 +3,7 @@
 //! A region works on one frame at a time: whatever is inside sees the frame that the region was given. Wires made inside
 //! are wires of the same table, local to the stage that runs the region.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -79,6 +80,26 @@ impl Body {
             result = result.and(told(node, |step| step.finish()));
         }
         result
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        // Two steps that panic at once would end the process: whatever drops the region hears of one.
+        let mut first = None;
+        for node in std::mem::take(&mut self.nodes) {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(node))) {
+                match first {
+                    None => first = Some(payload),
+                    Some(_) => std::mem::forget(payload),
+                }
+            }
+        }
+        match first {
+            Some(payload) if std::thread::panicking() => std::mem::forget(payload),
+            Some(payload) => resume_unwind(payload),
+            None => {}
+        }
     }
 }
 

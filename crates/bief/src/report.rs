@@ -161,7 +161,8 @@ pub struct BoundaryReport {
     pub to: String,
     /// How many rings there are: the least common multiple of the replicas on both sides.
     pub rings: usize,
-    /// How many batches each of them holds at most.
+    /// How many batches each of them holds at most: what the budget of [`Pipeline::depth`](crate::Pipeline::depth) comes to with
+    /// so many rings.
     pub depth: usize,
     /// How full they were; `None` unless the run was observed.
     pub occupancy: Option<Occupancy>,

@@ -43,7 +43,8 @@ pub(crate) struct Stage {
     current: usize,
     /// Which frame of its batch that was.
     position: usize,
-    failed: bool,
+    /// The tasks that failed since the last reset.
+    failed: Vec<usize>,
 }
 
 // SAFETY: the pointers in the table are to buffers that this stage owns or that were handed to it with a slot; tasks and
@@ -69,7 +70,7 @@ impl Stage {
             _constants: constants,
             current: 0,
             position: 0,
-            failed: false,
+            failed: Vec::new(),
         };
         stage.make_room(range, wires, batch);
         stage
@@ -109,8 +110,33 @@ impl Stage {
     /// Every crossing wire that this stage uses was [`load`](Self::load)ed from a slot that lives, belongs to this thread
     /// alone, and was made for the same wires and batch size.
     pub(crate) unsafe fn run(&mut self, batch: &mut Batch) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.run_from(0, batch) }
+    }
+
+    /// Runs the tasks that follow a failed one on the frames before that on which it failed, and leaves those alone in the
+    /// batch; the first error that comes of it is told.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run), which has failed on this batch.
+    pub(crate) unsafe fn run_before_fault(&mut self, batch: &mut Batch) -> Result<()> {
+        let mut result = Ok(());
+        loop {
+            batch.count = batch.count.min(self.position);
+            // SAFETY: passed on to the caller.
+            match unsafe { self.run_from(self.current + 1, batch) } {
+                Ok(()) => return result,
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`run`](Self::run).
+    #[inline]
+    unsafe fn run_from(&mut self, first: usize, batch: &mut Batch) -> Result<()> {
         self.guarded(batch, |stage, batch| {
-            for index in 0..stage.tasks.len() {
+            for index in first..stage.tasks.len() {
                 stage.current = index;
                 // SAFETY: the caller's promise, and `new`'s for the local wires.
                 unsafe { stage.tasks[index].step.run(&stage.table, batch, &mut stage.position)? };
@@ -146,7 +172,7 @@ impl Stage {
     fn guarded(&mut self, batch: &mut Batch, work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<()> {
         // After a panic the batch is not passed on, and the failed task is not used again before it is reset.
         Error::catch(|| work(self, batch)).map_err(|error| {
-            self.failed = true;
+            self.failed.push(self.current);
             error.at(Place {
                 stage: Some(Arc::clone(&self.name)),
                 task: Some(Arc::clone(&self.tasks[self.current].name)),
@@ -156,8 +182,12 @@ impl Stage {
     }
 
     /// Elements that its tasks had to drop in this run.
-    pub(crate) fn lost(&self) -> u64 {
-        self.tasks.iter().fold(0, |sum: u64, task| sum.saturating_add(task.step.lost()))
+    pub(crate) fn lost(&self) -> Result<u64> {
+        self.tasks.iter().try_fold(0, |sum: u64, task| {
+            let lost =
+                Error::catch(|| Ok(task.step.lost())).map_err(|error| between_frames(&self.name, &task.name, error))?;
+            Ok(sum.saturating_add(lost))
+        })
     }
 
     /// What its tasks tell of this run; nothing of one that panics.
@@ -175,13 +205,19 @@ impl Stage {
     }
 
     /// When the batch that it makes next is due, if one of its tasks knows.
-    pub(crate) fn due(&mut self) -> Option<Instant> {
-        self.tasks.iter_mut().find_map(|task| task.step.due())
+    pub(crate) fn due(&mut self) -> Result<Option<Instant>> {
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            let due = told(&self.name, task, |task| Ok(task.step.due())).inspect_err(|_| self.failed.push(index))?;
+            if due.is_some() {
+                return Ok(due);
+            }
+        }
+        Ok(None)
     }
 
     /// Lets every task begin anew, a failed one too; the first error is told.
     pub(crate) fn reset(&mut self) -> Result<()> {
-        self.failed = false;
+        self.failed.clear();
         self.current = 0;
         self.tasks.iter_mut().try_for_each(|task| told(&self.name, task, |task| task.step.reset()))
     }
@@ -190,18 +226,41 @@ impl Stage {
     pub(crate) fn finish(&mut self) -> Result<()> {
         let mut result = Ok(());
         for (index, task) in self.tasks.iter_mut().enumerate() {
-            if self.failed && index == self.current {
+            if self.failed.contains(&index) {
                 continue;
             }
             result = result.and(told(&self.name, task, |task| task.step.finish()));
         }
         result
     }
+
+    /// Drops its tasks; the first one that panics is told.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        for Node { name, step } in self.tasks.drain(..) {
+            let dropped = Error::catch(|| {
+                drop(step);
+                Ok(())
+            });
+            result = result.and(dropped.map_err(|error| between_frames(&self.name, &name, error)));
+        }
+        result
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Whoever wants to know of a task that panics closes the stage first.
+        let _ = self.close();
+    }
 }
 
 /// Calls a task between frames, turning a panic into an error and giving every error its place.
-fn told(stage: &Arc<str>, task: &mut Node, call: impl FnOnce(&mut Node) -> Result<()>) -> Result<()> {
-    Error::catch(|| call(task)).map_err(|error| {
-        error.at(Place { stage: Some(Arc::clone(stage)), task: Some(Arc::clone(&task.name)), frame: None })
-    })
+fn told<T>(stage: &Arc<str>, task: &mut Node, call: impl FnOnce(&mut Node) -> Result<T>) -> Result<T> {
+    Error::catch(|| call(task)).map_err(|error| between_frames(stage, &task.name, error))
+}
+
+/// The error with its place, which is no frame.
+fn between_frames(stage: &Arc<str>, task: &Arc<str>, error: Error) -> Error {
+    error.at(Place { stage: Some(Arc::clone(stage)), task: Some(Arc::clone(task)), frame: None })
 }

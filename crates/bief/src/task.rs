@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
+use crate::shape::Shape;
 use crate::wire::{Inputs, Outputs, Socket};
 
 /// What becomes of a frame after a task ran on it.
@@ -65,9 +66,7 @@ pub trait Task: Send + 'static {
 
     /// The task's name in profiles, reports and errors; by default the type's name.
     fn name(&self) -> String {
-        let path = std::any::type_name::<Self>();
-        let base = path.split('<').next().unwrap_or(path);
-        base.rsplit("::").next().unwrap_or(base).to_owned()
+        type_name::<Self>()
     }
 
     /// Frame length of each output, from the frame length of each input. Asked once, when the task is added. The length of
@@ -76,6 +75,50 @@ pub trait Task: Send + 'static {
     /// # Errors
     /// An input length that does not fit this task. The message should say what fits; the chain adds who made the wire.
     fn lens(&self, inputs: <Self::In as Inputs>::Lens) -> Result<<Self::Out as Outputs>::Lens>;
+
+    /// Shape of each output, from the shape of each input: none, unless a task says so, and then a wire has the shape of its
+    /// length. Asked once, after [`lens`](Task::lens). What the task sees stays a slice.
+    ///
+    /// ```
+    /// use bief::{Chain, Error, Flow, In, Out, Result, Shape, Task};
+    /// # use bief::source;
+    ///
+    /// /// Half as many rows and columns.
+    /// struct Halve;
+    ///
+    /// impl Task for Halve {
+    ///     type In = In<u8>;
+    ///     type Out = Out<u8>;
+    ///     fn lens(&self, pixels: usize) -> Result<usize> {
+    ///         Ok(pixels / 4)
+    ///     }
+    ///     fn shapes(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+    ///         match inputs[0].dims() {
+    ///             [rows, columns] if rows % 2 == 0 && columns % 2 == 0 => Ok(vec![[rows / 2, columns / 2].into()]),
+    ///             _ => Err(Error::new("a picture has rows and columns, an even number of each")),
+    ///         }
+    ///     }
+    ///     fn run(&mut self, picture: &[u8], small: &mut [u8]) -> Result<Flow> {
+    ///         // …
+    /// #       Ok(Flow::Next)
+    ///     }
+    /// }
+    ///
+    /// let mut chain = Chain::new();
+    /// let bytes = chain.add(source::from_slice(&[0_u8; 64], 16), ());
+    /// chain.add(Halve, &bytes);
+    /// assert_eq!(
+    ///     chain.build().unwrap_err().to_string(),
+    ///     "task `Halve`: a picture has rows and columns, an even number of each (input 0 is 16 x u8 from task `SliceSource`)"
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    /// A shape that does not fit this task. The message should say what fits; the chain adds who made the wire.
+    fn shapes(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+        let _ = inputs;
+        Ok(Vec::new())
+    }
 
     /// Works on one frame.
     ///
@@ -135,6 +178,13 @@ pub trait Task: Send + 'static {
     fn reset(&mut self) -> Result<()> {
         Ok(())
     }
+}
+
+/// The name of a type without its path and parameters.
+pub(crate) fn type_name<T: ?Sized>() -> String {
+    let path = std::any::type_name::<T>();
+    let base = path.split('<').next().unwrap_or(path);
+    base.rsplit("::").next().unwrap_or(base).to_owned()
 }
 
 /// What follows after a step ran on one frame.

@@ -9,6 +9,7 @@ use std::ops::{Deref, DerefMut};
 use crate::dynamic::{Direction, DynWire, SocketKind};
 use crate::error::{Error, Result};
 use crate::frame::Element;
+use crate::shape::Shape;
 use crate::wire::{Input, Output, Socket, sealed};
 
 /// A socket that reads a variable wire: the task sees `&[T]`, as long as this frame is. Bound with `&wire`.
@@ -87,6 +88,11 @@ impl<T> VarWire<T> {
     pub fn capacity(&self) -> usize {
         self.untyped.socket.len
     }
+
+    /// The shape of the longest frame that there may be.
+    pub fn shape(&self) -> &Shape {
+        &self.untyped.shape
+    }
 }
 
 /// One frame of a variable wire, to be written: a slice of the frame's length, which can grow up to the capacity.
@@ -150,10 +156,7 @@ impl<T: Element> VarFrame<'_, T> {
     }
 
     fn too_long(&self, len: usize) -> Error {
-        Error::new(format!(
-            "a frame of {len} elements is longer than the capacity of {}: return a larger capacity from `lens`",
-            self.capacity()
-        ))
+        too_long(len, self.capacity())
     }
 }
 
@@ -170,11 +173,18 @@ impl<T> DerefMut for VarFrame<'_, T> {
     }
 }
 
+/// What a frame is refused that is longer than it may be.
+pub(crate) fn too_long(len: usize, capacity: usize) -> Error {
+    Error::new(format!(
+        "a frame of {len} elements is longer than the capacity of {capacity}: return a larger capacity from `lens`"
+    ))
+}
+
 /// Where the length of the frame at `position` is.
 ///
 /// # Safety
 /// `socket` is of a variable wire: the buffer after its own in the table is live and holds a length for this position.
-unsafe fn length(table: &[*mut u8], socket: Socket, position: usize) -> *mut usize {
+pub(crate) unsafe fn length(table: &[*mut u8], socket: Socket, position: usize) -> *mut usize {
     // SAFETY: the caller promises the buffer and the position in it.
     unsafe { table[socket.wire + 1].cast::<usize>().add(position) }
 }

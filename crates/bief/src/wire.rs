@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::dynamic::{Direction, DynWire, SocketKind};
 use crate::frame::{Buffer, Element, Format};
+use crate::shape::Shape;
 
 /// A socket that reads a wire: the task sees `&[T]`, one frame. Bound with `&wire`.
 #[derive(Debug)]
@@ -46,6 +47,11 @@ impl<T> Wire<T> {
     pub fn len(&self) -> usize {
         self.untyped.socket.len
     }
+
+    /// The shape of a frame: its length, unless the task that makes it says more ([`Task::shapes`](crate::Task::shapes)).
+    pub fn shape(&self) -> &Shape {
+        &self.untyped.shape
+    }
 }
 
 /// A wire in its place.
@@ -53,6 +59,7 @@ impl<T> Wire<T> {
 pub(crate) struct Joint {
     pub(crate) format: Format,
     pub(crate) len: usize,
+    pub(crate) shape: Shape,
     /// The task that makes it, and the last one that uses it.
     pub(crate) maker: usize,
     pub(crate) last_user: usize,
@@ -62,6 +69,13 @@ pub(crate) struct Joint {
     pub(crate) block: usize,
     /// Who uses it, in the order of the chain.
     pub(crate) uses: Vec<Use>,
+}
+
+impl Joint {
+    /// Whether it is made before task `end` and used from there on.
+    pub(crate) fn crosses(&self, end: usize) -> bool {
+        self.maker < end && self.last_user >= end
+    }
 }
 
 /// A task, or a region, bound to a wire.

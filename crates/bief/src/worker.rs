@@ -207,6 +207,9 @@ impl Worker {
         let elapsed = start.elapsed();
         if let Err(error) = outcome {
             fault.note(error);
+            if let Err(error) = self.deliver_before_fault() {
+                fault.note(error);
+            }
         }
         self.leave();
         self.count.busy = elapsed.saturating_sub(self.count.starved + self.count.blocked);
@@ -256,7 +259,7 @@ impl Worker {
         let mut laps = Laps::start();
         loop {
             let asked = laps.mark();
-            let sampled = SEEN && self.samples();
+            let sampled = SEEN && self.samples()?;
             if !self.next_batch(halt) {
                 break;
             }
@@ -298,6 +301,22 @@ impl Worker {
         Ok(())
     }
 
+    /// Hands on those frames of its batch that come before the one on which a task failed, once the tasks that follow have
+    /// worked on them. Nothing comes after them.
+    fn deliver_before_fault(&mut self) -> Result<()> {
+        let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
+        // SAFETY: the stage has just failed on this batch, whose slots are loaded and still this worker's own.
+        let outcome = unsafe { self.stage.run_before_fault(batch) };
+        if batch.count > 0 {
+            batch.last = true;
+            self.count.batches += 1;
+            self.count.frames += batch.live() as u64;
+            self.show();
+            self.hand_on();
+        }
+        outcome
+    }
+
     fn batch(&mut self) -> &mut Batch {
         at_hand(&mut self.inlet, &mut self.outlet, &mut self.own)
     }
@@ -334,12 +353,12 @@ impl Worker {
 
     /// Whether the next batch is timed; if so, the observer looks how many wait. The first stage says when it is due.
     #[inline(never)]
-    fn samples(&mut self) -> bool {
+    fn samples(&mut self) -> Result<bool> {
         if self.inlet.is_none() {
-            self.due = self.stage.due();
+            self.due = self.stage.due().inspect_err(|_| self.batch().count = 0)?;
         }
         let held = || self.inlet.as_ref().map(Inlet::held);
-        self.observer.as_mut().is_some_and(|observer| observer.samples(held))
+        Ok(self.observer.as_mut().is_some_and(|observer| observer.samples(held)))
     }
 
     /// Lets the observer note what became of the batch, and shows the counts.

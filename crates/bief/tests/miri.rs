@@ -6,11 +6,12 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use bief::raw::{BatchView, RawTask};
 use bief::sink::Collected;
 use bief::source::Heard;
 use bief::{
-    Chain, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Stopper,
-    Task, VarFrame, Waiting, sink, source,
+    Chain, Direction, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report,
+    Result, Shape, SocketKind, Stopper, Task, VarFrame, Waiting, sink, source,
 };
 use common::{Act, Add, Count, Pair, Probe, rig, watched};
 
@@ -100,10 +101,67 @@ fn faults_come_home_and_every_other_task_is_finished() {
             let rig = rig(12, 2, [1, 2, 1], acts);
             let error = run(rig.chain, 1).unwrap_err();
             assert_eq!((error.kind(), error.place().frame), (kind, Some(5)), "{error}");
-            assert_eq!(rig.result.take(), (3000..3004).collect::<Vec<_>>(), "{error}");
+            assert_eq!(rig.result.take(), (3000..3005).collect::<Vec<_>>(), "{error}");
             assert_eq!(rig.finished.load(Ordering::Relaxed), 3, "three of four probes: {error}");
         }
     }
+}
+
+/// Numbers of a batch, in place and as bytes beside a wire of variable length.
+#[derive(Clone)]
+struct Whole;
+
+impl RawTask for Whole {
+    fn inputs(&self) -> Vec<SocketKind> {
+        vec![SocketKind::fixed::<u64>(Direction::In), SocketKind::fixed::<u64>(Direction::InOut)]
+    }
+    fn outputs(&self) -> Vec<SocketKind> {
+        vec![SocketKind::fixed::<u64>(Direction::Out), SocketKind::variable::<u64>(Direction::Out)]
+    }
+    fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
+        Ok(vec![1.into(), 3.into()])
+    }
+    fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let [numbers, mut added] = batch.inputs.each_mut()?;
+        let [copy, mut long] = batch.outputs.each_mut()?;
+        let copy = copy.into_bytes()?;
+        copy.copy_from_slice(numbers.view().bytes()?);
+        for position in batch.frames.live() {
+            let number = numbers.view().frame::<u64>(position)?[0];
+            added.frame::<u64>(position)?[0] += 1;
+            let len = (number % 4) as usize;
+            long.frame::<u64>(position)?[..len].fill(number);
+            long.set_len(position, len)?;
+            assert_eq!(long.view().frame::<u64>(position)?.len(), len);
+        }
+        Ok(())
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+#[test]
+fn whole_batches_are_read_and_written() {
+    let mut chain = Chain::new().batch(3);
+    let numbers = chain.add(Count::to(11), ());
+    chain.stage("whole").threads(2);
+    let mut added = chain.add(Probe::new(Act::KeepEvery(2)), &numbers);
+    let made = chain.add_dyn(DynTask::raw(Whole), &[&DynWire::from(&numbers), &DynWire::from(&added)]).unwrap();
+    chain.repeat(2, |chain| {
+        chain.add_dyn(DynTask::raw(Whole), &[&made[0], &DynWire::from(&added)]).unwrap();
+    });
+    chain.stage("out");
+    chain.add(Add(1), &mut added);
+    let (collect, result) = sink::collect();
+    chain.add(collect, &added);
+    let taken = sink::for_each_var(|long: &[u64]| {
+        assert!(long.iter().all(|&number| number % 4 == long.len() as u64));
+        Ok(Flow::Next)
+    });
+    chain.add(taken, &made[1].typed_var().unwrap());
+    run(chain, 1).unwrap();
+    assert_eq!(result.take(), (0..11).step_by(2).map(|number| number + 1004).collect::<Vec<_>>());
 }
 
 #[test]

@@ -5,8 +5,12 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bief::raw::{BatchView, RawTask};
 use bief::source::{self, Heard};
-use bief::{Chain, Flow, In, InOutVar, Out, OutVar, Result, Task, VarFrame, sink};
+use bief::{
+    Chain, Direction, DynTask, DynWire, Flow, In, InOutVar, Out, OutVar, Result, Shape, SocketKind, Task, VarFrame,
+    sink,
+};
 use common::{Act, Add, Count, Probe};
 
 struct Counting;
@@ -71,6 +75,41 @@ impl Task for Sum {
     }
 }
 
+/// The same, of a whole batch; with sockets of one length and of a length each, written as elements and as bytes.
+#[derive(Clone)]
+struct Whole;
+
+impl RawTask for Whole {
+    fn inputs(&self) -> Vec<SocketKind> {
+        vec![SocketKind::fixed::<u64>(Direction::In), SocketKind::variable::<u64>(Direction::InOut)]
+    }
+    fn outputs(&self) -> Vec<SocketKind> {
+        vec![SocketKind::fixed::<u64>(Direction::Out), SocketKind::variable::<u64>(Direction::Out)]
+    }
+    fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
+        Ok(vec![1.into(), 16.into()])
+    }
+    fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let [numbers, mut long] = batch.inputs.each_mut()?;
+        let [mut copy, mut short] = batch.outputs.each_mut()?;
+        copy.bytes()?.copy_from_slice(numbers.view().bytes()?);
+        for position in 0..batch.frames.count() {
+            batch.frames.begin(position);
+            let len = long.view().frame::<u64>(position)?.len();
+            short.frame::<u64>(position)?[..len].copy_from_slice(long.view().frame(position)?);
+            short.set_len(position, len / 2)?;
+            long.set_len(position, 0)?;
+            if numbers.view().frame::<u64>(position)?[0] % 7 == 0 {
+                batch.frames.skip(position);
+            }
+        }
+        Ok(())
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
 fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
     let mut chain = Chain::new().batch(batch);
     let mut wire = chain.add(Count::to(frames), ());
@@ -78,6 +117,10 @@ fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
     chain.add(Probe::new(Act::KeepEvery(3)), &wire);
     let offset = chain.constant(&[1_u64]);
     let (mut long, odd) = chain.add(Stretch, &wire);
+    let made = chain.add_dyn(DynTask::raw(Whole), &[&DynWire::from(&wire), &DynWire::from(&long)]).unwrap();
+    chain.repeat(2, |chain| {
+        chain.add_dyn(DynTask::raw(Whole), &[&made[0], &made[1]]).unwrap();
+    });
     chain.repeat(4, |chain| {
         chain.select(&odd, |paths| {
             paths.path(|chain| chain.add(Add(1), &mut wire));

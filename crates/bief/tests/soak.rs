@@ -187,20 +187,15 @@ fn expected(plan: &Plan, made: u64) -> (Vec<u64>, Option<(ErrorKind, u64)>) {
     };
     let ops: Vec<Op> = plan.ops().collect();
     let mut oracle = Oracle { sums: vec![0; ops.len()], ops };
-    let (mut delivered, mut batch) = (Vec::new(), Vec::new());
+    let mut delivered = Vec::new();
     for number in 0..made {
-        if number.is_multiple_of(plan.batch as u64) {
-            delivered.append(&mut batch);
-        }
         match (oracle.fate(number, trouble), kind) {
-            (Fate::Delivered(x), _) => batch.push(x),
+            (Fate::Delivered(x), _) => delivered.push(x),
             (Fate::Skipped, _) => {}
             (Fate::Trouble, None) => break,
-            // A fault takes the frames of its batch with it.
             (Fate::Trouble, Some(kind)) => return (delivered, Some((kind, number))),
         }
     }
-    delivered.append(&mut batch);
     (delivered, None)
 }
 

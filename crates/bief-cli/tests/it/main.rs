@@ -5,6 +5,7 @@ mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod interrupt;
+mod lab;
 mod map;
 mod nbfm;
 mod planning;

@@ -15,6 +15,7 @@ use crate::energy::{EnergyMeter, Watts};
 use crate::error::{Error, Result, counted};
 use crate::halt::{Halt, Stopper};
 use crate::machine::Machine;
+use crate::memory::Memory;
 use crate::observe::Recorder;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, Seats};
 use crate::realtime::{Forecast, Mode, RealTime, Tally, Wanted};
@@ -27,7 +28,7 @@ use crate::watch::Watch;
 use crate::wire::Joint;
 use crate::worker::Worker;
 
-/// Slots of each ring unless set: enough to ride out a short delay on either side.
+/// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
 const DEFAULT_DEPTH: usize = 4;
 
 /// A chain cut into stages, ready to run on threads of its own.
@@ -63,6 +64,9 @@ pub struct Pipeline {
     wires: Vec<Joint>,
     batch: usize,
     stages: Vec<StagePlan>,
+    /// What the slots between two stages lie in, where it is not plain memory.
+    memories: Vec<Option<Arc<dyn Memory>>>,
+    /// The budget of each boundary.
     depth: usize,
     waiting: Waiting,
     planned_period_ns: Option<f64>,
@@ -108,8 +112,9 @@ impl Pipeline {
         crew: Option<Crew>,
     ) -> Result<Self> {
         // The rings are made for a run, when their depth is known.
-        check::memory(&stages, &wires, batch, 1)?;
+        check::memory(&stages, &wires, (batch, 1), &[])?;
         Ok(Self {
+            memories: vec![None; stages.len() - 1],
             tasks: tasks.iter().map(|task| (Arc::clone(&task.name), task.step.replica().is_some())).collect(),
             workers: workers(tasks, &wires, batch, &stages)?,
             wires,
@@ -138,9 +143,14 @@ impl Pipeline {
         self
     }
 
-    /// Sets how many batches each ring holds, at least 1 (4 unless set). A pipeline never holds more frames than its rings
-    /// and threads have room for ([`Report::most_frames_in_flight`](crate::Report::most_frames_in_flight)): a slow stage makes
-    /// those before it wait.
+    /// Sets how many batches may lie between two stages for each replica, at least 1 (4 unless set). A pipeline never holds more
+    /// frames than its rings and threads have room for
+    /// ([`Report::most_frames_in_flight`](crate::Report::most_frames_in_flight)): a slow stage makes those before it wait.
+    ///
+    /// It is a budget: between stages of *m* and *n* replicas there are lcm(*m*, *n*) rings, and each holds
+    /// max(1, batches · max(*m*, *n*) / lcm(*m*, *n*)) ([`BoundaryReport::depth`](crate::BoundaryReport::depth)). So many are in
+    /// each ring between one replica and any number, where one of the numbers is a multiple of the other; else fewer, so
+    /// that 5 and 7 replicas do not take 35 times the memory of one.
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.
@@ -182,7 +192,7 @@ impl Pipeline {
             )));
         }
         check::batch(frames, &self.wires, |task| Arc::clone(&self.tasks[task].0))?;
-        check::memory(&self.stages, &self.wires, frames, 1)?;
+        check::memory(&self.stages, &self.wires, (frames, 1), &self.memories)?;
         let scale = frames as f64 / self.batch as f64;
         let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);
         planned.flatten().for_each(|ns| *ns *= scale);
@@ -190,6 +200,24 @@ impl Pipeline {
             worker.set_batch(self.stages[worker.stage_index].tasks.clone(), &self.wires, frames);
         }
         self.batch = frames;
+        Ok(self)
+    }
+
+    /// Chooses the [`Memory`] that the frames between two stages lie in: boundary 0 is behind the first stage, and so on. Wires
+    /// that do not leave a stage lie in plain memory.
+    ///
+    /// # Errors
+    /// A boundary that there is not. What the memory refuses is told by the run, with the boundary and how much it was.
+    pub fn memory(mut self, boundary: usize, memory: Arc<dyn Memory>) -> Result<Self> {
+        let count = self.memories.len();
+        let Some(place) = self.memories.get_mut(boundary) else {
+            return Err(Error::build(format!(
+                "there is no boundary {boundary}: between {} there {} {count}, counted from 0",
+                counted(count + 1, "stage"),
+                if count == 1 { "is" } else { "are" }
+            )));
+        };
+        *place = Some(memory);
         Ok(self)
     }
 

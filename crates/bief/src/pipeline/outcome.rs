@@ -5,8 +5,9 @@ use std::time::Duration;
 use bief_schedule::Profile;
 
 use super::Pipeline;
-use crate::boundary::rings;
+use crate::boundary::{depth, rings};
 use crate::energy::{Measured, RunEnergy};
+use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted, Observer};
@@ -33,7 +34,7 @@ impl Pipeline {
         measured: Measured,
         real_time: Option<Outcome>,
         (dynamic, moved): (Option<DynamicReport>, Vec<String>),
-    ) -> Report {
+    ) -> Result<Report> {
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let timed = self.observers(index).map(|observer| observer.timed).sum();
@@ -43,9 +44,11 @@ impl Pipeline {
                 let times = self.histogram(index, |observer| &observer.tasks[task]);
                 TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
             });
-            let lost = self.workers_of(index).fold(0, |sum: u64, worker| sum.saturating_add(worker.stage.lost()));
-            StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) }
+            let mut lost = self.workers_of(index).map(|worker| worker.stage.lost());
+            let lost = lost.try_fold(0, |sum: u64, lost| Ok::<_, Error>(sum.saturating_add(lost?)))?;
+            Ok(StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) })
         });
+        let stages = stages.collect::<Result<Vec<_>>>()?;
         let boundaries: Vec<BoundaryReport> = self
             .stages
             .windows(2)
@@ -57,7 +60,7 @@ impl Pipeline {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
                     rings: rings(pair[0].threads, pair[1].threads),
-                    depth: self.depth,
+                    depth: depth(self.depth, pair[0].threads, pair[1].threads),
                     occupancy: Occupancy::of(&held),
                 }
             })
@@ -82,7 +85,7 @@ impl Pipeline {
             dynamic,
             latency: Latency::of(&latency),
             real_time,
-            ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages.collect())
+            ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages)
         };
         let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
         let (seconds, frames) = (report.seconds, report.frames);
@@ -91,7 +94,7 @@ impl Pipeline {
         if let Some(profile) = &self.profile {
             report.explain(profile);
         }
-        report
+        Ok(report)
     }
 
     /// What the tasks tell, those of replicas put together.

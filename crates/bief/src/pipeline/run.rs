@@ -9,7 +9,7 @@ use crate::boundary::{Inlet, Outlet, connect};
 use crate::check;
 use crate::crew::Crew;
 use crate::energy::{EnergyMeter, Measurement};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::placement::Placement;
 use crate::realtime::{RealTime, Session};
 use crate::report::Report;
@@ -24,7 +24,7 @@ impl Pipeline {
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// Rings of more than memory can hold; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
+    /// Rings of more than memory can hold, or than the [`Memory`](crate::memory::Memory) of their boundary gives; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
     /// required and refused, before any frame is worked on.
     /// Otherwise the first error or panic of a task, with its place: frames before it were
     /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
@@ -34,8 +34,22 @@ impl Pipeline {
         outcome
     }
 
+    /// Ends its threads and drops its tasks.
+    ///
+    /// A pipeline that goes out of scope does the same, and keeps a task that panics meanwhile to itself.
+    ///
+    /// # Errors
+    /// The first task that panics when it is dropped, with its place; the others are dropped all the same.
+    pub fn close(mut self) -> Result<()> {
+        let mut result = Ok(());
+        for worker in &mut self.workers {
+            result = result.and(worker.stage.close());
+        }
+        result
+    }
+
     fn run_once(&mut self) -> Result<Report> {
-        check::memory(&self.stages, &self.wires, self.batch, self.depth)?;
+        check::memory(&self.stages, &self.wires, (self.batch, self.depth), &self.memories)?;
         self.check_threads()?;
         if let Some(crew) = &mut self.crew {
             crew.enlist(&self.workers)?;
@@ -46,9 +60,9 @@ impl Pipeline {
         if self.has_far_memory {
             // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
             std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
-                .unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+                .unwrap_or_else(|payload| Err(Error::panic(payload)))?;
         } else {
-            self.join_workers(false);
+            self.join_workers(false)?;
         }
         let seats = self.seats();
         let steers = self.real_time.is_some() || self.dynamic.is_some();
@@ -71,12 +85,15 @@ impl Pipeline {
         let measured = measurement.map(Measurement::stop).unwrap_or_default();
         let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
         let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
-        fault.take().map_or_else(|| Ok(self.report(elapsed, measured, outcome, moved)), Err)
+        fault.take().map_or_else(|| self.report(elapsed, measured, outcome, moved), Err)
     }
 
     /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
     /// thread may be moved for that.
-    fn join_workers(&mut self, travels: bool) {
+    ///
+    /// # Errors
+    /// What the memory of a boundary refuses.
+    fn join_workers(&mut self, travels: bool) -> Result<()> {
         let threads = self.workers.len();
         let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
         self.shares_cores = threads > cores;
@@ -97,16 +114,20 @@ impl Pipeline {
         let mut inlets: Vec<Option<Inlet>> = (0..self.stages[0].threads).map(|_| None).collect();
         let mut outlets: Vec<Option<Outlet>> = Vec::new();
         let mut first = 0;
-        for pair in self.stages.windows(2) {
-            let (sending, receiving) = connect(
+        for (pair, memory) in self.stages.windows(2).zip(&self.memories) {
+            let connected = connect(
                 (pair[0].threads, pair[1].threads),
                 pair[0].tasks.end,
                 &self.wires,
-                self.batch,
-                self.depth,
+                (self.batch, self.depth),
+                memory.as_ref(),
                 patience,
                 |sender| go_to(&self.workers[first + sender]),
             );
+            let (sending, receiving) = connected.map_err(|error| {
+                let message = format!("between stage `{}` and stage `{}`: {error}", pair[0].name, pair[1].name);
+                Error::build(format!("{message}: choose another memory, or a smaller batch or depth"))
+            })?;
             first += pair[0].threads;
             outlets.extend(sending.into_iter().map(Some));
             inlets.extend(receiving.into_iter().map(Some));
@@ -115,5 +136,6 @@ impl Pipeline {
         for (worker, (inlet, outlet)) in self.workers.iter_mut().zip(inlets.into_iter().zip(outlets)) {
             worker.join(inlet, outlet);
         }
+        Ok(())
     }
 }

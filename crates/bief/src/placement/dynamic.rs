@@ -151,7 +151,7 @@ impl Mapping {
                 (Some(report), notes.into_iter().map(|note| format!("placed dynamic: {note}")).collect())
             }
             Some(Err(payload)) => {
-                (None, vec![format!("placed dynamic: the mapper ended early: {}", Error::panic(&*payload))])
+                (None, vec![format!("placed dynamic: the mapper ended early: {}", Error::panic(payload))])
             }
             None => (None, Vec::new()),
         }

@@ -278,7 +278,7 @@ fn on_each_kind(
         }
         measured.stage.finish()
     };
-    thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(&*payload)))
+    thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(payload)))
 }
 
 /// Name of each task, and whether it may be replicated.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::{Act, Add, Count, Pair, Probe};
 use bief::{
     Chain, Direction, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report,
-    Result, StageReport, Task, VarFrame, sink, source,
+    Result, Shape, StageReport, Task, VarFrame, sink, source,
 };
 use proptest::prelude::*;
 
@@ -627,4 +627,66 @@ proptest! {
             prop_assert_eq!(&*frames.lock().unwrap(), &expected, "wire {}", wire);
         }
     }
+}
+
+/// Half as many rows of as many columns.
+#[derive(Clone)]
+struct Halve {
+    /// What it says of its output.
+    shapes: Option<Vec<Shape>>,
+}
+
+impl Task for Halve {
+    type In = In<u64>;
+    type Out = Out<u64>;
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len / 2)
+    }
+    fn shapes(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+        match (&self.shapes, inputs[0].dims()) {
+            (Some(shapes), _) => Ok(shapes.clone()),
+            (None, &[rows, columns]) => Ok(vec![[rows / 2, columns].into()]),
+            (None, _) => Err(Error::new("it halves rows and columns")),
+        }
+    }
+    fn run(&mut self, x: &[u64], y: &mut [u64]) -> Result<Flow> {
+        y.copy_from_slice(&x[..y.len()]);
+        Ok(Flow::Next)
+    }
+}
+
+#[test]
+fn shapes_go_from_task_to_task_and_are_checked() {
+    let mut chain = Chain::new();
+    let flat = chain.blank::<u64>(12);
+    assert_eq!(flat.shape().dims(), [12]);
+    let refused = |chain: &mut Chain, wire: &DynWire, shapes: Option<Vec<Shape>>| {
+        chain.add_dyn(DynTask::new(Halve { shapes }), &[wire]).unwrap_err().to_string()
+    };
+    let wire = DynWire::from(&flat);
+    assert_eq!(
+        refused(&mut chain, &wire, None),
+        "task `Halve`: it halves rows and columns (input 0 is 12 x u64 from task `blank`)"
+    );
+    assert_eq!(
+        refused(&mut chain, &wire, Some(vec![[2, 2].into()])),
+        "task `Halve`: output 0 has the shape 2 x 2, but 6 elements: let `shapes` and `lens` agree (input 0 is 12 x u64 from task \
+         `blank`)"
+    );
+    assert_eq!(
+        refused(&mut chain, &wire, Some(vec![6.into(), 6.into()])),
+        "task `Halve`: it has 1 output, but its `shapes` gives 2 shapes: give one for each, or none (input 0 is 12 x u64 from task \
+         `blank`)"
+    );
+    let picture = chain.add(Halve { shapes: Some(vec![[2, 3].into()]) }, &flat);
+    assert_eq!((picture.len(), picture.shape().dims()), (6, &[2, 3][..]));
+    let row = chain.add_dyn(DynTask::new(Halve { shapes: None }), &[&DynWire::from(&picture)]).unwrap().remove(0);
+    assert_eq!((row.shape().dims(), row.dtype().unwrap().to_string()), (&[1, 3][..], "u64".to_owned()));
+    let (collect, _) = sink::collect::<f32>();
+    let error = chain.add_dyn(DynTask::new(collect), &[&row]).unwrap_err().to_string();
+    assert_eq!(error, "task `Collect`: input 0 reads f32, but gets u64 from task `Halve 2`");
+    // A slice stays a slice, and what is rewritten keeps its shape.
+    let mut picture = picture;
+    chain.add(Add(1), &mut picture);
+    assert_eq!(picture.shape().dims(), [2, 3]);
 }

@@ -2,8 +2,179 @@
 
 use std::sync::atomic::Ordering;
 
+use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, sink};
+
 use crate::common::{Act, Count, Probe, Unflushed, rig, watched};
-use bief::{Chain, Error, ErrorKind, Flow};
+
+/// Passes numbers on, and panics where it is told to.
+#[derive(Clone, Default)]
+struct Touchy {
+    /// With something that panics when it is dropped.
+    at: Option<u64>,
+    lost: bool,
+    drop: bool,
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::panic_any("the payload, too");
+    }
+}
+
+impl Task for Touchy {
+    type In = In<u64>;
+    type Out = Out<u64>;
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+    fn run(&mut self, input: &[u64], output: &mut [u64]) -> Result<Flow> {
+        if self.at == Some(input[0]) {
+            std::panic::panic_any(Bomb);
+        }
+        output.copy_from_slice(input);
+        Ok(Flow::Next)
+    }
+    fn lost(&self) -> u64 {
+        if self.lost { panic!("it cannot count") } else { 0 }
+    }
+}
+
+/// Numbers, until it is asked when the fourth is due.
+struct Unpunctual(Count);
+
+impl Task for Unpunctual {
+    type In = ();
+    type Out = Out<u64>;
+    fn lens(&self, (): ()) -> Result<usize> {
+        self.0.lens(())
+    }
+    fn run(&mut self, (): (), frame: &mut [u64]) -> Result<Flow> {
+        self.0.run((), frame)
+    }
+    fn due(&mut self) -> Option<std::time::Instant> {
+        assert!(self.0.next < 3, "it has no clock");
+        None
+    }
+}
+
+impl Drop for Touchy {
+    fn drop(&mut self) {
+        assert!(!self.drop, "it cannot let go");
+    }
+}
+
+fn touchy_chain(task: Touchy, stages: bool) -> (Chain, sink::Collected<u64>) {
+    let mut chain = Chain::new();
+    let numbers = chain.add(Count::to(9), ());
+    if stages {
+        chain.stage("touchy");
+    }
+    let numbers = chain.add(task, &numbers);
+    let (collect, result) = sink::collect();
+    chain.add(collect, &numbers);
+    (chain, result)
+}
+
+#[test]
+fn frames_of_the_batch_before_the_fault_are_delivered() {
+    for faulty in 0..3 {
+        for counts in [[1, 1, 1], [2, 3, 2]] {
+            for panics in [false, true] {
+                let mut acts = [Act::KeepEvery(1); 3];
+                acts[faulty] = if panics { Act::Panic(50) } else { Act::Fail(50) };
+                let rig = rig(1000, 7, counts, acts);
+                let result = rig.result.clone();
+                watched(move || rig.chain.build().unwrap().pipeline_as_marked().unwrap().run().unwrap_err());
+                assert_eq!(result.take(), (3000..3050).collect::<Vec<_>>());
+            }
+        }
+        let mut acts = [Act::Pass; 3];
+        acts[faulty] = Act::Fail(50);
+        let rig = rig(1000, 7, [1, 1, 1], acts);
+        let error = rig.chain.build().unwrap().run().unwrap_err();
+        assert_eq!(error.place().frame, Some(50));
+        assert_eq!(rig.result.take(), (3000..3050).collect::<Vec<_>>(), "on one core");
+    }
+}
+
+#[test]
+fn the_first_of_two_faults_in_a_batch_is_told_and_frames_before_both_are_delivered() {
+    let rig = rig(1000, 16, [1, 1, 1], [Act::Pass, Act::Fail(9), Act::Panic(4)]);
+    let error = rig.chain.build().unwrap().run().unwrap_err();
+    assert_eq!(error.place().frame, Some(9));
+    assert_eq!(rig.result.take(), (3000..3004).collect::<Vec<_>>());
+    assert_eq!(rig.finished.load(Ordering::Relaxed), 1, "neither of the two is finished");
+}
+
+#[test]
+fn a_panic_whose_payload_panics_is_an_error() {
+    for stages in [false, true] {
+        let (chain, result) = touchy_chain(Touchy { at: Some(4), ..Touchy::default() }, stages);
+        let program = chain.build().unwrap();
+        let mut pipeline = if stages { program.pipeline_as_marked() } else { program.one_core() }.unwrap();
+        let error = pipeline.run().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Panic);
+        assert!(error.to_string().contains("frame 4): panicked: a value that is not text"), "{error}");
+        assert_eq!(result.take(), [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn a_panic_while_lost_elements_are_counted_is_an_error() {
+    for stages in [false, true] {
+        let (chain, result) = touchy_chain(Touchy { lost: true, ..Touchy::default() }, stages);
+        let program = chain.build().unwrap();
+        let mut pipeline = if stages { program.pipeline_as_marked() } else { program.one_core() }.unwrap();
+        let error = pipeline.run().unwrap_err();
+        assert_eq!(error.place().task.as_deref(), Some("Touchy"));
+        assert_eq!(error.message(), "panicked: it cannot count");
+        assert_eq!(result.take().len(), 9);
+    }
+}
+
+#[test]
+fn a_panic_while_a_frame_is_looked_forward_to_is_an_error() {
+    for stages in [false, true] {
+        let mut chain = Chain::new();
+        let numbers = chain.add(Unpunctual(Count::to(9)), ());
+        if stages {
+            chain.stage("out");
+        }
+        let (collect, result) = sink::collect();
+        chain.add(collect, &numbers);
+        let program = chain.build().unwrap();
+        let pipeline = if stages { program.pipeline_as_marked() } else { program.one_core() }.unwrap();
+        let error = watched(move || pipeline.observe().run().unwrap_err());
+        assert_eq!((error.place().task.as_deref(), error.message()), (Some("Unpunctual"), "panicked: it has no clock"));
+        assert_eq!(result.take(), [0, 1, 2]);
+    }
+}
+
+#[test]
+fn a_task_that_panics_when_it_is_dropped_is_an_error_of_whoever_closes() {
+    let touchy = || Touchy { drop: true, ..Touchy::default() };
+    let said = "task `Touchy` (stage `chain`): panicked: it cannot let go";
+    let error = touchy_chain(touchy(), false).0.build().unwrap().run().unwrap_err();
+    assert_eq!(error.to_string(), said);
+
+    let mut pipeline = touchy_chain(touchy(), true).0.build().unwrap().pipeline_as_marked().unwrap();
+    pipeline.run().unwrap();
+    let error = pipeline.close().unwrap_err();
+    assert_eq!(error.place().stage.as_deref(), Some("touchy"));
+
+    // One that is only dropped keeps it to itself, also where two of a loop panic at once.
+    drop(touchy_chain(touchy(), true).0.build().unwrap().one_core().unwrap());
+    let mut chain = Chain::new();
+    let numbers = chain.add(Count::to(9), ());
+    chain.repeat(1, |chain| {
+        let first = chain.add(touchy(), &numbers);
+        chain.add(touchy(), &first);
+    });
+    let error = chain.build().unwrap().run().unwrap_err();
+    assert!(error.to_string().contains("it cannot let go"), "{error}");
+}
 
 /// Where the probes stand: the first after the source, one in the middle, one before the sink.
 #[test]
@@ -24,9 +195,8 @@ fn the_first_fault_ends_the_run_with_its_place() {
                 assert_eq!(error.place().frame, Some(at));
                 let text = error.to_string();
                 assert!(text.contains("task `Probe") && text.contains(&format!("at {at}")), "{text}");
-                // Whole batches before the fault are delivered, in order.
-                let whole = at / batch as u64 * batch as u64;
-                assert_eq!(result, (3000..3000 + whole).collect::<Vec<_>>(), "{error}");
+                // All frames before the fault are delivered, in order, those of its batch too.
+                assert_eq!(result, (3000..3000 + at).collect::<Vec<_>>(), "{error}");
             }
         }
     }

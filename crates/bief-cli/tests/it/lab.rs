@@ -2,13 +2,11 @@
 
 #![cfg(unix)]
 
-mod common;
-
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::stderr;
+use crate::common::stderr;
 
 /// Folders `here`, in which the command lies alone, and `path`; removed afterwards.
 struct Places(PathBuf);

@@ -1,12 +1,10 @@
 //! Signals that change from one sample to the next: the frames that the change hits are lost, and no others for long.
 
-mod common;
-
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls};
 use bief_radio::SampleFormat;
 use bief_radio::dvbs2::{Figures, Transmitter};
-use common::{PACKET, packets, receive, samples, transmitter};
+use crate::common::{PACKET, packets, receive, samples, transmitter};
 use num_complex::Complex32;
 
 const FRAMES: usize = 40;
