@@ -4,40 +4,41 @@
 use std::sync::LazyLock;
 
 use bief::{
-    ChainFile, ErrorKind, Flow, In, InOut, InVar, Kind, Out, OutVar, Registry, Result, Task, VarFrame, sink, source,
+    BuiltChain, ChainFile, ErrorKind, Flow, In, InOut, InVar, Kind, Out, OutVar, Param, Registry, Result, Task,
+    VarFrame, sink, source,
 };
 use libfuzzer_sys::fuzz_target;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     let mut registry = Registry::new();
-    registry.add(
-        Kind::new("play", "plays numbers", |p| {
-            let len = p.integer("len", 1..=64)?;
-            let numbers = p.numbers("numbers", ..)?;
-            Ok(source::from_slice(&numbers.iter().copied().cycle().take(4 * len).collect::<Vec<_>>(), len))
-        })
-        .with_default("len", 1, "elements of a frame")
-        .with_default("numbers", vec![1.0, 2.0], "what is played"),
+    let len = Param::new("len", "elements of a frame").range(1..=64).default(1);
+    let numbers = Param::<Vec<f64>>::new("numbers", "what is played").default(vec![1.0, 2.0]);
+    registry.add(Kind::new("play", "plays numbers", (len, numbers), |(len, numbers): (usize, _)| {
+        Ok(source::from_slice(&numbers.iter().copied().cycle().take(4 * len).collect::<Vec<_>>(), len))
+    }));
+    let parameters = (
+        Param::<f64>::new("number", "what is added").range(-1.0..=1e9).unit("Hz"),
+        Param::<String>::new("to", "to what").one_of(&[("all", 0), ("none", 1)]).default("all"),
+        Param::<String>::new("name of it", "nothing").default(""),
+        Param::reads("path", "nothing").default("x"),
+        Param::<Vec<String>>::new("names", "nothing").default(Vec::<&str>::new()),
+        Param::<bool>::new("skips", "skips frames").optional(),
     );
-    registry.add(
-        Kind::new("add", "adds", |p| {
-            p.choice("to", &[("all", 0), ("none", 1)])?;
-            p.string("name of it")?;
-            p.path("path")?;
-            p.strings("names")?;
-            Ok(Add(p.f64("number", -1.0..=1e9)?, p.bool("skips")?))
-        })
-        .required("number", "what is added")
-        .with_default("to", "all", "to what")
-        .with_default("name of it", "", "nothing")
-        .with_default("path", "x", "nothing")
-        .with_default("names", Vec::<&str>::new(), "nothing")
-        .with_default("skips", false, "skips frames"),
-    );
-    registry.add(Kind::new("join", "joins two", |_| Ok(Join)));
-    registry.add(Kind::new("some", "keeps some", |_| Ok(KeepSome)));
-    registry.add(Kind::new("count", "counts", |_| Ok(Count)));
-    registry.add(Kind::new("end", "takes numbers", |_| Ok(sink::for_each(|_: &[f64]| Ok(Flow::Next)))));
+    registry
+        .add(Kind::new("add", "adds", parameters, |(number, _, _, _, _, skips)| Ok(Add(number, skips == Some(true)))));
+    registry.add(Kind::new("join", "joins two", (), |()| Ok(Join)));
+    registry.add(Kind::new("some", "keeps some", (), |()| Ok(KeepSome)));
+    registry.add(Kind::new("count", "counts", (), |()| Ok(Count)));
+    registry.add(Kind::new("end", "takes numbers", (), |()| Ok(sink::for_each(|_: &[f64]| Ok(Flow::Next)))));
+    let twice = Kind::piece("twice", "adds twice", (), |(), piece| {
+        let wire = &piece.wires()[0];
+        if wire.len() == 7 {
+            return Err(piece.unfit(0, "other numbers of elements than 7"));
+        }
+        piece.part("first", Add(1.0, false), &[wire])?;
+        piece.task(Add(2.0, false), &[wire])
+    });
+    registry.add(twice.rewrites("numbers, in frames of other lengths than 7"));
     registry
 });
 
@@ -111,10 +112,12 @@ impl Task for Count {
 fuzz_target!(|text: &str| {
     let built = ChainFile::parse(text, "fuzz").and_then(|file| Ok((file.build(&REGISTRY)?, file)));
     match built {
-        Ok(((chain, wires), file)) => {
+        Ok((BuiltChain { chain, wires, pieces }, file)) => {
             let named: usize = file.tasks().map(|task| task.outputs().filter(|&name| name != "_").count()).sum();
             assert_eq!(wires.len(), named);
-            assert_eq!(chain.build().unwrap().tasks().count(), file.tasks().count());
+            assert_eq!(pieces.len(), file.tasks().count());
+            assert_eq!(chain.build().unwrap().tasks().count(), pieces.last().unwrap().end);
+            file.rehearsal(&REGISTRY, 2).unwrap().run().unwrap();
             // Few frames, whatever the text asks for. Every chain ends: tasks that read need one that plays.
             file.without_stages().with_batch(3).pipeline(&REGISTRY).unwrap().run().unwrap();
         }

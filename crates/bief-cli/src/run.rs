@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use bief::{ChainFile, Direction, DynWire, Kind, Machine, Program, Registry, Waiting};
+use bief::{BuiltChain, ChainFile, Direction, DynWire, Kind, KindSocket, Machine, Parameter, Registry, Waiting};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -57,8 +57,11 @@ A chain file lists tasks in the order in which they run:
   [stage.convert]
   threads = 2
 
-To measure and to refine a plan, the chain is run as often: from the start of
-its input each time, and its outputs are written anew.
+To measure and to refine a plan, tasks are tried on the front of their input:
+nothing of a pipe is lost by that, and no output is touched.
+Where bytes are read or written, `-` is standard input or output, and
+`SCHEME://…` whatever else opens them. When a chain writes to standard output,
+its report goes to standard error.
 Before the first task, `batch = 16` lets frames travel together, `depth = 8` lets
 as many batches wait between stages, `waiting = \"passive\"` is as --waiting.
 Without stages the chain runs on one core.
@@ -130,22 +133,29 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         file = file.without_stages();
     }
     if args.check {
-        let (chain, wires) = file.build(&registry).map_err(Failure::from_error)?;
-        let program = chain.build().map_err(Failure::from_error)?;
-        return show_chain(&file, &registry, &program, &wires, &args.json);
+        let built = file.build(&registry).map_err(Failure::from_error)?;
+        return show_chain(&file, &registry, built, &args.json);
     }
 
     let mut files = Files::default();
     files.read(&path);
     files.chain(&file, &registry)?;
+    let used = file.files(&registry).map_err(Failure::from_error)?;
+    let on_stdout = used.into_iter().find(|file| file.is_standard() && file.is_written);
+    if let Some(task) = on_stdout.as_ref().filter(|_| args.json.on_stdout()) {
+        let (path, task) = (path.display(), &task.task);
+        return Err(Failure::new(format!(
+            "{path}: task `{task}` and --json cannot both write to standard output: give --json a file"
+        )));
+    }
     args.planning.claim(&mut files)?;
     args.seeing.claim(&mut files)?;
     args.json.claim(&mut files)?;
     let planned = match args.plan || args.planning.is_given() {
         false => None,
         true => Some(args.planning.plan(
-            |_| file.program(&registry),
-            |machine, profiling| file.program(&registry)?.profile_on(machine, profiling),
+            |frames| file.rehearsal(&registry, frames),
+            |machine, profiling| file.rehearsal(&registry, u64::MAX)?.profile_on(machine, profiling),
         )?),
     };
     let pipeline = match &planned {
@@ -202,9 +212,13 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     if !args.json.on_stdout() {
         let refined = planned.iter().filter_map(|planned| planned.refined.as_ref()).flat_map(rounds);
         let plan: Vec<String> = refined.chain(against_plan(&report)).flat_map(|line| wrapped(&line, COLUMNS)).collect();
-        let report = args.seeing.shown(&report);
+        let shown = args.seeing.shown(&report);
         let plan = if plan.is_empty() { String::new() } else { format!("\n\n{}", plan.join("\n")) };
-        print(&format!("{}, {:.3} s\n\n{report}{plan}", frames(report.frames), report.seconds))?;
+        let text = format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds);
+        match on_stdout {
+            Some(_) => eprintln!("{text}"),
+            None => print(&text)?,
+        }
     }
     saved?;
     if interrupted {
@@ -243,7 +257,9 @@ fn entry(name: &str, width: usize, meaning: &str) -> String {
 
 fn one_kind(kind: &Kind) -> String {
     let mut lines = vec![entry(kind.name(), kind.name().len(), kind.summary()), String::new()];
-    lines.extend(kind.inputs().iter().chain(kind.outputs()).map(|socket| format!("  {socket}")));
+    for socket in kind.inputs().iter().chain(kind.outputs()) {
+        lines.extend(wrapped(&socket.to_string(), COLUMNS - 2).iter().map(|line| format!("  {line}")));
+    }
     if !kind.parameters().is_empty() {
         lines.push(String::new());
     }
@@ -254,31 +270,34 @@ fn one_kind(kind: &Kind) -> String {
             None if parameter.is_required() => "[required]".to_owned(),
             None => "[optional]".to_owned(),
         };
-        lines.push(entry(&format!("  {}", parameter.name()), width, &format!("{} {given}", parameter.meaning())));
+        let meaning = format!("{} ({}) {given}", parameter.meaning(), parameter.form());
+        lines.push(entry(&format!("  {}", parameter.name()), width, &meaning));
     }
     lines.join("\n")
 }
 
 fn described(kind: &Kind) -> Value {
-    let sockets = |sockets: &[bief::SocketKind]| sockets.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let parameters: Vec<Value> = kind
-        .parameters()
-        .iter()
-        .map(|parameter| {
-            json!({
-                "name": parameter.name(),
-                "meaning": parameter.meaning(),
-                "required": parameter.is_required(),
-                "default": parameter.default().map(as_json),
-            })
-        })
-        .collect();
+    let sockets = |sockets: &[KindSocket]| sockets.iter().map(ToString::to_string).collect::<Vec<_>>();
     json!({
         "kind": kind.name(),
         "summary": kind.summary(),
         "inputs": sockets(kind.inputs()),
         "outputs": sockets(kind.outputs()),
-        "parameters": parameters,
+        "parameters": kind.parameters().iter().map(parameter).collect::<Vec<_>>(),
+    })
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let choices = Some(parameter.choices()).filter(|choices| !choices.is_empty());
+    json!({
+        "name": parameter.name(),
+        "meaning": parameter.meaning(),
+        "type": parameter.type_name(),
+        "unit": parameter.unit(),
+        "range": parameter.range(),
+        "choices": choices,
+        "required": parameter.is_required(),
+        "default": parameter.default().map(as_json),
     })
 }
 
@@ -303,23 +322,25 @@ fn wire(name: &str, wires: &BTreeMap<String, DynWire>) -> String {
     }
 }
 
-fn show_chain(
-    file: &ChainFile,
-    registry: &Registry,
-    program: &Program,
-    wires: &BTreeMap<String, DynWire>,
-    json: &JsonArgs,
-) -> Result<(), Failure> {
-    let tasks: Vec<_> = file.tasks().zip(program.tasks().map(|(_, replicable)| replicable)).collect();
+/// A task of the chain that a task of the file became, and whether it may be replicated.
+type Part = (String, bool);
+
+fn show_chain(file: &ChainFile, registry: &Registry, built: BuiltChain, json: &JsonArgs) -> Result<(), Failure> {
+    let BuiltChain { chain, wires, pieces } = built;
+    let program = chain.build().map_err(Failure::from_error)?;
+    let made: Vec<Part> = program.tasks().map(|(name, replicable)| (name.to_owned(), replicable)).collect();
+    let tasks: Vec<_> = file.tasks().zip(pieces.iter().map(|piece| &made[piece.clone()])).collect();
     json.write(|| {
         let tasks: Vec<Value> = tasks
             .iter()
-            .map(|(task, replicable)| {
+            .map(|(task, parts)| {
+                let names: Vec<&str> = parts.iter().map(|(name, _)| &**name).collect();
                 json!({
                     "name": task.name(),
                     "kind": task.kind(),
                     "stage": task.stage(),
-                    "replicable": replicable,
+                    "tasks": names,
+                    "replicable": parts.iter().all(|(_, replicable)| *replicable),
                     "inputs": task.inputs().collect::<Vec<_>>(),
                     "outputs": task.outputs().collect::<Vec<_>>(),
                 })
@@ -343,9 +364,10 @@ fn show_chain(
     if json.on_stdout() {
         return Ok(());
     }
+    let remembers = |replicable: bool| if replicable { "" } else { ", remembers from frame to frame" };
     let mut lines = Vec::new();
     let mut shown = None;
-    for (task, replicable) in tasks {
+    for (task, parts) in tasks {
         if shown != Some(task.stage()) {
             shown = Some(task.stage());
             lines.push(match file.stages().find(|&(name, _)| Some(name) == task.stage()) {
@@ -354,14 +376,23 @@ fn show_chain(
                 None => "one core".to_owned(),
             });
         }
-        let remembers = if replicable { "" } else { ", remembers from frame to frame" };
-        lines.push(format!("  {} ({}{remembers})", task.name(), task.kind()));
+        match parts {
+            [(_, replicable)] => {
+                lines.push(format!("  {} ({}{})", task.name(), task.kind(), remembers(*replicable)));
+            }
+            parts => {
+                lines.push(format!("  {} ({}), {}:", task.name(), task.kind(), counted(parts.len(), "task")));
+                lines.extend(
+                    parts.iter().map(|(name, replicable)| format!("    task {name}{}", remembers(*replicable))),
+                );
+            }
+        }
         let directions = registry.kind(task.kind()).map_err(Failure::from_error)?.inputs();
         let used = |direction| {
             let inputs = task.inputs().zip(directions);
             inputs.filter(|(_, socket)| socket.direction() == direction).map(|(name, _)| name.to_owned()).collect()
         };
-        let made = task.outputs().map(|name| wire(name, wires)).collect();
+        let made = task.outputs().map(|name| wire(name, &wires)).collect();
         let parts: [(&str, Vec<String>); 3] =
             [("reads", used(Direction::In)), ("rewrites", used(Direction::InOut)), ("makes", made)];
         for (does, names) in parts.iter().filter(|(_, names)| !names.is_empty()) {

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use bief::{Error, Flow, In, InVar, Out, Parameters, Result, Task};
+use bief::{Error, Flow, In, InVar, Out, OutputAddress, Result, Task};
 
 /// Reads blocks of bytes and says how many of each are there; never ends by itself.
 ///
@@ -116,39 +116,53 @@ impl Input {
     }
 }
 
-/// A file that is made, or emptied, when something is first written to it: a chain that is only built leaves it alone.
+/// A file that is made, or emptied, when something is first written to it: a chain that is only built, or tried, leaves it alone.
 pub(crate) struct NewFile {
     path: PathBuf,
-    file: Option<BufWriter<File>>,
+    to: To,
+}
+
+enum To {
+    Closed,
+    File(BufWriter<File>),
+    /// Nothing is kept of what is written, but how long it is.
+    Nowhere(Nowhere),
+}
+
+#[derive(Default)]
+struct Nowhere {
+    position: u64,
+    end: u64,
 }
 
 impl NewFile {
     /// The file that a parameter names.
     ///
     /// # Errors
-    /// A path that is a folder, or in none.
-    pub(crate) fn of_parameter(parameters: &mut Parameters, name: &str) -> Result<Self> {
-        let path = parameters.path_to_write(name)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let writable = match (path.is_dir(), folder.is_dir()) {
-            (true, _) => Err(format!("{} is a folder: name a file in it", path.display())),
-            (_, false) => Err(format!("there is no folder {}: make it first", folder.display())),
-            _ => Ok(()),
-        };
-        parameters.about(name, writable)?;
-        Ok(Self { path, file: None })
+    /// What is no file.
+    pub(crate) fn of(output: &OutputAddress) -> Result<Self, &'static str> {
+        let path = output.path().ok_or("its beginning is written again at the end: give a path")?;
+        Ok(Self { path, to: if output.is_rehearsal() { To::Nowhere(Nowhere::default()) } else { To::Closed } })
     }
 
     /// Does something with the file; an error names it.
-    fn with<T>(&mut self, act: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>) -> io::Result<T> {
-        let file = match &mut self.file {
-            Some(file) => Ok(file),
-            none => File::create(&self.path).map(|file| none.insert(BufWriter::new(file))),
-        };
-        let done = file.and_then(act);
-        done.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+    fn with<T>(&mut self, act: impl FnOnce(&mut dyn SeekWrite) -> io::Result<T>) -> io::Result<T> {
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display()));
+        if let To::Closed = self.to {
+            self.to = To::File(BufWriter::new(File::create(&self.path).map_err(named)?));
+        }
+        match &mut self.to {
+            To::File(file) => act(file),
+            To::Nowhere(nowhere) => act(nowhere),
+            To::Closed => unreachable!("just opened"),
+        }
+        .map_err(named)
     }
 }
+
+trait SeekWrite: Seek + Write {}
+
+impl<W: Seek + Write> SeekWrite for W {}
 
 impl Seek for NewFile {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
@@ -163,6 +177,30 @@ impl Write for NewFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.with(|file| file.flush())
+    }
+}
+
+impl Seek for Nowhere {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        let moved = match position {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+            SeekFrom::End(by) => self.end.checked_add_signed(by),
+        };
+        self.position = moved.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+impl Write for Nowhere {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.position += bytes.len() as u64;
+        self.end = self.end.max(self.position);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,5 +1,8 @@
 //! Where a receiver begins: samples read, shifted in frequency, brought to a level.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bief::{Error, Flow, InOut, Out, Result, Task};
 use bief_dsp::agc;
 use bief_dsp::derotate::Phasor;
@@ -43,8 +46,9 @@ pub struct ReadSamples {
     format: SampleFormat,
     input: Input,
     bytes: Vec<u8>,
-    /// Zeros to be played yet.
+    /// Zeros to be played yet, and at the end so many at least: what filters hold back is known when they are there.
     tail: usize,
+    held_back: Arc<AtomicUsize>,
     /// Bytes of a sample that has only begun.
     left_over: usize,
 }
@@ -63,7 +67,12 @@ impl ReadSamples {
             return Err(Error::new(format!("a frame of {frame} samples: give 1 to {}", Self::LONGEST)));
         }
         let bytes = vec![0; frame * format.bytes()];
-        Ok(Self { name, format, input: Input::new(reader), bytes, tail, left_over: 0 })
+        Ok(Self { name, format, input: Input::new(reader), bytes, tail, held_back: Arc::default(), left_over: 0 })
+    }
+
+    /// Lets at least as many zeros follow the recording as this number says at its end.
+    pub(crate) fn with_held_back(self, held_back: Arc<AtomicUsize>) -> Self {
+        Self { held_back, ..self }
     }
 }
 
@@ -83,6 +92,9 @@ impl Task for ReadSamples {
         let bytes = self.input.fill(&mut self.bytes);
         let each = self.format.bytes();
         let read = bytes / each;
+        if read < samples.len() {
+            self.tail = self.tail.max(self.held_back.swap(0, Ordering::Relaxed));
+        }
         self.left_over += bytes % each; // only the last block ends inside a sample
         if read == 0 && self.tail == 0 {
             return Ok(Flow::Stop);

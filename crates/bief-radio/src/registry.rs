@@ -4,14 +4,26 @@ use bief::Registry;
 
 use crate::{dvbs2, kinds};
 
-/// The kinds of tasks of this crate that can be made from parameters alone, for [`bief::ChainFile`].
+/// Adds the kinds of tasks of this crate, for [`bief::ChainFile`] and [`Registry::make`].
 ///
 /// ```
-/// use bief::{ChainFile, Parameters};
+/// let mut registry = bief::Registry::new();
+/// bief_radio::register(&mut registry);
+/// assert!(registry.kind("radio.read").is_ok());
+/// ```
+pub fn register(registry: &mut Registry) {
+    for kind in kinds::kinds().into_iter().chain(dvbs2::kinds()) {
+        registry.add(kind);
+    }
+}
+
+/// A registry of the kinds of tasks of this crate.
+///
+/// ```
+/// use bief::ChainFile;
 ///
 /// let registry = bief_radio::registry();
-/// let scramble = registry.make("dvbs2.scramble_bits", Parameters::new())?;
-/// assert_eq!(scramble.inputs()[0].to_string(), "in-place variable u8");
+/// assert_eq!(registry.kind("dvbs2.scramble_bits")?.inputs()[0].to_string(), "in-place variable u8");
 ///
 /// let text = r#"
 /// [[task]]
@@ -28,8 +40,6 @@ use crate::{dvbs2, kinds};
 /// ```
 pub fn registry() -> Registry {
     let mut registry = Registry::new();
-    for kind in kinds::kinds().into_iter().chain(dvbs2::kinds()) {
-        registry.add(kind);
-    }
+    register(&mut registry);
     registry
 }

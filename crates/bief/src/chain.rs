@@ -9,6 +9,7 @@ use crate::check;
 use crate::control::Block;
 use crate::dynamic::{self, Direction, DynTask, DynWire, Refusal, SocketKind, described};
 use crate::error::{Error, Result};
+use crate::fact::Facts;
 use crate::frame::Format;
 use crate::program::Program;
 use crate::shape::Shape;
@@ -67,6 +68,10 @@ pub struct Chain {
     pub(crate) blocks: Vec<&'static str>,
     /// The blocks that are being written, the innermost last.
     pub(crate) open: Vec<Block>,
+    /// What is known of wires.
+    pub(crate) facts: Facts,
+    /// The piece that tasks are added to, before their names.
+    pub(crate) scope: Option<Arc<str>>,
     /// The first thing found wrong; told by `build`.
     fault: Option<Error>,
 }
@@ -84,6 +89,8 @@ impl Chain {
             names: HashSet::new(),
             blocks: Vec::new(),
             open: Vec::new(),
+            facts: Facts::new(),
+            scope: None,
             fault: None,
         }
     }
@@ -262,8 +269,39 @@ impl Chain {
     /// Puts a step in its place: at the end of the block being written.
     pub(crate) fn push(&mut self, name: Arc<str>, step: Box<dyn Step>) {
         self.names.insert(Arc::clone(&name));
-        let nodes = self.open.last_mut().map_or(&mut self.tasks, |block| &mut block.nodes);
-        nodes.push(Node { name, step });
+        self.nodes().push(Node { name, step });
+    }
+
+    /// The tasks of the block that is being written.
+    fn nodes(&mut self) -> &mut Vec<Node> {
+        self.open.last_mut().map_or(&mut self.tasks, |block| &mut block.nodes)
+    }
+
+    /// How many tasks there are in the block that is being written.
+    pub(crate) fn count(&mut self) -> usize {
+        self.nodes().len()
+    }
+
+    /// Puts another step in the place of one of the block that is being written.
+    pub(crate) fn replace(&mut self, task: usize, make: impl FnOnce(Box<dyn Step>) -> Box<dyn Step>) {
+        let Node { name, step } = self.nodes().remove(task);
+        self.nodes().insert(task, Node { name, step: make(step) });
+    }
+
+    /// Begins a stage at a task that is there.
+    pub(crate) fn mark(&mut self, name: &str, first_task: usize, threads: usize) {
+        self.marks.push(Mark { name: name.into(), first_task, threads });
+    }
+
+    /// The first of these tasks that may be replicated; the first of all where none may.
+    pub(crate) fn first_replicable(&self, mut tasks: Range<usize>) -> usize {
+        let first = tasks.start;
+        tasks.find(|&task| self.tasks[task].step.replica().is_some()).unwrap_or(first)
+    }
+
+    /// What was found wrong so far.
+    pub(crate) fn fault(&self) -> Option<&Error> {
+        self.fault.as_ref()
     }
 
     /// Notes that this task or region cannot be built.
@@ -271,8 +309,12 @@ impl Chain {
         self.fault.get_or_insert(Refusal::from(error).of_task(task).error);
     }
 
-    /// This name, or one that is not yet given, with a number behind.
+    /// This name, or one that is not yet given, with a number behind; behind that of the piece that it is a part of.
     pub(crate) fn unique_name(&self, name: String) -> Arc<str> {
+        let name = match &self.scope {
+            Some(scope) => format!("{scope}/{name}"),
+            None => name,
+        };
         unique(name, |name| self.names.contains(name))
     }
 }

@@ -349,17 +349,7 @@ impl From<Error> for Refusal {
 pub(crate) fn check(sockets: &[SocketKind], wires: &[DynWire]) -> Result<(), Refusal> {
     if sockets.len() != wires.len() {
         let kinds: Vec<String> = sockets.iter().map(SocketKind::to_string).collect();
-        let sockets = match &kinds[..] {
-            [] => "no inputs".to_owned(),
-            [only] => format!("1 input ({only})"),
-            kinds => format!("{} inputs ({})", kinds.len(), kinds.join(", ")),
-        };
-        let given = match wires.len() {
-            0 => "none was given".to_owned(),
-            1 => "1 wire was given".to_owned(),
-            wires => format!("{wires} wires were given"),
-        };
-        return Err(Error::build(format!("it has {sockets}, but {given}{}", described(wires))).into());
+        return Err(Error::build(miscounted(&kinds, wires)).into());
     }
     for (number, (socket, wire)) in sockets.iter().zip(wires).enumerate() {
         if socket.direction == Direction::Out {
@@ -405,6 +395,21 @@ pub(crate) fn check_outputs(sockets: &[SocketKind], shapes: &[Shape]) -> Result<
         Some(number) => Err(Error::build(format!("output {number} is said to read a wire: let it make one"))),
         None => Ok(()),
     }
+}
+
+/// What is said of too few wires, or too many, for these sockets.
+pub(crate) fn miscounted(sockets: &[String], wires: &[DynWire]) -> String {
+    let sockets = match sockets {
+        [] => "no inputs".to_owned(),
+        [only] => format!("1 input ({only})"),
+        sockets => format!("{} inputs ({})", sockets.len(), sockets.join(", ")),
+    };
+    let given = match wires.len() {
+        0 => "none was given".to_owned(),
+        1 => "1 wire was given".to_owned(),
+        wires => format!("{wires} wires were given"),
+    };
+    format!("it has {sockets}, but {given}{}", described(wires))
 }
 
 /// The inputs in words, to be said after what does not fit.

@@ -50,12 +50,14 @@ pub struct Error {
     message: String,
     place: Place,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    /// The parameter of a kind of task that caused it: a chain file tells it at the line of that.
+    parameter: Option<Arc<str>>,
 }
 
 impl Error {
     /// An error of a task, told in words.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Task, message: message.into(), place: Place::default(), source: None }
+        Self { kind: ErrorKind::Task, message: message.into(), place: Place::default(), source: None, parameter: None }
     }
 
     /// An error of a task that another error caused; that one stays reachable by
@@ -102,6 +104,16 @@ impl Error {
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
+    }
+
+    /// The same error, which this parameter caused.
+    pub(crate) fn of_parameter(mut self, name: &str) -> Self {
+        self.parameter = Some(name.into());
+        self
+    }
+
+    pub(crate) fn parameter(&self) -> Option<&str> {
+        self.parameter.as_deref()
     }
 
     /// The same error, of a task inside the one that the place will name.

@@ -70,6 +70,7 @@
 #![deny(unsafe_code)]
 #![cfg_attr(not(feature = "toml"), allow(dead_code, reason = "some parts serve chain files alone"))]
 
+mod address;
 #[allow(unsafe_code)]
 mod barrier;
 mod boundary;
@@ -88,6 +89,7 @@ mod dynamic;
 mod emulate;
 pub mod energy;
 mod error;
+mod fact;
 mod figures;
 #[allow(unsafe_code)]
 mod frame;
@@ -97,8 +99,11 @@ mod live;
 #[allow(unsafe_code)]
 pub mod memory;
 mod observe;
+mod openers;
 mod pace;
+mod param;
 mod parameters;
+mod piece;
 mod pipeline;
 mod placement;
 #[allow(unsafe_code)]
@@ -111,6 +116,8 @@ mod refine;
 #[allow(unsafe_code)]
 mod region;
 mod registry;
+#[allow(unsafe_code)]
+mod rehearsal;
 mod report;
 #[allow(unsafe_code)]
 mod ring;
@@ -136,12 +143,13 @@ mod worker;
 
 use bief_machine::{affinity, histogram, suggest};
 
+pub use address::Address;
 pub use bief_machine as machine;
 pub use bief_machine::Machine;
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
 #[cfg(feature = "toml")]
-pub use chain_file::{ChainFile, FileTask, UsedFile};
+pub use chain_file::{BuiltChain, ChainFile, FileTask, UsedFile};
 pub use constant::Constant;
 pub use control::{Choice, Paths};
 pub use dtype::{Dtype, Field, Portable};
@@ -151,13 +159,16 @@ pub use figures::{Figure, Figures, Reading};
 pub use frame::Element;
 pub use gap::Gap;
 pub use halt::Stopper;
+pub use openers::{AddressWriter, ByteSource, InputAddress, Opener, Openers, OutputAddress};
+pub use param::{Param, Parameter, ParameterType, Params};
 pub use parameters::{Parameters, Value};
+pub use piece::Piece;
 pub use pipeline::Pipeline;
 pub use placement::{DynamicReport, Pinning, PlacedStage, Placement, Places, Policy, Seats};
 pub use profile::{BatchCosts, Load, Profiling, TaskCosts};
 pub use program::Program;
 pub use refine::{AS_PLANNED, Ended, Refined, Round, refine};
-pub use registry::{Kind, Parameter, Registry};
+pub use registry::{Kind, KindSocket, Registry};
 pub use report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 pub use shape::Shape;
 pub use split::{Crossing, Split};

@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::dtype::Dtype;
 use crate::dynamic::{Direction, DynTask, DynWire, Erased, SocketKind};
 use crate::error::{Error, Result};
+use crate::figures::Figures;
 use crate::frame::{Batch, Element, Format};
 use crate::shape::Shape;
 use crate::task::{Flow, Step, Turn, type_name};
@@ -105,6 +106,11 @@ pub trait RawTask: Send + 'static {
     /// As [`Task::lost`](crate::Task::lost).
     fn lost(&self) -> u64 {
         0
+    }
+
+    /// As [`Task::figures`](crate::Task::figures).
+    fn figures(&self, figures: &mut Figures) {
+        let _ = figures;
     }
 
     /// As [`Task::due`](crate::Task::due).
@@ -633,6 +639,10 @@ impl<R: RawTask> Step for RawBind<R> {
 
     fn lost(&self) -> u64 {
         self.task.lost()
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.task.figures(figures);
     }
 
     fn due(&mut self) -> Option<Instant> {

@@ -3,23 +3,30 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::dynamic::{DynTask, SocketKind};
+use crate::chain::Chain;
+use crate::dynamic::{Direction, DynWire, Refusal, SocketKind, miscounted};
 use crate::error::{Error, ErrorKind, Result};
-use crate::parameters::{Parameters, Value};
+use crate::openers::{Opener, Openers};
+use crate::param::{Parameter, Params, refused};
+use crate::parameters::Parameters;
+use crate::piece::Piece;
+use crate::rehearsal::{Bounded, Kept};
 use crate::suggest::suggestion;
 use crate::task::Task;
 use crate::wire::{Inputs, Outputs};
 
-/// The kinds of tasks that a chain can be made of at run time: what chain files name.
+/// The kinds of tasks that a chain can be made of at run time: what chain files name. And what opens the addresses that their
+/// parameters name.
 ///
 /// See [`Parameters`] for an example.
 #[derive(Debug, Default)]
 pub struct Registry {
     kinds: BTreeMap<String, Kind>,
+    openers: Openers,
 }
 
 impl Registry {
-    /// A registry of no kinds.
+    /// A registry of no kinds, that opens files and standard streams.
     pub fn new() -> Self {
         Self::default()
     }
@@ -27,6 +34,16 @@ impl Registry {
     /// Adds a kind, in the place of one of the same name.
     pub fn add(&mut self, kind: Kind) {
         self.kinds.insert(kind.name.clone(), kind);
+    }
+
+    /// Lets addresses of a scheme, such as `udp`, be opened, in the place of what opened them.
+    pub fn open(&mut self, scheme: impl Into<String>, opener: impl Opener + 'static) {
+        self.openers.add(scheme, opener);
+    }
+
+    /// What opens addresses.
+    pub fn openers(&self) -> &Openers {
+        &self.openers
     }
 
     /// All kinds, in the order of their names.
@@ -45,97 +62,153 @@ impl Registry {
             .ok_or_else(|| Error::build(format!("there is no kind of task `{name}`{}", suggestion(name, names()))))
     }
 
-    /// Makes a task.
+    /// Adds to a chain what a kind makes of parameters and wires: a task of that name, or several whose names begin with it.
+    /// Returns the wires that they make for others.
     ///
     /// # Errors
-    /// No such kind; a parameter that the kind does not have, one that is missing or does not fit, and what else keeps the
-    /// kind from making its task.
-    pub fn make(&self, kind: &str, mut parameters: Parameters) -> Result<DynTask> {
-        self.kind(kind)?.make(&mut parameters)
+    /// No such kind; a parameter that the kind does not have, one that is missing or does not fit; wires that do not fit; what
+    /// else keeps the kind from making its task. A chain of which a part was made is not built any more.
+    pub fn make(
+        &self,
+        chain: &mut Chain,
+        name: &str,
+        kind: &str,
+        parameters: Parameters,
+        wires: &[&DynWire],
+    ) -> Result<Vec<DynWire>> {
+        let kind = self.kind(kind)?;
+        let wires: Vec<DynWire> = wires.iter().map(|&wire| wire.clone()).collect();
+        let making = Making { kind: &kind.name, parameters: &parameters, openers: &self.openers, rehearsal: None };
+        kind.make(&making, chain, name, &wires, &Kept::default()).map_err(|refusal| refusal.error)
     }
 }
 
-type Make = dyn Fn(&mut Parameters) -> Result<DynTask> + Send + Sync;
+/// What a kind is made with.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Making<'m> {
+    pub(crate) kind: &'m str,
+    pub(crate) parameters: &'m Parameters,
+    pub(crate) openers: &'m Openers,
+    /// The frames of a rehearsal, if it is one.
+    pub(crate) rehearsal: Option<u64>,
+}
+
+impl Making<'_> {
+    pub(crate) fn is_rehearsal(&self) -> bool {
+        self.rehearsal.is_some()
+    }
+}
+
+type Make = dyn Fn(&Making<'_>, &mut Piece<'_>) -> Result<Vec<DynWire>> + Send + Sync;
 
 /// A kind of task: its name, what it does, its sockets and parameters, and how it is made.
+///
+/// What its tasks take from outside of the chain, or give to it, must not be used up or written in a rehearsal: see
+/// [`Piece::is_rehearsal`].
 pub struct Kind {
     name: String,
     summary: String,
-    inputs: Vec<SocketKind>,
-    outputs: Vec<SocketKind>,
+    inputs: Vec<KindSocket>,
+    outputs: Vec<KindSocket>,
     parameters: Vec<Parameter>,
     make: Box<Make>,
 }
 
-/// A parameter of a [`Kind`].
-#[derive(Debug, Clone)]
-pub struct Parameter {
-    name: String,
-    meaning: String,
-    default: Option<Value>,
-    required: bool,
+/// An input or an output of a [`Kind`]. Shown as `in-place f32`, or in words where it depends on the wires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindSocket {
+    direction: Direction,
+    shown: String,
 }
 
-impl Parameter {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
+impl KindSocket {
+    fn of(socket: &SocketKind) -> Self {
+        Self { direction: socket.direction(), shown: socket.to_string() }
     }
 
-    /// What it means, its unit and range.
-    pub fn meaning(&self) -> &str {
-        &self.meaning
+    /// Whether frames are read, rewritten or written.
+    pub fn direction(&self) -> Direction {
+        self.direction
     }
+}
 
-    /// Its value where none is given.
-    pub fn default(&self) -> Option<&Value> {
-        self.default.as_ref()
-    }
-
-    /// Whether a value must be given. One that need not be and has no default is left out.
-    pub fn is_required(&self) -> bool {
-        self.required
+impl fmt::Display for KindSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
     }
 }
 
 impl Kind {
-    /// A kind without parameters, which `make` may ask for once they are added: by [`required`](Self::required),
-    /// [`with_default`](Self::with_default) or [`optional`](Self::optional).
-    pub fn new<T: Task>(
+    /// A kind of one task, whose type tells its sockets; `make` is given the values of its parameters.
+    ///
+    /// ```
+    /// use bief::{Flow, Kind, Param, sink};
+    ///
+    /// let name = Param::<String>::new("name", "what to call it");
+    /// let most = Param::new("most", "how many are shown").range(1..=100).default(10);
+    /// let show = Kind::new("test.show", "shows numbers", (name, most), |(name, most): (String, usize)| {
+    ///     Ok(sink::for_each(move |numbers: &[f32]| {
+    ///         println!("{name}: {:?}", &numbers[..most.min(numbers.len())]);
+    ///         Ok(Flow::Next)
+    ///     }))
+    /// });
+    /// assert_eq!(show.inputs()[0].to_string(), "in f32");
+    /// assert_eq!(show.parameters()[1].form(), "whole number, 1 to 100");
+    /// ```
+    pub fn new<P: Params, T: Task>(
         name: impl Into<String>,
         summary: impl Into<String>,
-        make: impl Fn(&mut Parameters) -> Result<T> + Send + Sync + 'static,
+        parameters: P,
+        make: impl Fn(P::Values) -> Result<T> + Send + Sync + 'static,
+    ) -> Self {
+        let sockets = |kinds: Vec<SocketKind>| kinds.iter().map(KindSocket::of).collect();
+        Self {
+            inputs: sockets(T::In::kinds()),
+            outputs: sockets(T::Out::kinds()),
+            ..Self::piece(name, summary, parameters, move |values, piece| {
+                let wires: Vec<&DynWire> = piece.wires().iter().collect();
+                piece.task(make(values)?, &wires)
+            })
+        }
+    }
+
+    /// A kind that makes a [`Piece`] of a chain, whose sockets are told by [`reads`](Self::reads), [`rewrites`](Self::rewrites)
+    /// and [`makes`](Self::makes); `make` returns the wires of its outputs.
+    pub fn piece<P: Params>(
+        name: impl Into<String>,
+        summary: impl Into<String>,
+        parameters: P,
+        make: impl Fn(P::Values, &mut Piece<'_>) -> Result<Vec<DynWire>> + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.into(),
             summary: summary.into(),
-            inputs: T::In::kinds(),
-            outputs: T::Out::kinds(),
-            parameters: Vec::new(),
-            make: Box::new(move |parameters| make(parameters).map(DynTask::new)),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            parameters: parameters.told(),
+            make: Box::new(move |making, piece| make(parameters.values(making)?, piece)),
         }
     }
 
-    /// Adds a parameter that must be given.
+    /// Tells the next input of a piece, which is only read: what it carries, in words.
     #[must_use]
-    pub fn required(self, name: impl Into<String>, meaning: impl Into<String>) -> Self {
-        self.parameter(name.into(), meaning.into(), None, true)
+    pub fn reads(mut self, what: &str) -> Self {
+        self.inputs.push(KindSocket { direction: Direction::In, shown: format!("in {what}") });
+        self
     }
 
-    /// Adds a parameter that has a value where none is given.
+    /// Tells the next input of a piece, which is rewritten in place.
     #[must_use]
-    pub fn with_default(self, name: impl Into<String>, default: impl Into<Value>, meaning: impl Into<String>) -> Self {
-        self.parameter(name.into(), meaning.into(), Some(default.into()), false)
+    pub fn rewrites(mut self, what: &str) -> Self {
+        self.inputs.push(KindSocket { direction: Direction::InOut, shown: format!("in-place {what}") });
+        self
     }
 
-    /// Adds a parameter that may be left out: see [`Parameters::has`].
+    /// Tells the next output of a piece.
     #[must_use]
-    pub fn optional(self, name: impl Into<String>, meaning: impl Into<String>) -> Self {
-        self.parameter(name.into(), meaning.into(), None, false)
-    }
-
-    fn parameter(mut self, name: String, meaning: String, default: Option<Value>, required: bool) -> Self {
-        self.parameters.push(Parameter { name, meaning, default, required });
+    pub fn makes(mut self, what: &str) -> Self {
+        self.outputs.push(KindSocket { direction: Direction::Out, shown: format!("out {what}") });
         self
     }
 
@@ -149,43 +222,86 @@ impl Kind {
         &self.summary
     }
 
-    /// The input sockets of its tasks.
-    pub fn inputs(&self) -> &[SocketKind] {
+    /// The inputs of its tasks.
+    pub fn inputs(&self) -> &[KindSocket] {
         &self.inputs
     }
 
-    /// The output sockets of its tasks.
-    pub fn outputs(&self) -> &[SocketKind] {
+    /// The outputs of its tasks.
+    pub fn outputs(&self) -> &[KindSocket] {
         &self.outputs
     }
 
-    /// Its parameters, in the order in which they were added.
+    /// Its parameters, in the order in which they are declared.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
 
-    pub(crate) fn make(&self, parameters: &mut Parameters) -> Result<DynTask> {
-        let known = || self.parameters.iter().map(Parameter::name);
-        let unknown = parameters.names().find(|name| known().all(|known| known != *name)).map(str::to_owned);
-        if let Some(unknown) = unknown {
-            let message = format!("`{}` has no such parameter{}", self.name, suggestion(&unknown, known()));
-            return parameters.about(&unknown, Err(message));
+    pub(crate) fn make(
+        &self,
+        making: &Making<'_>,
+        chain: &mut Chain,
+        name: &str,
+        wires: &[DynWire],
+        kept: &Kept,
+    ) -> Result<Vec<DynWire>, Refusal> {
+        self.check(making.parameters)?;
+        if wires.len() != self.inputs.len() {
+            let sockets: Vec<String> = self.inputs.iter().map(KindSocket::to_string).collect();
+            return Err(Refusal::from(Error::build(miscounted(&sockets, wires))).of_task(name));
         }
-        for Parameter { name, meaning, default, required } in &self.parameters {
-            match default {
-                Some(default) => parameters.or_default(name, default),
-                None if *required && !parameters.has(name) => {
-                    return Err(Error::build(format!("parameter `{name}` of `{}` is missing: {meaning}", self.name)));
+        let first_task = chain.count();
+        let outside = chain.scope.replace(name.into());
+        let mut piece = Piece::new(chain, name, wires, making.rehearsal, kept);
+        let made = (self.make)(making, &mut piece).and_then(|made| self.counted(made));
+        let refused = piece.refused();
+        chain.scope = outside;
+        let made = made.and_then(|made| chain.fault().map_or(Ok(made), |fault| Err(fault.clone())));
+        let added = chain.count() - first_task;
+        match made {
+            Err(error) => {
+                let error = error.with_kind(ErrorKind::Build);
+                if added > 0 {
+                    chain.refuse(name, error.clone());
                 }
-                None => {}
+                return Err(Refusal { input: refused, error });
+            }
+            Ok(_) if added == 0 => {
+                return Err(Error::build(format!("`{}` made no task: let it make one", self.name)).into());
+            }
+            Ok(made) => {
+                if let Some(frames) = making.rehearsal.filter(|_| wires.is_empty()) {
+                    chain.replace(first_task, |source| Box::new(Bounded::new(source, frames)));
+                }
+                Ok(made)
             }
         }
-        (self.make)(parameters).map_err(|error| error.with_kind(ErrorKind::Build))
+    }
+
+    /// Refuses parameters that it does not have.
+    fn check(&self, parameters: &Parameters) -> Result<()> {
+        let known = || self.parameters.iter().map(Parameter::name);
+        match parameters.names().find(|name| known().all(|known| known != *name)) {
+            Some(unknown) => {
+                Err(refused(unknown, format!("`{}` has no such parameter{}", self.name, suggestion(unknown, known()))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn counted(&self, made: Vec<DynWire>) -> Result<Vec<DynWire>> {
+        match (made.len(), self.outputs.len()) {
+            (made, told) if made != told => {
+                Err(Error::build(format!("`{}` made {made} wires, but tells of {told} outputs", self.name)))
+            }
+            _ => Ok(made),
+        }
     }
 }
 
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Kind {} {:?} {:?} {:?}", self.name, self.inputs, self.outputs, self.parameters)
+        let Self { name, inputs, outputs, parameters, .. } = self;
+        write!(f, "Kind {name} {inputs:?} {outputs:?} {parameters:?}")
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let bar = spinner(args.chain.display().to_string());
     let chain = match file {
         None => Measured::Receiver(Box::new(args.signal.find(args.signal.open()?, &bar)?)),
-        Some(file) => Measured::Program(file.program(&registry).map_err(Failure::from_error)?),
+        Some(file) => Measured::Program(file.rehearsal(&registry, u64::MAX).map_err(Failure::from_error)?),
     };
     bar.set_message("measuring");
     let named = |error: bief::Error| match chain_name(&args.chain) {

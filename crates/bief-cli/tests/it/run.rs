@@ -131,12 +131,18 @@ fn kinds_are_listed_and_explained() {
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     }
     let shown = folder.succeed(["run", "--kinds", "radio.quantise"]);
-    for part in ["  in Complex<f32>\n  out u8\n", "  format  of the samples: cf32, ci16, ci8 or cu8 [\"ci16\"]\n"] {
+    let meaning = "  format  of the samples (text: \"cf32\", \"ci16\", \"ci8\" or \"cu8\") [\"ci16\"]\n";
+    for part in ["  in Complex<f32>, in frames of one length or any\n", "(number, 0 to 1000000) [1.0]", meaning] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     let json: Value = serde_json::from_str(&folder.succeed(["run", "--kinds", "radio.read", "--json"])).unwrap();
     assert_eq!((&json["outputs"][0], &json["parameters"][2]["default"]), (&"out Complex<f32>".into(), &4096.into()));
     assert_eq!(json["parameters"][0]["required"], true);
+    let frame = &json["parameters"][2];
+    assert_eq!((&frame["type"], &frame["range"]), (&"whole number".into(), &"1 to 16777216".into()));
+    assert_eq!(json["parameters"][1]["choices"][3], "cu8");
+    let json: Value = serde_json::from_str(&folder.succeed(["run", "--kinds", "radio.shift", "--json"])).unwrap();
+    assert_eq!((&json["parameters"][1]["unit"], &json["parameters"][1]["range"]), (&"Hz".into(), &Value::Null));
     assert!(folder.fail(["run", "--kinds", "radio.raed"]).contains("did you mean `radio.read`?"));
     for arguments in [&["run"][..], &["run", "x.toml", "--kinds"], &["run", "x.toml", "--one-core", "--depth", "2"]] {
         assert_eq!(folder.command().args(arguments).output().unwrap().status.code(), Some(2), "{arguments:?}");
@@ -197,4 +203,47 @@ fn each_kind_of_bad_file_is_shown_with_its_line() {
             "{message}"
         );
     }
+}
+
+#[test]
+fn a_check_shows_what_a_piece_became() {
+    let folder = Folder::new("run-piece");
+    folder.write("in.ci8", sample());
+    let low_pass = "[[task]]\nname = \"filter\"\nkind = \"radio.low_pass\"\nin = [\"iq\"]\nout = [\"low\"]\n\
+                    sample_rate = 8000\ncutoff = 1000\ntransition = 1000\n\n[[task]]\nname = \"quantise\"";
+    let text = CONVERT.replacen("[[task]]\nname = \"quantise\"", low_pass, 1).replacen(
+        "in = [\"iq\"]\nout = [\"bytes\"]",
+        "in = [\"low\"]\nout = [\"bytes\"]",
+        1,
+    );
+    folder.write("x.toml", text);
+    let shown = folder.succeed(["run", "x.toml", "--check"]);
+    let part = "  filter (radio.low_pass), 2 tasks:\n    task filter/history, remembers from frame to frame\n    task filter\n    \
+                reads iq\n    makes low (1000 x Complex<f32>)\n";
+    assert!(shown.contains(part), "{shown}");
+    let json: Value = serde_json::from_str(&folder.succeed(["run", "x.toml", "--check", "--json"])).unwrap();
+    assert_eq!(json["tasks"][1]["tasks"], serde_json::json!(["filter/history", "filter"]));
+}
+
+#[test]
+fn a_plan_eats_nothing_of_a_pipe_and_a_report_leaves_standard_output_to_the_chain() {
+    use std::io::Write;
+    let folder = Folder::new("run-pipe");
+    let text = CONVERT.replace("\"in.ci8\"", "\"-\"\nformat = \"ci8\"").replace("\"out.ci8\"", "\"-\"");
+    folder.write("x.toml", text);
+    let bytes = sample();
+    let mut run = folder.command();
+    run.args(["run", "x.toml", "--plan", "--refine", "1"]);
+    run.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut run = run.spawn().unwrap();
+    let (mut stdin, sent) = (run.stdin.take().unwrap(), bytes.to_vec());
+    let writer = std::thread::spawn(move || stdin.write_all(&sent));
+    let output = run.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(output.stdout[..bytes.len()] == bytes[..], "each byte, once");
+    assert!(output.stdout.len() < bytes.len() + 2000 && told.contains("frames, "), "{told}");
+    let refused = folder.fail(["run", "x.toml", "--json"]);
+    assert!(refused.contains("x.toml: task `write` and --json cannot both write to standard output"), "{refused}");
 }

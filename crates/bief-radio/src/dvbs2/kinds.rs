@@ -1,11 +1,11 @@
-//! The tasks of DVB-S2 that parameters alone can make, as kinds of a registry.
+//! The tasks of DVB-S2 as kinds of a registry: all of the receiver and of the transmitter.
 
-use std::fs::File;
 use std::sync::Arc;
 
-use bief::{Error, Kind, Parameters, Result};
-use bief_dsp::dvbs2::RollOff;
+use bief::{DynWire, Error, InputAddress, Kind, OutputAddress, Param, Piece, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{Modcod, Pls, RollOff};
+use bief_dsp::filter::MatchedFilter;
 
 use super::decode::{DecodeBch, DecodeLdpc};
 use super::deliver::Deliver;
@@ -13,100 +13,303 @@ use super::demap::Demap;
 use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 use super::frame_list::frame_list;
 use super::input::InputStream;
+use super::modcods::Modcods;
+use super::observe::Observe;
 use super::plframe::BuildPlframe;
+use super::receiver::{ROLL_OFF, Receiver, Settings};
+use super::scatter::{KeepSymbols, Scatter};
 use super::shaping::ShapePulses;
 use super::slice::Slice;
-use super::symbols::{CorrectPhase, MeasureLevel};
-use crate::files::NewFile;
+use super::status::Status;
+use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
+use crate::iq::SampleFormat;
+use crate::kinds::{format, open, recording};
 
 /// Iterations of the LDPC decoder that a parameter can ask for at most.
 const MOST_ITERATIONS: u32 = 1000;
+const LAST_GOLD_CODE: u32 = 262_141;
+/// A sample rate below this tells samples per symbol: no radio samples so slowly.
+const LEAST_SAMPLE_RATE: f64 = 64.0;
+/// Bytes of a stream's front that are recorded at a time for a rehearsal: whole packets.
+const PACKETS: usize = 8 * 188;
 
-/// What the parameter `gold` means.
-const GOLD: &str = "Gold code of the scrambling, 0 (broadcast) to 262141";
+/// What the source has found of a signal, or was told: a fact of its wires.
+struct Found {
+    format: SampleFormat,
+    filter: MatchedFilter,
+    scrambler: Arc<PlScrambler>,
+}
 
 /// The kinds, their names those of the tasks.
 pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
     let transmitting = [
-        Kind::new("dvbs2.slice_packets", "reads an input stream and cuts it into BBFRAMEs", |p| {
-            let frames = p.string("frames")?;
-            let frames = p.about("frames", frame_list(&frames))?;
-            let roll_off = roll_off(p)?;
-            let path = p.path("path")?;
-            let file = p.about("path", File::open(&path).map_err(|error| format!("{}: {error}", path.display())))?;
-            let input = match (&*p.string("content")?, p.bool("delete_null_packets")?) {
-                ("transport", false) => InputStream::transport(file),
-                ("transport", true) => InputStream::without_null_packets(file),
-                ("continuous", false) => InputStream::continuous(file),
-                ("continuous", true) => {
-                    return p.about("delete_null_packets", Err("only a transport stream has null packets"));
-                }
-                _ => return p.about("content", Err("it is \"transport\" or \"continuous\"")),
-            };
-            let input = input.named(path.display());
-            let input = if p.has("isi") { input.of_isi(p.integer("isi", ..)?) } else { input };
-            let slice = Slice::new([input], frames, roll_off);
-            p.about("frames", slice)
-        })
-        .required("path", "the stream: packets of 188 bytes, or any bytes")
-        .required("frames", "PLFRAMEs in turn, over and over, as in \"qpsk-8/9:short:pilots, 8psk-3/5:normal, dummy\"")
-        .with_default("roll_off", 0.2, "what BBHEADERs announce: 0.35, 0.25 or 0.2")
-        .with_default("content", "transport", "\"transport\", or \"continuous\" for any bytes")
-        .with_default("delete_null_packets", false, "whether null packets are left out, for a receiver to put back")
-        .optional("isi", "input stream identifier, 0 to 255, on a carrier of several"),
-        Kind::new("dvbs2.scramble_bits", "scrambles or descrambles BBFRAMEs", |_| Ok(ScrambleBb)),
-        Kind::new("dvbs2.encode_bch", "appends BCH parity, and leaves room for that of LDPC", |_| Ok(EncodeBch::new())),
-        Kind::new("dvbs2.encode_ldpc", "fills in LDPC parity", |_| Ok(EncodeLdpc::new())),
-        Kind::new("dvbs2.build_plframe", "maps codewords to symbols and builds PLFRAMEs", |p| {
-            let code = p.integer("gold_code", ..)?;
-            p.about("gold_code", BuildPlframe::new(code))
-        })
-        .with_default("gold_code", 0, GOLD),
-        Kind::new("dvbs2.shape_pulses", "shapes symbols by root-raised-cosine pulses", |p| {
-            let roll_off = p.f64("roll_off", 0.0..=1.0)?;
-            let samples_per_symbol = p.f64("samples_per_symbol", 1.0..=64.0)?;
-            p.about("samples_per_symbol", ShapePulses::new(roll_off, samples_per_symbol))
-        })
-        .with_default("roll_off", 0.2, "0 to 1")
-        .with_default("samples_per_symbol", 2.0, "1 to 64, a ratio of small numbers"),
-        Kind::new("dvbs2.deliver", "puts an input stream together from BBFRAMEs and writes it", |p| {
-            let deliver = Deliver::single(NewFile::of_parameter(p, "path")?, Arc::default());
-            Ok(if p.has("isi") { deliver.of_stream(p.integer("isi", ..)?) } else { deliver })
-        })
-        .required("path", "the file; it is made, or emptied, when the chain runs")
-        .optional("isi", "input stream identifier, 0 to 255, on a carrier of several"),
+        slice_packets(),
+        Kind::new("dvbs2.scramble_bits", "scrambles or descrambles BBFRAMEs", (), |()| Ok(ScrambleBb)),
+        Kind::new("dvbs2.encode_bch", "appends BCH parity, and leaves room for that of LDPC", (), |()| {
+            Ok(EncodeBch::new())
+        }),
+        Kind::new("dvbs2.encode_ldpc", "fills in LDPC parity", (), |()| Ok(EncodeLdpc::new())),
+        build_plframe(),
+        shape_pulses(),
     ];
     let receiving = [
-        Kind::new("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", |p| {
-            Ok(CorrectPhase::new(scrambler(p)?))
-        })
-        .with_default("gold_code", 0, GOLD),
-        Kind::new("dvbs2.measure_level", "measures amplitude and noise of PLFRAMEs, and scales them", |p| {
-            Ok(MeasureLevel::new(scrambler(p)?))
-        })
-        .with_default("gold_code", 0, GOLD),
-        Kind::new("dvbs2.demap", "undoes the scrambling of PLFRAMEs and demaps their payload to LLRs", |p| {
-            Ok(Demap::new(scrambler(p)?))
-        })
-        .with_default("gold_code", 0, GOLD),
-        Kind::new("dvbs2.decode_ldpc", "decodes LDPC codewords", |p| {
-            Ok(DecodeLdpc::new(p.integer("iterations", 1..=MOST_ITERATIONS)?))
-        })
-        .with_default("iterations", 50, "gives up after so many, 1 to 1000"),
-        Kind::new("dvbs2.decode_bch", "corrects what the LDPC decoder left, and leaves the BBFRAME", |_| {
+        cut_frames(),
+        remove_carrier(),
+        filter_symbols(),
+        scrambled("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", 1, CorrectPhase::new)
+            .rewrites("variable Complex<f32>: symbols")
+            .reads("Pls"),
+        scrambled(
+            "dvbs2.measure_level",
+            "measures amplitude and noise of PLFRAMEs, and scales them",
+            1,
+            MeasureLevel::new,
+        )
+        .rewrites("variable Complex<f32>: symbols")
+        .reads("Pls")
+        .makes("SignalLevel"),
+        keep_symbols(),
+        scrambled("dvbs2.demap", "undoes the scrambling of PLFRAMEs and demaps their payload to LLRs", 2, Demap::new)
+            .reads("variable Complex<f32>: symbols")
+            .reads("SignalLevel")
+            .reads("Pls")
+            .makes("variable i8: LLRs"),
+        decode_ldpc(),
+        Kind::new("dvbs2.decode_bch", "corrects what the LDPC decoder left, and leaves the BBFRAME", (), |()| {
             Ok(DecodeBch::new())
         }),
+        observe(),
+        deliver(),
     ];
     transmitting.into_iter().chain(receiving)
 }
 
-fn scrambler(p: &mut Parameters) -> Result<Arc<PlScrambler>> {
-    let code = p.integer("gold_code", 0..=262_141)?;
-    p.about("gold_code", PlScrambler::new(code).map(Arc::new))
+fn isi(meaning: &str) -> Param<Option<u8>> {
+    Param::new("isi", meaning).range(0..=u8::MAX).optional()
 }
 
-fn roll_off(p: &mut Parameters) -> Result<RollOff> {
-    let wanted = p.f64("roll_off", ..)? as f32;
-    let known = [RollOff::R35, RollOff::R25, RollOff::R20].into_iter().find(|roll_off| roll_off.value() == wanted);
-    p.about("roll_off", known.ok_or_else(|| Error::new("DVB-S2 has the roll-offs 0.35, 0.25 and 0.2")))
+fn gold_code() -> Param<u32> {
+    Param::new("gold_code", "Gold code of the scrambling; 0 is that of broadcasts").range(0..=LAST_GOLD_CODE).default(0)
+}
+
+fn samples_per_symbol(meaning: &str) -> Param<Option<f64>> {
+    Param::new("samples_per_symbol", meaning).range(1.5..=8.0).optional()
+}
+
+fn roll_off(value: f64) -> Result<RollOff> {
+    let known = [RollOff::R35, RollOff::R25, RollOff::R20].into_iter().find(|known| known.value() == value as f32);
+    known.ok_or_else(|| Error::new("DVB-S2 has the roll-offs 0.35, 0.25 and 0.2"))
+}
+
+fn slice_packets() -> Kind {
+    const CONTENTS: [(&str, bool); 2] = [("transport", true), ("continuous", false)];
+    let list = "PLFRAMEs in turn, over and over, as in \"qpsk-8/9:short:pilots, 8psk-3/5:normal, dummy\"";
+    let frames = Param::<String>::new("frames", list);
+    let null_packets = "whether null packets are left out, for a receiver to put back";
+    let delete_null_packets = Param::<bool>::new("delete_null_packets", null_packets).default(false);
+    let (frames_refused, nulls_refused) = (frames.clone(), delete_null_packets.clone());
+    let parameters = (
+        Param::reads("path", "the stream: packets of 188 bytes, or any bytes; \"-\" for standard input, or an address"),
+        frames.map(|list| frame_list(&list)),
+        Param::new("roll_off", "what BBHEADERs announce: 0.35, 0.25 or 0.2").default(0.2).map(roll_off),
+        Param::<String>::new("content", "packets, or any bytes").default("transport").one_of(&CONTENTS),
+        delete_null_packets,
+        isi("input stream identifier, on a carrier of several"),
+    );
+    type Values = (InputAddress, Vec<Pls>, RollOff, bool, bool, Option<u8>);
+    let make = move |values: Values, piece: &mut Piece<'_>| {
+        let (path, frames, roll_off, is_transport, delete_null_packets, isi) = values;
+        let make = match (is_transport, delete_null_packets) {
+            (true, false) => InputStream::transport,
+            (true, true) => InputStream::without_null_packets,
+            (false, false) => InputStream::continuous,
+            (false, true) => return Err(nulls_refused.refuse("only a transport stream has null packets")),
+        };
+        let input = make(piece.reader(&path, PACKETS)?);
+        let name = if path.address().is_standard() { "standard input".to_owned() } else { path.address().to_string() };
+        let input = isi.into_iter().fold(input.named(name), InputStream::of_isi);
+        let slice = Slice::new([input], frames, roll_off).map_err(|error| frames_refused.refuse(error))?;
+        piece.task(slice, &[])
+    };
+    let kind = Kind::piece("dvbs2.slice_packets", "reads an input stream and cuts it into BBFRAMEs", parameters, make);
+    kind.makes("variable u8: BBFRAMEs").makes("Pls")
+}
+
+fn build_plframe() -> Kind {
+    let summary = "maps codewords to symbols and builds PLFRAMEs";
+    Kind::new("dvbs2.build_plframe", summary, gold_code(), |code| Ok(BuildPlframe::new(code)?))
+}
+
+fn shape_pulses() -> Kind {
+    let per_symbol = Param::new("samples_per_symbol", "a ratio of small numbers").range(1.0..=64.0).default(2.0);
+    let refused = per_symbol.clone();
+    let roll_off = Param::new("roll_off", "of the pulses").range(0.0..=1.0).default(0.2);
+    let summary = "shapes symbols by root-raised-cosine pulses";
+    Kind::new("dvbs2.shape_pulses", summary, (roll_off, per_symbol), move |(roll_off, per_symbol): (f64, f64)| {
+        // As exact as BBHEADERs tell it.
+        ShapePulses::new(f64::from(roll_off as f32), per_symbol).map_err(|error| refused.refuse(error))
+    })
+}
+
+fn cut_frames() -> Kind {
+    let modcods = Param::<Vec<String>>::new("modcods", "MODCODs to receive, such as qpsk-8/9; left out, all of them");
+    let parameters = (
+        recording(),
+        format("of the samples, where nothing else tells it").optional(),
+        samples_per_symbol("left out, what the recording tells, or else the signal shows"),
+        gold_code(),
+        modcods.map(|names| names.iter().map(|name| name.parse::<Modcod>()).collect::<Result<Modcods, _>>()).optional(),
+        Param::<bool>::new(
+            "live",
+            "whether samples come from a radio, which does not wait: what is too much is dropped",
+        )
+        .default(false),
+    );
+    type Values = (InputAddress, Option<SampleFormat>, Option<f64>, u32, Option<Modcods>, bool);
+    let make = |values: Values, piece: &mut Piece<'_>| {
+        let (path, format, samples_per_symbol, gold_code, modcods, live) = values;
+        let mut receiver = match piece.kept::<Receiver>() {
+            Some(receiver) => receiver,
+            None => {
+                let recording = open(&path, format)?;
+                let told = recording.sample_rate.filter(|&rate| rate < LEAST_SAMPLE_RATE);
+                let samples_per_symbol = samples_per_symbol.or(told);
+                let modcods = modcods.unwrap_or_default();
+                let settings = Settings { samples_per_symbol, gold_code, modcods, isi: None };
+                Receiver::find(recording, settings, |_| ()).map_err(|error| path.refuse(error))?
+            }
+        };
+        let (format, filter, scrambler) = receiver.found();
+        let status = Arc::new(Status::default());
+        let cut = if piece.is_rehearsal() {
+            // The chain ends it.
+            let cut = receiver.rehearsed_source(u64::MAX);
+            piece.keep(receiver);
+            cut
+        } else {
+            receiver = if live { receiver.live()? } else { receiver };
+            receiver.source(Arc::clone(&status))
+        };
+        let made = piece.task(cut, &[])?;
+        let found = Arc::new(Found { format, filter, scrambler });
+        for wire in &made {
+            piece.chain().note(wire, Arc::clone(&found));
+            piece.chain().note(wire, Arc::clone(&status));
+        }
+        Ok(made)
+    };
+    let summary = "finds the signal of a recording, and cuts it into the windows of PLFRAMEs";
+    let kind = Kind::piece("dvbs2.cut_frames", summary, parameters, make);
+    kind.makes("variable u8: windows of samples").makes("Option<FrameSync>: places").makes("Pls")
+}
+
+/// What the source has found, by one of the wires that it made.
+fn found(piece: &mut Piece<'_>, input: usize) -> Option<Arc<Found>> {
+    let wire = &piece.wires()[input];
+    piece.chain().fact(wire)
+}
+
+/// Adds the one task of a piece to all its wires.
+fn all_wires(piece: &mut Piece<'_>, task: impl Task) -> Result<Vec<DynWire>> {
+    let wires: Vec<&DynWire> = piece.wires().iter().collect();
+    piece.task(task, &wires)
+}
+
+fn remove_carrier() -> Kind {
+    let format = format("of the samples; left out, what the source found").optional();
+    let summary = "takes the carrier out of windows of samples";
+    let kind = Kind::piece("dvbs2.remove_carrier", summary, format, |given, piece| {
+        let format = given.or(found(piece, 1).map(|found| found.format));
+        let unknown = "nothing tells the sample format of its input: give a `format`";
+        let format = format.ok_or_else(|| Error::new(unknown))?;
+        all_wires(piece, RemoveCarrier::new(format))
+    });
+    kind.reads("variable u8: windows of samples").reads("Option<FrameSync>: places").makes("variable Complex<f32>")
+}
+
+fn filter_symbols() -> Kind {
+    let summary = "filters windows of samples, and takes their symbols";
+    let per_symbol = samples_per_symbol("left out, what the source found");
+    let kind = Kind::piece("dvbs2.filter_symbols", summary, per_symbol, |given: Option<f64>, piece| {
+        let given = given.map(|rate| MatchedFilter::new(ROLL_OFF, rate));
+        let filter = given.or_else(|| found(piece, 1).map(|found| found.filter.clone()));
+        let unknown = "nothing tells the samples per symbol of its input: give `samples_per_symbol`";
+        let filter = filter.ok_or_else(|| Error::new(unknown))?;
+        all_wires(piece, FilterSymbols::new(filter))
+    });
+    kind.reads("variable Complex<f32>").reads("Option<FrameSync>: places").makes("variable Complex<f32>: symbols")
+}
+
+/// What undoes the scrambling: by the Gold code that is given, or that of the source, or else that of broadcasts.
+fn scrambler(piece: &mut Piece<'_>, given: Option<u32>, pls: usize) -> Result<Arc<PlScrambler>> {
+    match (given, found(piece, pls)) {
+        (None, Some(found)) => Ok(Arc::clone(&found.scrambler)),
+        (code, _) => PlScrambler::new(code.unwrap_or(0)).map(Arc::new).map_err(Error::from_source),
+    }
+}
+
+fn scrambling() -> Param<Option<u32>> {
+    let meaning = "Gold code of the scrambling; left out, that of the source, or 0, that of broadcasts";
+    Param::new("gold_code", meaning).range(0..=LAST_GOLD_CODE).optional()
+}
+
+/// A kind of one task that undoes the scrambling; input `pls` tells it of the source.
+fn scrambled<T: Task>(name: &str, summary: &str, pls: usize, make: fn(Arc<PlScrambler>) -> T) -> Kind {
+    Kind::piece(name, summary, scrambling(), move |code, piece| {
+        let scrambler = scrambler(piece, code, pls)?;
+        all_wires(piece, make(scrambler))
+    })
+}
+
+fn keep_symbols() -> Kind {
+    let summary = "keeps some symbols of each frame, for a program to look at";
+    let kind = Kind::piece("dvbs2.keep_symbols", summary, scrambling(), |code, piece| {
+        let (scrambler, scatter) = (scrambler(piece, code, 1)?, Arc::new(Scatter::default()));
+        let symbols = &piece.wires()[0];
+        piece.chain().note(symbols, Arc::clone(&scatter));
+        all_wires(piece, KeepSymbols::new(scatter, scrambler))
+    });
+    kind.reads("variable Complex<f32>: symbols").reads("Pls")
+}
+
+fn decode_ldpc() -> Kind {
+    let iterations = Param::new("iterations", "gives up after so many").range(1..=MOST_ITERATIONS).default(50);
+    let kind = Kind::piece("dvbs2.decode_ldpc", "decodes LDPC codewords", iterations, |iterations, piece| {
+        let made = all_wires(piece, DecodeLdpc::new(iterations))?;
+        let status = status(piece, 1);
+        piece.chain().note(&made[1], status);
+        Ok(made)
+    });
+    kind.reads("variable i8: LLRs").reads("Pls").makes("variable u8: BBFRAMEs with parity").makes("Decoding")
+}
+
+/// Where figures are told: with those of the source, if a wire comes from it.
+fn status(piece: &mut Piece<'_>, input: usize) -> Arc<Status> {
+    let wire = &piece.wires()[input];
+    piece.chain().fact(wire).unwrap_or_default()
+}
+
+fn observe() -> Kind {
+    let per_symbol = samples_per_symbol("left out, what the source found");
+    let kind = Kind::piece("dvbs2.observe", "tells figures of the frames", per_symbol, |given: Option<f64>, piece| {
+        let given = given.or_else(|| found(piece, 0).map(|found| found.filter.samples_per_symbol()));
+        let unknown = "nothing tells the samples per symbol of the source: give `samples_per_symbol`";
+        let per_symbol = given.ok_or_else(|| Error::new(unknown))?;
+        let status = status(piece, 0);
+        all_wires(piece, Observe::new(status, per_symbol))
+    });
+    kind.reads("Option<FrameSync>: places").reads("SignalLevel").reads("Decoding")
+}
+
+fn deliver() -> Kind {
+    let path = Param::writes("path", "the file, \"-\" for standard output, or an address; opened when the chain runs");
+    let parameters = (path, isi("input stream identifier, on a carrier of several"));
+    let summary = "puts an input stream together from BBFRAMEs and writes it";
+    let make = |(path, isi): (OutputAddress, Option<u8>), piece: &mut Piece<'_>| {
+        let status = status(piece, 1);
+        let deliver = Deliver::single(path.writer(), Arc::clone(status.streams()));
+        all_wires(piece, isi.into_iter().fold(deliver, Deliver::of_stream))
+    };
+    let kind = Kind::piece("dvbs2.deliver", summary, parameters, make);
+    kind.reads("variable u8: BBFRAMEs").reads("Decoding")
 }

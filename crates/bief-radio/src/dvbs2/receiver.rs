@@ -28,7 +28,7 @@ use crate::live::ReadLive;
 use crate::recording::Recording;
 
 /// Roll-off that symbols are filtered with: a sender's 0.20 or 0.35 costs 0.03 dB at most.
-const ROLL_OFF: f64 = 0.25;
+pub(super) const ROLL_OFF: f64 = 0.25;
 /// Symbols that are searched for a signal at a time at most, and looked at twice when there is one.
 const SEARCHED_SYMBOLS: usize = 500_000;
 /// Symbols with which the search begins where more must be waited for, and how many more each further one has: a signal is found
@@ -313,9 +313,14 @@ impl Receiver {
         self.rehearse(frames, Arc::default())
     }
 
-    fn rehearse(&self, frames: u64, status: Arc<Status>) -> Result<Chain> {
+    /// The task that cuts frames out of the part of the recording that was searched, over and over.
+    pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
         let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
-        let cut = cut.repeating(Arc::clone(&self.front), self.lock, frames);
+        cut.repeating(Arc::clone(&self.front), self.lock, frames)
+    }
+
+    fn rehearse(&self, frames: u64, status: Arc<Status>) -> Result<Chain> {
+        let cut = self.rehearsed_source(frames);
         let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
         self.receive(cut, deliver, status)
     }
@@ -344,13 +349,24 @@ impl Receiver {
     }
 
     fn chain_to(mut self, deliver: Deliver, status: Arc<Status>) -> Result<Chain> {
+        let cut = self.source(Arc::clone(&status));
+        self.receive(cut, deliver, status)
+    }
+
+    /// The task that cuts frames out of the whole recording, which is gone from here afterwards.
+    pub(super) fn source(&mut self, status: Arc<Status>) -> CutFrames {
         let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty())));
         let feed: Box<dyn Feed> = match rest {
             Rest::Waiting(rest) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
             Rest::Live(read) => read,
         };
         status.count_passed_over(self.passed_over);
-        self.receive(self.cut(feed, Arc::clone(&status)), deliver, status)
+        self.cut(feed, status)
+    }
+
+    /// What tasks behind the source must know of the signal.
+    pub(super) fn found(&self) -> (SampleFormat, MatchedFilter, Arc<PlScrambler>) {
+        (self.format, self.filter.clone(), Arc::clone(&self.scrambler))
     }
 
     fn cut(&self, feed: Box<dyn Feed>, status: Arc<Status>) -> CutFrames {

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::{ChainFile, DynTask, Parameters, Value};
+use bief::{Chain, ChainFile, DynWire, Kind, Parameters, Registry, Result, Value};
+use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
+use bief_radio::dvbs2::{Decoding, Receiver, Settings, Status};
 use bief_radio::{NarrowbandFm, Recording};
+use num_complex::Complex32;
 
 /// A folder that is removed afterwards.
 struct Folder(PathBuf);
@@ -27,31 +30,66 @@ fn packets(count: u8) -> Vec<u8> {
     (0..count).flat_map(|number| [0x47, 0x01, 0x00].into_iter().chain([number; 185])).collect()
 }
 
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
+}
+
+/// A wire that an input of a kind takes.
+fn wire(chain: &mut Chain, input: &str) -> DynWire {
+    let carries = |element: &str| input.split([' ', ':', ',']).any(|word| word == element);
+    match input.contains("variable") {
+        true if carries("Complex<f32>") => (&chain.blank_var::<Complex32>(64)).into(),
+        true if carries("i8") => (&chain.blank_var::<i8>(64)).into(),
+        true if carries("u8") => (&chain.blank_var::<u8>(64)).into(),
+        false if carries("Complex<f32>") => (&chain.blank::<Complex32>(48)).into(),
+        false if carries("Option<FrameSync>") => (&chain.blank::<Option<FrameSync>>(1)).into(),
+        false if carries("SignalLevel") => (&chain.blank::<SignalLevel>(1)).into(),
+        false if carries("Decoding") => (&chain.blank::<Decoding>(1)).into(),
+        false if carries("Pls") => (&chain.blank::<Pls>(1)).into(),
+        false if carries("f32") => (&chain.blank::<f32>(48)).into(),
+        false if carries("u8") => (&chain.blank::<u8>(48)).into(),
+        _ => panic!("`{input}` tells of no wire"),
+    }
+}
+
+fn make(registry: &Registry, kind: &Kind, parameters: Parameters) -> Result<usize> {
+    let mut chain = Chain::new();
+    let wires: Vec<DynWire> = kind.inputs().iter().map(|input| wire(&mut chain, &input.to_string())).collect();
+    let wires: Vec<&DynWire> = wires.iter().collect();
+    let made = registry.make(&mut chain, "it", kind.name(), parameters, &wires)?;
+    let program = chain.build()?;
+    let own = program.tasks().filter(|(name, _)| *name == "it" || name.starts_with("it/")).count();
+    assert!(own > 0 && own + kind.inputs().len() == program.tasks().count());
+    Ok(made.len())
+}
+
 #[test]
 fn every_kind_can_be_made_and_says_what_it_is() {
     let folder = Folder::new("make");
     std::fs::write(folder.0.join("x.ci8"), packets(1)).unwrap();
     let registry = bief_radio::registry();
-    assert!(registry.kinds().count() >= 27);
+    assert!(registry.kinds().count() >= 30);
     for kind in registry.kinds() {
         let mut parameters = Parameters::new().in_folder(&folder.0);
-        for parameter in kind.parameters().iter().filter(|parameter| parameter.is_required()) {
-            let value: Value = match parameter.name() {
-                "path" => "x.ci8".into(),
-                "frames" => "qpsk-3/4:normal".into(),
-                "sample_rate" => 48_000.into(),
-                "samples" => 8.into(),
-                "shift" | "cutoff" | "transition" | "deviation" => 1e3.into(),
-                "time_constant" => 5e-5.into(),
-                other => panic!("`{}` needs a `{other}`", kind.name()),
+        for parameter in kind.parameters() {
+            let value: Value = match (parameter.name(), kind.name()) {
+                ("path", "dvbs2.cut_frames") => data("dvbs2_qpsk_8-9_short.sigmf-meta").to_str().unwrap().into(),
+                ("path", _) => "x.ci8".into(),
+                ("frames", _) => "qpsk-3/4:normal".into(),
+                // What a wire of a source would tell.
+                ("sample_rate", _) => 48_000.into(),
+                ("samples_per_symbol", _) => 2.into(),
+                ("format", _) => "ci8".into(),
+                ("samples", _) => 8.into(),
+                ("shift" | "cutoff" | "transition" | "deviation", _) => 1e3.into(),
+                ("time_constant", _) => 5e-5.into(),
+                (other, name) if parameter.is_required() => panic!("`{name}` needs a `{other}`"),
+                _ => continue,
             };
             parameters = parameters.with(parameter.name(), value);
         }
-        let task: DynTask = registry.make(kind.name(), parameters).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
-        let sockets =
-            |sockets: &[bief::SocketKind]| sockets.iter().map(|socket| socket.to_string()).collect::<Vec<_>>();
-        assert_eq!(sockets(&task.inputs()), sockets(kind.inputs()));
-        assert_eq!(sockets(&task.outputs()), sockets(kind.outputs()));
+        let made = make(&registry, kind, parameters).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+        assert_eq!(made, kind.outputs().len());
         let words = [kind.summary()].into_iter().chain(kind.parameters().iter().map(|parameter| parameter.meaning()));
         assert!(words.into_iter().all(|words| words.len() > 5 && !words.ends_with('.')), "{kind:?}");
     }
@@ -64,8 +102,8 @@ fn parameters_that_do_not_fit_name_the_remedy() {
     let folder = Folder::new("refuse");
     let registry = bief_radio::registry();
     let told = |kind: &str, parameters: Parameters| {
-        let error = registry.make(kind, parameters.in_folder(&folder.0)).unwrap_err();
-        error.to_string()
+        let kind = registry.kind(kind).unwrap();
+        make(&registry, kind, parameters.in_folder(&folder.0)).unwrap_err().to_string()
     };
     let text = told("dvbs2.decode_ldpc", Parameters::new().with("iterations", 0));
     assert!(text.contains("parameter `iterations`"), "{text}");
@@ -82,20 +120,35 @@ fn parameters_that_do_not_fit_name_the_remedy() {
     let text = told("dvbs2.slice_packets", slice().with("frames", "dummy"));
     assert_eq!(text, "parameter `frames`: no PLFRAME carries data: give at least one MODCOD");
     let text = told("dvbs2.slice_packets", slice().with("content", "packets"));
-    assert_eq!(text, "parameter `content`: it is \"transport\" or \"continuous\"");
+    assert_eq!(text, "parameter `content`: there is no \"packets\": there are `transport` and `continuous`");
     let continuous = slice().with("content", "continuous").with("delete_null_packets", true);
     let text = told("dvbs2.slice_packets", continuous);
     assert_eq!(text, "parameter `delete_null_packets`: only a transport stream has null packets");
     let text = told("dvbs2.build_plframe", Parameters::new().with("gold_code", 262_142));
-    assert_eq!(text, "parameter `gold_code`: PL scrambling code 262142 does not exist; use 0 (broadcast) to 262141");
+    assert_eq!(text, "parameter `gold_code` must be 0 to 262141, not 262142");
     let text = told("dvbs2.shape_pulses", Parameters::new().with("samples_per_symbol", std::f64::consts::PI));
     assert!(text.contains("parameter `samples_per_symbol`: 3.14") && text.contains("ratio of small numbers"), "{text}");
     assert!(told("radio.read", Parameters::new().with("path", "x.bin")).contains("x.bin: No such file"));
     let text = told("radio.read", Parameters::new().with("path", "-"));
-    assert!(text.contains("standard input: its sample format is not known: give a `format`, cf32"), "{text}");
+    assert!(text.contains("standard input: its sample format is not known: give a `format`: cf32"), "{text}");
     assert!(told("radio.quantise", Parameters::new().with("format", "cs32")).contains("choose one of cf32"));
     let text = told("file.write", Parameters::new().with("path", "a/b/x.bin"));
     assert!(text.contains("there is no folder") && text.contains("make it first"), "{text}");
+    let text = told("radio.shift", Parameters::new().with("shift", 1));
+    assert!(text.starts_with("nothing tells the sample rate of its input: give a `sample_rate`"), "{text}");
+    let text = told("dvbs2.filter_symbols", Parameters::new());
+    assert!(text.ends_with("give `samples_per_symbol`"), "{text}");
+    let text = told("dvbs2.remove_carrier", Parameters::new());
+    assert!(text.ends_with("give a `format`"), "{text}");
+    let text = told("radio.write_wav", Parameters::new().with("path", "x.wav").with("sample_rate", 8000.5));
+    assert!(text.ends_with("a WAV file has a whole number of 32 bits"), "{text}");
+    let text = told("radio.write_wav", Parameters::new().with("path", "-"));
+    assert_eq!(text, "parameter `path`: its beginning is written again at the end: give a path");
+    std::fs::write(folder.0.join("noise.ci8"), [7; 4000]).unwrap();
+    let text = told("dvbs2.cut_frames", Parameters::new().with("path", "noise.ci8").with("samples_per_symbol", 2));
+    assert!(text.starts_with("parameter `path`: ") && text.contains("no DVB-S2 signal"), "{text}");
+    let text = told("dvbs2.cut_frames", Parameters::new().with("path", "x").with("modcods", vec!["qpsk-8/7"]));
+    assert!(text.starts_with("parameter `modcods`: ") && text.contains("qpsk-8/7"), "{text}");
     let path = folder.0.to_str().unwrap();
     assert!(told("file.write", Parameters::new().with("path", path)).contains("is a folder: name a file in it"));
 }
@@ -120,14 +173,91 @@ fn the_transmitter_that_ships_makes_what_the_program_makes() {
     let out = std::io::BufWriter::new(std::fs::File::create(&expected).unwrap());
     let program = transmitter.chain(std::io::Cursor::new(packets(150)), out).unwrap();
     assert_eq!(report.frames, program.build().unwrap().run().unwrap().frames);
-    let samples = |path: PathBuf| -> Vec<i32> {
-        let bytes = std::fs::read(path).unwrap();
-        bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes).into()).collect()
-    };
-    let (samples, expected) = (samples(folder.0.join("samples.ci16")), samples(expected));
-    assert_eq!((samples.len(), samples.len() / 4 / 8370), (expected.len(), report.frames as usize));
-    // Its roll-off is 0.2 rounded to 32 bits, that of the file is not.
-    assert!(samples.iter().zip(&expected).all(|(sample, expected)| (sample - expected).abs() <= 1));
+    let [ours, theirs] = [folder.0.join("samples.ci16"), expected].map(|path| std::fs::read(path).unwrap());
+    assert_eq!(ours.len() / 4 / 8370 / 2, report.frames as usize);
+    assert!(ours == theirs, "the same samples");
+}
+
+/// The receiver that ships, of this recording, with its packets in this file.
+fn receiver(recording: &Path, packets: &Path) -> ChainFile {
+    let text = std::fs::read_to_string(data("chains/dvbs2_rx.toml")).unwrap();
+    let text = text.replace("\"../dvbs2_qpsk_8-9_short.sigmf-meta\"", &format!("{recording:?}"));
+    ChainFile::parse(&text.replace("\"packets.ts\"", &format!("{packets:?}")), "dvbs2_rx.toml").unwrap()
+}
+
+#[test]
+fn the_receiver_that_ships_receives_what_the_program_receives() {
+    let folder = Folder::new("rx");
+    let [ours, theirs] = ["file.ts", "library.ts"].map(|name| folder.0.join(name));
+    let sample = data("dvbs2_qpsk_8-9_short.sigmf-meta");
+    let registry = bief_radio::registry();
+    let file = receiver(&sample, &ours);
+    let built = file.build(&registry).unwrap();
+    let status = built.chain.fact::<Status>(&built.wires["decoding"]).unwrap();
+    let program = built.chain.build().unwrap();
+    let names: Vec<String> = program.tasks().map(|(name, _)| name.to_owned()).collect();
+    let report = program.pipeline_as_marked().unwrap().run().unwrap();
+    assert_eq!(report.stages.iter().map(|stage| stage.threads).collect::<Vec<_>>(), [1, 1, 2, 1]);
+
+    let receiver = Receiver::find(Recording::open(&sample, None).unwrap(), Settings::at(2.0), |_| ()).unwrap();
+    let expected = std::sync::Arc::new(Status::default());
+    let out = std::io::BufWriter::new(std::fs::File::create(&theirs).unwrap());
+    let program = receiver.chain(out, std::sync::Arc::clone(&expected)).unwrap().build().unwrap();
+    assert_eq!(names.len(), program.tasks().count(), "every task of the receiver");
+    program.run().unwrap();
+    let [ours, theirs] = [ours, theirs].map(|path| std::fs::read(path).unwrap());
+    assert!(!ours.is_empty() && ours == theirs, "the same packets");
+    assert_eq!(status.figures(), expected.figures());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_rehearsed_receiver_loses_nothing_of_a_pipe_and_writes_no_packet() {
+    let folder = Folder::new("rehearse");
+    let [fifo, out] = ["in.ci8", "out.ts"].map(|name| folder.0.join(name));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let (to, sent) = (fifo.clone(), std::fs::read(data("dvbs2_qpsk_8-9_short.sigmf-data")).unwrap());
+    let writer = std::thread::spawn(move || std::fs::write(to, sent));
+    let registry = bief_radio::registry();
+    let file = receiver(&fifo, &out);
+    assert_eq!(file.files(&registry).unwrap().len(), 2);
+    for frames in [3, 100] {
+        let report = file.rehearsal(&registry, frames).unwrap().run().unwrap();
+        assert_eq!(report.frames, frames, "more than there are");
+    }
+    assert!(!out.exists());
+    file.pipeline(&registry).unwrap().run().unwrap();
+    writer.join().unwrap().unwrap();
+    let expected = folder.0.join("expected.ts");
+    let sample = data("dvbs2_qpsk_8-9_short.sigmf-meta");
+    receiver(&sample, &expected).pipeline(&registry).unwrap().run().unwrap();
+    let [received, expected] = [out, expected].map(|path| std::fs::read(path).unwrap());
+    assert!(!received.is_empty() && received == expected);
+}
+
+#[test]
+fn rates_lengths_and_what_filters_hold_back_follow_from_the_wires() {
+    let folder = Folder::new("rates");
+    let recording = data("nbfm_tones.sigmf-meta");
+    let text = std::fs::read_to_string(data("chains/nbfm.toml")).unwrap();
+    let wav = folder.0.join("x.wav");
+    let text = text.replace("\"../nbfm_tones.sigmf-meta\"", &format!("{recording:?}"));
+    let text = text.replace("\"nbfm_tones.wav\"", &format!("{wav:?}"));
+    let registry = bief_radio::registry();
+    // The work of a filter may be shared; what it remembers stays before its stage.
+    let file = ChainFile::parse(&format!("{text}[stage.decimate]\nthreads = 2"), "nbfm.toml").unwrap();
+    let report = file.pipeline(&registry).unwrap().run().unwrap();
+    let stages: Vec<_> = report.stages.iter().map(|stage| (stage.threads, stage.tasks[0].name.clone())).collect();
+    assert_eq!(stages[1], (2, "decimate".to_owned()));
+    let shared = std::fs::read(&wav).unwrap();
+    let file = ChainFile::parse(&text, "nbfm.toml").unwrap();
+    file.rehearsal(&registry, 500).unwrap().run().unwrap();
+    assert!(std::fs::read(&wav).unwrap() == shared, "a rehearsal writes nothing");
+    file.pipeline(&registry).unwrap().run().unwrap();
+    assert!(std::fs::read(&wav).unwrap() == shared);
+    let message = ChainFile::parse(&text.replace("decimation = 12", "decimation = 13"), "nbfm.toml").unwrap();
+    let message = message.build(&registry).unwrap_err().to_string();
+    assert!(message.contains("task `decimate`") && message.contains("less than twice the cutoff"), "{message}");
 }
 
 #[test]

@@ -5,18 +5,21 @@ mod parse;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bief_machine::toml_file::{At, Span, Text};
 use bief_schedule::Schedule;
 
 use crate::chain::Chain;
-use crate::dynamic::{DynTask, DynWire};
+use crate::dynamic::{DynWire, Refusal};
 use crate::error::{Error, Result};
-use crate::parameters::Parameters;
+use crate::param::refused;
+use crate::parameters::{Parameters, Value};
 use crate::pipeline::Pipeline;
 use crate::program::Program;
-use crate::registry::Registry;
+use crate::registry::{Kind, KindSocket, Making, Registry};
+use crate::rehearsal::Kept;
 use crate::wait::Waiting;
 use parse::{Description, NOBODY, TaskEntry};
 
@@ -54,19 +57,19 @@ const MOST_BYTES: u64 = 1 << 20;
 /// threads = 2                   # replicas that run it [1]
 /// ```
 ///
+/// What some kinds make is a piece of several tasks: `name`, and `name/part` beside it. A stage begins at the first of them; one of
+/// several threads behind those that remember something from frame to frame.
+///
 /// Every error names file and line, and shows the line with what is wrong underlined:
 ///
 /// ```
-/// use bief::{ChainFile, DynTask, Kind, Registry, sink, source};
+/// use bief::{BuiltChain, ChainFile, Kind, Param, Registry, sink, source};
 ///
 /// let mut registry = Registry::new();
-/// registry.add(
-///     Kind::new("test.ramp", "whole numbers from 0 on", |parameters| {
-///         let numbers: Vec<u32> = (0..parameters.integer("count", 1..=1000)?).collect();
-///         Ok(source::from_slice(&numbers, 1))
-///     })
-///     .required("count", "how many, 1 to 1000"),
-/// );
+/// let count = Param::new("count", "how many").range(1..=1000);
+/// registry.add(Kind::new("test.ramp", "whole numbers from 0 on", count, |count: u32| {
+///     Ok(source::from_slice(&(0..count).collect::<Vec<_>>(), 1))
+/// }));
 /// let text = r#"
 /// [[task]]
 /// name = "ramp"
@@ -75,7 +78,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// count = 3
 /// "#;
 /// // A program can go on where the file ends.
-/// let (mut chain, wires) = ChainFile::parse(text, "ramp.toml")?.build(&registry)?;
+/// let BuiltChain { mut chain, wires, .. } = ChainFile::parse(text, "ramp.toml")?.build(&registry)?;
 /// let (collect, result) = sink::collect();
 /// chain.add(collect, &wires["numbers"].typed::<u32>()?);
 /// chain.build()?.run()?;
@@ -95,6 +98,19 @@ pub struct ChainFile {
     text: Text,
     folder: PathBuf,
     description: Description,
+    /// What rehearsals keep for the run.
+    kept: Kept,
+}
+
+/// A chain that was built of a [`ChainFile`].
+#[derive(Debug)]
+pub struct BuiltChain {
+    /// The chain, with its stages marked.
+    pub chain: Chain,
+    /// The wires by their names, for tasks that a program adds.
+    pub wires: BTreeMap<String, DynWire>,
+    /// Which tasks of the chain each task of the file became.
+    pub pieces: Vec<Range<usize>>,
 }
 
 /// A task of a [`ChainFile`].
@@ -131,15 +147,28 @@ impl<'f> FileTask<'f> {
     }
 }
 
-/// A file that a task of a [`ChainFile`] uses.
+/// A file, or a standard stream, that a task of a [`ChainFile`] uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsedFile {
     /// The task's name.
     pub task: String,
-    /// Where it is, without links and detours, as far as it is there.
+    /// Where it is, without links and detours, as far as it is there; `-` for standard input or output.
     pub path: PathBuf,
     /// Whether the task writes it; it reads it otherwise.
     pub is_written: bool,
+}
+
+impl UsedFile {
+    /// Whether it is standard input or output.
+    pub fn is_standard(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+
+    /// Whether the two get into each other's way.
+    fn disturbs(&self, other: &Self) -> bool {
+        let is_used_up = if self.is_standard() { self.is_written == other.is_written } else { false };
+        self.path == other.path && (is_used_up || !self.is_standard() && (self.is_written || other.is_written))
+    }
 }
 
 impl ChainFile {
@@ -172,7 +201,7 @@ impl ChainFile {
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let text = Text { name: name.to_owned(), text: text.to_owned() };
         let description = parse::parse(&text)?;
-        Ok(Self { text, folder: PathBuf::new(), description })
+        Ok(Self { text, folder: PathBuf::new(), description, kept: Kept::default() })
     }
 
     /// Puts other frames into a batch than the file says.
@@ -217,23 +246,25 @@ impl ChainFile {
         self.description.stages.iter().map(|stage| (&*stage.name, stage.threads))
     }
 
-    /// The files that its tasks read and write.
+    /// The files and standard streams that its tasks read and write, by their parameters: nothing is opened.
     ///
     /// # Errors
-    /// Those of [`build`](Self::build) that are about single tasks.
+    /// A kind or an address that there is not; a file that is written while another task uses it.
     pub fn files(&self, registry: &Registry) -> Result<Vec<UsedFile>> {
         let mut files = Vec::new();
-        self.description.tasks.iter().try_for_each(|entry| self.make(entry, registry, &mut files).map(drop))?;
+        for entry in &self.description.tasks {
+            let kind = self.kind(entry, registry)?;
+            self.use_files(entry, kind, registry, &mut files)?;
+        }
         Ok(files)
     }
 
-    /// Builds the chain, with its stages marked, of the kinds of a registry. Returns the wires by their names too, for tasks
-    /// that the program adds.
+    /// Builds the chain, with its stages marked, of the kinds of a registry.
     ///
     /// # Errors
     /// Kinds and parameters that there are not, are missing or do not fit; wires that do not fit their tasks; more threads
     /// for a stage than its tasks allow; a depth or a way to wait where there are no stages; all with their lines.
-    pub fn build(&self, registry: &Registry) -> Result<(Chain, BTreeMap<String, DynWire>)> {
+    pub fn build(&self, registry: &Registry) -> Result<BuiltChain> {
         let Description { depth, waiting, stages, .. } = &self.description;
         if stages.is_empty() {
             let spans =
@@ -242,33 +273,44 @@ impl ChainFile {
                 return Err(self.error(span, &format!("`{key}` is about stages, but no task names a stage")));
             }
         }
-        self.assemble(registry)
+        self.assemble(registry, None)
     }
 
-    fn assemble(&self, registry: &Registry) -> Result<(Chain, BTreeMap<String, DynWire>)> {
+    fn assemble(&self, registry: &Registry, rehearsal: Option<u64>) -> Result<BuiltChain> {
         let Description { batch, tasks, stages, .. } = &self.description;
+        self.files(registry)?;
         let mut chain = Chain::new().batch(batch.unwrap_or(1));
         let mut wires = BTreeMap::new();
-        let mut files = Vec::new();
+        let (mut pieces, mut begins) = (Vec::new(), Vec::new());
         for (index, entry) in tasks.iter().enumerate() {
+            let first_task = chain.count();
+            let made = self.add(&mut chain, entry, registry, &wires, rehearsal)?;
+            let piece = first_task..chain.count();
             if let Some(stage) = stages.iter().find(|stage| stage.first_task == index) {
-                chain.stage(&stage.name).threads(stage.threads);
+                // What a piece of several tasks must remember goes before the threads that share its work.
+                let begin = if stage.threads > 1 { chain.first_replicable(piece.clone()) } else { first_task };
+                chain.mark(&stage.name, begin, stage.threads);
+                begins.push(begin);
             }
-            let made = self.add(&mut chain, entry, registry, &wires, &mut files)?;
+            pieces.push(piece);
             let named = entry.outputs.iter().map(|wire| wire.value.clone()).zip(made);
             wires.extend(named.filter(|(name, _)| name != NOBODY));
         }
         for (index, stage) in stages.iter().enumerate() {
-            let end = stages.get(index + 1).map_or(tasks.len(), |next| next.first_task);
+            let end = begins.get(index + 1).copied().unwrap_or(chain.count());
             chain
-                .check_stage(&stage.name, stage.first_task..end, stage.threads)
+                .check_stage(&stage.name, begins[index]..end, stage.threads)
                 .map_err(|error| self.error(&stage.span, &error.to_string()))?;
         }
         chain.check().map_err(|error| {
-            let entry = tasks.iter().find(|entry| error.place().task.as_deref() == Some(&*entry.name.value));
+            let is_of = |entry: &&TaskEntry| {
+                let part = error.place().task.as_deref().and_then(|task| task.strip_prefix(&*entry.name.value));
+                part.is_some_and(|part| part.is_empty() || part.starts_with('/'))
+            };
+            let entry = tasks.iter().find(is_of);
             self.error(entry.map_or(&self.outside(), |entry| &entry.name.span), &error.to_string())
         })?;
-        Ok((chain, wires))
+        Ok(BuiltChain { chain, wires, pieces })
     }
 
     /// Builds the chain and cuts it into its stages: one on the calling thread where no task names a stage.
@@ -276,7 +318,7 @@ impl ChainFile {
     /// # Errors
     /// Those of [`build`](Self::build).
     pub fn pipeline(&self, registry: &Registry) -> Result<Pipeline> {
-        let program = self.build(registry)?.0.build()?;
+        let program = self.build(registry)?.chain.build()?;
         let is_cut = !self.description.stages.is_empty();
         self.tuned(if is_cut { program.pipeline_as_marked()? } else { program.one_core()? })
     }
@@ -290,12 +332,35 @@ impl ChainFile {
         self.tuned(self.program(registry)?.pipeline(schedule)?)
     }
 
-    /// Builds the chain, to be profiled or cut into stages that it does not mark.
+    /// Builds the chain, to be run, or cut into stages that it does not mark.
     ///
     /// # Errors
     /// Those of [`build`](Self::build), but for depth and waiting, which are then another's.
     pub fn program(&self, registry: &Registry) -> Result<Program> {
-        self.assemble(registry)?.0.build()
+        self.assemble(registry, None)?.chain.build()
+    }
+
+    /// Builds the chain to be tried: measured, or run for so many frames. It has the same tasks, uses up no input and touches no
+    /// output. Sources play the front of their input, a bounded part of it, over and over; what was read of it is kept in this
+    /// file (and its clones), and the next run begins with it, so that it misses nothing of a pipe either.
+    ///
+    /// ```
+    /// use bief::{ChainFile, Kind, Param, Registry, sink, source};
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.add(Kind::new("test.zeros", "zeros for ever", (), |()| {
+    ///     Ok(source::from_fn(8, |_: &mut [f32]| Ok(bief::Flow::Next)))
+    /// }));
+    /// let text = "[[task]]\nname = 'zeros'\nkind = 'test.zeros'\nout = ['_']";
+    /// let file = ChainFile::parse(text, "zeros.toml")?;
+    /// assert_eq!(file.rehearsal(&registry, 100)?.run()?.frames, 100);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`program`](Self::program).
+    pub fn rehearsal(&self, registry: &Registry, frames: u64) -> Result<Program> {
+        self.assemble(registry, Some(frames))?.chain.build()
     }
 
     /// The pipeline with the file's depth and way to wait.
@@ -316,69 +381,92 @@ impl ChainFile {
         entry: &TaskEntry,
         registry: &Registry,
         wires: &BTreeMap<String, DynWire>,
-        files: &mut Vec<UsedFile>,
+        rehearsal: Option<u64>,
     ) -> Result<Vec<DynWire>> {
-        let task = self.make(entry, registry, files)?;
-        let name = &entry.name.value;
-        let made: Vec<String> = task.outputs().iter().map(|socket| socket.to_string()).collect();
-        if made.len() != entry.outputs.len() {
-            let wanted = match &made[..] {
-                [] => "makes no wires".to_owned(),
-                [only] => format!("makes 1 wire ({only})"),
-                made => format!("makes {} wires ({})", made.len(), made.join(", ")),
-            };
-            let remedy = match made.len() {
-                0 => "leave `out` out".to_owned(),
-                _ => format!("give each a name, `{NOBODY}` where nobody reads it"),
-            };
-            let message = format!("task `{name}`: it {wanted}, but `out` names {}: {remedy}", entry.outputs.len());
-            return Err(self.error(entry.outputs_span.as_ref().unwrap_or(&entry.kind.span), &message));
-        }
+        let (name, kind) = (&entry.name.value, self.kind(entry, registry)?);
+        let parameters = self.parameters(entry);
+        let making = Making { kind: kind.name(), parameters: &parameters, openers: registry.openers(), rehearsal };
+        self.check_outputs(entry, kind)?;
         let inputs: Vec<DynWire> = entry.inputs.iter().map(|wire| wires[&wire.value].clone()).collect();
-        chain.attach(task, &inputs).map_err(|refusal| {
-            let input = refusal.input.and_then(|input| entry.inputs.get(input)).map(|input| &input.span);
-            let span = input.or(entry.inputs_span.as_ref()).unwrap_or(&entry.kind.span);
-            self.error(span, &refusal.error.to_string())
+        kind.make(&making, chain, name, &inputs, &self.kept).map_err(|Refusal { input, error }| {
+            let input = input.and_then(|input| entry.inputs.get(input)).map(|input| &input.span);
+            let span = match error.parameter() {
+                Some(parameter) => parameter_span(entry, kind, parameter),
+                // What has a place was found when wires were joined.
+                None if error.place().task.is_some() => {
+                    input.or(entry.inputs_span.as_ref()).unwrap_or(&entry.kind.span)
+                }
+                None => &entry.kind.span,
+            };
+            self.refused(entry, span, &error)
         })
     }
 
-    fn make(&self, entry: &TaskEntry, registry: &Registry, files: &mut Vec<UsedFile>) -> Result<DynTask> {
-        let (name, kind) = (&entry.name.value, &entry.kind);
-        let refused = |span: &Span, error: &Error| self.error(span, &format!("task `{name}`: {error}"));
-        let found = registry.kind(&kind.value).map_err(|error| refused(&kind.span, &error))?;
-        let mut parameters = Parameters::new().in_folder(&self.folder);
-        for (key, value) in &entry.parameters {
-            parameters = parameters.with(&key.value, value.value.clone());
+    fn kind<'r>(&self, entry: &TaskEntry, registry: &'r Registry) -> Result<&'r Kind> {
+        registry.kind(&entry.kind.value).map_err(|error| self.refused(entry, &entry.kind.span, &error))
+    }
+
+    fn parameters(&self, entry: &TaskEntry) -> Parameters {
+        let parameters = Parameters::new().in_folder(&self.folder);
+        let given = entry.parameters.iter();
+        given.fold(parameters, |parameters, (key, value)| parameters.with(&key.value, value.value.clone()))
+    }
+
+    /// Refuses other numbers of names than the kind makes wires.
+    fn check_outputs(&self, entry: &TaskEntry, kind: &Kind) -> Result<()> {
+        let made: Vec<String> = kind.outputs().iter().map(KindSocket::to_string).collect();
+        if made.len() == entry.outputs.len() {
+            return Ok(());
         }
-        let made = found.make(&mut parameters).map_err(|error| {
-            let blamed = entry.parameters.iter().find(|(key, _)| Some(&*key.value) == parameters.blamed());
-            let span = match blamed {
-                Some((key, _)) if !found.parameters().iter().any(|known| known.name() == key.value) => &key.span,
-                Some((_, value)) => &value.span,
-                None => &kind.span,
+        let wanted = match &made[..] {
+            [] => "makes no wires".to_owned(),
+            [only] => format!("makes 1 wire ({only})"),
+            made => format!("makes {} wires ({})", made.len(), made.join(", ")),
+        };
+        let remedy = match made.len() {
+            0 => "leave `out` out".to_owned(),
+            _ => format!("give each a name, `{NOBODY}` where nobody reads it"),
+        };
+        let (name, named) = (&entry.name.value, entry.outputs.len());
+        let message = format!("task `{name}`: it {wanted}, but `out` names {named}: {remedy}");
+        Err(self.error(entry.outputs_span.as_ref().unwrap_or(&entry.kind.span), &message))
+    }
+
+    /// Notes the files of a task, which no other may write, or use when this one writes them.
+    fn use_files(&self, entry: &TaskEntry, kind: &Kind, registry: &Registry, files: &mut Vec<UsedFile>) -> Result<()> {
+        let mut own = Vec::new();
+        for parameter in kind.parameters() {
+            let Some(role) = parameter.address else { continue };
+            let given = entry.parameters.iter().find(|(key, _)| key.value == parameter.name());
+            let Some(Value::Text(text)) = given.map(|(_, value)| &value.value).or(parameter.default()) else {
+                continue;
             };
-            refused(span, &error)
-        });
-        let made = made?;
-        for file in parameters.files() {
-            let same = |other: &&UsedFile| other.path == file.path && (other.is_written || file.is_written);
-            if let Some(other) = files.iter().find(same) {
-                let user = &other.task;
-                let does = if other.is_written { "writes" } else { "reads" };
-                let error = Error::build(format!(
-                    "parameter `{}`: task `{user}` {does} this file: name another",
-                    file.parameter
-                ));
-                let named = entry.parameters.iter().find(|(key, _)| key.value == file.parameter);
-                return Err(refused(named.map_or(&kind.span, |(_, value)| &value.span), &error));
+            // What is no address is told when the task is made.
+            let Ok(address) = registry.openers().address(text, &self.folder) else { continue };
+            let paths = match address.path() {
+                Some(path) => (role.files)(path).iter().map(|path| where_it_is(path)).collect(),
+                None if address.is_standard() => vec![PathBuf::from("-")],
+                None => Vec::new(),
+            };
+            for path in paths {
+                let file = UsedFile { task: entry.name.value.clone(), path, is_written: role.is_written };
+                if let Some(other) = files.iter().find(|other| file.disturbs(other)) {
+                    let (user, does) = (&other.task, if other.is_written { "writes" } else { "reads" });
+                    let error = refused(parameter.name(), format!("task `{user}` {does} this file: name another"));
+                    return Err(self.refused(entry, parameter_span(entry, kind, parameter.name()), &error));
+                }
+                own.push(file);
             }
         }
-        files.extend(parameters.files().iter().map(|file| UsedFile {
-            task: name.clone(),
-            path: file.path.clone(),
-            is_written: file.is_written,
-        }));
-        Ok(made.named(name))
+        files.extend(own);
+        Ok(())
+    }
+
+    fn refused(&self, entry: &TaskEntry, span: &Span, error: &Error) -> Error {
+        match error.place().task {
+            Some(_) => self.error(span, &error.to_string()),
+            None => self.error(span, &format!("task `{}`: {error}", entry.name.value)),
+        }
     }
 
     /// An error at a place of the text, or of the file as a whole where a program has set what is wrong.
@@ -394,4 +482,25 @@ impl ChainFile {
         let end = self.text.text.len();
         end + 1..end + 1
     }
+}
+
+/// Where a parameter of a task is written: its value; its name, where there is no such parameter; the kind, where it is left out.
+fn parameter_span<'e>(entry: &'e TaskEntry, kind: &Kind, parameter: &str) -> &'e Span {
+    match entry.parameters.iter().find(|(key, _)| key.value == parameter) {
+        Some((key, _)) if !kind.parameters().iter().any(|known| known.name() == parameter) => &key.span,
+        Some((_, value)) => &value.span,
+        None => &entry.kind.span,
+    }
+}
+
+/// A path without links and detours, as far as it is there.
+fn where_it_is(path: &Path) -> PathBuf {
+    let there = path.canonicalize().or_else(|error| match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            Ok(folder.canonicalize()?.join(name))
+        }
+        _ => Err(error),
+    });
+    there.unwrap_or_else(|_| path.to_owned())
 }

@@ -1,11 +1,12 @@
 //! Chains from files: what they describe is built, and each thing that is wrong is shown where it stands.
 
+use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Add, Count, Pair, Probe};
 use bief::{
-    ChainFile, Error, ErrorKind, Flow, In, Kind, OutVar, Parameters, Registry, Result, Task, VarFrame, Waiting, sink,
-    source,
+    BuiltChain, Chain, ChainFile, DynWire, Error, ErrorKind, Flow, In, Kind, OutVar, Param, Parameters, Registry,
+    Result, Task, VarFrame, Waiting, sink, source,
 };
 
 /// The numbers that are even.
@@ -27,38 +28,32 @@ impl Task for Even {
 fn registry() -> (Registry, Arc<Mutex<Vec<u64>>>) {
     let result: Arc<Mutex<Vec<u64>>> = Arc::default();
     let mut registry = Registry::new();
+    let end = Param::new("end", "where to stop").range(0..=1_000_000);
+    registry.add(Kind::new("test.count", "counts from 0", end, |end| Ok(Count::to(end))));
+    let len = Param::new("len", "elements of a frame").range(1..).default(1);
+    registry.add(Kind::new("test.zeros", "zeros for ever", len, |len| {
+        Ok(source::from_fn(len, |_: &mut [u64]| Ok(Flow::Next)))
+    }));
+    let number = Param::new("number", "the number").default(1);
+    registry.add(Kind::new("test.add", "adds a number", number, |number| Ok(Add(number))));
+    registry.add(Kind::new("test.pass", "adds 1000", (), |()| Ok(Probe::new(Act::Pass))));
+    registry.add(Kind::new("test.remember", "adds 1000", (), |()| Ok(Probe::sequential(Act::Pass))));
+    registry.add(Kind::new("test.pair", "joins two", (), |()| Ok(Pair)));
+    registry.add(Kind::new("test.even", "keeps even numbers", (), |()| Ok(Even)));
+    let path = Param::reads("path", "the file");
     registry.add(
-        Kind::new("test.count", "counts from 0", |p| Ok(Count::to(p.integer("end", 0..=1_000_000)?)))
-            .required("end", "where to stop, 0 to 1000000"),
-    );
-    registry.add(
-        Kind::new("test.zeros", "zeros for ever", |p| {
-            let len = p.integer("len", 1..)?;
-            Ok(source::from_fn(len, |_: &mut [u64]| Ok(Flow::Next)))
+        Kind::piece("test.open", "counts the bytes of a file", path, |path, piece| {
+            let mut bytes = Vec::new();
+            piece.reader(&path, 1)?.take(1000).read_to_end(&mut bytes)?;
+            piece.task(Count::to(bytes.len() as u64), &[])
         })
-        .with_default("len", 1, "elements of a frame"),
+        .makes("u64"),
     );
-    registry.add(Kind::new("test.add", "adds a number", |p| Ok(Add(p.integer("number", ..)?))).with_default(
-        "number",
-        1,
-        "the number",
-    ));
-    registry.add(Kind::new("test.pass", "adds 1000", |_| Ok(Probe::new(Act::Pass))));
-    registry.add(Kind::new("test.remember", "adds 1000", |_| Ok(Probe::sequential(Act::Pass))));
-    registry.add(Kind::new("test.pair", "joins two", |_| Ok(Pair)));
-    registry.add(Kind::new("test.even", "keeps even numbers", |_| Ok(Even)));
-    registry.add(
-        Kind::new("test.open", "counts the bytes of a file", |p| {
-            let path = p.path("path")?;
-            let bytes =
-                p.about("path", std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display())))?;
-            Ok(Count::to(bytes.len() as u64))
-        })
-        .required("path", "the file"),
-    );
-    registry.add(Kind::new("test.never", "cannot be made", |_| -> Result<Add> { Err(Error::new("the moon is full")) }));
+    registry.add(Kind::new("test.never", "cannot be made", (), |()| -> Result<Add> {
+        Err(Error::new("the moon is full"))
+    }));
     let store = Arc::clone(&result);
-    registry.add(Kind::new("test.collect", "keeps all", move |_| {
+    registry.add(Kind::new("test.collect", "keeps all", (), move |()| {
         let store = Arc::clone(&store);
         Ok(sink::for_each(move |frame: &[u64]| {
             store.lock().unwrap().extend_from_slice(frame);
@@ -119,7 +114,8 @@ fn what_a_file_describes_is_built_and_runs() {
     assert_eq!(tasks[2], ("pass", "test.pass", Some("work")));
     let pair = file.tasks().nth(3).unwrap();
     assert_eq!((pair.inputs().collect(), pair.outputs().collect()), (vec!["numbers", "passed"], vec!["_"]));
-    let (chain, wires) = file.build(&registry).unwrap();
+    let BuiltChain { chain, wires, pieces } = file.build(&registry).unwrap();
+    assert_eq!(pieces, [0..1, 1..2, 2..3, 3..4, 4..5]);
     assert_eq!(wires.keys().collect::<Vec<_>>(), ["numbers", "passed"]);
     assert_eq!((wires["passed"].element(), wires["passed"].len()), ("u64".to_owned(), 1));
     assert_eq!(chain.build().unwrap().tasks().count(), 5);
@@ -179,19 +175,29 @@ fn a_registry_makes_tasks_without_a_file() {
     assert!(kind.outputs().is_empty());
     let number = &kind.parameters()[0];
     assert_eq!((number.name(), number.meaning(), number.is_required()), ("number", "the number", false));
-    assert_eq!(number.default().unwrap().to_string(), "1");
-    assert!(registry.kind("test.count").unwrap().parameters()[0].is_required());
+    assert_eq!((number.default().unwrap().to_string(), &*number.form()), ("1".to_owned(), "whole number"));
+    let end = &registry.kind("test.count").unwrap().parameters()[0];
+    assert!(end.is_required());
+    assert_eq!(end.form(), "whole number, 0 to 1000000");
 
-    assert_eq!(registry.make("test.add", Parameters::new()).unwrap().name(), "Add");
+    let made = |registry: &Registry, kind: &str, parameters| {
+        let mut chain = Chain::new();
+        let zeros = DynWire::from(&chain.add(source::from_slice(&[0_u64], 1), ()));
+        let needs = !registry.kind(kind).is_ok_and(|kind| kind.inputs().is_empty());
+        let wires = [&zeros];
+        let made = registry.make(&mut chain, "x", kind, parameters, &wires[..usize::from(needs)]);
+        made.map(|wires| (wires.len(), chain.build().unwrap().tasks().nth(1).unwrap().0.to_owned()))
+    };
+    assert_eq!(made(&registry, "test.add", Parameters::new()).unwrap(), (0, "x".to_owned()));
     let told = |kind: &str, parameters| {
-        let error = registry.make(kind, parameters).unwrap_err();
+        let error = made(&registry, kind, parameters).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Build);
         error.to_string()
     };
     assert_eq!(told("test.ad", Parameters::new()), "there is no kind of task `test.ad`: did you mean `test.add`?");
     assert_eq!(
         told("test.count", Parameters::new()),
-        "parameter `end` of `test.count` is missing: where to stop, 0 to 1000000"
+        "parameter `end` of `test.count` is missing: where to stop (whole number, 0 to 1000000)"
     );
     assert_eq!(
         told("test.add", Parameters::new().with("numbers", 3)),
@@ -206,9 +212,6 @@ fn a_registry_makes_tasks_without_a_file() {
         "parameter `number` must be a whole number that u64 holds, not -3"
     );
     assert_eq!(told("test.never", Parameters::new()), "the moon is full");
-    let mut registry = registry;
-    registry.add(Kind::new("test.never", "asks for what it has not", |p| Ok(Add(p.integer("x", ..)?))));
-    assert_eq!(registry.make("test.never", Parameters::new()).unwrap_err().to_string(), "parameter `x` has no value");
 }
 
 /// What is said of a text: `what` stands in it marked by `«` and `»`, and all the rest must be as told.
@@ -277,7 +280,7 @@ fn tasks_and_their_keys() {
 
 #[test]
 fn parameters_of_tasks() {
-    let told = "task `x`: parameter `end` of `test.count` is missing: where to stop, 0 to 1000000";
+    let told = "task `x`: parameter `end` of `test.count` is missing: where to stop (whole number, 0 to 1000000)";
     refused("[[task]]\nname = 'x'\nkind = «'test.count'»\nout = ['n']", told);
     let told = "task `count`: parameter `emd`: `test.count` has no such parameter: did you mean `end`?";
     refused(&COUNT.replace("end", "«emd»"), told);
@@ -376,7 +379,7 @@ fn stages_of_tasks() {
 #[test]
 fn a_run_names_the_tasks_of_the_file() {
     let (mut registry, _) = registry();
-    registry.add(Kind::new("test.fail", "fails", |_| Ok(Probe::new(Act::Fail(1)))));
+    registry.add(Kind::new("test.fail", "fails", (), |()| Ok(Probe::new(Act::Fail(1)))));
     let text = format!("{COUNT}[[task]]\nname = 'bad one'\nkind = 'test.fail'\nin = ['n']\nout = ['_']\n");
     let error = ChainFile::parse(&text, "x.toml").unwrap().pipeline(&registry).unwrap().run().unwrap_err();
     assert_eq!(error.to_string(), "task `bad one` (stage `chain`, frame 1): told to fail at 1");
@@ -388,10 +391,8 @@ fn a_file_is_not_written_while_another_task_uses_it() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("in"), "content").unwrap();
     let mut registry = Registry::new();
-    let open = |p: &mut Parameters| p.path("path").map(|_| Count::to(1));
-    registry.add(Kind::new("test.open", "opens a file", open).required("path", "the file"));
-    let save = |p: &mut Parameters| p.path_to_write("path").map(|_| Count::to(1));
-    registry.add(Kind::new("test.save", "writes a file", save).required("path", "the file"));
+    registry.add(Kind::new("test.open", "opens a file", Param::reads("path", "the file"), |_| Ok(Count::to(1))));
+    registry.add(Kind::new("test.save", "writes a file", Param::writes("path", "the file"), |_| Ok(Count::to(1))));
     let built = |tasks: &[(&str, &str)]| {
         let mut text = String::new();
         for (number, (kind, path)) in tasks.iter().enumerate() {
@@ -402,13 +403,208 @@ fn a_file_is_not_written_while_another_task_uses_it() {
         ChainFile::read(folder.join("x.toml")).unwrap().build(&registry).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(built(&[("open", "in"), ("open", "./in"), ("save", "out"), ("save", "other")]), Ok(()));
+    assert_eq!(built(&[("open", "-"), ("save", "-")]), Ok(()));
     for (tasks, words) in [
         ([("open", "in"), ("save", "./in")], "x.toml:9: task `t1`: parameter `path`: task `t0` reads this file"),
         ([("save", "out"), ("open", "./out")], "x.toml:9: task `t1`: parameter `path`: task `t0` writes this file"),
         ([("save", "new"), ("save", "./new")], "x.toml:9: task `t1`: parameter `path`: task `t0` writes this file"),
+        ([("save", "file:new"), ("save", "new")], "x.toml:9: task `t1`: parameter `path`: task `t0` writes this file"),
+        ([("save", "-"), ("save", "-")], "x.toml:9: task `t1`: parameter `path`: task `t0` writes this file"),
+        ([("open", "-"), ("open", "-")], "x.toml:9: task `t1`: parameter `path`: task `t0` reads this file"),
+        (
+            [("open", "in"), ("save", "udp://x")],
+            "x.toml:9: task `t1`: parameter `path`: udp://x: nothing opens `udp:`: there is `file`",
+        ),
     ] {
         let message = built(&tasks).unwrap_err();
-        assert!(message.contains(words) && message.contains("name another"), "{message}");
+        assert!(message.contains(words), "{message}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A piece of two tasks that looks at its wire.
+fn twice() -> Kind {
+    let kind = Kind::piece("test.twice", "adds 1, then 2", (), |(), piece| {
+        let wire = &piece.wires()[0];
+        if wire.typed::<u64>().is_err() {
+            return Err(piece.unfit(0, "u64, in frames of one length"));
+        }
+        piece.part("one", Add(1), &[wire])?;
+        piece.task(Add(2), &[wire])
+    });
+    kind.rewrites("u64")
+}
+
+#[test]
+fn a_kind_may_make_several_tasks() {
+    let (mut registry, result) = registry();
+    registry.add(twice());
+    let pieces = Kind::piece("test.region", "adds in a loop", (), |(), piece| {
+        let mut wire = piece.wires()[0].typed::<u64>()?;
+        piece.chain().repeat(3, |chain| chain.add(Add(10), &mut wire));
+        Ok(Vec::new())
+    });
+    registry.add(pieces.rewrites("u64"));
+    let text = format!(
+        "{COUNT}[[task]]\nname = 'both'\nkind = 'test.twice'\nin = ['n']\nstage = 'a'\n[[task]]\nname = 'loop'\nkind = \
+         'test.region'\nin = ['n']\n[[task]]\nname = 'collect'\nkind = 'test.collect'\nin = ['n']\nstage = 'b'\n"
+    );
+    let file = ChainFile::parse(&format!("{text}[stage.a]\nthreads = 2"), "x.toml").unwrap();
+    let built = file.build(&registry).unwrap();
+    assert_eq!(built.pieces, [0..1, 1..3, 3..4, 4..5]);
+    let program = built.chain.build().unwrap();
+    let names: Vec<&str> = program.tasks().map(|(name, _)| name).collect();
+    assert_eq!(names, ["count", "both/one", "both", "loop/repeat(loop/Add)", "collect"]);
+    let report = file.pipeline(&registry).unwrap().run().unwrap();
+    let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.threads, stage.tasks.len())).collect();
+    assert_eq!(stages, [("count", 1, 1), ("a", 2, 3), ("b", 1, 1)]);
+    assert_eq!(*result.lock().unwrap(), [33, 34, 35]);
+    let told = file.files(&Registry::new()).unwrap_err().to_string();
+    assert!(told.contains("there is no kind of task `test.count`: there are none"), "{told}");
+}
+
+#[test]
+fn what_a_piece_refuses_is_shown_where_it_stands() {
+    let (mut registry, _) = registry();
+    registry.add(twice());
+    registry.add(Kind::piece("test.none", "makes nothing", (), |(), _| Ok(Vec::new())));
+    registry.add(
+        Kind::piece("test.less", "makes less", (), |(), piece| {
+            piece.task(Count::to(1), &[])?;
+            Ok(Vec::new())
+        })
+        .makes("u64"),
+    );
+    registry.add(
+        Kind::piece("test.inner", "reads what is no pair", (), |(), piece| {
+            let wires: Vec<&DynWire> = piece.wires().iter().collect();
+            piece.part("even", Even, &wires)
+        })
+        .reads("u64")
+        .makes("u64"),
+    );
+    let told = |text: &str| ChainFile::parse(text, "x.toml").unwrap().build(&registry).unwrap_err().to_string();
+    let even = format!("{COUNT}[[task]]\nname = 'even'\nkind = 'test.even'\nin = ['n']\nout = ['e']\n");
+    let task = |kind: &str, keys: &str| format!("{even}[[task]]\nname = 'x'\nkind = 'test.{kind}'\n{keys}");
+    let message = told(&task("twice", "in = ['e']"));
+    assert!(
+        message.contains(
+            "x.toml:14: task `x`: input 0 takes u64, in frames of one length, but gets frames of variable length of u64 from \
+             task `even`"
+        ),
+        "{message}"
+    );
+    assert!(message.ends_with("|       ^^^"), "{message}");
+    let message = told(&task("twice", "in = ['n', 'n']"));
+    assert!(
+        message.contains("x.toml:14: task `x`: it has 1 input (in-place u64), but 2 wires were given"),
+        "{message}"
+    );
+    let message = told(&task("twice", "in = ['n']\nout = ['m']"));
+    assert!(message.contains("x.toml:15: task `x`: it makes no wires, but `out` names 1"), "{message}");
+    let message = told(&task("inner", "in = ['e']\nout = ['m']"));
+    assert!(
+        message.contains("x.toml:14: task `x/even`: input 0 reads frames of one length")
+            && message.ends_with("       ^^^"),
+        "{message}"
+    );
+    let message = told(&task("none", ""));
+    assert!(message.contains("x.toml:13: task `x`: `test.none` made no task"), "{message}");
+    let message = told(&task("less", "out = ['m']"));
+    assert!(message.contains("x.toml:13: task `x`: `test.less` made 0 wires, but tells of 1 outputs"), "{message}");
+}
+
+/// What a rehearsal must not do: bytes are read from where they are gone then, and written.
+const COPY: &str = "[[task]]\nname = 'in'\nkind = 'test.bytes'\npath = 'IN'\nout = ['b']\n[[task]]\nname = \
+                    'out'\nkind = 'test.write'\npath = 'OUT'\nin = ['b']\n";
+
+fn copying() -> Registry {
+    let mut registry = Registry::new();
+    let kind = Kind::piece("test.bytes", "reads bytes", Param::reads("path", "from where"), |path, piece| {
+        let mut reader = piece.reader(&path, 1000)?;
+        piece.task(
+            source::from_fn(1000, move |bytes: &mut [u8]| {
+                let read = std::io::copy(&mut (&mut reader).take(1000), &mut &mut bytes[..])?;
+                Ok(if read == 1000 { Flow::Next } else { Flow::Stop })
+            }),
+            &[],
+        )
+    });
+    registry.add(kind.makes("u8"));
+    registry.add(Kind::new("test.write", "writes bytes", Param::writes("path", "where to"), |path| {
+        let mut writer = path.writer();
+        Ok(sink::for_each(move |bytes: &[u8]| {
+            std::io::Write::write_all(&mut writer, bytes)?;
+            std::io::Write::flush(&mut writer)?;
+            Ok(Flow::Next)
+        }))
+    }));
+    registry
+}
+
+#[cfg(unix)]
+#[test]
+fn a_rehearsal_eats_nothing_of_a_fifo_and_touches_no_output() {
+    let folder = std::env::temp_dir().join(format!("bief-rehearsal-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.join("fifo")).status().unwrap();
+    assert!(made.success());
+    std::fs::write(folder.join("kept"), "as it was").unwrap();
+    let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
+    let (fifo, sent) = (folder.join("fifo"), bytes.clone());
+    let writer = std::thread::spawn(move || std::fs::write(fifo, sent));
+    let registry = copying();
+    for (out, exists) in [("new", false), ("kept", true)] {
+        std::fs::write(folder.join("x.toml"), COPY.replace("IN", "fifo").replace("OUT", out)).unwrap();
+        if exists {
+            std::fs::write(folder.join("x.toml"), COPY.replace("IN", "new").replace("OUT", out)).unwrap();
+        }
+        let file = ChainFile::read(folder.join("x.toml")).unwrap();
+        let used = file.files(&registry).unwrap();
+        assert_eq!((used.len(), used[0].is_written, used[1].is_written), (2, false, true));
+        for frames in [1, 1000, 70] {
+            let report = file.rehearsal(&registry, frames).unwrap().run().unwrap();
+            assert_eq!(report.frames, frames);
+            assert_eq!(folder.join(out).exists(), exists);
+        }
+        let profile = file.rehearsal(&registry, u64::MAX).unwrap().profile(500).unwrap();
+        assert_eq!(profile.tasks().len(), 2);
+        if exists {
+            assert_eq!(std::fs::read(folder.join(out)).unwrap(), b"as it was");
+        }
+        file.pipeline(&registry).unwrap().run().unwrap();
+        assert!(std::fs::read(folder.join(out)).unwrap() == bytes, "{out}: all of it, and once");
+    }
+    writer.join().unwrap().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_crate_adds_an_opener() {
+    struct Numbers;
+    impl bief::Opener for Numbers {
+        fn reader(&self, address: &bief::Address) -> Result<bief::ByteSource> {
+            let count: usize = address.rest().parse().map_err(|_| Error::new(format!("{address}: give a number")))?;
+            Ok(bief::ByteSource::new(std::io::Cursor::new(vec![7; count])))
+        }
+    }
+    let mut registry = copying();
+    registry.open("numbers", Numbers);
+    let path = std::env::temp_dir().join(format!("bief-opener-{}", std::process::id()));
+    let text = COPY.replace("IN", "numbers:5000").replace("OUT", path.to_str().unwrap());
+    let file = ChainFile::parse(&text, "x.toml").unwrap();
+    assert_eq!(file.files(&registry).unwrap().len(), 1, "what is no file is in nobody's way");
+    assert_eq!(file.pipeline(&registry).unwrap().run().unwrap().frames, 5);
+    assert_eq!(std::fs::read(&path).unwrap(), [7; 5000]);
+    std::fs::remove_file(&path).unwrap();
+    let told = |text: &str| ChainFile::parse(text, "x.toml").unwrap().build(&registry).unwrap_err().to_string();
+    let message = told(&text.replace("numbers:5000", "numbers:x"));
+    assert!(message.starts_with("x.toml:4: task `in`: parameter `path`: numbers:x: give a number\n"), "{message}");
+    let message = told(&text.replace("numbers:5000", "nmbers://5000"));
+    assert!(
+        message.contains(
+            "x.toml:4: task `in`: parameter `path`: nmbers://5000: nothing opens `nmbers:`: did you mean `numbers`?"
+        ),
+        "{message}"
+    );
 }

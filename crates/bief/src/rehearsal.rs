@@ -1,0 +1,152 @@
+//! Chains that are tried before they run: they use up no input, and touch no output.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Cursor, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::error::Result;
+use crate::figures::Figures;
+use crate::task::{Flow, Step, Turn};
+
+/// Frames and bytes of an input that are recorded for rehearsals at most; one frame at least.
+const FRAMES: usize = 64;
+const BYTES: usize = 1 << 20;
+
+/// Records the front of an input, and plays it for ever; the input begins anew.
+pub(crate) fn record(input: &mut Box<dyn Read + Send>, frame_bytes: usize) -> io::Result<Repeat> {
+    let frame = frame_bytes.max(1);
+    let most = (BYTES / frame).clamp(1, FRAMES).saturating_mul(frame);
+    let mut front = Vec::new();
+    let read = input.take(most as u64).read_to_end(&mut front);
+    let front: Arc<[u8]> = front.into();
+    let rest = std::mem::replace(input, Box::new(io::empty()));
+    *input = Box::new(Cursor::new(Arc::clone(&front)).chain(rest));
+    read?;
+    // Whole frames where there are any, so that each is followed by another's beginning.
+    let played = if front.len() >= frame { front.len() / frame * frame } else { front.len() };
+    Ok(Repeat { front, played, position: 0 })
+}
+
+/// Bytes over and over.
+#[derive(Debug)]
+pub(crate) struct Repeat {
+    front: Arc<[u8]>,
+    played: usize,
+    position: usize,
+}
+
+impl Read for Repeat {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut rest = &self.front[self.position..self.played];
+        let read = rest.read(bytes)?;
+        self.position = (self.position + read) % self.played.max(1);
+        Ok(read)
+    }
+}
+
+/// What tasks keep between a rehearsal and the run that follows it, by their names.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<HashMap<String, Box<dyn Any + Send>>>>);
+
+impl Kept {
+    pub(crate) fn keep(&self, task: &str, what: impl Any + Send) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(task.to_owned(), Box::new(what));
+    }
+
+    pub(crate) fn take<T: Any>(&self, task: &str) -> Option<T> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(task)?;
+        kept.downcast().ok().map(|kept| *kept)
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.lock().unwrap_or_else(PoisonError::into_inner).keys()).finish()
+    }
+}
+
+/// A source that stops after so many frames.
+pub(crate) struct Bounded {
+    source: Box<dyn Step>,
+    frames: u64,
+    made: u64,
+}
+
+impl Bounded {
+    pub(crate) fn new(source: Box<dyn Step>, frames: u64) -> Self {
+        Self { source, frames, made: 0 }
+    }
+}
+
+impl Step for Bounded {
+    unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
+        if self.made == self.frames {
+            return Ok(Turn::Flow(Flow::Stop));
+        }
+        self.made += 1;
+        // SAFETY: passed on to the caller.
+        unsafe { self.source.run_frame(table, position) }
+    }
+
+    fn replica(&self) -> Option<Box<dyn Step>> {
+        None
+    }
+
+    fn lost(&self) -> u64 {
+        self.source.lost()
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.source.figures(figures);
+    }
+
+    fn due(&mut self) -> Option<Instant> {
+        self.source.due()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.source.finish()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.made = 0;
+        self.source.reset()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_front_is_played_for_ever_and_the_input_begins_anew() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let mut input: Box<dyn Read + Send> = Box::new(Cursor::new(bytes.clone()));
+        for _ in 0..3 {
+            let mut played = [0; 25];
+            record(&mut input, 8).unwrap().read_exact(&mut played).unwrap();
+            assert_eq!(played, bytes[..25]);
+        }
+        let mut played = vec![0; 200];
+        record(&mut input, 8).unwrap().read_exact(&mut played).unwrap();
+        assert_eq!(played, [&bytes[..96], &bytes[..96], &bytes[..8]].concat(), "whole frames");
+        record(&mut input, 300).unwrap().read_exact(&mut played).unwrap();
+        assert_eq!(played, [&bytes[..], &bytes[..]].concat(), "what there is");
+        let mut rest = Vec::new();
+        input.read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, bytes);
+        assert_eq!(record(&mut (Box::new(io::empty()) as Box<dyn Read + Send>), 8).unwrap().read(&mut [1]).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_bounded_part_of_the_input_is_recorded() {
+        let recorded = |frame| {
+            let mut input: Box<dyn Read + Send> = Box::new(io::repeat(7));
+            record(&mut input, frame).unwrap().front.len()
+        };
+        assert_eq!([recorded(10), recorded(100_000), recorded(3 << 20)], [640, 1_000_000, 3 << 20]);
+    }
+}
