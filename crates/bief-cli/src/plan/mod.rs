@@ -106,8 +106,8 @@ fn strategy_names() -> PossibleValuesParser {
             4 => "up to four kinds",
             _ => "any number of kinds",
         };
-        let goals = if can.goals { ", and --goal" } else { "" };
-        PossibleValue::new(strategy.name()).help(format!("{} Takes {kinds} of cores{goals}.", strategy.summary()))
+        let goals = if can.goals { " Serves goals." } else { "" };
+        PossibleValue::new(strategy.name()).help(format!("{} Takes {kinds} of cores.{goals}", strategy.summary()))
     });
     PossibleValuesParser::new(names.chain([PossibleValue::new(ALL).help("Compares them all")]))
 }

@@ -247,9 +247,10 @@ impl<'a> Planner<'a> {
     }
 
     fn too_large(&self) -> Error {
-        let both = if self.prices.latency { "power and latency together" } else { "so many cores" };
+        let power = self.prices.of_kinds.iter().any(|&price| price > 0);
+        let both = if self.prices.latency && power { ", for power and latency together," } else { "" };
         let reason = format!(
-            "{} on {both} can be scheduled in more ways than can be tried: give fewer cores, or ask for less",
+            "{}{both} can be scheduled on so many cores in more ways than can be tried: give fewer cores, or ask for less",
             counted(self.profile.tasks().len(), "task")
         );
         unmet(self.goal, reason)
