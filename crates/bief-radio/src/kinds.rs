@@ -153,7 +153,7 @@ fn read() -> Kind {
         });
         ReadSamples::new(p.about("path", recording)?, frame, p.integer("tail", 0..=MOST_SAMPLES)?)
     })
-    .required("path", "SigMF recording or raw file; \"-\" is standard input")
+    .required("path", "SigMF recording (pair or archive), WAV of IQ samples, or raw file; \"-\" is standard input")
     .optional("format", format!("of the samples, where neither SigMF nor the file's name tells it: {FORMATS}"))
     .with_default("frame", 4096, "samples of a frame, 1 to 16777216; zeros fill the last one")
     .with_default("tail", 0, "zeros behind the recording, at least: what filters hold back")
