@@ -31,7 +31,14 @@ pub fn open_recording(address: &Address, openers: &Openers, format: Option<Sampl
     let name = address.to_string();
     let format = format.or_else(|| source.format.as_deref().and_then(|format| format.parse().ok()));
     let Some(format) = format else { return Err(Error::from_source(RecordingError::NoFormat { name })) };
-    Ok(Recording { name, format, sample_rate: source.rate, bytes: source.bytes, files: Vec::new(), reader: source.reader })
+    Ok(Recording {
+        name,
+        format,
+        sample_rate: source.rate,
+        bytes: source.bytes,
+        files: Vec::new(),
+        reader: source.reader,
+    })
 }
 
 /// The files of a recording: all of a SigMF one, by any of them or their common name. Only files are looked into: a pipe would be

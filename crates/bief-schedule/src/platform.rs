@@ -200,9 +200,36 @@ impl Platform {
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     pub fn parse_cores(spec: &str, profile: &Profile) -> Result<Self, Error> {
+        Self::parse(spec, profile.kinds(), "profile")
+    }
+
+    /// As [`parse_cores`](Self::parse_cores), for the kinds of this platform: it tells what is wrong with `spec` before there is a
+    /// profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Platform`] as there.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use bief_schedule::{CoreKind, Platform};
+    ///
+    /// let machine = Platform::new([CoreKind::new("big", 4), CoreKind::new("little", 4)])?;
+    /// assert_eq!(machine.parse_part("big=2")?.cores("little"), 0);
+    /// assert!(machine.parse_part("tiny=2").is_err());
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn parse_part(&self, spec: &str) -> Result<Self, Error> {
+        let kinds: Vec<String> = self.kinds.iter().map(|kind| kind.name.clone()).collect();
+        Self::parse(spec, &kinds, "machine")
+    }
+
+    /// Reads cores of these kinds, which are those of a profile or a machine.
+    fn parse(spec: &str, names: &[String], whose: &str) -> Result<Self, Error> {
         let refused = |reason: String| Error::new(ErrorKind::Platform, format!("cores `{spec}`"), reason);
         let example = |cores: &str| {
-            let each: Vec<_> = profile.kinds().iter().map(|kind| format!("{kind}={cores}")).collect();
+            let each: Vec<_> = names.iter().map(|kind| format!("{kind}={cores}")).collect();
             each.join(",")
         };
         let count = |text: &str| -> Result<u32, Error> {
@@ -215,14 +242,14 @@ impl Platform {
             })
         };
 
-        let mut cores: Vec<Option<u32>> = vec![None; profile.kinds().len()];
+        let mut cores: Vec<Option<u32>> = vec![None; names.len()];
         if !spec.contains('=') && !spec.contains(',') {
             let n = count(spec)?;
             let [only] = &mut cores[..] else {
                 return Err(refused(format!(
-                    "the profile has {} kinds of cores ({}): write for example `{}`",
-                    profile.kinds().len(),
-                    profile.kind_list(),
+                    "the {whose} has {} kinds of cores ({}): write for example `{}`",
+                    names.len(),
+                    names.join(", "),
                     example(&n.to_string())
                 )));
             };
@@ -237,10 +264,10 @@ impl Platform {
                     )));
                 };
                 let name = name.trim();
-                let Some(kind) = profile.kind(name) else {
+                let Some(kind) = names.iter().position(|kind| kind == name) else {
                     return Err(refused(format!(
-                        "the profile has no kind `{name}`, only {}: write for example `{}`",
-                        profile.kind_list(),
+                        "the {whose} has no kind `{name}`, only {}: write for example `{}`",
+                        names.join(", "),
                         example("4")
                     )));
                 };
@@ -249,7 +276,7 @@ impl Platform {
                 }
             }
         }
-        let kinds = profile.kinds().iter().zip(cores);
+        let kinds = names.iter().zip(cores);
         Self::new(kinds.map(|(name, cores)| CoreKind::new(name, cores.unwrap_or(0))))
             .map_err(|error| refused(error.reason().to_owned()))
     }

@@ -51,6 +51,59 @@ fn rx_takes_a_file_standard_input_or_a_sigmf_pair() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("385, 0 with errors"), "the table goes aside");
 }
 
+/// A file in a tar file.
+fn in_tar(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut head = vec![0; 512];
+    head[..name.len()].copy_from_slice(name.as_bytes());
+    head[100..107].copy_from_slice(b"0000644");
+    head[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
+    head[148..156].fill(b' ');
+    head[156] = b'0';
+    head[257..265].copy_from_slice(b"ustar\x0000");
+    let sum: u32 = head.iter().map(|byte| u32::from(*byte)).sum();
+    head[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    [head, content.to_vec(), vec![0; content.len().next_multiple_of(512) - content.len()]].concat()
+}
+
+#[test]
+fn rx_takes_archives_and_wav_files_whatever_they_are_called() {
+    let folder = Folder::new("containers");
+    folder.write("x.ci8", sample());
+    folder.succeed(["rx", "x.ci8", "--sps", "2"]);
+    let meta = r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 4e6}}"#;
+    let archive =
+        [in_tar("y/y.sigmf-meta", meta.as_bytes()), in_tar("y/y.sigmf-data", &sample()), vec![0; 1024]].concat();
+    // Eight bits of a WAV file are unsigned.
+    let samples: Vec<u8> = sample().iter().map(|byte| byte ^ 0x80).collect();
+    let mut wav = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x02\0".to_vec();
+    wav.extend([4_000_000_u32, 8_000_000].map(u32::to_le_bytes).concat());
+    wav.extend(b"\x02\0\x08\0data");
+    wav.extend((samples.len() as u32).to_le_bytes());
+    wav.extend(samples);
+    for (name, content, output) in [
+        ("y.sigmf", &archive, "y.ts"),
+        ("archive", &archive, "archive.ts"),
+        ("z.wav", &wav, "z.ts"),
+        ("wav", &wav, "wav.ts"),
+    ] {
+        folder.write(name, content);
+        let shown = folder.succeed(["rx", name, "--symbol-rate", "2e6"]);
+        assert!(folder.read("x.ts") == folder.read(output) && shown.contains(" Hz"), "{name}: {shown}");
+    }
+}
+
+#[test]
+fn rx_tells_what_it_passed_over() {
+    let folder = Folder::new("passed-over");
+    let mut noise = packets(3000);
+    noise.iter_mut().for_each(|byte| *byte &= 0x0F);
+    for (name, noise, passed_over) in [("signal.ci8", &[][..], false), ("noise.ci8", &noise, true)] {
+        folder.write(name, [noise, &sample()].concat());
+        let shown = folder.succeed(["rx", name, "--sps", "2"]);
+        assert_eq!(shown.contains("samples in which no signal was found"), passed_over, "{shown}");
+    }
+}
+
 #[test]
 fn rx_loses_nothing_of_live_input_that_it_has_time_for() {
     let folder = Folder::new("unhurried");

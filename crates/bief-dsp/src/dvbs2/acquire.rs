@@ -182,16 +182,13 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
     if !(power as f32).is_finite() {
         return Err(NoSignal::NotFinite);
     }
-    let mut failure = (0, NoSignal::TooShort { samples: samples.len(), needed });
-    for part in steady_dc(samples, power) {
-        match acquire_steady(filter, &samples[part.clone()], scrambler) {
-            Ok(lock) => return Ok(Lock { position: lock.position + part.start as f64, ..lock }),
-            // What there is most of tells best.
-            Err(reason) if part.len() > failure.0 => failure = (part.len(), reason),
-            Err(_) => {}
+    // One part is all of them, which are searched in any case.
+    for part in steady_dc(samples, power).into_iter().filter(|part| part.len() < samples.len()) {
+        if let Ok(lock) = acquire_steady(filter, &samples[part.clone()], scrambler) {
+            return Ok(Lock { position: lock.position + part.start as f64, ..lock });
         }
     }
-    Err(failure.1)
+    acquire_steady(filter, samples, scrambler)
 }
 
 /// [`acquire`] in samples whose constant does not change.
@@ -446,8 +443,8 @@ impl Search {
     /// How many of the first headers have the same carrier.
     fn steady_headers(&self, headers: &[Found]) -> usize {
         let frequencies: Vec<Complex64> = headers.iter().map(|header| self.residual(header).into()).collect();
-        let parts = |least: f64| steady_parts(&frequencies, least, 0.0);
-        parts(self.measure_headers(headers).deviation(1).powi(2)).first().map_or(0, |part| part.end)
+        let variance = self.measure_headers(headers).deviation(1).powi(2);
+        steady_parts(&frequencies, variance, 0.0).first().map_or(0, |part| part.end)
     }
 
     /// Frequency left in a header, in cycles per symbol.

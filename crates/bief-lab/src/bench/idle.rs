@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bief::{Chain, Flow, Out, Pipeline, Result, Task};
 use bief::machine::clock::process_time;
+use bief::{Chain, Flow, Out, Pipeline, Result, Task};
 use bief_cli::failure::Failure;
 
 use super::case::{Aim, Case};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use bief::machine::clock::process_time;
 use bief::schedule::realtime::{CostFit, CostSamples, FitMethod};
 use bief::{Chain, Flow, Program, source};
-use bief::machine::clock::process_time;
 use bief_cli::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use bief_cli::failure::Failure;
 use bief_cli::text::{COLUMNS, counted, wrapped};

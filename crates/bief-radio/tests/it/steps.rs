@@ -1,10 +1,10 @@
 //! Signals that change from one sample to the next: the frames that the change hits are lost, and no others for long.
 
+use crate::common::{PACKET, packets, receive, samples, transmitter};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls};
 use bief_radio::SampleFormat;
 use bief_radio::dvbs2::{Figures, Transmitter};
-use crate::common::{PACKET, packets, receive, samples, transmitter};
 use num_complex::Complex32;
 
 const FRAMES: usize = 40;
@@ -105,6 +105,24 @@ fn a_signal_that_stays_as_it_is_is_not_lost() {
             let told = signal.told(&outcome);
             assert_eq!((signal.missing(&outcome), losses, passed_over_samples, missed_headers), (0, 0, 0, 0), "{told}");
         }
+    }
+}
+
+#[test]
+fn samples_that_are_searched_in_vain_are_counted() {
+    let signal = &signals(50)[1];
+    let frame = signal.samples.len() / FRAMES;
+    // Before the signal, less and more than is searched at a time; in its midst.
+    for (at, noise) in [(0, 10 * frame), (0, 80 * frame), (20 * frame + 777, 10 * frame)] {
+        let mut bytes = vec![0; 4 * signal.samples.len()];
+        SampleFormat::Ci16.write(&signal.samples, &mut bytes);
+        let mut random = fastrand::Rng::with_seed(7);
+        let noise_bytes: Vec<u8> = (0..4 * noise).map(|_| random.u8(..) & 0x0F).collect();
+        bytes.splice(4 * at..4 * at, noise_bytes);
+        let (_, figures) = receive(bytes, SampleFormat::Ci16, 2.0);
+        let counted = figures.passed_over_samples as usize;
+        assert!((noise - 3 * frame..noise + frame).contains(&counted), "{noise} at {at}: {figures:?}");
+        assert!(figures.frames as usize >= FRAMES - 3, "{noise} at {at}: {figures:?}");
     }
 }
 

@@ -94,6 +94,32 @@ pub trait Strategy: Sync {
     }
 }
 
+impl<S: Strategy + ?Sized> Strategy for &S {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn summary(&self) -> &'static str {
+        (**self).summary()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
+        (**self).schedule(profile, platform)
+    }
+
+    fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+        (**self).plan(profile, platform, goal)
+    }
+
+    fn serves(&self, goal: &Goal) -> Result<(), Error> {
+        (**self).serves(goal)
+    }
+}
+
 /// What a [`Strategy`] can schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {

@@ -116,8 +116,8 @@ impl Planner {
 
     /// Cuts the chain into stages by this strategy, in place of [`Exact`].
     #[must_use]
-    pub fn strategy(mut self, strategy: Box<dyn Strategy>) -> Self {
-        self.strategy = strategy;
+    pub fn strategy(mut self, strategy: impl Strategy + 'static) -> Self {
+        self.strategy = Box::new(strategy);
         self
     }
 
@@ -201,9 +201,9 @@ impl Planner {
     /// the goal does not name; places that are not on the machine.
     pub fn check(&self) -> Result<()> {
         if let (Some(cores), None) = (&self.cores, &self.profile) {
-            self.machine.platform().limited(cores)?;
+            self.machine.platform().parse_part(cores)?;
         }
-        self.strategy.check_goal(&self.goal.unwrap_or_default())?;
+        self.strategy.serves(&self.goal.unwrap_or_default())?;
         self.class.check(self.goal)?;
         self.placing.check(&self.machine)
     }
@@ -232,7 +232,8 @@ impl Planner {
             let schedule = plan(&profile)?;
             return Ok(self.planned(profile, schedule, None, notes));
         }
-        let refined = refine(profile, self.rounds, plan, |profile, schedule| self.trial(application, profile, schedule))?;
+        let refined =
+            refine(profile, self.rounds, plan, |profile, schedule| self.trial(application, profile, schedule))?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
         Ok(self.planned(profile, schedule, Some(refined), notes))
     }

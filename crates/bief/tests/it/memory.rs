@@ -5,9 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::{Act, Count, Probe, rig, watched};
 use bief::memory::{Memory, Plain};
 use bief::{Chain, Error, Pipeline, Result, sink};
-use crate::common::{Act, Count, Probe, rig, watched};
 
 /// What it does when it is asked for the block of this number, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]

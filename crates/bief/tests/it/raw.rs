@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::common::{Act, Count, Probe, watched};
 use bief::raw::{BatchView, RawTask};
 use bief::{Chain, Direction, Dtype, DynTask, DynWire, Error, Flow, Result, Shape, SocketKind, sink};
-use crate::common::{Act, Count, Probe, watched};
 use num_complex::Complex;
 use proptest::prelude::*;
 

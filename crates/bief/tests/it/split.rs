@@ -3,13 +3,13 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
+use crate::common::{Act, Add, Count, Pair, Probe, rig, watched};
 use bief::raw::{BatchView, RawTask};
 use bief::schedule::Stage;
 use bief::{
     Chain, Crossing, Direction, Dtype, DynTask, Error, Flow, In, InOutVar, Out, OutVar, Program, Result, Shape,
     SocketKind, Task, VarFrame, sink,
 };
-use crate::common::{Act, Add, Count, Pair, Probe, rig, watched};
 
 /// Each frame that lives, as the bytes of each wire.
 type Frame = Vec<Vec<u8>>;

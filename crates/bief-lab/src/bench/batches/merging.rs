@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use bief::machine::clock::process_time;
 use bief::realtime::{Class, RealTime, probe};
 use bief::schedule::realtime::{Cost, CostFit, CostSamples};
 use bief::{Chain, Flow, Pipeline, Waiting, source};
-use bief::machine::clock::process_time;
 use bief_cli::failure::Failure;
 use bief_dsp::Complex32;
 use bief_radio::Shift;

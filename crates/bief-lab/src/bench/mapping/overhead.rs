@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bief::machine::mapper::{MapSettings, ThreadMapper};
 use bief::machine::clock::thread_time;
+use bief::machine::mapper::{MapSettings, ThreadMapper};
 use bief_cli::failure::Failure;
 use bief_cli::json::print;
 
