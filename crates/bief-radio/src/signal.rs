@@ -94,7 +94,7 @@ mod tests {
         let audio = narrow.filtered(10, 1).filtered(20, 2);
         assert_eq!((narrow.sample_rate(), audio.sample_rate()), (Some(8e3), Some(4e3)));
         assert_eq!(source.held_back().load(Ordering::Relaxed), 72 + 12 * 30);
-        source.filtered(5, 1);
+        assert_eq!(source.filtered(5, 1).sample_rate(), Some(96e3));
         assert_eq!(narrow.held_back().load(Ordering::Relaxed), 72 + 12 * 30, "the longest");
     }
 }

@@ -47,7 +47,7 @@ pub struct Place {
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,
-    message: String,
+    message: Box<str>,
     place: Place,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     /// The parameter of a kind of task that caused it: a chain file tells it at the line of that.
@@ -57,7 +57,13 @@ pub struct Error {
 impl Error {
     /// An error of a task, told in words.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Task, message: message.into(), place: Place::default(), source: None, parameter: None }
+        Self {
+            kind: ErrorKind::Task,
+            message: message.into().into(),
+            place: Place::default(),
+            source: None,
+            parameter: None,
+        }
     }
 
     /// An error of a task that another error caused; that one stays reachable by
@@ -70,7 +76,7 @@ impl Error {
     /// assert!(error.source().is_some());
     /// ```
     pub fn from_source(source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { message: source.to_string(), source: Some(Arc::new(source)), ..Self::new("") }
+        Self { message: source.to_string().into(), source: Some(Arc::new(source)), ..Self::new("") }
     }
 
     pub(crate) fn build(message: impl Into<String>) -> Self {
@@ -118,7 +124,7 @@ impl Error {
 
     /// The same error, of a task inside the one that the place will name.
     pub(crate) fn within(mut self, task: &str) -> Self {
-        self.message = format!("in `{task}`: {}", self.message);
+        self.message = format!("in `{task}`: {}", self.message).into();
         self
     }
 

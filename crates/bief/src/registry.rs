@@ -264,11 +264,9 @@ impl Kind {
                 if added > 0 {
                     chain.refuse(name, error.clone());
                 }
-                return Err(Refusal { input: refused, error });
+                Err(Refusal { input: refused, error })
             }
-            Ok(_) if added == 0 => {
-                return Err(Error::build(format!("`{}` made no task: let it make one", self.name)).into());
-            }
+            Ok(_) if added == 0 => Err(Error::build(format!("`{}` made no task: let it make one", self.name)).into()),
             Ok(made) => {
                 if let Some(frames) = making.rehearsal.filter(|_| wires.is_empty()) {
                     chain.replace(first_task, |source| Box::new(Bounded::new(source, frames)));

@@ -14,6 +14,8 @@ use crate::task::{Flow, Step, Turn};
 /// Frames and bytes of an input that are recorded for rehearsals at most; one frame at least.
 const FRAMES: usize = 64;
 const BYTES: usize = 1 << 20;
+/// Frames that a source may skip one after the other: in a front that gives none, no more would come of it.
+const SKIPPED: u64 = 10_000;
 
 /// Records the front of an input, and plays it for ever; the input begins anew.
 pub(crate) fn record(input: &mut Box<dyn Read + Send>, frame_bytes: usize) -> io::Result<Repeat> {
@@ -73,22 +75,28 @@ pub(crate) struct Bounded {
     source: Box<dyn Step>,
     frames: u64,
     made: u64,
+    /// Frames skipped since the last one that was made.
+    skipped: u64,
 }
 
 impl Bounded {
     pub(crate) fn new(source: Box<dyn Step>, frames: u64) -> Self {
-        Self { source, frames, made: 0 }
+        Self { source, frames, made: 0, skipped: 0 }
     }
 }
 
 impl Step for Bounded {
     unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
-        if self.made == self.frames {
+        if self.made == self.frames || self.skipped == SKIPPED {
             return Ok(Turn::Flow(Flow::Stop));
         }
-        self.made += 1;
         // SAFETY: passed on to the caller.
-        unsafe { self.source.run_frame(table, position) }
+        let turn = unsafe { self.source.run_frame(table, position)? };
+        match turn {
+            Turn::Flow(Flow::Skip) => self.skipped += 1,
+            _ => (self.made, self.skipped) = (self.made + 1, 0),
+        }
+        Ok(turn)
     }
 
     fn replica(&self) -> Option<Box<dyn Step>> {
@@ -112,7 +120,7 @@ impl Step for Bounded {
     }
 
     fn reset(&mut self) -> Result<()> {
-        self.made = 0;
+        (self.made, self.skipped) = (0, 0);
         self.source.reset()
     }
 }

@@ -137,7 +137,7 @@ fn slice_packets() -> Kind {
 
 fn build_plframe() -> Kind {
     let summary = "maps codewords to symbols and builds PLFRAMEs";
-    Kind::new("dvbs2.build_plframe", summary, gold_code(), |code| Ok(BuildPlframe::new(code)?))
+    Kind::new("dvbs2.build_plframe", summary, gold_code(), BuildPlframe::new)
 }
 
 fn shape_pulses() -> Kind {

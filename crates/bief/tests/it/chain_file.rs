@@ -580,6 +580,26 @@ fn a_rehearsal_eats_nothing_of_a_fifo_and_touches_no_output() {
 }
 
 #[test]
+fn a_rehearsal_counts_frames_that_are_made_and_ends_where_none_is() {
+    let mut registry = Registry::new();
+    for (name, one_of) in [("test.third", 3), ("test.nothing", u64::MAX)] {
+        registry.add(Kind::new(name, "skips frames", (), move |()| {
+            let mut frames = 0_u64;
+            Ok(source::from_fn(1, move |_: &mut [u8]| {
+                frames += 1;
+                Ok(if frames.is_multiple_of(one_of) { Flow::Next } else { Flow::Skip })
+            }))
+        }));
+    }
+    let rehearsed = |kind: &str, frames| {
+        let text = format!("batch = 4\n[[task]]\nname = 'x'\nkind = 'test.{kind}'\nout = ['_']");
+        let file = ChainFile::parse(&text, "x.toml").unwrap();
+        file.rehearsal(&registry, frames).unwrap().run().unwrap().frames
+    };
+    assert_eq!([rehearsed("third", 0), rehearsed("third", 7), rehearsed("nothing", u64::MAX)], [0, 7, 0]);
+}
+
+#[test]
 fn a_crate_adds_an_opener() {
     struct Numbers;
     impl bief::Opener for Numbers {
