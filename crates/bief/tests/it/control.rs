@@ -518,7 +518,7 @@ fn a_choice_without_a_path_is_an_error_of_its_frame() {
         error.to_string(),
         "task `select(Probe | Probe 2)` (stage `chain`, frame 7): the choice is 4294967295, but the paths are 0 to 1"
     );
-    assert_eq!(result.take(), (0..6).collect::<Vec<_>>(), "the whole batches before");
+    assert_eq!(result.take(), (0..7).collect::<Vec<_>>(), "all frames before");
     assert_eq!(finished.load(Ordering::Relaxed), 2);
 }
 
