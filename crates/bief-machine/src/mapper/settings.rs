@@ -55,7 +55,7 @@ impl MapSettings {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Build) where one is out of its range, or does not go with busy shares, which
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) where one is out of its range, or does not go with busy shares, which
     /// are what is measured.
     pub fn check(&self) -> Result<()> {
         let [shortest, longest] = INTERVALS;

@@ -78,8 +78,8 @@ impl ThreadMapper {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] where a setting is out of its range, there is no such process, it may run on no core of the machine, or the
-    /// kernel does not tell what threads do; [`ErrorKind::Affinity`] where the affinity of its threads may not be set.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) where a setting is out of its range, there is no such process, it may run on no core of the machine, or the
+    /// kernel does not tell what threads do; [`ErrorKind::Affinity`](crate::ErrorKind::Affinity) where the affinity of its threads may not be set.
     pub fn of_process(pid: u32, machine: &Machine, settings: MapSettings) -> Result<Self> {
         settings.check()?;
         let process = files::of_process(Some(pid));
@@ -105,7 +105,7 @@ impl ThreadMapper {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] where a setting is out of its range, none of these threads is there, or they may run on no core of the machine.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) where a setting is out of its range, none of these threads is there, or they may run on no core of the machine.
     pub fn of_threads(tids: &[u32], machine: &Machine, settings: MapSettings) -> Result<Self> {
         settings.check()?;
         let mut tids: Vec<i32> = tids.iter().filter_map(|&tid| i32::try_from(tid).ok()).collect();

@@ -294,7 +294,7 @@ impl Pipeline {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use bief::mapping::MapSettings;
+    /// use bief::machine::mapper::MapSettings;
     /// use bief::{Chain, Flow, Machine, Policy, sink, source};
     ///
     /// let mut chain = Chain::new();
