@@ -74,9 +74,10 @@ fuzz_target!(|input: (bool, Vec<Damage>)| {
     let recording = Recording::from_memory("damaged", SampleFormat::Ci8, bytes);
     let Ok(receiver) = Receiver::find(recording, Settings::at(2.0), |_| ()) else { return };
 
-    let (written, status) = (Written::default(), Arc::new(Status::default()));
-    receiver.chain(written.clone(), Arc::clone(&status)).unwrap().build().unwrap().run().unwrap();
-    let (packets, figures) = (written.take(), status.figures());
+    let written = Written::default();
+    let mut receiver = receiver.to(written.clone());
+    receiver.program().unwrap().run().unwrap();
+    let (packets, figures) = (written.take(), receiver.status().figures());
     assert_eq!(packets.len() as u64, figures.packets * PACKET as u64);
     assert!(packets.chunks(PACKET).all(|packet| packet[0] == SYNC_BYTE));
     assert!(figures.packet_errors <= figures.packets && figures.frame_errors <= figures.frames);

@@ -1,5 +1,7 @@
 //! Why a command did not do what it was asked.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// A message for who typed the command: what is wrong, where, and what to do.
@@ -24,7 +26,18 @@ impl Failure {
 
     /// Says on standard error what is wrong; answers the exit status.
     pub fn told_by(self, command: &str) -> ExitCode {
-        eprintln!("{command}: {}", self.message);
+        say(format_args!("{command}: {}", self.message));
         ExitCode::from(self.status)
     }
+}
+
+/// Says on standard error what is not as wanted, and does not keep a command from its work.
+pub fn warn(message: &str) {
+    say(format_args!("bief: {message}"));
+}
+
+/// Writes a line to standard error. Where that is closed or full nobody hears it; that changes nothing else, the exit status least
+/// of all.
+pub fn say(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }

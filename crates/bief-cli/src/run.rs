@@ -9,11 +9,11 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::planning::{OPTIONS, Planned, PlanningArgs, against_plan, rounds};
+use crate::planning::{OPTIONS, PlanningArgs, against_plan, rounds};
 use crate::progress::{shown, spinner};
 use crate::seeing::SeeingArgs;
 use crate::text::{COLUMNS, counted, listed, wrapped};
@@ -153,17 +153,10 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     args.json.claim(&mut files)?;
     let planned = match args.plan || args.planning.is_given() {
         false => None,
-        true => Some(args.planning.plan(
-            |frames| file.rehearsal(&registry, frames),
-            |machine, profiling| file.rehearsal(&registry, u64::MAX)?.profile_on(machine, profiling),
-        )?),
+        true => Some(args.planning.plan(&args.planning.planner()?, &file.application(&registry))?),
     };
     let pipeline = match &planned {
-        Some(planned) => {
-            let Planned { profile, schedule, .. } = planned;
-            let pipeline = file.pipeline_of(&registry, schedule).and_then(|pipeline| pipeline.beside(profile));
-            args.planning.prepare(pipeline.map_err(Failure::from_error)?, planned)?
-        }
+        Some(planned) => args.planning.pipeline(planned, &mut file.application(&registry))?,
         None if args.planning.placing().is_given() && file.stages().next().is_none() => {
             let path = path.display();
             return Err(Failure::new(format!(
@@ -216,7 +209,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         let plan = if plan.is_empty() { String::new() } else { format!("\n\n{}", plan.join("\n")) };
         let text = format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds);
         match on_stdout {
-            Some(_) => eprintln!("{text}"),
+            Some(_) => say(text),
             None => print(&text)?,
         }
     }

@@ -12,13 +12,14 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bief::Application;
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform};
 use bief_dsp::dvbs2::{HEADER, Pls};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::pulse::Shaper;
 use bief_radio::Recording;
-use bief_radio::dvbs2::{Receiver, Settings, Status};
+use bief_radio::dvbs2::{Receiver, Settings};
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL, recording};
 
 const SYMBOL_RATE: f64 = 1e6;
@@ -80,13 +81,14 @@ fn latencies(bytes: &Arc<[u8]>, cores: u32) -> Vec<f64> {
     recording.reader = Box::new(Radio { start: Some(start), ..radio });
     recording.bytes = None;
     let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap().live().unwrap();
-    let profile = receiver.profile(100).unwrap();
+    let profile = receiver.rehearsal(u64::MAX).unwrap().profile(100).unwrap();
     let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();
     let schedule = Exact.schedule(&profile, &platform).unwrap();
-    let (out, status) = (Noted::default(), Arc::new(Status::default()));
-    let program = receiver.chain(out.clone(), Arc::clone(&status)).unwrap().build().unwrap();
+    let out = Noted::default();
+    let mut receiver = receiver.to(out.clone());
+    let program = receiver.program().unwrap();
     program.pipeline(&schedule).unwrap().run().unwrap();
-    let figures = status.figures();
+    let figures = receiver.status().figures();
     assert_eq!((figures.packet_errors, figures.lost_samples), (0, 0), "{figures:?}");
     let noted = out.0.lock().unwrap();
     let frames = figures.frames as usize;

@@ -52,7 +52,11 @@ pub(crate) fn format(meaning: &str) -> Param<SampleFormat> {
 
 /// A recording as an address.
 pub(crate) fn recording() -> Param<InputAddress> {
-    Param::reads("path", "SigMF recording (pair or archive), WAV of IQ samples or raw file; \"-\" for standard input, or an address").files(files_of)
+    Param::reads(
+        "path",
+        "SigMF recording (pair or archive), WAV of IQ samples or raw file; \"-\" for standard input, or an address",
+    )
+    .files(files_of)
 }
 
 /// Opens the recording of a parameter.

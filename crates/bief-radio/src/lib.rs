@@ -1,26 +1,22 @@
 //! Radio tasks for [`bief`]: recordings and their formats, filters, audio; the DVB-S2 chains and a narrowband FM receiver.
 //!
-//! A recording becomes a transport stream on four cores:
+//! A recording becomes a transport stream, on a pipeline that is planned for this machine:
 //!
 //! ```
-//! # use std::sync::Arc;
-//! use bief::schedule::strategy::{Exact, Strategy};
-//! use bief::schedule::{CoreKind, Platform};
+//! use bief::{Machine, Planner};
 //! use bief_radio::Recording;
 //! use bief_radio::dvbs2::{Receiver, Settings};
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
-//! # let (out, status) = (std::io::sink(), Arc::default());
+//! # let out = std::io::sink();
 //!
 //! let recording = Recording::open(path.as_ref(), None)?;
-//! let receiver = Receiver::find(recording, Settings::at(2.0), |_| ())?; // timing, carrier, MODCOD: from the signal
-//! let profile = receiver.profile(20)?; // nanoseconds of each task on this machine
-//! let platform = Platform::new([CoreKind::new("cpu", 4)])?;
-//! let schedule = Exact.schedule(&profile, &platform)?; // the best stages and replicas for 4 cores
-//! let chain = receiver.chain(out, status)?; // 11 tasks, joined by typed wires
-//! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
+//! let receiver = Receiver::find(recording, Settings::default(), |_| ())?; // rate, timing, carrier, MODCOD: from the signal
+//! let mut receiver = receiver.to(out);
+//! let planned = Planner::new(Machine::here()).plan(&receiver)?; // each task measured, the best stages and replicas
+//! let report = planned.pipeline(&mut receiver)?.run()?;
 //! println!("{report}"); // each stage measured beside its plan
 //! # assert_eq!(report.frames, 41);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), bief::Error>(())
 //! ```
 
 #![forbid(unsafe_code)]

@@ -6,9 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bief::{Chain, source};
+use bief::{Application, Chain, source};
 use bief_dsp::channel::Channel;
-use bief_radio::dvbs2::{Receiver, Settings, Status, Transmitter, frame_list};
+use bief_radio::dvbs2::{Receiver, Settings, Transmitter, frame_list};
 use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
 use common::{packets, recorded, samples, transmitter};
 
@@ -36,12 +36,12 @@ static ALLOCATOR: Counting = Counting;
 fn run(bytes: &[u8]) -> (u64, u64) {
     let recording = Recording::from_memory("test", SampleFormat::Ci16, bytes);
     let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
-    let status = Arc::new(Status::default());
-    let program = receiver.chain(std::io::sink(), Arc::clone(&status)).unwrap().build().unwrap();
+    let mut receiver = receiver.to(std::io::sink());
+    let program = receiver.program().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     program.run().unwrap();
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
-    let figures = status.figures();
+    let figures = receiver.status().figures();
     assert_eq!((figures.frame_errors, figures.losses), (0, 0));
     (figures.frames, allocations)
 }

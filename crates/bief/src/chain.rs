@@ -15,6 +15,7 @@ use crate::program::Program;
 use crate::shape::Shape;
 use crate::stage::Mark;
 use crate::task::{Node, Step, Task};
+use crate::wait::Waiting;
 use crate::wire::{Inputs, Joint, Outputs, Socket, Use, sealed::Key};
 
 /// A chain of tasks while it is being written.
@@ -59,6 +60,8 @@ use crate::wire::{Inputs, Joint, Outputs, Socket, Use, sealed::Key};
 pub struct Chain {
     pub(crate) id: u64,
     batch: usize,
+    depth: Option<usize>,
+    waiting: Waiting,
     tasks: Vec<Node>,
     pub(crate) wires: Vec<Joint>,
     marks: Vec<Mark>,
@@ -83,6 +86,8 @@ impl Chain {
         Self {
             id: CHAINS.fetch_add(1, Ordering::Relaxed),
             batch: 1,
+            depth: None,
+            waiting: Waiting::default(),
             tasks: Vec::new(),
             wires: Vec::new(),
             marks: Vec::new(),
@@ -100,6 +105,22 @@ impl Chain {
     #[must_use]
     pub fn batch(mut self, frames: usize) -> Self {
         self.batch = frames;
+        self
+    }
+
+    /// Sets how many batches may wait between two stages, at least 1, unless the pipeline is told otherwise
+    /// ([`Pipeline::depth`](crate::Pipeline::depth)).
+    #[must_use]
+    pub fn depth(mut self, batches: usize) -> Self {
+        self.depth = Some(batches);
+        self
+    }
+
+    /// Sets how threads wait for each other's frames, unless the pipeline is told otherwise
+    /// ([`Pipeline::waiting`](crate::Pipeline::waiting)).
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
         self
     }
 
@@ -146,7 +167,8 @@ impl Chain {
             return Err(Error::build(format!("{} was begun and not ended", self.blocks[block.number - 1])));
         }
         self.check()?;
-        Ok(Program { tasks: self.tasks, wires: self.wires, batch: self.batch, marks: self.marks })
+        let Self { tasks, wires, batch, depth, waiting, marks, .. } = self;
+        Ok(Program { tasks, wires, batch, depth, waiting, marks })
     }
 
     /// Refuses what can be told once every task is in its place.

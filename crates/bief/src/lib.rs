@@ -150,7 +150,7 @@ pub use bief_machine::Machine;
 pub use bief_schedule as schedule;
 pub use chain::{Chain, StageMark};
 #[cfg(feature = "toml")]
-pub use chain_file::{BuiltChain, ChainFile, FileTask, UsedFile};
+pub use chain_file::{BuiltChain, ChainFile, FileApplication, FileTask, UsedFile};
 pub use constant::Constant;
 pub use control::{Choice, Paths};
 pub use dtype::{Dtype, Field, Portable};

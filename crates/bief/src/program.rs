@@ -12,6 +12,7 @@ use crate::profile::{self, BatchCosts, Profiling};
 use crate::report::Report;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
+use crate::wait::Waiting;
 use crate::wire::Joint;
 
 /// A checked chain.
@@ -32,6 +33,8 @@ pub struct Program {
     pub(crate) tasks: Vec<Node>,
     pub(crate) wires: Vec<Joint>,
     pub(crate) batch: usize,
+    pub(crate) depth: Option<usize>,
+    pub(crate) waiting: Waiting,
     pub(crate) marks: Vec<Mark>,
 }
 
@@ -248,7 +251,11 @@ impl Program {
     }
 
     fn staged(self, stages: Vec<StagePlan>) -> Result<Pipeline> {
-        Pipeline::new(self.tasks, self.wires, self.batch, stages)
+        let pipeline = Pipeline::new(self.tasks, self.wires, self.batch, stages)?.waiting(self.waiting);
+        match self.depth {
+            Some(depth) => pipeline.depth(depth),
+            None => Ok(pipeline),
+        }
     }
 
     /// A stage named after its first task and, if there are more, its last.

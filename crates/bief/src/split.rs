@@ -214,7 +214,7 @@ impl Split {
     /// # Errors
     /// A `send` that does not read exactly what crosses, or makes something; a `receive` that does not make exactly that.
     pub fn link(self, send: DynTask, receive: DynTask) -> Result<(Program, Program)> {
-        let Self { program: Program { mut tasks, wires, batch, marks }, at, wires: crossing } = self;
+        let Self { program: Program { mut tasks, wires, batch, depth, waiting, marks }, at, wires: crossing } = self;
         let after = tasks.split_off(at);
         let send_name = unique(send.name, &tasks);
         let (send, rewritten) = bound_sender(send.task, &crossing, &send_name)?;
@@ -235,11 +235,13 @@ impl Split {
         tasks.push(Node { name: send_name, step: send });
         let mut there = vec![Node { name: receive_name, step: receive }];
         there.extend(after);
-        let here = Program { tasks, wires: wires_before(&wires, at, &rewritten), batch, marks };
+        let here = Program { tasks, wires: wires_before(&wires, at, &rewritten), batch, depth, waiting, marks };
         let there = Program {
             tasks: there,
             wires: wires.into_iter().map(|joint| joint_after(joint, at)).collect(),
             batch,
+            depth,
+            waiting,
             marks: later,
         };
         Ok((here, there))

@@ -17,7 +17,7 @@ use clap::{Args, ValueEnum};
 use self::command::Program;
 use self::follow::{Followed, follow};
 use self::signals::Signals;
-use crate::failure::Failure;
+use crate::failure::{Failure, say, warn};
 use crate::files::Files;
 use crate::json::{JsonArgs, print};
 use crate::planning::to_run_on;
@@ -150,11 +150,11 @@ pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
         match ThreadMapper::of_process(program.pid(), &machine, settings) {
             Ok(mapper) => {
                 let followed = follow(mapper, until, || program.goes_on(&signals), None)?;
-                eprintln!("{}", table::text(&followed, &settings));
+                say(table::text(&followed, &settings));
                 write(&args.json, &followed)?;
             }
-            Err(error) if program.goes_on(&signals)? => eprintln!("bief: {error}; the program runs on"),
-            Err(_) => eprintln!("bief: mapping: the program has ended before it was looked at"),
+            Err(error) if program.goes_on(&signals)? => warn(&format!("{error}; the program runs on")),
+            Err(_) => warn("mapping: the program has ended before it was looked at"),
         }
         return program.end(&signals);
     };

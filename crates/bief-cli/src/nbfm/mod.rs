@@ -18,7 +18,7 @@ use self::latency::LatencyArgs;
 pub(crate) use self::latency::{Live, costs};
 use self::output::Output;
 use self::settings::SettingArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::input::RecordingArgs;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
@@ -148,7 +148,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     };
     args.json.write(|| hearing.to_json())?;
     if hearing.output.is_stdout() {
-        eprintln!("{}", hearing.table(&args.seeing));
+        say(hearing.table(&args.seeing));
     } else if !args.json.on_stdout() {
         print(&hearing.table(&args.seeing))?;
     }

@@ -9,22 +9,16 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bief::energy::{EnergyMeter, Meter};
-use bief::schedule::strategy::{Exact, Strategy};
-use bief::schedule::{Goal, Platform, Profile, Schedule, strategy};
-use bief::{Load, Machine, Pinning, Pipeline, Placement, Policy, Profiling, Program, Refined, Report, refine};
+use bief::schedule::{Goal, Profile, Schedule, strategy};
+use bief::{Application, Load, Machine, Pinning, Pipeline, Placement, Planned, Planner, Policy, Profiling, Report};
 use clap::Args;
 
 use crate::document::{read, write};
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::files::Files;
-use crate::text::listed;
 use class::ClassArgs;
 use outcome::tells;
 pub(crate) use outcome::{against_plan, rounds};
-
-/// A trial run is to last about so long, in nanoseconds, of at least so many frames.
-const TRIAL_NS: f64 = 1e9;
-const LEAST_TRIAL: f64 = 200.0;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
 pub(crate) const OPTIONS: [&str; 18] = [
@@ -192,32 +186,31 @@ impl PlacingArgs {
         self.save_place.as_deref().map_or(Ok(()), |path| files.write(path, "--save-place"))
     }
 
-    /// Whether the hardware threads that are named are there, before anything runs.
-    fn check(&self, machine: &Machine) -> Result<(), Failure> {
-        match &self.place {
-            None => Ok(()),
-            Some(Where::Policy(policy)) => policy.check(machine).map_err(Failure::from_error),
-            Some(Where::File(path)) => read(path, Placement::from_json)?.check(machine).map_err(named(path)),
-        }
+    /// Says to a planner where threads run.
+    fn fill(&self, planner: Planner) -> Result<Planner, Failure> {
+        let planner = match &self.place {
+            None => planner,
+            Some(Where::Policy(policy)) => planner.place(policy.clone()),
+            Some(Where::File(path)) => planner.place_as(read(path, Placement::from_json)?, path.display().to_string()),
+        };
+        Ok(planner.pinning(self.pinning()))
     }
 
-    /// Gives the threads of a pipeline their places.
+    /// Gives the threads of a pipeline that nobody planned their places.
     pub(crate) fn place(&self, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
-        self.place_or(&Policy::default(), pipeline, machine)
-    }
-
-    /// Places them by that policy, where nothing else is asked for.
-    fn place_or(&self, usual: &Policy, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
-        let pipeline = match &self.place {
+        let placed = match &self.place {
             Some(Where::File(path)) => {
-                let placement = read(path, Placement::from_json)?;
-                pipeline.place_as(placement, machine).map_err(named(path))
+                let named = |error| Failure::new(format!("{}: {error}", path.display()));
+                pipeline.place_as(read(path, Placement::from_json)?, machine).map_err(named)
             }
             Some(Where::Policy(policy)) => pipeline.place(policy, machine).map_err(Failure::from_error),
-            None => pipeline.place(usual, machine).map_err(Failure::from_error),
+            None => pipeline.place(&Policy::default(), machine).map_err(Failure::from_error),
         };
-        let pinning = if self.pin { Pinning::Require } else { Pinning::Try };
-        Ok(pipeline?.pinning(pinning))
+        Ok(placed?.pinning(self.pinning()))
+    }
+
+    fn pinning(&self) -> Pinning {
+        if self.pin { Pinning::Require } else { Pinning::Try }
     }
 
     /// Writes where they ran.
@@ -227,17 +220,6 @@ impl PlacingArgs {
             None => Ok(()),
         }
     }
-}
-
-/// What is run, and what it was planned with.
-pub(crate) struct Planned {
-    pub(crate) machine: Machine,
-    /// What its cores draw, and where that is from.
-    watts: (Platform, String),
-    pub(crate) profile: Profile,
-    pub(crate) schedule: Schedule,
-    /// How the plan was refined, if it was.
-    pub(crate) refined: Option<Refined>,
 }
 
 impl PlanningArgs {
@@ -257,28 +239,54 @@ impl PlanningArgs {
             || self.meter.is_some()
     }
 
-    /// Gives the threads of a planned pipeline their places and their class, and lets its runs be observed and their energy
-    /// measured or modelled.
-    pub(crate) fn prepare(&self, pipeline: Pipeline, planned: &Planned) -> Result<Pipeline, Failure> {
-        // Linux does not bind a thread that has time reserved.
-        let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
-        let pipeline = self.placing.place_or(&usual, pipeline.observe(), &planned.machine)?;
-        let pipeline = self.class.class(pipeline, planned, self.goal).map_err(Failure::from_error)?;
+    /// The planner that the options ask for: what cannot be is refused, before anything is measured.
+    pub(crate) fn planner(&self) -> Result<Planner, Failure> {
+        let machine = self.measuring.machine()?;
+        let (platform, origin) = watts::watts(&machine, self.watts.as_deref())?;
+        let mut planner = Planner::new(machine)
+            .profiling(self.measuring.profiling())
+            .watts(&platform, origin)
+            .refine(self.refine.unwrap_or(0) as usize);
+        if let Some(cores) = &self.cores {
+            planner = planner.cores(cores);
+        }
+        if let Some(goal) = self.goal {
+            planner = planner.goal(goal);
+        }
+        if let Some(name) = &self.strategy {
+            planner = planner.strategy(strategy(name).map_err(Failure::from_error)?);
+        }
+        if let Some(path) = &self.profile {
+            planner = planner.profile(read(path, Profile::from_json)?, path.display().to_string());
+        }
+        if let Some(path) = &self.schedule {
+            planner = planner.schedule(read(path, Schedule::from_json)?, path.display().to_string());
+        }
+        let planner = self.class.fill(self.placing.fill(planner)?);
+        planner.check().map_err(Failure::from_error)?;
+        Ok(planner)
+    }
+
+    /// Plans an application, and says what a person should know of the plan.
+    pub(crate) fn plan(&self, planner: &Planner, application: &dyn Application) -> Result<Planned, Failure> {
+        let planned = planner.plan(application).map_err(Failure::from_error)?;
+        planned.notes.iter().for_each(|note| warn(note));
+        Ok(planned)
+    }
+
+    /// The planned pipeline; its energy is measured, if anything measures it.
+    pub(crate) fn pipeline(&self, planned: &Planned, application: &mut dyn Application) -> Result<Pipeline, Failure> {
+        let pipeline = planned.pipeline(application).map_err(Failure::from_error)?;
         let mut meter = EnergyMeter::find();
         if let Some(path) = &self.meter {
             let external = Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")))?;
             meter = meter.with_meter(external);
         }
-        let (platform, origin) = &planned.watts;
-        Ok(pipeline.meter(meter).watts(platform.clone(), origin))
+        Ok(pipeline.meter(meter))
     }
 
     pub(crate) fn placing(&self) -> &PlacingArgs {
         &self.placing
-    }
-
-    pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        self.measuring.machine()
     }
 
     /// Notes the files that are read and written.
@@ -289,81 +297,6 @@ impl PlanningArgs {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }
         self.placing.claim(files)
-    }
-
-    /// Plans a chain: measures its tasks, unless a profile was given, and refines the plan by trial runs if that was asked for.
-    ///
-    /// `rehearse` builds the chain, on input that it may use up, for so many frames at most.
-    pub(crate) fn plan(
-        &self,
-        rehearse: impl Fn(u64) -> bief::Result<Program>,
-        measure: impl FnOnce(&Machine, Profiling) -> bief::Result<Profile>,
-    ) -> Result<Planned, Failure> {
-        let machine = self.machine()?;
-        self.placing.check(&machine)?;
-        self.class.check(self.goal)?;
-        let watts = watts::watts(&machine, self.watts.as_deref())?;
-        let strategy = strategy(self.strategy.as_deref().unwrap_or(Exact.name())).map_err(Failure::from_error)?;
-        let goal = self.goal.unwrap_or_default();
-        strategy.serves(&goal).map_err(Failure::from_error)?;
-        let given = self.schedule.as_deref().map(|path| Ok((path, read(path, Schedule::from_json)?))).transpose()?;
-        let profile = match &self.profile {
-            None => measure(&machine, self.measuring.profiling()).map_err(Failure::from_error)?,
-            Some(path) => {
-                let profile = read(path, Profile::from_json)?;
-                rehearse(1).map_err(Failure::from_error)?.fits(&profile).map_err(named(path))?;
-                profile
-            }
-        };
-        if let Some((path, schedule)) = given {
-            schedule.period(&profile).map_err(|error| named(path)(error.into()))?;
-            return Ok(Planned { machine, watts, profile, schedule, refined: None });
-        }
-        let platform = self.platform(&watts.0, &profile)?;
-        let plan = |profile: &Profile| -> bief::Result<Schedule> { Ok(strategy.plan(profile, &platform, &goal)?) };
-        let Some(most) = self.refine else {
-            let schedule = plan(&profile).map_err(Failure::from_error)?;
-            return Ok(Planned { machine, watts, profile, schedule, refined: None });
-        };
-        let trial = |profile: &Profile, schedule: &Schedule| -> bief::Result<Report> {
-            let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
-            let frames = (TRIAL_NS / per_frame.max(1.0)).max(LEAST_TRIAL) as u64;
-            let pipeline = rehearse(frames)?.pipeline(schedule)?.beside(profile)?;
-            let placed = self.placing.place(pipeline, &machine).map_err(|failure| bief::Error::new(failure.message))?;
-            placed.observe().run()
-        };
-        let refined = refine(profile, most as usize, plan, trial).map_err(Failure::from_error)?;
-        let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
-        Ok(Planned { machine, watts, profile, schedule, refined: Some(refined) })
-    }
-
-    /// The cores to plan for: those that are there, or fewer.
-    fn platform(&self, there: &Platform, profile: &Profile) -> Result<Platform, Failure> {
-        let (known, unknown): (Vec<&String>, Vec<&String>) =
-            profile.kinds().iter().partition(|kind| there.kinds().iter().any(|there| there.name == **kind));
-        if !unknown.is_empty() {
-            let quoted = |name: &String| format!("`{name}`");
-            let unknown = listed(&unknown.into_iter().map(quoted).collect::<Vec<_>>());
-            let there = listed(&there.kinds().iter().map(|kind| quoted(&kind.name)).collect::<Vec<_>>());
-            let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {there}");
-            if known.is_empty() {
-                let remedy = "profile the chain here, or name a --machine that emulates them";
-                return Err(Failure::new(format!("{told}: {remedy}")));
-            }
-            eprintln!("bief: {told}");
-        }
-        let Some(cores) = &self.cores else { return Ok(there.clone()) };
-        let wanted = Platform::parse_cores(cores, profile).map_err(Failure::from_error)?;
-        let mut kinds = wanted.kinds().to_vec();
-        for kind in &mut kinds {
-            let available = there.cores(&kind.name);
-            if kind.cores > available {
-                let (asked, name) = (kind.cores, &kind.name);
-                eprintln!("bief: {asked} {name} cores were asked for, this machine has {available}: using {available}");
-                kind.cores = available;
-            }
-        }
-        Ok(Platform::new(kinds).map_err(Failure::from_error)?.with_power_of(there))
     }
 
     /// Writes what was asked for of a plan, and of the run that followed it.
@@ -378,9 +311,4 @@ impl PlanningArgs {
         }
         self.placing.save(pipeline)
     }
-}
-
-/// An error that is about a file.
-fn named(path: &Path) -> impl Fn(bief::Error) -> Failure {
-    move |error| Failure::new(format!("{}: {error}", path.display()))
 }

@@ -6,8 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use bief::schedule::Profile;
-use bief::{ChainFile, Program};
-use bief_radio::dvbs2::Receiver;
+use bief::{Application, ChainFile};
 use clap::Args;
 
 use crate::document::write;
@@ -88,28 +87,23 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let machine = args.measuring.machine()?;
     let profiling = args.measuring.profiling();
     let bar = spinner(args.chain.display().to_string());
-    let chain = match file {
-        None => Measured::Receiver(Box::new(args.signal.find(args.signal.open()?, &bar)?)),
-        Some(file) => Measured::Program(file.rehearsal(&registry, u64::MAX).map_err(Failure::from_error)?),
+    let application: Box<dyn Application + '_> = match &file {
+        None => Box::new(args.signal.find(args.signal.open()?, &bar)?),
+        Some(file) => Box::new(file.application(&registry)),
     };
     bar.set_message("measuring");
     let named = |error: bief::Error| match chain_name(&args.chain) {
         None => Failure::from_error(error),
         Some(name) => Failure::new(format!("{name}: {error}")),
     };
+    let rehearsal = application.rehearsal(u64::MAX).map_err(named)?;
     let (document, table) = if args.batches.is_empty() {
-        let profile = match chain {
-            Measured::Receiver(receiver) => receiver.profile_on(&machine, profiling),
-            Measured::Program(program) => program.profile_on(&machine, profiling),
-        };
+        let profile = rehearsal.profile_on(&machine, profiling);
         let profile = profile.map_err(named)?;
         (profile.to_json(), table(&profile))
     } else {
         let batches: Vec<usize> = args.batches.iter().map(|size| size.get()).collect();
-        let costs = match chain {
-            Measured::Receiver(receiver) => receiver.costs_on(&machine, &batches, profiling),
-            Measured::Program(program) => program.costs_on(&machine, &batches, profiling),
-        };
+        let costs = rehearsal.costs_on(&machine, &batches, profiling);
         let costs = costs::Fitted::all(costs.map_err(named)?)?;
         (costs::document(&costs), costs::table(&costs))
     };
@@ -119,12 +113,6 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
         Some(path) => write(path, &document).and_then(|()| print(&table)),
         None => print(&table),
     }
-}
-
-/// What is measured.
-enum Measured {
-    Receiver(Box<Receiver>),
-    Program(Program),
 }
 
 /// What messages call a chain that is a file.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bief::schedule::realtime::{FitMethod, Graph};
 use bief::schedule::{Error, Goal};
-use bief::{BatchCosts, Machine, Profiling};
+use bief::{Application, BatchCosts, Machine, Profiling};
 use bief_radio::SampleFormat;
 use clap::{Args, ValueEnum};
 
@@ -104,9 +104,10 @@ impl ChainArgs {
                 };
                 let receiver = self.signal.find(self.signal.open()?, &bar)?;
                 bar.set_message("measuring");
-                let profile = receiver.profile(FEW).map_err(Failure::from_error)?;
+                let rehearsal = || receiver.rehearsal(u64::MAX).map_err(Failure::from_error);
+                let profile = rehearsal()?.profile(FEW).map_err(Failure::from_error)?;
                 let period = rate.longest_period(&profile).map_err(Failure::from_error)?.expect("a rate is demanded");
-                let costs = receiver.costs_on(&Machine::here(), &BATCHES, Profiling::default());
+                let costs = rehearsal()?.costs_on(&Machine::here(), &BATCHES, Profiling::default());
                 (first(costs.map_err(Failure::from_error)?), period.ns(), "DVB-S2 receiver, frame by frame")
             }
             Chain::NarrowbandFm => {

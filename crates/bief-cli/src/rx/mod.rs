@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bief_radio::dvbs2::{Scatter, Status};
+use bief_radio::dvbs2::Scatter;
 use clap::Args;
 
 use crate::draw;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::planning::{Planned, PlanningArgs};
+use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
 pub use input::built_in_receiver;
@@ -73,6 +73,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     if outputs.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
     }
+    let planner = args.planning.planner()?;
     let recording = args.signal.open()?;
     if args.live && recording.bytes.is_some() {
         return Err(Failure::new(format!(
@@ -95,23 +96,14 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         None => receiver,
     };
     bar.set_message("measuring, and planning");
-    let planned = args.planning.plan(
-        |frames| receiver.rehearsal(frames)?.build(),
-        |machine, profiling| receiver.profile_on(machine, profiling),
-    )?;
-    let Planned { profile, schedule, .. } = &planned;
-
-    let status = Arc::new(Status::default());
     let mut writers = outputs.clone();
-    let mut pipeline = receiver
-        .chain_of_streams(move |id| writers.open(id), Arc::clone(&status))
-        .and_then(bief::Chain::build)
-        .and_then(|program| program.pipeline(schedule)?.beside(profile))
-        .map_err(Failure::from_error)
-        .and_then(|pipeline| args.planning.prepare(pipeline, &planned))
-        .and_then(|pipeline| args.seeing.prepare(pipeline))?;
+    let mut receiver = receiver.to_streams(move |id| writers.open(id));
+    let planned = args.planning.plan(&planner, &receiver)?;
+    let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
+    let mut pipeline = args.seeing.prepare(pipeline)?;
+    let status = receiver.status();
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
-    let outcome = shown(&bar, |bar| show(bar, &status), || pipeline.run());
+    let outcome = shown(&bar, |bar| show(bar, status), || pipeline.run());
     let mut pictures = args.seeing.write(&pipeline);
     if let Some((path, scatter)) = args.constellation.as_deref().zip(scatter) {
         pictures = pictures.and(draw::write(path, &draw::constellation::draw(&scatter.symbols(), &name)));
@@ -127,7 +119,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let reception = Reception { name, outputs, found_rate, symbol_rate, figures, interrupted, report, planned };
     args.json.write(|| reception.to_json())?;
     if reception.outputs.is_stdout() {
-        eprintln!("{}", reception.table(&args.seeing));
+        say(reception.table(&args.seeing));
     } else if !args.json.on_stdout() {
         print(&reception.table(&args.seeing))?;
     }

@@ -1,11 +1,11 @@
 //! What `bief rx` tells of a reception.
 
-use bief::Report;
+use bief::{Planned, Report};
 use bief_radio::dvbs2::{Figures, Status, StreamFigures};
 use indicatif::ProgressBar;
 
 use super::outputs::Outputs;
-use crate::planning::{Planned, against_plan, rounds};
+use crate::planning::{against_plan, rounds};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
 use crate::text::{COLUMNS, printable, wrapped};

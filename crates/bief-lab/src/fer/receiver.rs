@@ -8,6 +8,7 @@ use std::f64::consts::TAU;
 use std::io::{self, Cursor, Write};
 use std::sync::{Arc, Mutex};
 
+use bief::Application;
 use bief_cli::failure::Failure;
 use bief_dsp::Complex32;
 use bief_dsp::channel::{Channel, PhaseNoise};
@@ -155,10 +156,9 @@ impl Whole {
             Err(ReceiveError::NoSignal { .. }) => return Ok(None),
             Err(error) => return Err(Failure::from_error(error)),
         };
-        let (delivered, status) = (Arc::default(), Arc::new(Status::default()));
+        let (delivered, status) = (Arc::default(), Arc::clone(receiver.status()));
         let writer = Writer { delivered: Arc::clone(&delivered), status: Arc::clone(&status) };
-        let chain = receiver.chain(writer, Arc::clone(&status));
-        chain.and_then(bief::Chain::build).and_then(bief::Program::run).map_err(Failure::from_error)?;
+        receiver.to(writer).program().and_then(bief::Program::run).map_err(Failure::from_error)?;
         let delivered = std::mem::take(&mut *delivered.lock().expect("the run is over"));
         Ok(Some((delivered, status.frames())))
     }

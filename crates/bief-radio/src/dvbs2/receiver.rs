@@ -3,8 +3,7 @@
 use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
-use bief::schedule::Profile;
-use bief::{BatchCosts, Chain, Machine, Profiling, Result};
+use bief::{Application, Chain, Error, Program, Rehearsal, Result};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
@@ -92,6 +91,12 @@ pub enum ReceiveError {
     },
 }
 
+impl From<ReceiveError> for Error {
+    fn from(error: ReceiveError) -> Self {
+        Self::from_source(error)
+    }
+}
+
 /// What to receive. The default is everything, whatever its symbol rate.
 ///
 /// ```
@@ -121,17 +126,17 @@ impl Settings {
 /// A signal that was found, ready to be received from the first whole frame on.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use bief_radio::dvbs2::{Receiver, Settings, Status};
-/// use bief_radio::{Recording, SampleFormat};
+/// use bief::Application;
+/// use bief_radio::dvbs2::{Receiver, Settings};
+/// use bief_radio::Recording;
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
 /// let recording = Recording::open(path.as_ref(), None).unwrap();
-/// let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
+/// let receiver = Receiver::find(recording, Settings::at(2.0), |_| ())?;
 /// assert_eq!(receiver.pls().to_string(), "QPSK 8/9 short, pilots");
 ///
-/// let status = Arc::new(Status::default());
-/// receiver.chain(std::io::sink(), Arc::clone(&status))?.build()?.run()?;
-/// assert_eq!(status.figures().packet_errors, 0);
+/// let mut receiver = receiver.to(std::io::sink());
+/// receiver.program()?.run()?;
+/// assert_eq!(receiver.status().figures().packet_errors, 0);
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct Receiver {
@@ -149,6 +154,9 @@ pub struct Receiver {
     rest: Rest,
     /// Where symbols are kept, if someone wants to see them.
     scatter: Option<Arc<Scatter>>,
+    /// Where input streams go, until it runs.
+    deliver: Option<Deliver>,
+    status: Arc<Status>,
 }
 
 /// The samples that were not searched.
@@ -196,7 +204,6 @@ impl Receiver {
                 Ok((filter, lock)) => {
                     let (front, rest) = (front.into(), Rest::Waiting(reader));
                     let passed_over = (vain / format.bytes()) as u64 + passed_over(&lock);
-                    let scatter = None;
                     return Ok(Self {
                         filter,
                         scrambler,
@@ -207,7 +214,9 @@ impl Receiver {
                         passed_over,
                         front,
                         rest,
-                        scatter,
+                        scatter: None,
+                        deliver: None,
+                        status: Arc::default(),
                     });
                 }
                 Err(failure) if (got as u64) < wanted => {
@@ -263,94 +272,28 @@ impl Receiver {
         self.lock.pls
     }
 
-    /// Runs the chain on the part of the recording that was searched, over and over, and times its tasks; `executions` frames
-    /// count. Its bits per frame are the mean of the frames that were delivered; where none was, all tasks but the first seem to
-    /// take no time, and no bits are told.
-    ///
-    /// # Errors
-    /// None in practice: a signal that was found can be received.
-    pub fn profile(&self, executions: usize) -> Result<Profile> {
-        self.measured(|rehearsal| rehearsal.build()?.profile(executions))
-    }
-
-    /// As [`profile`](Self::profile), on a core of each kind of a machine.
-    ///
-    /// # Errors
-    /// Those of [`Program::profile_on`](bief::Program::profile_on).
-    pub fn profile_on(&self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
-        self.measured(|rehearsal| rehearsal.build()?.profile_on(machine, profiling))
-    }
-
-    /// What each task costs by the number of frames in a batch, on a core of each kind of a machine.
-    ///
-    /// # Errors
-    /// Those of [`Program::costs_on`](bief::Program::costs_on).
-    pub fn costs_on(&self, machine: &Machine, batches: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
-        self.rehearsal(u64::MAX)?.build()?.costs_on(machine, batches, profiling)
-    }
-
-    fn measured(&self, measure: impl FnOnce(Chain) -> Result<Profile>) -> Result<Profile> {
-        let status = Arc::<Status>::default();
-        let profile = measure(self.rehearse(u64::MAX, Arc::clone(&status))?)?;
-        let (mut frames, mut bits) = (0, 0);
-        for kind in status.figures().kinds {
-            let fec = Pls::new(kind.pls).and_then(Pls::fec);
-            frames += kind.frames;
-            bits += kind.frames * fec.map_or(0, |fec| fec.kbch as u64);
-        }
-        match frames {
-            0 => Ok(profile),
-            frames => Ok(profile.with_bits_per_frame(bits / frames)?),
-        }
-    }
-
-    /// The chain that receives the part of the recording that was searched, over and over, until it has cut so many frames, and
-    /// writes nothing: to try a plan.
-    ///
-    /// # Errors
-    /// None in practice: a signal that was found can be received.
-    pub fn rehearsal(&self, frames: u64) -> Result<Chain> {
-        self.rehearse(frames, Arc::default())
-    }
-
     /// The task that cuts frames out of the part of the recording that was searched, over and over.
     pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
         let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
         cut.repeating(Arc::clone(&self.front), self.lock, frames)
     }
 
-    fn rehearse(&self, frames: u64, status: Arc<Status>) -> Result<Chain> {
-        let cut = self.rehearsed_source(frames);
-        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
-        self.receive(cut, deliver, status)
+    /// Writes the only input stream of the carrier, or the one that was asked for, to `out`. When it runs, a second stream is an
+    /// error.
+    pub fn to(self, out: impl Write + Send + 'static) -> Self {
+        let deliver = Deliver::single(out, Arc::clone(self.status.streams()));
+        Self { deliver: Some(deliver), ..self }
     }
 
-    /// The chain that receives the whole recording, writes its only input stream (or the one that was asked for) to `out`, and
-    /// counts in `status`. When it runs, a second stream is an error.
-    ///
-    /// # Errors
-    /// None in practice: a signal that was found can be received.
-    pub fn chain(self, out: impl Write + Send + 'static, status: Arc<Status>) -> Result<Chain> {
-        let deliver = Deliver::single(out, Arc::clone(status.streams()));
-        self.chain_to(deliver, status)
+    /// Writes any number of input streams, each to what `open` gives for it when it is found.
+    pub fn to_streams(self, open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static) -> Self {
+        let deliver = Deliver::new(open, Arc::clone(self.status.streams()));
+        Self { deliver: Some(deliver), ..self }
     }
 
-    /// As [`chain`](Self::chain), for any number of input streams: each is written to what `open` gives for it when it is found.
-    ///
-    /// # Errors
-    /// None in practice: a signal that was found can be received.
-    pub fn chain_of_streams(
-        self,
-        open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static,
-        status: Arc<Status>,
-    ) -> Result<Chain> {
-        let deliver = Deliver::new(open, Arc::clone(status.streams()));
-        self.chain_to(deliver, status)
-    }
-
-    fn chain_to(mut self, deliver: Deliver, status: Arc<Status>) -> Result<Chain> {
-        let cut = self.source(Arc::clone(&status));
-        self.receive(cut, deliver, status)
+    /// What is counted when it runs.
+    pub fn status(&self) -> &Arc<Status> {
+        &self.status
     }
 
     /// The task that cuts frames out of the whole recording, which is gone from here afterwards.
@@ -397,6 +340,37 @@ impl Receiver {
         rx.add(Observe::new(status, self.filter.samples_per_symbol()), (&sync, &level, &decoding));
         rx.add(deliver, (&bits, &decoding));
         Ok(rx)
+    }
+}
+
+/// The real run receives the whole recording. A rehearsal receives the part of it that was searched, over and over, and writes
+/// nothing; the bits per frame that it notes are the mean of the frames that came.
+impl Application for Receiver {
+    fn program(&mut self) -> Result<Program> {
+        let deliver = self.deliver.take().ok_or_else(|| {
+            Error::new("the receiver has no output, or its recording was received: name an output with `to`")
+        })?;
+        let status = Arc::clone(&self.status);
+        let cut = self.source(Arc::clone(&status));
+        self.receive(cut, deliver, status)?.build()
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
+        let status = Arc::<Status>::default();
+        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
+        let chain = self.receive(self.rehearsed_source(frames), deliver, Arc::clone(&status))?;
+        Ok(Rehearsal::new(chain.build()?).noting(move |profile| {
+            let (mut frames, mut bits) = (0, 0);
+            for kind in status.figures().kinds {
+                let fec = Pls::new(kind.pls).and_then(Pls::fec);
+                frames += kind.frames;
+                bits += kind.frames * fec.map_or(0, |fec| fec.kbch as u64);
+            }
+            match frames {
+                0 => Ok(profile),
+                frames => Ok(profile.with_bits_per_frame(bits / frames)?),
+            }
+        }))
     }
 }
 

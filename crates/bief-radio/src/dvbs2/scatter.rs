@@ -18,13 +18,14 @@ const PER_FRAME: usize = 128;
 ///
 /// ```
 /// use std::sync::Arc;
+/// use bief::Application;
 /// use bief_radio::dvbs2::{Receiver, Scatter, Settings};
 /// use bief_radio::Recording;
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
 /// let recording = Recording::open(path.as_ref(), None).unwrap();
 /// let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
 /// let scatter = Arc::new(Scatter::default());
-/// receiver.scatter(&scatter).chain(std::io::sink(), Arc::default())?.build()?.run()?;
+/// receiver.scatter(&scatter).to(std::io::sink()).program()?.run()?;
 /// let (pls, symbols) = &scatter.symbols()[0];
 /// assert_eq!((pls.to_string(), symbols.len()), ("QPSK 8/9 short, pilots".to_owned(), 4096));
 /// # Ok::<(), bief::Error>(())

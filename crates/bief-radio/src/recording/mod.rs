@@ -82,6 +82,12 @@ pub enum RecordingError {
     },
 }
 
+impl From<RecordingError> for bief::Error {
+    fn from(error: RecordingError) -> Self {
+        Self::from_source(error)
+    }
+}
+
 impl Recording {
     /// Opens a recording: either file of a SigMF pair (or their common name), a SigMF archive, a WAV file of two channels (left I,
     /// right Q), or a raw file. What a file holds tells archives and WAV files, whatever they are called.

@@ -7,10 +7,11 @@ pub mod snr;
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 
+use bief::Application;
 use bief::schedule::{Profile, Schedule, Stage};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls};
-use bief_radio::dvbs2::{Figures, Receiver, Settings, Status, Transmitter};
+use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use num_complex::Complex32;
 
@@ -83,15 +84,16 @@ pub fn recorded(sent: &[Complex32], channel: Channel) -> Vec<u8> {
 pub fn receive(bytes: Vec<u8>, format: SampleFormat, samples_per_symbol: f64) -> (Vec<u8>, Figures) {
     let recording = Recording::from_memory("test", format, bytes);
     let receiver = Receiver::find(recording, Settings::at(samples_per_symbol), |_| ()).unwrap();
-    let (out, status) = (Shared::default(), Arc::new(Status::default()));
-    receiver.chain(out.clone(), Arc::clone(&status)).unwrap().build().unwrap().run().unwrap();
-    (out.take(), status.figures())
+    let out = Shared::default();
+    let mut receiver = receiver.to(out.clone());
+    receiver.program().unwrap().run().unwrap();
+    (out.take(), receiver.status().figures())
 }
 
 /// Packets received by a pipeline: what is sequential at either end on one core each, the middle on `replicas`.
 pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replicas: u32) -> Vec<u8> {
     let receiver = Receiver::find(recording, Settings::at(samples_per_symbol), |_| ()).unwrap();
-    let profile: Profile = receiver.profile(10).unwrap();
+    let profile: Profile = receiver.rehearsal(u64::MAX).unwrap().profile(10).unwrap();
     let tasks = profile.tasks();
     let front = tasks.iter().rposition(|task| task.name == "cut frames").unwrap() + 1;
     let back = tasks[front..].iter().take_while(|task| task.replicable).count();
@@ -100,7 +102,7 @@ pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replica
         [Stage::new(front, 1, kind), Stage::new(back, replicas, kind), Stage::new(tasks.len() - front - back, 1, kind)];
     let schedule = Schedule::new("by hand", stages, &profile).unwrap();
     let out = Shared::default();
-    let program = receiver.chain(out.clone(), Arc::default()).unwrap().build().unwrap();
+    let program = receiver.to(out.clone()).program().unwrap();
     program.pipeline(&schedule).unwrap().run().unwrap();
     out.take()
 }

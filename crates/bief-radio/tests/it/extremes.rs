@@ -1,8 +1,7 @@
 //! Signals as far from their nominal values as the receiver promises to follow.
 
-use std::sync::Arc;
-
 use crate::common::{PACKET, Shared, packets, receive, recorded, samples, transmitter};
+use bief::Application;
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
 use bief_radio::dvbs2::{Receiver, Settings, Transmitter};
@@ -116,7 +115,7 @@ fn symbol_rates_are_found() {
             let ppm = 1e6 * (receiver.samples_per_symbol() / samples_per_symbol * (1.0 + 70e-6) - 1.0);
             assert!(ppm.abs() < 100.0, "{samples_per_symbol}: {ppm} ppm");
             let out = Shared::default();
-            receiver.chain(out.clone(), Arc::default()).unwrap().build().unwrap().run().unwrap();
+            receiver.to(out.clone()).program().unwrap().run().unwrap();
             assert!(out.take() == stream, "{samples_per_symbol} samples per symbol");
         }
     }

@@ -1,6 +1,7 @@
 //! Carriers whose frames differ: only headers tell where the next one begins.
 
 use crate::common::{PACKET, packets, receive, samples, transmitter};
+use bief::Application;
 use bief_dsp::dvbs2::Pls;
 use bief_radio::dvbs2::{Modcods, Receiver, Settings, Transmitter, frame_list};
 use bief_radio::{Recording, SampleFormat};
@@ -43,6 +44,7 @@ fn what_is_profiled_is_the_frames_that_are_delivered() {
     };
     let receiver = found(Modcods::ALL);
     assert_eq!(receiver.pls(), Pls::DUMMY);
-    assert_eq!(receiver.profile(12).unwrap().bits_per_frame(), Some(14_232));
-    assert_eq!(found(Modcods::from_iter([])).profile(12).unwrap().bits_per_frame(), None);
+    assert_eq!(receiver.rehearsal(u64::MAX).unwrap().profile(12).unwrap().bits_per_frame(), Some(14_232));
+    let none = found(Modcods::from_iter([])).rehearsal(u64::MAX).unwrap();
+    assert_eq!(none.profile(12).unwrap().bits_per_frame(), None);
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::{Chain, ChainFile, DynWire, Kind, Parameters, Registry, Result, Value};
+use bief::{Application, Chain, ChainFile, DynWire, Kind, Parameters, Registry, Result, Value};
 use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
 use bief_radio::dvbs2::{Decoding, Receiver, Settings, Status};
 use bief_radio::{NarrowbandFm, Recording};
@@ -200,14 +200,14 @@ fn the_receiver_that_ships_receives_what_the_program_receives() {
     assert_eq!(report.stages.iter().map(|stage| stage.threads).collect::<Vec<_>>(), [1, 1, 2, 1]);
 
     let receiver = Receiver::find(Recording::open(&sample, None).unwrap(), Settings::at(2.0), |_| ()).unwrap();
-    let expected = std::sync::Arc::new(Status::default());
     let out = std::io::BufWriter::new(std::fs::File::create(&theirs).unwrap());
-    let program = receiver.chain(out, std::sync::Arc::clone(&expected)).unwrap().build().unwrap();
+    let mut receiver = receiver.to(out);
+    let program = receiver.program().unwrap();
     assert_eq!(names.len(), program.tasks().count(), "every task of the receiver");
     program.run().unwrap();
     let [ours, theirs] = [ours, theirs].map(|path| std::fs::read(path).unwrap());
     assert!(!ours.is_empty() && ours == theirs, "the same packets");
-    assert_eq!(status.figures(), expected.figures());
+    assert_eq!(status.figures(), receiver.status().figures());
 }
 
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! Chains described in files: read, checked, and built of the kinds of a [`Registry`].
 
+mod application;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bief_machine::toml_file::{At, Span, Text};
-use bief_schedule::Schedule;
 
 use crate::chain::Chain;
 use crate::dynamic::{DynWire, Refusal};
@@ -21,6 +21,7 @@ use crate::program::Program;
 use crate::registry::{Kind, KindSocket, Making, Registry};
 use crate::rehearsal::Kept;
 use crate::wait::Waiting;
+pub use application::FileApplication;
 use parse::{Description, NOBODY, TaskEntry};
 
 /// The largest file that is read, in bytes.
@@ -277,9 +278,15 @@ impl ChainFile {
     }
 
     fn assemble(&self, registry: &Registry, rehearsal: Option<u64>) -> Result<BuiltChain> {
-        let Description { batch, tasks, stages, .. } = &self.description;
+        let Description { batch, depth, waiting, tasks, stages } = &self.description;
         self.files(registry)?;
         let mut chain = Chain::new().batch(batch.unwrap_or(1));
+        if let Some(depth) = depth {
+            chain = chain.depth(depth.value);
+        }
+        if let Some(waiting) = waiting {
+            chain = chain.waiting(waiting.value);
+        }
         let mut wires = BTreeMap::new();
         let (mut pieces, mut begins) = (Vec::new(), Vec::new());
         for (index, entry) in tasks.iter().enumerate() {
@@ -320,22 +327,13 @@ impl ChainFile {
     pub fn pipeline(&self, registry: &Registry) -> Result<Pipeline> {
         let program = self.build(registry)?.chain.build()?;
         let is_cut = !self.description.stages.is_empty();
-        self.tuned(if is_cut { program.pipeline_as_marked()? } else { program.one_core()? })
+        if is_cut { program.pipeline_as_marked() } else { program.one_core() }
     }
 
-    /// Builds the chain and cuts it into the stages of a schedule, in place of those that it marks; depth and waiting are the
-    /// file's.
+    /// Builds the chain, to be run, or cut into stages that it does not mark; depth and waiting are the file's.
     ///
     /// # Errors
-    /// Those of [`build`](Self::build) and of [`Program::pipeline`](crate::Program::pipeline).
-    pub fn pipeline_of(&self, registry: &Registry, schedule: &Schedule) -> Result<Pipeline> {
-        self.tuned(self.program(registry)?.pipeline(schedule)?)
-    }
-
-    /// Builds the chain, to be run, or cut into stages that it does not mark.
-    ///
-    /// # Errors
-    /// Those of [`build`](Self::build), but for depth and waiting, which are then another's.
+    /// Those of [`build`](Self::build), but for depth and waiting where it marks no stages.
     pub fn program(&self, registry: &Registry) -> Result<Program> {
         self.assemble(registry, None)?.chain.build()
     }
@@ -361,18 +359,6 @@ impl ChainFile {
     /// Those of [`program`](Self::program).
     pub fn rehearsal(&self, registry: &Registry, frames: u64) -> Result<Program> {
         self.assemble(registry, Some(frames))?.chain.build()
-    }
-
-    /// The pipeline with the file's depth and way to wait.
-    fn tuned(&self, mut pipeline: Pipeline) -> Result<Pipeline> {
-        let Description { depth, waiting, .. } = &self.description;
-        if let Some(depth) = depth {
-            pipeline = pipeline.depth(depth.value)?;
-        }
-        Ok(match waiting {
-            Some(waiting) => pipeline.waiting(waiting.value),
-            None => pipeline,
-        })
     }
 
     fn add(

@@ -92,13 +92,22 @@ impl Rehearsal {
         self.program
     }
 
+    /// Measures each task on the calling thread: [`Program::profile`], with what the application notes.
+    ///
+    /// # Errors
+    /// Those of [`Program::profile`], and of the note.
+    pub fn profile(self, executions: usize) -> Result<Profile> {
+        let profile = self.program.profile(executions)?;
+        noted(profile, self.note)
+    }
+
     /// Measures each task on a core of each kind of a machine: [`Program::profile_on`], with what the application notes.
     ///
     /// # Errors
     /// Those of [`Program::profile_on`], and of the note.
     pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
         let profile = self.program.profile_on(machine, profiling)?;
-        self.note.map_or(Ok(profile.clone()), |note| note(profile))
+        noted(profile, self.note)
     }
 
     /// Measures what each task costs by the number of frames in a batch: [`Program::costs_on`].
@@ -107,6 +116,13 @@ impl Rehearsal {
     /// Those of [`Program::costs_on`].
     pub fn costs_on(self, machine: &Machine, batches: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
         self.program.costs_on(machine, batches, profiling)
+    }
+}
+
+fn noted(profile: Profile, note: Option<Box<Note>>) -> Result<Profile> {
+    match note {
+        Some(note) => note(profile),
+        None => Ok(profile),
     }
 }
 

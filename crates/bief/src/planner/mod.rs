@@ -74,8 +74,8 @@ pub struct Planner {
     goal: Option<Goal>,
     strategy: Box<dyn Strategy>,
     profiling: Profiling,
-    profile: Option<Profile>,
-    schedule: Option<Schedule>,
+    profile: Option<Given<Profile>>,
+    schedule: Option<Given<Schedule>>,
     rounds: usize,
     watts: Option<Watts>,
     placing: Placing,
@@ -128,17 +128,17 @@ impl Planner {
         self
     }
 
-    /// Plans with this profile, in place of measuring the tasks.
+    /// Plans with this profile, in place of measuring the tasks; `origin` is what errors call it, such as its file.
     #[must_use]
-    pub fn profile(mut self, profile: Profile) -> Self {
-        self.profile = Some(profile);
+    pub fn profile(mut self, profile: Profile, origin: impl Into<String>) -> Self {
+        self.profile = Some(Given { value: profile, origin: origin.into() });
         self
     }
 
-    /// Runs this schedule, in place of planning.
+    /// Runs this schedule, in place of planning; `origin` is what errors call it.
     #[must_use]
-    pub fn schedule(mut self, schedule: Schedule) -> Self {
-        self.schedule = Some(schedule);
+    pub fn schedule(mut self, schedule: Schedule, origin: impl Into<String>) -> Self {
+        self.schedule = Some(Given { value: schedule, origin: origin.into() });
         self
     }
 
@@ -158,10 +158,10 @@ impl Planner {
         self
     }
 
-    /// Places threads as told, in place of a policy.
+    /// Places threads as told, in place of a policy; `origin` is what errors call it.
     #[must_use]
-    pub fn place_as(mut self, placement: Placement) -> Self {
-        self.placing.place = Some(placing::Place::As(placement));
+    pub fn place_as(mut self, placement: Placement, origin: impl Into<String>) -> Self {
+        self.placing.place = Some(placing::Place::As(Given { value: placement, origin: origin.into() }));
         self
     }
 
@@ -216,14 +216,15 @@ impl Planner {
         self.check()?;
         let profile = match &self.profile {
             None => application.rehearsal(u64::MAX)?.profile_on(&self.machine, self.profiling)?,
-            Some(profile) => {
-                application.rehearsal(1)?.into_program().fits(profile)?;
-                profile.clone()
+            Some(given) => {
+                let program = application.rehearsal(1)?.into_program();
+                program.fits(&given.value).map_err(|error| given.named(error))?;
+                given.value.clone()
             }
         };
-        if let Some(schedule) = &self.schedule {
-            schedule.period(&profile)?;
-            return Ok(self.planned(profile, schedule.clone(), None, Vec::new()));
+        if let Some(given) = &self.schedule {
+            given.value.period(&profile).map_err(|error| given.named(error.into()))?;
+            return Ok(self.planned(profile, given.value.clone(), None, Vec::new()));
         }
         let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
@@ -305,6 +306,19 @@ impl std::fmt::Debug for Planner {
         let mut shown = f.debug_struct("Planner");
         shown.field("machine", &machine.to_string()).field("cores", cores).field("goal", goal);
         shown.field("strategy", &strategy.name()).field("rounds", rounds).finish_non_exhaustive()
+    }
+}
+
+/// What was given in place of being worked out, and what errors call it.
+#[derive(Debug, Clone)]
+struct Given<T> {
+    value: T,
+    origin: String,
+}
+
+impl<T> Given<T> {
+    fn named(&self, error: Error) -> Error {
+        Error::build(format!("{}: {error}", self.origin))
     }
 }
 

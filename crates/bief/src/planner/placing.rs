@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bief_schedule::{Goal, Profile, Schedule};
 
+use super::Given;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::pipeline::Pipeline;
@@ -21,7 +22,7 @@ pub(super) struct Placing {
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     By(Policy),
-    As(Placement),
+    As(Given<Placement>),
 }
 
 impl Placing {
@@ -30,14 +31,16 @@ impl Placing {
         match &self.place {
             None => Ok(()),
             Some(Place::By(policy)) => policy.check(machine),
-            Some(Place::As(placement)) => placement.check(machine),
+            Some(Place::As(given)) => given.value.check(machine).map_err(|error| given.named(error)),
         }
     }
 
     /// Gives the threads of a pipeline their places, by the policy `usual` where nothing else was asked for.
     pub(super) fn place(&self, pipeline: Pipeline, usual: &Policy, machine: &Machine) -> Result<Pipeline> {
         let placed = match &self.place {
-            Some(Place::As(placement)) => pipeline.place_as(placement.clone(), machine),
+            Some(Place::As(given)) => {
+                pipeline.place_as(given.value.clone(), machine).map_err(|error| given.named(error))
+            }
             Some(Place::By(policy)) => pipeline.place(policy, machine),
             None => pipeline.place(usual, machine),
         };

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bief::schedule::strategy::{Exact, Strategy, ThreadPerTask};
 use bief::schedule::{Profile, Schedule, TaskProfile};
-use bief::{Load, Policy, Profiling};
+use bief::{Application, Load, Policy, Profiling};
 use bief_cli::failure::Failure;
 use bief_cli::rx::built_in_receiver;
 use bief_radio::dvbs2::Receiver;
@@ -68,7 +68,9 @@ impl Subject {
     pub(super) fn prepare(&self, setting: &Setting) -> Result<(), Failure> {
         let receiver = built_in_receiver()?;
         let profiling = Profiling { executions: EXECUTIONS, load: Load::Busy };
-        let profile = receiver.profile_on(&setting.machine, profiling).map_err(Failure::from_error)?;
+        let profile =
+            receiver.rehearsal(u64::MAX).and_then(|rehearsal| rehearsal.profile_on(&setting.machine, profiling));
+        let profile = profile.map_err(Failure::from_error)?;
         let platform = setting.machine.platform();
         let plan = |strategy: &dyn Strategy, profile: &Profile| {
             strategy.schedule(profile, &platform).map_err(Failure::from_error)
@@ -92,7 +94,7 @@ impl Subject {
             (Cut::Exact, When::Misplanned) => misplanned,
             (Cut::Exact, _) => exact,
         };
-        let pipeline = receiver.rehearsal(u64::MAX)?.build()?.pipeline(schedule)?;
+        let pipeline = receiver.rehearsal(u64::MAX)?.into_program().pipeline(schedule)?;
         let mut pipeline = pipeline.place(policy, &setting.machine)?;
         let other = match when {
             When::Disturbed => Some(disturb(setting)?),

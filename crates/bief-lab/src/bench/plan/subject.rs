@@ -4,12 +4,11 @@ use std::num::NonZeroUsize;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Platform, Profile, Schedule, Stage};
-use bief::{Load, Machine, Profiling, Program, Result};
+use bief::{Application, Load, Machine, Profiling, Program, Result};
 use bief_cli::failure::Failure;
 use bief_cli::rx::built_in_receiver;
-use bief_radio::dvbs2::Receiver;
 
-use super::work::{self, Step};
+use super::work::{Step, Work};
 
 /// Microseconds of the tasks of two stages, and of those that are replicated.
 const TIMES: [u32; 3] = [10, 100, 1000];
@@ -35,18 +34,16 @@ const LEAST_EXECUTIONS: usize = 20;
 /// A chain, and how it is cut into stages.
 pub(super) struct Subject {
     pub(super) name: String,
-    chain: Chained,
+    find: Find,
+    /// `None` until it is prepared.
+    application: Option<Box<dyn Application>>,
     cut: Cut,
     /// Executions of its profile.
     executions: NonZeroUsize,
 }
 
-enum Chained {
-    /// A source, these tasks and a sink.
-    Work(Vec<Step>),
-    /// `None` until it is prepared.
-    Receiver(Option<Receiver>),
-}
+/// Makes what is planned: a receiver must find its signal first.
+type Find = Box<dyn Fn() -> std::result::Result<Box<dyn Application>, Failure>>;
 
 enum Cut {
     /// As planned, on so many cores at most.
@@ -57,7 +54,7 @@ enum Cut {
 
 /// The chains of which plans are compared with runs.
 pub(super) fn predicted() -> Vec<Subject> {
-    let two = |replicable: bool, us: u32| Chained::Work(vec![Step { us, replicable }; 2]);
+    let two = |replicable: bool, us: u32| work(vec![Step { us, replicable }; 2]);
     let sequential = TIMES.map(|us| (format!("two-stages/{us}us"), two(false, us), Cut::Exact { max_cores: 2 }));
     let replicated = TIMES.map(|us| (format!("replicated/{us}us"), two(true, us), Cut::Replicated));
     sequential.into_iter().chain(replicated).map(Subject::new).chain([receiver()]).collect()
@@ -65,24 +62,27 @@ pub(super) fn predicted() -> Vec<Subject> {
 
 /// The chains that strategies are ranked on.
 pub(super) fn ranked() -> Vec<Subject> {
-    let mixed = ("mixed".to_owned(), Chained::Work(MIXED.into()), Cut::Exact { max_cores: u32::MAX });
+    let mixed = ("mixed".to_owned(), work(MIXED.into()), Cut::Exact { max_cores: u32::MAX });
     vec![Subject::new(mixed), receiver()]
 }
 
 fn receiver() -> Subject {
-    Subject::new(("receiver".to_owned(), Chained::Receiver(None), Cut::Exact { max_cores: u32::MAX }))
+    let find: Find = Box::new(|| Ok(Box::new(built_in_receiver()?)));
+    Subject::new(("receiver".to_owned(), find, Cut::Exact { max_cores: u32::MAX }))
+}
+
+fn work(steps: Vec<Step>) -> Find {
+    Box::new(move || Ok(Box::new(Work(steps.clone()))))
 }
 
 impl Subject {
-    fn new((name, chain, cut): (String, Chained, Cut)) -> Self {
-        Self { name, chain, cut, executions: FIRST_LOOK }
+    fn new((name, find, cut): (String, Find, Cut)) -> Self {
+        Self { name, find, application: None, cut, executions: FIRST_LOOK }
     }
 
-    /// Finds the signal, if it is a receiver, and how many executions its profile takes in so many seconds.
+    /// Makes the application, and finds out how many executions its profile takes in so many seconds.
     pub(super) fn prepare(&mut self, machine: &Machine, seconds: f64) -> std::result::Result<(), Failure> {
-        if let Chained::Receiver(receiver) = &mut self.chain {
-            *receiver = Some(built_in_receiver()?);
-        }
+        self.application = Some((self.find)()?);
         let profile = self.profile(machine, Load::Idle);
         let profile = profile.map_err(|error| Failure::new(format!("{}: {error}", self.name)))?;
         // Kinds that are emulated are measured on cores that are as fast as the fastest.
@@ -95,19 +95,17 @@ impl Subject {
 
     /// The chain, for so many frames.
     pub(super) fn program(&self, frames: u64) -> Result<Program> {
-        match &self.chain {
-            Chained::Work(steps) => work::chain(steps, frames),
-            Chained::Receiver(receiver) => receiver.as_ref().expect("it was prepared").rehearsal(frames)?.build(),
-        }
+        Ok(self.application().rehearsal(frames)?.into_program())
+    }
+
+    fn application(&self) -> &dyn Application {
+        &**self.application.as_ref().expect("it was prepared")
     }
 
     /// What its tasks take while the other cores of the machine do this.
     pub(super) fn profile(&self, machine: &Machine, load: Load) -> Result<Profile> {
         let profiling = Profiling { executions: self.executions, load };
-        match &self.chain {
-            Chained::Work(_) => self.program(u64::MAX)?.profile_on(machine, profiling),
-            Chained::Receiver(receiver) => receiver.as_ref().expect("it was prepared").profile_on(machine, profiling),
-        }
+        self.application().rehearsal(u64::MAX)?.profile_on(machine, profiling)
     }
 
     /// Its schedule by this profile.

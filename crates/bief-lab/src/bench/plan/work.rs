@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use bief::{Chain, Flow, InOut, Program, Result, Task, sink, source};
+use bief::{Application, Chain, Flow, InOut, Program, Rehearsal, Result, Task, sink, source};
 
 /// Numbers of a frame.
 const NUMBERS: usize = 256;
@@ -16,8 +16,22 @@ pub(super) struct Step {
     pub(super) replicable: bool,
 }
 
-/// A chain of a source, these tasks and a sink, which ends after so many frames.
-pub(super) fn chain(steps: &[Step], mut frames: u64) -> Result<Program> {
+/// A source, these tasks and a sink.
+pub(super) struct Work(pub(super) Vec<Step>);
+
+/// Frames come as long as they are wanted: what is run is a rehearsal, too.
+impl Application for Work {
+    fn program(&mut self) -> Result<Program> {
+        chain(&self.0, u64::MAX)
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
+        chain(&self.0, frames).map(Rehearsal::new)
+    }
+}
+
+/// The chain, which ends after so many frames.
+fn chain(steps: &[Step], mut frames: u64) -> Result<Program> {
     let mut chain = Chain::new();
     let fill = move |frame: &mut [f32]| {
         if frames == 0 {
