@@ -88,7 +88,8 @@ pub trait RawTask: Send + 'static {
     /// An input that does not fit this task. The message should say what fits; the chain adds who made the wire.
     fn lens(&self, inputs: &[Shape]) -> Result<Vec<Shape>>;
 
-    /// Works on a batch in which at least one frame lives. Inside a loop, a path or a feedback it is a batch of one frame.
+    /// Works on a batch in which at least one frame lives. Inside a loop, a path or a feedback it is a batch of one frame, with
+    /// which a stop ends the stream, never behind it.
     ///
     /// # Errors
     /// What went wrong: it ends the run. The error names the frame that was [begun](BatchFrames::begin) last, and the frames

@@ -305,7 +305,8 @@ impl Worker {
     /// worked on them. Nothing comes after them.
     fn deliver_before_fault(&mut self) -> Result<()> {
         let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
-        // SAFETY: the stage has just failed on this batch, whose slots are loaded and still this worker's own.
+        // SAFETY: the stage has just failed on this batch, whose slots are loaded and still this worker's own; or it failed before,
+        // and the batch has no frames.
         let outcome = unsafe { self.stage.run_before_fault(batch) };
         if batch.count > 0 {
             batch.last = true;
