@@ -208,6 +208,8 @@ pub struct Tracker {
     /// Headers that position and step stem from.
     headers: f64,
     bad_headers: usize,
+    /// The next header is the one that was found: whoever acquired the signal again for it would find the same.
+    is_first: bool,
     /// Whether headers show that the carrier has jumped.
     carrier_jumps: CarrierJumps,
     /// Whether they show that the constant has; `None` where that is not judged.
@@ -241,6 +243,7 @@ impl Tracker {
             length: Layout::new(lock.pls).expect("the lock is on a frame").symbols() as f64,
             headers: lock.headers.max(LEAST_HEADERS) as f64,
             bad_headers: 0,
+            is_first: true,
             carrier_jumps: CarrierJumps::default(),
             constant_jumps: Some(ConstantJumps::default()),
             inverted: lock.inverted,
@@ -276,16 +279,18 @@ impl Tracker {
     /// # Errors
     /// When this was the second bad header in a row, or, of a signal whose headers were weak before, the eighth. When this header
     /// and the last ones show that the carrier or the constant has jumped: the samples of this one are those to begin with when the signal is
-    /// acquired again.
+    /// acquired again. The first header is never that one.
     pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
         let to_window = (self.origin - offset as i64) as f64;
         let header = self.measure(window, to_window + self.position);
         let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
         let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() <= MAX_DELAY);
-        let has_jumped = header.quality_elsewhere > RESTORED * self.quality;
-        if has_jumped || (layout.is_some() && self.carrier_jumps.shown_by(header.frequency, self.quality)) {
+        let has_jumped = header.quality_elsewhere > RESTORED * self.quality
+            || (layout.is_some() && self.carrier_jumps.shown_by(header.frequency, self.quality));
+        if has_jumped && !self.is_first {
             return Err(Lost::Carrier);
         }
+        self.is_first = false;
         if let Some(jumps) = self.constant_jumps.as_mut().filter(|_| layout.is_some())
             && jumps.shown_by(header.constant, self.quality)
         {

@@ -556,9 +556,13 @@ fn a_short_outage_is_bridged_and_a_long_one_reported() {
     assert_eq!(results[26], Err(Lost::Headers(2)));
 }
 
-/// Which of 60 headers tells that the signal is not what it was, if one does, and what. From the thirtieth on, its carrier has
+/// Which of 60 headers tells that the signal is not what it was, if one does, and what. Behind thirty, its carrier has
 /// another frequency, in cycles per symbol, and a constant is added to it.
 fn told_by(frequency: f64, constant: f32, trusting: bool) -> Option<(u64, Lost)> {
+    told_behind(30, frequency, constant, trusting)
+}
+
+fn told_behind(same: u64, frequency: f64, constant: f32, trusting: bool) -> Option<(u64, Lost)> {
     let mut random = fastrand::Rng::with_seed(3);
     let kind = pls(QPSK_SHORT_PILOTS);
     let mut tracker = Tracker::new(MatchedFilter::new(0.25, 2.0), &locked(kind), 0);
@@ -566,7 +570,7 @@ fn told_by(frequency: f64, constant: f32, trusting: bool) -> Option<(u64, Lost)>
         tracker = tracker.trusting_constant();
     }
     (0..60).find_map(|index| {
-        let (jump, constant) = if index < 30 { (0.0, 0.0) } else { (frequency, constant) };
+        let (jump, constant) = if index < same { (0.0, 0.0) } else { (frequency, constant) };
         let mut samples = header_window(kind, 40.0, 2.0, |n| TAU * 0.5 * (0.01 + jump) * n, &mut random);
         samples.iter_mut().for_each(|sample| sample.re += constant);
         tracker.track(&samples, index * 2 * length(kind) as u64).err().map(|lost| (index, lost))
@@ -585,6 +589,10 @@ fn headers_tell_when_carrier_or_constant_jump() {
     let (index, lost) = told_by(0.0, 0.3, false).unwrap();
     assert!(lost == Lost::Constant && (30..33).contains(&index), "{index}, {lost}");
     assert_eq!(told_by(0.0, 0.3, true), None);
+    // The header that was found is not one to acquire the signal again for: it would be found again, for ever.
+    for jump in [0.003, 0.02] {
+        assert_eq!(told_behind(0, jump, 0.0, false), Some((1, Lost::Carrier)), "{jump}");
+    }
 }
 
 #[test]

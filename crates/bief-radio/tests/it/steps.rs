@@ -165,6 +165,23 @@ fn a_carrier_that_jumps_costs_about_three_frames() {
 }
 
 #[test]
+fn a_carrier_that_never_rests_does_not_hold_the_receiver_up() {
+    for signal in signals(20) {
+        let frame = (signal.samples.len() / FRAMES) as f64;
+        for (size, frames) in [(0.002, 0.7), (0.003, 3.1), (0.006, 5.0), (0.02, 2.0)] {
+            let outcome = signal.received(SampleFormat::Ci16, |samples| {
+                let mut cycles = 0.0;
+                for (k, sample) in samples.iter_mut().enumerate() {
+                    *sample *= Complex32::cis((std::f64::consts::TAU * cycles) as f32);
+                    cycles += 0.5 * size * (std::f64::consts::TAU * k as f64 / (frames * frame)).sin();
+                }
+            });
+            assert_eq!(outcome.figures.bytes as usize, 4 * signal.samples.len(), "{}", signal.told(&outcome));
+        }
+    }
+}
+
+#[test]
 fn a_constant_that_jumps_costs_about_three_frames() {
     let mut wrong = Vec::new();
     for signal in signals(0) {
