@@ -491,7 +491,7 @@ fn what_a_piece_refuses_is_shown_where_it_stands() {
     let message = told(&task("twice", "in = ['e']"));
     assert!(
         message.contains(
-            "x.toml:14: task `x`: input 0 takes u64, in frames of one length, but gets frames of variable length of u64 from \
+            "x.toml:14: task `x`: input 0 takes u64, in frames of one length, but gets u64, in frames of variable length, from \
              task `even`"
         ),
         "{message}"
