@@ -293,7 +293,7 @@ fn parameters_of_tasks() {
     refused(&COUNT.replace('3', "«{ a = 1 }»"), &format!("{told} a table"));
     refused(&COUNT.replace('3', "«2026-01-01»"), &format!("{told} a datetime"));
     refused(&COUNT.replace('3', "«[1, 99999999999999999999]»"), &format!("{told} an array"));
-    refused("[[task]]\nname = 'x'\nkind = «'test.never'»", "task `x`: the moon is full");
+    refused(&format!("{COUNT}[[task]]\nname = 'x'\nkind = «'test.never'»\nin = ['n']"), "task `x`: the moon is full");
 }
 
 #[test]
