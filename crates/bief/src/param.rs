@@ -7,9 +7,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::making::Making;
 use crate::openers::{InputAddress, OutputAddress};
-use crate::parameters::{ParameterType, Value};
-use crate::registry::Making;
+use crate::parameters::{ParameterType, Value, refused};
 use crate::suggest::suggestion;
 
 /// A parameter of a [`Kind`](crate::Kind): name, type, unit, range, default and meaning. What reads it, checks it and explains it
@@ -352,10 +352,6 @@ impl<T: 'static> Param<T> {
             Unfit::Said(words) => self.refuse(words),
         })
     }
-}
-
-pub(crate) fn refused(parameter: &str, error: impl Display) -> Error {
-    Error::build(format!("parameter `{parameter}`: {error}")).of_parameter(parameter)
 }
 
 /// The parameters of a [`Kind`](crate::Kind), and what their values are together: none, one, or several as a tuple.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
+
 /// A value of a parameter. Shown as a chain file writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -207,4 +209,9 @@ impl<T: ParameterType> ParameterType for Vec<T> {
     fn value(&self) -> Value {
         Value::List(self.iter().map(T::value).collect())
     }
+}
+
+/// What is wrong with a parameter.
+pub(crate) fn refused(parameter: &str, error: impl Display) -> Error {
+    Error::build(format!("parameter `{parameter}`: {error}")).of_parameter(parameter)
 }

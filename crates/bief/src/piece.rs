@@ -4,7 +4,8 @@ use std::any::Any;
 use std::io::Read;
 
 use crate::chain::Chain;
-use crate::dynamic::{DynTask, DynWire, Refusal};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{DynTask, Refusal};
 use crate::error::{Error, Place, Result};
 use crate::openers::InputAddress;
 use crate::rehearsal::{Kept, record};

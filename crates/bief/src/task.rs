@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
 use crate::shape::Shape;
-use crate::wire::{Inputs, Outputs, Socket};
+use crate::socket::Socket;
+use crate::wire::{Inputs, Outputs};
 
 /// What becomes of a frame after a task ran on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

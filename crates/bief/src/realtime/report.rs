@@ -8,7 +8,7 @@ use bief_machine::clock::nanoseconds;
 use bief_machine::histogram::Histogram;
 use serde::Serialize;
 
-use crate::table::{fitted, scaled};
+use crate::columns::{fitted, scaled};
 
 /// What a run had of what [`RealTime`](super::RealTime) asked for.
 #[derive(Debug, Clone, Serialize)]
