@@ -11,7 +11,8 @@ use crate::files::{Files, is_dash};
 /// The recording to receive.
 #[derive(Args)]
 pub(crate) struct RecordingArgs {
-    /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input [default: one that is built in]
+    /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input
+    /// [default: a built-in one]
     pub(crate) input: Option<PathBuf>,
     /// Sample format of a raw input: cf32, ci16, ci8 or cu8
     #[arg(long)]

@@ -11,7 +11,7 @@ use crate::files::{Files, is_dash};
 /// Where the machine-readable result goes.
 #[derive(Args)]
 pub struct JsonArgs {
-    /// Write the result as JSON to FILE, or to standard output in place of the table
+    /// Write the result as JSON to FILE, or to standard output instead of the table
     #[arg(long = "json", value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     target: Option<PathBuf>,
 }

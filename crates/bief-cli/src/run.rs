@@ -27,9 +27,9 @@ Examples:
   bief run chain.toml --plan             measure the tasks, and plan the stages
   bief run chain.toml --goal fewest-cores,period=1ms --refine 3
   bief run chain.toml --place packed     pin the threads of the stages it marks
-  bief run chain.toml --place dynamic    move them to the kinds of cores they need
-  bief run chain.toml --json             the report for a machine to read
-  bief run --kinds                       the tasks that a chain can be made of
+  bief run chain.toml --place dynamic    map threads to kinds of cores by demand
+  bief run chain.toml --json             the report as JSON
+  bief run --kinds                       all kinds of tasks
   bief run --kinds radio.read            one of them, with its parameters
 
 A chain file lists tasks in the order in which they run:
@@ -37,7 +37,7 @@ A chain file lists tasks in the order in which they run:
   [[task]]
   name = \"read\"
   kind = \"radio.read\"
-  out = [\"iq\"]                  # names for the wires that it makes
+  out = [\"iq\"]                  # names of the wires that it makes
   path = \"capture.sigmf-meta\"   # all other keys are parameters of the kind
 
   [[task]]
@@ -57,16 +57,17 @@ A chain file lists tasks in the order in which they run:
   [stage.convert]
   threads = 2
 
-To measure and to refine a plan, tasks are tried on the front of their input:
-nothing of a pipe is lost by that, and no output is touched.
+To measure and refine a plan, tasks are tried on the front of their input: a
+pipe loses nothing, and no output is touched.
 Where bytes are read or written, `-` is standard input or output, and
-`SCHEME://…` whatever else opens them. When a chain writes to standard output,
-its report goes to standard error.
-Before the first task, `batch = 16` lets frames travel together, `depth = 8` lets
-as many batches wait between stages, `waiting = \"passive\"` is as --waiting.
+`SCHEME://…` an address for another opener. If a chain writes to standard
+output, its report goes to standard error.
+Before the first task, `batch = 16` sets the frames per batch, `depth = 8` the
+batches that may wait between stages, `waiting = \"passive\"` the same as
+--waiting.
 Without stages the chain runs on one core.
-Ctrl-C ends the run in order: what the first task took is delivered; the exit
-status is 130. A second Ctrl-C does not wait for that.";
+Ctrl-C ends the run in order: everything that the first task took is delivered,
+and the exit status is 130. A second Ctrl-C quits at once.";
 
 /// Arguments of `bief run`.
 #[derive(Args)]
@@ -75,24 +76,24 @@ pub(crate) struct RunArgs {
     /// The chain, a TOML file
     #[arg(value_name = "CHAIN.toml", required_unless_present_any = ["kinds", "target"])]
     chain: Option<PathBuf>,
-    /// Frames that travel together, in place of what the file says
+    /// Frames per batch, instead of the file's value
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch: Option<u32>,
-    /// Batches that may wait between two stages, in place of what the file says
+    /// Batches that may wait between two stages, instead of the file's value
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     depth: Option<u32>,
-    /// How threads wait for each other: adaptive, passive (at once to sleep) or active (never)
+    /// How threads wait for each other: adaptive, passive (sleep at once) or active (never sleep)
     #[arg(long)]
     waiting: Option<Waiting>,
-    /// Leave out the stages: run the whole chain on one core
+    /// Ignore the stages: run the whole chain on one core
     #[arg(long, conflicts_with_all = ["depth", "waiting"], conflicts_with_all = OPTIONS)]
     one_core: bool,
-    /// Measure the tasks and plan the stages, in place of those that the file marks; implied by the options that plan
+    /// Measure the tasks and plan the stages, instead of those marked in the file; implied by the planning options
     #[arg(long, conflicts_with_all = ["one_core", "check"])]
     plan: bool,
     #[command(flatten)]
     planning: PlanningArgs,
-    /// Build the chain only: show its tasks, stages and wires
+    /// Only build the chain: show its tasks, stages and wires
     #[arg(long, conflicts_with_all = ["observe", "trace", "dot"], conflicts_with_all = OPTIONS)]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters

@@ -16,13 +16,13 @@ const TRACED_BATCHES: usize = 10_000;
 /// Options that look closer at a run.
 #[derive(Args)]
 pub(crate) struct SeeingArgs {
-    /// Tell also how long each task took, how full the rings were, and how long frames took
+    /// Also report task times, the fill of the rings, and frame latency
     #[arg(long)]
     observe: bool,
-    /// Write what each thread did with its latest 10000 batches, for https://ui.perfetto.dev
+    /// Write a trace of each thread's latest 10000 batches, for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
-    /// Write the pipeline as a graph, with measured times, for Graphviz
+    /// Write the pipeline with measured times as a Graphviz graph
     #[arg(long, value_name = "FILE.dot")]
     dot: Option<PathBuf>,
 }

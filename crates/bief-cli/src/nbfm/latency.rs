@@ -22,11 +22,11 @@ const PROBE: Duration = Duration::from_millis(300);
 /// What is to be kept.
 #[derive(Args)]
 pub(super) struct LatencyArgs {
-    /// Have the audio of a sample that soon, such as 20ms, at the least work: chooses block and stages. The filters' own delay
-    /// comes on top
+    /// Longest latency from sample to audio, such as 20ms: chooses the block and stages with the least work. The
+    /// filters' own delay comes on top
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "block")]
     latency: Option<Duration>,
-    /// Cores that may be used for that
+    /// Cores to use for --latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), requires = "latency")]
     cores: u32,
     /// Reserve the time that the stages need (SCHED_DEADLINE): off, try, or require [default: try]

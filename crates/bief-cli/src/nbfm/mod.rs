@@ -29,27 +29,27 @@ use bief::machine::clock::process_time;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief nbfm                              the recording that is built in
+  bief nbfm                              the built-in recording
   bief nbfm capture.sigmf-meta           audio goes to capture.wav
   bief nbfm capture.cu8 --rate 2.4e6 --carrier -25e3 -o talk.wav
   radio | bief nbfm - --format cu8 --rate 576e3 -o - | aplay -f S16_LE -r 48000
   bief nbfm capture.sigmf-meta --deviation 2500 --deemphasis 750us
   bief nbfm capture.sigmf-meta --pace --block 744
-                                         as a live radio would give it, and what
-                                         that takes of a core
+                                         at the pace of a live radio, with the
+                                         load of a core
   bief nbfm capture.sigmf-meta --pace --latency 20ms
                                          the block, the stages and the reserved
-                                         time that keep 20 ms at the least work
-  bief nbfm capture.sigmf-meta --json    the figures for a machine to read
+                                         time that meet 20 ms with the least
+  work bief nbfm capture.sigmf-meta --json    the figures as JSON
 
-The carrier is found in the first half second with a signal and followed as far
-as half of the deviation; with --carrier, it is measured from there (a carrier
-beside a stronger one), no further away than the deviation. A carrier that moves
-puts direct current into the audio: --high-pass takes it out.
-What is 9.6 kHz and more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
-is weaker by 74 dB.
-Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
-not wait for that.";
+The carrier is found in the first half second with a signal and tracked over up
+to half of the deviation; with --carrier, the search starts there (for a carrier
+next to a stronger one) and ends one deviation away. A moving carrier adds DC to
+the audio: --high-pass removes it.
+Signals 9.6 kHz or more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
+are attenuated by 74 dB.
+Ctrl-C ends the reception and writes what was received. A second Ctrl-C quits at
+once.";
 
 /// The name of the recording that is built in.
 const SAMPLE_NAME: &str = "nbfm_tones";
@@ -67,7 +67,7 @@ pub(crate) struct NbfmArgs {
     output: output::OutputArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Give samples out no faster than they were taken, as a live radio does
+    /// Play samples no faster than they were recorded, like a live radio
     #[arg(long)]
     pace: bool,
     #[command(flatten)]

@@ -19,8 +19,8 @@ const PIPED: u32 = 50;
 /// The file that is written.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16 [default: NAME.wav beside the
-    /// input]
+    /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16 [default: NAME.wav
+    /// next to the input]
     #[arg(short, long, value_name = "OUT.wav")]
     output: Option<PathBuf>,
 }

@@ -28,11 +28,11 @@ pub(super) struct ChainArgs {
     #[command(flatten)]
     signal: SignalArgs,
 
-    /// How fast rx receives: frames/s, or information as 1Mb/s
+    /// Rate at which rx receives: frames/s, or information as in 1Mb/s
     #[arg(long, value_name = "RATE", value_parser = at_rate)]
     rate: Option<Goal>,
 
-    /// What of the measured times counts as the cost of a job, for rx and nbfm [default: p99]
+    /// Which measured time counts as the cost of a job, for rx and nbfm [default: p99]
     #[arg(long, value_name = "WHICH")]
     cost: Option<Which>,
 }
@@ -45,11 +45,11 @@ fn at_rate(text: &str) -> Result<Goal, Error> {
 /// The names of [`FitMethod`].
 #[derive(Clone, Copy, ValueEnum)]
 enum Which {
-    /// What it usually takes
+    /// The usual time
     Usual,
-    /// What 99 of 100 jobs take at most
+    /// The time that 99 of 100 jobs keep
     P99,
-    /// What no job exceeded
+    /// The time that no job exceeded
     Worst,
 }
 

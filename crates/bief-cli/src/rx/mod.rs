@@ -27,7 +27,7 @@ use reception::{Reception, show};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief rx                                the recording that is built in
+  bief rx                                the built-in recording
   bief rx capture.sigmf-meta             packets go to capture.ts
   bief rx capture.ci16 --sps 2 -o out.ts --cores 2
   bief rx capture.sigmf-meta --symbol-rate 1e6
@@ -35,11 +35,11 @@ Examples:
   bief rx capture.sigmf-meta --constellation symbols.svg
   bief rx capture.sigmf-meta --goal fewest-cores,rate=30Mb/s --refine 3
   bief rx capture.sigmf-meta --place guided --save-profile receiver.json
-  bief rx capture.sigmf-meta --json      the figures for a machine to read
+  bief rx capture.sigmf-meta --json      the figures as JSON
 
 MODCOD, frame size and pilots are read from the header of each frame.
-Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
-not wait for that.";
+Ctrl-C ends the reception and writes what was received. A second Ctrl-C quits at
+once.";
 
 /// Arguments of `bief rx`.
 #[derive(Args)]
@@ -47,13 +47,14 @@ not wait for that.";
 pub(crate) struct RxArgs {
     #[command(flatten)]
     signal: SignalArgs,
-    /// Where packets go; `-` for standard output [default: NAME.ts beside the input, NAME.bin for a stream of no packets]
+    /// Where packets go; `-` for standard output [default: NAME.ts next to the input, NAME.bin for a stream without
+    /// packets]
     #[arg(short, long, value_name = "OUT.ts")]
     output: Option<PathBuf>,
     /// Draw the received symbols
     #[arg(long, value_name = "FILE.svg")]
     constellation: Option<PathBuf>,
-    /// Input that cannot wait (a radio): where the receiver is too slow, drop samples and say so
+    /// Input that cannot wait (a radio): drop and count samples if the receiver is too slow
     #[arg(long)]
     live: bool,
     #[command(flatten)]

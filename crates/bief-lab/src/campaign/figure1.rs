@@ -20,7 +20,7 @@ Examples:
   bief lab campaign figure1 --json > figure1.json
 
 Files: figure1.csv (the curves: each slowdown that occurs, and the percentage of
-chains that are not slowed down more), figure1a.svg (slowdowns up to 1.5),
+chains with at most this slowdown), figure1a.svg (slowdowns up to 1.5),
 figure1b.svg (all slowdowns)";
 
 /// Arguments of `bief lab campaign figure1`.
