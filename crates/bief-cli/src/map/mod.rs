@@ -48,9 +48,11 @@ What it does:
   was allowed. Which of them it gets, Linux decides. Threads that are busy for
   less than 5 % of the time are left to Linux, as are those that want less than
   others where there are more threads than cores, and all while they want more
-  than the cores have. In the end, at Ctrl-C too, each thread gets back what
-  it had; programs that the process has started meanwhile keep what they
-  inherited.";
+  than the cores have. In the end each thread gets back what it had, also where
+  a signal ends this command, such as Ctrl-C or SIGTERM; not after SIGKILL,
+  which nothing can catch: threads then stay where they were mapped, until
+  `taskset -acp CORES PID` lets them go. Programs that the process has started
+  meanwhile keep what they inherited.";
 
 /// Map the threads of a process, or of a program that is run, to kinds of cores by what they need (Linux)
 #[derive(Args)]
@@ -138,7 +140,7 @@ pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(reason));
     }
     let mut files = Files::default();
-    args.machine.iter().for_each(|path| files.read(path));
+    args.machine.iter().try_for_each(|path| files.read(path))?;
     args.json.claim(&mut files)?;
     let settings = args.settings()?;
     let machine = to_run_on(args.machine.as_deref())?;
