@@ -18,7 +18,7 @@ use crate::task::{Node, Step, Task};
 use crate::wait::Waiting;
 use crate::wire::{Inputs, Joint, Outputs, Socket, Use, sealed::Key};
 
-/// A chain of tasks while it is being written.
+/// Builds a chain of tasks.
 ///
 /// Tasks run in the order in which they are added. A wire joins them: [`add`](Self::add) returns the wires that a task
 /// makes; `&wire` reads one, `&mut wire` rewrites it in place. Wrong element types, inputs left out, and reading what is
@@ -108,16 +108,16 @@ impl Chain {
         self
     }
 
-    /// Sets how many batches may wait between two stages, at least 1, unless the pipeline is told otherwise
-    /// ([`Pipeline::depth`](crate::Pipeline::depth)).
+    /// Sets how many batches may wait between two stages, at least 1, unless
+    /// [`Pipeline::depth`](crate::Pipeline::depth) overrides it.
     #[must_use]
     pub fn depth(mut self, batches: usize) -> Self {
         self.depth = Some(batches);
         self
     }
 
-    /// Sets how threads wait for each other's frames, unless the pipeline is told otherwise
-    /// ([`Pipeline::waiting`](crate::Pipeline::waiting)).
+    /// Sets how threads wait for each other's frames, unless [`Pipeline::waiting`](crate::Pipeline::waiting) overrides
+    /// it.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
@@ -138,7 +138,7 @@ impl Chain {
         }
     }
 
-    /// Begins a stage at the task that is added next; [`threads`](StageMark::threads) says how many replicas run it.
+    /// Begins a stage at the next added task; [`threads`](StageMark::threads) sets how many replicas run it.
     ///
     /// Stages marked so are what [`Program::pipeline_as_marked`] runs. Tasks added before the first mark are a stage of
     /// their own. A stage cannot begin inside a region.

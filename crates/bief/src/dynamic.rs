@@ -25,7 +25,7 @@ pub enum Direction {
     Out,
 }
 
-/// What a socket carries, and in which direction. Shown as `in f32`, `in-place u8`, `out variable Complex<f32>`.
+/// The elements and the direction of a socket. Shown as `in f32`, `in-place u8`, `out variable Complex<f32>`.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketKind {
     direction: Direction,
@@ -49,7 +49,7 @@ impl SocketKind {
         Self { direction, variable: false, format: Format::of::<T>() }
     }
 
-    /// As [`fixed`](Self::fixed), for frames that have a length each.
+    /// Like [`fixed`](Self::fixed), for frames of variable length.
     pub fn variable<T: Element>(direction: Direction) -> Self {
         Self { direction, variable: true, format: Format::of::<T>() }
     }
@@ -233,12 +233,12 @@ pub struct DynTask {
 }
 
 impl DynTask {
-    /// The task, its types forgotten.
+    /// Erases the types of a task.
     pub fn new(task: impl Task) -> Self {
         Self { name: task.name(), task: Box::new(task) }
     }
 
-    /// Gives it another name. A chain in which the name is taken puts a number behind it.
+    /// Renames it. If the chain already has that name, it appends a number.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

@@ -11,8 +11,8 @@ use crate::dynamic::DynWire;
 pub(crate) type Facts = HashMap<(usize, TypeId), Arc<dyn Any + Send + Sync>>;
 
 impl Chain {
-    /// Notes a fact about a wire, in the place of one of the same type: what was found in the signal, or follows from how the
-    /// wire is made. Whoever builds on the wire can ask for it; frames do not carry it.
+    /// Records a fact about a wire, replacing one of the same type: a finding from the signal, or a consequence of how
+    /// the wire is made. Later tasks can query it while the chain is built; frames do not carry it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Chain {
         }
     }
 
-    /// What was noted of this type about a wire.
+    /// The recorded fact of this type about a wire.
     pub fn fact<F: Any + Send + Sync>(&self, wire: &DynWire) -> Option<Arc<F>> {
         let fact = self.facts.get(&(wire.socket.wire, TypeId::of::<F>())).filter(|_| wire.chain == self.id)?;
         Arc::clone(fact).downcast().ok()

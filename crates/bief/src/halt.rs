@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Ends a run from outside it: from another thread, or where a signal is handled. Made by
-/// [`Pipeline::stopper`](crate::Pipeline::stopper); any number of copies.
+/// Ends a run from outside: from another thread or a signal handler. Made by
+/// [`Pipeline::stopper`](crate::Pipeline::stopper); can be cloned freely.
 ///
 /// ```
 /// use bief::{Chain, Flow, sink, source};

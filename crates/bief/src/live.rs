@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long the end of a run waits for the device.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What a device gave; see [`live`].
+/// The outcome of reading a device; see [`live`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Heard {
     /// The block is full.
@@ -125,7 +125,8 @@ where
     T: Element,
     F: FnMut(&mut [T]) -> Result<Heard> + Send + 'static,
 {
-    /// Starts the device's thread now, unless it runs: what comes before the first frame is asked for waits in the queue.
+    /// Starts the device's thread now, unless it runs: samples that arrive before the first frame is requested wait in
+    /// the queue.
     ///
     /// # Errors
     /// A `len` or `blocks` that [`live`] does not take, a thread that the system refuses.

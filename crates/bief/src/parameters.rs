@@ -55,7 +55,7 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// Values by name, to make a task with: what a [`Param`](crate::Param) reads.
+/// Values by name, from which a task is made; read by [`Param`](crate::Param).
 ///
 /// ```
 /// use bief::{Chain, Kind, Param, Parameters, Registry, source};

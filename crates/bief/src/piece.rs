@@ -75,7 +75,7 @@ impl<'p> Piece<'p> {
         self.add(DynTask::new(task).named(self.name), wires)
     }
 
-    /// Adds a task beside that one: it is named `name of the piece/name`.
+    /// Adds another task: it is named `name of the piece/name`.
     ///
     /// # Errors
     /// Those of [`Chain::add_dyn`].
@@ -96,7 +96,7 @@ impl<'p> Piece<'p> {
         })
     }
 
-    /// What is said of a wire that a piece cannot be made of; in a chain file it is told at the wire.
+    /// An error about a wire from which the piece cannot be made; in a chain file it is reported at the wire.
     pub fn unfit(&mut self, input: usize, wanted: &str) -> Error {
         self.refused = Some(input);
         let wire = &self.wires[input];

@@ -197,8 +197,8 @@ impl Program {
         Ok(self.cut(schedule.stages())?.with_planned_period(schedule.planned_period().ns()))
     }
 
-    /// Cuts the chain into these stages, without a plan: so many neighbouring tasks, in order, on so many threads each. A stage whose
-    /// kind is empty may be placed on cores of any kind.
+    /// Cuts the chain into these stages, without a plan: each has a number of neighbouring tasks, in order, and of
+    /// threads. A stage with an empty kind may be placed on cores of any kind.
     ///
     /// ```
     /// use bief::schedule::Stage;

@@ -16,8 +16,8 @@ use crate::task::{Flow, Step, Turn, type_name};
 use crate::variable;
 use crate::wire::Socket;
 
-/// A task that says at run time which sockets it has, and works on a batch of frames at a time. [`DynTask::raw`] makes it one
-/// that a [`Chain`](crate::Chain) takes.
+/// A task that declares its sockets at run time and works on whole batches of frames. [`DynTask::raw`] makes it a task
+/// for a [`Chain`](crate::Chain).
 ///
 /// What is not told here is as in [`Task`](crate::Task).
 ///
@@ -136,7 +136,8 @@ pub trait RawTask: Send + 'static {
     }
 }
 
-/// A batch, as a [`RawTask`] sees it: its frames, and what they hold at each socket. The three parts can be used side by side.
+/// A batch, as a [`RawTask`] sees it: its frames, and their elements at each socket. The three parts can be borrowed at
+/// the same time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BatchView<'a> {
@@ -211,7 +212,7 @@ impl BatchFrames<'_> {
     }
 }
 
-/// What the sockets of one side see of a batch.
+/// The batch at the sockets of one side.
 #[derive(Debug)]
 pub struct Sockets<'a> {
     bound: &'a [Bound],
@@ -275,7 +276,7 @@ impl Sockets<'_> {
     }
 }
 
-/// What one socket sees of a batch: read as elements of its type, or as bytes of a [portable](crate::Portable) one.
+/// The batch at one socket: read as elements of its type, or as bytes of a [portable](crate::Portable) one.
 ///
 /// Frames lie one after the other, those that do not live too; a frame of variable length has room for the most that it may
 /// have. All frames of a [constant](crate::Constant) are one.
@@ -399,7 +400,7 @@ impl<'s> SocketView<'s> {
     }
 }
 
-/// As [`SocketView`], and may be written if the task rewrites or makes the wire.
+/// Like [`SocketView`], and writable if the task rewrites or makes the wire.
 #[derive(Debug)]
 pub struct SocketViewMut<'s> {
     /// Nobody else sees this socket as long as it is there.

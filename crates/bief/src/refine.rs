@@ -9,7 +9,7 @@ use crate::report::Report;
 /// A run is as planned when its period differs from the planned one by less than this share.
 pub const AS_PLANNED: f64 = 0.01;
 
-/// How plans became better: [`refine`].
+/// The rounds of [`refine`] and its best plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refined {
     /// The last profile, corrected by what was run.

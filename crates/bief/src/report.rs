@@ -14,7 +14,7 @@ use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
 use crate::worker::Count;
 
-/// What happened in a run, beside the plan: a table (by `Display`) or JSON (by `serde`).
+/// The result of a run compared with its plan: a table (by `Display`) or JSON (by `serde`).
 ///
 /// Periods are nanoseconds per execution; one execution is one batch of [`batch`](Self::batch) frames.
 #[derive(Debug, Clone, Serialize)]
@@ -63,7 +63,7 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What one stage did, all its replicas together.
+/// The result of one stage, over all its replicas.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageReport {
     /// The stage's name.
@@ -106,7 +106,7 @@ pub struct TaskReport {
     pub times: Option<Times>,
 }
 
-/// How long a batch took a task, all replicas together, in nanoseconds.
+/// The times of a task per batch, over all replicas, in nanoseconds.
 ///
 /// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
 /// task had a frame to work on. Means, least and greatest are exact, the others within 2 %.

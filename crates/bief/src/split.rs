@@ -13,7 +13,7 @@ use crate::stage::Mark;
 use crate::task::{Node, Step};
 use crate::wire::{Joint, Socket, Use};
 
-/// A wire that is made before a place in a program and used from there on: [`Program::crossing`].
+/// A wire that is made before a place in a program and used after it: [`Program::crossing`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Crossing {

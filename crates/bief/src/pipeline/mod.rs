@@ -162,8 +162,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Sets how many frames travel and are worked on together, at least 1, in place of what
-    /// [`Chain::batch`](crate::Chain::batch) said; planned periods, which are per batch, grow with it.
+    /// Sets the frames per batch, at least 1, instead of [`Chain::batch`](crate::Chain::batch); planned periods, which
+    /// are per batch, grow with it.
     ///
     /// ```
     /// use bief::{Chain, sink, source};
@@ -259,8 +259,7 @@ impl Pipeline {
         self.place_as(placement, machine)
     }
 
-    /// Gives each thread the place that a [`Placement`] says, and slows down what runs on cores that the machine only
-    /// emulates.
+    /// Gives each thread its place in a [`Placement`], and slows down threads on emulated cores.
     ///
     /// A thread takes its place when a run begins; what happens where the system refuses it is [`pinning`](Self::pinning)'s.
     /// On a machine with several NUMA nodes, the buffers of a stage and the slots that it sends are first touched on its own
@@ -366,8 +365,8 @@ impl Pipeline {
         self
     }
 
-    /// Gives its threads a scheduling class in each run, and counts frames against a bound of their latency: what came of it is
-    /// in [`Report::real_time`](crate::Report::real_time).
+    /// Gives its threads a scheduling class in each run, and counts frames against a latency bound; the result is in
+    /// [`Report::real_time`](crate::Report::real_time).
     ///
     /// Threads of such a class wait parked: [`Waiting::Adaptive`] does not look for a while first. [`Mode::Off`] takes back what
     /// was set before.
@@ -524,7 +523,7 @@ impl Pipeline {
         tracks.collect::<Option<_>>().map(Trace::new)
     }
 
-    /// What tells how its runs are going, from another thread, while they go on. Any number of them may look.
+    /// A handle to observe runs in progress from another thread. There may be any number of them.
     pub fn watch(&mut self) -> Watch {
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let replicas = self.workers.iter_mut().filter(|worker| worker.stage_index == index);

@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::profile::{BatchCosts, Profiling};
 use crate::program::Program;
 
-/// A chain that can be measured and tried before it is run: a receiver, a chain file, a chain of one's own.
+/// A chain that can be measured and tried before it is run: a receiver, a chain file, or your own.
 ///
 /// To measure tasks, and to try a plan, a [`Planner`](crate::Planner) runs rehearsals: the same tasks on input that may be used
 /// up, with outputs that keep nothing.

@@ -128,22 +128,22 @@ impl Planner {
         self
     }
 
-    /// Plans with this profile, in place of measuring the tasks; `origin` is what errors call it, such as its file.
+    /// Plans with this profile instead of measuring the tasks; errors name `origin`, such as its file.
     #[must_use]
     pub fn profile(mut self, profile: Profile, origin: impl Into<String>) -> Self {
         self.profile = Some(Given { value: profile, origin: origin.into() });
         self
     }
 
-    /// Runs this schedule, in place of planning; `origin` is what errors call it.
+    /// Runs this schedule instead of planning; errors name `origin`.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule, origin: impl Into<String>) -> Self {
         self.schedule = Some(Given { value: schedule, origin: origin.into() });
         self
     }
 
-    /// Tries the plan, corrects the profile by what was measured and plans again, so many times at most: until a run keeps its
-    /// plan, or no better one is left ([`Refined`]).
+    /// Tries the plan, corrects the profile with the measured times and plans again, up to this many times: until a run
+    /// keeps its plan, or no better plan is left ([`Refined`]).
     #[must_use]
     pub fn refine(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
@@ -158,7 +158,7 @@ impl Planner {
         self
     }
 
-    /// Places threads as told, in place of a policy; `origin` is what errors call it.
+    /// Places threads explicitly, instead of by a policy; errors name `origin`.
     #[must_use]
     pub fn place_as(mut self, placement: Placement, origin: impl Into<String>) -> Self {
         self.placing.place = Some(placing::Place::As(Given { value: placement, origin: origin.into() }));
@@ -322,7 +322,7 @@ impl<T> Given<T> {
     }
 }
 
-/// A plan, and what it was made with.
+/// A plan with its profile, machine and settings.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Planned {

@@ -11,7 +11,7 @@ use super::settings::{RealTime, StageTiming};
 use crate::error::{Error, Result};
 use crate::profile::{BatchCosts, TaskCosts};
 
-/// What is to be kept, and with what.
+/// A latency to meet, and the conditions for it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -79,7 +79,7 @@ impl LatencyGoal {
     }
 }
 
-/// A pipeline that keeps a latency: [`BatchCosts::latency_plan`].
+/// A pipeline that meets a latency; made by [`BatchCosts::latency_plan`].
 #[derive(Debug, Clone)]
 pub struct LatencyPlan {
     /// The graph in its batches, with its bounds.

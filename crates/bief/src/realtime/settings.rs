@@ -17,7 +17,7 @@ const LEAST_BUDGET: Duration = Duration::from_nanos(1024);
 const LEAST_PERIOD: Duration = Duration::from_micros(100);
 const MOST_PERIOD: Duration = Duration::from_micros(1 << 22);
 
-/// What happens when the system refuses a thread its class.
+/// What to do if the system refuses a thread its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Nothing is asked of the system, as if no class was wanted.
@@ -48,7 +48,7 @@ impl FromStr for Mode {
     }
 }
 
-/// When batches come to a stage, and how long it works on one.
+/// When batches arrive at a stage, and how long it works on each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTiming {
     /// From one batch to the next. Each of *r* replicas gets every *r*-th batch, so its period is *r* times as long.
