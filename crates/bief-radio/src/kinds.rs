@@ -197,7 +197,7 @@ fn low_pass() -> Kind {
         Param::<f64>::new("cutoff", "where half of the amplitude passes").unit("Hz"),
         Param::<f64>::new("transition", "from passband to stopband: the narrower, the more taps").unit("Hz"),
         window.default("hamming").parsed::<Window>().choices(Window::ALL.map(Window::name)),
-        Param::new("decimation", "keeps one sample of so many").range(1..=LowPass::<f32>::MOST_DECIMATION).default(1),
+        Param::new("decimation", "keeps one sample in this many").range(1..=LowPass::<f32>::MOST_DECIMATION).default(1),
     );
     let kind = Kind::piece(
         "radio.low_pass",

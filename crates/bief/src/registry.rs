@@ -290,7 +290,7 @@ impl Kind {
     fn counted(&self, made: Vec<DynWire>) -> Result<Vec<DynWire>> {
         match (made.len(), self.outputs.len()) {
             (made, told) if made != told => {
-                Err(Error::build(format!("`{}` made {made} wires, but tells of {told} outputs", self.name)))
+                Err(Error::build(format!("`{}` made {made} wires, but declares {told} outputs", self.name)))
             }
             _ => Ok(made),
         }

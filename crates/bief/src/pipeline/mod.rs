@@ -402,8 +402,8 @@ impl Pipeline {
     fn check_threads(&self) -> Result<()> {
         if self.dynamic.is_some() && self.waiting == Waiting::Active {
             return Err(Error::build(
-                "threads that look for frames without end, as `active` lets them, are all busy all the time, and nobody sees which of \
-                 them need a fast core: let them wait another way, or place them otherwise than `dynamic`",
+                "threads with `active` waiting are always busy, so that mapping cannot see which of them need a fast core: choose \
+                 another way to wait, or a placement other than `dynamic`",
             ));
         }
         let Some(real_time) = &self.real_time else { return Ok(()) };

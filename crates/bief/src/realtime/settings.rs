@@ -232,12 +232,12 @@ impl RealTime {
     /// Whether threads that wait so, of these stages at these places, can have it.
     pub(crate) fn check(&self, stages: &[Seats], waiting: Waiting, placement: Option<&Placement>) -> Result<()> {
         if self.bound.is_some_and(|(bound, _)| bound.is_zero()) {
-            return Err(Error::build("no frame takes no time: give a bound of at least 1 ns"));
+            return Err(Error::build("no frame meets a bound of 0: give at least 1 ns"));
         }
         if self.parks() && waiting == Waiting::Active {
             return Err(Error::build(
-                "threads that look for frames without end, as `active` lets them, would keep all others from their cores in a \
-                 real-time class: let them wait another way",
+                "threads with `active` waiting would keep all others from their cores in a real-time class: choose another way to \
+                 wait",
             ));
         }
         if self.parks() && placement.is_some_and(Placement::is_dynamic) {
