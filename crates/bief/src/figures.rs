@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::table::{COLUMNS, fitted};
+use crate::columns::{COLUMNS, fitted};
 
 /// Points of a scatter plot that are kept when replicas are put together.
 const MAX_POINTS: usize = 4096;

@@ -73,18 +73,22 @@
 mod address;
 #[allow(unsafe_code)]
 mod barrier;
+mod block;
 mod boundary;
 mod chain;
 #[cfg(feature = "toml")]
 mod chain_file;
 mod check;
 mod clock;
+mod columns;
 mod constant;
 mod control;
+mod count;
 mod crew;
 mod dot;
 #[allow(unsafe_code)]
 mod dtype;
+mod dyn_wire;
 mod dynamic;
 mod emulate;
 pub mod energy;
@@ -96,6 +100,7 @@ mod frame;
 mod gap;
 mod halt;
 mod live;
+mod making;
 #[allow(unsafe_code)]
 pub mod memory;
 mod observe;
@@ -124,6 +129,8 @@ mod report;
 mod ring;
 mod shape;
 pub mod sink;
+#[allow(unsafe_code)]
+mod socket;
 pub mod source;
 mod split;
 #[allow(unsafe_code)]
@@ -154,15 +161,15 @@ pub use chain_file::{BuiltChain, ChainFile, FileApplication, FileTask, UsedFile}
 pub use constant::Constant;
 pub use control::{Choice, Paths};
 pub use dtype::{Dtype, Field, Portable};
-pub use dynamic::{Direction, DynTask, DynWire, SocketKind};
+pub use dyn_wire::DynWire;
+pub use dynamic::DynTask;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use figures::{Figure, Figures, Reading};
 pub use frame::Element;
-pub use gap::Gap;
 pub use halt::Stopper;
 pub use openers::{AddressWriter, ByteSource, InputAddress, Opener, Openers, OutputAddress};
-pub use param::{Param, Parameter, ParameterType, Params};
-pub use parameters::{Parameters, Value};
+pub use param::{Param, Parameter, Params};
+pub use parameters::{ParameterType, Parameters, Value};
 pub use piece::Piece;
 pub use pipeline::Pipeline;
 pub use placement::{DynamicReport, Pinning, PlacedStage, Placement, Places, Policy, Seats};
@@ -171,8 +178,9 @@ pub use profile::{BatchCosts, Load, Profiling, TaskCosts};
 pub use program::Program;
 pub use refine::{AS_PLANNED, Ended, Refined, Round, refine};
 pub use registry::{Kind, KindSocket, Registry};
-pub use report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+pub use report::{BoundaryReport, Gap, Latency, Occupancy, Report, StageReport, TaskReport, Times};
 pub use shape::Shape;
+pub use socket::{Direction, SocketKind};
 pub use split::{Crossing, Split};
 pub use task::{Flow, Task};
 pub use trace::Trace;

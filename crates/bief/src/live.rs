@@ -8,8 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::frame::{Element, is_to_be_had};
-use crate::source::whole_frames;
+use crate::frame::{Element, is_to_be_had, whole_frames};
 use crate::task::{Flow, Task};
 use crate::wire::Out;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::address::Address;
 use crate::error::{Error, Result};
-use crate::param::refused;
+use crate::parameters::refused;
 use crate::suggest::suggestion;
 
 /// Opens addresses of a scheme, such as those of a network protocol or a radio.

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::io::Read;
 
 use crate::chain::Chain;
-use crate::dynamic::{DynTask, DynWire, Refusal};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{DynTask, Refusal};
 use crate::error::{Error, Place, Result};
 use crate::openers::InputAddress;
 use crate::rehearsal::{Kept, record};
@@ -101,7 +102,7 @@ impl<'p> Piece<'p> {
         self.refused = Some(input);
         let wire = &self.wires[input];
         let frames = if wire.is_variable() { "of variable length" } else { "of one length" };
-        let gets = format!("frames {frames} of {} from {}", wire.element(), wire.maker);
+        let gets = format!("{}, in frames {frames}, from {}", wire.element(), wire.maker);
         let place = Place { task: Some(self.name.into()), ..Place::default() };
         Error::build(format!("input {input} takes {wanted}, but gets {gets}")).at(place)
     }

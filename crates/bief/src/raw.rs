@@ -7,14 +7,15 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use std::time::Instant;
 
 use crate::dtype::Dtype;
-use crate::dynamic::{Direction, DynTask, DynWire, Erased, SocketKind};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{DynTask, Erased};
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Element, Format};
 use crate::shape::Shape;
+use crate::socket::{Direction, Socket, SocketKind};
 use crate::task::{Flow, Step, Turn, type_name};
 use crate::variable;
-use crate::wire::Socket;
 
 /// A task that declares its sockets at run time and works on whole batches of frames. [`DynTask::raw`] makes it a task
 /// for a [`Chain`](crate::Chain).

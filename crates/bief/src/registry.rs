@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::chain::Chain;
-use crate::dynamic::{Direction, DynWire, Refusal, SocketKind, miscounted};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{Refusal, miscounted};
 use crate::error::{Error, ErrorKind, Result};
+use crate::making::Making;
 use crate::openers::{Opener, Openers};
-use crate::param::{Parameter, Params, refused};
-use crate::parameters::Parameters;
+use crate::param::{Parameter, Params};
+use crate::parameters::{Parameters, refused};
 use crate::piece::Piece;
 use crate::rehearsal::{Bounded, Kept};
+use crate::socket::{Direction, SocketKind};
 use crate::suggest::suggestion;
 use crate::task::Task;
 use crate::wire::{Inputs, Outputs};
@@ -80,23 +83,6 @@ impl Registry {
         let wires: Vec<DynWire> = wires.iter().map(|&wire| wire.clone()).collect();
         let making = Making { kind: &kind.name, parameters: &parameters, openers: &self.openers, rehearsal: None };
         kind.make(&making, chain, name, &wires, &Kept::default()).map_err(|refusal| refusal.error)
-    }
-}
-
-/// What a kind is made with.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Making<'m> {
-    pub(crate) kind: &'m str,
-    pub(crate) parameters: &'m Parameters,
-    pub(crate) openers: &'m Openers,
-    /// The frames of a rehearsal, if it is one.
-    pub(crate) rehearsal: Option<u64>,
-}
-
-impl Making<'_> {
-    pub(crate) fn is_rehearsal(&self) -> bool {
-        self.rehearsal.is_some()
     }
 }
 

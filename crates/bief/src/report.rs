@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::count::Count;
 use crate::energy::RunEnergy;
 use crate::figures::Figures;
-use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
 use crate::placement::{DynamicReport, Placement};
 use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
-use crate::worker::Count;
 
 /// The result of a run compared with its plan: a table (by `Display`) or JSON (by `serde`).
 ///
@@ -95,6 +94,28 @@ pub struct StageReport {
     /// Where the period went; `None` unless the run was observed and stood beside a profile
     /// ([`Pipeline::beside`](crate::Pipeline::beside)).
     pub gap: Option<Gap>,
+}
+
+/// The parts of a stage's measured period, in nanoseconds per execution and replica: they add up to
+/// [`Report::measured_period_ns`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// What was planned: its tasks and one hand-over.
+    pub planned_ns: f64,
+    /// What all tasks on this kind of core took longer alike (less than 0: shorter): mostly the clock, which drops when all
+    /// cores work. A quarter of the planned work took no more than this longer.
+    pub clock_ns: f64,
+    /// What single tasks took longer than that: mostly caches and memory, and data that another core wrote.
+    pub cache_ns: f64,
+    /// The task of which most of that is.
+    pub slowest_task: Option<String>,
+    /// What the tasks' longest times add: interruptions, by other threads on the core and by a host that takes the core away
+    /// (steal).
+    pub interrupted_ns: f64,
+    /// What the replicas worked beside their tasks, beyond the planned hand-over.
+    pub hand_over_ns: f64,
+    /// What they waited, for input, for room in the output, and for the run to begin and to end.
+    pub waiting_ns: f64,
 }
 
 /// One task of a stage.
@@ -213,6 +234,11 @@ impl Report {
             dynamic: None,
             notes: Vec::new(),
         }
+    }
+
+    /// For each stage its kind of cores, and how many of them it kept busy.
+    pub(crate) fn busy_cores(&self) -> impl Iterator<Item = (Option<&str>, f64)> {
+        self.stages.iter().map(|stage| (stage.kind.as_deref(), stage.busy * stage.threads as f64))
     }
 }
 

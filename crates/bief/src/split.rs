@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use crate::chain;
 use crate::dtype::Dtype;
-use crate::dynamic::{self, Direction, DynTask, DynWire, Erased, SocketKind};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{self, DynTask, Erased};
 use crate::error::{Error, Place, Result};
 use crate::program::Program;
 use crate::raw::not_portable;
 use crate::shape::Shape;
+use crate::socket::{Direction, Socket, SocketKind};
 use crate::stage::Mark;
 use crate::task::{Node, Step};
-use crate::wire::{Joint, Socket, Use};
+use crate::wire::{Joint, Use};
 
 /// A wire that is made before a place in a program and used after it: [`Program::crossing`].
 #[derive(Debug, Clone, PartialEq)]

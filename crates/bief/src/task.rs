@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
 use crate::shape::Shape;
-use crate::wire::{Inputs, Outputs, Socket};
+use crate::socket::Socket;
+use crate::wire::{Inputs, Outputs};
 
 /// What happens to a frame after a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

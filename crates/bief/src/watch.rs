@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bief_machine::clock::nanoseconds;
 use serde::Serialize;
 
+use crate::columns::{COLUMNS, fitted};
 use crate::figures::Figures;
-use crate::table::{COLUMNS, fitted};
 
 /// Where a worker shows what it has done, on cache lines that only it writes.
 #[derive(Debug, Default)]

@@ -5,9 +5,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::dynamic::{Direction, DynWire, SocketKind};
+use crate::dyn_wire::DynWire;
+use crate::error::Result;
 use crate::frame::{Buffer, Element, Format};
 use crate::shape::Shape;
+use crate::socket::{Direction, Socket, SocketKind};
 
 /// A socket that reads a wire: the task sees `&[T]`, one frame. Bound with `&wire`.
 #[derive(Debug)]
@@ -54,6 +56,23 @@ impl<T> Wire<T> {
     }
 }
 
+impl DynWire {
+    /// The same wire, to be bound to tasks by [`Chain::add`](crate::Chain::add).
+    ///
+    /// # Errors
+    /// Another element type, or frames of variable length: see [`typed_var`](Self::typed_var).
+    pub fn typed<T: Element>(&self) -> Result<Wire<T>> {
+        self.carries(&SocketKind::fixed::<T>(Direction::In))?;
+        Ok(Wire::new(self.clone()))
+    }
+}
+
+impl<T> From<&Wire<T>> for DynWire {
+    fn from(wire: &Wire<T>) -> Self {
+        wire.untyped.clone()
+    }
+}
+
 /// A wire in its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Joint {
@@ -85,27 +104,6 @@ pub(crate) struct Use {
     pub(crate) rewrites: bool,
     /// The frames differ in length.
     pub(crate) variable: bool,
-}
-
-/// One socket, as the executor sees it: which wire, and how many elements in a frame.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Socket {
-    pub(crate) wire: usize,
-    pub(crate) len: usize,
-    /// Elements from one frame of a batch to the next: `len`, or 0 where all positions share one frame.
-    pub(crate) stride: usize,
-}
-
-impl Socket {
-    /// Where the frame at `position` of this wire's batch begins.
-    ///
-    /// # Safety
-    /// `table[self.wire]` points at a live batch buffer of `T` with more than `position` frames.
-    pub(crate) unsafe fn frame<T>(self, table: &[*mut u8], position: usize) -> *mut T {
-        // SAFETY: the caller promises that the frame lies inside the buffer.
-        unsafe { table[self.wire].cast::<T>().add(position * self.stride) }
-    }
 }
 
 pub(crate) mod sealed {

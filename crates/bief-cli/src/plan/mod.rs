@@ -8,11 +8,11 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Aim, Error, Goal, Period, Platform, Profile, strategies, strategy};
+use bief_schedule::{Goal, Platform, Profile, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
-use self::facts::Plan;
+use self::facts::{Plan, pace};
 use crate::draw::{self, stages};
 use crate::failure::Failure;
 use crate::files::is_dash;
@@ -157,14 +157,6 @@ fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<()
         Ok(plan) => json::print(&format!("\n{}", schedule_table::table(&plan)?)),
         Err(_) => Ok(()),
     }
-}
-
-/// The period at which a schedule is to run, where the strategy follows a goal that demands one.
-fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Option<Period>, Error> {
-    if !strategy.capabilities().goals || goal.aim == Aim::MaxThroughput {
-        return Ok(None);
-    }
-    goal.longest_period(profile)
 }
 
 /// Draws the stages where that is asked for.

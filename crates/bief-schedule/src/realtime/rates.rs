@@ -1,5 +1,6 @@
 //! How often the nodes of a graph fire.
 
+// A graph is made with its rates, which are found on its nodes and links: the two are one thing in two files.
 use super::graph::{Graph, node_place, refused};
 use crate::error::Error;
 use crate::period::{Period, gcd};

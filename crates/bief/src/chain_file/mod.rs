@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use bief_machine::toml_file::{At, Span, Text};
 
 use crate::chain::Chain;
-use crate::dynamic::{DynWire, Refusal};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::Refusal;
 use crate::error::{Error, Result};
-use crate::param::refused;
-use crate::parameters::{Parameters, Value};
+use crate::making::Making;
+use crate::parameters::{Parameters, Value, refused};
 use crate::pipeline::Pipeline;
 use crate::program::Program;
-use crate::registry::{Kind, KindSocket, Making, Registry};
+use crate::registry::{Kind, KindSocket, Registry};
 use crate::rehearsal::Kept;
 use crate::wait::Waiting;
 pub use application::FileApplication;

@@ -8,7 +8,7 @@ use bief_machine::clock::nanoseconds;
 use bief_machine::histogram::Histogram;
 use serde::Serialize;
 
-use crate::table::{fitted, scaled};
+use crate::columns::{fitted, scaled};
 
 /// The scheduling classes of a run, and how well they held; asked for by [`RealTime`](super::RealTime).
 #[derive(Debug, Clone, Serialize)]
