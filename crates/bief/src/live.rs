@@ -60,7 +60,7 @@ struct Ending {
     outcome: Result<()>,
 }
 
-/// Frames of `len` elements from a device that cannot be made to wait: a radio, a sound card, a socket.
+/// Frames of `len` elements from a device that cannot wait: a radio, a sound card, a socket.
 ///
 /// `fill` runs on a thread of its own, at the device's pace, and fills block after block of `len` elements. A queue of
 /// `blocks` of them lies between it and the chain. When the chain is so slow that the queue is full, what comes is dropped until

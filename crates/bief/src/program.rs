@@ -141,9 +141,9 @@ impl Program {
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
-    /// Measures what each task costs by the number of frames in a batch: on a core of each kind of a machine, pinned there, in
-    /// batches of each of these sizes by turns. Where real time counts, larger batches cost less per frame and make each wait
-    /// longer; threads sleep between them, and do so here: what they find in the caches then is not what they left.
+    /// Measures the cost of each task by the number of frames in a batch: on a core of each kind of a machine, pinned
+    /// there, in batches of each of these sizes in turn. In real time, larger batches cost less per frame and make each
+    /// frame wait longer. Threads sleep between batches, here too, since caches change meanwhile.
     ///
     /// The batch that the chain was made with does not count here. The frames are worked on and gone, as with
     /// [`profile`](Self::profile).

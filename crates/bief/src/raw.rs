@@ -160,7 +160,7 @@ pub struct BatchFrames<'a> {
 }
 
 impl BatchFrames<'_> {
-    /// How many there are, with those that do not live. Of a source all have to be made, unless it skips or stops.
+    /// The number of frames, with those that are not live. A source must make all of them, unless it skips or stops.
     pub fn count(&self) -> usize {
         self.batch.count
     }
@@ -192,8 +192,8 @@ impl BatchFrames<'_> {
         })
     }
 
-    /// Says which frame is worked on now: an error or a panic from here on is that frame's, and those before it are delivered.
-    /// Before this is said it is the first that lives.
+    /// Marks the current frame: an error or a panic from here on belongs to it, and the frames before it are delivered.
+    /// Until then it is the first live one.
     pub fn begin(&mut self, position: usize) {
         *self.at = position.min(self.batch.count.saturating_sub(1));
     }

@@ -342,8 +342,8 @@ impl Pipeline {
         self
     }
 
-    /// Models the energy of its runs with the watts of this platform, where no meter tells it: its idle power, and what each
-    /// kind of core draws for the time that its cores are busy. `origin` says where these watts are from.
+    /// Models the energy of its runs with the watts of this platform, if there is no meter: its idle power, plus the
+    /// power of each kind of core while its cores are busy. `origin` names the source of these watts.
     ///
     /// ```
     /// use bief::schedule::Platform;
@@ -445,9 +445,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Lets its runs note more than the report always tells: the times of each task
-    /// ([`TaskReport::times`](crate::TaskReport::times)), how full the rings are
-    /// ([`BoundaryReport::occupancy`](crate::BoundaryReport::occupancy)) and how long frames take
+    /// Adds to the report the times of each task ([`TaskReport::times`](crate::TaskReport::times)), the fill of the
+    /// rings ([`BoundaryReport::occupancy`](crate::BoundaryReport::occupancy)) and the latency of frames
     /// ([`Report::latency`](crate::Report::latency)).
     ///
     /// Tasks are timed in as many batches as take about one percent of the time; beside that the clock is read up to three

@@ -80,8 +80,8 @@ impl Rehearsal {
         Self { program, note: None }
     }
 
-    /// Adds to the profile what only the application can tell, such as the bits that a frame carries
-    /// ([`Profile::with_bits_per_frame`]): `note` is asked once the tasks have been measured.
+    /// Adds to the profile what only the application knows, such as the bits that a frame carries
+    /// ([`Profile::with_bits_per_frame`]): `note` is called once the tasks have been measured.
     #[must_use]
     pub fn noting(self, note: impl FnOnce(Profile) -> Result<Profile> + 'static) -> Self {
         Self { note: Some(Box::new(note)), ..self }
@@ -110,7 +110,7 @@ impl Rehearsal {
         noted(profile, self.note)
     }
 
-    /// Measures what each task costs by the number of frames in a batch: [`Program::costs_on`].
+    /// Measures the cost of each task by the number of frames in a batch: [`Program::costs_on`].
     ///
     /// # Errors
     /// Those of [`Program::costs_on`].

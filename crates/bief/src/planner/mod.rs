@@ -172,16 +172,17 @@ impl Planner {
         self
     }
 
-    /// Gives threads a class of Linux, and says what happens when the system refuses it. [`Class::Deadline`](realtime::Class::Deadline)
-    /// reserves what each stage needs at the rate, or the period, that the goal must then name.
+    /// Gives threads a scheduling class of Linux, and sets what happens if the system refuses it.
+    /// [`Class::Deadline`](realtime::Class::Deadline) reserves what each stage needs at the goal's rate or period,
+    /// which the goal must then give.
     #[must_use]
     pub fn class(mut self, class: realtime::Class, mode: Mode) -> Self {
         self.class = Class { class, mode };
         self
     }
 
-    /// Plans for least power by what the cores of this platform draw, and models the energy of runs by it where nothing measures
-    /// it; `origin` says where the watts are from. Only kinds of cores that the machine has too are looked at.
+    /// Plans for least power with the watts of this platform, and models the energy of runs with them if there is no
+    /// meter; `origin` names their source. Only kinds of cores that the machine has count.
     #[must_use]
     pub fn watts(mut self, platform: &Platform, origin: impl Into<String>) -> Self {
         let platform = self.machine.platform().with_power_of(platform);

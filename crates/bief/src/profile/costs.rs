@@ -51,8 +51,8 @@ impl TaskCosts {
 }
 
 impl BatchCosts {
-    /// What was measured of frames of different lengths, as of batches of them: each part is of a chain whose frames are so many
-    /// times as long as the shortest, worked on one by one.
+    /// Combines measurements of different frame lengths as if they were batches: each part is of a chain whose frames
+    /// are the given multiple of the shortest, processed one by one.
     ///
     /// # Errors
     /// Parts of other tasks than the first has; none at all, or batches.

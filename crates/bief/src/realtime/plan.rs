@@ -120,8 +120,8 @@ impl LatencyPlan {
 }
 
 impl StageTiming {
-    /// What the stages of a schedule need when executions of the chain come at that period. A stage takes for each of its tasks what
-    /// 99 of 100 executions took at most, where the profile has seen that, else its time; and the hand-over.
+    /// The timing of a schedule's stages if executions of the chain come at that period. A stage takes the 99th
+    /// percentile of each of its tasks if the profile has it, else the task's time; plus the hand-over.
     ///
     /// # Errors
     /// A schedule that does not go with the profile.
