@@ -1,4 +1,4 @@
-//! What a schedule is expected to draw, and what measured runs say that cores draw.
+//! The expected power of a schedule, and the power of cores fitted to measured runs.
 
 mod fit;
 
