@@ -67,7 +67,7 @@ impl Signal {
 
 /// The parameter of every kind that must know how fast samples come.
 pub(crate) fn sample_rate() -> Param<Option<f64>> {
-    Param::new("sample_rate", "samples per second; left out, that of the wire: what a recording tells")
+    Param::new("sample_rate", "samples per second; left out, that of the wire, from the recording")
         .unit("Hz")
         .optional()
 }
