@@ -289,8 +289,8 @@ fn remove_dc() -> Kind {
 }
 
 fn write_wav() -> Kind {
-    let path =
-        Param::writes("path", "the file; it is created, or emptied, when the chain runs").map(|path| NewFile::of(&path));
+    let path = Param::writes("path", "the file; it is created, or emptied, when the chain runs")
+        .map(|path| NewFile::of(&path));
     let channels =
         Param::new("channels", "samples of each channel in turn").range(1..=usize::from(u16::MAX)).default(1);
     let parameters = (sample_rate(), path, channels);
