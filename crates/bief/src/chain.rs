@@ -21,7 +21,7 @@ use crate::task::{Node, Step, Task};
 use crate::wait::Waiting;
 use crate::wire::{Inputs, Joint, Outputs, Use, sealed::Key};
 
-/// A chain of tasks while it is being written.
+/// Builds a chain of tasks.
 ///
 /// Tasks run in the order in which they are added. A wire joins them: [`add`](Self::add) returns the wires that a task
 /// makes; `&wire` reads one, `&mut wire` rewrites it in place. Wrong element types, inputs left out, and reading what is
@@ -111,16 +111,16 @@ impl Chain {
         self
     }
 
-    /// Sets how many batches may wait between two stages, at least 1, unless the pipeline is told otherwise
-    /// ([`Pipeline::depth`](crate::Pipeline::depth)).
+    /// Sets how many batches may wait between two stages, at least 1, unless
+    /// [`Pipeline::depth`](crate::Pipeline::depth) overrides it.
     #[must_use]
     pub fn depth(mut self, batches: usize) -> Self {
         self.depth = Some(batches);
         self
     }
 
-    /// Sets how threads wait for each other's frames, unless the pipeline is told otherwise
-    /// ([`Pipeline::waiting`](crate::Pipeline::waiting)).
+    /// Sets how threads wait for each other's frames, unless [`Pipeline::waiting`](crate::Pipeline::waiting) overrides
+    /// it.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
@@ -165,7 +165,7 @@ impl Chain {
         self.attach(task, &inputs).map_err(|refusal| refusal.error)
     }
 
-    /// Begins a stage at the task that is added next; [`threads`](StageMark::threads) says how many replicas run it.
+    /// Begins a stage at the next added task; [`threads`](StageMark::threads) sets how many replicas run it.
     ///
     /// Stages marked so are what [`Program::pipeline_as_marked`] runs. Tasks added before the first mark are a stage of
     /// their own. A stage cannot begin inside a region.
@@ -180,8 +180,8 @@ impl Chain {
         StageMark(self.marks.last_mut().expect("just pushed"))
     }
 
-    /// Notes a fact about a wire, in the place of one of the same type: what was found in the signal, or follows from how the
-    /// wire is made. Whoever builds on the wire can ask for it; frames do not carry it.
+    /// Records a fact about a wire, replacing one of the same type: a finding from the signal, or a consequence of how
+    /// the wire is made. Later tasks can query it while the chain is built; frames do not carry it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -201,7 +201,7 @@ impl Chain {
         }
     }
 
-    /// What was noted of this type about a wire.
+    /// The recorded fact of this type about a wire.
     pub fn fact<F: Any + Send + Sync>(&self, wire: &DynWire) -> Option<Arc<F>> {
         self.facts.get(wire.socket.wire).filter(|_| wire.chain == self.id)
     }

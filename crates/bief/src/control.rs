@@ -307,7 +307,7 @@ fn listed(nodes: &[Node]) -> String {
     }
 }
 
-/// The paths of a [`select`](Chain::select), being written.
+/// Builds the paths of a [`select`](Chain::select).
 pub struct Paths<'c> {
     chain: &'c mut Chain,
     paths: Vec<Vec<Node>>,
@@ -328,7 +328,7 @@ impl std::fmt::Debug for Paths<'_> {
     }
 }
 
-/// What may choose the path of a [`select`](Chain::select): `bool`, `u8`, `u32` and `usize`.
+/// A type that can choose the path of a [`select`](Chain::select): `bool`, `u8`, `u32` and `usize`.
 pub trait Choice: Element + sealed::Sealed {
     #[doc(hidden)]
     const MOST_PATHS: Option<usize>;

@@ -34,12 +34,12 @@ pub struct DynTask {
 }
 
 impl DynTask {
-    /// The task, its types forgotten.
+    /// Erases the types of a task.
     pub fn new(task: impl Task) -> Self {
         Self { name: task.name(), task: Box::new(task) }
     }
 
-    /// Gives it another name. A chain in which the name is taken puts a number behind it.
+    /// Renames it. If the chain already has that name, it appends a number.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

@@ -20,7 +20,7 @@ pub struct RunEnergy {
     pub origin: EnergyOrigin,
 }
 
-/// Where figures of energy are from. Two of different kinds or scopes must not be compared.
+/// The origin of energy figures. Figures of different kinds or scopes must not be compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergyOrigin {

@@ -10,7 +10,7 @@ use crate::columns::{COLUMNS, fitted};
 /// Points of a scatter plot that are kept when replicas are put together.
 const MAX_POINTS: usize = 4096;
 
-/// Figures that tasks tell, in the order in which they are told.
+/// Figures that tasks report, in the order of reporting.
 ///
 /// A task writes them in [`Task::figures`](crate::Task::figures); they are read while a run goes on
 /// ([`Watch::figures`](crate::Watch::figures)) and after it ([`Report::figures`](crate::Report::figures)). Those of the replicas of a
@@ -57,7 +57,7 @@ const MAX_POINTS: usize = 4096;
 #[serde(transparent)]
 pub struct Figures(Vec<Figure>);
 
-/// One thing that a task tells.
+/// One figure that a task reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The task that tells it.
@@ -104,29 +104,29 @@ pub enum Reading {
 }
 
 impl Figures {
-    /// Tells a count.
+    /// Reports a count.
     pub fn count(&mut self, name: &'static str, unit: &'static str, count: u64) -> &mut Figure {
         self.push(name, unit, Reading::Count(count))
     }
 
-    /// Tells what was measured, with how much stands behind it. Nothing is told of a value that is not finite, or has no weight.
+    /// Reports a measured value with its weight. A value that is not finite, or has no weight, is left out.
     pub fn level(&mut self, name: &'static str, unit: &'static str, mean: f64, weight: f64) {
         if mean.is_finite() && weight > 0.0 && weight.is_finite() {
             self.push(name, unit, Reading::Level { mean, weight });
         }
     }
 
-    /// Tells a name or a state.
+    /// Reports a name or a state.
     pub fn text(&mut self, name: &'static str, text: impl Into<String>) -> &mut Figure {
         self.push(name, "", Reading::Text(text.into()))
     }
 
-    /// Tells points of a plane; of more than 4096, evenly spread ones.
+    /// Reports points of a plane; of more than 4096 it keeps an evenly spread selection.
     pub fn scatter(&mut self, name: &'static str, unit: &'static str, points: Vec<[f32; 2]>) -> &mut Figure {
         self.push(name, unit, Reading::Scatter(thinned(points)))
     }
 
-    /// Tells values at equal distances: the first at `start`, the next one `step` further.
+    /// Reports values at equal distances: the first at `start`, each next one `step` further.
     pub fn curve(
         &mut self,
         name: &'static str,
@@ -148,7 +148,7 @@ impl Figures {
         self.0.iter()
     }
 
-    /// Whether nothing was told.
+    /// Whether nothing was reported.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -172,7 +172,7 @@ impl Figures {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The level of that name, of the first task that tells one.
+    /// The level of that name, from the first task that reports one.
     pub fn measured(&self, name: &str) -> Option<f64> {
         self.all(name).find_map(|figure| match figure.reading {
             Reading::Level { mean, .. } => Some(mean),
@@ -190,7 +190,7 @@ impl Figures {
         self.0.len()
     }
 
-    /// Puts those of a replica, or of another part of the work, together with these.
+    /// Merges the figures of a replica, or of another part of the work, into these.
     pub fn merge(&mut self, others: Self) {
         for other in others.0 {
             let same = |figure: &&mut Figure| {
@@ -205,7 +205,7 @@ impl Figures {
 }
 
 impl Figure {
-    /// Says what it is of, where a task tells one thing of several.
+    /// Labels the figure, if a task reports the same one of several things.
     pub fn of(&mut self, label: &'static str, value: impl fmt::Display) -> &mut Self {
         self.labels.push((label.into(), value.to_string()));
         self

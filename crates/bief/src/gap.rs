@@ -80,8 +80,8 @@ impl Report {
         }
     }
 
-    /// The profile that tells what this run took: each task on the kind of core that it ran on, and the hand-over of the kinds
-    /// that were used. On other kinds a task is supposed to take longer by the same factor.
+    /// The profile corrected by this run: each task on the kind of core that it ran on, and the hand-over of the kinds
+    /// that were used. On other kinds a task's time is scaled by the same factor.
     ///
     /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
     /// that it reached, but for the waiting. Where threads shared cores, what they were interrupted is left out: it is the

@@ -61,7 +61,7 @@ pub trait Opener: Send + Sync {
     }
 }
 
-/// Bytes to read, and what is known of them.
+/// Bytes to read, with their known properties.
 #[non_exhaustive]
 pub struct ByteSource {
     /// The bytes.
@@ -81,7 +81,7 @@ impl ByteSource {
     }
 }
 
-/// What opens addresses, by scheme. Files and standard input and output need no opener.
+/// The openers of addresses, by scheme. Files and standard input and output need none.
 #[derive(Clone, Default)]
 pub struct Openers {
     by_scheme: BTreeMap<String, Arc<dyn Opener>>,

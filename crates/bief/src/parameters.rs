@@ -57,7 +57,7 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// Values by name, to make a task with: what a [`Param`](crate::Param) reads.
+/// Values by name, from which a task is made; read by [`Param`](crate::Param).
 ///
 /// ```
 /// use bief::{Chain, Kind, Param, Parameters, Registry, source};
@@ -114,7 +114,7 @@ impl Parameters {
     }
 }
 
-/// A type that a parameter can have as it is.
+/// A type that a parameter can have directly.
 pub trait ParameterType: Sized + Send + Sync + 'static {
     /// What it is called, such as `whole number`.
     fn type_name() -> String;

@@ -9,7 +9,7 @@ use crate::report::Report;
 /// A run is as planned when its period differs from the planned one by less than this share.
 pub const AS_PLANNED: f64 = 0.01;
 
-/// How plans became better: [`refine`].
+/// The rounds of [`refine`] and its best plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refined {
     /// The last profile, corrected by what was run.
@@ -45,7 +45,7 @@ pub enum Ended {
     Rounds,
 }
 
-/// Plans, runs, corrects the profile by what was measured, and begins anew: at most `most` times, at least once.
+/// Plans, runs, corrects the profile with the measured times, and repeats: at least once, at most `most` times.
 ///
 /// `plan` makes a schedule of a profile; `run` runs it observed, beside that profile ([`Pipeline::beside`](crate::Pipeline::beside)
 /// and [`observe`](crate::Pipeline::observe)), on input that is the same each time.

@@ -13,7 +13,7 @@ use crate::placement::{DynamicReport, Placement};
 use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
 
-/// What happened in a run, beside the plan: a table (by `Display`) or JSON (by `serde`).
+/// The result of a run compared with its plan: a table (by `Display`) or JSON (by `serde`).
 ///
 /// Periods are nanoseconds per execution; one execution is one batch of [`batch`](Self::batch) frames.
 #[derive(Debug, Clone, Serialize)]
@@ -62,7 +62,7 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What one stage did, all its replicas together.
+/// The result of one stage, over all its replicas.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageReport {
     /// The stage's name.
@@ -96,7 +96,7 @@ pub struct StageReport {
     pub gap: Option<Gap>,
 }
 
-/// Where the period of a run went, for one stage, in nanoseconds per execution and replica: these add up to
+/// The parts of a stage's measured period, in nanoseconds per execution and replica: they add up to
 /// [`Report::measured_period_ns`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gap {
@@ -128,7 +128,7 @@ pub struct TaskReport {
     pub times: Option<Times>,
 }
 
-/// How long a batch took a task, all replicas together, in nanoseconds.
+/// The times of a task per batch, over all replicas, in nanoseconds.
 ///
 /// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
 /// task had a frame to work on. Means, least and greatest are exact, the others within 2 %.

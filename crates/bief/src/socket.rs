@@ -17,7 +17,7 @@ pub enum Direction {
     Out,
 }
 
-/// What a socket carries, and in which direction. Shown as `in f32`, `in-place u8`, `out variable Complex<f32>`.
+/// The elements and the direction of a socket. Shown as `in f32`, `in-place u8`, `out variable Complex<f32>`.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketKind {
     pub(crate) direction: Direction,
@@ -41,7 +41,7 @@ impl SocketKind {
         Self { direction, variable: false, format: Format::of::<T>() }
     }
 
-    /// As [`fixed`](Self::fixed), for frames that have a length each.
+    /// Like [`fixed`](Self::fixed), for frames of variable length.
     pub fn variable<T: Element>(direction: Direction) -> Self {
         Self { direction, variable: true, format: Format::of::<T>() }
     }

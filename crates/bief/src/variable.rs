@@ -22,7 +22,7 @@ pub struct InVar<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct InOutVar<T>(PhantomData<fn() -> T>);
 
-/// A socket that makes a new variable wire: the task sees a [`VarFrame`] that is empty, and fills it.
+/// A socket that makes a new variable wire: the task fills an empty [`VarFrame`].
 ///
 /// ```
 /// use bief::{Chain, Flow, In, InVar, OutVar, Result, Task, VarFrame, sink, source};
@@ -68,8 +68,8 @@ pub struct InOutVar<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct OutVar<T>(PhantomData<fn() -> T>);
 
-/// What a task makes and later tasks read: frames of up to [`capacity`](VarWire::capacity) elements of `T`, each with a
-/// length of its own.
+/// Frames of up to [`capacity`](VarWire::capacity) elements of `T`, each with its own length, made by a task and read
+/// by later ones.
 ///
 /// It is lent as a [`Wire`](crate::Wire) is: `&wire` to read, `&mut wire` to rewrite.
 #[derive(Debug)]

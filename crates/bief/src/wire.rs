@@ -27,7 +27,7 @@ pub struct InOut<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<fn() -> T>);
 
-/// What a task makes and later tasks read: frames of [`len`](Wire::len) elements of `T`.
+/// Frames of [`len`](Wire::len) elements of `T`, made by a task and read by later ones.
 ///
 /// A wire is made by [`Chain::add`](crate::Chain::add) and belongs to that chain. It cannot be copied: to read it lend
 /// `&wire`, to rewrite it in place lend `&mut wire`.

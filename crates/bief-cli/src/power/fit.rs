@@ -178,7 +178,7 @@ fn notes(rows: &Rows, fit: &PowerFit) -> Vec<String> {
         format!("{:.2} % in the mean, {:.1} % at most", 100.0 * errors.mean, 100.0 * errors.greatest)
     };
     let left_out = match fit.left_out_errors() {
-        Some(errors) => format!("Each run beside a fit of all others (left out): {}.", told(errors)),
+        Some(errors) => format!("Each run compared with a fit of all others (left out): {}.", told(errors)),
         None => "Left out: what a fit of all other runs says; - where these do not tell every kind's watts.".to_owned(),
     };
     let few = (rows.rows.len() < PowerFit::ENOUGH_ROWS).then(|| {

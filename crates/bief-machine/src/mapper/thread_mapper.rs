@@ -84,7 +84,7 @@ impl ThreadMapper {
         let process = files::of_process(Some(pid));
         let mut listed = Vec::new();
         files::list(&process, &mut listed)
-            .map_err(|error| refused(format!("the threads of process {pid} are not told: {error}")))?;
+            .map_err(|error| refused(format!("the threads of process {pid} cannot be listed: {error}")))?;
         if listed.is_empty() {
             return Err(refused(format!("there is no process {pid}, or it has ended")));
         }

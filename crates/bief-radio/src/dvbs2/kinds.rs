@@ -89,7 +89,7 @@ fn isi(meaning: &str) -> Param<Option<u8>> {
 }
 
 fn gold_code() -> Param<u32> {
-    Param::new("gold_code", "Gold code of the scrambling; 0 is that of broadcasts").range(0..=LAST_GOLD_CODE).default(0)
+    Param::new("gold_code", "Gold code of the scrambling; broadcasts use 0").range(0..=LAST_GOLD_CODE).default(0)
 }
 
 fn samples_per_symbol(meaning: &str) -> Param<Option<f64>> {
@@ -217,10 +217,10 @@ fn all_wires(piece: &mut Piece<'_>, task: impl Task) -> Result<Vec<DynWire>> {
 
 fn remove_carrier() -> Kind {
     let format = format("of the samples; left out, what the source found").optional();
-    let summary = "takes the carrier out of windows of samples";
+    let summary = "removes the carrier from windows of samples";
     let kind = Kind::piece("dvbs2.remove_carrier", summary, format, |given, piece| {
         let format = given.or(found(piece, 1).map(|found| found.format));
-        let unknown = "nothing tells the sample format of its input: give a `format`";
+        let unknown = "the sample format of its input is unknown: give a `format`";
         let format = format.ok_or_else(|| Error::new(unknown))?;
         all_wires(piece, RemoveCarrier::new(format))
     });
@@ -233,7 +233,7 @@ fn filter_symbols() -> Kind {
     let kind = Kind::piece("dvbs2.filter_symbols", summary, per_symbol, |given: Option<f64>, piece| {
         let given = given.map(|rate| MatchedFilter::new(ROLL_OFF, rate));
         let filter = given.or_else(|| found(piece, 1).map(|found| found.filter.clone()));
-        let unknown = "nothing tells the samples per symbol of its input: give `samples_per_symbol`";
+        let unknown = "the samples per symbol of its input are unknown: give `samples_per_symbol`";
         let filter = filter.ok_or_else(|| Error::new(unknown))?;
         all_wires(piece, FilterSymbols::new(filter))
     });
@@ -273,7 +273,7 @@ fn keep_symbols() -> Kind {
 }
 
 fn decode_ldpc() -> Kind {
-    let iterations = Param::new("iterations", "gives up after so many").range(1..=MOST_ITERATIONS).default(50);
+    let iterations = Param::new("iterations", "the most iterations per frame").range(1..=MOST_ITERATIONS).default(50);
     let kind = Kind::piece("dvbs2.decode_ldpc", "decodes LDPC codewords", iterations, |iterations, piece| {
         let made = all_wires(piece, DecodeLdpc::new(iterations))?;
         let status = status(piece, 1);
@@ -291,9 +291,9 @@ fn status(piece: &mut Piece<'_>, input: usize) -> Arc<Status> {
 
 fn observe() -> Kind {
     let per_symbol = samples_per_symbol("left out, what the source found");
-    let kind = Kind::piece("dvbs2.observe", "tells figures of the frames", per_symbol, |given: Option<f64>, piece| {
+    let kind = Kind::piece("dvbs2.observe", "shows figures of the frames", per_symbol, |given: Option<f64>, piece| {
         let given = given.or_else(|| found(piece, 0).map(|found| found.filter.samples_per_symbol()));
-        let unknown = "nothing tells the samples per symbol of the source: give `samples_per_symbol`";
+        let unknown = "the samples per symbol of the source are unknown: give `samples_per_symbol`";
         let per_symbol = given.ok_or_else(|| Error::new(unknown))?;
         let status = status(piece, 0);
         all_wires(piece, Observe::new(status, per_symbol))
@@ -304,7 +304,7 @@ fn observe() -> Kind {
 fn deliver() -> Kind {
     let path = Param::writes("path", "the file, \"-\" for standard output, or an address; opened when the chain runs");
     let parameters = (path, isi("input stream identifier, on a carrier of several"));
-    let summary = "puts an input stream together from BBFRAMEs and writes it";
+    let summary = "assembles an input stream from BBFRAMEs and writes it";
     let make = |(path, isi): (OutputAddress, Option<u8>), piece: &mut Piece<'_>| {
         let status = status(piece, 1);
         let deliver = Deliver::single(path.writer(), Arc::clone(status.streams()));

@@ -135,7 +135,7 @@ fn parameters_that_do_not_fit_name_the_remedy() {
     let text = told("file.write", Parameters::new().with("path", "a/b/x.bin"));
     assert!(text.contains("there is no folder") && text.contains("make it first"), "{text}");
     let text = told("radio.shift", Parameters::new().with("shift", 1));
-    assert!(text.starts_with("nothing tells the sample rate of its input: give a `sample_rate`"), "{text}");
+    assert!(text.starts_with("the sample rate of its input is unknown: give a `sample_rate`"), "{text}");
     let text = told("dvbs2.filter_symbols", Parameters::new());
     assert!(text.ends_with("give `samples_per_symbol`"), "{text}");
     let text = told("dvbs2.remove_carrier", Parameters::new());

@@ -104,7 +104,7 @@ pub struct ChainFile {
     kept: Kept,
 }
 
-/// A chain that was built of a [`ChainFile`].
+/// A chain built from a [`ChainFile`].
 #[derive(Debug)]
 pub struct BuiltChain {
     /// The chain, with its stages marked.
@@ -143,7 +143,7 @@ impl<'f> FileTask<'f> {
         self.entry.inputs.iter().map(|wire| &*wire.value)
     }
 
-    /// The wires that it makes; `_` are those that nobody reads.
+    /// The wires that it makes; `_` stands for an unread one.
     pub fn outputs(self) -> impl Iterator<Item = &'f str> {
         self.entry.outputs.iter().map(|wire| &*wire.value)
     }
@@ -206,28 +206,28 @@ impl ChainFile {
         Ok(Self { text, folder: PathBuf::new(), description, kept: Kept::default() })
     }
 
-    /// Puts other frames into a batch than the file says.
+    /// Sets the frames per batch, instead of the file's value.
     #[must_use]
     pub fn with_batch(mut self, frames: usize) -> Self {
         self.description.batch = Some(frames);
         self
     }
 
-    /// Lets other numbers of batches wait between two stages than the file says.
+    /// Sets how many batches may wait between two stages, instead of the file's value.
     #[must_use]
     pub fn with_depth(mut self, batches: usize) -> Self {
         self.description.depth = Some(At { value: batches, span: self.outside() });
         self
     }
 
-    /// Lets threads wait otherwise than the file says.
+    /// Sets how threads wait, instead of the file's value.
     #[must_use]
     pub fn with_waiting(mut self, waiting: Waiting) -> Self {
         self.description.waiting = Some(At { value: waiting, span: self.outside() });
         self
     }
 
-    /// Leaves out the stages, and what is said of them.
+    /// Leaves out the stages and their settings.
     #[must_use]
     pub fn without_stages(mut self) -> Self {
         self.description.stages.clear();
@@ -339,9 +339,9 @@ impl ChainFile {
         self.assemble(registry, None)?.chain.build()
     }
 
-    /// Builds the chain to be tried: measured, or run for so many frames. It has the same tasks, uses up no input and touches no
-    /// output. Sources play the front of their input, a bounded part of it, over and over; what was read of it is kept in this
-    /// file (and its clones), and the next run begins with it, so that it misses nothing of a pipe either.
+    /// Builds the chain for a trial: to be measured, or run for a number of frames. It has the same tasks, uses up no
+    /// input and touches no output. Sources repeat a bounded front of their input; the part that they read is kept in
+    /// this file (and its clones), and the next run begins with it, so that even a pipe loses nothing.
     ///
     /// ```
     /// use bief::{ChainFile, Kind, Param, Registry, sink, source};

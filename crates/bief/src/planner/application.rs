@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::profile::{BatchCosts, Profiling};
 use crate::program::Program;
 
-/// A chain that can be measured and tried before it is run: a receiver, a chain file, a chain of one's own.
+/// A chain that can be measured and tried before it is run: a receiver, a chain file, or your own.
 ///
 /// To measure tasks, and to try a plan, a [`Planner`](crate::Planner) runs rehearsals: the same tasks on input that may be used
 /// up, with outputs that keep nothing.
@@ -80,8 +80,8 @@ impl Rehearsal {
         Self { program, note: None }
     }
 
-    /// Adds to the profile what only the application can tell, such as the bits that a frame carries
-    /// ([`Profile::with_bits_per_frame`]): `note` is asked once the tasks have been measured.
+    /// Adds to the profile what only the application knows, such as the bits that a frame carries
+    /// ([`Profile::with_bits_per_frame`]): `note` is called once the tasks have been measured.
     #[must_use]
     pub fn noting(self, note: impl FnOnce(Profile) -> Result<Profile> + 'static) -> Self {
         Self { note: Some(Box::new(note)), ..self }
@@ -110,7 +110,7 @@ impl Rehearsal {
         noted(profile, self.note)
     }
 
-    /// Measures what each task costs by the number of frames in a batch: [`Program::costs_on`].
+    /// Measures the cost of each task by the number of frames in a batch: [`Program::costs_on`].
     ///
     /// # Errors
     /// Those of [`Program::costs_on`].
