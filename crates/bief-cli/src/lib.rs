@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod document;
+#[cfg(test)]
+mod documented;
 pub mod draw;
 pub mod failure;
 pub mod files;

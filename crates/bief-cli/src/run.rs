@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, say};
 use crate::files::Files;
-use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::{OPTIONS, PlanningArgs, against_plan, rounds};
 use crate::progress::{shown, spinner};
@@ -66,8 +66,9 @@ Before the first task, `batch = 16` sets the frames per batch, `depth = 8` the
 batches that may wait between stages, `waiting = \"passive\"` the same as
 --waiting.
 Without stages the chain runs on one core.
-Ctrl-C ends the run in order: everything that the first task took is delivered,
-and the exit status is 130. A second Ctrl-C quits at once.";
+Ctrl-C, SIGTERM or SIGHUP ends the run in order: everything that the first task
+took is delivered, and the exit status is 128 plus the signal's number (130, 143,
+129). A second one quits at once.";
 
 /// Arguments of `bief run`.
 #[derive(Args)]
@@ -117,7 +118,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     if let Some(kind) = &args.kinds {
         return show_kinds(kind.as_deref(), &registry, &args.json);
     }
-    let path = args.chain.take().or_else(|| args.json.misplaced_input()).ok_or_else(|| {
+    let path = args.chain.take().or_else(|| args.json.misplaced_input(|_| true)).ok_or_else(|| {
         Failure::new("no CHAIN.toml: put it before --json, as in bief run chain.toml --json, or behind --json FILE")
     })?;
     let mut file = ChainFile::read(&path).map_err(Failure::from_error)?;
@@ -139,7 +140,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     }
 
     let mut files = Files::default();
-    files.read(&path);
+    files.read(&path)?;
     files.chain(&file, &registry)?;
     let used = file.files(&registry).map_err(Failure::from_error)?;
     let on_stdout = used.into_iter().find(|file| file.is_standard() && file.is_written);
@@ -185,7 +186,10 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     let outcome = shown(&bar, look, || pipeline.run());
     let interrupted = interrupted.load(Ordering::Relaxed);
     args.seeing.write(&pipeline)?;
-    let report = outcome.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    let report = outcome.map_err(|error| {
+        files.remove_empty();
+        Failure::new(format!("{}: {error}", path.display()))
+    })?;
     let saved = match &planned {
         Some(planned) => args.planning.save(planned, &pipeline, Some(&report)),
         None => args.planning.placing().save(&pipeline),
@@ -217,7 +221,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     saved?;
     if interrupted {
         let message = format!("{}: interrupted; what was taken before is delivered", path.display());
-        return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use bief::{Pipeline, Report};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::files::Files;
+use crate::files::{Files, remove_if_empty};
 
 /// Batches of each thread that a trace keeps.
 const TRACED_BATCHES: usize = 10_000;
@@ -71,9 +71,13 @@ impl SeeingArgs {
 }
 
 fn write(path: &Path, text: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<(), Failure> {
+    let was_there = path.exists();
     let written = File::create(path).map(BufWriter::new).and_then(|mut out| {
         text(&mut out)?;
         out.flush()
     });
+    if written.is_err() && !was_there {
+        remove_if_empty(path);
+    }
     written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }

@@ -10,7 +10,7 @@ use bief_radio::{SampleFormat, sigmf_meta};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::files::{Files, is_dash};
+use crate::files::{Files, is_dash, put};
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
 use crate::rx::LEAST_SAMPLE_RATE;
@@ -232,7 +232,7 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     args.check_inputs()?;
     let data = args.output.with_extension("sigmf-data");
     let mut files = Files::default();
-    args.inputs.iter().for_each(|path| files.read(path));
+    args.inputs.iter().try_for_each(|path| files.read(path))?;
     files.write(&data, "the recording")?;
     files.write(&args.output, "its description")?;
     args.json.claim(&mut files)?;
@@ -245,14 +245,19 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     let samples = BufWriter::new(File::create(&data).map_err(cannot(&data))?);
     let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
     // Before the samples: whatever ends the transmission, what was transmitted until then can be received.
-    std::fs::write(&args.output, sigmf_meta(args.format, sample_rate, &description)).map_err(cannot(&args.output))?;
+    put(&args.output, &sigmf_meta(args.format, sample_rate, &description))
+        .inspect_err(|_| files.remove_empty())
+        .map_err(cannot(&args.output))?;
     let bar = progress(bytes);
     let readers = opened.into_iter().map(|(reader, _)| Box::new(bar.wrap_read(reader)) as Box<dyn Read + Send>);
     let chain = transmitter.chain_of(args.streams(readers), samples);
     let outcome = chain.and_then(bief::Chain::build).and_then(bief::Program::run);
     let megabits = 8.0 * bar.position() as f64 / 1e6;
     bar.finish_and_clear();
-    let report = outcome.map_err(Failure::from_error)?;
+    let report = outcome.map_err(|error| {
+        files.remove_empty();
+        Failure::from_error(error)
+    })?;
 
     args.json.write(|| {
         let value = serde_json::json!({

@@ -4,7 +4,7 @@ mod parts;
 mod picture;
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bief::{Machine, Placement};
 use clap::Args;
@@ -60,14 +60,15 @@ pub(crate) struct MachineArgs {
 /// Shows a machine.
 pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
     if args.file.is_none() && args.root.is_none() {
-        args.file = args.json.misplaced_input();
+        let is_machine = |path: &Path| ["xml", "toml"].iter().any(|form| path.extension().is_some_and(|end| end == *form));
+        args.file = args.json.misplaced_input(is_machine);
     }
     let svg_on_stdout = args.svg.as_deref().is_some_and(is_dash);
     if args.json.on_stdout() && svg_on_stdout {
         return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
     let mut files = Files::default();
-    args.file.iter().chain(&args.place).for_each(|file| files.read(file));
+    args.file.iter().chain(&args.place).try_for_each(|file| files.read(file))?;
     args.json.claim(&mut files)?;
     args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
 

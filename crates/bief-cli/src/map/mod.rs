@@ -48,9 +48,11 @@ What it does:
   original affinity. Linux chooses among these cores. Threads that are busy for
   less than 5 % of the time are left to Linux; so are the least demanding ones
   if there are more threads than cores, and all threads while their demand
-  exceeds the cores. At the end, at Ctrl-C too, each thread gets its original
-  affinity back; programs that the process started meanwhile keep the affinity
-  that they inherited.";
+  exceeds the cores. At the end each thread gets its original affinity
+  back, also if a signal such as Ctrl-C or SIGTERM ends this command. Only after
+  SIGKILL, which no program can catch, threads stay where they were mapped;
+  `taskset -acp CORES PID` frees them. Programs that the process started
+  meanwhile keep the affinity that they inherited.";
 
 /// Map the threads of a process, or of a program to run, to kinds of cores by demand (Linux)
 #[derive(Args)]
@@ -138,7 +140,7 @@ pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(reason));
     }
     let mut files = Files::default();
-    args.machine.iter().for_each(|path| files.read(path));
+    args.machine.iter().try_for_each(|path| files.read(path))?;
     args.json.claim(&mut files)?;
     let settings = args.settings()?;
     let machine = to_run_on(args.machine.as_deref())?;

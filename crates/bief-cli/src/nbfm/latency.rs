@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bief::realtime::{Class, LatencyGoal, LatencyPlan, Mode, RealTime, probe};
-use bief::{BatchCosts, Chain, Load, Machine, Pipeline, Profiling, Program, source};
+use bief::{BatchCosts, Chain, Machine, Pipeline, Profiling, Program, source};
 use bief_dsp::Complex32;
 use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
 use clap::Args;
@@ -16,6 +16,8 @@ use crate::units::{duration, elapsed};
 
 /// Executions that are timed of each block.
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(80).unwrap();
+/// How long measuring may take, about.
+const LIMIT: Duration = Duration::from_secs(4);
 /// How long the machine is watched for its part of the latency.
 const PROBE: Duration = Duration::from_millis(300);
 
@@ -44,6 +46,15 @@ pub(super) struct Kept {
 }
 
 impl LatencyArgs {
+    /// Refuses what no recording could be received with.
+    pub(super) fn check(&self, live: Live) -> Result<(), Failure> {
+        if live == Live::No && self.rt.is_some_and(|mode| mode != Mode::Off) {
+            let reason = "--rt: samples of a file come all at once: give --pace, too, or `-` for live input";
+            return Err(Failure::new(reason));
+        }
+        Ok(())
+    }
+
     /// Plans, if a latency is asked for. `live`: samples come at their rate, from a radio or paced as from one.
     pub(super) fn plan(
         &self,
@@ -52,10 +63,6 @@ impl LatencyArgs {
         live: Live,
     ) -> Result<Option<Kept>, Failure> {
         let Some(latency) = self.latency else { return Ok(None) };
-        if live == Live::No && self.rt.is_some_and(|mode| mode != Mode::Off) {
-            let reason = "--rt: samples of a file come all at once: give --pace, too, or `-` for live input";
-            return Err(Failure::new(reason));
-        }
         let mode = if live == Live::No { Mode::Off } else { self.rt.unwrap_or_default() };
         let step = receiver.decimation().map_err(Failure::from_error)?;
         let step_time = Duration::from_secs_f64(step as f64 / receiver.sample_rate);
@@ -97,7 +104,7 @@ pub(crate) fn costs(
     let step = receiver.decimation().map_err(Failure::from_error)?;
     let measured = |&size: &usize| -> bief::Result<(u64, BatchCosts)> {
         let receiver = NarrowbandFm { block: size * step, ..*receiver };
-        let profiling = Profiling { executions: EXECUTIONS, load: Load::Idle };
+        let profiling = Profiling { executions: EXECUTIONS, limit: LIMIT / sizes.len() as u32, ..Profiling::default() };
         let costs = rehearsal(&receiver, format, live)?.costs_on(&Machine::here(), &[1], profiling)?;
         Ok((size as u64, costs.into_iter().next().expect("a machine has a kind of cores")))
     };

@@ -21,7 +21,7 @@ use self::settings::SettingArgs;
 use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::input::RecordingArgs;
-use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
@@ -39,8 +39,8 @@ Examples:
                                          load of a core
   bief nbfm capture.sigmf-meta --pace --latency 20ms
                                          the block, the stages and the reserved
-                                         time that meet 20 ms with the least
-  work bief nbfm capture.sigmf-meta --json    the figures as JSON
+                                         time that meet 20 ms with least work
+  bief nbfm capture.sigmf-meta --json    the figures as JSON
 
 The carrier is found in the first half second with a signal and tracked over up
 to half of the deviation; with --carrier, the search starts there (for a carrier
@@ -48,8 +48,11 @@ next to a stronger one) and ends one deviation away. A moving carrier adds DC to
 the audio: --high-pass removes it.
 Signals 9.6 kHz or more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
 are attenuated by 74 dB.
-Ctrl-C ends the reception and writes what was received. A second Ctrl-C quits at
-once.";
+A file that exists is replaced only if -o names it, or with --force. Without
+INPUT, the name behind --json is the input if it is a recording.
+Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
+second one quits at once. The exit status is then 128 plus the signal's number
+(130, 143, 129), but 0 for standard input, which has no other end.";
 
 /// The name of the recording that is built in.
 const SAMPLE_NAME: &str = "nbfm_tones";
@@ -80,25 +83,25 @@ pub(crate) struct NbfmArgs {
 
 /// Receives.
 pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
-    if args.recording.input.is_none() {
-        args.recording.input = args.json.misplaced_input();
-    }
-    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut args.files()?)?;
+    args.recording.take_from(&mut args.json);
+    let mut files = args.files()?;
+    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut files)?;
     if output.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("audio and JSON cannot both go to standard output: give --json a file"));
     }
-    let recording = args.recording.open(built_in)?;
-    let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
-    let bar = progress(bytes);
-    bar.set_message("searching for the carrier");
-    let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
-
     let live = match (args.pace, args.recording.is_stdin()) {
         (true, _) => Live::Paced,
         (false, true) => Live::Input,
         (false, false) => Live::No,
     };
-    bar.set_message("measuring");
+    args.latency.check(live)?;
+    let recording = args.recording.open(built_in, &mut files)?;
+    let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
+    let bar = progress(bytes);
+    bar.set_message("searching for the carrier");
+    let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
+
+    bar.set_message("measuring blocks of several lengths");
     let kept = args.latency.plan(&tuned.receiver, format, live).inspect_err(|_| bar.finish_and_clear())?;
 
     let status = Arc::<FmStatus>::default();
@@ -153,13 +156,14 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         print(&hearing.table(&args.seeing))?;
     }
     if let Some(error) = fault {
+        files.remove_empty();
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
     }
     pictures?;
     if interrupted && !args.recording.is_stdin() {
         // Live input has no other end. A part of a file is not what was asked for.
         let message = format!("{}: interrupted; what was received before is kept", hearing.name);
-        return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
     }
     Ok(())
 }
@@ -180,7 +184,7 @@ impl NbfmArgs {
     /// The files of which the names are known from the start.
     fn files(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
-        self.recording.claim(&mut files);
+        self.recording.claim(&mut files)?;
         self.seeing.claim(&mut files)?;
         self.json.claim(&mut files)?;
         Ok(files)

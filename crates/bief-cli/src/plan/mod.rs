@@ -15,7 +15,7 @@ use self::comparison::Comparison;
 use self::facts::{Plan, pace};
 use crate::draw::{self, stages};
 use crate::failure::Failure;
-use crate::files::is_dash;
+use crate::files::{Files, is_dash};
 use crate::json::{self, JsonArgs};
 
 const EXAMPLES: &str = "\
@@ -114,12 +114,16 @@ fn strategy_names() -> PossibleValuesParser {
 
 /// Plans, and shows the schedule, or all schedules.
 pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
-    let profile = args.profile.take().or_else(|| args.json.misplaced_input()).ok_or_else(|| {
+    let profile = args.profile.take().or_else(|| args.json.misplaced_input(|_| true)).ok_or_else(|| {
         Failure::new("no PROFILE: put it before --json, as in bief plan mac_studio --json, or behind --json FILE")
     })?;
     if args.json.on_stdout() && args.svg_on_stdout() {
         return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
+    let mut files = Files::default();
+    [Some(&profile), args.platform.as_ref()].into_iter().flatten().try_for_each(|path| files.read(path))?;
+    args.json.claim(&mut files)?;
+    args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
     let goal = args.goal.unwrap_or_default();
     if args.strategy != ALL {
         strategy(&args.strategy).and_then(|strategy| strategy.serves(&goal)).map_err(Failure::from_error)?;

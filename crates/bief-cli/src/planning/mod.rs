@@ -7,6 +7,7 @@ mod watts;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use bief::energy::{EnergyMeter, Meter};
 use bief::schedule::{Goal, Profile, Schedule, strategy};
@@ -51,7 +52,7 @@ pub(crate) struct MeasuringArgs {
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
-    /// Executions to measure of each task, on each kind of core [default: 100]
+    /// Executions to measure of each task, on each kind of core, however long they take [default: 100, fewer after 4 seconds]
     #[arg(long, value_name = "N")]
     executions: Option<NonZeroUsize>,
 }
@@ -80,8 +81,8 @@ impl MeasuringArgs {
     }
 
     /// Notes the file that is read.
-    pub(crate) fn claim(&self, files: &mut Files) {
-        self.machine.iter().for_each(|path| files.read(path));
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.machine.as_deref().map_or(Ok(()), |path| files.read(path))
     }
 
     /// This machine, or the one that was asked for: its cores are here.
@@ -91,7 +92,9 @@ impl MeasuringArgs {
 
     pub(crate) fn profiling(&self) -> Profiling {
         let load = if self.loaded { Load::Busy } else { Load::Idle };
-        Profiling { executions: self.executions.unwrap_or(EXECUTIONS), load }
+        // As many as asked for take their time.
+        let limit = if self.executions.is_some() { Duration::MAX } else { Profiling::default().limit };
+        Profiling { executions: self.executions.unwrap_or(EXECUTIONS), load, limit }
     }
 }
 
@@ -181,7 +184,7 @@ impl PlacingArgs {
     /// Notes the files that are read and written.
     fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         if let Some(Where::File(path)) = &self.place {
-            files.read(path);
+            files.read(path)?;
         }
         self.save_place.as_deref().map_or(Ok(()), |path| files.write(path, "--save-place"))
     }
@@ -242,6 +245,10 @@ impl PlanningArgs {
     /// The planner that the options ask for: what cannot be is refused, before anything is measured.
     pub(crate) fn planner(&self) -> Result<Planner, Failure> {
         let machine = self.measuring.machine()?;
+        if let Some(path) = &self.meter {
+            // It is opened when the run begins.
+            path.metadata().map_err(|error| Failure::new(format!("--meter {}: {error}", path.display())))?;
+        }
         let (platform, origin) = watts::watts(&machine, self.watts.as_deref())?;
         let mut planner = Planner::new(machine)
             .profiling(self.measuring.profiling())
@@ -291,8 +298,9 @@ impl PlanningArgs {
 
     /// Notes the files that are read and written.
     pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
-        self.measuring.claim(files);
-        self.profile.iter().chain(&self.schedule).chain(&self.watts).for_each(|path| files.read(path));
+        self.measuring.claim(files)?;
+        let read = self.profile.iter().chain(&self.schedule).chain(&self.watts).chain(&self.meter);
+        read.into_iter().try_for_each(|path| files.read(path))?;
         for (path, option) in [(&self.save_profile, "--save-profile"), (&self.save_plan, "--save-plan")] {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }

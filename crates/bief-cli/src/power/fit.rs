@@ -10,6 +10,7 @@ use serde_json::json;
 use super::rows::Rows;
 use crate::document;
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::json::{JsonArgs, print};
 use crate::shipped::{SHIPPED, Shipped, shipped};
 use crate::table::facts;
@@ -74,6 +75,10 @@ fn names() -> PossibleValuesParser {
 
 /// Fits, shows what was found, and writes it where that is asked for.
 pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    args.rows.iter().chain(&args.platform).try_for_each(|path| files.read(path))?;
+    args.output.as_deref().map_or(Ok(()), |path| files.write(path, "--output"))?;
+    args.json.claim(&mut files)?;
     let machine = args.published.as_deref().and_then(shipped);
     let rows = match (&args.rows, machine) {
         (_, Some(machine)) => Rows::published(machine)?,

@@ -9,7 +9,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::interrupt::{INTERRUPTED, at_interrupt};
+use crate::files::Files;
+use crate::interrupt::{self, at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
 use crate::table::facts;
@@ -64,6 +65,9 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Shows the sources, and measures with those that can be read.
 pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    args.meter.as_deref().map_or(Ok(()), |path| files.read(path))?;
+    args.json.claim(&mut files)?;
     let mut meter = match &args.root {
         Some(root) if !root.is_dir() => {
             return Err(Failure::new(format!("--root {}: is no folder", root.display())));
@@ -91,7 +95,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
         })?;
     }
     if is_interrupted {
-        return Err(Failure { status: INTERRUPTED, ..Failure::new("interrupted; shown is what was measured before") });
+        return Err(Failure { status: interrupt::status(), ..Failure::new("interrupted; shown is what was measured before") });
     }
     match (&args.source, measured) {
         (Some(name), Some(Measured { energy: None, notes, .. })) => {

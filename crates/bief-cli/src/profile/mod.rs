@@ -62,8 +62,8 @@ pub(crate) struct ProfileArgs {
 /// Profiles.
 pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    args.signal.claim(&mut files);
-    args.measuring.claim(&mut files);
+    args.signal.claim(&mut files)?;
+    args.measuring.claim(&mut files)?;
     let registry = bief_radio::registry();
     let file = match args.chain == Path::new("rx") {
         true => None,
@@ -75,7 +75,7 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
         }
         false => {
             let file = ChainFile::read(&args.chain).map_err(Failure::from_error)?;
-            files.read(&args.chain);
+            files.read(&args.chain)?;
             files.chain(&file, &registry)?;
             Some(file)
         }
@@ -88,10 +88,10 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let profiling = args.measuring.profiling();
     let bar = spinner(args.chain.display().to_string());
     let application: Box<dyn Application + '_> = match &file {
-        None => Box::new(args.signal.find(args.signal.open()?, &bar)?),
+        None => Box::new(args.signal.find(args.signal.open(&mut files)?, &bar)?),
         Some(file) => Box::new(file.application(&registry)),
     };
-    bar.set_message("measuring");
+    bar.set_message("measuring each task");
     let named = |error: bief::Error| match chain_name(&args.chain) {
         None => Failure::from_error(error),
         Some(name) => Failure::new(format!("{name}: {error}")),

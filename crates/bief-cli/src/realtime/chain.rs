@@ -78,8 +78,8 @@ pub(super) struct Measured {
 
 impl ChainArgs {
     /// Notes the files that are read.
-    pub(super) fn claim(&self, files: &mut Files) {
-        self.signal.claim(files);
+    pub(super) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.signal.claim(files)
     }
 
     /// Refuses what goes with measured chains only.
@@ -95,15 +95,15 @@ impl ChainArgs {
     }
 
     /// Measures a chain, as a graph on one core unless the options say otherwise.
-    pub(super) fn measure(&self, chain: Chain) -> Result<Measured, Failure> {
+    pub(super) fn measure(&self, chain: Chain, files: &mut Files) -> Result<Measured, Failure> {
         let bar = spinner("measuring".to_owned());
         let (costs, period, title) = match chain {
             Chain::DvbS2 => {
                 let Some(rate) = self.rate else {
                     return Err(Failure::new("rx: at which rate? Give --rate, such as 1Mb/s or 100frames/s"));
                 };
-                let receiver = self.signal.find(self.signal.open()?, &bar)?;
-                bar.set_message("measuring");
+                let receiver = self.signal.find(self.signal.open(files)?, &bar)?;
+                bar.set_message("measuring each task in batches of 1 to 8");
                 let rehearsal = || receiver.rehearsal(u64::MAX).map_err(Failure::from_error);
                 let profile = rehearsal()?.profile(FEW).map_err(Failure::from_error)?;
                 let period = rate.longest_period(&profile).map_err(Failure::from_error)?.expect("a rate is demanded");

@@ -81,12 +81,13 @@ pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     let mut files = Files::default();
     let chain = chain::named(&args.graph);
     match chain {
-        Some(_) => args.chain.claim(&mut files),
-        None => files.read(&args.graph),
+        Some(_) => args.chain.claim(&mut files)?,
+        None => files.read(&args.graph)?,
     }
     args.options.claim(&mut files)?;
+    args.options.check()?;
     if let Some(chain) = chain {
-        let measured = args.chain.measure(chain)?;
+        let measured = args.chain.measure(chain, &mut files)?;
         let options = args.options.with_measured(measured.hand_over_ns);
         return examine(measured.graph, &measured.title, &options).map(|_| ());
     }

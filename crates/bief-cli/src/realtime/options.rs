@@ -137,6 +137,11 @@ impl RealtimeOptions {
         }
     }
 
+    /// Refuses what makes no sense for any graph, before one is measured.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.optimiser().check().map_err(Failure::from_error)
+    }
+
     pub(super) fn optimiser(&self) -> Optimiser {
         let usual = MergeRule::default();
         let rule = MergeRule { init_share: self.init_share.unwrap_or(usual.init_share), ..usual };

@@ -51,14 +51,14 @@ impl SignalArgs {
             || isi.is_some()
     }
 
-    /// Notes the files that are read.
-    pub(crate) fn claim(&self, files: &mut Files) {
-        self.recording.claim(files);
+    /// Notes the file that is named.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.recording.claim(files)
     }
 
-    /// Opens the recording.
-    pub(crate) fn open(&self) -> Result<Recording, Failure> {
-        self.recording.open(built_in)
+    /// Opens the recording, and notes its files.
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Recording, Failure> {
+        self.recording.open(built_in, files)
     }
 
     /// Searches the recording for the signal, and shows how far the search is.

@@ -14,7 +14,7 @@ use clap::Args;
 use crate::draw;
 use crate::failure::{Failure, say};
 use crate::files::Files;
-use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
@@ -38,8 +38,11 @@ Examples:
   bief rx capture.sigmf-meta --json      the figures as JSON
 
 MODCOD, frame size and pilots are read from the header of each frame.
-Ctrl-C ends the reception and writes what was received. A second Ctrl-C quits at
-once.";
+A file that exists is replaced only if -o names it, or with --force. Without
+INPUT, the name behind --json is the input if it is a recording.
+Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
+second one quits at once. The exit status is then 128 plus the signal's number
+(130, 143, 129), but 0 for standard input, which has no other end.";
 
 /// Arguments of `bief rx`.
 #[derive(Args)]
@@ -51,6 +54,9 @@ pub(crate) struct RxArgs {
     /// packets]
     #[arg(short, long, value_name = "OUT.ts")]
     output: Option<PathBuf>,
+    /// Replace files that are there though -o does not name them
+    #[arg(long, conflicts_with = "output")]
+    force: bool,
     /// Draw the received symbols
     #[arg(long, value_name = "FILE.svg")]
     constellation: Option<PathBuf>,
@@ -67,15 +73,13 @@ pub(crate) struct RxArgs {
 
 /// Receives.
 pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
-    if args.signal.recording.input.is_none() {
-        args.signal.recording.input = args.json.misplaced_input();
-    }
-    let outputs = Outputs::new(&args, args.files()?)?;
+    args.signal.recording.take_from(&mut args.json);
+    let mut outputs = Outputs::new(&args, args.files()?)?;
     if outputs.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
     }
     let planner = args.planning.planner()?;
-    let recording = args.signal.open()?;
+    let recording = outputs.open_input(&args.signal)?;
     if args.live && recording.bytes.is_some() {
         return Err(Failure::new(format!(
             "{}: a file waits, and would be read faster than it can be received: leave out --live",
@@ -96,7 +100,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         Some(scatter) => receiver.scatter(scatter),
         None => receiver,
     };
-    bar.set_message("measuring, and planning");
+    bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
     let mut receiver = receiver.to_streams(move |id| writers.open(id));
     let planned = args.planning.plan(&planner, &receiver)?;
@@ -125,6 +129,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         print(&reception.table(&args.seeing))?;
     }
     if let Some(error) = fault {
+        reception.outputs.remove_empty(&reception.figures.streams);
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
     }
     pictures.and(saved)?;
@@ -132,7 +137,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
         if !args.signal.recording.is_stdin() {
             let message = format!("{}: interrupted; what was received before is kept", reception.name);
-            return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+            return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
         }
         return Ok(());
     }
@@ -154,7 +159,7 @@ impl RxArgs {
     /// The files of which the names are known from the start.
     fn files(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
-        self.signal.claim(&mut files);
+        self.signal.claim(&mut files)?;
         if let Some(path) = &self.constellation {
             files.write(path, "--constellation")?;
         }

@@ -1,6 +1,8 @@
 //! The command as its users see it.
 
 mod bad_input;
+mod documented;
+mod files;
 mod commands;
 #[path = "../common/mod.rs"]
 mod common;

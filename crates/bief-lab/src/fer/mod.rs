@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use bief_cli::draw;
 use bief_cli::failure::Failure;
 use bief_cli::files::{Files, is_dash};
-use bief_cli::interrupt::{INTERRUPTED, at_interrupt};
+use bief_cli::interrupt::{self, at_interrupt};
 use bief_cli::json::{JsonArgs, print};
 use bief_cli::progress::spinner;
 use bief_cli::tx::{Frame, roll_off};
@@ -171,7 +171,7 @@ pub(crate) fn run(args: FerArgs) -> Result<(), Failure> {
     let took = (start.elapsed(), run.frames);
     // Also after a fault: what was measured before is worth what it was.
     results.write()?;
-    if outcome.as_ref().is_err_and(|failure| failure.status != INTERRUPTED) {
+    if outcome.as_ref().is_err_and(|failure| failure.status != interrupt::status()) {
         return outcome;
     }
     args.deliver(&Report { setup: &setup, rule: &rule, results: &results, took })?;
@@ -230,7 +230,7 @@ impl Run<'_> {
                 || "what was measured is not kept: give -o FILE.csv".to_owned(),
                 |path| format!("what was measured is kept in {}", path.display()),
             );
-            return Err(Failure { status: INTERRUPTED, ..Failure::new(format!("interrupted; {kept}")) });
+            return Err(Failure { status: interrupt::status(), ..Failure::new(format!("interrupted; {kept}")) });
         }
         Ok(count)
     }

@@ -316,7 +316,7 @@ impl Analysis {
         parts
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |place: &str, reason: String| Err(refused(place, reason));
         if !(self.cap > 0.0 && self.cap <= 1.0) {
             return wrong("cap", format!("{}: write a share of the cores' time above 0 and up to 1", self.cap));

@@ -164,7 +164,12 @@ impl Optimiser {
         }
     }
 
-    fn check(&self) -> Result<(), Error> {
+    /// Refuses settings that make no sense for any graph; [`front`](Self::front) begins with it.
+    ///
+    /// # Errors
+    /// Shares that are none, times that are not finite or below 0, no firing at all; with the name of the setting.
+    pub fn check(&self) -> Result<(), Error> {
+        self.analysis.check()?;
         if self.max_firings == 0 {
             return Err(refused("max_firings", "0: allow at least 1"));
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bief_schedule::realtime::{CostFit, CostSamples, FitMethod};
 
-use super::{Measured, Profiling, Sample, Samples, TURNS, core_of, facts, hand_over, on_each_kind};
+use super::{Measured, Profiling, Sample, Samples, TURNS, Visit, core_of, facts, hand_over, on_each_kind};
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
@@ -99,12 +99,18 @@ pub(crate) fn measure_on(
     measured.rest = REST;
     let each = || batches.iter().map(|_| Samples::default()).collect();
     let mut samples: Vec<Vec<Samples>> = cores.iter().map(|_| each()).collect();
-    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {
+    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
+        let part = (TURNS * batches.len()) as u32;
+        let visit = Visit {
+            executions: visit.executions.div_ceil(TURNS),
+            least: visit.least.div_ceil(TURNS),
+            time: visit.time / part,
+        };
         // Sizes take turns, too.
         for _ in 0..TURNS {
             for (&frames, samples) in batches.iter().zip(&mut samples[kind]) {
                 measured.set_batch(wires, frames);
-                if !measured.visit(executions.div_ceil(TURNS), samples)? {
+                if !measured.visit(visit, samples)? {
                     return Ok(false);
                 }
             }

@@ -27,6 +27,10 @@ pub use costs::{BatchCosts, TaskCosts};
 const WARM_UP: usize = 8;
 /// Kinds of cores take turns, so that what changes while a profile is made changes for all of them.
 const TURNS: usize = 4;
+/// Executions on each kind of core, whatever time they take.
+const LEAST: usize = 20;
+/// The part of the time that hand-overs are measured for.
+const HAND_OVERS: u32 = 4;
 /// Executions of which times are kept: more tell nothing more.
 const ROOM: usize = 1 << 16;
 
@@ -37,7 +41,8 @@ const ROOM: usize = 1 << 16;
 ///
 /// let quiet = Profiling::default();
 /// assert_eq!((quiet.executions.get(), quiet.load), (200, Load::Idle));
-/// let loaded = Profiling { load: Load::Busy, ..quiet };
+/// // As many executions as asked for, however long that takes.
+/// let loaded = Profiling { load: Load::Busy, limit: std::time::Duration::MAX, ..quiet };
 /// # let _ = loaded;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +51,19 @@ pub struct Profiling {
     pub executions: NonZeroUsize,
     /// What the other cores do meanwhile.
     pub load: Load,
+    /// How long that may take, on all kinds of cores together, about: a machine that is busy with something else executes less often
+    /// then, but 20 times on each kind of core.
+    pub limit: Duration,
 }
 
 impl Default for Profiling {
+    /// 200 executions within 4 seconds, while the other cores are idle.
     fn default() -> Self {
-        Self { executions: const { NonZeroUsize::new(200).unwrap() }, load: Load::Idle }
+        Self {
+            executions: const { NonZeroUsize::new(200).unwrap() },
+            load: Load::Idle,
+            limit: Duration::from_secs(4),
+        }
     }
 }
 
@@ -131,6 +144,15 @@ impl Samples {
     }
 }
 
+/// What is wanted of a stay on a core.
+#[derive(Clone, Copy)]
+struct Visit {
+    /// Executions that count, and how many of them at least when the time is over.
+    executions: usize,
+    least: usize,
+    time: Duration,
+}
+
 /// A chain on one thread, measured execution by execution.
 struct Measured {
     stage: Stage,
@@ -181,12 +203,12 @@ impl Measured {
         Ok((!self.batch.last).then(|| clock::interruptions() != interruptions))
     }
 
-    /// Measures so many executions on the core that the calling thread is on, after some to warm up. `false` when the source
-    /// has ended.
-    fn visit(&mut self, executions: usize, samples: &mut Samples) -> Result<bool> {
+    /// Measures on the core that the calling thread is on, after some executions to warm up. `false` when the source has ended.
+    fn visit(&mut self, Visit { executions, least, time }: Visit, samples: &mut Samples) -> Result<bool> {
+        let start = Instant::now();
         let mut wanted = executions;
         for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
-            if wanted == 0 {
+            if wanted == 0 || number >= WARM_UP + least && start.elapsed() > time {
                 break;
             }
             if !self.rest.is_zero() {
@@ -213,7 +235,7 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     let facts = facts(&tasks);
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples = Samples::default();
-    measured.visit(executions, &mut samples)?;
+    measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
     profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)
 }
@@ -231,11 +253,12 @@ pub(crate) fn measure_on(
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples: Vec<Samples> = kinds.iter().map(|_| Samples::default()).collect();
-    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {
-        measured.visit(executions, &mut samples[kind])
+    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
+        measured.visit(visit, &mut samples[kind])
     })?;
     let here = Machine::here();
-    let sync = cores.iter().map(|core| hand_over::ns(core, &here)).collect::<Result<Vec<_>>>()?;
+    let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
+    let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
     Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
 }
@@ -248,17 +271,21 @@ fn core_of(machine: &Machine, kind: usize) -> Result<&Core> {
     })
 }
 
-/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and how
-/// many executions are wanted, and answers `false` when the source has ended.
+/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and what is
+/// wanted, and answers `false` when the source has ended.
 fn on_each_kind(
     measured: &mut Measured,
     cores: &[&Core],
     machine: &Machine,
     profiling: Profiling,
-    mut visit: impl FnMut(&mut Measured, usize, usize) -> Result<bool> + Send,
+    mut visit: impl FnMut(&mut Measured, usize, Visit) -> Result<bool> + Send,
 ) -> Result<()> {
     let turns = if cores.len() == 1 { 1 } else { TURNS };
-    let executions = profiling.executions.get().div_ceil(turns);
+    let part = Visit {
+        executions: profiling.executions.get().div_ceil(turns),
+        least: LEAST.div_ceil(turns),
+        time: profiling.limit / (turns * cores.len()) as u32,
+    };
     let busy = match profiling.load {
         Load::Idle => None,
         Load::Busy => Some(BusyCores::new(machine)?),
@@ -271,7 +298,7 @@ fn on_each_kind(
                 if let Some(busy) = &busy {
                     busy.leave(core);
                 }
-                if !visit(measured, kind, executions)? {
+                if !visit(measured, kind, part)? {
                     break 'stream;
                 }
             }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bief::schedule::strategy::{Exact, Strategy, ThreadPerTask};
 use bief::schedule::{Profile, Schedule, TaskProfile};
@@ -67,7 +67,7 @@ impl Subject {
     /// Finds the signal, measures the tasks, and plans.
     pub(super) fn prepare(&self, setting: &Setting) -> Result<(), Failure> {
         let receiver = built_in_receiver()?;
-        let profiling = Profiling { executions: EXECUTIONS, load: Load::Busy };
+        let profiling = Profiling { executions: EXECUTIONS, load: Load::Busy, limit: Duration::MAX };
         let profile =
             receiver.rehearsal(u64::MAX).and_then(|rehearsal| rehearsal.profile_on(&setting.machine, profiling));
         let profile = profile.map_err(Failure::from_error)?;

@@ -1,6 +1,7 @@
 //! The chains that are planned and run.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Platform, Profile, Schedule, Stage};
@@ -104,7 +105,7 @@ impl Subject {
 
     /// What its tasks take while the other cores of the machine do this.
     pub(super) fn profile(&self, machine: &Machine, load: Load) -> Result<Profile> {
-        let profiling = Profiling { executions: self.executions, load };
+        let profiling = Profiling { executions: self.executions, load, limit: Duration::MAX };
         self.application().rehearsal(u64::MAX)?.profile_on(machine, profiling)
     }
 
