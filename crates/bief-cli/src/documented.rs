@@ -62,7 +62,8 @@ fn help(command: &clap::Command, name: &str) -> Vec<Text> {
 fn commands_that_are_shown_can_be_typed() {
     let mut count = 0;
     for (source, text) in documents().into_iter().chain(help(&Cli::command(), "bief")) {
-        for line in text.replace("\\\n", " ").lines() {
+        let whole_lines = text.split("\\\n").map(str::trim).collect::<Vec<_>>().join(" ");
+        for line in whole_lines.lines() {
             for words in commands(line) {
                 // Behind two blanks an example of the help says what it does.
                 let shown = line.trim_start();

@@ -186,10 +186,15 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     let outcome = shown(&bar, look, || pipeline.run());
     let interrupted = interrupted.load(Ordering::Relaxed);
     args.seeing.write(&pipeline)?;
-    let report = outcome.map_err(|error| {
-        files.remove_empty();
-        Failure::new(format!("{}: {error}", path.display()))
-    })?;
+    let report = match outcome {
+        Ok(report) => report,
+        Err(error) => {
+            // What its tasks hold is written when they go.
+            drop(pipeline);
+            files.remove_empty();
+            return Err(Failure::new(format!("{}: {error}", path.display())));
+        }
+    };
     let saved = match &planned {
         Some(planned) => args.planning.save(planned, &pipeline, Some(&report)),
         None => args.planning.placing().save(&pipeline),

@@ -91,7 +91,10 @@ impl Report {
                 gap.waiting_ns / 1e3
             )?;
         }
-        write!(f, "\n(us per execution and replica; each line adds up to the measured period)")
+        write!(
+            f,
+            "\n(us per execution and replica; what is less than planned is negative; each line\nadds up to the measured period)"
+        )
     }
 
     fn write_tasks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,6 +27,9 @@ Examples:
   bief machine --place where.json --svg threads.svg
                                      where the threads of a pipeline run
 
+Without FILE, a machine description that --json names is shown, unless its name
+ends in .json.
+
 A TOML file emulates other kinds of cores on those of this machine:
   [[kind]]
   name = \"big\"
@@ -60,7 +63,7 @@ pub(crate) struct MachineArgs {
 /// Shows a machine.
 pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
     if args.file.is_none() && args.root.is_none() {
-        let is_machine = |path: &Path| ["xml", "toml"].iter().any(|form| path.extension().is_some_and(|end| end == *form));
+        let is_machine = |path: &Path| path.is_file() && Machine::read(path).is_ok();
         args.file = args.json.misplaced_input(is_machine);
     }
     let svg_on_stdout = args.svg.as_deref().is_some_and(is_dash);

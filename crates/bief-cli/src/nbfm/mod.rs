@@ -156,6 +156,8 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         print(&hearing.table(&args.seeing))?;
     }
     if let Some(error) = fault {
+        // What its tasks hold is written when they go.
+        drop(pipeline);
         files.remove_empty();
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
     }

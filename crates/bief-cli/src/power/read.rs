@@ -95,7 +95,10 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
         })?;
     }
     if is_interrupted {
-        return Err(Failure { status: interrupt::status(), ..Failure::new("interrupted; shown is what was measured before") });
+        return Err(Failure {
+            status: interrupt::status(),
+            ..Failure::new("interrupted; shown is what was measured before")
+        });
     }
     match (&args.source, measured) {
         (Some(name), Some(Measured { energy: None, notes, .. })) => {

@@ -129,6 +129,8 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         print(&reception.table(&args.seeing))?;
     }
     if let Some(error) = fault {
+        // What its tasks hold is written when they go.
+        drop(pipeline);
         reception.outputs.remove_empty(&reception.figures.streams);
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
     }

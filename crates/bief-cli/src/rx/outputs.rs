@@ -115,8 +115,14 @@ mod tests {
 
     #[test]
     fn each_stream_has_a_name_of_its_own() {
-        let outputs =
-            |named, chosen| Outputs { path: "a/x.ts".into(), named, chosen, force: false, taken: false, files: Files::default() };
+        let outputs = |named, chosen| Outputs {
+            path: "a/x.ts".into(),
+            named,
+            chosen,
+            force: false,
+            taken: false,
+            files: Files::default(),
+        };
         let id = |isi, kind| StreamId { isi, kind };
         let transport = |isi| id(isi, StreamType::Transport);
         let generic = |isi| id(isi, StreamType::GenericContinuous);

@@ -176,12 +176,12 @@ fn a_transport_stream_with_a_fault_is_sent_up_to_it() {
     let transmit = ["tx", "in.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short", "--pilots"];
     let message = folder.fail(transmit);
     assert!(message.contains("from byte 7520 on") && message.contains("0x46"), "{message}");
-    folder.succeed(["rx", "x.sigmf-meta"]);
+    folder.succeed(["rx", "x.sigmf-meta", "--force"]);
     assert!(folder.read("x.ts") == stream[..40 * 188], "the packets before the fault");
 
     folder.write("in.ts", &packets(60)[..50 * 188 + 7]);
     assert!(folder.fail(transmit).contains("ends inside a packet: 7 bytes of 188"));
-    folder.succeed(["rx", "x.sigmf-meta"]);
+    folder.succeed(["rx", "x.sigmf-meta", "--force"]);
     assert_eq!(folder.read("x.ts").len() / 188, 50);
 
     folder.write("in.ts", "");

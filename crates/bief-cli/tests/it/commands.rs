@@ -161,7 +161,7 @@ fn rx_receives_recordings_of_any_number_of_frames() {
     // The sample begins 1133 symbols before its first whole frame; 8370 symbols of 4 bytes each follow in a frame.
     for frames in 1..=20 {
         folder.write("x.ci8", &sample()[..4 * (1140 + 8370 * frames)]);
-        folder.succeed(["rx", "x.ci8", "--sps", "2"]);
+        folder.succeed(["rx", "x.ci8", "--sps", "2", "--force"]);
         // The first frame begins inside packet 9, so that packet 10 is the first whole one.
         let packets = (1769 * (frames + 1)) / 188 - 10;
         assert_eq!(folder.read("x.ts").len() / 188, packets, "{frames} frames");
@@ -211,7 +211,7 @@ fn tx_then_rx_gives_the_same_bytes() {
         let shown = folder.succeed(transmit.iter().chain(options));
         assert!(shown.contains("QPSK 8/9 short"), "{shown}");
         let rate = if options.contains(&"--symbol-rate") { &["--symbol-rate", "1e6"][..] } else { &[] };
-        folder.succeed(["rx", "out.sigmf-meta"].iter().chain(rate));
+        folder.succeed(["rx", "out.sigmf-meta", "--force"].iter().chain(rate));
         assert!(folder.read("out.ts") == stream, "{options:?}");
     }
 }
@@ -291,7 +291,7 @@ fn rx_passes_over_modcods_that_are_not_wanted() {
     assert_eq!(json["figures"]["kinds"][0]["name"], "8PSK 3/4 short");
     let passed = json["figures"]["other_frames"].as_u64().unwrap();
     assert!(passed.abs_diff(json["figures"]["frames"].as_u64().unwrap()) <= 1, "{json}");
-    let message = folder.fail(["rx", "x.sigmf-meta", "--modcod", "32apsk-3/4"]);
+    let message = folder.fail(["rx", "x.sigmf-meta", "--modcod", "32apsk-3/4", "--force"]);
     assert!(message.contains("none of its frames is of a MODCOD that was asked for"), "{message}");
 }
 

@@ -17,14 +17,18 @@ fn shown(page: &str) -> Vec<String> {
 
 /// What takes long, needs what is not here, or is a program of its own.
 fn is_left_out(command: &str) -> bool {
-    let elsewhere = ["bief lab ", "bief map ", "bief power read", "bief nbfm --pace", "bief realtime nbfm", "bief realtime rx"];
-    elsewhere.iter().any(|start| command.starts_with(start)) || [" | ", "--refine", "chain.toml"].iter().any(|part| command.contains(part))
+    let elsewhere =
+        ["bief lab ", "bief map ", "bief power read", "bief nbfm --pace", "bief realtime nbfm", "bief realtime rx"];
+    elsewhere.iter().any(|start| command.starts_with(start))
+        || [" | ", "--refine", "chain.toml"].iter().any(|part| command.contains(part))
 }
 
 #[test]
 fn commands_do_what_the_pages_say() {
     let mut count = 0;
-    for page in ["README.md", "book/src/plan.md", "book/src/dvbs2-receiver.md", "book/src/real-time.md", "book/src/mapping.md"] {
+    for page in
+        ["README.md", "book/src/plan.md", "book/src/dvbs2-receiver.md", "book/src/real-time.md", "book/src/mapping.md"]
+    {
         let folder = Folder::new(&format!("documented-{}", page.replace('/', "-")));
         folder.write("in.ts", packets(60));
         let recording = |name: &str, rate: &str| {
@@ -35,6 +39,10 @@ fn commands_do_what_the_pages_say() {
         recording("capture", "2.0");
         let profile = include_str!("../../data/profiles/ai370.json");
         folder.write("profile.json", profile);
+        let here = bief::Machine::here().platform();
+        let watts = |kind: &bief::schedule::CoreKind| bief::schedule::CoreKind { watts: Some(3.0), ..kind.clone() };
+        let laptop = bief::schedule::Platform::new(here.kinds().iter().map(watts).collect::<Vec<_>>()).unwrap();
+        folder.write("laptop.json", laptop.to_json());
         std::os::unix::fs::symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data"), folder.path("data")).unwrap();
         for command in shown(page).into_iter().filter(|command| !is_left_out(command)) {
             let _ = std::fs::remove_file(folder.path("capture.ts"));

@@ -1,11 +1,11 @@
 //! The command as its users see it.
 
 mod bad_input;
-mod documented;
-mod files;
 mod commands;
 #[path = "../common/mod.rs"]
 mod common;
+mod documented;
+mod files;
 mod interrupt;
 mod lab;
 mod map;

@@ -52,7 +52,9 @@ impl Machine {
         // The reader compares each attribute of an element with all others.
         let quotes = |element: &str| element.bytes().filter(|byte| matches!(byte, b'"' | b'\'')).count();
         if text.split('<').any(|element| quotes(element) > 2 * MAX_ATTRIBUTES) {
-            return Err(refused(format!("it has an element of more than {MAX_ATTRIBUTES} attributes, which hwloc never has")));
+            return Err(refused(format!(
+                "it has an element of more than {MAX_ATTRIBUTES} attributes, which hwloc never has"
+            )));
         }
         let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(refused)?;

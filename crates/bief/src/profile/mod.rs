@@ -59,11 +59,7 @@ pub struct Profiling {
 impl Default for Profiling {
     /// 200 executions within 4 seconds, while the other cores are idle.
     fn default() -> Self {
-        Self {
-            executions: const { NonZeroUsize::new(200).unwrap() },
-            load: Load::Idle,
-            limit: Duration::from_secs(4),
-        }
+        Self { executions: const { NonZeroUsize::new(200).unwrap() }, load: Load::Idle, limit: Duration::from_secs(4) }
     }
 }
 
