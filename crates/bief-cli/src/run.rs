@@ -67,8 +67,8 @@ batches that may wait between stages, `waiting = \"passive\"` the same as
 --waiting.
 Without stages the chain runs on one core.
 Ctrl-C, SIGTERM or SIGHUP ends the run in order: everything that the first task
-took is delivered, and the exit status is 128 plus the number of the signal
-(130, 143, 129). A second one quits at once.";
+took is delivered, and the exit status is 128 plus the signal's number (130, 143,
+129). A second one quits at once.";
 
 /// Arguments of `bief run`.
 #[derive(Args)]

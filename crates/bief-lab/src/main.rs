@@ -44,3 +44,26 @@ fn main() -> ExitCode {
     };
     result.map_or_else(|failure| failure.told_by("bief-lab"), |()| ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_are_documented_can_be_typed() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let pages = std::fs::read_dir(format!("{root}/book/src")).unwrap().map(|page| page.unwrap().path());
+        let pages = pages.filter(|page| page.extension().is_some_and(|end| end == "md"));
+        let mut count = 0;
+        for page in pages.chain([format!("{root}/README.md").into()]) {
+            let text = std::fs::read_to_string(&page).unwrap();
+            for line in text.lines().filter(|line| line.starts_with("bief lab ")) {
+                let words = line.split('#').next().unwrap_or(line).split_whitespace().skip(1);
+                let parsed = Cli::try_parse_from(words);
+                assert!(parsed.is_ok(), "{}: `{line}`: {}", page.display(), parsed.err().unwrap());
+                count += 1;
+            }
+        }
+        assert!(count > 5, "{count} commands");
+    }
+}

@@ -112,8 +112,7 @@ pub struct Gap {
     /// What the tasks' longest times add: interruptions, by other threads on the core and by a host that takes the core away
     /// (steal).
     pub interrupted_ns: f64,
-    /// What the replicas worked beside their tasks, beyond the planned hand-over (less than 0: it took
-    /// less than that).
+    /// What the replicas worked beside their tasks, beyond the planned hand-over (less than 0: less than planned).
     pub hand_over_ns: f64,
     /// What they waited, for input, for room in the output, and for the run to begin and to end.
     pub waiting_ns: f64,

@@ -27,8 +27,8 @@ Examples:
   bief machine --place where.json --svg threads.svg
                                      where the threads of a pipeline run
 
-Without FILE, what --json names is shown if it describes a machine, unless it is
-called *.json.
+Without FILE, a machine description that --json names is shown, unless its name
+ends in .json.
 
 A TOML file emulates other kinds of cores on those of this machine:
   [[kind]]

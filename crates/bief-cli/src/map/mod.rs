@@ -48,11 +48,11 @@ What it does:
   original affinity. Linux chooses among these cores. Threads that are busy for
   less than 5 % of the time are left to Linux; so are the least demanding ones
   if there are more threads than cores, and all threads while their demand
-  exceeds the cores. At the end, also after Ctrl-C, SIGTERM and other signals,
-  each thread gets its original affinity back. Only SIGKILL cannot be caught:
-  threads then stay where they were mapped, until `taskset -acp CORES PID`
-  releases them. Programs that the process started meanwhile keep the affinity
-  that they inherited.";
+  exceeds the cores. At the end each thread gets its original affinity
+  back, also if a signal such as Ctrl-C or SIGTERM ends this command. Only after
+  SIGKILL, which no program can catch, threads stay where they were mapped;
+  `taskset -acp CORES PID` frees them. Programs that the process started
+  meanwhile keep the affinity that they inherited.";
 
 /// Map the threads of a process, or of a program to run, to kinds of cores by demand (Linux)
 #[derive(Args)]

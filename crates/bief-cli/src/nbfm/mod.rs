@@ -39,7 +39,7 @@ Examples:
                                          load of a core
   bief nbfm capture.sigmf-meta --pace --latency 20ms
                                          the block, the stages and the reserved
-                                         time that keep 20 ms at the least work
+                                         time that meet 20 ms with least work
   bief nbfm capture.sigmf-meta --json    the figures as JSON
 
 The carrier is found in the first half second with a signal and tracked over up
@@ -48,10 +48,10 @@ next to a stronger one) and ends one deviation away. A moving carrier adds DC to
 the audio: --high-pass removes it.
 Signals 9.6 kHz or more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
 are attenuated by 74 dB.
-An existing file is replaced if -o names it, or with --force. Without INPUT, the
-file behind --json is the input if it is a recording.
+A file that exists is replaced only if -o names it, or with --force. Without
+INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
-second one quits at once. The exit status is 128 plus the number of the signal
+second one quits at once. The exit status is then 128 plus the signal's number
 (130, 143, 129), but 0 for standard input, which has no other end.";
 
 /// The name of the recording that is built in.

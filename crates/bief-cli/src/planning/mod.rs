@@ -52,8 +52,7 @@ pub(crate) struct MeasuringArgs {
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
-    /// Executions to measure of each task, on each kind of core, however long they take [default: 100, or as many as 4 seconds
-    /// allow]
+    /// Executions to measure of each task, on each kind of core, however long they take [default: 100, fewer after 4 seconds]
     #[arg(long, value_name = "N")]
     executions: Option<NonZeroUsize>,
 }

@@ -38,10 +38,10 @@ Examples:
   bief rx capture.sigmf-meta --json      the figures as JSON
 
 MODCOD, frame size and pilots are read from the header of each frame.
-An existing file is replaced if -o names it, or with --force. Without INPUT, the
-file behind --json is the input if it is a recording.
+A file that exists is replaced only if -o names it, or with --force. Without
+INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
-second one quits at once. The exit status is 128 plus the number of the signal
+second one quits at once. The exit status is then 128 plus the signal's number
 (130, 143, 129), but 0 for standard input, which has no other end.";
 
 /// Arguments of `bief rx`.

@@ -179,7 +179,12 @@ fn each_kind_of_bad_file_is_shown_with_its_line() {
         ("frame = 1000", "frame = 0", 9, "parameter `frame` must be 1 to 16777216, not 0"),
         ("in.ci8", "absent.ci8", 8, "absent.ci8: No such file"),
         ("in.ci8\"", "in.ci8\"\nstage = \"x\"\n[stage.y]", 10, "no task names stage `y`: did you mean `x`?"),
-        ("out = [\"bytes\"]", "out = [\"bytes\", \"_\"]", 15, "it makes 1 wire (out u8), but `out` names 2"),
+        (
+            "out = [\"bytes\"]",
+            "out = [\"bytes\", \"_\"]",
+            15,
+            "it makes 1 wire (out u8, in frames of one length or any, as its input), but `out` names 2",
+        ),
     ] {
         let text = CONVERT.replacen(right, wrong, 1);
         assert_ne!(text, CONVERT, "{right}");
