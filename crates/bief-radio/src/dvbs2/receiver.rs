@@ -3,7 +3,7 @@
 use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
-use bief::{Application, Chain, Error, Program, Rehearsal, Result, VarWire, Wire};
+use bief::{Application, Chain, Error, Program, Result, VarWire, Wire};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
@@ -371,9 +371,9 @@ impl Application for Receiver {
         self.receive(cut, deliver).build()
     }
 
-    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
         let deliver = Deliver::new(|_| Ok(Box::new(io::sink())));
-        self.receive(self.rehearsed_source(frames), deliver).build().map(Rehearsal::new)
+        self.receive(self.rehearsed_source(frames), deliver).build()
     }
 }
 

@@ -139,7 +139,7 @@ fn a_profile_has_the_bits_per_frame_that_a_task_tells() {
             Ok(())
         }
         fn run(&mut self, frame: &mut [u64], (): ()) -> Result<Flow> {
-            let passes = frame[0] % 2 == 0;
+            let passes = frame[0].is_multiple_of(2);
             self.frames += u64::from(passes);
             Ok(if passes { Flow::Next } else { Flow::Skip })
         }
