@@ -16,7 +16,7 @@ const TRACED_BATCHES: usize = 10_000;
 /// Options that look closer at a run.
 #[derive(Args)]
 pub(crate) struct SeeingArgs {
-    /// Also report task times, the fill of the rings, and frame latency
+    /// Also report task times, the fill of the rings, frame latency, and the figures of the tasks
     #[arg(long)]
     observe: bool,
     /// Write a trace of each thread's latest 10000 batches, for https://ui.perfetto.dev
@@ -36,15 +36,18 @@ impl SeeingArgs {
         Ok(())
     }
 
-    /// A report without what nobody asked to see: planned runs are observed all the same.
-    pub(crate) fn shown(&self, report: &Report) -> Report {
+    /// A report with what tasks tell, and without what nobody asked to see: planned runs are observed all the same.
+    pub(crate) fn shown(&self, report: &Report) -> String {
         let mut shown = report.clone();
         if !self.observe && self.trace.is_none() {
             shown.stages.iter_mut().flat_map(|stage| &mut stage.tasks).for_each(|task| task.times = None);
             shown.boundaries.iter_mut().for_each(|boundary| boundary.occupancy = None);
             shown.latency = None;
         }
-        shown
+        match self.observe && !shown.figures.is_empty() {
+            true => format!("{shown}\n\n{}", shown.figures),
+            false => shown.to_string(),
+        }
     }
 
     /// Lets the pipeline note what was asked for.

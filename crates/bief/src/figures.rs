@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::{COLUMNS, fitted};
 
-/// Points of a scatter plot that are kept when replicas are put together.
+/// Points of a scatter plot at most.
 const MAX_POINTS: usize = 4096;
+/// Columns of a task's name and of a value at most, in a table.
+const TASK: usize = 18;
+const VALUE: usize = 27;
 
 /// Figures that tasks report, in the order of reporting.
 ///
@@ -215,6 +218,20 @@ impl Figure {
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
+
+    /// Task, name and what it is of, and value.
+    fn row(&self) -> [String; 3] {
+        let labels: String = self.labels.iter().map(|(_, value)| format!(" {value}")).collect();
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let value = match &self.reading {
+            Reading::Count(count) => format!("{count}{unit}"),
+            Reading::Level { mean, .. } => format!("{mean:.4}{unit}"),
+            Reading::Text(text) => text.clone(),
+            Reading::Scatter(points) => format!("{} points", points.len()),
+            Reading::Curve { values, .. } => format!("{} values", values.len()),
+        };
+        [self.task.clone(), format!("{}{labels}", self.name.replace('_', " ")), value]
+    }
 }
 
 impl Reading {
@@ -241,27 +258,26 @@ impl Reading {
 
 /// At most so many points, evenly spread.
 fn thinned(points: Vec<[f32; 2]>) -> Vec<[f32; 2]> {
-    match points.len().div_ceil(MAX_POINTS) {
-        0 | 1 => points,
-        step => points.into_iter().step_by(step).collect(),
+    match points.len() {
+        0..=MAX_POINTS => points,
+        all => (0..MAX_POINTS).map(|index| points[index * all / MAX_POINTS]).collect(),
     }
 }
 
-/// A line of at most 80 columns for each: task, name, what it is of, and the value. Plots tell how many points they have.
+/// A table of at most 80 columns: task, name and what it is of, and the value. Plots tell how many points they have.
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, figure) in self.0.iter().enumerate() {
-            let labels: String = figure.labels.iter().map(|(_, value)| format!(" {value}")).collect();
-            let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
-            let value = match &figure.reading {
-                Reading::Count(count) => format!("{count}{unit}"),
-                Reading::Level { mean, .. } => format!("{mean:.4}{unit}"),
-                Reading::Text(text) => text.clone(),
-                Reading::Scatter(points) => format!("{} points", points.len()),
-                Reading::Curve { values, .. } => format!("{} values", values.len()),
-            };
-            let line = format!("{}: {}{labels} {value}", figure.task, figure.name.replace('_', " "));
-            write!(f, "{}{}", if index == 0 { "" } else { "\n" }, fitted(&line, COLUMNS))?;
+        let headings = ["task", "figure", "value"].map(str::to_owned);
+        let rows: Vec<[String; 3]> = std::iter::once(headings).chain(self.0.iter().map(Figure::row)).collect();
+        let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (task, value) = (widest(0).min(TASK), widest(2).min(VALUE));
+        let figure = widest(1).min(COLUMNS - 4 - task - value);
+        for (index, row) in rows.iter().enumerate() {
+            // The task is named once.
+            let teller = if index > 1 && rows[index - 1][0] == row[0] { "" } else { &row[0] };
+            let (teller, name) = (fitted(teller, task), fitted(&row[1], figure));
+            let line = format!("{teller:<task$}  {name:<figure$}  {}", fitted(&row[2], value));
+            write!(f, "{}{}", if index == 0 { "" } else { "\n" }, line.trim_end())?;
         }
         Ok(())
     }
@@ -301,7 +317,7 @@ mod tests {
         assert_eq!(figures.measured("level"), Some(2.0));
         assert_eq!(figures.get("state").unwrap().reading, Reading::Text("searching".into()));
         let Reading::Scatter(points) = &figures.get("symbols").unwrap().reading else { panic!("a scatter plot") };
-        assert!(points.len() == 3000 && points.contains(&[0.0, 1.0]) && points.contains(&[1.0, 0.0]));
+        assert!(points.len() == 4096 && points.contains(&[0.0, 1.0]) && points.contains(&[1.0, 0.0]));
         let curve = Reading::Curve { start: -0.5, step: 0.5, values: vec![2.0, 3.0] };
         assert_eq!(figures.get("spectrum").unwrap().reading, curve);
     }
@@ -326,6 +342,21 @@ mod tests {
         });
         let json = serde_json::to_string(&figures).unwrap();
         assert_eq!(serde_json::from_str::<Figures>(&json).unwrap(), figures, "{json}");
-        assert_eq!(figures.to_string().lines().next().unwrap(), format!("task: frames 7 {} frames", u64::MAX));
+        let table = figures.to_string();
+        let rows: Vec<&str> = table.lines().collect();
+        assert_eq!(rows[0], "task  figure    value");
+        assert_eq!(rows[1], format!("task  frames 7  {} frames", u64::MAX));
+        assert_eq!(rows[2..], ["      es n0     7.2500 dB", "      spectrum  1 values"]);
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal() {
+        let mut figures = told(|figures| {
+            figures.text("state", "x".repeat(100)).of("of", "y".repeat(100));
+            figures.count("frames", "frames", u64::MAX).of("of", "a\nb");
+        });
+        figures.0[0].task = "z".repeat(100);
+        let table = figures.to_string();
+        assert!(table.lines().count() == 3 && table.lines().all(|line| line.chars().count() <= 80), "{table}");
     }
 }

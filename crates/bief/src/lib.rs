@@ -173,7 +173,7 @@ pub use parameters::{ParameterType, Parameters, Value};
 pub use piece::Piece;
 pub use pipeline::Pipeline;
 pub use placement::{DynamicReport, Pinning, PlacedStage, Placement, Places, Policy, Seats};
-pub use planner::{Application, Planned, Planner, Rehearsal};
+pub use planner::{Application, Planned, Planner};
 pub use profile::{BatchCosts, Load, Profiling, TaskCosts};
 pub use program::Program;
 pub use refine::{AS_PLANNED, Ended, Refined, Round, refine};

@@ -103,6 +103,9 @@ impl Program {
     /// The frames are really worked on, and are gone from the source afterwards: profile one copy of a chain (with a source
     /// that can be read again, and a sink that keeps nothing) and run another.
     ///
+    /// Where a task tells a count `information` in `bits` ([`Task::figures`](crate::Task::figures)), the profile has bits per frame
+    /// ([`Profile::bits_per_frame`]): those that were told over the frames that passed the last task.
+    ///
     /// # Errors
     /// Those of [`run`](Self::run), a source that ends before anything could be measured, and more than memory can
     /// hold.

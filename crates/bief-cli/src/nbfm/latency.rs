@@ -137,7 +137,7 @@ fn rehearsal(receiver: &NarrowbandFm, format: SampleFormat, live: Live) -> bief:
     if live == Live::Paced {
         chain.add(source::pace(1e12).0, &mut samples);
     }
-    let audio = receiver.receive(&mut chain, &mut samples, std::sync::Arc::default())?;
+    let audio = receiver.receive(&mut chain, &mut samples)?;
     chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), &audio);
     chain.build()
 }

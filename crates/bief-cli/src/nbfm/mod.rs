@@ -5,12 +5,11 @@ mod latency;
 mod output;
 mod settings;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bief::{Chain, source};
-use bief_radio::{FmStatus, NarrowbandFm, Recording, SampleFormat};
+use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
 
 use self::hearing::{Hearing, show};
@@ -39,7 +38,7 @@ Examples:
                                          load of a core
   bief nbfm capture.sigmf-meta --pace --latency 20ms
                                          the block, the stages and the reserved
-                                         time that meet 20 ms with least work
+                                         time that meet 20 ms at least work
   bief nbfm capture.sigmf-meta --json    the figures as JSON
 
 The carrier is found in the first half second with a signal and tracked over up
@@ -104,7 +103,6 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     bar.set_message("measuring blocks of several lengths");
     let kept = args.latency.plan(&tuned.receiver, format, live).inspect_err(|_| bar.finish_and_clear())?;
 
-    let status = Arc::<FmStatus>::default();
     let receiver =
         NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
     let mut chain = Chain::new();
@@ -114,7 +112,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         chain.add(pace, &mut samples);
         releases
     });
-    let audio = receiver.receive(&mut chain, &mut samples, Arc::clone(&status)).map_err(Failure::from_error)?;
+    let audio = receiver.receive(&mut chain, &mut samples).map_err(Failure::from_error)?;
     output.open(receiver.audio_rate)?.add(&mut chain, &audio);
     let program = chain.build().map_err(Failure::from_error)?;
     let pipeline = match &kept {
@@ -123,10 +121,12 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     };
     let mut pipeline = args.seeing.prepare(pipeline.map_err(Failure::from_error)?)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    // It tells what was heard after a fault, too.
+    let mut watch = pipeline.watch();
 
     let (start, before) = (Instant::now(), process_time());
     let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
-    let outcome = shown(&bar, |bar| show(bar, &status, bytes_per_second), || pipeline.run());
+    let outcome = shown(&bar, |bar| show(bar, &FmFigures::of(&watch.figures()), bytes_per_second), || pipeline.run());
     let (seconds, worked) = (start.elapsed().as_secs_f64(), process_time() - before);
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
@@ -140,9 +140,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         receiver,
         kept,
         how: tuned.how,
-        audio_seconds: status.seconds(),
-        moved: status.offset(),
-        has_signal: status.has_signal(),
+        heard: FmFigures::of(&watch.figures()),
         interrupted,
         seconds,
         core_share: worked.as_secs_f64() / seconds,

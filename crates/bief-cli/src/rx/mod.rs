@@ -5,10 +5,9 @@ mod outputs;
 mod reception;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bief_radio::dvbs2::Scatter;
+use bief_radio::dvbs2::{Figures, KeepSymbols};
 use clap::Args;
 
 use crate::draw;
@@ -95,25 +94,23 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let receiver = if args.live { receiver.live().map_err(Failure::from_error)? } else { receiver };
     let found_rate = (!args.signal.tells_rate(sample_rate)).then(|| receiver.samples_per_symbol());
     let symbol_rate = symbol_rate(sample_rate, receiver.samples_per_symbol());
-    let scatter = args.constellation.is_some().then(Arc::<Scatter>::default);
-    let receiver = match &scatter {
-        Some(scatter) => receiver.scatter(scatter),
-        None => receiver,
-    };
+    let receiver = if args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
     bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
     let mut receiver = receiver.to_streams(move |id| writers.open(id));
     let planned = args.planning.plan(&planner, &receiver)?;
     let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
     let mut pipeline = args.seeing.prepare(pipeline)?;
-    let status = receiver.status();
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
-    let outcome = shown(&bar, |bar| show(bar, status), || pipeline.run());
+    // It tells what was received after a fault, too.
+    let mut watch = pipeline.watch();
+    let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), || pipeline.run());
+    let told = watch.figures();
     let mut pictures = args.seeing.write(&pipeline);
-    if let Some((path, scatter)) = args.constellation.as_deref().zip(scatter) {
-        pictures = pictures.and(draw::write(path, &draw::constellation::draw(&scatter.symbols(), &name)));
+    if let Some(path) = &args.constellation {
+        pictures = pictures.and(draw::write(path, &draw::constellation::draw(&KeepSymbols::kept(&told), &name)));
     }
-    let figures = status.figures();
+    let figures = Figures::of(&told);
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
         Err(error) => (None, Some(error)),

@@ -168,6 +168,45 @@ fn rx_receives_recordings_of_any_number_of_frames() {
     }
 }
 
+/// The keys of an object, as they are sorted.
+fn keys(json: &Value) -> Vec<&str> {
+    json.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn rx_tells_machines_under_names_that_stay() {
+    let folder = Folder::new("json-keys");
+    let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();
+    let all = "figures input interrupted machine megabits_per_second outputs profile refined report \
+               samples_per_symbol_found schedule";
+    assert_eq!(keys(&json), all.split_whitespace().collect::<Vec<_>>());
+    let figures = "bits bytes carrier_per_symbol clock_ppm corrected_bits dummy_frames es_n0_db frame_errors frames gaps kinds \
+                   losses lost_samples margin_db mean_iterations missed_headers other_frames packet_errors packets \
+                   passed_over_samples streams unreadable_frames";
+    assert_eq!(keys(&json["figures"]), figures.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(keys(&json["figures"]["kinds"][0]), ["frame_errors", "frames", "name", "pls"]);
+    let stream = "bytes delivered errors frames gaps isi kind last_stamp packets replaced restored stamps";
+    assert_eq!(keys(&json["figures"]["streams"][0]), stream.split_whitespace().collect::<Vec<_>>());
+    // The same figures as its tasks tell them.
+    let told = json["report"]["figures"].as_array().unwrap();
+    let read = told.iter().find(|figure| figure["name"] == "read").unwrap();
+    assert_eq!((&read["task"], &read["unit"]), (&"cut frames".into(), &"bytes".into()));
+    assert_eq!(read["count"], json["figures"]["bytes"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn rx_tells_what_was_received_before_a_fault() {
+    let folder = Folder::new("rx-fault");
+    let message = folder.fail(["rx", "-o", "/dev/full", "--json", "run.json", "--constellation", "symbols.svg"]);
+    assert!(message.contains("what was received before is kept"), "{message}");
+    let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    assert!(json["report"].is_null() && json["figures"]["frames"].as_u64().unwrap() > 0, "{json}");
+    assert!((json["figures"]["es_n0_db"].as_f64().unwrap() - 8.5).abs() < 1.0, "{json}");
+    let svg = String::from_utf8(folder.read("symbols.svg")).unwrap();
+    assert_eq!(svg.matches(r#"class="panel""#).count(), 1, "what was received is drawn");
+}
+
 #[test]
 fn rx_tells_a_machine_what_it_tells_a_person() {
     let folder = Folder::new("json");

@@ -13,14 +13,13 @@ use super::demap::Demap;
 use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 use super::frame_list::frame_list;
 use super::input::InputStream;
+use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::plframe::BuildPlframe;
 use super::receiver::{ROLL_OFF, Receiver, Settings};
-use super::scatter::{KeepSymbols, Scatter};
 use super::shaping::ShapePulses;
 use super::slice::Slice;
-use super::status::Status;
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 use crate::iq::SampleFormat;
 use crate::kinds::{format, open, recording};
@@ -68,7 +67,9 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
         .rewrites("variable Complex<f32>: symbols")
         .reads("Pls")
         .makes("SignalLevel"),
-        keep_symbols(),
+        scrambled("dvbs2.keep_symbols", "keeps some symbols of each frame, to be looked at", 1, KeepSymbols::new)
+            .reads("variable Complex<f32>: symbols")
+            .reads("Pls"),
         scrambled("dvbs2.demap", "undoes the scrambling of PLFRAMEs and demaps their payload to LLRs", 2, Demap::new)
             .reads("variable Complex<f32>: symbols")
             .reads("SignalLevel")
@@ -180,7 +181,6 @@ fn cut_frames() -> Kind {
             }
         };
         let (format, filter, scrambler) = receiver.found();
-        let status = Arc::new(Status::default());
         let cut = if piece.is_rehearsal() {
             // The chain ends it.
             let cut = receiver.rehearsed_source(u64::MAX);
@@ -188,13 +188,12 @@ fn cut_frames() -> Kind {
             cut
         } else {
             receiver = if live { receiver.live()? } else { receiver };
-            receiver.source(Arc::clone(&status))
+            receiver.source()
         };
         let made = piece.task(cut, &[])?;
         let found = Arc::new(Found { format, filter, scrambler });
         for wire in &made {
             piece.chain().note(wire, Arc::clone(&found));
-            piece.chain().note(wire, Arc::clone(&status));
         }
         Ok(made)
     };
@@ -261,32 +260,9 @@ fn scrambled<T: Task>(name: &str, summary: &str, pls: usize, make: fn(Arc<PlScra
     })
 }
 
-fn keep_symbols() -> Kind {
-    let summary = "keeps some symbols of each frame, for a program to look at";
-    let kind = Kind::piece("dvbs2.keep_symbols", summary, scrambling(), |code, piece| {
-        let (scrambler, scatter) = (scrambler(piece, code, 1)?, Arc::new(Scatter::default()));
-        let symbols = &piece.wires()[0];
-        piece.chain().note(symbols, Arc::clone(&scatter));
-        all_wires(piece, KeepSymbols::new(scatter, scrambler))
-    });
-    kind.reads("variable Complex<f32>: symbols").reads("Pls")
-}
-
 fn decode_ldpc() -> Kind {
     let iterations = Param::new("iterations", "the most iterations per frame").range(1..=MOST_ITERATIONS).default(50);
-    let kind = Kind::piece("dvbs2.decode_ldpc", "decodes LDPC codewords", iterations, |iterations, piece| {
-        let made = all_wires(piece, DecodeLdpc::new(iterations))?;
-        let status = status(piece, 1);
-        piece.chain().note(&made[1], status);
-        Ok(made)
-    });
-    kind.reads("variable i8: LLRs").reads("Pls").makes("variable u8: BBFRAMEs with parity").makes("Decoding")
-}
-
-/// Where figures are told: with those of the source, if a wire comes from it.
-fn status(piece: &mut Piece<'_>, input: usize) -> Arc<Status> {
-    let wire = &piece.wires()[input];
-    piece.chain().fact(wire).unwrap_or_default()
+    Kind::new("dvbs2.decode_ldpc", "decodes LDPC codewords", iterations, |iterations| Ok(DecodeLdpc::new(iterations)))
 }
 
 fn observe() -> Kind {
@@ -295,8 +271,7 @@ fn observe() -> Kind {
         let given = given.or_else(|| found(piece, 0).map(|found| found.filter.samples_per_symbol()));
         let unknown = "the samples per symbol of the source are unknown: give `samples_per_symbol`";
         let per_symbol = given.ok_or_else(|| Error::new(unknown))?;
-        let status = status(piece, 0);
-        all_wires(piece, Observe::new(status, per_symbol))
+        all_wires(piece, Observe::new(per_symbol))
     });
     kind.reads("Option<FrameSync>: places").reads("SignalLevel").reads("Decoding")
 }
@@ -306,9 +281,7 @@ fn deliver() -> Kind {
     let parameters = (path, isi("input stream identifier, on a carrier of several"));
     let summary = "assembles an input stream from BBFRAMEs and writes it";
     let make = |(path, isi): (OutputAddress, Option<u8>), piece: &mut Piece<'_>| {
-        let status = status(piece, 1);
-        let deliver = Deliver::single(path.writer(), Arc::clone(status.streams()));
-        all_wires(piece, isi.into_iter().fold(deliver, Deliver::of_stream))
+        all_wires(piece, isi.into_iter().fold(Deliver::single(path.writer()), Deliver::of_stream))
     };
     let kind = Kind::piece("dvbs2.deliver", summary, parameters, make);
     kind.reads("variable u8: BBFRAMEs").reads("Decoding")

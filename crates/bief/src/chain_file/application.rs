@@ -2,7 +2,7 @@
 
 use super::ChainFile;
 use crate::error::Result;
-use crate::planner::{Application, Rehearsal};
+use crate::planner::Application;
 use crate::program::Program;
 use crate::registry::Registry;
 
@@ -44,7 +44,7 @@ impl Application for FileApplication<'_> {
         self.file.program(self.registry)
     }
 
-    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
-        self.file.rehearsal(self.registry, frames).map(Rehearsal::new)
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        self.file.rehearsal(self.registry, frames)
     }
 }

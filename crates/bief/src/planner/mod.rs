@@ -9,7 +9,7 @@ use std::time::Duration;
 use bief_schedule::strategy::{Exact, Strategy};
 use bief_schedule::{Goal, Platform, Profile, Schedule};
 
-pub use application::{Application, Rehearsal};
+pub use application::Application;
 use placing::{Class, Placing};
 
 use crate::energy::Watts;
@@ -32,7 +32,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// shortest period on the fewest big cores, and places threads [`Policy::Packed`].
 ///
 /// ```
-/// # use bief::{Application, Chain, Flow, InOut, Program, Rehearsal, Result, Task, sink, source};
+/// # use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
 /// # #[derive(Clone)] struct Square;
 /// # impl Task for Square {
 /// #     type In = InOut<f32>;
@@ -53,7 +53,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// # }
 /// # impl Application for Squares {
 /// #     fn program(&mut self) -> Result<Program> { program(1001) }
-/// #     fn rehearsal(&self, frames: u64) -> Result<Rehearsal> { Ok(Rehearsal::new(program(frames)?)) }
+/// #     fn rehearsal(&self, frames: u64) -> Result<Program> { program(frames) }
 /// # }
 /// use bief::{Machine, Planner, Policy};
 ///
@@ -218,7 +218,7 @@ impl Planner {
         let profile = match &self.profile {
             None => application.rehearsal(u64::MAX)?.profile_on(&self.machine, self.profiling)?,
             Some(given) => {
-                let program = application.rehearsal(1)?.into_program();
+                let program = application.rehearsal(1)?;
                 program.fits(&given.value).map_err(|error| given.named(error))?;
                 given.value.clone()
             }
@@ -263,7 +263,7 @@ impl Planner {
     ) -> Result<Report> {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
-        let pipeline = application.rehearsal(frames)?.into_program().pipeline(schedule)?.beside(profile)?;
+        let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.beside(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
     }
 

@@ -14,6 +14,7 @@ use bief_schedule::{Profile, Seen, TaskProfile};
 use crate::affinity;
 use crate::emulate;
 use crate::error::{Error, Result};
+use crate::figures::Reading;
 use crate::frame::Batch;
 use crate::machine::{Core, CoreSpec, Machine};
 use crate::stage::Stage;
@@ -154,8 +155,9 @@ struct Measured {
     stage: Stage,
     batch: Batch,
     frames: usize,
-    /// Frames so far.
+    /// Frames so far, and those of them that passed the last task.
     done: u64,
+    passed: u64,
     clock_cost: Duration,
     /// How long its thread sleeps before each execution.
     rest: Duration,
@@ -171,6 +173,7 @@ impl Measured {
             batch: Batch::new(frames),
             frames,
             done: 0,
+            passed: 0,
             clock_cost: clock::cost(),
             rest: Duration::ZERO,
             times: vec![None; count],
@@ -196,6 +199,7 @@ impl Measured {
         // SAFETY: every wire is local to the one stage.
         unsafe { self.stage.run_timed(&mut self.batch, note)? };
         self.done += self.frames as u64;
+        self.passed += self.batch.live() as u64;
         Ok((!self.batch.last).then(|| clock::interruptions() != interruptions))
     }
 
@@ -223,6 +227,14 @@ impl Measured {
         }
         Ok(true)
     }
+
+    /// Information that a frame carries in the mean, where the tasks tell it.
+    fn bits_per_frame(&self) -> Option<u64> {
+        let figures = self.stage.figures();
+        let told = figures.all("information").filter(|figure| figure.unit == "bits");
+        let bits = told.map(|figure| if let Reading::Count(bits) = figure.reading { bits } else { 0 });
+        bits.fold(0, u64::saturating_add).checked_div(self.passed).filter(|&bits| bits > 0)
+    }
 }
 
 /// Measures on the calling thread, wherever that runs, as the machine's first kind of core.
@@ -233,7 +245,8 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
     let mut samples = Samples::default();
     measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
-    profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)
+    let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)?;
+    with_bits(profile, measured.bits_per_frame())
 }
 
 /// Measures on a core of each kind in turn; the calling thread waits.
@@ -256,7 +269,15 @@ pub(crate) fn measure_on(
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
-    Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
+    let profile = profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?;
+    with_bits(profile, measured.bits_per_frame())
+}
+
+fn with_bits(profile: Profile, bits_per_frame: Option<u64>) -> Result<Profile> {
+    Ok(match bits_per_frame {
+        Some(bits) => profile.with_bits_per_frame(bits)?,
+        None => profile,
+    })
 }
 
 /// The core that stands for all of its kind.

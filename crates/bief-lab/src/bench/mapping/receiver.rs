@@ -94,7 +94,7 @@ impl Subject {
             (Cut::Exact, When::Misplanned) => misplanned,
             (Cut::Exact, _) => exact,
         };
-        let pipeline = receiver.rehearsal(u64::MAX)?.into_program().pipeline(schedule)?;
+        let pipeline = receiver.rehearsal(u64::MAX)?.pipeline(schedule)?;
         let mut pipeline = pipeline.place(policy, &setting.machine)?;
         let other = match when {
             When::Disturbed => Some(disturb(setting)?),

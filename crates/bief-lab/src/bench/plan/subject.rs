@@ -96,7 +96,7 @@ impl Subject {
 
     /// The chain, for so many frames.
     pub(super) fn program(&self, frames: u64) -> Result<Program> {
-        Ok(self.application().rehearsal(frames)?.into_program())
+        self.application().rehearsal(frames)
     }
 
     fn application(&self) -> &dyn Application {
