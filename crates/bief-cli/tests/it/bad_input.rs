@@ -286,7 +286,7 @@ fn names_cores_and_goals_that_there_are_not() {
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(message.contains("least-power"), "{message}");
     }
-    assert!(folder.fail(["plan", "ai370", "--svg", "no/x.svg"]).contains("no/x.svg: cannot write SVG"));
+    assert!(folder.fail(["plan", "ai370", "--svg", "no/x.svg"]).contains("no/x.svg: No such file"));
     assert!(folder.fail(["plan", "ai370", "--svg", "-", "--json"]).contains("give --json or --svg a file"));
     for arguments in [&["plan", "--json", "p.json"][..], &["plan", "--json"]] {
         assert!(folder.fail(arguments).contains("no PROFILE: "), "{arguments:?}");
