@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::openers::{InputAddress, OutputAddress};
-use crate::parameters::Value;
+use crate::parameters::{ParameterType, Value};
 use crate::registry::Making;
 use crate::suggest::suggestion;
 
@@ -142,134 +142,37 @@ fn with_unit(words: String, unit: Option<&str>) -> String {
     unit.into_iter().fold(words, |words, unit| format!("{words} {unit}"))
 }
 
-/// A type that a parameter can have as it is.
-pub trait ParameterType: Sized + Send + Sync + 'static {
-    /// What it is called, such as `whole number`.
-    fn type_name() -> String;
-
-    /// The value, or what it must be instead, such as `a whole number`.
-    ///
-    /// # Errors
-    /// What a value must be.
-    fn read(value: &Value) -> Result<Self, String>;
-
-    /// The value that reads as this; numbers that [`Value`] does not hold are brought to the nearest.
-    fn value(&self) -> Value;
-}
-
-impl ParameterType for bool {
-    fn type_name() -> String {
-        "true or false".to_owned()
-    }
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Bool(value) => Ok(*value),
-            _ => Err(Self::type_name()),
-        }
-    }
-    fn value(&self) -> Value {
-        (*self).into()
-    }
-}
-
-impl ParameterType for f64 {
-    fn type_name() -> String {
-        "number".to_owned()
-    }
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Integer(number) => Ok(*number as f64),
-            Value::Float(number) if number.is_finite() => Ok(*number),
-            _ => Err("a number".to_owned()),
-        }
-    }
-    fn value(&self) -> Value {
-        (*self).into()
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($Type:ident),+) => {$(
-        impl ParameterType for $Type {
-            fn type_name() -> String {
-                "whole number".to_owned()
-            }
-            fn read(value: &Value) -> Result<Self, String> {
-                let Value::Integer(number) = value else { return Err("a whole number".to_owned()) };
-                Self::try_from(*number)
-                    .map_err(|_| concat!("a whole number that ", stringify!($Type), " holds").to_owned())
-            }
-            fn value(&self) -> Value {
-                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
-            }
-        }
-    )+};
-}
-
-whole_numbers!(u8, u16, u32, u64, usize, i32, i64);
-
-impl ParameterType for String {
-    fn type_name() -> String {
-        "text".to_owned()
-    }
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Text(text) => Ok(text.clone()),
-            _ => Err("text in quotes".to_owned()),
-        }
-    }
-    fn value(&self) -> Value {
-        self.as_str().into()
-    }
-}
-
-impl<T: ParameterType> ParameterType for Vec<T> {
-    fn type_name() -> String {
-        format!("list of {}s", T::type_name())
-    }
-    fn read(value: &Value) -> Result<Self, String> {
-        let elements = match value {
-            Value::List(values) => values.iter().map(|value| T::read(value).ok()).collect(),
-            _ => None,
-        };
-        elements.ok_or_else(|| format!("a {}", Self::type_name()))
-    }
-    fn value(&self) -> Value {
-        Value::List(self.iter().map(T::value).collect())
-    }
-}
-
 impl<T: ParameterType> Param<T> {
     /// A parameter that must be given: see [`default`](Self::default) and [`optional`](Self::optional).
     pub fn new(name: impl Into<String>, meaning: impl Into<String>) -> Self {
         Self::of(name.into(), meaning.into(), T::type_name(), None, |value, _| T::read(value).map_err(Unfit::Wanted))
-    }
-
-    fn ranged(mut self, range: &(impl RangeBounds<T> + ?Sized)) -> Self {
-        self.told.range = Some((range.start_bound().map(T::value), range.end_bound().map(T::value)));
-        self
     }
 }
 
 impl<T: ParameterType + PartialOrd> Param<T> {
     /// Takes numbers of a range alone, such as `1..=64`.
     #[must_use]
-    pub fn range(self, range: impl RangeBounds<T> + Send + Sync + 'static) -> Self {
-        let (known, read) = (self.ranged(&range), range);
-        known.and_then(move |value| if read.contains(&value) { Ok(value) } else { Err(Unfit::OutOfRange) })
+    pub fn range(mut self, range: impl RangeBounds<T> + Send + Sync + 'static) -> Self {
+        self.told.range = Some(bounds(&range));
+        self.and_then(move |value| if range.contains(&value) { Ok(value) } else { Err(Unfit::OutOfRange) })
     }
 }
 
 impl<T: ParameterType + PartialOrd> Param<Vec<T>> {
     /// Takes lists alone whose every number is in a range.
     #[must_use]
-    pub fn each(self, range: impl RangeBounds<T> + Send + Sync + 'static) -> Self {
-        let mut known = self;
-        known.told.range = Some((range.start_bound().map(T::value), range.end_bound().map(T::value)));
-        known.and_then(
-            move |list| if list.iter().all(|value| range.contains(value)) { Ok(list) } else { Err(Unfit::OutOfRange) },
+    pub fn each(mut self, range: impl RangeBounds<T> + Send + Sync + 'static) -> Self {
+        self.told.range = Some(bounds(&range));
+        self.and_then(
+            move |list| {
+                if list.iter().all(|value| range.contains(value)) { Ok(list) } else { Err(Unfit::OutOfRange) }
+            },
         )
     }
+}
+
+fn bounds<T: ParameterType>(range: &impl RangeBounds<T>) -> (Bound<Value>, Bound<Value>) {
+    (range.start_bound().map(T::value), range.end_bound().map(T::value))
 }
 
 impl Param<String> {

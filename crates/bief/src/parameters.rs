@@ -111,3 +111,100 @@ impl Parameters {
         self.values.keys().map(String::as_str)
     }
 }
+
+/// A type that a parameter can have as it is.
+pub trait ParameterType: Sized + Send + Sync + 'static {
+    /// What it is called, such as `whole number`.
+    fn type_name() -> String;
+
+    /// The value, or what it must be instead, such as `a whole number`.
+    ///
+    /// # Errors
+    /// What a value must be.
+    fn read(value: &Value) -> Result<Self, String>;
+
+    /// The value that reads as this; numbers that [`Value`] does not hold are brought to the nearest.
+    fn value(&self) -> Value;
+}
+
+impl ParameterType for bool {
+    fn type_name() -> String {
+        "true or false".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Bool(value) => Ok(*value),
+            _ => Err(Self::type_name()),
+        }
+    }
+    fn value(&self) -> Value {
+        (*self).into()
+    }
+}
+
+impl ParameterType for f64 {
+    fn type_name() -> String {
+        "number".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Integer(number) => Ok(*number as f64),
+            Value::Float(number) if number.is_finite() => Ok(*number),
+            _ => Err("a number".to_owned()),
+        }
+    }
+    fn value(&self) -> Value {
+        (*self).into()
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($Type:ident),+) => {$(
+        impl ParameterType for $Type {
+            fn type_name() -> String {
+                "whole number".to_owned()
+            }
+            fn read(value: &Value) -> Result<Self, String> {
+                let Value::Integer(number) = value else { return Err("a whole number".to_owned()) };
+                Self::try_from(*number)
+                    .map_err(|_| concat!("a whole number that ", stringify!($Type), " holds").to_owned())
+            }
+            fn value(&self) -> Value {
+                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+    )+};
+}
+
+whole_numbers!(u8, u16, u32, u64, usize, i32, i64);
+
+impl ParameterType for String {
+    fn type_name() -> String {
+        "text".to_owned()
+    }
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Text(text) => Ok(text.clone()),
+            _ => Err("text in quotes".to_owned()),
+        }
+    }
+    fn value(&self) -> Value {
+        self.as_str().into()
+    }
+}
+
+impl<T: ParameterType> ParameterType for Vec<T> {
+    fn type_name() -> String {
+        format!("list of {}s", T::type_name())
+    }
+    fn read(value: &Value) -> Result<Self, String> {
+        let elements = match value {
+            Value::List(values) => values.iter().map(|value| T::read(value).ok()).collect(),
+            _ => None,
+        };
+        elements.ok_or_else(|| format!("a {}", Self::type_name()))
+    }
+    fn value(&self) -> Value {
+        Value::List(self.iter().map(T::value).collect())
+    }
+}

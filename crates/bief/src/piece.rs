@@ -101,7 +101,7 @@ impl<'p> Piece<'p> {
         self.refused = Some(input);
         let wire = &self.wires[input];
         let frames = if wire.is_variable() { "of variable length" } else { "of one length" };
-        let gets = format!("frames {frames} of {} from {}", wire.element(), wire.maker);
+        let gets = format!("{}, in frames {frames}, from {}", wire.element(), wire.maker);
         let place = Place { task: Some(self.name.into()), ..Place::default() };
         Error::build(format!("input {input} takes {wanted}, but gets {gets}")).at(place)
     }

@@ -31,7 +31,8 @@ Examples:
 
 A task's weight is its mean time without the longest hundredth; executions in
 which the thread lost its core to another one do not count. Tasks are measured
-pinned, kinds of cores by turns. A chain file's outputs are written.
+pinned, kinds of cores by turns. A chain file is tried on the front of its
+input; its outputs are not touched.
 
 With --batches a task is measured with batches of each size, and a line laid
 through its times: I for a batch and D for each frame in it. Three lines: what it

@@ -386,10 +386,10 @@ fn chains_of_files_are_planned_and_write_the_same() {
     folder.succeed(["run", "nbfm.toml", "--profile", "fm.json", "--cores", "1"]);
     assert!(folder.read("nbfm_tones.wav") == audio);
 
-    // Kinds of cores are measured on one input by turns.
+    // Kinds of cores are measured by turns, on the front of the input over and over, however short it is.
     if emulated(&folder).is_some() {
-        let message = folder.fail(["run", "tx.toml", "--machine", "emu.toml"]);
-        assert!(message.contains("give a longer input or a smaller batch"), "{message}");
+        folder.succeed(["run", "tx.toml", "--machine", "emu.toml"]);
+        assert!(folder.read("samples.ci16") == samples);
         folder.succeed("run tx.toml --machine emu.toml --batch 1 --executions 20 --place guided".split(' '));
         assert!(folder.read("samples.ci16") == samples);
     }

@@ -132,7 +132,7 @@ fn kinds_are_listed_and_explained() {
     }
     let shown = folder.succeed(["run", "--kinds", "radio.quantise"]);
     let meaning = "  format  of the samples (text: \"cf32\", \"ci16\", \"ci8\" or \"cu8\") [\"ci16\"]\n";
-    for part in ["  in Complex<f32>, in frames of one length or any\n", "(number, 0 to 1000000) [1.0]", meaning] {
+    for part in ["  in Complex<f32>, in frames of one length or any\n", "1000000) [1.0]", meaning] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     let json: Value = serde_json::from_str(&folder.succeed(["run", "--kinds", "radio.read", "--json"])).unwrap();
@@ -168,7 +168,12 @@ fn each_kind_of_bad_file_is_shown_with_its_line() {
             15,
             "wire `iq` is made twice: by task `read` (line 7) and by task `quantise`",
         ),
-        ("in = [\"bytes\"]", "in = [\"iq\"]", 21, "input 0 reads u8, but gets Complex<f32> from task `read`"),
+        (
+            "in = [\"bytes\"]",
+            "in = [\"iq\"]",
+            21,
+            "input 0 takes u8, but gets Complex<f32>, in frames of one length, from task `read`",
+        ),
         ("format = \"ci8\"", "formt = \"ci8\"", 16, "`radio.quantise` has no such parameter: did you mean `format`?"),
         ("format = \"ci8\"", "format = 8", 16, "parameter `format` must be text in quotes, not 8"),
         ("frame = 1000", "frame = 0", 9, "parameter `frame` must be 1 to 16777216, not 0"),

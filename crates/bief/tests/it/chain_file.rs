@@ -291,7 +291,7 @@ fn parameters_of_tasks() {
     refused(&COUNT.replace('3', "«{ a = 1 }»"), &format!("{told} a table"));
     refused(&COUNT.replace('3', "«2026-01-01»"), &format!("{told} a datetime"));
     refused(&COUNT.replace('3', "«[1, 99999999999999999999]»"), &format!("{told} an array"));
-    refused("[[task]]\nname = 'x'\nkind = «'test.never'»", "task `x`: the moon is full");
+    refused(&format!("{COUNT}[[task]]\nname = 'x'\nkind = «'test.never'»\nin = ['n']"), "task `x`: the moon is full");
 }
 
 #[test]
@@ -489,7 +489,7 @@ fn what_a_piece_refuses_is_shown_where_it_stands() {
     let message = told(&task("twice", "in = ['e']"));
     assert!(
         message.contains(
-            "x.toml:14: task `x`: input 0 takes u64, in frames of one length, but gets frames of variable length of u64 from \
+            "x.toml:14: task `x`: input 0 takes u64, in frames of one length, but gets u64, in frames of variable length, from \
              task `even`"
         ),
         "{message}"
