@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bief::Stopper;
+use bief::pipeline::Stopper;
 
 use crate::failure::Failure;
 

@@ -1,22 +1,29 @@
-//! The builder: program order is data order.
+//! The builder, in which program order is data order, and what chains are made of: parts of a program, elements, constants, files.
 
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(feature = "toml")]
+pub use crate::chain_file::{BuiltChain, FileApplication, FileTask, UsedFile};
 use crate::check;
+pub use crate::constant::Constant;
 use crate::control::Block;
+pub use crate::control::{Choice, Paths};
 use crate::dynamic::{self, Direction, DynTask, DynWire, Refusal, SocketKind, described};
 use crate::error::{Error, Result};
 use crate::fact::Facts;
+pub use crate::frame::Element;
 use crate::frame::Format;
 use crate::program::Program;
 use crate::shape::Shape;
+pub use crate::split::{Crossing, Split};
 use crate::stage::Mark;
 use crate::task::{Node, Step, Task};
 use crate::wait::Waiting;
-use crate::wire::{Inputs, Joint, Outputs, Socket, Use, sealed::Key};
+pub use crate::wire::{Input, Inputs, Output, Outputs};
+use crate::wire::{Joint, Socket, Use, sealed::Key};
 
 /// A chain of tasks while it is being written.
 ///

@@ -38,7 +38,7 @@ impl SocketKind {
     /// ([`RawTask`](crate::raw::RawTask)).
     ///
     /// ```
-    /// use bief::{Direction, SocketKind};
+    /// use bief::raw::{Direction, SocketKind};
     ///
     /// let socket = SocketKind::fixed::<f32>(Direction::In);
     /// assert_eq!(socket.to_string(), "in f32");
@@ -57,7 +57,7 @@ impl SocketKind {
     /// As [`fixed`](Self::fixed), or as [`variable`](Self::variable), for elements of a type that is named at run time.
     ///
     /// ```
-    /// use bief::{Direction, SocketKind};
+    /// use bief::raw::{Direction, SocketKind};
     ///
     /// let socket = SocketKind::of(&"complex<f32>".parse()?, Direction::InOut, false)?;
     /// assert_eq!(socket.to_string(), "in-place Complex<f32>");
@@ -213,7 +213,8 @@ impl<T> From<&VarWire<T>> for DynWire {
 /// A task whose sockets are known at run time; made of any [`Task`], or of a [`RawTask`](crate::raw::RawTask).
 ///
 /// ```
-/// use bief::{Chain, DynTask, sink, source};
+/// use bief::raw::DynTask;
+/// use bief::{Chain, sink, source};
 ///
 /// let play = DynTask::new(source::from_slice(&[1.0_f32, 2.0], 1)).named("play");
 /// let (collect, result) = sink::collect::<f32>();
@@ -437,7 +438,8 @@ impl Chain {
     /// After a typed task was refused every later one is, with the same error.
     ///
     /// ```
-    /// use bief::{Chain, DynTask, DynWire, sink, source};
+    /// use bief::raw::{DynTask, DynWire};
+    /// use bief::{Chain, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let numbers = chain.add(source::from_slice(&[1_u8, 2], 1), ());

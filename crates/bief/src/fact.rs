@@ -16,7 +16,8 @@ impl Chain {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use bief::{Chain, DynWire, source};
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, source};
     ///
     /// struct SampleRate(f64);
     ///

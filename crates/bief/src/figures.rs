@@ -13,11 +13,12 @@ const MAX_POINTS: usize = 4096;
 /// Figures that tasks tell, in the order in which they are told.
 ///
 /// A task writes them in [`Task::figures`](crate::Task::figures); they are read while a run goes on
-/// ([`Watch::figures`](crate::Watch::figures)) and after it ([`Report::figures`](crate::Report::figures)). Those of the replicas of a
+/// ([`Watch::figures`](crate::pipeline::Watch::figures)) and after it ([`Report::figures`](crate::Report::figures)). Those of the replicas of a
 /// task are put together: counts add up, levels become means.
 ///
 /// ```
-/// use bief::{Chain, Figures, Flow, In, Reading, Result, Task, source};
+/// use bief::report::{Figures, Reading};
+/// use bief::{Chain, Flow, In, Result, Task, source};
 ///
 /// #[derive(Default)]
 /// struct Peaks {

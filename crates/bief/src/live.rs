@@ -71,7 +71,7 @@ struct Ending {
 /// The thread starts with the first frame that is asked for, or with [`Live::listen`]. `fill` must return within a fraction of
 /// a second, with [`Heard::Nothing`] if need be: at the end of a run the thread is told to end, and is waited for a second. If
 /// `fill` does not return then, the thread is left to end when it does, and a later run, which needs it, is refused unless it
-/// has. A device that is silent does not hold up a [`Stopper`](crate::Stopper), which is looked at every 10 ms for each frame
+/// has. A device that is silent does not hold up a [`Stopper`](crate::pipeline::Stopper), which is looked at every 10 ms for each frame
 /// of a batch.
 ///
 /// What is in the queue when a run is stopped from elsewhere is not played and not counted: it came after the end. A later run

@@ -71,7 +71,7 @@ impl Releases {
 ///
 /// Waiting is one call of the system for each frame that is early, on Linux until an absolute time of the monotonic clock. How
 /// late the system wakes a thread (an ordinary one is given 50 µs of slack there) is told by the [`Releases`] when the run has
-/// ended. A [`Stopper`](crate::Stopper) is heeded when the frame that is waited for is due.
+/// ended. A [`Stopper`](crate::pipeline::Stopper) is heeded when the frame that is waited for is due.
 ///
 /// # Sockets
 /// In-place: `T`, any frame length; the elements are left as they are.

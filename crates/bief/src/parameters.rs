@@ -55,10 +55,11 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// Values by name, to make a task with: what a [`Param`](crate::Param) reads.
+/// Values by name, to make a task with: what a [`Param`](crate::kinds::Param) reads.
 ///
 /// ```
-/// use bief::{Chain, Kind, Param, Parameters, Registry, source};
+/// use bief::kinds::{Kind, Param, Parameters};
+/// use bief::{Chain, Registry, source};
 ///
 /// let mut registry = Registry::new();
 /// let count = Param::new("count", "how many").range(1..=1_000_000);

@@ -10,12 +10,13 @@ use crate::openers::InputAddress;
 use crate::rehearsal::{Kept, record};
 use crate::task::Task;
 
-/// The piece of a chain that a [`Kind`](crate::Kind) makes: a task, or several with wires between them.
+/// The piece of a chain that a [`Kind`](crate::kinds::Kind) makes: a task, or several with wires between them.
 ///
 /// It may look at its wires, and at what is known of them ([`Chain::fact`]):
 ///
 /// ```
-/// use bief::{Chain, Flow, Kind, Param, Parameters, Registry, sink, source};
+/// use bief::kinds::{Kind, Param, Parameters};
+/// use bief::{Chain, Flow, Registry, sink, source};
 ///
 /// let mut registry = Registry::new();
 /// let kind = Kind::piece("test.sink", "takes numbers of either width", (), |(), piece| {
@@ -107,7 +108,7 @@ impl<'p> Piece<'p> {
     }
 
     /// Whether the chain is only tried: then nothing outside of it may be used up or written. A source that reads by
-    /// [`reader`](Self::reader), and a sink that writes by [`OutputAddress::writer`](crate::OutputAddress::writer), need not
+    /// [`reader`](Self::reader), and a sink that writes by [`OutputAddress::writer`](crate::kinds::OutputAddress::writer), need not
     /// ask; any other kind that takes from the world, or gives to it, makes what stands in for its task: a task of the same
     /// sockets that takes as long, such as one that plays what it recorded, or leaves out the last step. The chain sees to it
     /// that a rehearsal ends.

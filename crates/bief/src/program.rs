@@ -121,7 +121,8 @@ impl Program {
     /// worked on and gone, as with [`profile`](Self::profile).
     ///
     /// ```
-    /// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+    /// use bief::plan::Profiling;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());
@@ -150,7 +151,8 @@ impl Program {
     ///
     /// ```
     /// use bief::schedule::realtime::FitMethod;
-    /// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+    /// use bief::plan::Profiling;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());

@@ -1,12 +1,12 @@
-//! What happened in a run, beside the plan.
+//! What happened in a run, beside the plan, and what its tasks tell.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::energy::RunEnergy;
-use crate::figures::Figures;
-use crate::gap::Gap;
+pub use crate::energy::{EnergyOrigin, RunEnergy};
+pub use crate::figures::{Figure, Figures, Reading};
+pub use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
 use crate::placement::{DynamicReport, Placement};
@@ -55,7 +55,7 @@ pub struct Report {
     pub figures: Figures,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
-    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::Policy::Dynamic) and there
+    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::placement::Policy::Dynamic) and there
     /// were any to choose among; else [`notes`](Self::notes) say why not.
     pub dynamic: Option<DynamicReport>,
     /// What a reader should know about the figures: a thread that could not take its place or has not the class that was

@@ -145,7 +145,8 @@ impl Split {
     /// use std::sync::mpsc::{Receiver, Sender, channel};
     ///
     /// use bief::raw::{BatchView, RawTask};
-    /// use bief::{Chain, Direction, DynTask, Error, Result, Shape, SocketKind, sink, source};
+    /// use bief::raw::{Direction, DynTask, Shape, SocketKind};
+    /// use bief::{Chain, Error, Result, sink, source};
     ///
     /// struct Send(SocketKind, Sender<Vec<u8>>);
     ///

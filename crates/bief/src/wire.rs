@@ -116,7 +116,9 @@ pub(crate) mod sealed {
     /// frames another type.
     ///
     /// ```compile_fail,E0061
-    /// use bief::{Chain, DynWire, Out, Output, Wire, source};
+    /// use bief::chain::Output;
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, Out, Wire, source};
     /// let mut chain = Chain::new();
     /// let numbers = chain.add(source::from_slice(&[1_u64], 1), ());
     /// let texts: Wire<&str> = <Out<&str> as Output>::wire(DynWire::from(&numbers));

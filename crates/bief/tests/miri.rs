@@ -6,13 +6,13 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use bief::error::ErrorKind;
+use bief::pipeline::{Stopper, Waiting};
 use bief::raw::{BatchView, RawTask};
+use bief::raw::{Direction, DynTask, DynWire, Shape, SocketKind};
 use bief::sink::Collected;
 use bief::source::Heard;
-use bief::{
-    Chain, Direction, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report,
-    Result, Shape, SocketKind, Stopper, Task, VarFrame, Waiting, sink, source,
-};
+use bief::{Chain, Error, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink, source};
 use common::{Act, Add, Count, Pair, Probe, rig, watched};
 
 /// Runs the stages as marked. Miri tells a deadlock by itself, and its clock is not that of the watch.

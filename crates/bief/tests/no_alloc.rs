@@ -6,11 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bief::raw::{BatchView, RawTask};
+use bief::raw::{Direction, DynTask, DynWire, Shape, SocketKind};
 use bief::source::{self, Heard};
-use bief::{
-    Chain, Direction, DynTask, DynWire, Flow, In, InOutVar, Out, OutVar, Result, Shape, SocketKind, Task, VarFrame,
-    sink,
-};
+use bief::{Chain, Flow, In, InOutVar, Out, OutVar, Result, Task, VarFrame, sink};
 use common::{Act, Add, Count, Probe};
 
 struct Counting;

@@ -1,7 +1,8 @@
 //! A machine as a picture: boxes in boxes, the cores inside, coloured by their kind.
 
+use bief::Machine;
 use bief::machine::{Core, thread_list};
-use bief::{Machine, Placement};
+use bief::placement::Placement;
 
 use super::parts::{Part, Parts, facts, own_caches};
 use crate::draw::stages::KINDS;
@@ -193,7 +194,7 @@ fn kind_class(kind: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bief::{Policy, Seats};
+    use bief::placement::{Policy, Seats};
 
     use super::*;
 

@@ -3,8 +3,9 @@
 use std::process::Stdio;
 
 use crate::common::{Folder, assert_narrow, assert_usage, packets, sample, stderr, text};
+use bief::Machine;
+use bief::placement::Placement;
 use bief::schedule::{Profile, Schedule};
-use bief::{Machine, Placement};
 use serde_json::Value;
 
 const TRANSMITTER: &str = include_str!("../../../../data/chains/dvbs2_tx.toml");

@@ -64,7 +64,9 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Every error names file and line, and shows the line with what is wrong underlined:
 ///
 /// ```
-/// use bief::{BuiltChain, ChainFile, Kind, Param, Registry, sink, source};
+/// use bief::chain::BuiltChain;
+/// use bief::kinds::{Kind, Param};
+/// use bief::{ChainFile, Registry, sink, source};
 ///
 /// let mut registry = Registry::new();
 /// let count = Param::new("count", "how many").range(1..=1000);
@@ -343,7 +345,8 @@ impl ChainFile {
     /// file (and its clones), and the next run begins with it, so that it misses nothing of a pipe either.
     ///
     /// ```
-    /// use bief::{ChainFile, Kind, Param, Registry, sink, source};
+    /// use bief::kinds::{Kind, Param};
+    /// use bief::{ChainFile, Registry, sink, source};
     ///
     /// let mut registry = Registry::new();
     /// registry.add(Kind::new("test.zeros", "zeros for ever", (), |()| {

@@ -1,30 +1,35 @@
-//! Stages on threads: built once, run any number of times; the first error, or a panic, brought home.
+//! Stages on threads: built once, run any number of times; the first error, or a panic, brought home. And what watches, traces and
+//! stops a run.
 
 mod outcome;
 mod run;
 
 use std::sync::Arc;
 
+use bief_machine::energy::EnergyMeter;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
 use crate::check;
 use crate::crew::Crew;
 use crate::dot;
-use crate::energy::{EnergyMeter, Watts};
+use crate::energy::Watts;
 use crate::error::{Error, Result, counted};
-use crate::halt::{Halt, Stopper};
+use crate::halt::Halt;
+pub use crate::halt::Stopper;
 use crate::machine::Machine;
+use crate::machine::class::Forecast;
 use crate::memory::Memory;
 use crate::observe::Recorder;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, Seats};
-use crate::realtime::{Forecast, Mode, RealTime, Tally, Wanted};
+use crate::realtime::{Mode, RealTime, Tally, Wanted};
 use crate::report;
 use crate::stage::{Stage, StagePlan};
 use crate::task::Node;
-use crate::trace::{Trace, Track};
-use crate::wait::Waiting;
-use crate::watch::Watch;
+pub use crate::trace::Trace;
+use crate::trace::Track;
+pub use crate::wait::Waiting;
+pub use crate::watch::{StageStatus, Status, Watch};
 use crate::wire::Joint;
 use crate::worker::Worker;
 
@@ -148,7 +153,7 @@ impl Pipeline {
     /// ([`Report::most_frames_in_flight`](crate::Report::most_frames_in_flight)): a slow stage makes those before it wait.
     ///
     /// It is a budget: between stages of *m* and *n* replicas there are lcm(*m*, *n*) rings, and each holds
-    /// max(1, batches · max(*m*, *n*) / lcm(*m*, *n*)) ([`BoundaryReport::depth`](crate::BoundaryReport::depth)). So many are in
+    /// max(1, batches · max(*m*, *n*) / lcm(*m*, *n*)) ([`BoundaryReport::depth`](crate::report::BoundaryReport::depth)). So many are in
     /// each ring between one replica and any number, where one of the numbers is a multiple of the other; else fewer, so
     /// that 5 and 7 replicas do not take 35 times the memory of one.
     ///
@@ -238,7 +243,8 @@ impl Pipeline {
     /// Gives each thread a place on a machine by a [`Policy`], as [`place_as`](Self::place_as) does.
     ///
     /// ```
-    /// use bief::{Chain, Flow, Machine, Policy, sink, source};
+    /// use bief::placement::Policy;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
@@ -295,7 +301,8 @@ impl Pipeline {
     /// use std::time::Duration;
     ///
     /// use bief::machine::mapper::MapSettings;
-    /// use bief::{Chain, Flow, Machine, Policy, sink, source};
+    /// use bief::placement::Policy;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
@@ -417,7 +424,7 @@ impl Pipeline {
     }
 
     /// Puts the planned period of each stage beside the measured one in the report and, if its runs are
-    /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::Gap)).
+    /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::report::Gap)).
     ///
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name, or by which a task cannot
@@ -447,8 +454,8 @@ impl Pipeline {
     }
 
     /// Lets its runs note more than the report always tells: the times of each task
-    /// ([`TaskReport::times`](crate::TaskReport::times)), how full the rings are
-    /// ([`BoundaryReport::occupancy`](crate::BoundaryReport::occupancy)) and how long frames take
+    /// ([`TaskReport::times`](crate::report::TaskReport::times)), how full the rings are
+    /// ([`BoundaryReport::occupancy`](crate::report::BoundaryReport::occupancy)) and how long frames take
     /// ([`Report::latency`](crate::Report::latency)).
     ///
     /// Tasks are timed in as many batches as take about one percent of the time; beside that the clock is read up to three

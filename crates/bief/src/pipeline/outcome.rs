@@ -6,10 +6,11 @@ use bief_schedule::Profile;
 
 use super::Pipeline;
 use crate::boundary::{depth, rings};
-use crate::energy::{Measured, RunEnergy};
+use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::histogram::Histogram;
+use crate::machine::energy::Measured;
 use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};

@@ -8,8 +8,8 @@ use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect};
 use crate::check;
 use crate::crew::Crew;
-use crate::energy::{EnergyMeter, Measurement};
 use crate::error::{Error, Result};
+use crate::machine::energy::{EnergyMeter, Measurement};
 use crate::placement::Placement;
 use crate::realtime::{RealTime, Session};
 use crate::report::Report;
@@ -18,13 +18,13 @@ use crate::wait::{Patience, Waiting};
 use crate::worker::{Fault, Worker};
 
 impl Pipeline {
-    /// Runs until the source stops, a task stops the stream, or a [`Stopper`](crate::Stopper) does.
+    /// Runs until the source stops, a task stops the stream, or a [`Stopper`](crate::pipeline::Stopper) does.
     ///
     /// The first run starts the threads; they wait, parked, for later runs, and end when the pipeline is dropped. Before
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// Rings of more than memory can hold, or than the [`Memory`](crate::memory::Memory) of their boundary gives; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
+    /// Rings of more than memory can hold, or than the [`Memory`](crate::memory::Memory) of their boundary gives; a real-time class, or with [`Policy::Dynamic`](crate::placement::Policy::Dynamic) a place, that is
     /// required and refused, before any frame is worked on.
     /// Otherwise the first error or panic of a task, with its place: frames before it were
     /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.

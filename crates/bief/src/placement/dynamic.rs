@@ -18,7 +18,7 @@ use crate::worker::Worker;
 
 use super::Pinning;
 
-/// How the threads of a run that was placed [`Policy::Dynamic`](crate::Policy::Dynamic) were moved between kinds of cores: a table
+/// How the threads of a run that was placed [`Policy::Dynamic`](crate::placement::Policy::Dynamic) were moved between kinds of cores: a table
 /// (by `Display`) or JSON (by `serde`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DynamicReport {
@@ -195,9 +195,10 @@ mod tests {
     use super::super::{Placement, Policy};
     use super::*;
     use crate::affinity::Mask;
+    use crate::pipeline::Waiting;
     use crate::realtime::{RealTime, StageTiming};
     use crate::task::Flow;
-    use crate::{Chain, Pipeline, Report, Waiting, Wire, sink, source};
+    use crate::{Chain, Pipeline, Report, Wire, sink, source};
 
     /// Longer than any of these tests takes, to have an end where something hangs.
     const PATIENCE: Duration = Duration::from_secs(60);
@@ -346,7 +347,7 @@ mod tests {
         let all = fast.or(&slow);
         for end in ["error", "panic", "stop"] {
             let seen = Seen::default();
-            let stopper = Arc::<Mutex<Option<crate::Stopper>>>::default();
+            let stopper = Arc::<Mutex<Option<crate::pipeline::Stopper>>>::default();
             let stops = Arc::clone(&stopper);
             let arrived = fast.clone();
             let pipeline = pipeline(&seen, move |mask| match end {

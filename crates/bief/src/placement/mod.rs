@@ -52,7 +52,8 @@ pub enum Pinning {
 /// # Example
 ///
 /// ```
-/// use bief::{Machine, Placement, Policy, Seats};
+/// use bief::placement::{Placement, Policy, Seats};
+/// use bief::Machine;
 ///
 /// let machine = Machine::here();
 /// let stages = [Seats { name: "front".into(), kind: None, threads: 1 }];

@@ -34,7 +34,7 @@ use crate::machine::{Core, Machine};
 /// on any of 1, 2 and 3; the second on core 2; the third anywhere on NUMA node 1.
 ///
 /// ```
-/// use bief::Policy;
+/// use bief::placement::Policy;
 ///
 /// assert_eq!("packed".parse::<Policy>()?, Policy::Packed);
 /// assert_eq!("0; 1-3 | c2 | numa1".parse::<Policy>()?.to_string(), "0; 1-3 | c2 | numa1");
@@ -56,7 +56,7 @@ pub enum Policy {
     Distant,
     /// Every thread on any core, and while a run goes on a mapper moves those that need the most to the fastest kinds of cores
     /// ([`mapping`](crate::machine::mapper); [`Pipeline::mapping`](crate::Pipeline::mapping) sets how). When the run has ended, they may run
-    /// on any core again. [`Waiting::Adaptive`](crate::Waiting::Adaptive) does not look for a while first: threads that look would
+    /// on any core again. [`Waiting::Adaptive`](crate::pipeline::Waiting::Adaptive) does not look for a while first: threads that look would
     /// seem to need a core.
     Dynamic,
     /// As told.

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::pipeline::Pipeline;
-use crate::{Chain, ErrorKind, Flow, affinity, sink, source};
+use crate::{Chain, Flow, affinity, sink, source};
 
 /// A machine of these cores: hardware thread, kind, cluster, package and NUMA node of each.
 fn machine(kinds: &[&str], cores: impl Iterator<Item = [usize; 5]>) -> Machine {

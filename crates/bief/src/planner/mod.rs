@@ -55,7 +55,8 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// #     fn program(&mut self) -> Result<Program> { program(1001) }
 /// #     fn rehearsal(&self, frames: u64) -> Result<Rehearsal> { Ok(Rehearsal::new(program(frames)?)) }
 /// # }
-/// use bief::{Machine, Planner, Policy};
+/// use bief::placement::Policy;
+/// use bief::{Machine, Planner};
 ///
 /// let mut squares = Squares; // an application
 /// let planned = Planner::new(Machine::here())

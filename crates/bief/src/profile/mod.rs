@@ -33,7 +33,7 @@ const ROOM: usize = 1 << 16;
 /// How the tasks of a chain are measured: [`Program::profile_on`](crate::Program::profile_on).
 ///
 /// ```
-/// use bief::{Load, Profiling};
+/// use bief::plan::{Load, Profiling};
 ///
 /// let quiet = Profiling::default();
 /// assert_eq!((quiet.executions.get(), quiet.load), (200, Load::Idle));

@@ -17,7 +17,8 @@ use crate::profile::{BatchCosts, TaskCosts};
 /// use std::time::Duration;
 ///
 /// use bief::realtime::LatencyGoal;
-/// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+/// use bief::plan::Profiling;
+/// use bief::{Chain, Flow, Machine, sink, source};
 ///
 /// fn chain() -> Chain {
 ///     let mut chain = Chain::new();

@@ -336,7 +336,7 @@ mod tests {
             (StageTiming::new(Duration::MAX, US(2)), 2, "4.194304 s"),
         ] {
             let error = check(timing, threads).unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::Build);
+            assert_eq!(error.kind(), crate::error::ErrorKind::Build);
             assert!(error.message().contains(part) && error.message().contains("stage `s"), "{timing:?}: {error}");
         }
     }

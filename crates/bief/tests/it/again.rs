@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 use crate::common::{Act, Add, Count, Pair, Probe, all_ended, rig, threads_named, watched};
+use bief::error::ErrorKind;
+use bief::pipeline::Waiting;
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
 use bief::source::Heard;
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, Waiting, sink, source};
+use bief::{Chain, Error, Flow, In, Out, Result, Task, sink, source};
 
 /// Passes on, and notes which thread it runs on.
 #[derive(Clone)]

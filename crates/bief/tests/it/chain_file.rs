@@ -4,10 +4,12 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Add, Count, Pair, Probe};
-use bief::{
-    BuiltChain, Chain, ChainFile, DynWire, Error, ErrorKind, Flow, In, Kind, OutVar, Param, Parameters, Registry,
-    Result, Task, VarFrame, Waiting, sink, source,
-};
+use bief::chain::BuiltChain;
+use bief::error::ErrorKind;
+use bief::kinds::{Kind, Param, Parameters};
+use bief::pipeline::Waiting;
+use bief::raw::DynWire;
+use bief::{Chain, ChainFile, Error, Flow, In, OutVar, Registry, Result, Task, VarFrame, sink, source};
 
 /// The numbers that are even.
 struct Even;
@@ -602,10 +604,10 @@ fn a_rehearsal_counts_frames_that_are_made_and_ends_where_none_is() {
 #[test]
 fn a_crate_adds_an_opener() {
     struct Numbers;
-    impl bief::Opener for Numbers {
-        fn reader(&self, address: &bief::Address) -> Result<bief::ByteSource> {
+    impl bief::kinds::Opener for Numbers {
+        fn reader(&self, address: &bief::kinds::Address) -> Result<bief::kinds::ByteSource> {
             let count: usize = address.rest().parse().map_err(|_| Error::new(format!("{address}: give a number")))?;
-            Ok(bief::ByteSource::new(std::io::Cursor::new(vec![7; count])))
+            Ok(bief::kinds::ByteSource::new(std::io::Cursor::new(vec![7; count])))
         }
     }
     let mut registry = copying();

@@ -2,7 +2,8 @@
 
 use std::sync::mpsc;
 
-use bief::{Chain, Error, Figures, Flow, InOut, Reading, Result, Task};
+use bief::report::{Figures, Reading};
+use bief::{Chain, Error, Flow, InOut, Result, Task};
 
 use crate::common::{Add, Count, watched};
 
@@ -42,7 +43,7 @@ impl Task for Parity {
 }
 
 fn by_parity(figures: &Figures) -> Vec<(String, String, u64)> {
-    let count = |figure: &bief::Figure| match figure.reading {
+    let count = |figure: &bief::report::Figure| match figure.reading {
         Reading::Count(count) => (figure.task.clone(), figure.label("parity").unwrap().to_owned(), count),
         _ => panic!("{figure:?}"),
     };

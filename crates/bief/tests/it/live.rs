@@ -6,9 +6,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::common::{Probe, watched};
+use bief::error::ErrorKind;
 use bief::sink::Collected;
 use bief::source::{self, Heard};
-use bief::{Chain, Error, ErrorKind, Flow, In, InOut, Out, Pipeline, Result, Task, sink};
+use bief::{Chain, Error, Flow, In, InOut, Out, Pipeline, Result, Task, sink};
 
 /// Counts; `next` is the number that the device is at, whoever listens.
 #[derive(Clone, Default)]
@@ -301,7 +302,7 @@ fn a_silent_device_does_not_hold_up_a_stop() {
 
 #[test]
 fn a_stop_takes_no_more_and_counts_what_it_took() {
-    let (device, stopper) = (Device::default(), Arc::new(std::sync::OnceLock::<bief::Stopper>::new()));
+    let (device, stopper) = (Device::default(), Arc::new(std::sync::OnceLock::<bief::pipeline::Stopper>::new()));
     let (told, mut left) = (Arc::clone(&stopper), 200);
     let mut pause = pauses(20);
     let take = move || {

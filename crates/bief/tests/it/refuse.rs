@@ -1,9 +1,11 @@
 //! What is wrong is said before a thread starts, in words that name both ends.
 
 use crate::common::{Act, Add, Count, Pair, Probe};
+use bief::error::ErrorKind;
+use bief::placement::{Placement, Policy};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
-use bief::{Chain, Error, ErrorKind, Flow, In, Machine, Out, Placement, Policy, Result, Task, Wire, sink, source};
+use bief::{Chain, Error, Flow, In, Machine, Out, Result, Task, Wire, sink, source};
 
 fn refused(chain: Chain) -> String {
     let error = chain.build().unwrap_err();

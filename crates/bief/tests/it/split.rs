@@ -4,12 +4,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Add, Count, Pair, Probe, rig, watched};
+use bief::chain::Crossing;
 use bief::raw::{BatchView, RawTask};
+use bief::raw::{Direction, Dtype, DynTask, Shape, SocketKind};
 use bief::schedule::Stage;
-use bief::{
-    Chain, Crossing, Direction, Dtype, DynTask, Error, Flow, In, InOutVar, Out, OutVar, Program, Result, Shape,
-    SocketKind, Task, VarFrame, sink,
-};
+use bief::{Chain, Error, Flow, In, InOutVar, Out, OutVar, Program, Result, Task, VarFrame, sink};
 
 /// Each frame that lives, as the bytes of each wire.
 type Frame = Vec<Vec<u8>>;

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::common::{Act, Add, Count, Probe, Relay, rig, watched};
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Pipeline, Report, Result, Stopper, Task, Waiting, sink, source};
+use bief::error::ErrorKind;
+use bief::pipeline::{Stopper, Waiting};
+use bief::{Chain, Error, Flow, In, Out, Pipeline, Report, Result, Task, sink, source};
 
 /// Runs, and stops from another thread as soon as `made` has grown to so many.
 fn stop_after(frames: u64, made: &AtomicU64, pipeline: &mut Pipeline) -> Result<Report> {

@@ -1,8 +1,7 @@
 //! A chain of one's own, planned, refined, placed and run by the planner.
 
-use bief::{
-    Application, Chain, Flow, In, Machine, Out, Planner, Policy, Program, Rehearsal, Result, Task, sink, source,
-};
+use bief::placement::Policy;
+use bief::{Application, Chain, Flow, In, Machine, Out, Planner, Program, Rehearsal, Result, Task, sink, source};
 
 /// Estimates of pi, of so many frames of random points.
 struct Pi {

@@ -1,7 +1,8 @@
 //! A task that works on whole batches, with two outputs, on two threads: what a device or another language would do.
 
 use bief::raw::{BatchView, RawTask};
-use bief::{Chain, Direction, DynTask, DynWire, Result, Shape, SocketKind, sink, source};
+use bief::raw::{Direction, DynTask, DynWire, Shape, SocketKind};
+use bief::{Chain, Result, sink, source};
 
 /// The lowest and the highest sample of each frame: what a waveform is drawn of.
 #[derive(Clone)]

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use bief::{
-    Address, BuiltChain, ByteSource, ChainFile, Error, Flow, InputAddress, Kind, Opener, Param, Registry, Result,
-};
+use bief::chain::BuiltChain;
+use bief::kinds::{Address, ByteSource, InputAddress, Kind, Opener, Param};
+use bief::{ChainFile, Error, Flow, Registry, Result};
 use bief::{sink, source};
 
 /// Opens `dice:SEED`.

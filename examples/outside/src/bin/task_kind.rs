@@ -1,6 +1,9 @@
 //! A kind of task with parameters, used from a chain file: samples are limited, and those that were clipped are counted.
 
-use bief::{BuiltChain, ChainFile, Figures, Flow, InOut, Kind, Param, Registry, Result, Task, sink, source};
+use bief::chain::BuiltChain;
+use bief::kinds::{Kind, Param};
+use bief::report::Figures;
+use bief::{ChainFile, Flow, InOut, Registry, Result, Task, sink, source};
 
 /// Keeps samples between `-ceiling` and `ceiling`.
 #[derive(Clone)]

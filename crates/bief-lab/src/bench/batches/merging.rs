@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use bief::machine::class::probe;
 use bief::machine::clock::process_time;
-use bief::realtime::{Class, RealTime, probe};
+use bief::pipeline::Waiting;
+use bief::realtime::{Class, RealTime};
 use bief::schedule::realtime::{Cost, CostFit, CostSamples};
-use bief::{Chain, Flow, Pipeline, Waiting, source};
+use bief::{Chain, Flow, Pipeline, source};
 use bief_cli::failure::Failure;
 use bief_dsp::Complex32;
 use bief_radio::Shift;

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use bief::plan::Profiling;
 use bief::schedule::realtime::{CostFit, CostSamples};
-use bief::{Chain, Machine, Profiling, Result};
+use bief::{Chain, Machine, Result};
 
 use super::fitted;
 use crate::bench::receiver::{chain, signal};

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bief::{Chain, Error, Flow, In, InOut, Machine, Out, Pinning, Pipeline, Placement, Result, Task};
+use bief::placement::{Pinning, Placement};
+use bief::{Chain, Error, Flow, In, InOut, Machine, Out, Pipeline, Result, Task};
 use bief_cli::failure::Failure;
 
 use super::Place;

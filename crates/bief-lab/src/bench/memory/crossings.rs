@@ -1,7 +1,8 @@
 //! How the boundaries between stages lie on the machine.
 
+use bief::Machine;
 use bief::machine::Core;
-use bief::{Machine, Placement};
+use bief::placement::Placement;
 
 /// How many boundaries between consecutive stages join which cores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -73,7 +74,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use bief::{Policy, Seats};
+    use bief::placement::{Policy, Seats};
 
     use super::*;
 

@@ -15,7 +15,8 @@ use std::cell::RefCell;
 use std::fs;
 use std::rc::Rc;
 
-use bief::{Machine, Placement, Policy};
+use bief::Machine;
+use bief::placement::{Placement, Policy};
 use bief_cli::failure::Failure;
 use clap::{Args, ValueEnum};
 

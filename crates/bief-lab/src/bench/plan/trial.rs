@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use bief::placement::Policy;
 use bief::schedule::{Platform, Profile, Schedule};
-use bief::{Error, Machine, Policy, Report, Result};
+use bief::{Error, Machine, Report, Result};
 
 use super::subject::Subject;
 
