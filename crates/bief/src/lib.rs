@@ -180,14 +180,3 @@ pub mod plan {
     pub use crate::profile::{BatchCosts, Load, Profiling, TaskCosts};
     pub use crate::refine::{Ended, Refined, Round};
 }
-
-/// The book's chapters, whose code runs as doctests.
-#[cfg(doctest)]
-mod book {
-    #[doc = include_str!("../../../book/src/writing-a-task.md")]
-    mod writing_a_task {}
-    #[doc = include_str!("../../../book/src/plan.md")]
-    mod plan {}
-    #[doc = include_str!("../../../book/src/real-time.md")]
-    mod real_time {}
-}

@@ -1,7 +1,7 @@
 //! A chain of one's own, planned, refined, placed and run by the planner.
 
-use bief::placement::Policy;
-use bief::{Application, Chain, Flow, In, Machine, Out, Planner, Program, Rehearsal, Result, Task, sink, source};
+use bief::prelude::task::*;
+use bief::prelude::*;
 
 /// Estimates of pi, of so many frames of random points.
 struct Pi {

@@ -1,9 +1,9 @@
-//! A kind of task with parameters, used from a chain file: samples are limited, and those that were clipped are counted.
+//! A kind of task with parameters, in a chain file: samples are limited, and those that were clipped counted.
 
 use bief::chain::BuiltChain;
 use bief::kinds::{Kind, Param};
-use bief::report::Figures;
-use bief::{ChainFile, Flow, InOut, Registry, Result, Task, sink, source};
+use bief::prelude::task::*;
+use bief::prelude::*;
 
 /// Keeps samples between `-ceiling` and `ceiling`.
 #[derive(Clone)]
@@ -21,10 +21,8 @@ impl Task for Limit {
     }
 
     fn run(&mut self, samples: &mut [f32], (): ()) -> Result<Flow> {
-        for sample in samples {
-            self.clipped += u64::from(sample.abs() > self.ceiling);
-            *sample = sample.clamp(-self.ceiling, self.ceiling);
-        }
+        self.clipped += samples.iter().filter(|sample| sample.abs() > self.ceiling).count() as u64;
+        samples.iter_mut().for_each(|sample| *sample = sample.clamp(-self.ceiling, self.ceiling));
         Ok(Flow::Next)
     }
 
@@ -37,24 +35,26 @@ impl Task for Limit {
     }
 }
 
-fn register(registry: &mut Registry) {
+fn registry() -> Registry {
+    let mut registry = Registry::new();
     let ceiling = Param::new("ceiling", "the loudest sample that passes").unit("dBFS").range(-60.0..=0.0).default(-6.0);
-    registry.add(Kind::new("outside.limit", "limits samples", ceiling, |decibels: f64| {
-        Ok(Limit { ceiling: 10_f64.powf(decibels / 20.0) as f32, clipped: 0 })
+    registry.add(Kind::new("outside.limit", "limits samples", ceiling, |db: f64| {
+        Ok(Limit { ceiling: 10_f64.powf(db / 20.0) as f32, clipped: 0 })
     }));
     let samples = Param::new("samples", "how many").range(1..=1_000_000);
     registry.add(Kind::new("outside.ramp", "samples that rise from 0 to 1", samples, |samples: usize| {
         let ramp: Vec<f32> = (1..=samples).map(|k| k as f32 / samples as f32).collect();
         Ok(source::from_slice(&ramp, 10))
     }));
+    registry
 }
 
 const CHAIN: &str = "
 [[task]]
 name = 'ramp'
 kind = 'outside.ramp'
-out = ['samples']
 samples = 1000
+out = ['samples']
 
 [[task]]
 name = 'limit'
@@ -64,15 +64,13 @@ ceiling = -20.0
 ";
 
 fn main() -> Result<()> {
-    let mut registry = Registry::new();
-    register(&mut registry);
+    let registry = registry();
     let BuiltChain { mut chain, wires, .. } = ChainFile::parse(CHAIN, "limit.toml")?.build(&registry)?;
     let (collect, limited) = sink::collect();
     chain.add(collect, &wires["samples"].typed::<f32>()?);
     let clipped = chain.build()?.run()?.figures.counted("clipped");
     println!("{clipped} of 1000 samples were clipped");
     assert_eq!((clipped, limited.take()[999]), (900, 0.1));
-
     let error = ChainFile::parse(&CHAIN.replace("-20.0", "3.0"), "limit.toml")?.build(&registry).unwrap_err();
     println!("{error}");
     assert!(error.to_string().contains("`ceiling` must be -60 to 0 dBFS, not 3"));
