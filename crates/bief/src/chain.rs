@@ -23,7 +23,7 @@ use crate::stage::Mark;
 use crate::task::{Node, Step, Task};
 use crate::wait::Waiting;
 pub use crate::wire::{Input, Inputs, Output, Outputs};
-use crate::wire::{Joint, Socket, Use, sealed::Key};
+use crate::wire::{Socket, Use, WireInfo, sealed::Key};
 
 /// A chain of tasks while it is being written.
 ///
@@ -70,7 +70,7 @@ pub struct Chain {
     depth: Option<usize>,
     waiting: Waiting,
     tasks: Vec<Node>,
-    pub(crate) wires: Vec<Joint>,
+    pub(crate) wires: Vec<WireInfo>,
     marks: Vec<Mark>,
     /// Names given to tasks, those inside regions too.
     names: HashSet<Arc<str>>,
@@ -250,9 +250,9 @@ impl Chain {
     pub(crate) fn bind(&mut self, wires: &[DynWire], rewrites: impl Fn(usize) -> bool) -> Box<[Socket]> {
         let user = self.tasks.len();
         for wire in wires.iter().flat_map(DynWire::places) {
-            let joint = &mut self.wires[wire];
-            if joint.constant.is_none() {
-                joint.last_user = user;
+            let wire_info = &mut self.wires[wire];
+            if wire_info.constant.is_none() {
+                wire_info.last_user = user;
             }
         }
         for (input, wire) in wires.iter().enumerate() {
@@ -266,7 +266,7 @@ impl Chain {
     pub(crate) fn new_wire(&mut self, kind: SocketKind, shape: Shape, maker: Arc<str>) -> DynWire {
         let (wire, len) = (self.wires.len(), shape.len());
         let task = self.tasks.len();
-        let joint = Joint {
+        let wire_info = WireInfo {
             format: kind.format,
             len,
             shape: shape.clone(),
@@ -277,10 +277,10 @@ impl Chain {
             uses: Vec::new(),
         };
         if kind.is_variable() {
-            let lengths = Joint { format: Format::of::<usize>(), len: 1, shape: 1.into(), ..joint.clone() };
-            self.wires.extend([joint, lengths]);
+            let lengths = WireInfo { format: Format::of::<usize>(), len: 1, shape: 1.into(), ..wire_info.clone() };
+            self.wires.extend([wire_info, lengths]);
         } else {
-            self.wires.push(joint);
+            self.wires.push(wire_info);
         }
         self.wire_at(Socket { wire, len, stride: len }, kind, shape, maker)
     }

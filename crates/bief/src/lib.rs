@@ -48,7 +48,7 @@
 //! let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)])?;
 //! let schedule = Exact.schedule(&profile, &platform)?;
 //! let (chain, result) = chain();
-//! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
+//! let report = chain.build()?.pipeline(&schedule)?.compare_with(&profile)?.run()?;
 //! println!("{report}");
 //! assert_eq!(report.frames, 1000);
 //! assert_eq!(result.take().len(), 1000);
@@ -81,7 +81,6 @@ mod check;
 mod clock;
 mod constant;
 mod control;
-mod crew;
 mod dot;
 #[allow(unsafe_code)]
 mod dtype;
@@ -107,6 +106,7 @@ mod piece;
 pub mod pipeline;
 pub mod placement;
 mod planner;
+mod pool;
 pub mod prelude;
 #[allow(unsafe_code)]
 mod profile;

@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
 use crate::wait::Waiting;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 
 /// A checked chain.
 ///
@@ -31,7 +31,7 @@ use crate::wire::Joint;
 /// ```
 pub struct Program {
     pub(crate) tasks: Vec<Node>,
-    pub(crate) wires: Vec<Joint>,
+    pub(crate) wires: Vec<WireInfo>,
     pub(crate) batch: usize,
     pub(crate) depth: Option<usize>,
     pub(crate) waiting: Waiting,

@@ -26,7 +26,7 @@ pub struct Report {
     /// Frames that passed the last task.
     pub frames: u64,
     /// Most frames that could be on their way at once: what the rings and the threads have room for.
-    pub most_frames_in_flight: u64,
+    pub max_frames_in_flight: u64,
     /// Elements that sources had to drop because the chain was too slow for them ([`Task::lost`](crate::Task::lost)).
     pub lost: u64,
     /// Time from the start of the work to its end on every thread, in seconds.
@@ -93,7 +93,7 @@ pub struct StageReport {
     /// Elements that its tasks had to drop.
     pub lost: u64,
     /// Where the period went; `None` unless the run was observed and stood beside a profile
-    /// ([`Pipeline::beside`](crate::Pipeline::beside)).
+    /// ([`Pipeline::compare_with`](crate::Pipeline::compare_with)).
     pub gap: Option<Gap>,
 }
 
@@ -187,7 +187,7 @@ impl Report {
         executions: u64,
         elapsed: Duration,
         planned_period_ns: Option<f64>,
-        most_frames_in_flight: u64,
+        max_frames_in_flight: u64,
         stages: Vec<StageReport>,
     ) -> Self {
         let longest =
@@ -196,7 +196,7 @@ impl Report {
             batch,
             executions,
             frames: stages.last().map_or(0, |stage| stage.frames),
-            most_frames_in_flight,
+            max_frames_in_flight,
             lost: stages.iter().fold(0, |sum, stage| sum.saturating_add(stage.lost)),
             seconds: elapsed.as_secs_f64(),
             planned_period_ns,

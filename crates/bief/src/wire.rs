@@ -56,7 +56,7 @@ impl<T> Wire<T> {
 
 /// A wire in its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Joint {
+pub(crate) struct WireInfo {
     pub(crate) format: Format,
     pub(crate) len: usize,
     pub(crate) shape: Shape,
@@ -71,7 +71,7 @@ pub(crate) struct Joint {
     pub(crate) uses: Vec<Use>,
 }
 
-impl Joint {
+impl WireInfo {
     /// Whether it is made before task `end` and used from there on.
     pub(crate) fn crosses(&self, end: usize) -> bool {
         self.maker < end && self.last_user >= end

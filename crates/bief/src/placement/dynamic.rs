@@ -201,7 +201,7 @@ mod tests {
     use crate::{Chain, Pipeline, Report, Wire, sink, source};
 
     /// Longer than any of these tests takes, to have an end where something hangs.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const POLICIES: Duration = Duration::from_secs(60);
 
     /// One at a time: they look at all threads of this program.
     fn alone() -> MutexGuard<'static, ()> {
@@ -233,7 +233,7 @@ mod tests {
         let noted = Arc::clone(seen);
         let make = move |_: &mut [u8]| {
             look("source", &noted);
-            Ok(if begin.elapsed() < PATIENCE { Flow::Next } else { Flow::Stop })
+            Ok(if begin.elapsed() < POLICIES { Flow::Next } else { Flow::Stop })
         };
         let frame = chain.add(source::from_fn(1, make), ());
         let frame = pass(&mut chain, "middle", 300, seen, &frame);
@@ -297,7 +297,7 @@ mod tests {
         // A thread that has been joined is listed for a moment yet.
         let begin = Instant::now();
         while mappers() > 0 {
-            assert!(begin.elapsed() < PATIENCE, "a mapper goes on");
+            assert!(begin.elapsed() < POLICIES, "a mapper goes on");
         }
         let seen = seen.lock().unwrap();
         assert_eq!(seen.len(), 4);

@@ -31,8 +31,8 @@ pub(super) fn illustrated() -> Machine {
     machine(&["big", "little"], (1..=8).map(core))
 }
 
-pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<Seats> {
-    let seats = |&(name, kind, threads): &(&str, Option<&str>, usize)| Seats {
+pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<StageSlots> {
+    let seats = |&(name, kind, threads): &(&str, Option<&str>, usize)| StageSlots {
         name: name.to_owned(),
         kind: kind.map(str::to_owned),
         threads,

@@ -263,7 +263,7 @@ impl Planner {
     ) -> Result<Report> {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
-        let pipeline = application.rehearsal(frames)?.into_program().pipeline(schedule)?.beside(profile)?;
+        let pipeline = application.rehearsal(frames)?.into_program().pipeline(schedule)?.compare_with(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
     }
 
@@ -351,7 +351,7 @@ impl Planned {
     /// Those of [`Application::program`]; stages or places that the program cannot have, where it is not the one that was
     /// planned.
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
-        let pipeline = application.program()?.pipeline(&self.schedule)?.beside(&self.profile)?.observe();
+        let pipeline = application.program()?.pipeline(&self.schedule)?.compare_with(&self.profile)?.observe();
         let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;

@@ -129,11 +129,11 @@ fn what_a_file_describes_is_built_and_runs() {
     let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.threads, stage.tasks.len())).collect();
     assert_eq!(stages, [("count", 1, 1), ("work", 3, 3), ("out", 1, 1)]);
     // 3 + 3 rings of 2 batches of 4 frames, and 5 threads.
-    assert_eq!((report.batch, report.frames, report.most_frames_in_flight), (4, 20, (6 * 2 + 5) * 4));
+    assert_eq!((report.batch, report.frames, report.max_frames_in_flight), (4, 20, (6 * 2 + 5) * 4));
 
     let changed = file.clone().with_batch(2).with_depth(1).with_waiting(Waiting::Adaptive);
     let report = changed.pipeline(&registry).unwrap().run().unwrap();
-    assert_eq!((report.batch, report.most_frames_in_flight), (2, (6 + 5) * 2));
+    assert_eq!((report.batch, report.max_frames_in_flight), (2, (6 + 5) * 2));
     assert_eq!(std::mem::take(&mut *result.lock().unwrap()), expected);
 
     let report = file.without_stages().pipeline(&registry).unwrap().run().unwrap();

@@ -116,7 +116,7 @@ fn new_collect() -> (DynTask, sink::Collected<u64>) {
 fn shape(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
     let tasks = |stage: &StageReport| stage.tasks.iter().map(|task| task.name.clone()).collect::<Vec<_>>();
     let stages = report.stages.iter().map(|s| (s.name.clone(), tasks(s), s.threads, s.kind.clone(), s.frames));
-    (report.batch, report.executions, report.frames, report.most_frames_in_flight, stages.collect::<Vec<_>>())
+    (report.batch, report.executions, report.frames, report.max_frames_in_flight, stages.collect::<Vec<_>>())
 }
 
 #[test]

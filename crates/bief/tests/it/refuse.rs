@@ -137,11 +137,11 @@ fn a_schedule_or_a_profile_of_another_chain() {
     assert!(text.contains("3 tasks") && text.contains("has 2"), "{text}");
     let pair = Profile::new(["core"], [task("a"), task("b")]).unwrap();
     let schedule = Exact.schedule(&pair, &platform).unwrap();
-    let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
+    let text = program().pipeline(&schedule).unwrap().compare_with(&profile).unwrap_err().to_string();
     assert!(text.contains("profile has 3 tasks"), "{text}");
     let elsewhere = TaskProfile::sequential("Add", [0, 5]).not_on(0);
     let profile = Profile::new(["core", "other"], [TaskProfile::sequential("Count", [5, 5]), elsewhere]).unwrap();
-    let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
+    let text = program().pipeline(&schedule).unwrap().compare_with(&profile).unwrap_err().to_string();
     assert!(text.contains("the profile has a task of stage") && text.contains("that cannot run on `core`"), "{text}");
 }
 

@@ -128,7 +128,7 @@ fn a_task_may_stop_the_run_and_no_more_is_taken_than_was_on_its_way() {
     let (mut pipeline, result) = stopped_at(100, Act::Pass);
     let report = watched(move || pipeline.run().unwrap());
     assert_eq!(result.take(), (1000..1000 + report.frames).collect::<Vec<_>>());
-    assert!((101..=101 + report.most_frames_in_flight).contains(&report.frames), "{}", report.frames);
+    assert!((101..=101 + report.max_frames_in_flight).contains(&report.frames), "{}", report.frames);
 }
 
 #[test]

@@ -180,7 +180,7 @@ mod tests {
     fn every_layout_runs() {
         for (layout, threads) in LAYOUTS.into_iter().zip([1, 2, 2, 3, 2, 5]) {
             let mut pipeline = layout.pipeline(8, 3).unwrap();
-            assert_eq!(pipeline.seats().len(), threads, "{layout:?}");
+            assert_eq!(pipeline.slots().len(), threads, "{layout:?}");
             assert_eq!(pipeline.run().unwrap().frames, 3);
         }
     }

@@ -266,7 +266,7 @@ mod tests {
         for staged in [true, false] {
             let shape = Shape { tasks: 5, size: Size(3 << 10), staged };
             let (pipeline, shared) = pipeline(shape).unwrap();
-            assert_eq!(pipeline.seats().len(), if staged { 5 } else { 1 });
+            assert_eq!(pipeline.slots().len(), if staged { 5 } else { 1 });
             let (executions, seconds) = executions(pipeline, &shared).unwrap();
             assert!(executions >= EXECUTIONS * 5 && seconds > 0.0, "{executions} in {seconds} s");
             let of = |task: usize| shared.tasks[task].executions.load(Ordering::Relaxed);
