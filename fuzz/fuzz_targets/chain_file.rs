@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use bief::{
-    BuiltChain, ChainFile, ErrorKind, Flow, In, InOut, InVar, Kind, Out, OutVar, Param, Registry, Result, Task,
-    VarFrame, sink, source,
-};
+use bief::chain::BuiltChain;
+use bief::error::ErrorKind;
+use bief::kinds::{Kind, Param};
+use bief::{ChainFile, Flow, In, InOut, InVar, Out, OutVar, Registry, Result, Task, VarFrame, sink, source};
 use libfuzzer_sys::fuzz_target;
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use bief::{BuiltChain, ChainFile, Direction, DynWire, Kind, KindSocket, Machine, Parameter, Registry, Waiting};
+use bief::chain::BuiltChain;
+use bief::kinds::{Kind, KindSocket, Parameter};
+use bief::pipeline::Waiting;
+use bief::raw::{Direction, DynWire};
+use bief::{ChainFile, Machine, Registry};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -304,13 +308,13 @@ fn parameter(parameter: &Parameter) -> Value {
     })
 }
 
-fn as_json(value: &bief::Value) -> Value {
+fn as_json(value: &bief::kinds::Value) -> Value {
     match value {
-        bief::Value::Bool(value) => (*value).into(),
-        bief::Value::Integer(value) => (*value).into(),
-        bief::Value::Float(value) => (*value).into(),
-        bief::Value::Text(text) => text.as_str().into(),
-        bief::Value::List(values) => values.iter().map(as_json).collect::<Vec<_>>().into(),
+        bief::kinds::Value::Bool(value) => (*value).into(),
+        bief::kinds::Value::Integer(value) => (*value).into(),
+        bief::kinds::Value::Float(value) => (*value).into(),
+        bief::kinds::Value::Text(text) => text.as_str().into(),
+        bief::kinds::Value::List(values) => values.iter().map(as_json).collect::<Vec<_>>().into(),
     }
 }
 

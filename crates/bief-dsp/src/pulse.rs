@@ -18,7 +18,7 @@ const MAX_PHASES: usize = 64;
 ///
 /// let mut shaper = Shaper::new(0.25, 2.0).unwrap();
 /// let symbols = [Complex32::new(1.0, 0.0); 100];
-/// let mut samples = vec![Complex32::ZERO; shaper.most_samples(symbols.len())];
+/// let mut samples = vec![Complex32::ZERO; shaper.max_samples(symbols.len())];
 /// let made = shaper.shape(&symbols, &mut samples);
 /// assert_eq!(made, 200);
 /// assert!((samples[150].re - 1.0).abs() < 0.01); // a constant stays one, 32 symbols later
@@ -66,20 +66,20 @@ impl Shaper {
 
     /// Samples that so many symbols make; `None` when it is not a whole number of rounds.
     pub fn samples(&self, symbols: usize) -> Option<usize> {
-        symbols.is_multiple_of(self.round.len()).then(|| self.most_samples(symbols))
+        symbols.is_multiple_of(self.round.len()).then(|| self.max_samples(symbols))
     }
 
     /// The most samples that so many symbols make; fewer by up to one round where they do not begin with one.
-    pub fn most_samples(&self, symbols: usize) -> usize {
+    pub fn max_samples(&self, symbols: usize) -> usize {
         symbols.div_ceil(self.round.len()) * self.phases
     }
 
     /// Shapes the symbols that continue the stream; answers how many samples it made.
     ///
     /// # Panics
-    /// When `samples` is shorter than [`most_samples`](Self::most_samples) says.
+    /// When `samples` is shorter than [`max_samples`](Self::max_samples) says.
     pub fn shape(&mut self, symbols: &[Complex32], samples: &mut [Complex32]) -> usize {
-        let most = self.most_samples(symbols.len());
+        let most = self.max_samples(symbols.len());
         assert!(samples.len() >= most, "{} symbols need room for {most} samples, not {}", symbols.len(), samples.len());
         self.symbols.extend_from_slice(symbols);
         let mut made = 0;
@@ -105,7 +105,7 @@ mod tests {
             let mut shaper = Shaper::new(0.2, samples_per_symbol).unwrap();
             let symbols: Vec<Complex32> =
                 (0..180).map(|k| Complex32::new(((k * 7) % 5) as f32 - 2.0, ((k * 11) % 3) as f32 - 1.0)).collect();
-            let mut samples = vec![Complex32::ZERO; shaper.most_samples(symbols.len()) + 8];
+            let mut samples = vec![Complex32::ZERO; shaper.max_samples(symbols.len()) + 8];
             // In several calls, to see that they continue one another.
             let mut made = 0;
             for part in [&symbols[..91], &symbols[91..92], &[], &symbols[92..]] {

@@ -21,16 +21,6 @@
 //! }
 //! ```
 //!
-//! | file | what it holds |
-//! | --- | --- |
-//! | `topology/` | [`Machine`]: `sysfs.rs` (what Linux tells, with `quota.rs` and `list.rs`) and `hwloc.rs` make a description, of which `arrange.rs` makes kinds, clusters and an order; `document.rs` (JSON), `emulated.rs` (TOML), `file.rs` (whichever it is) |
-//! | `affinity.rs` | [`affinity`]: the hardware threads that a thread may run on |
-//! | `clock.rs`, `histogram.rs` | [`clock`]: processor time, sleeps until a moment; [`histogram`]: how often which times occurred |
-//! | `energy/` | [`energy`]: a file for each thing that tells joules; `measurement.rs` from start to stop |
-//! | `class/` | [`class`]: scheduling classes of Linux: `sched.rs` sets them, `admission.rs` tells how much can be reserved, `refusal.rs` why one is refused (from `files.rs`), `probe.rs` how late threads are woken |
-//! | `mapper/` | [`mapper`]: threads of any process moved between kinds of cores: `thread_mapper.rs` goes from interval to interval, over `files.rs` and `listing.rs` (which threads there are), `thread.rs` and `meter.rs` (what each did), `cores.rs`, `homes.rs` and `moves.rs` (the kinds, which affinity a thread had and is given, who goes now) |
-//! | `toml_file/`, `suggest.rs` | TOML whose errors show the line, and what someone may have meant: read by `bief`, too |
-//!
 //! Kinds of cores are found on Linux; elsewhere there is one kind, threads are not pinned, and classes are refused.
 
 #![deny(unsafe_code)] // Allowed in the modules that call the kernel.

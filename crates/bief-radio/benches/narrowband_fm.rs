@@ -88,7 +88,7 @@ fn main() {
         }
         for (schedule, speeds) in [(by_schedule(&profile), &mut two), (by_replicas(&profile), &mut replicas)] {
             let pipeline = program(&bytes).pipeline(&schedule).unwrap();
-            let report = pipeline.beside(&profile).unwrap().run().unwrap();
+            let report = pipeline.compare_with(&profile).unwrap().run().unwrap();
             speeds.push(speed(&report));
             if round == 0 {
                 println!("{report}\n");

@@ -40,7 +40,7 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     } else {
         let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();
         let schedule = Exact.schedule(&profile, &platform).unwrap();
-        program.pipeline(&schedule).unwrap().beside(&profile).unwrap().run().unwrap()
+        program.pipeline(&schedule).unwrap().compare_with(&profile).unwrap().run().unwrap()
     };
     let figures = Figures::of(&report.figures);
     assert_eq!(figures.packet_errors, 0, "the bench decodes without errors");

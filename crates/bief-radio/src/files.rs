@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use bief::{Error, Flow, In, InVar, Out, OutputAddress, Result, Task};
+use bief::kinds::OutputAddress;
+use bief::{Error, Flow, In, InVar, Out, Result, Task};
 
 /// Reads blocks of bytes and says how many of each are there; never ends by itself.
 ///
@@ -247,7 +248,7 @@ impl WriteBytes<InVar<u8>> {
 
 impl<S> Task for WriteBytes<S>
 where
-    S: bief::Input + 'static,
+    S: bief::chain::Input + 'static,
     for<'a> S::Slice<'a>: AsRef<[u8]>,
 {
     type In = S;

@@ -1,6 +1,7 @@
 //! A narrowband FM channel becomes audio, and tells what it hears.
 
-use bief::{Error, Figures, Flow, In, Out, Reading, Result, Task};
+use bief::report::{Figures, Reading};
+use bief::{Error, Flow, In, Out, Result, Task};
 use bief_dsp::fm::Demodulator;
 use bief_dsp::low_pass::{Window, low_pass};
 use num_complex::Complex32;
@@ -158,7 +159,7 @@ pub struct FmFigures {
 
 impl FmFigures {
     /// What a demodulator tells among `told`: of [`Report::figures`](bief::Report::figures) or
-    /// [`Watch::figures`](bief::Watch::figures).
+    /// [`Watch::figures`](bief::pipeline::Watch::figures).
     pub fn of(told: &Figures) -> Self {
         Self {
             seconds: told.measured("demodulated").unwrap_or(0.0),

@@ -3,7 +3,10 @@
 use std::error::Error as _;
 use std::sync::Arc;
 
-use bief::{DynWire, Element, InputAddress, Kind, Param, Piece, Result, Task, source};
+use bief::chain::Element;
+use bief::kinds::{InputAddress, Kind, Param, Piece};
+use bief::raw::DynWire;
+use bief::{Result, Task, source};
 use bief_dsp::fir::Sample;
 use bief_dsp::low_pass::Window;
 use num_complex::Complex32;
@@ -133,7 +136,7 @@ fn either<C: Task, R: Task>(
 fn rated_kind<T: Task, V: 'static>(
     name: &str,
     summary: &str,
-    parameters: impl bief::Params<Values = V>,
+    parameters: impl bief::kinds::Params<Values = V>,
     given: fn(&V) -> Option<f64>,
     make: impl Fn(f64, V) -> Result<(T, usize)> + Send + Sync + 'static,
 ) -> Kind {

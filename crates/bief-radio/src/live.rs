@@ -3,10 +3,10 @@
 use std::io::{Cursor, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bief::source::{self, Heard, Live};
+use bief::source::{self, Live, Received};
 use bief::{Error, Flow, Out, Result, Task};
 
-type Fill = Box<dyn FnMut(&mut [u8]) -> Result<Heard> + Send>;
+type Fill = Box<dyn FnMut(&mut [u8]) -> Result<Received> + Send>;
 
 /// Reads blocks of bytes on a thread of its own and, when the chain is slower, drops whole blocks, counts them, and marks
 /// where they are missing; never ends by itself.
@@ -72,10 +72,10 @@ impl ReadLive {
             let outcome = match reader.read(&mut block[filled..]) {
                 Ok(bytes @ 1..) => {
                     filled = (filled + bytes) % block.len();
-                    return Ok(if filled == 0 { Heard::Frame { lost: 0 } } else { Heard::Nothing });
+                    return Ok(if filled == 0 { Received::Frame { lost: 0 } } else { Received::Nothing });
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Heard::Nothing),
-                Ok(0) => Ok(Heard::End),
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Received::Nothing),
+                Ok(0) => Ok(Received::End),
                 Err(error) => Err(error.into()),
             };
             end.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&block[..filled]);

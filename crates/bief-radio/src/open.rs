@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::{Address, Error, Openers, Result};
+use bief::kinds::{Address, Openers};
+use bief::{Error, Result};
 
 use crate::iq::SampleFormat;
 use crate::recording::{Recording, RecordingError};
@@ -11,7 +12,7 @@ use crate::recording::{Recording, RecordingError};
 /// tell format and sample rate.
 ///
 /// ```
-/// use bief::Openers;
+/// use bief::kinds::Openers;
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/nbfm_tones.sigmf-meta");
 /// let recording = bief_radio::open_recording(&path.parse()?, &Openers::new(), None)?;
 /// assert_eq!(recording.sample_rate, Some(576e3));

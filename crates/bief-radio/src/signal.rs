@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bief::{Chain, DynWire, Error, Param, Piece, Result};
+use bief::kinds::{Param, Piece};
+use bief::raw::DynWire;
+use bief::{Chain, Error, Result};
 
 /// What is known of the samples on a wire: a [fact](Chain::fact), so that what follows from it need not be told again.
 ///
 /// ```
-/// use bief::{Chain, Parameters};
+/// use bief::kinds::Parameters;
+/// use bief::Chain;
 /// use bief_radio::Signal;
 ///
 /// let mut chain = Chain::new();

@@ -70,14 +70,14 @@ fn others(group: &mut BenchmarkGroup<WallTime>, case: &str, profiles: &[Profile]
 fn receiver(c: &mut Criterion) {
     let mut group = c.benchmark_group("receiver");
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
-    let machines = [
-        ("orange_pi_5_plus", [4, 4], include_str!("../../../data/profiles/orange_pi_5_plus.json")),
-        ("mac_studio", [16, 4], include_str!("../../../data/profiles/mac_studio.json")),
-        ("ai370", [4, 8], include_str!("../../../data/profiles/ai370.json")),
-        ("x7_ti", [6, 8], include_str!("../../../data/profiles/x7_ti.json")),
-    ];
-    for (name, all, profile) in machines {
-        let profiles = [Profile::from_json(profile).unwrap()];
+    let machines = [("orange_pi_5_plus", [4, 4]), ("mac_studio", [16, 4]), ("ai370", [4, 8]), ("x7_ti", [6, 8])];
+    for (name, all) in machines {
+        let path = format!("{}/../../data/profiles/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let Ok(profile) = std::fs::read_to_string(&path) else {
+            eprintln!("{name} is left out: {path} is in the repository, not in this package");
+            continue;
+        };
+        let profiles = [Profile::from_json(&profile).unwrap()];
         for cores in [all, all.map(|cores| cores / 2)] {
             let case = format!("{name} {cores:?}");
             exact(&mut group, &case, &profiles, &cores);

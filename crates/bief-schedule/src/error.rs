@@ -52,7 +52,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, place: impl Into<String>, reason: impl Into<String>) -> Self {
+    /// An error of a strategy, or of what else is made outside of this crate: `place` says where, `reason` why, and the remedy.
+    pub fn new(kind: ErrorKind, place: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { kind, place: place.into(), reason: reason.into() }
     }
 

@@ -34,13 +34,13 @@ pub struct TaskProfile {
     pub ns: Vec<Option<u64>>,
     /// The measurements behind `ns`, one entry per kind, `None` where `ns` is. For the reader: no strategy uses them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
-    pub seen: Option<Vec<Option<Seen>>>,
+    pub seen: Option<Vec<Option<Samples>>>,
 }
 
 /// The spread of a task's measured times, over the executions in which it had work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct Samples {
     /// How many executions were measured.
     pub samples: u64,
     /// The shortest time, in nanoseconds.
@@ -113,7 +113,7 @@ impl TaskProfile {
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
 /// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `seen`
-/// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Seen`]). A key that is not named here is refused, as is another `format`.
+/// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
 ///
 /// A time in `ns`, and with it the entry in `seen`, is `null` for a kind on which the task cannot run. The format remains
 /// 1: documents without `null` are read and written as ever. Versions of bief that do not know of it refuse a document

@@ -8,7 +8,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bief::{Chain, Figures, Flow, InOut, Out, Pipeline, Result, Task};
+use bief::report::Figures;
+use bief::{Chain, Flow, InOut, Out, Pipeline, Result, Task};
 
 const TASKS: usize = 4;
 const TASK_TIME: Duration = Duration::from_micros(10);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use bief::source::{self, Heard};
+use bief::source::{self, Received};
 use bief::{Chain, Flow, In, Out, Report, Result, Task, sink};
 
 /// Samples of a frame, and per second.
@@ -12,18 +12,18 @@ const FRAME: usize = 48;
 const RATE: f64 = 48_000.0;
 
 /// A sound card that plays a tone to us for a tenth of a second. Nobody can make it wait: `every` is the time of a block.
-fn sound_card(every: Duration) -> impl FnMut(&mut [f32]) -> Result<Heard> + Send {
+fn sound_card(every: Duration) -> impl FnMut(&mut [f32]) -> Result<Received> + Send {
     let mut sample = 0;
     move |block| {
         if sample == 100 * FRAME {
-            return Ok(Heard::End);
+            return Ok(Received::End);
         }
         std::thread::sleep(every);
         for value in block {
             *value = tone(sample as f64 / RATE);
             sample += 1;
         }
-        Ok(Heard::Frame { lost: 0 })
+        Ok(Received::Frame { lost: 0 })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::error::Error;
 /// A scheme has two letters or more, so that `C:\x` is a path; a path that looks like one begins with `./`.
 ///
 /// ```
-/// use bief::Address;
+/// use bief::kinds::Address;
 /// let address: Address = "tcp://localhost:4000/iq".parse()?;
 /// assert_eq!(address.scheme(), Some("tcp"));
 /// assert_eq!((address.host(), address.port(), address.resource()), (Some("localhost"), Some(4000), "/iq"));

@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::frame::{Batch, Buffer, Slot};
 use crate::memory::Memory;
 use crate::ring::{Consumer, Producer, after, ring};
-use crate::wait::{Patience, Waited};
-use crate::wire::Joint;
+use crate::wait::{WaitPolicy, Waited};
+use crate::wire::WireInfo;
 
 /// Where a replica gets its batches.
 pub(crate) struct Inlet {
@@ -71,10 +71,10 @@ impl Outlet {
 pub(crate) fn connect(
     (senders, receivers): (usize, usize),
     end: usize,
-    wires: &[Joint],
+    wires: &[WireInfo],
     (batch, budget): (usize, usize),
     memory: Option<&Arc<dyn Memory>>,
-    patience: Patience,
+    policy: WaitPolicy,
     before: impl Fn(usize),
 ) -> Result<(Vec<Outlet>, Vec<Inlet>)> {
     let crossing: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].crosses(end)).collect();
@@ -96,7 +96,7 @@ pub(crate) fn connect(
     let depth = depth(budget, senders, receivers);
     for index in 0..rings(senders, receivers) {
         before(index % senders);
-        let (producer, consumer) = ring((0..depth).map(|_| slot()).collect::<Result<_>>()?, patience);
+        let (producer, consumer) = ring((0..depth).map(|_| slot()).collect::<Result<_>>()?, policy);
         outlets[index % senders].rings.push(producer);
         inlets[index % receivers].rings.push(consumer);
     }

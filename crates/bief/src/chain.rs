@@ -1,4 +1,4 @@
-//! The builder: program order is data order.
+//! The builder, in which program order is data order, and what chains are made of: parts of a program, elements, constants, files.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -7,19 +7,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::Block;
+#[cfg(feature = "toml")]
+pub use crate::chain_file::{BuiltChain, FileApplication, FileTask, UsedFile};
 use crate::check;
+pub use crate::constant::Constant;
+pub use crate::control::{Choice, Paths};
 use crate::dyn_wire::DynWire;
 use crate::dynamic::{self, DynTask, Refusal, described};
 use crate::error::{Error, Result};
 use crate::fact::Facts;
+pub use crate::frame::Element;
 use crate::frame::Format;
 use crate::program::Program;
 use crate::shape::Shape;
 use crate::socket::{Direction, Socket, SocketKind};
+pub use crate::split::{Crossing, Split};
 use crate::stage::Mark;
 use crate::task::{Node, Step, Task};
 use crate::wait::Waiting;
-use crate::wire::{Inputs, Joint, Outputs, Use, sealed::Key};
+pub use crate::wire::{Input, Inputs, Output, Outputs};
+use crate::wire::{Use, WireInfo, sealed::Key};
 
 /// Builds a chain of tasks.
 ///
@@ -66,7 +73,7 @@ pub struct Chain {
     depth: Option<usize>,
     waiting: Waiting,
     tasks: Vec<Node>,
-    pub(crate) wires: Vec<Joint>,
+    pub(crate) wires: Vec<WireInfo>,
     marks: Vec<Mark>,
     /// Names given to tasks, those inside regions too.
     names: HashSet<Arc<str>>,
@@ -152,7 +159,8 @@ impl Chain {
     /// After a typed task was refused every later one is, with the same error.
     ///
     /// ```
-    /// use bief::{Chain, DynTask, DynWire, sink, source};
+    /// use bief::raw::{DynTask, DynWire};
+    /// use bief::{Chain, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let numbers = chain.add(source::from_slice(&[1_u8, 2], 1), ());
@@ -185,7 +193,8 @@ impl Chain {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use bief::{Chain, DynWire, source};
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, source};
     ///
     /// struct SampleRate(f64);
     ///
@@ -296,9 +305,9 @@ impl Chain {
     pub(crate) fn bind(&mut self, wires: &[DynWire], rewrites: impl Fn(usize) -> bool) -> Box<[Socket]> {
         let user = self.tasks.len();
         for wire in wires.iter().flat_map(DynWire::places) {
-            let joint = &mut self.wires[wire];
-            if joint.constant.is_none() {
-                joint.last_user = user;
+            let wire_info = &mut self.wires[wire];
+            if wire_info.constant.is_none() {
+                wire_info.last_user = user;
             }
         }
         for (input, wire) in wires.iter().enumerate() {
@@ -312,7 +321,7 @@ impl Chain {
     pub(crate) fn new_wire(&mut self, kind: SocketKind, shape: Shape, maker: Arc<str>) -> DynWire {
         let (wire, len) = (self.wires.len(), shape.len());
         let task = self.tasks.len();
-        let joint = Joint {
+        let wire_info = WireInfo {
             format: kind.format,
             len,
             shape: shape.clone(),
@@ -323,10 +332,10 @@ impl Chain {
             uses: Vec::new(),
         };
         if kind.is_variable() {
-            let lengths = Joint { format: Format::of::<usize>(), len: 1, shape: 1.into(), ..joint.clone() };
-            self.wires.extend([joint, lengths]);
+            let lengths = WireInfo { format: Format::of::<usize>(), len: 1, shape: 1.into(), ..wire_info.clone() };
+            self.wires.extend([wire_info, lengths]);
         } else {
-            self.wires.push(joint);
+            self.wires.push(wire_info);
         }
         self.wire_at(Socket { wire, len, stride: len }, kind, shape, maker)
     }

@@ -7,15 +7,15 @@ use bief_schedule::Profile;
 
 use crate::boundary::{depth, rings};
 use crate::error::{Error, Place, Result, counted};
-use crate::frame::{Slot, is_to_be_had};
+use crate::frame::{Slot, can_allocate};
 use crate::memory::Memory;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 use crate::worker::Worker;
 
 /// What `Chain::build` refuses once every task is in its place.
-pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark]) -> Result<()> {
+pub(crate) fn chain(tasks: &[Node], wires: &[WireInfo], batch: usize, marks: &[Mark]) -> Result<()> {
     if tasks.is_empty() {
         return Err(Error::build("the chain has no tasks: add a source first"));
     }
@@ -32,11 +32,11 @@ pub(crate) fn chain(tasks: &[Node], wires: &[Joint], batch: usize, marks: &[Mark
 }
 
 /// What a batch of no frames, or of more than memory can hold, is refused with; `name` tells what a task is called.
-pub(crate) fn batch(batch: usize, wires: &[Joint], name: impl Fn(usize) -> Arc<str>) -> Result<()> {
+pub(crate) fn batch(batch: usize, wires: &[WireInfo], name: impl Fn(usize) -> Arc<str>) -> Result<()> {
     if batch == 0 {
         return Err(Error::build("a batch of 0 frames never moves: give a batch of at least 1"));
     }
-    let too_long = |wire: &&Joint| wire.constant.is_none() && !is_to_be_had(wire.format.bytes(wire.len, batch));
+    let too_long = |wire: &&WireInfo| wire.constant.is_none() && !can_allocate(wire.format.bytes(wire.len, batch));
     match wires.iter().find(too_long) {
         Some(wire) => Err(Error::build(format!(
             "it makes frames of {} x {}, {batch} in a batch: that is more than memory can hold",
@@ -52,20 +52,20 @@ pub(crate) fn batch(batch: usize, wires: &[Joint], name: impl Fn(usize) -> Arc<s
 /// them rings of this budget, if they lie in plain memory: others tell by themselves what they cannot hold.
 pub(crate) fn memory(
     stages: &[StagePlan],
-    wires: &[Joint],
+    wires: &[WireInfo],
     (batch, budget): (usize, usize),
     memories: &[Option<Arc<dyn Memory>>],
 ) -> Result<()> {
-    let bytes = |is_here: &dyn Fn(&Joint) -> bool| {
+    let bytes = |is_here: &dyn Fn(&WireInfo) -> bool| {
         let here = wires.iter().filter(|wire| wire.constant.is_none() && is_here(wire));
         here.map(|wire| wire.format.bytes(wire.len, batch)).sum::<f64>() + batch as f64
     };
     let replicas = stages.iter().map(|stage| {
-        let local = |wire: &Joint| stage.tasks.contains(&wire.maker) && stage.tasks.contains(&wire.last_user);
+        let local = |wire: &WireInfo| stage.tasks.contains(&wire.maker) && stage.tasks.contains(&wire.last_user);
         stage.threads as f64 * (bytes(&local) + size_of::<Worker>() as f64)
     });
     let replicas = replicas.sum::<f64>();
-    if !is_to_be_had(replicas) {
+    if !can_allocate(replicas) {
         return Err(Error::build(format!(
             "batches of {batch} frame(s) on {} threads are more than memory can hold: give a smaller batch or fewer threads",
             stages.iter().map(|stage| stage.threads as u128).sum::<u128>()
@@ -75,10 +75,10 @@ pub(crate) fn memory(
     let between = plain.map(|(_, pair)| {
         let (senders, receivers) = (pair[0].threads, pair[1].threads);
         let slots = rings(senders, receivers) as f64 * depth(budget, senders, receivers) as f64;
-        let crossing = |wire: &Joint| wire.crosses(pair[0].tasks.end);
+        let crossing = |wire: &WireInfo| wire.crosses(pair[0].tasks.end);
         (slots + (pair[0].threads + pair[1].threads) as f64) * (bytes(&crossing) + size_of::<Slot>() as f64)
     });
-    if !is_to_be_had(replicas + between.sum::<f64>()) {
+    if !can_allocate(replicas + between.sum::<f64>()) {
         return Err(Error::build(format!(
             "rings that hold {budget} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth"
         )));

@@ -8,7 +8,7 @@ use crate::dyn_wire::DynWire;
 use crate::frame::{Buffer, Element, Format};
 use crate::shape::Shape;
 use crate::socket::Socket;
-use crate::wire::{Joint, Wire};
+use crate::wire::{Wire, WireInfo};
 
 /// Values that any number of tasks may read as a wire, and none can rewrite; made by [`Chain::constant`].
 ///
@@ -81,7 +81,7 @@ impl Chain {
         let shape = Shape::from(values.len());
         let socket = Socket { wire: self.wires.len(), len: values.len(), stride: 0 };
         // Maker and last user are the same, so that it crosses no boundary between stages.
-        self.wires.push(Joint {
+        self.wires.push(WireInfo {
             format,
             len: values.len(),
             shape: shape.clone(),

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::stage::StagePlan;
 use crate::task::Node;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 
 /// A stage to be drawn: its tasks, and the time per execution that was measured, once it has run.
 pub(crate) struct Cluster<'a> {
@@ -14,12 +14,12 @@ pub(crate) struct Cluster<'a> {
 }
 
 /// The tasks of a chain and the wires between them.
-pub(crate) fn chain(tasks: &[Node], wires: &[Joint]) -> String {
+pub(crate) fn chain(tasks: &[Node], wires: &[WireInfo]) -> String {
     graph(wires, |dot| write_tasks(dot, 0, tasks))
 }
 
 /// As [`chain`], with a frame around each stage.
-pub(crate) fn pipeline<'a>(stages: impl Iterator<Item = Cluster<'a>>, wires: &[Joint]) -> String {
+pub(crate) fn pipeline<'a>(stages: impl Iterator<Item = Cluster<'a>>, wires: &[WireInfo]) -> String {
     graph(wires, |dot| {
         for (index, Cluster { plan, tasks, measured_ns }) in stages.enumerate() {
             let mut label = format!("{}\n{} thread(s)", plan.name, plan.threads);
@@ -40,7 +40,7 @@ pub(crate) fn pipeline<'a>(stages: impl Iterator<Item = Cluster<'a>>, wires: &[J
     })
 }
 
-fn graph(wires: &[Joint], tasks: impl FnOnce(&mut String) -> fmt::Result) -> String {
+fn graph(wires: &[WireInfo], tasks: impl FnOnce(&mut String) -> fmt::Result) -> String {
     let mut dot = "digraph bief {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
     tasks(&mut dot).and_then(|()| write_wires(&mut dot, wires)).expect("a string takes all that is written");
     dot.push_str("}\n");
@@ -57,7 +57,7 @@ fn write_tasks(dot: &mut String, first: usize, tasks: &[Node]) -> fmt::Result {
 }
 
 /// An arrow from whoever wrote a wire last to each that uses it then.
-fn write_wires(dot: &mut String, wires: &[Joint]) -> fmt::Result {
+fn write_wires(dot: &mut String, wires: &[WireInfo]) -> fmt::Result {
     for (index, wire) in wires.iter().enumerate() {
         let elements = format!("{} x {}", wire.len, wire.format.element());
         let constant = wire.constant.is_some();

@@ -27,7 +27,7 @@ pub trait Portable: Element + Pod {
 /// Sizes and alignments are those of this machine; nothing has padding, so a struct's fields lie one after the other.
 ///
 /// ```
-/// use bief::Dtype;
+/// use bief::raw::Dtype;
 ///
 /// let dtype: Dtype = "{start: f64, place: [u32; 2]}".parse()?;
 /// assert_eq!((dtype.size(), dtype.align()), (16, 8));
@@ -193,11 +193,12 @@ impl Dtype {
     }
 
     /// Registers this type for the whole process, so that wires know their elements
-    /// ([`DynWire::dtype`](crate::DynWire::dtype)). Numbers and complex numbers need no registration; others do, since
+    /// ([`DynWire::dtype`](crate::raw::DynWire::dtype)). Numbers and complex numbers need no registration; others do, since
     /// a wire may carry any type. Registering a type again has no effect.
     ///
     /// ```
-    /// use bief::{Chain, Dtype, DynWire, source};
+    /// use bief::raw::{Dtype, DynWire};
+    /// use bief::{Chain, source};
     ///
     /// Dtype::register::<[f32; 3]>()?;
     /// let mut chain = Chain::new();
@@ -290,13 +291,14 @@ where
     }
 }
 
-/// Makes a plain struct [`Portable`](crate::Portable), by its fields: all of them, of any visibility, in any order.
+/// Makes a plain struct [`Portable`](crate::raw::Portable), by its fields: all of them, of any visibility, in any order.
 ///
 /// The struct is `#[repr(C)]`, has no padding and no other alignment than its fields, and is `Pod` of the crate `bytemuck`, which
 /// derives that. A field that is left out, of another type, or that leaves a gap does not compile.
 ///
 /// ```
-/// use bief::{Dtype, Portable, portable};
+/// use bief::raw::{Dtype, Portable};
+/// use bief::portable;
 ///
 /// #[derive(Clone, Copy, Default, bytemuck::Pod, bytemuck::Zeroable)]
 /// #[repr(C)]
@@ -336,12 +338,12 @@ macro_rules! portable {
             })+
             assert!(align == ::std::mem::align_of::<$Type>(), "a portable struct is aligned as its fields are");
         };
-        impl $crate::Portable for $Type {
-            fn dtype() -> $crate::Dtype {
-                $crate::Dtype::of_fields([$((
+        impl $crate::raw::Portable for $Type {
+            fn dtype() -> $crate::raw::Dtype {
+                $crate::raw::Dtype::of_fields([$((
                     ::std::stringify!($field),
                     ::std::mem::offset_of!($Type, $field),
-                    <$Field as $crate::Portable>::dtype(),
+                    <$Field as $crate::raw::Portable>::dtype(),
                 )),+])
             }
         }

@@ -14,7 +14,8 @@ use crate::wire::{Inputs, Outputs};
 /// A task whose sockets are known at run time; made of any [`Task`], or of a [`RawTask`](crate::raw::RawTask).
 ///
 /// ```
-/// use bief::{Chain, DynTask, sink, source};
+/// use bief::raw::DynTask;
+/// use bief::{Chain, sink, source};
 ///
 /// let play = DynTask::new(source::from_slice(&[1.0_f32, 2.0], 1)).named("play");
 /// let (collect, result) = sink::collect::<f32>();

@@ -1,7 +1,6 @@
-//! Energy: what the machine tells of it ([`EnergyMeter`]), and the energy of a run ([`RunEnergy`]), measured, or modelled from how
-//! long each core was busy.
+//! The energy of a run, measured, or modelled from how long each core was busy.
 
-pub use bief_machine::energy::{Energy, EnergyMeter, Measured, Measurement, Meter, MeterLog, Scope, Source};
+use bief_machine::energy::{Measured, Scope};
 use bief_schedule::Platform;
 use serde::Serialize;
 
@@ -86,6 +85,8 @@ impl RunEnergy {
 
 #[cfg(test)]
 mod tests {
+    use bief_machine::energy::Energy;
+
     use super::*;
     use crate::Report;
     use crate::gap::tests::{profile, run};

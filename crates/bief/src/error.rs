@@ -228,7 +228,7 @@ mod tests {
         let refused = crate::Machine::from_json("{").unwrap_err();
         let error = Error::from(refused.clone());
         assert_eq!((error.kind(), error.message()), (ErrorKind::Build, &*refused.to_string()));
-        let missing = Error::from(crate::energy::MeterLog::read("/nonexistent".as_ref()).unwrap_err());
+        let missing = Error::from(crate::machine::energy::MeterLog::read("/nonexistent".as_ref()).unwrap_err());
         assert_eq!(missing.kind(), ErrorKind::Task);
     }
 

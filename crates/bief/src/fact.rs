@@ -24,7 +24,8 @@ impl Facts {
 mod tests {
     use std::sync::Arc;
 
-    use crate::{Chain, DynWire, source};
+    use crate::raw::DynWire;
+    use crate::{Chain, source};
 
     #[test]
     fn a_fact_is_of_one_wire_of_one_chain() {

@@ -16,11 +16,12 @@ const VALUE: usize = 27;
 /// Figures that tasks report, in the order of reporting.
 ///
 /// A task writes them in [`Task::figures`](crate::Task::figures); they are read while a run goes on
-/// ([`Watch::figures`](crate::Watch::figures)) and after it ([`Report::figures`](crate::Report::figures)). Those of the replicas of a
+/// ([`Watch::figures`](crate::pipeline::Watch::figures)) and after it ([`Report::figures`](crate::Report::figures)). Those of the replicas of a
 /// task are put together: counts add up, levels become means.
 ///
 /// ```
-/// use bief::{Chain, Figures, Flow, In, Reading, Result, Task, source};
+/// use bief::report::{Figures, Reading};
+/// use bief::{Chain, Flow, In, Result, Task, source};
 ///
 /// #[derive(Default)]
 /// struct Peaks {

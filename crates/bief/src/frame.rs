@@ -81,7 +81,7 @@ impl Format {
 }
 
 /// Whether the system gives so much memory. It may promise more in parts than it has: it is asked for all at once.
-pub(crate) fn is_to_be_had(bytes: f64) -> bool {
+pub(crate) fn can_allocate(bytes: f64) -> bool {
     // So much there is, and the question would cost more than the answer: an allocator that is given back a large piece may
     // keep pieces of that size from then on.
     const ALWAYS: f64 = 64.0 * 1024.0 * 1024.0;

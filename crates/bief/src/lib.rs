@@ -48,7 +48,7 @@
 //! let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)])?;
 //! let schedule = Exact.schedule(&profile, &platform)?;
 //! let (chain, result) = chain();
-//! let report = chain.build()?.pipeline(&schedule)?.beside(&profile)?.run()?;
+//! let report = chain.build()?.pipeline(&schedule)?.compare_with(&profile)?.run()?;
 //! println!("{report}");
 //! assert_eq!(report.frames, 1000);
 //! assert_eq!(result.take().len(), 1000);
@@ -75,7 +75,7 @@ mod address;
 mod barrier;
 mod block;
 mod boundary;
-mod chain;
+pub mod chain;
 #[cfg(feature = "toml")]
 mod chain_file;
 mod check;
@@ -84,15 +84,14 @@ mod columns;
 mod constant;
 mod control;
 mod count;
-mod crew;
 mod dot;
 #[allow(unsafe_code)]
 mod dtype;
 mod dyn_wire;
 mod dynamic;
 mod emulate;
-pub mod energy;
-mod error;
+mod energy;
+pub mod error;
 mod fact;
 mod figures;
 #[allow(unsafe_code)]
@@ -109,9 +108,11 @@ mod pace;
 mod param;
 mod parameters;
 mod piece;
-mod pipeline;
-mod placement;
+pub mod pipeline;
+pub mod placement;
 mod planner;
+mod pool;
+pub mod prelude;
 #[allow(unsafe_code)]
 mod profile;
 mod program;
@@ -124,7 +125,7 @@ mod region;
 mod registry;
 #[allow(unsafe_code)]
 mod rehearsal;
-mod report;
+pub mod report;
 #[allow(unsafe_code)]
 mod ring;
 mod shape;
@@ -151,51 +152,38 @@ mod worker;
 
 use bief_machine::{affinity, histogram, suggest};
 
-pub use address::Address;
 pub use bief_machine as machine;
 pub use bief_machine::Machine;
 pub use bief_schedule as schedule;
-pub use chain::{Chain, StageMark};
+#[doc(inline)]
+pub use chain::Chain;
 #[cfg(feature = "toml")]
-pub use chain_file::{BuiltChain, ChainFile, FileApplication, FileTask, UsedFile};
-pub use constant::Constant;
-pub use control::{Choice, Paths};
-pub use dtype::{Dtype, Field, Portable};
-pub use dyn_wire::DynWire;
-pub use dynamic::DynTask;
-pub use error::{Error, ErrorKind, Place, Result};
-pub use figures::{Figure, Figures, Reading};
-pub use frame::Element;
-pub use halt::Stopper;
-pub use openers::{AddressWriter, ByteSource, InputAddress, Opener, Openers, OutputAddress};
-pub use param::{Param, Parameter, Params};
-pub use parameters::{ParameterType, Parameters, Value};
-pub use piece::Piece;
+pub use chain_file::ChainFile;
+#[doc(inline)]
+pub use error::{Error, Result};
+#[doc(inline)]
 pub use pipeline::Pipeline;
-pub use placement::{DynamicReport, Pinning, PlacedStage, Placement, Places, Policy, Seats};
 pub use planner::{Application, Planned, Planner};
-pub use profile::{BatchCosts, Load, Profiling, TaskCosts};
 pub use program::Program;
-pub use refine::{AS_PLANNED, Ended, Refined, Round, refine};
-pub use registry::{Kind, KindSocket, Registry};
-pub use report::{BoundaryReport, Gap, Latency, Occupancy, Report, StageReport, TaskReport, Times};
-pub use shape::Shape;
-pub use socket::{Direction, SocketKind};
-pub use split::{Crossing, Split};
+pub use registry::Registry;
+#[doc(inline)]
+pub use report::Report;
 pub use task::{Flow, Task};
-pub use trace::Trace;
 pub use variable::{InOutVar, InVar, OutVar, VarFrame, VarWire};
-pub use wait::Waiting;
-pub use watch::{StageStatus, Status, Watch};
-pub use wire::{In, InOut, Input, Inputs, Out, Output, Outputs, Wire};
+pub use wire::{In, InOut, Out, Wire};
 
-/// The book's chapters, whose code runs as doctests.
-#[cfg(doctest)]
-mod book {
-    #[doc = include_str!("../../../book/src/writing-a-task.md")]
-    mod writing_a_task {}
-    #[doc = include_str!("../../../book/src/plan.md")]
-    mod plan {}
-    #[doc = include_str!("../../../book/src/real-time.md")]
-    mod real_time {}
+/// Kinds of tasks, which chain files name: their parameters, the pieces of chains that they make, and what opens addresses.
+pub mod kinds {
+    pub use crate::address::Address;
+    pub use crate::openers::{AddressWriter, ByteSource, InputAddress, Opener, Openers, OutputAddress};
+    pub use crate::param::{Param, Parameter, Params};
+    pub use crate::parameters::{ParameterType, Parameters, Value};
+    pub use crate::piece::Piece;
+    pub use crate::registry::{Kind, KindSocket};
+}
+
+/// What a plan is made of: how tasks are measured, what they cost, and how a plan became better by trials.
+pub mod plan {
+    pub use crate::profile::{BatchCosts, Load, Profiling, TaskCosts};
+    pub use crate::refine::{Ended, Refined, Round};
 }

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::frame::{Element, is_to_be_had, whole_frames};
+use crate::frame::{Element, can_allocate, whole_frames};
 use crate::task::{Flow, Task};
 use crate::wire::Out;
 
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// The outcome of reading a device; see [`live`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Heard {
+pub enum Received {
     /// The block is full.
     Frame {
         /// Elements just before this block that the device itself says were lost.
@@ -68,9 +68,9 @@ struct Ending {
 /// before each frame, so that what follows can find its place again, and [`Report::lost`](crate::Report::lost) tells the sum.
 ///
 /// The thread starts with the first frame that is asked for, or with [`Live::listen`]. `fill` must return within a fraction of
-/// a second, with [`Heard::Nothing`] if need be: at the end of a run the thread is told to end, and is waited for a second. If
+/// a second, with [`Received::Nothing`] if need be: at the end of a run the thread is told to end, and is waited for a second. If
 /// `fill` does not return then, the thread is left to end when it does, and a later run, which needs it, is refused unless it
-/// has. A device that is silent does not hold up a [`Stopper`](crate::Stopper), which is looked at every 10 ms for each frame
+/// has. A device that is silent does not hold up a [`Stopper`](crate::pipeline::Stopper), which is looked at every 10 ms for each frame
 /// of a batch.
 ///
 /// What is in the queue when a run is stopped from elsewhere is not played and not counted: it came after the end. A later run
@@ -86,7 +86,7 @@ struct Ending {
 /// # Example
 /// A device that loses three elements by itself:
 /// ```
-/// use bief::source::{self, Heard};
+/// use bief::source::{self, Received};
 /// use bief::{Chain, sink};
 ///
 /// let mut next = 0;
@@ -94,10 +94,10 @@ struct Ending {
 ///     let lost = if next == 4 { 3 } else { 0 };
 ///     next += lost;
 ///     if next >= 9 {
-///         return Ok(Heard::End);
+///         return Ok(Received::End);
 ///     }
 ///     block.fill_with(|| { next += 1; next - 1 });
-///     Ok(Heard::Frame { lost: lost.into() })
+///     Ok(Received::Frame { lost: lost.into() })
 /// };
 /// let mut chain = Chain::new();
 /// let (numbers, lost) = chain.add(source::live(2, 16, fill), ());
@@ -114,7 +114,7 @@ struct Ending {
 pub fn live<T, F>(len: usize, blocks: usize, fill: F) -> Live<T, F>
 where
     T: Element,
-    F: FnMut(&mut [T]) -> Result<Heard> + Send + 'static,
+    F: FnMut(&mut [T]) -> Result<Received> + Send + 'static,
 {
     Live { len, blocks, fill: Arc::new(Mutex::new(fill)), device: None, over: false, lost: 0 }
 }
@@ -122,7 +122,7 @@ where
 impl<T, F> Live<T, F>
 where
     T: Element,
-    F: FnMut(&mut [T]) -> Result<Heard> + Send + 'static,
+    F: FnMut(&mut [T]) -> Result<Received> + Send + 'static,
 {
     /// Starts the device's thread now, unless it runs: samples that arrive before the first frame is requested wait in
     /// the queue.
@@ -138,7 +138,7 @@ where
         // Each has room for all the blocks that there are.
         let ((full, heard), (free, freed)) = (sync_channel(self.blocks), sync_channel(self.blocks));
         let told_to_end = Arc::<AtomicBool>::default();
-        let ear = Ear {
+        let listener = Listener {
             block: block(),
             free: (0..self.blocks).map(|_| block()).collect(),
             enough: self.blocks.div_ceil(2),
@@ -151,7 +151,7 @@ where
         let fill = Arc::clone(&self.fill);
         let work = move || {
             let mut fill = fill.lock().unwrap_or_else(PoisonError::into_inner);
-            ear.listen(&mut *fill)
+            listener.listen(&mut *fill)
         };
         let thread = thread::Builder::new().name("live".to_owned()).spawn(work).map_err(Error::from_source)?;
         self.device = Some(Device { heard, free, told_to_end, thread });
@@ -181,7 +181,7 @@ impl<T> Device<T> {
 }
 
 /// The task, as the device's thread sees it.
-struct Ear<T> {
+struct Listener<T> {
     /// The one that is being filled.
     block: Box<[T]>,
     free: Vec<Box<[T]>>,
@@ -197,20 +197,20 @@ struct Ear<T> {
     told_to_end: Arc<AtomicBool>,
 }
 
-impl<T> Ear<T> {
-    fn listen(mut self, fill: &mut impl FnMut(&mut [T]) -> Result<Heard>) -> Ending {
+impl<T> Listener<T> {
+    fn listen(mut self, fill: &mut impl FnMut(&mut [T]) -> Result<Received>) -> Ending {
         let outcome = loop {
             if self.told_to_end.load(Ordering::Relaxed) {
                 break Ok(());
             }
             // After a panic `fill` is used again by a later run alone, as any task is.
             match Error::catch(|| fill(&mut self.block)) {
-                Ok(Heard::Frame { lost }) => {
+                Ok(Received::Frame { lost }) => {
                     self.lost = self.lost.saturating_add(lost);
                     self.pass_on();
                 }
-                Ok(Heard::Nothing) => {}
-                Ok(Heard::End) => break Ok(()),
+                Ok(Received::Nothing) => {}
+                Ok(Received::End) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
@@ -238,7 +238,7 @@ impl<T> Ear<T> {
 impl<T, F> Task for Live<T, F>
 where
     T: Element,
-    F: FnMut(&mut [T]) -> Result<Heard> + Send + 'static,
+    F: FnMut(&mut [T]) -> Result<Received> + Send + 'static,
 {
     type In = ();
     type Out = (Out<T>, Out<u64>);
@@ -253,7 +253,7 @@ where
         }
         // One more is in the device's hands, and each has a place in two queues.
         let block = size_of::<T>() as f64 * self.len as f64 + 2.0 * size_of::<(Box<[T]>, u64)>() as f64;
-        if !is_to_be_had(block * (self.blocks as f64 + 1.0)) {
+        if !can_allocate(block * (self.blocks as f64 + 1.0)) {
             return Err(Error::new(format!(
                 "a queue of {} blocks of {} x {} is more than memory can hold: give it fewer",
                 self.blocks,
@@ -298,7 +298,7 @@ where
     fn reset(&mut self) -> Result<()> {
         let Some(outcome) = self.close() else {
             return Err(Error::new(
-                "the device has not returned since the last run: let `fill` return `Heard::Nothing` when nothing comes",
+                "the device has not returned since the last run: let `fill` return `Received::Nothing` when nothing comes",
             ));
         };
         outcome?;

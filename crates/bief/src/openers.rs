@@ -16,7 +16,8 @@ use crate::suggest::suggestion;
 ///
 /// ```
 /// use std::io::{Cursor, Read};
-/// use bief::{Address, ByteSource, Opener, Openers, Result};
+/// use bief::kinds::{Address, ByteSource, Opener, Openers};
+/// use bief::Result;
 ///
 /// struct Text;
 ///
@@ -187,7 +188,7 @@ impl fmt::Debug for Openers {
     }
 }
 
-/// An address that a parameter names, to be read: the value of [`Param::reads`](crate::Param::reads).
+/// An address that a parameter names, to be read: the value of [`Param::reads`](crate::kinds::Param::reads).
 #[derive(Debug, Clone)]
 pub struct InputAddress {
     address: Address,
@@ -210,8 +211,8 @@ impl InputAddress {
         &self.openers
     }
 
-    /// Opens it. A task that a [rehearsal](crate::Piece::rehearsal) must not eat from gives back what it reads:
-    /// [`Piece::reader`](crate::Piece::reader) does.
+    /// Opens it. A task that a [rehearsal](crate::kinds::Piece::rehearsal) must not eat from gives back what it reads:
+    /// [`Piece::reader`](crate::kinds::Piece::reader) does.
     ///
     /// # Errors
     /// Those of [`Openers::reader`], told at the parameter.
@@ -225,7 +226,7 @@ impl InputAddress {
     }
 }
 
-/// An address that a parameter names, to be written: the value of [`Param::writes`](crate::Param::writes).
+/// An address that a parameter names, to be written: the value of [`Param::writes`](crate::kinds::Param::writes).
 #[derive(Debug, Clone)]
 pub struct OutputAddress {
     address: Address,

@@ -28,13 +28,13 @@ pub struct Pace<T> {
     /// Frames that were due when they came, and how long they had been.
     behind: u64,
     furthest: Duration,
-    releases: Releases,
+    releases: PaceHandle,
     element: PhantomData<fn() -> T>,
 }
 
 /// How punctual the last run of a [`pace`] was.
 #[derive(Debug, Clone, Default)]
-pub struct Releases(Arc<Mutex<Option<Punctuality>>>);
+pub struct PaceHandle(Arc<Mutex<Option<Punctuality>>>);
 
 /// When frames were released, compared with when they were due.
 ///
@@ -55,7 +55,7 @@ pub struct Punctuality {
     pub late_max_ns: u64,
 }
 
-impl Releases {
+impl PaceHandle {
     /// How punctual the last run was; `None` before its end.
     pub fn last(&self) -> Option<Punctuality> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -70,8 +70,8 @@ impl Releases {
 /// waits; one that comes late goes on at once, until the schedule is caught up with. None is left out.
 ///
 /// Waiting is one call of the system for each frame that is early, on Linux until an absolute time of the monotonic clock. How
-/// late the system wakes a thread (an ordinary one is given 50 µs of slack there) is told by the [`Releases`] when the run has
-/// ended. A [`Stopper`](crate::Stopper) is heeded when the frame that is waited for is due.
+/// late the system wakes a thread (an ordinary one is given 50 µs of slack there) is told by the [`PaceHandle`] when the run has
+/// ended. A [`Stopper`](crate::pipeline::Stopper) is heeded when the frame that is waited for is due.
 ///
 /// # Sockets
 /// In-place: `T`, any frame length; the elements are left as they are.
@@ -94,8 +94,8 @@ impl Releases {
 /// assert_eq!(releases.last().unwrap().frames, 2);
 /// # Ok::<(), bief::Error>(())
 /// ```
-pub fn pace<T: Element>(rate: f64) -> (Pace<T>, Releases) {
-    let releases = Releases::default();
+pub fn pace<T: Element>(rate: f64) -> (Pace<T>, PaceHandle) {
+    let releases = PaceHandle::default();
     let pace = Pace {
         rate,
         begun: None,

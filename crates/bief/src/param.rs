@@ -12,11 +12,12 @@ use crate::openers::{InputAddress, OutputAddress};
 use crate::parameters::{ParameterType, Value, refused};
 use crate::suggest::suggestion;
 
-/// A parameter of a [`Kind`](crate::Kind): name, type, unit, range, default and meaning. Reading, checks and help
+/// A parameter of a [`Kind`](crate::kinds::Kind): name, type, unit, range, default and meaning. Reading, checks and help
 /// follow from this one declaration.
 ///
 /// ```
-/// use bief::{Kind, Param, Parameters, Registry, source};
+/// use bief::kinds::{Kind, Param, Parameters};
+/// use bief::{Registry, source};
 ///
 /// let rate = Param::<f64>::new("sample_rate", "how fast samples come").unit("Hz").range(1.0..=1e9).default(48e3);
 /// let order = Param::<String>::new("order", "which comes first").one_of(&[("low", false), ("high", true)]).optional();
@@ -55,7 +56,7 @@ enum Unfit {
     Said(String),
 }
 
-/// The description of a parameter of a [`Kind`](crate::Kind).
+/// The description of a parameter of a [`Kind`](crate::kinds::Kind).
 #[derive(Debug, Clone)]
 pub struct Parameter {
     name: String,
@@ -198,7 +199,7 @@ impl Param<String> {
 
 impl Param<InputAddress> {
     /// An address that a task reads: a path (relative to the folder of the chain file), `-` for standard input, or what a
-    /// registered [`Opener`](crate::Opener) opens.
+    /// registered [`Opener`](crate::kinds::Opener) opens.
     pub fn reads(name: impl Into<String>, meaning: impl Into<String>) -> Self {
         let role = AddressOf { is_written: false, files: only };
         let (name, parameter) = twice(name);
@@ -227,7 +228,7 @@ fn twice(name: impl Into<String>) -> (String, String) {
     (name.clone(), name)
 }
 
-fn address(value: &Value, making: &Making<'_>) -> Result<crate::Address, Unfit> {
+fn address(value: &Value, making: &Making<'_>) -> Result<crate::kinds::Address, Unfit> {
     let text = String::read(value).map_err(Unfit::Wanted)?;
     if text.is_empty() {
         return Err(Unfit::Wanted("a path or an address".to_owned()));
@@ -354,7 +355,7 @@ impl<T: 'static> Param<T> {
     }
 }
 
-/// The parameters of a [`Kind`](crate::Kind) and the type of their values: none, one, or several as a tuple.
+/// The parameters of a [`Kind`](crate::kinds::Kind) and the type of their values: none, one, or several as a tuple.
 pub trait Params: Send + Sync + 'static {
     /// Their values.
     type Values;

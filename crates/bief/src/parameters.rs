@@ -57,10 +57,11 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// Values by name, from which a task is made; read by [`Param`](crate::Param).
+/// Values by name, from which a task is made; read by [`Param`](crate::kinds::Param).
 ///
 /// ```
-/// use bief::{Chain, Kind, Param, Parameters, Registry, source};
+/// use bief::kinds::{Kind, Param, Parameters};
+/// use bief::{Chain, Registry, source};
 ///
 /// let mut registry = Registry::new();
 /// let count = Param::new("count", "how many").range(1..=1_000_000);

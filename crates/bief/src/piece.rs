@@ -11,12 +11,13 @@ use crate::openers::InputAddress;
 use crate::rehearsal::{Kept, record};
 use crate::task::Task;
 
-/// The piece of a chain that a [`Kind`](crate::Kind) makes: a task, or several with wires between them.
+/// The piece of a chain that a [`Kind`](crate::kinds::Kind) makes: a task, or several with wires between them.
 ///
 /// It may look at its wires, and at what is known of them ([`Chain::fact`]):
 ///
 /// ```
-/// use bief::{Chain, Flow, Kind, Param, Parameters, Registry, sink, source};
+/// use bief::kinds::{Kind, Param, Parameters};
+/// use bief::{Chain, Flow, Registry, sink, source};
 ///
 /// let mut registry = Registry::new();
 /// let kind = Kind::piece("test.sink", "takes numbers of either width", (), |(), piece| {
@@ -108,7 +109,7 @@ impl<'p> Piece<'p> {
     }
 
     /// Whether the chain is a rehearsal: then nothing outside of it may be used up or written. A source that reads by
-    /// [`reader`](Self::reader), and a sink that writes by [`OutputAddress::writer`](crate::OutputAddress::writer),
+    /// [`reader`](Self::reader), and a sink that writes by [`OutputAddress::writer`](crate::kinds::OutputAddress::writer),
     /// need not ask. Any other kind with input or output makes a stand-in for its task: a task with the same sockets
     /// and times, such as one that replays a recording or leaves out the last step. The chain ends a rehearsal by
     /// itself.

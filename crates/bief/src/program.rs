@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
 use crate::wait::Waiting;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 
 /// A checked chain.
 ///
@@ -31,7 +31,7 @@ use crate::wire::Joint;
 /// ```
 pub struct Program {
     pub(crate) tasks: Vec<Node>,
-    pub(crate) wires: Vec<Joint>,
+    pub(crate) wires: Vec<WireInfo>,
     pub(crate) batch: usize,
     pub(crate) depth: Option<usize>,
     pub(crate) waiting: Waiting,
@@ -124,7 +124,8 @@ impl Program {
     /// worked on and gone, as with [`profile`](Self::profile).
     ///
     /// ```
-    /// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+    /// use bief::plan::Profiling;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());
@@ -153,7 +154,8 @@ impl Program {
     ///
     /// ```
     /// use bief::schedule::realtime::FitMethod;
-    /// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+    /// use bief::plan::Profiling;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_fn(64, |frame: &mut [f32]| { frame.fill(0.5); Ok(Flow::Next) }), ());

@@ -1,19 +1,21 @@
-//! Tasks whose sockets are known at run time and that work on a whole batch at once: what a device, another language or a link
-//! to another machine stands on.
+//! Tasks and wires whose types are known at run time, what their elements are, and tasks that work on a whole batch at once: what
+//! a device, another language or a link to another machine stands on.
 
 use std::any::TypeId;
 use std::ops::Range;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 use std::time::Instant;
 
-use crate::dtype::Dtype;
-use crate::dyn_wire::DynWire;
-use crate::dynamic::{DynTask, Erased};
+pub use crate::dtype::{Dtype, Field, Portable};
+pub use crate::dyn_wire::DynWire;
+pub use crate::dynamic::DynTask;
+use crate::dynamic::Erased;
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Element, Format};
-use crate::shape::Shape;
-use crate::socket::{Direction, Socket, SocketKind};
+pub use crate::shape::Shape;
+use crate::socket::Socket;
+pub use crate::socket::{Direction, SocketKind};
 use crate::task::{Flow, Step, Turn, type_name};
 use crate::variable;
 
@@ -24,7 +26,8 @@ use crate::variable;
 ///
 /// ```
 /// use bief::raw::{BatchView, RawTask};
-/// use bief::{Chain, Direction, DynTask, DynWire, Error, Result, Shape, SocketKind, sink, source};
+/// use bief::raw::{Direction, DynTask, DynWire, Shape, SocketKind};
+/// use bief::{Chain, Error, Result, sink, source};
 ///
 /// /// The sums of both halves of each frame.
 /// #[derive(Clone)]
@@ -277,10 +280,10 @@ impl Sockets<'_> {
     }
 }
 
-/// The batch at one socket: read as elements of its type, or as bytes of a [portable](crate::Portable) one.
+/// The batch at one socket: read as elements of its type, or as bytes of a [portable](crate::raw::Portable) one.
 ///
 /// Frames lie one after the other, those that do not live too; a frame of variable length has room for the most that it may
-/// have. All frames of a [constant](crate::Constant) are one.
+/// have. All frames of a [constant](crate::chain::Constant) are one.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketView<'s> {
     bound: &'s Bound,

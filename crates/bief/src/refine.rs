@@ -7,9 +7,9 @@ use crate::error::Result;
 use crate::report::Report;
 
 /// A run is as planned when its period differs from the planned one by less than this share.
-pub const AS_PLANNED: f64 = 0.01;
+const AS_PLANNED: f64 = 0.01;
 
-/// The rounds of [`refine`] and its best plan.
+/// How a plan became better: [`Planner::refine`](crate::Planner::refine).
 #[derive(Debug, Clone, Serialize)]
 pub struct Refined {
     /// The last profile, corrected by what was run.
@@ -33,11 +33,11 @@ pub struct Round {
     pub gap: f64,
 }
 
-/// Why [`refine`] ended.
+/// Why there was no further round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// A run was as planned, within [`AS_PLANNED`].
+    /// A run was as planned, within 1 %.
     AsPlanned,
     /// What was learned leads to a plan that was run already: none is better.
     NoBetterPlan,
@@ -45,42 +45,13 @@ pub enum Ended {
     Rounds,
 }
 
-/// Plans, runs, corrects the profile with the measured times, and repeats: at least once, at most `most` times.
+/// Plans, runs, corrects the profile by what was measured, and begins anew: at most `most` times, at least once.
 ///
-/// `plan` makes a schedule of a profile; `run` runs it observed, beside that profile ([`Pipeline::beside`](crate::Pipeline::beside)
-/// and [`observe`](crate::Pipeline::observe)), on input that is the same each time.
-///
-/// ```
-/// use bief::schedule::{Platform, strategy};
-/// use bief::{Chain, Flow, Machine, Profiling, Program, refine, sink, source};
-///
-/// fn chain(frames: u32) -> bief::Result<Program> {
-///     let mut left = frames;
-///     let mut chain = Chain::new();
-///     let fill = move |frame: &mut [f32]| {
-///         frame.fill(0.5);
-///         left -= 1;
-///         Ok(if left == 0 { Flow::Stop } else { Flow::Next })
-///     };
-///     let frames = chain.add(source::from_fn(512, fill), ());
-///     chain.add(sink::for_each(|frame: &[f32]| { assert_eq!(frame[7], 0.5); Ok(Flow::Next) }), &frames);
-///     chain.build()
-/// }
-///
-/// let machine = Machine::here();
-/// let profile = chain(1000)?.profile_on(&machine, Profiling::default())?;
-/// let platform = machine.platform();
-/// let plan = |profile: &_| Ok(strategy("exact")?.schedule(profile, &platform)?);
-/// let refined = refine(profile, 3, plan, |profile, schedule| {
-///     chain(2000)?.pipeline(schedule)?.beside(profile)?.observe().run()
-/// })?;
-/// assert!((1..=3).contains(&refined.rounds.len()));
-/// # Ok::<(), bief::Error>(())
-/// ```
+/// `plan` makes a schedule of a profile; `run` runs it observed, beside that profile , on input that is the same each time.
 ///
 /// # Errors
 /// The first of `plan` and `run`.
-pub fn refine(
+pub(crate) fn refine(
     mut profile: Profile,
     most: usize,
     mut plan: impl FnMut(&Profile) -> Result<Schedule>,

@@ -129,7 +129,8 @@ impl Kind {
     /// A kind of one task, whose type defines its sockets; `make` gets the values of its parameters.
     ///
     /// ```
-    /// use bief::{Flow, Kind, Param, sink};
+    /// use bief::kinds::{Kind, Param};
+    /// use bief::{Flow, sink};
     ///
     /// let name = Param::<String>::new("name", "what to call it");
     /// let most = Param::new("most", "how many are shown").range(1..=100).default(10);

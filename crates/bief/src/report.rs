@@ -1,12 +1,12 @@
-//! What happened in a run, beside the plan.
+//! What happened in a run, beside the plan, and what its tasks tell.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::count::Count;
-use crate::energy::RunEnergy;
-use crate::figures::Figures;
+pub use crate::energy::{EnergyOrigin, RunEnergy};
+pub use crate::figures::{Figure, Figures, Reading};
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
 use crate::placement::{DynamicReport, Placement};
@@ -25,7 +25,7 @@ pub struct Report {
     /// Frames that passed the last task.
     pub frames: u64,
     /// Most frames that could be on their way at once: what the rings and the threads have room for.
-    pub most_frames_in_flight: u64,
+    pub max_frames_in_flight: u64,
     /// Elements that sources had to drop because the chain was too slow for them ([`Task::lost`](crate::Task::lost)).
     pub lost: u64,
     /// Time from the start of the work to its end on every thread, in seconds.
@@ -54,7 +54,7 @@ pub struct Report {
     pub figures: Figures,
     /// Where its threads ran, if they were placed.
     pub placement: Option<Placement>,
-    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::Policy::Dynamic) and there
+    /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::placement::Policy::Dynamic) and there
     /// were any to choose among; else [`notes`](Self::notes) say why not.
     pub dynamic: Option<DynamicReport>,
     /// What a reader should know about the figures: a thread that could not take its place or has not the class that was
@@ -92,7 +92,7 @@ pub struct StageReport {
     /// Elements that its tasks had to drop.
     pub lost: u64,
     /// Where the period went; `None` unless the run was observed and stood beside a profile
-    /// ([`Pipeline::beside`](crate::Pipeline::beside)).
+    /// ([`Pipeline::compare_with`](crate::Pipeline::compare_with)).
     pub gap: Option<Gap>,
 }
 
@@ -208,7 +208,7 @@ impl Report {
         executions: u64,
         elapsed: Duration,
         planned_period_ns: Option<f64>,
-        most_frames_in_flight: u64,
+        max_frames_in_flight: u64,
         stages: Vec<StageReport>,
     ) -> Self {
         let longest =
@@ -217,7 +217,7 @@ impl Report {
             batch,
             executions,
             frames: stages.last().map_or(0, |stage| stage.frames),
-            most_frames_in_flight,
+            max_frames_in_flight,
             lost: stages.iter().fold(0, |sum, stage| sum.saturating_add(stage.lost)),
             seconds: elapsed.as_secs_f64(),
             planned_period_ns,

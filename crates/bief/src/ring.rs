@@ -6,7 +6,7 @@
 //! received, and then both sides learn of it.
 
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell};
-use crate::wait::{Patience, Signal, Waited};
+use crate::wait::{Signal, WaitPolicy, Waited};
 
 /// Keeps what the two threads write on cache lines of their own (two lines: processors fetch them in pairs).
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) struct Producer<S> {
     slot: usize,
     /// The consumer's count when it was last looked at: most sends need not look again.
     received: u64,
-    patience: Patience,
+    policy: WaitPolicy,
     /// For room.
     pub(crate) waited: Waited,
 }
@@ -54,13 +54,13 @@ pub(crate) struct Consumer<S> {
     /// Where the next one comes from.
     slot: usize,
     sent: u64,
-    patience: Patience,
+    policy: WaitPolicy,
     /// For slots.
     pub(crate) waited: Waited,
 }
 
-/// A ring of the given empty slots (at least one), for threads that wait with this `patience`.
-pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consumer<S>) {
+/// A ring of the given empty slots (at least one), for threads that wait with this `policy`.
+pub(crate) fn ring<S>(slots: Vec<S>, policy: WaitPolicy) -> (Producer<S>, Consumer<S>) {
     assert!(!slots.is_empty(), "a ring has at least one slot");
     let ring = Arc::new(Ring {
         slots: slots.into_iter().map(|slot| Apart(UnsafeCell::new(slot))).collect(),
@@ -68,12 +68,12 @@ pub(crate) fn ring<S>(slots: Vec<S>, patience: Patience) -> (Producer<S>, Consum
         received: Apart(AtomicU64::new(0)),
         producer_gone: AtomicBool::new(false),
         consumer_gone: AtomicBool::new(false),
-        filled: Signal::new(patience),
-        emptied: Signal::new(patience),
+        filled: Signal::new(policy),
+        emptied: Signal::new(policy),
     });
     let waited = Waited::default();
-    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, slot: 0, sent: 0, patience, waited };
-    (Producer { ring, sent: 0, slot: 0, received: 0, patience, waited }, consumer)
+    let consumer = Consumer { ring: Arc::clone(&ring), received: 0, slot: 0, sent: 0, policy, waited };
+    (Producer { ring, sent: 0, slot: 0, received: 0, policy, waited }, consumer)
 }
 
 /// What comes after `index` in a circle of so many.
@@ -102,7 +102,7 @@ impl<S> Producer<S> {
         let depth = ring.slots.len() as u64;
         let mut waited = false;
         if self.sent - self.received == depth {
-            waited = ring.emptied.wait(&mut self.patience, &mut self.waited, || {
+            waited = ring.emptied.wait(&mut self.policy, &mut self.waited, || {
                 self.received = ring.received.0.load(Ordering::Acquire);
                 self.sent - self.received < depth || ring.consumer_gone.load(Ordering::Acquire)
             });
@@ -132,7 +132,7 @@ impl<S> Consumer<S> {
         let ring = &*self.ring;
         let mut waited = false;
         if self.received == self.sent {
-            waited = ring.filled.wait(&mut self.patience, &mut self.waited, || {
+            waited = ring.filled.wait(&mut self.policy, &mut self.waited, || {
                 // In this order: a producer that is gone has counted its last slot before.
                 let gone = ring.producer_gone.load(Ordering::Acquire);
                 self.sent = ring.sent.0.load(Ordering::Acquire);
@@ -186,9 +186,10 @@ mod tests {
     fn everything_sent_is_received_in_order_at_any_depth() {
         let last = if cfg!(miri) { 100 } else { 2000 };
         for depth in [1, 2, 3, 16] {
-            for patience in [Patience::Park, Patience::Adapt(Look::Spin, Trial::default()), Patience::Look(Look::Yield)]
+            for policy in
+                [WaitPolicy::Park, WaitPolicy::Adapt(Look::Spin, Trial::default()), WaitPolicy::Look(Look::Yield)]
             {
-                let (mut producer, mut consumer) = ring(vec![0_u32; depth], patience);
+                let (mut producer, mut consumer) = ring(vec![0_u32; depth], policy);
                 let sender = std::thread::spawn(move || {
                     for value in 1..=last {
                         let mut slot = value;
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn slots_are_exchanged_not_copied() {
-        let (mut producer, mut consumer) = ring(vec![Box::new(0), Box::new(0)], Patience::Park);
+        let (mut producer, mut consumer) = ring(vec![Box::new(0), Box::new(0)], WaitPolicy::Park);
         let mut full = Box::new(7);
         let address: *const i32 = &*full;
         producer.send(&mut full);
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_the_ring_holds_and_who_waited_is_told() {
-        let (mut producer, mut consumer) = ring(vec![0; 3], Patience::Park);
+        let (mut producer, mut consumer) = ring(vec![0; 3], WaitPolicy::Park);
         assert_eq!(consumer.held(), (0, 3));
         for held in 1..=3 {
             assert!(producer.send(&mut 1));
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_producer_learns_that_the_consumer_is_gone() {
-        let (mut producer, consumer) = ring(vec![0], Patience::Park);
+        let (mut producer, consumer) = ring(vec![0], WaitPolicy::Park);
         assert!(producer.send(&mut 1));
         let sender = std::thread::spawn(move || producer.send(&mut 2));
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -260,11 +261,11 @@ mod model {
     use crate::wait::{Look, Trial};
 
     /// With every way to wait that parks.
-    fn model(f: impl Fn(Patience) + Copy + Sync + Send + 'static) {
-        for patience in [Patience::Park, Patience::Adapt(Look::Spin, Trial::default())] {
+    fn model(f: impl Fn(WaitPolicy) + Copy + Sync + Send + 'static) {
+        for policy in [WaitPolicy::Park, WaitPolicy::Adapt(Look::Spin, Trial::default())] {
             let mut builder = loom::model::Builder::new();
             builder.preemption_bound = Some(3);
-            builder.check(move || f(patience));
+            builder.check(move || f(policy));
         }
     }
 
@@ -277,8 +278,8 @@ mod model {
 
     #[test]
     fn frames_arrive_in_order_through_one_slot() {
-        model(|patience| {
-            let (mut producer, mut consumer) = ring(vec![0], patience);
+        model(|policy| {
+            let (mut producer, mut consumer) = ring(vec![0], policy);
             let sends = move || {
                 for value in 1..=3 {
                     assert!(producer.send(&mut { value }));
@@ -298,8 +299,8 @@ mod model {
 
     #[test]
     fn a_consumer_that_goes_away_never_leaves_the_producer_waiting() {
-        model(|patience| {
-            let (mut producer, mut consumer) = ring(vec![0], patience);
+        model(|policy| {
+            let (mut producer, mut consumer) = ring(vec![0], policy);
             let sends = move || {
                 producer.send(&mut 1);
                 producer.send(&mut 2);

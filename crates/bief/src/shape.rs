@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// pixels of three colours. Without a declared shape a wire has one dimension, its length.
 ///
 /// ```
-/// use bief::Shape;
+/// use bief::raw::Shape;
 ///
 /// let picture = Shape::from([1080, 1920, 3]);
 /// assert_eq!((picture.len(), picture.to_string()), (6_220_800, "1080 x 1920 x 3".to_owned()));

@@ -30,7 +30,7 @@ impl SocketKind {
     /// ([`RawTask`](crate::raw::RawTask)).
     ///
     /// ```
-    /// use bief::{Direction, SocketKind};
+    /// use bief::raw::{Direction, SocketKind};
     ///
     /// let socket = SocketKind::fixed::<f32>(Direction::In);
     /// assert_eq!(socket.to_string(), "in f32");
@@ -49,7 +49,7 @@ impl SocketKind {
     /// As [`fixed`](Self::fixed), or as [`variable`](Self::variable), for elements of a type that is named at run time.
     ///
     /// ```
-    /// use bief::{Direction, SocketKind};
+    /// use bief::raw::{Direction, SocketKind};
     ///
     /// let socket = SocketKind::of(&"complex<f32>".parse()?, Direction::InOut, false)?;
     /// assert_eq!(socket.to_string(), "in-place Complex<f32>");

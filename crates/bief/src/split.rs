@@ -13,7 +13,7 @@ use crate::shape::Shape;
 use crate::socket::{Direction, Socket, SocketKind};
 use crate::stage::Mark;
 use crate::task::{Node, Step};
-use crate::wire::{Joint, Use};
+use crate::wire::{Use, WireInfo};
 
 /// A wire that is made before a place in a program and used after it: [`Program::crossing`].
 #[derive(Debug, Clone, PartialEq)]
@@ -74,9 +74,9 @@ impl Program {
     pub fn split(self, at: usize) -> Result<Split> {
         let wires = self.crossing_wires(at)?;
         if let Some(wire) = wires.iter().find(|wire| wire.dtype().is_none()) {
-            let joint = &self.wires[wire.socket.wire];
-            let user = joint.uses.iter().find(|used| used.task >= at).map_or(at, |used| used.task);
-            let place = Place { task: Some(Arc::clone(&self.tasks[joint.maker].name)), ..Place::default() };
+            let wire_info = &self.wires[wire.socket.wire];
+            let user = wire_info.uses.iter().find(|used| used.task >= at).map_or(at, |used| used.task);
+            let place = Place { task: Some(Arc::clone(&self.tasks[wire_info.maker].name)), ..Place::default() };
             return Err(Error::build(format!(
                 "its wire of {} to task `{}` cannot leave the process: {}, or split elsewhere",
                 wire.element(),
@@ -97,17 +97,18 @@ impl Program {
             )));
         }
         // Lengths of a variable wire cross beside it, and nobody but it uses them.
-        let crossing = |joint: &Joint| joint.constant.is_none() && joint.crosses(at) && !joint.uses.is_empty();
-        let wires = self.wires.iter().enumerate().filter(|(_, joint)| crossing(joint));
+        let crossing =
+            |wire_info: &WireInfo| wire_info.constant.is_none() && wire_info.crosses(at) && !wire_info.uses.is_empty();
+        let wires = self.wires.iter().enumerate().filter(|(_, wire_info)| crossing(wire_info));
         Ok(wires
-            .map(|(wire, joint)| DynWire {
+            .map(|(wire, wire_info)| DynWire {
                 chain: 0,
-                socket: Socket { wire, len: joint.len, stride: joint.len },
-                format: joint.format,
-                shape: joint.shape.clone(),
-                variable: joint.uses.iter().any(|used| used.variable),
+                socket: Socket { wire, len: wire_info.len, stride: wire_info.len },
+                format: wire_info.format,
+                shape: wire_info.shape.clone(),
+                variable: wire_info.uses.iter().any(|used| used.variable),
                 read_only: false,
-                maker: format!("task `{}`", self.tasks[joint.maker].name).into(),
+                maker: format!("task `{}`", self.tasks[wire_info.maker].name).into(),
             })
             .collect())
     }
@@ -148,7 +149,8 @@ impl Split {
     /// use std::sync::mpsc::{Receiver, Sender, channel};
     ///
     /// use bief::raw::{BatchView, RawTask};
-    /// use bief::{Chain, Direction, DynTask, Error, Result, Shape, SocketKind, sink, source};
+    /// use bief::raw::{Direction, DynTask, Shape, SocketKind};
+    /// use bief::{Chain, Error, Result, sink, source};
     ///
     /// struct Send(SocketKind, Sender<Vec<u8>>);
     ///
@@ -241,7 +243,7 @@ impl Split {
         let here = Program { tasks, wires: wires_before(&wires, at, &rewritten), batch, depth, waiting, marks };
         let there = Program {
             tasks: there,
-            wires: wires.into_iter().map(|joint| joint_after(joint, at)).collect(),
+            wires: wires.into_iter().map(|wire_info| wire_info_after(wire_info, at)).collect(),
             batch,
             depth,
             waiting,
@@ -310,34 +312,38 @@ fn told(task: &Arc<str>, message: &str) -> Error {
 }
 
 /// The wires of the part before `at`, of which task `at` is now the one that sends.
-fn wires_before(wires: &[Joint], at: usize, rewritten: &[usize]) -> Vec<Joint> {
+fn wires_before(wires: &[WireInfo], at: usize, rewritten: &[usize]) -> Vec<WireInfo> {
     // They are in the order of their makers; constants are made before they are used.
-    let made = |joint: &&Joint| joint.constant.is_some() || joint.maker < at;
-    let cut = |(index, joint): (usize, &Joint)| {
-        let mut uses: Vec<Use> = joint.uses.iter().filter(|used| used.task < at).copied().collect();
-        let crosses = joint.constant.is_none() && joint.crosses(at);
-        if crosses && !joint.uses.is_empty() {
-            let variable = joint.uses.iter().any(|used| used.variable);
+    let made = |wire_info: &&WireInfo| wire_info.constant.is_some() || wire_info.maker < at;
+    let cut = |(index, wire_info): (usize, &WireInfo)| {
+        let mut uses: Vec<Use> = wire_info.uses.iter().filter(|used| used.task < at).copied().collect();
+        let crosses = wire_info.constant.is_none() && wire_info.crosses(at);
+        if crosses && !wire_info.uses.is_empty() {
+            let variable = wire_info.uses.iter().any(|used| used.variable);
             uses.push(Use { task: at, rewrites: rewritten.contains(&index), variable });
         }
-        Joint { last_user: if crosses { at } else { joint.last_user }, uses, ..joint.clone() }
+        WireInfo { last_user: if crosses { at } else { wire_info.last_user }, uses, ..wire_info.clone() }
     };
     wires.iter().take_while(made).enumerate().map(cut).collect()
 }
 
 /// A wire in the part from `at` on, of which task 0 is now the one that receives.
-fn joint_after(joint: Joint, at: usize) -> Joint {
+fn wire_info_after(wire_info: WireInfo, at: usize) -> WireInfo {
     let moved = |task: usize| task + 1 - at;
-    let uses =
-        joint.uses.iter().filter(|used| used.task >= at).map(|used| Use { task: moved(used.task), ..*used }).collect();
-    if joint.constant.is_some() {
-        Joint { uses, ..joint }
-    } else if joint.maker >= at {
-        Joint { maker: moved(joint.maker), last_user: moved(joint.last_user), uses, ..joint }
-    } else if joint.crosses(at) {
-        Joint { maker: 0, last_user: moved(joint.last_user), uses, ..joint }
+    let uses = wire_info
+        .uses
+        .iter()
+        .filter(|used| used.task >= at)
+        .map(|used| Use { task: moved(used.task), ..*used })
+        .collect();
+    if wire_info.constant.is_some() {
+        WireInfo { uses, ..wire_info }
+    } else if wire_info.maker >= at {
+        WireInfo { maker: moved(wire_info.maker), last_user: moved(wire_info.last_user), uses, ..wire_info }
+    } else if wire_info.crosses(at) {
+        WireInfo { maker: 0, last_user: moved(wire_info.last_user), uses, ..wire_info }
     } else {
         // Nobody uses it here; it keeps its place in the table, and takes no memory.
-        Joint { maker: usize::MAX, last_user: usize::MAX, len: 0, uses, ..joint }
+        WireInfo { maker: usize::MAX, last_user: usize::MAX, len: 0, uses, ..wire_info }
     }
 }

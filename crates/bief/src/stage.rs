@@ -8,7 +8,7 @@ use crate::error::{Error, Place, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Buffer, Slot};
 use crate::task::Node;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 
 /// Where a stage begins, as the user marked it.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ unsafe impl Send for Stage {}
 
 impl Stage {
     /// The stage of the given `tasks`, which are numbers `range` of the chain.
-    pub(crate) fn new(name: Arc<str>, tasks: Vec<Node>, range: Range<usize>, wires: &[Joint], batch: usize) -> Self {
+    pub(crate) fn new(name: Arc<str>, tasks: Vec<Node>, range: Range<usize>, wires: &[WireInfo], batch: usize) -> Self {
         let mut table = vec![std::ptr::null_mut(); wires.len()].into_boxed_slice();
         let mut constants = Vec::new();
         for (entry, wire) in table.iter_mut().zip(wires) {
@@ -78,7 +78,7 @@ impl Stage {
 
     /// Makes the buffers of the wires that never leave it, for batches of so many frames; `range` and `wires` are those that it
     /// was made with.
-    pub(crate) fn make_room(&mut self, range: Range<usize>, wires: &[Joint], batch: usize) {
+    pub(crate) fn make_room(&mut self, range: Range<usize>, wires: &[WireInfo], batch: usize) {
         self.local.clear();
         for (entry, wire) in self.table.iter_mut().zip(wires) {
             if wire.constant.is_none() && range.contains(&wire.maker) && range.contains(&wire.last_user) {

@@ -81,7 +81,8 @@ pub trait Task: Send + 'static {
     /// length. Asked once, after [`lens`](Task::lens). What the task sees stays a slice.
     ///
     /// ```
-    /// use bief::{Chain, Error, Flow, In, Out, Result, Shape, Task};
+    /// use bief::raw::Shape;
+    /// use bief::{Chain, Error, Flow, In, Out, Result, Task};
     /// # use bief::source;
     ///
     /// /// Half as many rows and columns.
@@ -146,14 +147,14 @@ pub trait Task: Send + 'static {
     }
 
     /// Tells what it has counted and measured in this run: asked when someone looks at the run
-    /// ([`Watch::figures`](crate::Watch::figures)), between two batches, and once it has ended, after [`finish`](Self::finish). A
+    /// ([`Watch::figures`](crate::pipeline::Watch::figures)), between two batches, and once it has ended, after [`finish`](Self::finish). A
     /// replica tells its own part. Nothing is told unless a task does so here.
     fn figures(&self, figures: &mut Figures) {
         let _ = figures;
     }
 
     /// When the frame that comes next is due, for a task of the first stage that gives frames at planned times; `None` while it
-    /// has no plan. The [`Latency`](crate::Latency) of a batch counts from when its first frame was due, not from when the
+    /// has no plan. The [`Latency`](crate::report::Latency) of a batch counts from when its first frame was due, not from when the
     /// source was asked for it: a source that waits for its time adds nothing, and one that is late hides nothing. Asked before
     /// each batch of an [observed](crate::Pipeline::observe) run; a schedule that counts from its first frame begins then.
     fn due(&mut self) -> Option<Instant> {

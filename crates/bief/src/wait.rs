@@ -47,7 +47,7 @@ impl std::str::FromStr for Waiting {
 
 /// How one end of a ring waits, with what it has learnt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum WaitPolicy {
     /// Parks at once.
     Park,
     /// Never parks.
@@ -66,7 +66,7 @@ pub(crate) enum Look {
     Yield,
 }
 
-impl Patience {
+impl WaitPolicy {
     /// When `threads` run on `cores`.
     pub(crate) fn new(waiting: Waiting, threads: usize, cores: usize) -> Self {
         let look = if threads > cores { Look::Yield } else { Look::Spin };
@@ -216,41 +216,41 @@ const SELDOM: Duration = Duration::from_millis(1);
 const NOWHERE: usize = usize::MAX;
 
 impl Signal {
-    /// For a thread that waits with this patience.
-    pub(crate) fn new(patience: Patience) -> Self {
-        let barrier = match patience {
-            Patience::Look(_) => None,
+    /// For a thread that waits with this policy.
+    pub(crate) fn new(policy: WaitPolicy) -> Self {
+        let barrier = match policy {
+            WaitPolicy::Look(_) => None,
             // Frames are many, parks are few.
-            Patience::Adapt(..) => Some(Barrier::cheapest()),
-            Patience::Park => Some(Barrier::Even),
+            WaitPolicy::Adapt(..) => Some(Barrier::cheapest()),
+            WaitPolicy::Park => Some(Barrier::Even),
         };
         Self {
             waiting: AtomicBool::new(false),
             waiter: Mutex::new(None),
             barrier,
-            apart: matches!(patience, Patience::Adapt(Look::Spin, _)),
+            apart: matches!(policy, WaitPolicy::Adapt(Look::Spin, _)),
             waker: AtomicUsize::new(NOWHERE),
         }
     }
 
     /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must call [`wake`](Self::wake)
     /// afterwards.
-    pub(crate) fn wait(&self, patience: &mut Patience, waited: &mut Waited, mut ready: impl FnMut() -> bool) -> bool {
+    pub(crate) fn wait(&self, policy: &mut WaitPolicy, waited: &mut Waited, mut ready: impl FnMut() -> bool) -> bool {
         if ready() {
             return false;
         }
-        let (look, looks) = patience.plan();
+        let (look, looks) = policy.plan();
         let short = if look == Look::Spin { looks.min(SHORT) } else { 0 };
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
-            patience.learn(true);
+            policy.learn(true);
             return true;
         }
         let start = Instant::now();
         let found = look.until(looks - short, &mut ready).is_some();
         if looks > 0 {
-            patience.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
+            policy.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
         }
         if !found {
             self.park(start, ready);
@@ -308,11 +308,11 @@ mod tests {
     #[test]
     fn threads_that_outnumber_the_cores_do_not_keep_them() {
         let fresh = Trial::default();
-        assert_eq!(Patience::new(Waiting::Adaptive, 2, 2), Patience::Adapt(Look::Spin, fresh));
-        assert_eq!(Patience::new(Waiting::Adaptive, 3, 2), Patience::Adapt(Look::Yield, fresh));
-        assert_eq!(Patience::new(Waiting::Active, 2, 2), Patience::Look(Look::Spin));
-        assert_eq!(Patience::new(Waiting::Active, 3, 2), Patience::Look(Look::Yield));
-        assert_eq!(Patience::new(Waiting::Passive, 1, 2), Patience::Park);
+        assert_eq!(WaitPolicy::new(Waiting::Adaptive, 2, 2), WaitPolicy::Adapt(Look::Spin, fresh));
+        assert_eq!(WaitPolicy::new(Waiting::Adaptive, 3, 2), WaitPolicy::Adapt(Look::Yield, fresh));
+        assert_eq!(WaitPolicy::new(Waiting::Active, 2, 2), WaitPolicy::Look(Look::Spin));
+        assert_eq!(WaitPolicy::new(Waiting::Active, 3, 2), WaitPolicy::Look(Look::Yield));
+        assert_eq!(WaitPolicy::new(Waiting::Passive, 1, 2), WaitPolicy::Park);
     }
 
     #[test]
@@ -334,13 +334,13 @@ mod tests {
     fn a_waiting_thread_goes_on_however_it_waits() {
         for waiting in [Waiting::Adaptive, Waiting::Passive, Waiting::Active] {
             for cores in [1, 2] {
-                let mut patience = Patience::new(waiting, 2, cores);
-                let shared = Arc::new((Signal::new(patience), AtomicBool::new(false)));
+                let mut policy = WaitPolicy::new(waiting, 2, cores);
+                let shared = Arc::new((Signal::new(policy), AtomicBool::new(false)));
                 let waiter = std::thread::spawn({
                     let shared = Arc::clone(&shared);
                     let mut waited = Waited::default();
                     move || {
-                        let had_to = shared.0.wait(&mut patience, &mut waited, || shared.1.load(Ordering::Acquire));
+                        let had_to = shared.0.wait(&mut policy, &mut waited, || shared.1.load(Ordering::Acquire));
                         had_to || waited.duration().is_zero()
                     }
                 });
@@ -360,26 +360,26 @@ mod model {
     use crate::sync::{Arc, AtomicUsize};
 
     /// Every way to wait, with what an adaptive one may have learnt.
-    const PATIENCE: [Patience; 4] = [
-        Patience::Park,
-        Patience::Adapt(Look::Spin, Trial { parked: 0, backoff: 0 }),
-        Patience::Adapt(Look::Yield, Trial { parked: 1, backoff: 1 }),
-        Patience::Look(Look::Yield),
+    const POLICIES: [WaitPolicy; 4] = [
+        WaitPolicy::Park,
+        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0 }),
+        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1 }),
+        WaitPolicy::Look(Look::Yield),
     ];
 
     /// One thread waits for one wake-up after the other, given by so many threads in so many turns.
     fn every_wake_up_arrives(wakers: usize, turns: usize) {
-        for patience in PATIENCE {
+        for policy in POLICIES {
             let mut builder = loom::model::Builder::new();
             builder.preemption_bound = Some(3);
             builder.check(move || {
-                let shared = Arc::new((Signal::new(patience), AtomicUsize::new(0)));
+                let shared = Arc::new((Signal::new(policy), AtomicUsize::new(0)));
                 let waits = {
-                    let (shared, mut patience) = (Arc::clone(&shared), patience);
+                    let (shared, mut policy) = (Arc::clone(&shared), policy);
                     move || {
                         for count in 1..=wakers * turns {
                             let ready = || shared.1.load(Ordering::Acquire) >= count;
-                            shared.0.wait(&mut patience, &mut Waited::default(), ready);
+                            shared.0.wait(&mut policy, &mut Waited::default(), ready);
                         }
                     }
                 };

@@ -75,7 +75,7 @@ impl<T> From<&Wire<T>> for DynWire {
 
 /// A wire in its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Joint {
+pub(crate) struct WireInfo {
     pub(crate) format: Format,
     pub(crate) len: usize,
     pub(crate) shape: Shape,
@@ -90,7 +90,7 @@ pub(crate) struct Joint {
     pub(crate) uses: Vec<Use>,
 }
 
-impl Joint {
+impl WireInfo {
     /// Whether it is made before task `end` and used from there on.
     pub(crate) fn crosses(&self, end: usize) -> bool {
         self.maker < end && self.last_user >= end
@@ -114,7 +114,9 @@ pub(crate) mod sealed {
     /// frames another type.
     ///
     /// ```compile_fail,E0061
-    /// use bief::{Chain, DynWire, Out, Output, Wire, source};
+    /// use bief::chain::Output;
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, Out, Wire, source};
     /// let mut chain = Chain::new();
     /// let numbers = chain.add(source::from_slice(&[1_u64], 1), ());
     /// let texts: Wire<&str> = <Out<&str> as Output>::wire(DynWire::from(&numbers));

@@ -23,7 +23,7 @@ use crate::placement::Pinning;
 use crate::stage::Stage;
 use crate::sync::{Mutex, PoisonError};
 use crate::watch::Meter;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 
 /// The first fault of a run.
 #[derive(Default)]
@@ -128,7 +128,7 @@ impl Worker {
     }
 
     /// Makes it ready for batches of another size; its stage has tasks `range` of the chain of `wires`.
-    pub(crate) fn set_batch(&mut self, range: Range<usize>, wires: &[Joint], batch: usize) {
+    pub(crate) fn set_batch(&mut self, range: Range<usize>, wires: &[WireInfo], batch: usize) {
         self.stage.make_room(range, wires, batch);
         self.own = Batch::new(batch);
         self.count = Count::default();

@@ -6,13 +6,13 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use bief::error::ErrorKind;
+use bief::pipeline::{Stopper, Waiting};
 use bief::raw::{BatchView, RawTask};
+use bief::raw::{Direction, DynTask, DynWire, Shape, SocketKind};
 use bief::sink::Collected;
-use bief::source::Heard;
-use bief::{
-    Chain, Direction, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report,
-    Result, Shape, SocketKind, Stopper, Task, VarFrame, Waiting, sink, source,
-};
+use bief::source::Received;
+use bief::{Chain, Error, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink, source};
 use common::{Act, Add, Count, Pair, Probe, rig, watched};
 
 /// Runs the stages as marked. Miri tells a deadlock by itself, and its clock is not that of the watch.
@@ -229,11 +229,11 @@ fn a_device_is_heard_from_run_to_run() {
     let fill = move |block: &mut [u64]| {
         silent = !silent;
         if silent {
-            return Ok(Heard::Nothing);
+            return Ok(Received::Nothing);
         }
         next += 1;
         block.fill(next);
-        Ok(if next % 8 == 0 { Heard::End } else { Heard::Frame { lost: 0 } })
+        Ok(if next % 8 == 0 { Received::End } else { Received::Frame { lost: 0 } })
     };
     let mut chain = Chain::new().batch(2);
     let (elements, lost) = chain.add(source::live(3, 2, fill), ());

@@ -6,11 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bief::raw::{BatchView, RawTask};
-use bief::source::{self, Heard};
-use bief::{
-    Chain, Direction, DynTask, DynWire, Flow, In, InOutVar, Out, OutVar, Result, Shape, SocketKind, Task, VarFrame,
-    sink,
-};
+use bief::raw::{Direction, DynTask, DynWire, Shape, SocketKind};
+use bief::source::{self, Received};
+use bief::{Chain, Flow, In, InOutVar, Out, OutVar, Result, Task, VarFrame, sink};
 use common::{Act, Add, Count, Probe};
 
 struct Counting;
@@ -152,9 +150,9 @@ fn allocations_of_a_device(frames: u64) -> u64 {
         next += 1;
         block.fill(next);
         Ok(match next {
-            _ if next > frames => Heard::End,
-            _ if next.is_multiple_of(100) => Heard::Nothing,
-            _ => Heard::Frame { lost: 0 },
+            _ if next > frames => Received::End,
+            _ if next.is_multiple_of(100) => Received::Nothing,
+            _ => Received::Frame { lost: 0 },
         })
     };
     let mut chain = Chain::new().batch(2);

@@ -10,7 +10,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bief::{Chain, ErrorKind, Flow, Out, Pipeline, Result, Task, Waiting, sink, source};
+use bief::error::ErrorKind;
+use bief::pipeline::Waiting;
+use bief::{Chain, Flow, Out, Pipeline, Result, Task, sink, source};
 use common::{Act, Add, Count, Pair, Probe, Relay, rig, silence_panics};
 use shuttle::rand::{Rng as _, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bief::{
-    Chain, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Pipeline, Result, Task, VarFrame, Waiting,
-    Wire, sink,
-};
+use bief::error::ErrorKind;
+use bief::pipeline::Waiting;
+use bief::{Chain, Error, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Pipeline, Result, Task, VarFrame, Wire, sink};
 use common::{silence_panics, within};
 use fastrand::Rng;
 
@@ -250,7 +249,7 @@ fn make<T, F: Fn(u64, u64) -> T>(make: F) -> Make<T, F> {
     Make(make, std::marker::PhantomData)
 }
 
-impl<T: bief::Element, F: Fn(u64, u64) -> T + Clone + Send + 'static> Task for Make<T, F> {
+impl<T: bief::chain::Element, F: Fn(u64, u64) -> T + Clone + Send + 'static> Task for Make<T, F> {
     type In = (In<u64>, In<u64>);
     type Out = Out<T>;
     fn lens(&self, _: (usize, usize)) -> Result<usize> {

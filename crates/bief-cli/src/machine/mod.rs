@@ -6,7 +6,8 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
-use bief::{Machine, Placement};
+use bief::Machine;
+use bief::placement::Placement;
 use clap::Args;
 
 use crate::document;

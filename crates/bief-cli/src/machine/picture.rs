@@ -1,7 +1,8 @@
 //! A machine as a picture: boxes in boxes, the cores inside, coloured by their kind.
 
+use bief::Machine;
 use bief::machine::{Core, thread_list};
-use bief::{Machine, Placement};
+use bief::placement::Placement;
 
 use super::parts::{Part, Parts, facts, own_caches};
 use crate::draw::stages::KINDS;
@@ -193,7 +194,7 @@ fn kind_class(kind: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bief::{Policy, Seats};
+    use bief::placement::{Policy, StageSlots};
 
     use super::*;
 
@@ -238,7 +239,8 @@ mod tests {
     #[test]
     fn cores_name_the_stages_that_run_on_them() {
         let machine = super::super::x7_ti();
-        let seats = |name: &str, kind: &str, threads| Seats { name: name.into(), kind: Some(kind.into()), threads };
+        let seats =
+            |name: &str, kind: &str, threads| StageSlots { name: name.into(), kind: Some(kind.into()), threads };
         let stages = [seats("front <1>", "big", 1), seats("decode", "medium", 3), seats("out", "little", 1)];
         let placed = |policy: Policy| svg(&machine, Some(&policy.place(&machine, &stages).unwrap()));
         let count = |svg: &str, mark: &str| svg.matches(&format!(">{mark}<")).count();

@@ -4,8 +4,10 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use bief::realtime::{Class, LatencyGoal, LatencyPlan, Mode, RealTime, probe};
-use bief::{BatchCosts, Chain, Machine, Pipeline, Profiling, Program, source};
+use bief::machine::class::probe;
+use bief::plan::{BatchCosts, Profiling};
+use bief::realtime::{Class, LatencyGoal, LatencyPlan, Mode, RealTime};
+use bief::{Chain, Machine, Pipeline, Program, source};
 use bief_dsp::Complex32;
 use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
 use clap::Args;

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use bief::energy::{EnergyMeter, Meter};
+use bief::machine::energy::{EnergyMeter, Meter};
+use bief::placement::{Pinning, Placement, Policy};
+use bief::plan::{Load, Profiling};
 use bief::schedule::{Goal, Profile, Schedule, strategy};
-use bief::{Application, Load, Machine, Pinning, Pipeline, Placement, Planned, Planner, Policy, Profiling, Report};
+use bief::{Application, Machine, Pipeline, Planned, Planner, Report};
 use clap::Args;
 
 use crate::document::{read, write};

@@ -1,8 +1,13 @@
 //! What became of a plan, in sentences.
 
-use bief::{AS_PLANNED, Ended, Gap, Refined, Report};
+use bief::Report;
+use bief::plan::{Ended, Refined};
+use bief::report::Gap;
 
 use crate::text::{counted, printable};
+
+/// A difference from the plan by less than this share is none: refining ends there, too.
+const AS_PLANNED: f64 = 0.01;
 
 /// A stage's gap by cause, in nanoseconds, each with the words for it.
 fn causes(gap: &Gap) -> [(f64, String); 5] {
@@ -66,7 +71,7 @@ pub(crate) fn against_plan(report: &Report) -> Option<String> {
 
 /// How a plan was refined: a line for each round, and why there are no more.
 pub(crate) fn rounds(refined: &Refined) -> Vec<String> {
-    let round = |(index, round): (usize, &bief::Round)| {
+    let round = |(index, round): (usize, &bief::plan::Round)| {
         let stages: Vec<String> = round
             .schedule
             .stages()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use bief::energy::{Energy, EnergyMeter, Measured, Meter, Scope, Source};
+use bief::machine::energy::{Energy, EnergyMeter, Measured, Meter, Scope, Source};
 use clap::Args;
 use serde_json::{Value, json};
 

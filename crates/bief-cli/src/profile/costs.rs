@@ -1,6 +1,6 @@
 //! What tasks cost by the number of frames in a batch: lines through measured times, as a table and a document.
 
-use bief::BatchCosts;
+use bief::plan::BatchCosts;
 use bief::schedule::realtime::{CostFit, CostSamples, FitMethod};
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn cells(fit: &CostFit) -> String {
 /// The same for a machine to read, with what was measured.
 pub(super) fn document(fitted: &[Fitted]) -> String {
     let kind = |Fitted { costs, lines }: &Fitted| {
-        let task = |(task, fits): (&bief::TaskCosts, &[CostFit; 3])| {
+        let task = |(task, fits): (&bief::plan::TaskCosts, &[CostFit; 3])| {
             let size = |size: &CostSamples| {
                 let mut ns = size.ns.clone();
                 ns.sort_by(f64::total_cmp);

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use bief::plan::{BatchCosts, Profiling};
 use bief::schedule::realtime::{FitMethod, Graph};
 use bief::schedule::{Error, Goal};
-use bief::{Application, BatchCosts, Machine, Profiling};
+use bief::{Application, Machine};
 use bief_radio::SampleFormat;
 use clap::{Args, ValueEnum};
 

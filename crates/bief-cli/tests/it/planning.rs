@@ -3,11 +3,12 @@
 use std::process::Stdio;
 
 use crate::common::{Folder, assert_narrow, assert_usage, packets, sample, stderr, text};
+use bief::Machine;
+use bief::placement::Placement;
 use bief::schedule::{Profile, Schedule};
-use bief::{Machine, Placement};
 use serde_json::Value;
 
-const TRANSMITTER: &str = include_str!("../../../../data/chains/dvbs2_tx.toml");
+const TRANSMITTER: &str = include_str!("../../data/chains/dvbs2_tx.toml");
 
 /// This machine with its last core slowed down, as a file; `None` on a machine of one core.
 fn emulated(folder: &Folder) -> Option<()> {
@@ -196,7 +197,7 @@ fn a_machine_that_is_not_here_is_not_measured() {
     let folder = Folder::new("planning-foreign");
     folder.write("packets.ts", packets(10));
     folder.write("tx.toml", TRANSMITTER);
-    folder.write("board.xml", include_str!("../../../bief-machine/tests/machines/orange_pi_5_plus.xml"));
+    folder.write("board.xml", include_str!("../machines/x7_ti.xml"));
     let board = Machine::read(&folder.path("board.xml")).unwrap();
     folder.write("board.json", board.to_json());
     for arguments in [
@@ -375,7 +376,7 @@ fn chains_of_files_are_planned_and_write_the_same() {
         assert_narrow(&shown);
         assert!(parts.iter().all(|part| shown.contains(part)), "{options:?}: {shown}");
     }
-    folder.write("nbfm.toml", include_str!("../../../../data/chains/nbfm.toml").replace("../", ""));
+    folder.write("nbfm.toml", include_str!("../../data/chains/nbfm.toml").replace("../", ""));
     for name in ["nbfm_tones.sigmf-meta", "nbfm_tones.sigmf-data"] {
         std::fs::copy(format!("{}/../../data/{name}", env!("CARGO_MANIFEST_DIR")), folder.path(name)).unwrap();
     }

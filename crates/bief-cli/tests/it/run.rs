@@ -3,7 +3,7 @@
 use crate::common::{Folder, packets, sample};
 use serde_json::Value;
 
-const TRANSMITTER: &str = include_str!("../../../../data/chains/dvbs2_tx.toml");
+const TRANSMITTER: &str = include_str!("../../data/chains/dvbs2_tx.toml");
 
 const CONVERT: &str = r#"
 batch = 2

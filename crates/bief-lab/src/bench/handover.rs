@@ -1,6 +1,6 @@
 //! What a hand-over costs: stages that do nothing else.
 
-use bief::Waiting;
+use bief::pipeline::Waiting;
 use bief_cli::failure::Failure;
 
 use super::case::{Aim, Case, Reading};

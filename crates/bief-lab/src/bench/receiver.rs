@@ -86,7 +86,7 @@ mod tests {
         let program = chain(&signal(1200), 120, Some(1e15)).unwrap().build().unwrap();
         let tasks = program.tasks().len();
         let pipeline = cut(program, &[2, tasks - 2]).unwrap();
-        let threads: Vec<usize> = pipeline.seats().iter().map(|stage| stage.threads).collect();
+        let threads: Vec<usize> = pipeline.slots().iter().map(|stage| stage.threads).collect();
         assert_eq!(threads, [1, 1]);
     }
 }

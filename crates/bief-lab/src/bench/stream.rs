@@ -4,7 +4,8 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 
-use bief::{Chain, Flow, InOut, Out, Pipeline, Result, Task, Waiting, Wire};
+use bief::pipeline::Waiting;
+use bief::{Chain, Flow, InOut, Out, Pipeline, Result, Task, Wire};
 use bief_cli::failure::Failure;
 
 /// How a chain is run.

@@ -7,7 +7,8 @@ use std::io::Cursor;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bief::{Figures, Flow, Out, OutVar, Result, Task, VarFrame};
+use bief::report::Figures;
+use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, Pls, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;

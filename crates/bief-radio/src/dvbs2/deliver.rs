@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use bief::{Error, Figures, Flow, In, InVar, Result, Task};
+use bief::report::Figures;
+use bief::{Error, Flow, In, InVar, Result, Task};
 use bief_dsp::dvbs2::{Delivered, Deslicer, Rejection, StreamId};
 
 use super::decode::Decoding;

@@ -1,6 +1,6 @@
 //! What the tasks of a receiver tell, read back.
 
-use bief::Reading;
+use bief::report::Reading;
 use bief_dsp::dvbs2::Pls;
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::streams::StreamFigures;
 
 /// What a receiver has seen, read from what its tasks tell: while it runs, or of a whole run, also one that a fault ended.
 ///
-/// The tasks tell it under these names ([`bief::Figures`]); all counts are of one run.
+/// The tasks tell it under these names ([`bief::report::Figures`]); all counts are of one run.
 ///
 /// | task | name | unit | labels | what it is |
 /// | --- | --- | --- | --- | --- |
@@ -116,8 +116,8 @@ pub struct KindFigures {
 
 impl Figures {
     /// What the tasks of a receiver tell among `told`: of [`Report::figures`](bief::Report::figures) or
-    /// [`Watch::figures`](bief::Watch::figures). What nobody tells is 0 or unknown.
-    pub fn of(told: &bief::Figures) -> Self {
+    /// [`Watch::figures`](bief::pipeline::Watch::figures). What nobody tells is 0 or unknown.
+    pub fn of(told: &bief::report::Figures) -> Self {
         let (kinds, streams) = (kinds(told), StreamFigures::all(told));
         let of_kinds = |figure: fn(&KindFigures) -> u64| kinds.iter().map(figure).sum();
         let of_streams = |figure: fn(&StreamFigures) -> u64| streams.iter().map(figure).sum();
@@ -157,17 +157,17 @@ impl KindFigures {
 }
 
 /// Says of which kind of frame a figure is.
-pub(super) fn of_kind(figure: &mut bief::Figure, pls: Pls) {
+pub(super) fn of_kind(figure: &mut bief::report::Figure, pls: Pls) {
     figure.of("pls", pls.value()).of("kind", pls);
 }
 
 /// The kind of frame that a figure is of.
-pub(super) fn kind_of(figure: &bief::Figure) -> Option<Pls> {
+pub(super) fn kind_of(figure: &bief::report::Figure) -> Option<Pls> {
     figure.label("pls")?.parse().ok().and_then(Pls::new)
 }
 
 /// The kinds of frames that came, in the order of their PLS values.
-fn kinds(told: &bief::Figures) -> Vec<KindFigures> {
+fn kinds(told: &bief::report::Figures) -> Vec<KindFigures> {
     let mut counts = [[0_u64; 2]; 128];
     for figure in told.iter() {
         let index = match &*figure.name {
@@ -194,14 +194,14 @@ mod tests {
 
     #[test]
     fn of_tasks_that_tell_nothing_nothing_is_known() {
-        let figures = Figures::of(&bief::Figures::default());
+        let figures = Figures::of(&bief::report::Figures::default());
         assert_eq!((figures.es_n0_db, figures.frames, figures.mean_iterations), (None, 0, 0.0));
         assert!(figures.kinds.is_empty() && figures.streams.is_empty());
     }
 
     #[test]
     fn frames_of_each_kind_are_added_up() {
-        let mut told = bief::Figures::default();
+        let mut told = bief::report::Figures::default();
         for (pls, frames, errors) in [(43, 3, 1), (0, 2, 0), (43, 1, 0)] {
             let pls = Pls::new(pls).unwrap();
             of_kind(told.count("frames", "", frames), pls);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bief::{Flow, In, InVar, Reading, Result, Task};
+use bief::report::Reading;
+use bief::{Flow, In, InVar, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{HEADER, Pls};
 use num_complex::Complex32;
@@ -60,7 +61,7 @@ impl KeepSymbols {
     }
 
     /// The symbols among what tasks have told: of each kind of frame, in the order of PLS values, up to 4096 of unit mean energy.
-    pub fn kept(told: &bief::Figures) -> Vec<(Pls, Vec<Complex32>)> {
+    pub fn kept(told: &bief::report::Figures) -> Vec<(Pls, Vec<Complex32>)> {
         let kept = told.all("symbols").filter_map(|figure| match &figure.reading {
             Reading::Scatter(points) => {
                 Some((kind_of(figure)?, points.iter().map(|&[re, im]| Complex32::new(re, im)).collect()))
@@ -109,7 +110,7 @@ impl Task for KeepSymbols {
         Some(Self::new(Arc::clone(&self.scrambler)))
     }
 
-    fn figures(&self, figures: &mut bief::Figures) {
+    fn figures(&self, figures: &mut bief::report::Figures) {
         for (pls, latest) in self.kept.iter() {
             of_kind(figures.scatter("symbols", "", latest.symbols.clone()), *pls);
         }

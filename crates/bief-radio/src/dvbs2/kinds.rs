@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use bief::{DynWire, Error, InputAddress, Kind, OutputAddress, Param, Piece, Result, Task};
+use bief::kinds::{InputAddress, Kind, OutputAddress, Param, Piece};
+use bief::raw::DynWire;
+use bief::{Error, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Modcod, Pls, RollOff};
 use bief_dsp::filter::MatchedFilter;

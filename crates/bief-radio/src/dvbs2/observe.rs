@@ -1,6 +1,7 @@
 //! The task that tells what the receiver sees of frames and signal.
 
-use bief::{Figures, Flow, In, Result, Task};
+use bief::report::Figures;
+use bief::{Flow, In, Result, Task};
 use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
 
 use super::decode::Decoding;

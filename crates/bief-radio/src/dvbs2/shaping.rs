@@ -75,7 +75,7 @@ impl Task for ShapePulses {
     }
 
     fn lens(&self, symbols: usize) -> Result<usize> {
-        Ok(self.shaper.most_samples(symbols))
+        Ok(self.shaper.max_samples(symbols))
     }
 
     fn run(&mut self, symbols: &[Complex32], mut samples: VarFrame<'_, Complex32>) -> Result<Flow> {

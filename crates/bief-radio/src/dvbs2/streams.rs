@@ -1,6 +1,6 @@
 //! The input streams that were found on a carrier, and what was delivered of each: told, and read back.
 
-use bief::{Figure, Reading};
+use bief::report::{Figure, Reading};
 use bief_dsp::dvbs2::{Delivered, StreamId, StreamType};
 use serde::{Serialize, Serializer};
 
@@ -80,7 +80,7 @@ impl StreamFigures {
     }
 
     /// Tells it, if anything has come.
-    pub(super) fn tell(&self, figures: &mut bief::Figures) {
+    pub(super) fn tell(&self, figures: &mut bief::report::Figures) {
         if *self == Self::new(self.id(), self.delivered) {
             return;
         }
@@ -108,7 +108,7 @@ impl StreamFigures {
     }
 
     /// Those that are told, in the order in which the streams were found.
-    pub(super) fn all(told: &bief::Figures) -> Vec<Self> {
+    pub(super) fn all(told: &bief::report::Figures) -> Vec<Self> {
         let mut all: Vec<(&str, Self)> = Vec::new();
         for figure in told.iter() {
             let Some(id) = stream_of(figure) else { continue };
@@ -177,7 +177,7 @@ mod tests {
         let mut streams = [StreamFigures::new(single, true), StreamFigures::new(other, false)];
         streams[0].count(&delivered, 77);
         streams[1].frames = 5;
-        let mut told = bief::Figures::default();
+        let mut told = bief::report::Figures::default();
         streams.iter().for_each(|stream| stream.tell(&mut told));
         StreamFigures::new(unseen, true).tell(&mut told);
         assert_eq!(StreamFigures::all(&told), streams);

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::{Application, Chain, ChainFile, DynWire, Kind, Parameters, Registry, Result, Value};
+use bief::kinds::{Kind, Parameters, Value};
+use bief::raw::DynWire;
+use bief::{Application, Chain, ChainFile, Registry, Result};
 use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
 use bief_radio::dvbs2::{Decoding, Figures, KeepSymbols, Receiver, Settings};
 use bief_radio::{NarrowbandFm, Recording};

@@ -1,6 +1,8 @@
 //! The three documents: what is written is read back, and what is wrong is refused with its place and remedy.
 
-use bief_schedule::{CoreKind, ErrorKind, FrontPoint, Period, Platform, Profile, Schedule, Seen, Stage, TaskProfile};
+use bief_schedule::{
+    CoreKind, ErrorKind, FrontPoint, Period, Platform, Profile, Samples, Schedule, Stage, TaskProfile,
+};
 use proptest::prelude::*;
 
 const PROFILE: &str = r#"{
@@ -53,7 +55,7 @@ fn documents_are_written_as_they_are_read() {
     assert_eq!(profile.bits_per_frame(), Some(14232));
     assert_eq!(profile.sync_ns(1), 60);
     assert_eq!(profile.tasks()[0], TaskProfile::sequential("receive", [216_300, 227_100]));
-    let little = Seen { samples: 400, min_ns: 5_219_000, median_ns: 5_220_400, p99_ns: 5_240_000 };
+    let little = Samples { samples: 400, min_ns: 5_219_000, median_ns: 5_220_400, p99_ns: 5_240_000 };
     assert_eq!(profile.tasks()[1].seen.as_ref().unwrap()[1], Some(little));
     assert_eq!(profile.to_json(), PROFILE);
 
@@ -406,7 +408,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
     (1usize..4, 1usize..6).prop_flat_map(|(kinds, tasks)| {
         let times = || proptest::collection::vec(0u64..1 << 50, kinds);
         let absent = proptest::collection::vec(proptest::bool::weighted(0.2), kinds - 1);
-        let seen = any::<[u64; 4]>().prop_map(|[samples, min_ns, median_ns, p99_ns]| Seen {
+        let seen = any::<[u64; 4]>().prop_map(|[samples, min_ns, median_ns, p99_ns]| Samples {
             samples,
             min_ns,
             median_ns,

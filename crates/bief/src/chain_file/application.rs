@@ -18,7 +18,8 @@ impl ChainFile {
     /// rehearsals are those of [`rehearsal`](Self::rehearsal).
     ///
     /// ```
-    /// use bief::{ChainFile, Flow, Kind, Machine, Planner, Registry, source};
+    /// use bief::kinds::Kind;
+    /// use bief::{ChainFile, Flow, Machine, Planner, Registry, source};
     ///
     /// let mut registry = Registry::new();
     /// registry.add(Kind::new("test.zeros", "1000 frames of zeros", (), |()| {

@@ -65,7 +65,9 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Every error names file and line, and shows the line with what is wrong underlined:
 ///
 /// ```
-/// use bief::{BuiltChain, ChainFile, Kind, Param, Registry, sink, source};
+/// use bief::chain::BuiltChain;
+/// use bief::kinds::{Kind, Param};
+/// use bief::{ChainFile, Registry, sink, source};
 ///
 /// let mut registry = Registry::new();
 /// let count = Param::new("count", "how many").range(1..=1000);
@@ -344,7 +346,8 @@ impl ChainFile {
     /// this file (and its clones), and the next run begins with it, so that even a pipe loses nothing.
     ///
     /// ```
-    /// use bief::{ChainFile, Kind, Param, Registry, sink, source};
+    /// use bief::kinds::{Kind, Param};
+    /// use bief::{ChainFile, Registry, sink, source};
     ///
     /// let mut registry = Registry::new();
     /// registry.add(Kind::new("test.zeros", "zeros for ever", (), |()| {

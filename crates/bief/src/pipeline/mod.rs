@@ -1,31 +1,36 @@
-//! Stages on threads: built once, run any number of times; the first error, or a panic, brought home.
+//! Stages on threads: built once, run any number of times; the first error, or a panic, brought home. And what watches, traces and
+//! stops a run.
 
 mod outcome;
 mod run;
 
 use std::sync::Arc;
 
+use bief_machine::energy::EnergyMeter;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
 use crate::check;
-use crate::crew::Crew;
 use crate::dot;
-use crate::energy::{EnergyMeter, Watts};
+use crate::energy::Watts;
 use crate::error::{Error, Result, counted};
-use crate::halt::{Halt, Stopper};
+use crate::halt::Halt;
+pub use crate::halt::Stopper;
 use crate::machine::Machine;
+use crate::machine::class::Forecast;
 use crate::memory::Memory;
 use crate::observe::Recorder;
-use crate::placement::{Dynamic, Pinning, Placement, Policy, Seats};
-use crate::realtime::{Forecast, Mode, RealTime, Tally, Wanted};
+use crate::placement::{Dynamic, Pinning, Placement, Policy, StageSlots};
+use crate::pool::WorkerPool;
+use crate::realtime::{Mode, RealTime, Tally, Wanted};
 use crate::report;
 use crate::stage::{Stage, StagePlan};
 use crate::task::Node;
-use crate::trace::{Trace, Track};
-use crate::wait::Waiting;
-use crate::watch::Watch;
-use crate::wire::Joint;
+pub use crate::trace::Trace;
+use crate::trace::Track;
+pub use crate::wait::Waiting;
+pub use crate::watch::{StageStatus, Status, Watch};
+use crate::wire::WireInfo;
 use crate::worker::Worker;
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
@@ -61,7 +66,7 @@ const DEFAULT_DEPTH: usize = 4;
 pub struct Pipeline {
     /// Name of each task, and whether it may be replicated.
     tasks: Vec<(Arc<str>, bool)>,
-    wires: Vec<Joint>,
+    wires: Vec<WireInfo>,
     batch: usize,
     stages: Vec<StagePlan>,
     /// What the slots between two stages lie in, where it is not plain memory.
@@ -75,7 +80,7 @@ pub struct Pipeline {
     /// One per replica of each stage, from source to sink.
     workers: Vec<Worker>,
     /// `None` for a pipeline of one worker on the calling thread.
-    crew: Option<Crew>,
+    pool: Option<WorkerPool>,
     halt: Arc<Halt>,
     has_run: bool,
     placement: Option<Placement>,
@@ -92,13 +97,13 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub(crate) fn new(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize, stages: Vec<StagePlan>) -> Result<Self> {
+    pub(crate) fn new(tasks: Vec<Node>, wires: Vec<WireInfo>, batch: usize, stages: Vec<StagePlan>) -> Result<Self> {
         check::stages(&stages, &tasks)?;
-        Self::of(tasks, wires, batch, stages, Some(Crew::default()))
+        Self::of(tasks, wires, batch, stages, Some(WorkerPool::default()))
     }
 
     /// The whole chain as one stage, run by the calling thread.
-    pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<Joint>, batch: usize) -> Result<Self> {
+    pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<WireInfo>, batch: usize) -> Result<Self> {
         let range = 0..tasks.len();
         let stage = StagePlan { name: "chain".into(), tasks: range, threads: 1, kind: None, planned_ns: None };
         Self::of(tasks, wires, batch, vec![stage], None)
@@ -106,10 +111,10 @@ impl Pipeline {
 
     fn of(
         tasks: Vec<Node>,
-        wires: Vec<Joint>,
+        wires: Vec<WireInfo>,
         batch: usize,
         stages: Vec<StagePlan>,
-        crew: Option<Crew>,
+        pool: Option<WorkerPool>,
     ) -> Result<Self> {
         // The rings are made for a run, when their depth is known.
         check::memory(&stages, &wires, (batch, 1), &[])?;
@@ -124,7 +129,7 @@ impl Pipeline {
             waiting: Waiting::default(),
             planned_period_ns: None,
             profile: None,
-            crew,
+            pool,
             halt: Arc::new(Halt::new()),
             has_run: false,
             placement: None,
@@ -145,10 +150,10 @@ impl Pipeline {
 
     /// Sets how many batches may lie between two stages for each replica, at least 1 (4 unless set). A pipeline never holds more
     /// frames than its rings and threads have room for
-    /// ([`Report::most_frames_in_flight`](crate::Report::most_frames_in_flight)): a slow stage makes those before it wait.
+    /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///
     /// It is a budget: between stages of *m* and *n* replicas there are lcm(*m*, *n*) rings, and each holds
-    /// max(1, batches · max(*m*, *n*) / lcm(*m*, *n*)) ([`BoundaryReport::depth`](crate::BoundaryReport::depth)). So many are in
+    /// max(1, batches · max(*m*, *n*) / lcm(*m*, *n*)) ([`BoundaryReport::depth`](crate::report::BoundaryReport::depth)). So many are in
     /// each ring between one replica and any number, where one of the numbers is a multiple of the other; else fewer, so
     /// that 5 and 7 replicas do not take 35 times the memory of one.
     ///
@@ -229,16 +234,20 @@ impl Pipeline {
     }
 
     /// The stages as a [`Policy`] needs them to place their threads.
-    pub fn seats(&self) -> Vec<Seats> {
-        let seats =
-            |plan: &StagePlan| Seats { name: plan.name.to_string(), kind: plan.kind.clone(), threads: plan.threads };
+    pub fn slots(&self) -> Vec<StageSlots> {
+        let seats = |plan: &StagePlan| StageSlots {
+            name: plan.name.to_string(),
+            kind: plan.kind.clone(),
+            threads: plan.threads,
+        };
         self.stages.iter().map(seats).collect()
     }
 
     /// Gives each thread a place on a machine by a [`Policy`], as [`place_as`](Self::place_as) does.
     ///
     /// ```
-    /// use bief::{Chain, Flow, Machine, Policy, sink, source};
+    /// use bief::placement::Policy;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
@@ -255,7 +264,7 @@ impl Pipeline {
     /// # Errors
     /// Those of [`Policy::place`] and of [`place_as`](Self::place_as).
     pub fn place(self, policy: &Policy, machine: &Machine) -> Result<Self> {
-        let placement = policy.place(machine, &self.seats())?;
+        let placement = policy.place(machine, &self.slots())?;
         self.place_as(placement, machine)
     }
 
@@ -270,9 +279,9 @@ impl Pipeline {
     /// for a thread for which time is reserved; [`Policy::Dynamic`] for threads of a real-time class, or that wait
     /// [`Waiting::Active`].
     pub fn place_as(mut self, placement: Placement, machine: &Machine) -> Result<Self> {
-        placement.check_stages(&self.seats())?;
+        placement.check_stages(&self.slots())?;
         placement.check(machine)?;
-        if self.crew.is_none() {
+        if self.pool.is_none() {
             return Err(Error::build(
                 "a chain on one core runs on the calling thread, which is not placed: make a pipeline of one stage",
             ));
@@ -294,7 +303,8 @@ impl Pipeline {
     /// use std::time::Duration;
     ///
     /// use bief::machine::mapper::MapSettings;
-    /// use bief::{Chain, Flow, Machine, Policy, sink, source};
+    /// use bief::placement::Policy;
+    /// use bief::{Chain, Flow, Machine, sink, source};
     ///
     /// let mut chain = Chain::new();
     /// let frames = chain.add(source::from_slice(&[1, 2, 3, 4], 2), ());
@@ -391,7 +401,7 @@ impl Pipeline {
     /// What Linux will say about the time that is to be reserved for its stages, if any is: it may know of more.
     pub fn forecast(&self) -> Option<Forecast> {
         let real_time = self.reservations()?;
-        Some(Forecast::here(&real_time.demands(&self.seats())))
+        Some(Forecast::here(&real_time.demands(&self.slots())))
     }
 
     fn reservations(&self) -> Option<&RealTime> {
@@ -407,21 +417,21 @@ impl Pipeline {
             ));
         }
         let Some(real_time) = &self.real_time else { return Ok(()) };
-        if self.crew.is_none() {
+        if self.pool.is_none() {
             return Err(Error::build(
                 "a chain on one core runs on the calling thread, whose class is left alone: make a pipeline of one stage",
             ));
         }
-        real_time.check(&self.seats(), self.waiting, self.placement.as_ref())
+        real_time.check(&self.slots(), self.waiting, self.placement.as_ref())
     }
 
     /// Puts the planned period of each stage beside the measured one in the report and, if its runs are
-    /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::Gap)).
+    /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::report::Gap)).
     ///
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name, or by which a task cannot
     /// run on the kind of its stage.
-    pub fn beside(mut self, profile: &Profile) -> Result<Self> {
+    pub fn compare_with(mut self, profile: &Profile) -> Result<Self> {
         check::profile(profile, self.tasks.iter().map(|(name, replicable)| (&**name, *replicable)))?;
         for stage in &mut self.stages {
             let kind = match &stage.kind {
@@ -445,8 +455,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Adds to the report the times of each task ([`TaskReport::times`](crate::TaskReport::times)), the fill of the
-    /// rings ([`BoundaryReport::occupancy`](crate::BoundaryReport::occupancy)) and the latency of frames
+    /// Adds to the report the times of each task ([`TaskReport::times`](crate::report::TaskReport::times)), the fill of the
+    /// rings ([`BoundaryReport::occupancy`](crate::report::BoundaryReport::occupancy)) and the latency of frames
     /// ([`Report::latency`](crate::Report::latency)).
     ///
     /// Tasks are timed in as many batches as take about one percent of the time; beside that the clock is read up to three
@@ -475,19 +485,19 @@ impl Pipeline {
         self
     }
 
-    /// Lets its runs keep the latest `most_batches` of each replica for [`last_trace`](Self::last_trace), at least 1, and
+    /// Lets its runs keep the latest `max_batches` of each replica for [`last_trace`](Self::last_trace), at least 1, and
     /// note all that [`observe`](Self::observe) notes. Every batch kept takes about 100 bytes for each replica, and 32 more
     /// for each of its tasks.
     ///
     /// # Errors
     /// No batches, or more than memory can hold.
-    pub fn trace(mut self, most_batches: usize) -> Result<Self> {
-        if most_batches == 0 {
+    pub fn trace(mut self, max_batches: usize) -> Result<Self> {
+        if max_batches == 0 {
             return Err(Error::build("a trace of 0 batches shows nothing: ask for at least 1"));
         }
         for worker in &mut self.workers {
             let observer = worker.observe();
-            observer.recorder = Some(Recorder::new(most_batches, observer.tasks.len())?);
+            observer.recorder = Some(Recorder::new(max_batches, observer.tasks.len())?);
         }
         Ok(self)
     }
@@ -555,7 +565,7 @@ impl Pipeline {
 }
 
 /// One worker per replica of each stage.
-fn workers(tasks: Vec<Node>, wires: &[Joint], batch: usize, stages: &[StagePlan]) -> Result<Vec<Worker>> {
+fn workers(tasks: Vec<Node>, wires: &[WireInfo], batch: usize, stages: &[StagePlan]) -> Result<Vec<Worker>> {
     let mut tasks = tasks.into_iter();
     let mut workers = Vec::new();
     for (index, plan) in stages.iter().enumerate() {

@@ -7,24 +7,24 @@ use super::Pipeline;
 use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect};
 use crate::check;
-use crate::crew::Crew;
-use crate::energy::{EnergyMeter, Measurement};
 use crate::error::{Error, Result};
+use crate::machine::energy::{EnergyMeter, Measurement};
 use crate::placement::Placement;
+use crate::pool::WorkerPool;
 use crate::realtime::{RealTime, Session};
 use crate::report::Report;
 use crate::sync;
-use crate::wait::{Patience, Waiting};
+use crate::wait::{WaitPolicy, Waiting};
 use crate::worker::{Fault, Worker};
 
 impl Pipeline {
-    /// Runs until the source stops, a task stops the stream, or a [`Stopper`](crate::Stopper) does.
+    /// Runs until the source stops, a task stops the stream, or a [`Stopper`](crate::pipeline::Stopper) does.
     ///
     /// The first run starts the threads; they wait, parked, for later runs, and end when the pipeline is dropped. Before
     /// each later run every task is told to begin anew ([`Task::reset`](crate::Task::reset)), after an error or a panic too.
     ///
     /// # Errors
-    /// Rings of more than memory can hold, or than the [`Memory`](crate::memory::Memory) of their boundary gives; a real-time class, or with [`Policy::Dynamic`](crate::Policy::Dynamic) a place, that is
+    /// Rings of more than memory can hold, or than the [`Memory`](crate::memory::Memory) of their boundary gives; a real-time class, or with [`Policy::Dynamic`](crate::placement::Policy::Dynamic) a place, that is
     /// required and refused, before any frame is worked on.
     /// Otherwise the first error or panic of a task, with its place: frames before it were
     /// delivered, every other task was given [`finish`](crate::Task::finish), and no thread works any more.
@@ -51,8 +51,8 @@ impl Pipeline {
     fn run_once(&mut self) -> Result<Report> {
         check::memory(&self.stages, &self.wires, (self.batch, self.depth), &self.memories)?;
         self.check_threads()?;
-        if let Some(crew) = &mut self.crew {
-            crew.enlist(&self.workers)?;
+        if let Some(pool) = &mut self.pool {
+            pool.start_threads(&self.workers)?;
         }
         if self.has_run {
             self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
@@ -64,9 +64,9 @@ impl Pipeline {
         } else {
             self.join_workers(false)?;
         }
-        let seats = self.seats();
+        let seats = self.slots();
         let steers = self.real_time.is_some() || self.dynamic.is_some();
-        let threads = self.crew.as_ref().filter(|_| steers).map(Crew::threads).unwrap_or_default();
+        let threads = self.pool.as_ref().filter(|_| steers).map(WorkerPool::threads).unwrap_or_default();
         let session = self.real_time.as_ref().map(|wanted| Session::begin(wanted, &seats, &threads)).transpose()?;
         let dynamic = self.dynamic.as_ref();
         let mapping = dynamic.map(|dynamic| dynamic.begin(&mut self.workers, &threads, self.pinning)).transpose()?;
@@ -76,8 +76,8 @@ impl Pipeline {
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
         let start = Instant::now();
-        match &mut self.crew {
-            Some(crew) => self.workers = crew.run(std::mem::take(&mut self.workers), &self.halt, &fault, pinning),
+        match &mut self.pool {
+            Some(pool) => self.workers = pool.run(std::mem::take(&mut self.workers), &self.halt, &fault, pinning),
             None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, pinning)),
         }
         let elapsed = start.elapsed();
@@ -100,7 +100,7 @@ impl Pipeline {
         // A thread that looks for frames is busy, whatever it needs.
         let parks = self.real_time.as_ref().is_some_and(RealTime::parks) || self.dynamic.is_some();
         let waiting = if parks { Waiting::Passive } else { self.waiting };
-        let patience = Patience::new(waiting, threads, cores);
+        let policy = WaitPolicy::new(waiting, threads, cores);
         let go_to = |worker: &Worker| {
             // Memory elsewhere is slower, not wrong.
             let _ = worker.threads().filter(|_| travels).map(affinity::pin);
@@ -121,7 +121,7 @@ impl Pipeline {
                 &self.wires,
                 (self.batch, self.depth),
                 memory.as_ref(),
-                patience,
+                policy,
                 |sender| go_to(&self.workers[first + sender]),
             );
             let (sending, receiving) = connected.map_err(|error| {

@@ -18,7 +18,7 @@ use crate::worker::Worker;
 
 use super::Pinning;
 
-/// How the threads of a run that was placed [`Policy::Dynamic`](crate::Policy::Dynamic) were moved between kinds of cores: a table
+/// How the threads of a run that was placed [`Policy::Dynamic`](crate::placement::Policy::Dynamic) were moved between kinds of cores: a table
 /// (by `Display`) or JSON (by `serde`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DynamicReport {
@@ -195,12 +195,13 @@ mod tests {
     use super::super::{Placement, Policy};
     use super::*;
     use crate::affinity::Mask;
+    use crate::pipeline::Waiting;
     use crate::realtime::{RealTime, StageTiming};
     use crate::task::Flow;
-    use crate::{Chain, Pipeline, Report, Waiting, Wire, sink, source};
+    use crate::{Chain, Pipeline, Report, Wire, sink, source};
 
     /// Longer than any of these tests takes, to have an end where something hangs.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const POLICIES: Duration = Duration::from_secs(60);
 
     /// One at a time: they look at all threads of this program.
     fn alone() -> MutexGuard<'static, ()> {
@@ -232,7 +233,7 @@ mod tests {
         let noted = Arc::clone(seen);
         let make = move |_: &mut [u8]| {
             look("source", &noted);
-            Ok(if begin.elapsed() < PATIENCE { Flow::Next } else { Flow::Stop })
+            Ok(if begin.elapsed() < POLICIES { Flow::Next } else { Flow::Stop })
         };
         let frame = chain.add(source::from_fn(1, make), ());
         let frame = pass(&mut chain, "middle", 300, seen, &frame);
@@ -296,7 +297,7 @@ mod tests {
         // A thread that has been joined is listed for a moment yet.
         let begin = Instant::now();
         while mappers() > 0 {
-            assert!(begin.elapsed() < PATIENCE, "a mapper goes on");
+            assert!(begin.elapsed() < POLICIES, "a mapper goes on");
         }
         let seen = seen.lock().unwrap();
         assert_eq!(seen.len(), 4);
@@ -346,7 +347,7 @@ mod tests {
         let all = fast.or(&slow);
         for end in ["error", "panic", "stop"] {
             let seen = Seen::default();
-            let stopper = Arc::<Mutex<Option<crate::Stopper>>>::default();
+            let stopper = Arc::<Mutex<Option<crate::pipeline::Stopper>>>::default();
             let stops = Arc::clone(&stopper);
             let arrived = fast.clone();
             let pipeline = pipeline(&seen, move |mask| match end {

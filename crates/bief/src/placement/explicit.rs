@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{PlacedStage, Seats, all_threads};
+use super::{PlacedStage, StageSlots, all_threads};
 use crate::error::{Error, Result, counted};
 use crate::machine::{Core, Machine, thread_list};
 
@@ -41,7 +41,7 @@ impl Places {
         items.try_for_each(|item| self.threads(std::slice::from_ref(item), machine).map(drop))
     }
 
-    pub(super) fn place(&self, machine: &Machine, stages: &[Seats]) -> Result<Vec<PlacedStage>> {
+    pub(super) fn place(&self, machine: &Machine, stages: &[StageSlots]) -> Result<Vec<PlacedStage>> {
         if self.stages.len() != stages.len() {
             let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
             return Err(Error::build(format!(

@@ -52,10 +52,11 @@ pub enum Pinning {
 /// # Example
 ///
 /// ```
-/// use bief::{Machine, Placement, Policy, Seats};
+/// use bief::placement::{Placement, Policy, StageSlots};
+/// use bief::Machine;
 ///
 /// let machine = Machine::here();
-/// let stages = [Seats { name: "front".into(), kind: None, threads: 1 }];
+/// let stages = [StageSlots { name: "front".into(), kind: None, threads: 1 }];
 /// let placement = Policy::Packed.place(&machine, &stages)?;
 /// assert_eq!(placement.stages()[0].threads[0], machine.cores()[0].threads);
 /// assert_eq!(Placement::from_json(&placement.to_json())?, placement);
@@ -87,7 +88,7 @@ pub struct PlacedStage {
 
 /// A stage that needs a place for its threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seats {
+pub struct StageSlots {
     /// The stage's name.
     pub name: String,
     /// The kind of core that its schedule asks for; `None` where any will do.
@@ -147,7 +148,7 @@ impl Placement {
     }
 
     /// Whether it goes with these stages.
-    pub(crate) fn check_stages(&self, stages: &[Seats]) -> Result<()> {
+    pub(crate) fn check_stages(&self, stages: &[StageSlots]) -> Result<()> {
         if self.stages.len() != stages.len() {
             return Err(Error::build(format!(
                 "the placement is for {}, the pipeline has {}: place this pipeline",

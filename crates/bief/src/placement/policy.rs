@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::explicit::Places;
-use super::{PlacedStage, Placement, Seats, all_threads};
+use super::{PlacedStage, Placement, StageSlots, all_threads};
 use crate::error::{Error, Result};
 use crate::machine::{Core, Machine};
 
@@ -34,7 +34,7 @@ use crate::machine::{Core, Machine};
 /// on any of 1, 2 and 3; the second on core 2; the third anywhere on NUMA node 1.
 ///
 /// ```
-/// use bief::Policy;
+/// use bief::placement::Policy;
 ///
 /// assert_eq!("packed".parse::<Policy>()?, Policy::Packed);
 /// assert_eq!("0; 1-3 | c2 | numa1".parse::<Policy>()?.to_string(), "0; 1-3 | c2 | numa1");
@@ -56,7 +56,7 @@ pub enum Policy {
     Distant,
     /// Every thread on any core, and while a run goes on a mapper moves those that need the most to the fastest kinds of cores
     /// ([`mapping`](crate::machine::mapper); [`Pipeline::mapping`](crate::Pipeline::mapping) sets how). When the run has ended, they may run
-    /// on any core again. [`Waiting::Adaptive`](crate::Waiting::Adaptive) does not look for a while first: threads that look would
+    /// on any core again. [`Waiting::Adaptive`](crate::pipeline::Waiting::Adaptive) does not look for a while first: threads that look would
     /// seem to need a core.
     Dynamic,
     /// As told.
@@ -72,10 +72,10 @@ impl Policy {
     /// # Errors
     /// A stage for a kind of core that the machine does not have, where the policy gives it one; explicit places that name what the machine does not have, or
     /// that are not for these stages.
-    pub fn place(&self, machine: &Machine, stages: &[Seats]) -> Result<Placement> {
+    pub fn place(&self, machine: &Machine, stages: &[StageSlots]) -> Result<Placement> {
         let cores = || kinds(machine, stages);
-        let placed = |threads: &dyn Fn(usize, &Seats) -> Vec<Vec<usize>>| {
-            let stage = |(index, stage): (usize, &Seats)| PlacedStage {
+        let placed = |threads: &dyn Fn(usize, &StageSlots) -> Vec<Vec<usize>>| {
+            let stage = |(index, stage): (usize, &StageSlots)| PlacedStage {
                 name: stage.name.clone(),
                 threads: threads(index, stage),
             };
@@ -84,7 +84,7 @@ impl Policy {
         // Which core, of the cores that a stage may use, each of its threads gets: of all threads that may use the same.
         let one_each = |cores: &[Vec<&Core>], core: fn(usize, usize, usize) -> usize| {
             placed(&|index, stage| {
-                let threads = |stages: &[Seats]| -> usize {
+                let threads = |stages: &[StageSlots]| -> usize {
                     stages.iter().filter(|other| other.kind == stage.kind).map(|other| other.threads).sum()
                 };
                 let (first, all, cores) = (threads(&stages[..index]), threads(stages), &cores[index]);
@@ -129,8 +129,8 @@ impl Policy {
 }
 
 /// For each stage, the cores that it may use: those of its kind, or all, the fastest kind first.
-fn kinds<'m>(machine: &'m Machine, stages: &[Seats]) -> Result<Vec<Vec<&'m Core>>> {
-    let of_stage = |stage: &Seats| {
+fn kinds<'m>(machine: &'m Machine, stages: &[StageSlots]) -> Result<Vec<Vec<&'m Core>>> {
+    let of_stage = |stage: &StageSlots| {
         let of_kind = |kind: usize| machine.cores().iter().filter(move |core| core.kind == kind);
         let Some(name) = &stage.kind else { return Ok((0..machine.kinds().len()).flat_map(of_kind).collect()) };
         let kind = machine.kinds().iter().position(|kind| kind.name == *name);
@@ -194,7 +194,7 @@ mod tests {
     use super::super::tests::{illustrated, seats};
     use super::*;
 
-    fn places(policy: &str, stages: &[Seats]) -> Vec<Vec<Vec<usize>>> {
+    fn places(policy: &str, stages: &[StageSlots]) -> Vec<Vec<Vec<usize>>> {
         let placement = policy.parse::<Policy>().unwrap().place(&illustrated(), stages).unwrap();
         placement.check(&illustrated()).unwrap();
         placement.check_stages(stages).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     /// The four threads of Figure 6: 1 and 4 for big cores, 2 and 3 for little ones.
-    fn figure() -> Vec<Seats> {
+    fn figure() -> Vec<StageSlots> {
         seats(&[("1", Some("big"), 1), ("2", Some("little"), 1), ("3", Some("little"), 1), ("4", Some("big"), 1)])
     }
 

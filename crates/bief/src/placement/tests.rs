@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::pipeline::Pipeline;
-use crate::{Chain, ErrorKind, Flow, affinity, sink, source};
+use crate::{Chain, Flow, affinity, sink, source};
 
 /// A machine of these cores: hardware thread, kind, cluster, package and NUMA node of each.
 fn machine(kinds: &[&str], cores: impl Iterator<Item = [usize; 5]>) -> Machine {
@@ -30,8 +31,8 @@ pub(super) fn illustrated() -> Machine {
     machine(&["big", "little"], (1..=8).map(core))
 }
 
-pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<Seats> {
-    let seats = |&(name, kind, threads): &(&str, Option<&str>, usize)| Seats {
+pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<StageSlots> {
+    let seats = |&(name, kind, threads): &(&str, Option<&str>, usize)| StageSlots {
         name: name.to_owned(),
         kind: kind.map(str::to_owned),
         threads,

@@ -55,7 +55,8 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// #     fn program(&mut self) -> Result<Program> { program(1001) }
 /// #     fn rehearsal(&self, frames: u64) -> Result<Program> { program(frames) }
 /// # }
-/// use bief::{Machine, Planner, Policy};
+/// use bief::placement::Policy;
+/// use bief::{Machine, Planner};
 ///
 /// let mut squares = Squares; // an application
 /// let planned = Planner::new(Machine::here())
@@ -63,7 +64,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 ///     .refine(2)
 ///     .place(Policy::Guided)
 ///     .plan(&squares)?;
-/// println!("{} frames per second", planned.schedule.planned_period().per_second());
+/// println!("{} frames per second", planned.profile.frames_per_second(planned.schedule.planned_period().ns()));
 /// let report = planned.pipeline(&mut squares)?.run()?;
 /// assert_eq!(report.frames, 1000);
 /// # Ok::<(), bief::Error>(())
@@ -263,7 +264,7 @@ impl Planner {
     ) -> Result<Report> {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
-        let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.beside(profile)?;
+        let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.compare_with(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
     }
 
@@ -351,7 +352,7 @@ impl Planned {
     /// Those of [`Application::program`]; stages or places that the program cannot have, where it is not the one that was
     /// planned.
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
-        let pipeline = application.program()?.pipeline(&self.schedule)?.beside(&self.profile)?.observe();
+        let pipeline = application.program()?.pipeline(&self.schedule)?.compare_with(&self.profile)?.observe();
         let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;

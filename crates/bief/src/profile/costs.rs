@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bief_schedule::realtime::{CostFit, CostSamples, FitMethod};
 
-use super::{Measured, Profiling, Sample, Samples, TURNS, Visit, core_of, facts, hand_over, on_each_kind};
+use super::{Measured, Measurements, Profiling, Sample, TURNS, Visit, core_of, facts, hand_over, on_each_kind};
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::task::Node;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 
 /// Where batches have their time, threads sleep between them, and find caches and clock as others left them.
 const REST: Duration = Duration::from_micros(300);
@@ -88,7 +88,7 @@ impl BatchCosts {
 /// Measures on a core of each kind in turn, batch by batch; the calling thread waits.
 pub(crate) fn measure_on(
     tasks: Vec<Node>,
-    wires: &[Joint],
+    wires: &[WireInfo],
     machine: &Machine,
     batches: &[usize],
     profiling: Profiling,
@@ -97,8 +97,8 @@ pub(crate) fn measure_on(
     let cores = (0..machine.kinds().len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, batches[0]);
     measured.rest = REST;
-    let each = || batches.iter().map(|_| Samples::default()).collect();
-    let mut samples: Vec<Vec<Samples>> = cores.iter().map(|_| each()).collect();
+    let each = || batches.iter().map(|_| Measurements::default()).collect();
+    let mut samples: Vec<Vec<Measurements>> = cores.iter().map(|_| each()).collect();
     on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
         let part = (TURNS * batches.len()) as u32;
         let visit = Visit {
@@ -123,7 +123,7 @@ pub(crate) fn measure_on(
         .iter()
         .zip(samples)
         .map(|(kind, samples)| {
-            let samples = samples.into_iter().map(Samples::counted).collect::<Result<Vec<Sample>>>()?;
+            let samples = samples.into_iter().map(Measurements::counted).collect::<Result<Vec<Sample>>>()?;
             let task = |(task, (name, replicable)): (usize, &(String, bool))| {
                 let slower = emulate::slowness(kind, name);
                 let size = |(&frames, sample): (&usize, &Sample)| {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bief_machine::clock::{self, nanoseconds};
-use bief_schedule::{Profile, Seen, TaskProfile};
+use bief_schedule::{Profile, Samples, TaskProfile};
 
 use crate::affinity;
 use crate::emulate;
@@ -19,7 +19,7 @@ use crate::frame::Batch;
 use crate::machine::{Core, CoreSpec, Machine};
 use crate::stage::Stage;
 use crate::task::Node;
-use crate::wire::Joint;
+use crate::wire::WireInfo;
 use busy::BusyCores;
 pub(crate) use costs::measure_on as measure_costs_on;
 pub use costs::{BatchCosts, TaskCosts};
@@ -38,7 +38,7 @@ const ROOM: usize = 1 << 16;
 /// How the tasks of a chain are measured: [`Program::profile_on`](crate::Program::profile_on).
 ///
 /// ```
-/// use bief::{Load, Profiling};
+/// use bief::plan::{Load, Profiling};
 ///
 /// let quiet = Profiling::default();
 /// assert_eq!((quiet.executions.get(), quiet.load), (200, Load::Idle));
@@ -118,14 +118,14 @@ impl Sample {
 
 /// All executions on one kind of core, by how they went.
 #[derive(Default)]
-struct Samples {
+struct Measurements {
     whole: Sample,
     /// The thread lost its core to another one.
     interrupted: Sample,
     warm_up: Sample,
 }
 
-impl Samples {
+impl Measurements {
     /// What counts: the times of whole executions, if there are any. How often a task has work the interrupted ones tell as well:
     /// the longer an execution, the less it stays whole, and those in which a frame is skipped are short.
     fn counted(self) -> Result<Sample> {
@@ -166,7 +166,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(tasks: Vec<Node>, wires: &[Joint], frames: usize) -> Self {
+    fn new(tasks: Vec<Node>, wires: &[WireInfo], frames: usize) -> Self {
         let count = tasks.len();
         Self {
             stage: Stage::new("profile".into(), tasks, 0..count, wires, frames),
@@ -181,7 +181,7 @@ impl Measured {
     }
 
     /// Goes on with batches of so many frames; `wires` are those that it was made with.
-    fn set_batch(&mut self, wires: &[Joint], frames: usize) {
+    fn set_batch(&mut self, wires: &[WireInfo], frames: usize) {
         self.stage.make_room(0..self.times.len(), wires, frames);
         self.batch = Batch::new(frames);
         self.frames = frames;
@@ -204,7 +204,7 @@ impl Measured {
     }
 
     /// Measures on the core that the calling thread is on, after some executions to warm up. `false` when the source has ended.
-    fn visit(&mut self, Visit { executions, least, time }: Visit, samples: &mut Samples) -> Result<bool> {
+    fn visit(&mut self, Visit { executions, least, time }: Visit, samples: &mut Measurements) -> Result<bool> {
         let start = Instant::now();
         let mut wanted = executions;
         for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
@@ -238,11 +238,11 @@ impl Measured {
 }
 
 /// Measures on the calling thread, wherever that runs, as the machine's first kind of core.
-pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executions: usize) -> Result<Profile> {
+pub(crate) fn measure(tasks: Vec<Node>, wires: &[WireInfo], frames: usize, executions: usize) -> Result<Profile> {
     let machine = Machine::here();
     let facts = facts(&tasks);
     let mut measured = Measured::new(tasks, wires, frames);
-    let mut samples = Samples::default();
+    let mut samples = Measurements::default();
     measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
     let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)?;
@@ -252,7 +252,7 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[Joint], frames: usize, executio
 /// Measures on a core of each kind in turn; the calling thread waits.
 pub(crate) fn measure_on(
     tasks: Vec<Node>,
-    wires: &[Joint],
+    wires: &[WireInfo],
     frames: usize,
     machine: &Machine,
     profiling: Profiling,
@@ -261,14 +261,14 @@ pub(crate) fn measure_on(
     let kinds = machine.kinds();
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
-    let mut samples: Vec<Samples> = kinds.iter().map(|_| Samples::default()).collect();
+    let mut samples: Vec<Measurements> = kinds.iter().map(|_| Measurements::default()).collect();
     on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
         measured.visit(visit, &mut samples[kind])
     })?;
     let here = Machine::here();
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
-    let samples = samples.into_iter().map(Samples::counted).collect::<Result<_>>()?;
+    let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
     let profile = profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?;
     with_bits(profile, measured.bits_per_frame())
 }
@@ -354,7 +354,7 @@ fn profile(
 /// A task's weight: its mean time over the executions that it had work in, without the longest hundredth, times
 /// the share of executions that it had work in. A task behind one that skips three frames of four counts a
 /// quarter.
-fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Seen) {
+fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Samples) {
     let times = &mut sample.times;
     times.iter_mut().for_each(|ns| *ns = (*ns as f64 * slower) as u64);
     times.sort_unstable();
@@ -363,7 +363,7 @@ fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Seen) {
     let weight = (mean * sample.executions as f64 / executions as f64).round() as u64;
     let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));
     let at = |percent| at(percent).copied().unwrap_or(0);
-    (weight.max(1), Seen { samples: times.len() as u64, min_ns: at(0), median_ns: at(50), p99_ns: at(99) })
+    (weight.max(1), Samples { samples: times.len() as u64, min_ns: at(0), median_ns: at(50), p99_ns: at(99) })
 }
 
 #[cfg(test)]
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn interrupted_executions_tell_how_often_a_task_has_work() {
-        let mut samples = Samples::default();
+        let mut samples = Measurements::default();
         // All executions in which it had work were interrupted, but one; the others were short.
         samples.warm_up.add(&[Some(9)]);
         (0..9).for_each(|_| samples.interrupted.add(&[Some(7_000)]));
@@ -385,16 +385,16 @@ mod tests {
 
     #[test]
     fn what_is_left_counts_where_nothing_better_is() {
-        let mut samples = Samples::default();
+        let mut samples = Measurements::default();
         samples.warm_up.add(&[Some(500)]);
         let mut only = samples.counted().unwrap();
         assert_eq!(weigh(&mut only.tasks[0], only.executions, 1.0).0, 500);
-        let mut samples = Samples::default();
+        let mut samples = Measurements::default();
         samples.warm_up.add(&[Some(500)]);
         samples.interrupted.add(&[Some(800)]);
         let mut interrupted = samples.counted().unwrap();
         assert_eq!(weigh(&mut interrupted.tasks[0], interrupted.executions, 1.0).0, 800);
-        assert!(Samples::default().counted().is_err());
+        assert!(Measurements::default().counted().is_err());
     }
 
     #[test]

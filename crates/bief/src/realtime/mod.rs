@@ -3,8 +3,8 @@
 //!
 //! [`RealTime`] says what is wanted. Before a run begins, while the pipeline's threads are parked, the thread that starts it sets
 //! the class of each of them, and gives them back what they had when the run has ended, by a fault or a panic too. While it is
-//! set they wait parked, whatever [`Waiting`](crate::Waiting) says of looking for a while; threads that never park
-//! ([`Waiting::Active`](crate::Waiting::Active)) are refused. Threads that tasks start have an ordinary class, that of a
+//! set they wait parked, whatever [`Waiting`](crate::pipeline::Waiting) says of looking for a while; threads that never park
+//! ([`Waiting::Active`](crate::pipeline::Waiting::Active)) are refused. Threads that tasks start have an ordinary class, that of a
 //! [live](crate::source::live) source too. The report tells what each stage got ([`RealTimeReport`]).
 //!
 //! # Signals
@@ -19,7 +19,7 @@ mod report;
 mod session;
 mod settings;
 
-pub use bief_machine::class::{Class, Forecast, Probe, Reservation, probe};
+pub use bief_machine::class::Class;
 pub use plan::{LatencyGoal, LatencyPlan};
 pub use report::{AgainstBound, RealTimeReport, StageClass};
 pub use settings::{Mode, RealTime, StageTiming};

@@ -17,7 +17,8 @@ use crate::profile::{BatchCosts, TaskCosts};
 /// use std::time::Duration;
 ///
 /// use bief::realtime::LatencyGoal;
-/// use bief::{Chain, Flow, Machine, Profiling, sink, source};
+/// use bief::plan::Profiling;
+/// use bief::{Chain, Flow, Machine, sink, source};
 ///
 /// fn chain() -> Chain {
 ///     let mut chain = Chain::new();
@@ -217,7 +218,7 @@ fn duration(ns: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use bief_schedule::Seen;
+    use bief_schedule::Samples;
     use bief_schedule::realtime::CostSamples;
 
     use super::*;
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn stages_of_a_schedule_need_what_nearly_all_executions_took() {
-        let seen = |p99_ns| Some(vec![Some(Seen { min_ns: 900, median_ns: 1_000, p99_ns, samples: 100 })]);
+        let seen = |p99_ns| Some(vec![Some(Samples { min_ns: 900, median_ns: 1_000, p99_ns, samples: 100 })]);
         let tasks = [("read", 1_000, seen(1_500)), ("filter", 4_000, None), ("write", 2_000, seen(1_200))];
         let tasks = tasks.map(|(name, ns, seen)| TaskProfile { seen, ..TaskProfile::replicable(name, [ns]) });
         let profile = Profile::new(["cpu"], tasks).unwrap().with_sync_ns([100]).unwrap();

@@ -9,7 +9,7 @@ use bief_machine::class::{self, Before, Class, Demand, Forecast, Order, Reservat
 use super::report::{RealTimeReport, StageClass};
 use super::settings::{Mode, RealTime, Wanted};
 use crate::error::{Error, ErrorKind, Place, Result};
-use crate::placement::Seats;
+use crate::placement::StageSlots;
 
 /// How much of what a budget has beyond the execution time is asked for, one after the other while the system is busy: others
 /// may have reservations that no file tells of.
@@ -17,7 +17,7 @@ const SURPLUS: [f64; 4] = [1.0, 0.5, 0.25, 0.0];
 
 /// Classes that are set. Dropped, it gives every thread back what it had.
 pub(crate) struct Session<'s> {
-    stages: &'s [Seats],
+    stages: &'s [StageSlots],
     /// One for each thread, in the order of the stages.
     held: Vec<Held>,
     /// What was said before the run, and the margin that the budgets have, if there are reservations.
@@ -73,8 +73,8 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// What was refused, if it is required; every thread has again what it had.
-    pub(crate) fn begin(settings: &RealTime, stages: &'s [Seats], threads: &[ThreadId]) -> Result<Self> {
-        let of_stage = |(stage, seats): (usize, &Seats)| std::iter::repeat_n(stage, seats.threads);
+    pub(crate) fn begin(settings: &RealTime, stages: &'s [StageSlots], threads: &[ThreadId]) -> Result<Self> {
+        let of_stage = |(stage, seats): (usize, &StageSlots)| std::iter::repeat_n(stage, seats.threads);
         let held = stages.iter().enumerate().flat_map(of_stage).zip(threads);
         let held =
             held.map(|(stage, &thread)| Held { stage, thread, before: None, reservation: None, interruptions: None });

@@ -7,7 +7,7 @@ use bief_machine::class::{Class, Demand, online_cores};
 use bief_machine::clock::nanoseconds;
 
 use crate::error::{Error, Result, counted};
-use crate::placement::{Placement, Seats};
+use crate::placement::{Placement, StageSlots};
 use crate::suggest::suggestion;
 use crate::wait::Waiting;
 
@@ -222,14 +222,14 @@ impl RealTime {
     }
 
     /// What each thread of these stages asks for.
-    pub(crate) fn demands(&self, stages: &[Seats]) -> Vec<Demand> {
+    pub(crate) fn demands(&self, stages: &[StageSlots]) -> Vec<Demand> {
         let Wanted::Deadline { stages: timings } = &self.wanted else { return Vec::new() };
         let each = timings.iter().zip(stages);
         each.flat_map(|(timing, stage)| std::iter::repeat_n(timing.demand(stage.threads), stage.threads)).collect()
     }
 
     /// Whether threads that wait so, of these stages at these places, can have it.
-    pub(crate) fn check(&self, stages: &[Seats], waiting: Waiting, placement: Option<&Placement>) -> Result<()> {
+    pub(crate) fn check(&self, stages: &[StageSlots], waiting: Waiting, placement: Option<&Placement>) -> Result<()> {
         if self.bound.is_some_and(|(bound, _)| bound.is_zero()) {
             return Err(Error::build("no frame meets a bound of 0: give at least 1 ns"));
         }
@@ -273,7 +273,7 @@ impl RealTime {
     }
 }
 
-fn check_timings(timings: &[StageTiming], stages: &[Seats]) -> Result<()> {
+fn check_timings(timings: &[StageTiming], stages: &[StageSlots]) -> Result<()> {
     if timings.len() != stages.len() {
         return Err(Error::build(format!(
             "{} for a pipeline of {}: give one for each stage",
@@ -294,8 +294,8 @@ mod tests {
 
     const US: fn(u64) -> Duration = Duration::from_micros;
 
-    fn stages(threads: &[usize]) -> Vec<Seats> {
-        threads.iter().map(|&threads| Seats { name: format!("s{threads}"), kind: None, threads }).collect()
+    fn stages(threads: &[usize]) -> Vec<StageSlots> {
+        threads.iter().map(|&threads| StageSlots { name: format!("s{threads}"), kind: None, threads }).collect()
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
             (StageTiming::new(Duration::MAX, US(2)), 2, "4.194304 s"),
         ] {
             let error = check(timing, threads).unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::Build);
+            assert_eq!(error.kind(), crate::error::ErrorKind::Build);
             assert!(error.message().contains(part) && error.message().contains("stage `s"), "{timing:?}: {error}");
         }
     }

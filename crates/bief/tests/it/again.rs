@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 
 use crate::common::{Act, Add, Count, Pair, Probe, all_ended, rig, threads_named, watched};
+use bief::error::ErrorKind;
+use bief::pipeline::Waiting;
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
-use bief::source::Heard;
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, Waiting, sink, source};
+use bief::source::Received;
+use bief::{Chain, Error, Flow, In, Out, Result, Task, sink, source};
 
 /// Passes on, and notes which thread it runs on.
 #[derive(Clone)]
@@ -48,7 +50,7 @@ fn later_runs_use_the_threads_of_the_first() {
                 pipeline = pipeline.waiting(waiting).depth(depth).unwrap();
                 let report = pipeline.run().unwrap();
                 assert_eq!((report.frames, report.executions), (100, 51), "{waiting:?}, depth {depth}");
-                assert_eq!(report.most_frames_in_flight, 2 * (6 * depth as u64 + 5));
+                assert_eq!(report.max_frames_in_flight, 2 * (6 * depth as u64 + 5));
                 assert_eq!(result.take(), (0..100).collect::<Vec<_>>(), "{waiting:?}, depth {depth}");
             }
         }
@@ -83,7 +85,7 @@ fn has_ended(thread: Option<u64>) -> bool {
 #[test]
 fn a_device_has_no_thread_between_runs() {
     let (witness, seen) = std::sync::mpsc::channel();
-    let gives = |heard: Heard| {
+    let gives = |heard: Received| {
         let witness = witness.clone();
         move |_: &mut [u8]| {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -91,7 +93,7 @@ fn a_device_has_no_thread_between_runs() {
             Ok(heard)
         }
     };
-    let mut listened = source::live(1, 1, gives(Heard::Nothing));
+    let mut listened = source::live(1, 1, gives(Received::Nothing));
     listened.listen().unwrap();
     let thread = seen.recv().unwrap();
     drop(listened);
@@ -99,7 +101,7 @@ fn a_device_has_no_thread_between_runs() {
 
     let mut chain = Chain::new();
     chain.stage("radio");
-    chain.add(source::live(1, 1, gives(Heard::End)), ());
+    chain.add(source::live(1, 1, gives(Received::End)), ());
     let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
     while seen.try_recv().is_ok() {}
     for _ in 0..2 {
@@ -222,13 +224,13 @@ fn planned_periods_grow_with_the_batch() {
         chain.build().unwrap().pipeline(&schedule).unwrap()
     };
     for (mut pipeline, planned) in [
-        (pipeline().beside(&profile).unwrap(), 12_000.0),
-        (pipeline().beside(&profile).unwrap().batch(16).unwrap(), 96_000.0),
-        (pipeline().batch(16).unwrap().batch(3).unwrap().beside(&profile).unwrap(), 18_000.0),
+        (pipeline().compare_with(&profile).unwrap(), 12_000.0),
+        (pipeline().compare_with(&profile).unwrap().batch(16).unwrap(), 96_000.0),
+        (pipeline().batch(16).unwrap().batch(3).unwrap().compare_with(&profile).unwrap(), 18_000.0),
     ] {
         let report = pipeline.run().unwrap();
         assert_eq!((report.planned_period_ns, report.stages[0].planned_ns), (Some(planned), Some(planned)));
-        assert_eq!((report.frames, report.most_frames_in_flight), (7, report.batch as u64));
+        assert_eq!((report.frames, report.max_frames_in_flight), (7, report.batch as u64));
     }
 }
 

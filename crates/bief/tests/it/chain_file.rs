@@ -4,10 +4,12 @@ use std::io::Read;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Add, Count, Pair, Probe};
-use bief::{
-    BuiltChain, Chain, ChainFile, DynWire, Error, ErrorKind, Flow, In, Kind, OutVar, Param, Parameters, Registry,
-    Result, Task, VarFrame, Waiting, sink, source,
-};
+use bief::chain::BuiltChain;
+use bief::error::ErrorKind;
+use bief::kinds::{Kind, Param, Parameters};
+use bief::pipeline::Waiting;
+use bief::raw::DynWire;
+use bief::{Chain, ChainFile, Error, Flow, In, OutVar, Registry, Result, Task, VarFrame, sink, source};
 
 /// The numbers that are even.
 struct Even;
@@ -127,11 +129,11 @@ fn what_a_file_describes_is_built_and_runs() {
     let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.threads, stage.tasks.len())).collect();
     assert_eq!(stages, [("count", 1, 1), ("work", 3, 3), ("out", 1, 1)]);
     // 3 + 3 rings of 2 batches of 4 frames, and 5 threads.
-    assert_eq!((report.batch, report.frames, report.most_frames_in_flight), (4, 20, (6 * 2 + 5) * 4));
+    assert_eq!((report.batch, report.frames, report.max_frames_in_flight), (4, 20, (6 * 2 + 5) * 4));
 
     let changed = file.clone().with_batch(2).with_depth(1).with_waiting(Waiting::Adaptive);
     let report = changed.pipeline(&registry).unwrap().run().unwrap();
-    assert_eq!((report.batch, report.most_frames_in_flight), (2, (6 + 5) * 2));
+    assert_eq!((report.batch, report.max_frames_in_flight), (2, (6 + 5) * 2));
     assert_eq!(std::mem::take(&mut *result.lock().unwrap()), expected);
 
     let report = file.without_stages().pipeline(&registry).unwrap().run().unwrap();
@@ -602,10 +604,10 @@ fn a_rehearsal_counts_frames_that_are_made_and_ends_where_none_is() {
 #[test]
 fn a_crate_adds_an_opener() {
     struct Numbers;
-    impl bief::Opener for Numbers {
-        fn reader(&self, address: &bief::Address) -> Result<bief::ByteSource> {
+    impl bief::kinds::Opener for Numbers {
+        fn reader(&self, address: &bief::kinds::Address) -> Result<bief::kinds::ByteSource> {
             let count: usize = address.rest().parse().map_err(|_| Error::new(format!("{address}: give a number")))?;
-            Ok(bief::ByteSource::new(std::io::Cursor::new(vec![7; count])))
+            Ok(bief::kinds::ByteSource::new(std::io::Cursor::new(vec![7; count])))
         }
     }
     let mut registry = copying();

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::common::{Act, Add, Count, Pair, Probe, Unflushed, watched};
-use bief::{Chain, Choice, Error, ErrorKind, Flow, In, InOut, Out, Result, Task, Wire, sink};
+use bief::chain::Choice;
+use bief::error::ErrorKind;
+use bief::{Chain, Error, Flow, In, InOut, Out, Result, Task, Wire, sink};
 use proptest::prelude::*;
 
 /// A task that a closure makes of what it reads: `make(x)`, one element.
@@ -14,7 +16,7 @@ fn make<T, F: Fn(u64) -> T>(make: F) -> Make<T, F> {
     Make(make, std::marker::PhantomData)
 }
 
-impl<T: bief::Element, F: Fn(u64) -> T + Clone + Send + 'static> Task for Make<T, F> {
+impl<T: bief::chain::Element, F: Fn(u64) -> T + Clone + Send + 'static> Task for Make<T, F> {
     type In = In<u64>;
     type Out = Out<T>;
     fn name(&self) -> String {

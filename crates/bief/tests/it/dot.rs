@@ -117,7 +117,7 @@ fn a_schedule_tells_kinds_and_plans() {
     let profile = chain().build().unwrap().profile(10).unwrap();
     let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)]).unwrap();
     let schedule = Exact.schedule(&profile, &platform).unwrap();
-    let pipeline = chain().build().unwrap().pipeline(&schedule).unwrap().beside(&profile).unwrap();
+    let pipeline = chain().build().unwrap().pipeline(&schedule).unwrap().compare_with(&profile).unwrap();
     let dot = pipeline.dot();
     assert_eq!(
         dot.matches(&format!(" on {}\\nplanned ", profile.kinds()[0])).count(),

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Add, Count, Pair, Probe};
-use bief::{
-    Chain, Direction, DynTask, DynWire, Error, ErrorKind, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report,
-    Result, Shape, StageReport, Task, VarFrame, sink, source,
-};
+use bief::error::ErrorKind;
+use bief::raw::{Direction, DynTask, DynWire, Shape};
+use bief::report::StageReport;
+use bief::{Chain, Error, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink, source};
 use proptest::prelude::*;
 
 /// Adds the first input to the second, in place.
@@ -116,7 +116,7 @@ fn new_collect() -> (DynTask, sink::Collected<u64>) {
 fn shape(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
     let tasks = |stage: &StageReport| stage.tasks.iter().map(|task| task.name.clone()).collect::<Vec<_>>();
     let stages = report.stages.iter().map(|s| (s.name.clone(), tasks(s), s.threads, s.kind.clone(), s.frames));
-    (report.batch, report.executions, report.frames, report.most_frames_in_flight, stages.collect::<Vec<_>>())
+    (report.batch, report.executions, report.frames, report.max_frames_in_flight, stages.collect::<Vec<_>>())
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_typed_and_a_dynamic_chain_are_the_same() {
 #[test]
 fn a_task_tells_its_sockets() {
     let task = DynTask::new(AddTo).named("add");
-    let kinds = |sockets: Vec<bief::SocketKind>| sockets.iter().map(|s| s.to_string()).collect::<Vec<_>>();
+    let kinds = |sockets: Vec<bief::raw::SocketKind>| sockets.iter().map(|s| s.to_string()).collect::<Vec<_>>();
     assert_eq!((task.name(), kinds(task.inputs())), ("add", vec!["in u64".to_owned(), "in-place u64".to_owned()]));
     assert_eq!(kinds(DynTask::new(Even).outputs()), ["out variable u64"]);
     assert_eq!(format!("{task:?}"), "DynTask add (in u64, in-place u64)");
@@ -471,7 +471,7 @@ impl<S> Frames<S> {
 
 impl<S> Task for Frames<S>
 where
-    S: for<'a> bief::Input<Slice<'a> = &'a [u64]> + 'static,
+    S: for<'a> bief::chain::Input<Slice<'a> = &'a [u64]> + 'static,
 {
     type In = S;
     type Out = ();

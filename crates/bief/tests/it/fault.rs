@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Result, Task, sink};
+use bief::error::ErrorKind;
+use bief::{Chain, Error, Flow, In, Out, Result, Task, sink};
 
 use crate::common::{Act, Count, Probe, Unflushed, rig, watched};
 

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::common::{all_ended, threads_named, within};
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Report, Result, Task, Waiting};
+use bief::error::ErrorKind;
+use bief::pipeline::Waiting;
+use bief::{Chain, Error, Flow, In, Out, Report, Result, Task};
 
 const FRAMES: u64 = 60;
 /// The frame at which it goes wrong.

@@ -2,7 +2,9 @@
 
 use std::sync::mpsc;
 
-use bief::{Chain, Error, Figures, Flow, InOut, Machine, Profiling, Reading, Result, Task};
+use bief::plan::Profiling;
+use bief::report::{Figures, Reading};
+use bief::{Chain, Error, Flow, InOut, Machine, Result, Task};
 
 use crate::common::{Add, Count, watched};
 
@@ -42,7 +44,7 @@ impl Task for Parity {
 }
 
 fn by_parity(figures: &Figures) -> Vec<(String, String, u64)> {
-    let count = |figure: &bief::Figure| match figure.reading {
+    let count = |figure: &bief::report::Figure| match figure.reading {
         Reading::Count(count) => (figure.task.clone(), figure.label("parity").unwrap().to_owned(), count),
         _ => panic!("{figure:?}"),
     };

@@ -6,9 +6,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::common::{Probe, watched};
+use bief::error::ErrorKind;
 use bief::sink::Collected;
-use bief::source::{self, Heard};
-use bief::{Chain, Error, ErrorKind, Flow, In, InOut, Out, Pipeline, Result, Task, sink};
+use bief::source::{self, Received};
+use bief::{Chain, Error, Flow, In, InOut, Out, Pipeline, Result, Task, sink};
 
 /// Counts; `next` is the number that the device is at, whoever listens.
 #[derive(Clone, Default)]
@@ -23,16 +24,16 @@ impl Device {
         &self,
         end: u64,
         mut before: F,
-    ) -> impl FnMut(&mut [u64]) -> Result<Heard> + Send + use<F> {
+    ) -> impl FnMut(&mut [u64]) -> Result<Received> + Send + use<F> {
         let Self { next, ended } = self.clone();
         move |block: &mut [u64]| {
             before();
             if next.load(Ordering::Relaxed) >= end {
                 ended.store(true, Ordering::Release);
-                return Ok(Heard::End);
+                return Ok(Received::End);
             }
             block.fill_with(|| next.fetch_add(1, Ordering::Relaxed));
-            Ok(Heard::Frame { lost: 0 })
+            Ok(Received::Frame { lost: 0 })
         }
     }
 
@@ -84,7 +85,7 @@ impl Task for Touch {
 /// The device, some replicas, and a sink that does `take` with each frame.
 fn chain(
     (len, blocks): (usize, usize),
-    fill: impl FnMut(&mut [u64]) -> Result<Heard> + Send + 'static,
+    fill: impl FnMut(&mut [u64]) -> Result<Received> + Send + 'static,
     threads: usize,
     mut take: impl FnMut() + Send + 'static,
 ) -> (Chain, Arrived) {
@@ -182,7 +183,7 @@ fn what_the_device_lost_is_passed_on() {
     let (mut next, mut blocks) = (0, 0);
     let fill = move |block: &mut [u64]| {
         if blocks == 12 {
-            return Ok(Heard::End);
+            return Ok(Received::End);
         }
         let lost = if blocks % 3 == 0 { blocks } else { 0 };
         blocks += 1;
@@ -191,7 +192,7 @@ fn what_the_device_lost_is_passed_on() {
             next += 1;
             next - 1
         });
-        Ok(Heard::Frame { lost })
+        Ok(Received::Frame { lost })
     };
     let (chain, arrived) = chain((2, 12), fill, 1, || ());
     let report = watched(move || pipeline(chain).run().unwrap());
@@ -204,20 +205,20 @@ fn a_block_may_be_filled_in_parts() {
     let (mut next, mut filled) = (0, 0);
     let fill = move |block: &mut [u64]| {
         if next == 30 {
-            return Ok(Heard::End);
+            return Ok(Received::End);
         }
         (block[filled], next, filled) = (next, next + 1, (filled + 1) % 3);
-        Ok(if filled == 0 { Heard::Frame { lost: 0 } } else { Heard::Nothing })
+        Ok(if filled == 0 { Received::Frame { lost: 0 } } else { Received::Nothing })
     };
     let (chain, arrived) = chain((3, 10), fill, 1, || ());
     watched(move || pipeline(chain).run().unwrap());
     assert_eq!(arrived.check(0, 3), (30, 0, 30));
 }
 
-type Then = fn() -> Result<Heard>;
+type Then = fn() -> Result<Received>;
 
 /// Fills ten blocks; then it does as it is told.
-fn faulty(device: &Device, then: Then) -> impl FnMut(&mut [u64]) -> Result<Heard> + Send + use<> {
+fn faulty(device: &Device, then: Then) -> impl FnMut(&mut [u64]) -> Result<Received> + Send + use<> {
     let next = Arc::clone(&device.next);
     move |block: &mut [u64]| {
         if next.load(Ordering::Relaxed) >= 20 {
@@ -225,7 +226,7 @@ fn faulty(device: &Device, then: Then) -> impl FnMut(&mut [u64]) -> Result<Heard
             return then();
         }
         block.fill_with(|| next.fetch_add(1, Ordering::Relaxed));
-        Ok(Heard::Frame { lost: 0 })
+        Ok(Received::Frame { lost: 0 })
     }
 }
 
@@ -258,10 +259,10 @@ fn a_later_run_goes_on_with_the_same_device() {
     let fill = move |block: &mut [u64]| {
         if device.made() >= end {
             end = device.made() + 900;
-            return Ok(Heard::End);
+            return Ok(Received::End);
         }
         block.fill_with(|| device.next.fetch_add(1, Ordering::Relaxed));
-        Ok(Heard::Frame { lost: 0 })
+        Ok(Received::Frame { lost: 0 })
     };
     let (chain, arrived) = chain((3, 4), fill, 1, pauses(20));
     watched(move || {
@@ -280,7 +281,7 @@ fn a_later_run_goes_on_with_the_same_device() {
 fn a_silent_device_does_not_hold_up_a_stop() {
     let silent = |_: &mut [u64]| {
         std::thread::sleep(Duration::from_millis(1));
-        Ok(Heard::Nothing)
+        Ok(Received::Nothing)
     };
     let (chain, _) = chain((4, 4), silent, 2, || ());
     watched(move || {
@@ -301,7 +302,7 @@ fn a_silent_device_does_not_hold_up_a_stop() {
 
 #[test]
 fn a_stop_takes_no_more_and_counts_what_it_took() {
-    let (device, stopper) = (Device::default(), Arc::new(std::sync::OnceLock::<bief::Stopper>::new()));
+    let (device, stopper) = (Device::default(), Arc::new(std::sync::OnceLock::<bief::pipeline::Stopper>::new()));
     let (told, mut left) = (Arc::clone(&stopper), 200);
     let mut pause = pauses(20);
     let take = move || {
@@ -322,7 +323,7 @@ fn a_stop_takes_no_more_and_counts_what_it_took() {
             let (delivered, marked, _) = arrived.check(start, 2);
             assert_eq!((report.frames * 2, report.lost), (delivered, marked));
             // What was on its way when the run before was stopped counts towards this one.
-            assert!(report.frames + report.most_frames_in_flight >= 200, "{report}");
+            assert!(report.frames + report.max_frames_in_flight >= 200, "{report}");
             start = device.made();
         }
     });
@@ -340,7 +341,7 @@ fn a_device_that_does_not_return_is_left_and_a_later_run_needs_it_back() {
             let _ = held.recv();
         }
         block.fill(7);
-        Ok(Heard::Frame { lost: 0 })
+        Ok(Received::Frame { lost: 0 })
     };
     let (chain, arrived) = chain((1, 1), fill, 1, || ());
     watched(move || {
@@ -362,7 +363,7 @@ fn a_device_that_does_not_return_is_left_and_a_later_run_needs_it_back() {
         assert_eq!(
             error,
             "task `live` (stage `live`): the device has not returned since the last run: let `fill` return \
-             `Heard::Nothing` when nothing comes"
+             `Received::Nothing` when nothing comes"
         );
         release.send(()).unwrap();
         stop_when_inside(&mut pipeline).unwrap();
@@ -441,14 +442,14 @@ fn losses_of_replicas_and_in_regions_are_summed() {
 fn queues_that_cannot_be_are_refused() {
     let refusal = |len, blocks| {
         let mut chain = Chain::new();
-        chain.add(source::live(len, blocks, |_: &mut [u64]| Ok(Heard::End)), ());
+        chain.add(source::live(len, blocks, |_: &mut [u64]| Ok(Received::End)), ());
         let error = chain.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Build);
         error.to_string()
     };
     assert_eq!(refusal(0, 4), "task `live`: a frame of no elements would never end: give a length of at least 1");
     assert_eq!(refusal(4, 0), "task `live`: a queue of no blocks loses every frame: give it at least 1");
-    let mut unlistenable = source::live(4, usize::MAX, |_: &mut [u64]| Ok(Heard::End));
+    let mut unlistenable = source::live(4, usize::MAX, |_: &mut [u64]| Ok(Received::End));
     assert!(unlistenable.listen().unwrap_err().to_string().contains("more than memory can hold"));
     for (len, blocks) in [(1, usize::MAX), (usize::MAX, 1), (1 << 40, 1 << 30)] {
         assert!(refusal(len, blocks).ends_with(" x u64 is more than memory can hold: give it fewer"));

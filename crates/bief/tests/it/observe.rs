@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::common::{Act, Add, Count, Probe, rig, watched};
-use bief::{Chain, Error, Flow, In, Latency, Report, Result, Task, Times, sink};
+use bief::report::{Latency, Times};
+use bief::{Chain, Error, Flow, In, Report, Result, Task, sink};
 
 fn times(report: &Report) -> Vec<Option<Times>> {
     report.stages.iter().flat_map(|stage| &stage.tasks).map(|task| task.times).collect()

@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Count, Probe, all_ended, silence_panics};
-use bief::{Chain, ErrorKind, Flow, Load, Machine, Profiling, sink, source};
+use bief::error::ErrorKind;
+use bief::plan::{Load, Profiling};
+use bief::{Chain, Flow, Machine, sink, source};
 
 fn profiled(frames: u64, batch: usize, executions: usize) -> bief::Result<bief::schedule::Profile> {
     let mut chain = Chain::new().batch(batch);
@@ -172,7 +174,7 @@ fn a_kind_without_a_core_is_not_measured() {
     assert!(error.to_string().contains("no core of the kind `little` to measure on"), "{error}");
 }
 
-fn costs_of(frames: u64, batches: &[usize]) -> bief::Result<Vec<bief::BatchCosts>> {
+fn costs_of(frames: u64, batches: &[usize]) -> bief::Result<Vec<bief::plan::BatchCosts>> {
     let mut chain = Chain::new().batch(3);
     let wire = chain.add(Count::to(frames), ());
     let kept = chain.add(Probe::new(Act::KeepEvery(4)), &wire);
@@ -216,12 +218,12 @@ fn sizes_that_tell_nothing_are_refused() {
 #[test]
 fn frames_of_different_lengths_are_compared_as_batches_are() {
     let single = || costs_of(1_000_000, &[1]).unwrap().remove(0);
-    let costs = bief::BatchCosts::by_size([(1, single()), (8, single())]).unwrap();
-    let sizes = |task: &bief::TaskCosts| task.sizes.iter().map(|size| size.samples).collect::<Vec<_>>();
+    let costs = bief::plan::BatchCosts::by_size([(1, single()), (8, single())]).unwrap();
+    let sizes = |task: &bief::plan::TaskCosts| task.sizes.iter().map(|size| size.samples).collect::<Vec<_>>();
     assert!(costs.tasks.iter().all(|task| sizes(task) == [1, 8]));
     let batches = costs_of(1_000_000, &[2]).unwrap().remove(0);
-    assert!(bief::BatchCosts::by_size([(1, batches)]).is_err() && bief::BatchCosts::by_size([]).is_err());
+    assert!(bief::plan::BatchCosts::by_size([(1, batches)]).is_err() && bief::plan::BatchCosts::by_size([]).is_err());
     let mut other = single();
     other.tasks.pop();
-    assert!(bief::BatchCosts::by_size([(1, single()), (8, other)]).is_err());
+    assert!(bief::plan::BatchCosts::by_size([(1, single()), (8, other)]).is_err());
 }

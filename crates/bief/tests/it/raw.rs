@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Count, Probe, watched};
 use bief::raw::{BatchView, RawTask};
-use bief::{Chain, Direction, Dtype, DynTask, DynWire, Error, Flow, Result, Shape, SocketKind, sink};
+use bief::raw::{Direction, Dtype, DynTask, DynWire, Shape, SocketKind};
+use bief::{Chain, Error, Flow, Result, sink};
 use num_complex::Complex;
 use proptest::prelude::*;
 

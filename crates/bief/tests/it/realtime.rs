@@ -10,9 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::common::{Act, Count, Probe, silence_panics, threads_named, watched};
-use bief::realtime::{Class, Mode, RealTime, StageTiming, probe};
+use bief::error::ErrorKind;
+use bief::machine::class::probe;
+use bief::pipeline::Waiting;
+use bief::placement::Policy;
+use bief::realtime::{Class, Mode, RealTime, StageTiming};
 use bief::sink::{self, Collected};
-use bief::{Chain, ErrorKind, Flow, In, Machine, Out, Pipeline, Policy, Report, Result, Task, Waiting, source};
+use bief::{Chain, Flow, In, Machine, Out, Pipeline, Report, Result, Task, source};
 
 const ORDINARY: u32 = 0;
 const FIFO: u32 = 1;

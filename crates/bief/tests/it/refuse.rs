@@ -1,9 +1,11 @@
 //! What is wrong is said before a thread starts, in words that name both ends.
 
 use crate::common::{Act, Add, Count, Pair, Probe};
+use bief::error::ErrorKind;
+use bief::placement::{Placement, Policy};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, TaskProfile};
-use bief::{Chain, Error, ErrorKind, Flow, In, Machine, Out, Placement, Policy, Result, Task, Wire, sink, source};
+use bief::{Chain, Error, Flow, In, Machine, Out, Result, Task, Wire, sink, source};
 
 fn refused(chain: Chain) -> String {
     let error = chain.build().unwrap_err();
@@ -135,11 +137,11 @@ fn a_schedule_or_a_profile_of_another_chain() {
     assert!(text.contains("3 tasks") && text.contains("has 2"), "{text}");
     let pair = Profile::new(["core"], [task("a"), task("b")]).unwrap();
     let schedule = Exact.schedule(&pair, &platform).unwrap();
-    let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
+    let text = program().pipeline(&schedule).unwrap().compare_with(&profile).unwrap_err().to_string();
     assert!(text.contains("profile has 3 tasks"), "{text}");
     let elsewhere = TaskProfile::sequential("Add", [0, 5]).not_on(0);
     let profile = Profile::new(["core", "other"], [TaskProfile::sequential("Count", [5, 5]), elsewhere]).unwrap();
-    let text = program().pipeline(&schedule).unwrap().beside(&profile).unwrap_err().to_string();
+    let text = program().pipeline(&schedule).unwrap().compare_with(&profile).unwrap_err().to_string();
     assert!(text.contains("the profile has a task of stage") && text.contains("that cannot run on `core`"), "{text}");
 }
 

@@ -4,12 +4,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Add, Count, Pair, Probe, rig, watched};
+use bief::chain::Crossing;
 use bief::raw::{BatchView, RawTask};
+use bief::raw::{Direction, Dtype, DynTask, Shape, SocketKind};
 use bief::schedule::Stage;
-use bief::{
-    Chain, Crossing, Direction, Dtype, DynTask, Error, Flow, In, InOutVar, Out, OutVar, Program, Result, Shape,
-    SocketKind, Task, VarFrame, sink,
-};
+use bief::{Chain, Error, Flow, In, InOutVar, Out, OutVar, Program, Result, Task, VarFrame, sink};
 
 /// Each frame that lives, as the bytes of each wire.
 type Frame = Vec<Vec<u8>>;
@@ -196,7 +195,7 @@ fn stages_that_are_marked_stay() {
     let (here, there) = linked(rig(10, 1, [1, 3, 1], [Act::Pass; 3]).chain.build().unwrap(), 2);
     let stages = |program: Program| -> Vec<(String, usize)> {
         let pipeline = program.pipeline_as_marked().unwrap();
-        pipeline.seats().into_iter().map(|stage| (stage.name, stage.threads)).collect()
+        pipeline.slots().into_iter().map(|stage| (stage.name, stage.threads)).collect()
     };
     let named =
         |stages: &[(&str, usize)]| stages.iter().map(|&(name, threads)| (name.to_owned(), threads)).collect::<Vec<_>>();
@@ -255,7 +254,7 @@ fn a_program_is_cut_without_a_plan() {
     let rig = rig(100, 1, [1; 3], [Act::Pass; 3]);
     let mut pipeline =
         rig.chain.build().unwrap().cut(&[Stage::new(1, 1, ""), Stage::new(3, 4, "big"), Stage::new(1, 1, "")]).unwrap();
-    let stages: Vec<_> = pipeline.seats().into_iter().map(|stage| (stage.threads, stage.kind)).collect();
+    let stages: Vec<_> = pipeline.slots().into_iter().map(|stage| (stage.threads, stage.kind)).collect();
     assert_eq!(stages, [(1, None), (4, Some("big".to_owned())), (1, None)]);
     let report = watched(move || pipeline.run().unwrap());
     assert_eq!((report.frames, report.planned_period_ns), (100, None));

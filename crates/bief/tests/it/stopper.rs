@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::common::{Act, Add, Count, Probe, Relay, rig, watched};
-use bief::{Chain, Error, ErrorKind, Flow, In, Out, Pipeline, Report, Result, Stopper, Task, Waiting, sink, source};
+use bief::error::ErrorKind;
+use bief::pipeline::{Stopper, Waiting};
+use bief::{Chain, Error, Flow, In, Out, Pipeline, Report, Result, Task, sink, source};
 
 /// Runs, and stops from another thread as soon as `made` has grown to so many.
 fn stop_after(frames: u64, made: &AtomicU64, pipeline: &mut Pipeline) -> Result<Report> {
@@ -126,7 +128,7 @@ fn a_task_may_stop_the_run_and_no_more_is_taken_than_was_on_its_way() {
     let (mut pipeline, result) = stopped_at(100, Act::Pass);
     let report = watched(move || pipeline.run().unwrap());
     assert_eq!(result.take(), (1000..1000 + report.frames).collect::<Vec<_>>());
-    assert!((101..=101 + report.most_frames_in_flight).contains(&report.frames), "{}", report.frames);
+    assert!((101..=101 + report.max_frames_in_flight).contains(&report.frames), "{}", report.frames);
 }
 
 #[test]

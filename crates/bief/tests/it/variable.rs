@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Add, Count, watched};
-use bief::{Chain, Element, Error, ErrorKind, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame, sink};
+use bief::chain::Element;
+use bief::error::ErrorKind;
+use bief::{Chain, Error, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame, sink};
 use proptest::prelude::*;
 
 /// The numbers below x: a frame as long as its number, which must not be above `most`.

@@ -14,7 +14,7 @@ const GRAPH: &str = r#"{"format": 1, "cores": 2,
   "edges": [{"from": "src", "to": "dec4", "produce": 1, "consume": 4},
             {"from": "dec4", "to": "sink", "produce": 1, "consume": 1}]}"#;
 
-const NARROWBAND_FM: &str = include_str!("../../../../../data/graphs/nbfm.json");
+const NARROWBAND_FM: &str = include_str!("../../../data/graphs/nbfm.json");
 
 #[test]
 fn realtime_shows_the_bounds_of_a_graph() {

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use bief::machine::class::probe;
 use bief::machine::clock::process_time;
-use bief::realtime::{Class, RealTime, probe};
+use bief::pipeline::Waiting;
+use bief::realtime::{Class, RealTime};
 use bief::schedule::realtime::{Cost, CostFit, CostSamples};
-use bief::{Chain, Flow, Pipeline, Waiting, source};
+use bief::{Chain, Flow, Pipeline, source};
 use bief_cli::failure::Failure;
 use bief_dsp::Complex32;
 use bief_radio::Shift;
@@ -178,7 +180,7 @@ mod tests {
     fn every_layout_runs() {
         for (layout, threads) in LAYOUTS.into_iter().zip([1, 2, 2, 3, 2, 5]) {
             let mut pipeline = layout.pipeline(8, 3).unwrap();
-            assert_eq!(pipeline.seats().len(), threads, "{layout:?}");
+            assert_eq!(pipeline.slots().len(), threads, "{layout:?}");
             assert_eq!(pipeline.run().unwrap().frames, 3);
         }
     }

@@ -3,8 +3,9 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use bief::plan::Profiling;
 use bief::schedule::realtime::{CostFit, CostSamples};
-use bief::{Chain, Machine, Profiling, Result};
+use bief::{Chain, Machine, Result};
 
 use super::fitted;
 use crate::bench::receiver::{chain, signal};

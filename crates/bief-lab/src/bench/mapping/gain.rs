@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bief::Machine;
 use bief::machine::mapper::{MapSettings, ThreadMapper};
+use bief::placement::Policy;
 use bief::schedule::mapping::{Algorithm, FtfcSettings};
-use bief::{Machine, Policy};
 use bief_cli::failure::Failure;
 
 use super::Setting;

@@ -7,9 +7,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bief::Application;
+use bief::placement::Policy;
+use bief::plan::{Load, Profiling};
 use bief::schedule::strategy::{Exact, Strategy, ThreadPerTask};
 use bief::schedule::{Profile, Schedule, TaskProfile};
-use bief::{Application, Load, Policy, Profiling};
 use bief_cli::failure::Failure;
 use bief_cli::rx::built_in_receiver;
 use bief_radio::dvbs2::Receiver;

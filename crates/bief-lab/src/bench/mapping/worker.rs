@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bief::{Chain, Flow, Machine, Pipeline, Policy, Report, sink, source};
+use bief::placement::Policy;
+use bief::{Chain, Flow, Machine, Pipeline, Report, sink, source};
 
 use crate::bench::busy::work;
 

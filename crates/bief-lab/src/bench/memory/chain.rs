@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bief::{Chain, Error, Flow, In, InOut, Machine, Out, Pinning, Pipeline, Placement, Result, Task};
+use bief::placement::{Pinning, Placement};
+use bief::{Chain, Error, Flow, In, InOut, Machine, Out, Pipeline, Result, Task};
 use bief_cli::failure::Failure;
 
 use super::Place;
@@ -265,7 +266,7 @@ mod tests {
         for staged in [true, false] {
             let shape = Shape { tasks: 5, size: Size(3 << 10), staged };
             let (pipeline, shared) = pipeline(shape).unwrap();
-            assert_eq!(pipeline.seats().len(), if staged { 5 } else { 1 });
+            assert_eq!(pipeline.slots().len(), if staged { 5 } else { 1 });
             let (executions, seconds) = executions(pipeline, &shared).unwrap();
             assert!(executions >= EXECUTIONS * 5 && seconds > 0.0, "{executions} in {seconds} s");
             let of = |task: usize| shared.tasks[task].executions.load(Ordering::Relaxed);

@@ -1,7 +1,8 @@
 //! How the boundaries between stages lie on the machine.
 
+use bief::Machine;
 use bief::machine::Core;
-use bief::{Machine, Placement};
+use bief::placement::Placement;
 
 /// How many boundaries between consecutive stages join which cores.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -73,7 +74,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use bief::{Policy, Seats};
+    use bief::placement::{Policy, StageSlots};
 
     use super::*;
 
@@ -98,8 +99,8 @@ mod tests {
     #[test]
     fn a_placement_tells_where_it_leaves_no_choice() {
         let machine = Machine::here();
-        let stages: Vec<Seats> =
-            (0..9).map(|stage| Seats { name: stage.to_string(), kind: None, threads: 1 }).collect();
+        let stages: Vec<StageSlots> =
+            (0..9).map(|stage| StageSlots { name: stage.to_string(), kind: None, threads: 1 }).collect();
         let on_one = format!("{}|*", ["c0"; 8].join("|"));
         let placed = |policy: Policy| Crossings::placed(&machine, &policy.place(&machine, &stages).unwrap());
         let seen = placed("c0|c0|c0|c0|c0|c0|c0|c0|c0".parse().unwrap()).unwrap();

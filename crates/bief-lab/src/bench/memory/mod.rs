@@ -15,7 +15,8 @@ use std::cell::RefCell;
 use std::fs;
 use std::rc::Rc;
 
-use bief::{Machine, Placement, Policy};
+use bief::Machine;
+use bief::placement::{Placement, Policy};
 use bief_cli::failure::Failure;
 use clap::{Args, ValueEnum};
 
@@ -138,7 +139,7 @@ impl Experiment {
         places.dedup();
         let machine = Machine::here();
         let seats =
-            chain::pipeline(Shape { tasks, size: Size(1), staged: true }).map_err(Failure::from_error)?.0.seats();
+            chain::pipeline(Shape { tasks, size: Size(1), staged: true }).map_err(Failure::from_error)?.0.slots();
         let placed = |place: Place| Ok((place, place.policy().place(&machine, &seats).map_err(Failure::from_error)?));
         let places = places.into_iter().map(placed).collect::<Result<Vec<_>, Failure>>()?;
         Ok(Self { tasks, machine, sizes, places })

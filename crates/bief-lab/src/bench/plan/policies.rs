@@ -1,6 +1,8 @@
 //! What places are worth: the same plan, placed by each policy.
 
-use bief::{Load, Policy, Result};
+use bief::Result;
+use bief::placement::Policy;
+use bief::plan::Load;
 use bief_cli::draw::plot::Figure;
 use bief_cli::text::counted;
 use bief_cli::units::significant;

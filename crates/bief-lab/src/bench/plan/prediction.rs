@@ -1,7 +1,10 @@
 //! How far runs are from their plans: by what the plan was made with, and where the period goes.
 
+use bief::placement::Policy;
+use bief::plan::Load;
+use bief::report::Gap;
 use bief::schedule::Profile;
-use bief::{Error, Gap, Load, Policy, Result};
+use bief::{Error, Result};
 use bief_cli::draw::plot::Figure;
 use bief_cli::text::counted;
 use bief_cli::units::significant;

@@ -1,8 +1,10 @@
 //! Whether strategies rank as they are planned to: each plan is run.
 
+use bief::placement::Policy;
+use bief::plan::Load;
 use bief::schedule::strategy::{Exact, Fertac, Herad, Otac, Strategy, ThreadPerTask, TwoCatac};
 use bief::schedule::{Platform, Schedule};
-use bief::{Load, Machine, Policy, Result};
+use bief::{Machine, Result};
 use bief_cli::draw::plot::Figure;
 use bief_cli::failure::Failure;
 use bief_cli::text::{COLUMNS, counted, listed, wrapped};

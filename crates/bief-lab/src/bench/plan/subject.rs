@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use bief::plan::{Load, Profiling};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Platform, Profile, Schedule, Stage};
-use bief::{Application, Load, Machine, Profiling, Program, Result};
+use bief::{Application, Machine, Program, Result};
 use bief_cli::failure::Failure;
 use bief_cli::rx::built_in_receiver;
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use bief::placement::Policy;
 use bief::schedule::{Platform, Profile, Schedule};
-use bief::{Error, Machine, Policy, Report, Result};
+use bief::{Error, Machine, Report, Result};
 
 use super::subject::Subject;
 
@@ -43,7 +44,7 @@ impl Bench {
         let planned_ns = schedule.period(profile)?.ns();
         let executions = (self.seconds * 1e9 / planned_ns.max(1.0)).max(LEAST_EXECUTIONS);
         let frames = executions * f64::from(profile.frames_per_execution());
-        let pipeline = subject.program(frames as u64)?.pipeline(schedule)?.beside(profile)?;
+        let pipeline = subject.program(frames as u64)?.pipeline(schedule)?.compare_with(profile)?;
         let report = pipeline.place(policy, &self.machine)?.observe().run()?;
         if report.executions == 0 {
             return Err(Error::new("a run worked on no frame at all: give more --seconds"));

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use bief::realtime::{Class, Probe, RealTime, RealTimeReport, probe};
+use bief::machine::class::{Probe, probe};
+use bief::realtime::{Class, RealTime, RealTimeReport};
 use bief_cli::failure::Failure;
 use bief_cli::progress::spinner;
 use clap::{Args, ValueEnum};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bief::plan::{BatchCosts, Profiling, TaskCosts};
 use bief::realtime::{LatencyGoal, StageTiming};
 use bief::schedule::realtime::{Analysis, Cost, CostSamples, Edge, Graph, Node};
 use bief::schedule::{self, Period};
-use bief::{BatchCosts, Chain, Machine, Pipeline, Profiling, TaskCosts};
+use bief::{Chain, Machine, Pipeline};
 use bief_cli::failure::Failure;
 
 use super::work::{self, three_stages};

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::common::snr::{RATE, snr_db};
+use bief::error::ErrorKind;
 use bief::schedule::{Schedule, Stage};
-use bief::{Chain, Error, ErrorKind, Flow, sink, source};
+use bief::{Chain, Error, Flow, sink, source};
 use bief_dsp::low_pass::Window;
 use bief_radio::{
     Agc, DeEmphasis, Discriminate, History, LowPass, NarrowbandFm, ReadSamples, Recording, RemoveDc, SampleFormat,

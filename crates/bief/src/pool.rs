@@ -10,15 +10,15 @@ use crate::halt::Halt;
 use crate::placement::Pinning;
 use crate::ring::{Consumer, Producer, ring};
 use crate::sync::thread::{self, JoinHandle};
-use crate::wait::Patience;
+use crate::wait::WaitPolicy;
 use crate::worker::{Fault, Worker};
 
-/// A thread for each worker, in the same order. They wait for work until the crew is dropped, and have ended then.
+/// A thread for each worker, in the same order. They wait for work until the pool is dropped, and have ended then.
 #[derive(Default)]
-pub(crate) struct Crew(Vec<Hand>);
+pub(crate) struct WorkerPool(Vec<PoolThread>);
 
 /// A thread, where to leave work for it, and where the worker comes back.
-struct Hand {
+struct PoolThread {
     jobs: Producer<Option<Job>>,
     ended: Consumer<Option<Worker>>,
     /// Its number, which it tells when it starts.
@@ -34,16 +34,16 @@ struct Job {
     pinning: Option<Pinning>,
 }
 
-impl Crew {
+impl WorkerPool {
     /// Starts the threads that these workers still need.
     ///
     /// # Errors
     /// A thread that the system refuses; those already started wait.
-    pub(crate) fn enlist(&mut self, workers: &[Worker]) -> Result<()> {
+    pub(crate) fn start_threads(&mut self, workers: &[Worker]) -> Result<()> {
         for worker in &workers[self.0.len()..] {
             let name = worker.name();
-            let (jobs, left) = ring(vec![None], Patience::Park);
-            let (done, ended) = ring(vec![None], Patience::Park);
+            let (jobs, left) = ring(vec![None], WaitPolicy::Park);
+            let (done, ended) = ring(vec![None], WaitPolicy::Park);
             let id = Arc::<OnceLock<ThreadId>>::default();
             let told = Arc::clone(&id);
             let started = thread::Builder::new().name(name.clone()).spawn(move || {
@@ -54,14 +54,14 @@ impl Crew {
                 let place = Place { stage: Some(name.into()), ..Place::default() };
                 Error::from_source(error).with_kind(ErrorKind::Build).at(place)
             })?;
-            self.0.push(Hand { jobs, ended, id, thread });
+            self.0.push(PoolThread { jobs, ended, id, thread });
         }
         Ok(())
     }
 
     /// Its threads, as the kernel counts them: of each worker, in the same order.
     pub(crate) fn threads(&self) -> Vec<ThreadId> {
-        self.0.iter().map(|hand| *hand.id.wait()).collect()
+        self.0.iter().map(|thread| *thread.id.wait()).collect()
     }
 
     /// Lets every worker work on its own thread until all have ended; answers them in the same order. `pinning`: as for
@@ -73,13 +73,13 @@ impl Crew {
         fault: &Arc<Fault>,
         pinning: Option<Pinning>,
     ) -> Vec<Worker> {
-        for (hand, worker) in self.0.iter_mut().zip(workers) {
+        for (thread, worker) in self.0.iter_mut().zip(workers) {
             let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault), pinning };
-            assert!(hand.jobs.send(&mut Some(job)), "a thread ends after its crew");
+            assert!(thread.jobs.send(&mut Some(job)), "a thread ends after its pool");
         }
-        let back = |hand: &mut Hand| {
+        let back = |thread: &mut PoolThread| {
             let mut worker = None;
-            hand.ended.receive(&mut worker);
+            thread.ended.receive(&mut worker);
             worker.expect("a thread gives back what it was given")
         };
         self.0.iter_mut().map(back).collect()
@@ -103,10 +103,10 @@ fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         // Without anything to wait for, a thread ends.
-        let threads: Vec<JoinHandle<()>> = self.0.drain(..).map(|hand| hand.thread).collect();
+        let threads: Vec<JoinHandle<()>> = self.0.drain(..).map(|thread| thread.thread).collect();
         for thread in threads {
             // Nothing is lost with a thread: a worker that panics is caught in it.
             let _ = thread.join();
