@@ -63,7 +63,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 ///     .refine(2)
 ///     .place(Policy::Guided)
 ///     .plan(&squares)?;
-/// println!("{} frames per second", planned.schedule.planned_period().per_second());
+/// println!("{} ns per frame", planned.schedule.planned_period().ns());
 /// let report = planned.pipeline(&mut squares)?.run()?;
 /// assert_eq!(report.frames, 1000);
 /// # Ok::<(), bief::Error>(())
