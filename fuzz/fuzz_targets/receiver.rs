@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use bief_dsp::dvbs2::{PACKET, Pls, SYNC_BYTE};
 use bief_fuzz::{Written, cycled};
-use bief_radio::dvbs2::{Receiver, Settings, Status, Transmitter, frame_list};
+use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter, frame_list};
 use bief_radio::{Recording, SampleFormat};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -75,9 +75,8 @@ fuzz_target!(|input: (bool, Vec<Damage>)| {
     let Ok(receiver) = Receiver::find(recording, Settings::at(2.0), |_| ()) else { return };
 
     let written = Written::default();
-    let mut receiver = receiver.to(written.clone());
-    receiver.program().unwrap().run().unwrap();
-    let (packets, figures) = (written.take(), receiver.status().figures());
+    let report = receiver.to(written.clone()).program().unwrap().run().unwrap();
+    let (packets, figures) = (written.take(), Figures::of(&report.figures));
     assert_eq!(packets.len() as u64, figures.packets * PACKET as u64);
     assert!(packets.chunks(PACKET).all(|packet| packet[0] == SYNC_BYTE));
     assert!(figures.packet_errors <= figures.packets && figures.frame_errors <= figures.frames);

@@ -1,20 +1,32 @@
 //! Documents that commands read and write: profiles, platforms, schedules, places.
 
 use std::fmt::Display;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::files::is_dash;
+use crate::files::{is_dash, put};
+
+/// More than any document has, in bytes.
+const LONGEST: u64 = 1 << 26;
 
 /// The text of a document that is a file or, for `-`, standard input; and what messages call it.
 pub(crate) fn text(path: &Path) -> (String, io::Result<String>) {
     if is_dash(path) {
-        let mut text = String::new();
-        return ("standard input".to_owned(), io::stdin().read_to_string(&mut text).map(|_| text));
+        return ("standard input".to_owned(), all_of(io::stdin()));
     }
-    (path.display().to_string(), fs::read_to_string(path))
+    (path.display().to_string(), File::open(path).and_then(all_of))
+}
+
+/// All text of what may be a device, and have no end.
+fn all_of(source: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    source.take(LONGEST + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > LONGEST {
+        true => Err(io::Error::other(format!("it is longer than {} MiB: no document is", LONGEST >> 20))),
+        false => Ok(text),
+    }
 }
 
 /// Why a document could not be read.
@@ -31,5 +43,5 @@ pub(crate) fn read<T, E: Display>(path: &Path, parse: impl FnOnce(&str) -> Resul
 
 /// Writes a document to a file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    put(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }

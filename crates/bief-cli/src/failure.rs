@@ -4,6 +4,11 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::text::{plain, shortened};
+
+/// The most characters in a line of a message.
+const LONGEST: usize = 2000;
+
 /// A message for who typed the command: what is wrong, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -26,18 +31,24 @@ impl Failure {
 
     /// Says on standard error what is wrong; answers the exit status.
     pub fn told_by(self, command: &str) -> ExitCode {
-        say(format_args!("{command}: {}", self.message));
+        say(format_args!("{command}: {}", bounded(&self.message)));
         ExitCode::from(self.status)
     }
 }
 
 /// Says on standard error what is not as wanted, and does not keep a command from its work.
 pub fn warn(message: &str) {
-    say(format_args!("bief: {message}"));
+    say(format_args!("bief: {}", bounded(message)));
 }
 
-/// Writes a line to standard error. Where that is closed or full nobody hears it; that changes nothing else, the exit status least
+/// Writes text and a line break to standard error, without what would move the cursor. Where that is closed or full nobody hears it; that changes nothing else, the exit status least
 /// of all.
-pub fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+pub fn say(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{}", plain(&text.to_string()));
+}
+
+/// A message with no line that is longer than a screen: what it quotes may come from anywhere.
+fn bounded(message: &str) -> String {
+    let lines: Vec<String> = message.lines().map(|line| shortened(line, LONGEST)).collect();
+    lines.join("\n")
 }

@@ -1,33 +1,57 @@
-//! Ctrl-C: the first one ends a run in order, the second one the program.
+//! Ctrl-C, SIGTERM and SIGHUP: the first one ends a run in order, a second one the program.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread;
 
 use bief::pipeline::Stopper;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
 
-/// The exit status of what Ctrl-C ended before its time: 128 and the number of the signal.
-pub const INTERRUPTED: u8 = 130;
+/// The signal that ended the run; 0 where none did.
+static SIGNAL: AtomicU8 = AtomicU8::new(0);
 
-/// Lets Ctrl-C stop the run, and a second one the program; tells whether that happened.
+/// The exit status of what a signal ended before its time: 128 and its number, as shells have it.
+pub fn status() -> u8 {
+    128 + SIGNAL.load(Ordering::Relaxed)
+}
+
+/// Lets signals stop the run, and a second one the program; tells whether one came.
 pub fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
     at_interrupt(move || stopper.stop())
 }
 
-/// Calls `stop` at Ctrl-C, and ends the program at a second one; tells whether that happened.
+/// Calls `stop` at the first signal, and ends the program at a second one; tells whether one came.
 pub fn at_interrupt(stop: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&interrupted);
-    let handler = move || {
-        if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
+    let ignored = ignored();
+    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    let mut signals = Signals::new(heard).map_err(Failure::from_error)?;
+    let listen = move || {
+        for signal in signals.forever() {
+            if !seen.load(Ordering::Relaxed) {
+                SIGNAL.store(signal as u8, Ordering::Relaxed);
+                seen.store(true, Ordering::Relaxed);
+                stop();
+            } else if signal != SIGHUP {
+                std::process::exit(128 + signal);
+            }
+            // A terminal that goes away tells all of its programs, and so does its shell; service managers send SIGHUP behind
+            // SIGTERM. Nobody has lost patience then.
         }
-        stop();
     };
-    match ctrlc::try_set_handler(handler) {
-        // Whoever started this program wants it to go on at Ctrl-C, as a shell does in the background.
-        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(interrupted),
-        Err(error) => Err(Failure::from_error(error)),
-    }
+    let listener = thread::Builder::new().name("signals".into()).spawn(listen);
+    listener.map_err(|error| Failure::new(format!("no thread can be started to listen to Ctrl-C: {error}")))?;
+    Ok(interrupted)
+}
+
+/// The signals that this process ignores, bit 0 is signal 1: whoever started it so wants it to go on, as a shell does in the
+/// background, and nohup.
+pub(crate) fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

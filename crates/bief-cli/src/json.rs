@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::files::{Files, is_dash};
+use crate::files::{Files, is_dash, put};
+use crate::text::plain;
 
 /// Where the machine-readable result goes.
 #[derive(Args)]
 pub struct JsonArgs {
-    /// Write the result as JSON to FILE, or to standard output in place of the table
+    /// Write the result as JSON to FILE, or to standard output instead of the table
     #[arg(long = "json", value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     target: Option<PathBuf>,
 }
@@ -32,14 +33,11 @@ impl JsonArgs {
         self.file().map_or(Ok(()), |path| files.write(path, "--json"))
     }
 
-    /// The FILE of `--json FILE` when it does not look like one for JSON: where no input is named, it is the input that was
-    /// typed after `--json`, and JSON goes to standard output.
-    pub fn misplaced_input(&mut self) -> Option<PathBuf> {
-        let path = self.target.as_ref()?;
-        if self.on_stdout() || path.extension().is_some_and(|extension| extension == "json") {
-            return None;
-        }
-        self.target.replace("-".into())
+    /// The FILE of `--json FILE` where it is what a command reads: where no input is named, it is the input that was typed after
+    /// `--json`, and JSON goes to standard output. A name that ends in `.json` is always FILE.
+    pub fn misplaced_input(&mut self, is_input: impl FnOnce(&Path) -> bool) -> Option<PathBuf> {
+        let path = self.file().filter(|path| path.extension().is_none_or(|extension| extension != "json"))?;
+        if is_input(path) { self.target.replace("-".into()) } else { None }
     }
 
     /// Writes `text`, which ends without a line break, where it was asked for; nothing if it was not.
@@ -47,17 +45,17 @@ impl JsonArgs {
         match &self.target {
             None => Ok(()),
             Some(_) if self.on_stdout() => print(&text()),
-            Some(path) => std::fs::write(path, text() + "\n")
+            Some(path) => put(path, &(text() + "\n"))
                 .map_err(|error| Failure::new(format!("{}: cannot write JSON: {error}", path.display()))),
         }
     }
 }
 
-/// Prints text and a line break to standard output. A reader that went away, as `head` does, has what it wanted: that is no
+/// Prints text and a line break to standard output, without what would move the cursor. A reader that went away, as `head` does, has what it wanted: that is no
 /// failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", plain(text)).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("standard output: {error}"))),
         _ => Ok(()),
     }

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod document;
+#[cfg(test)]
+mod documented;
 pub mod draw;
 pub mod failure;
 pub mod files;
@@ -40,24 +42,24 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief rx                              receive the recording that is built in
+  bief rx                              receive the built-in recording
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
   bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
-  bief run chain.toml                  a chain of tasks that a file describes
+  bief run chain.toml                  a chain of tasks described in a file
   bief profile chain.toml -o profile.json
-                                       what each task takes on each kind of core
+                                       the time of each task per kind of core
   bief plan profile.json --cores 4     the best pipeline for them on 4 cores
   bief plan mac_studio --strategy all  every strategy on a profile that ships
   bief realtime graph.json --latency 5ms
-                                       batches and merges that keep a latency
-  bief power fit runs.csv              what idle and each busy core draw
+                                       batches and merges that meet a latency
+  bief power fit runs.csv              power when idle and of each busy core
   bief machine                         the cores of this machine
   bief map -- ffmpeg -i in.mkv out.mp4 any program's threads to kinds of cores
-  bief power read                      the energy that this machine uses
-  bief lab bench runtime               an experiment: what hand-overs cost here";
+  bief power read                      the power that this machine draws
+  bief lab bench runtime               an experiment: the cost of hand-overs";
 
-/// Runs chains of streaming tasks on every core: a DVB-S2 receiver and transmitter, and the planner behind them
+/// Runs chains of streaming tasks on all cores: a DVB-S2 receiver and transmitter, and the planner behind them
 #[derive(Parser)]
 #[command(name = "bief", version, max_term_width = 80, after_help = EXAMPLES)]
 struct Cli {
@@ -67,27 +69,27 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Receive: turn a DVB-S2 recording into a transport stream
+    /// Receive DVB-S2: turn a recording into a transport stream
     Rx(rx::RxArgs),
-    /// Transmit: turn a transport stream into a DVB-S2 recording
+    /// Transmit DVB-S2: turn a transport stream into a recording
     Tx(tx::TxArgs),
     /// Receive narrowband FM: turn a recording into audio
     Nbfm(nbfm::NbfmArgs),
-    /// Run: a chain of tasks that a file describes
+    /// Run a chain of tasks described in a file
     Run(run::RunArgs),
-    /// Profile: measure how long each task of a chain takes on each kind of core
+    /// Profile: measure each task of a chain on each kind of core
     Profile(profile::ProfileArgs),
     /// Plan: compute the best pipeline for a profile
     Plan(plan::PlanArgs),
-    /// Real time: the worst-case latency of a processing graph, and the batches that keep a limit
+    /// Real time: bound the latency of a processing graph, and find batches that meet a limit
     Realtime(realtime::RealtimeArgs),
-    /// Power: what a machine and its cores draw
+    /// Power: measure or model the power of a machine and its cores
     Power(power::PowerArgs),
     /// Show the cores of this machine
     Machine(machine::MachineArgs),
-    /// Map: the threads of any program to kinds of cores, by what they need
+    /// Map the threads of any program to kinds of cores by demand
     Map(map::MapArgs),
-    /// Experiments: what the runtime costs, frame error rates, the papers' campaigns (the program `bief-lab`)
+    /// Experiments: runtime overhead, frame error rates, the papers' campaigns (the program `bief-lab`)
     #[command(disable_help_flag = true)]
     Lab(lab::LabArgs),
     #[command(hide = true, disable_help_flag = true)]

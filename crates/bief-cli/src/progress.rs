@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::text::printable;
+
 /// A bar towards a total, of bytes or of whatever else is counted; where there is none, a counter of bytes. It shows on a
 /// terminal, and nowhere else.
 pub fn progress(total: Option<u64>) -> ProgressBar {
@@ -26,8 +28,11 @@ pub fn spinner(message: String) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {elapsed}  {msg}").expect("a constant template");
-    let bar = ProgressBar::new_spinner().with_style(style).with_message(message);
-    bar.enable_steady_tick(Duration::from_millis(100));
+    let bar = ProgressBar::new_spinner().with_style(style).with_message(printable(&message));
+    // It turns by a thread of its own, which is no reason to fail where there are no more.
+    if std::thread::Builder::new().spawn(|| ()).is_ok() {
+        bar.enable_steady_tick(Duration::from_millis(100));
+    }
     bar
 }
 
@@ -46,7 +51,8 @@ pub fn shown<T>(bar: &ProgressBar, mut look: impl FnMut(&ProgressBar) + Send, wo
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
+        // Where no thread can be had, the bar stands still.
+        let watcher = std::thread::Builder::new().spawn_scoped(scope, || {
             while !done.load(Ordering::Relaxed) {
                 look(bar);
                 std::thread::park_timeout(Duration::from_millis(100));
@@ -54,7 +60,9 @@ pub fn shown<T>(bar: &ProgressBar, mut look: impl FnMut(&ProgressBar) + Send, wo
         });
         let result = work();
         done.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
+        if let Ok(watcher) = watcher {
+            watcher.thread().unpark();
+        }
         bar.finish_and_clear();
         result
     })

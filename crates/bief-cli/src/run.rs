@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, say};
 use crate::files::Files;
-use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::{OPTIONS, PlanningArgs, against_plan, rounds};
 use crate::progress::{shown, spinner};
@@ -31,9 +31,9 @@ Examples:
   bief run chain.toml --plan             measure the tasks, and plan the stages
   bief run chain.toml --goal fewest-cores,period=1ms --refine 3
   bief run chain.toml --place packed     pin the threads of the stages it marks
-  bief run chain.toml --place dynamic    move them to the kinds of cores they need
-  bief run chain.toml --json             the report for a machine to read
-  bief run --kinds                       the tasks that a chain can be made of
+  bief run chain.toml --place dynamic    map threads to kinds of cores by demand
+  bief run chain.toml --json             the report as JSON
+  bief run --kinds                       all kinds of tasks
   bief run --kinds radio.read            one of them, with its parameters
 
 A chain file lists tasks in the order in which they run:
@@ -41,7 +41,7 @@ A chain file lists tasks in the order in which they run:
   [[task]]
   name = \"read\"
   kind = \"radio.read\"
-  out = [\"iq\"]                  # names for the wires that it makes
+  out = [\"iq\"]                  # names of the wires that it makes
   path = \"capture.sigmf-meta\"   # all other keys are parameters of the kind
 
   [[task]]
@@ -61,16 +61,18 @@ A chain file lists tasks in the order in which they run:
   [stage.convert]
   threads = 2
 
-To measure and to refine a plan, tasks are tried on the front of their input:
-nothing of a pipe is lost by that, and no output is touched.
+To measure and refine a plan, tasks are tried on the front of their input: a
+pipe loses nothing, and no output is touched.
 Where bytes are read or written, `-` is standard input or output, and
-`SCHEME://…` whatever else opens them. When a chain writes to standard output,
-its report goes to standard error.
-Before the first task, `batch = 16` lets frames travel together, `depth = 8` lets
-as many batches wait between stages, `waiting = \"passive\"` is as --waiting.
+`SCHEME://…` an address for another opener. If a chain writes to standard
+output, its report goes to standard error.
+Before the first task, `batch = 16` sets the frames per batch, `depth = 8` the
+batches that may wait between stages, `waiting = \"passive\"` the same as
+--waiting.
 Without stages the chain runs on one core.
-Ctrl-C ends the run in order: what the first task took is delivered; the exit
-status is 130. A second Ctrl-C does not wait for that.";
+Ctrl-C, SIGTERM or SIGHUP ends the run in order: everything that the first task
+took is delivered, and the exit status is 128 plus the signal's number (130, 143,
+129). A second one quits at once.";
 
 /// Arguments of `bief run`.
 #[derive(Args)]
@@ -79,24 +81,24 @@ pub(crate) struct RunArgs {
     /// The chain, a TOML file
     #[arg(value_name = "CHAIN.toml", required_unless_present_any = ["kinds", "target"])]
     chain: Option<PathBuf>,
-    /// Frames that travel together, in place of what the file says
+    /// Frames per batch, instead of the file's value
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     batch: Option<u32>,
-    /// Batches that may wait between two stages, in place of what the file says
+    /// Batches that may wait between two stages, instead of the file's value
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     depth: Option<u32>,
-    /// How threads wait for each other: adaptive, passive (at once to sleep) or active (never)
+    /// How threads wait for each other: adaptive, passive (sleep at once) or active (never sleep)
     #[arg(long)]
     waiting: Option<Waiting>,
-    /// Leave out the stages: run the whole chain on one core
+    /// Ignore the stages: run the whole chain on one core
     #[arg(long, conflicts_with_all = ["depth", "waiting"], conflicts_with_all = OPTIONS)]
     one_core: bool,
-    /// Measure the tasks and plan the stages, in place of those that the file marks; implied by the options that plan
+    /// Measure the tasks and plan the stages, instead of those marked in the file; implied by the planning options
     #[arg(long, conflicts_with_all = ["one_core", "check"])]
     plan: bool,
     #[command(flatten)]
     planning: PlanningArgs,
-    /// Build the chain only: show its tasks, stages and wires
+    /// Only build the chain: show its tasks, stages and wires
     #[arg(long, conflicts_with_all = ["observe", "trace", "dot"], conflicts_with_all = OPTIONS)]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters
@@ -120,7 +122,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     if let Some(kind) = &args.kinds {
         return show_kinds(kind.as_deref(), &registry, &args.json);
     }
-    let path = args.chain.take().or_else(|| args.json.misplaced_input()).ok_or_else(|| {
+    let path = args.chain.take().or_else(|| args.json.misplaced_input(|_| true)).ok_or_else(|| {
         Failure::new("no CHAIN.toml: put it before --json, as in bief run chain.toml --json, or behind --json FILE")
     })?;
     let mut file = ChainFile::read(&path).map_err(Failure::from_error)?;
@@ -142,7 +144,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     }
 
     let mut files = Files::default();
-    files.read(&path);
+    files.read(&path)?;
     files.chain(&file, &registry)?;
     let used = file.files(&registry).map_err(Failure::from_error)?;
     let on_stdout = used.into_iter().find(|file| file.is_standard() && file.is_written);
@@ -188,7 +190,15 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     let outcome = shown(&bar, look, || pipeline.run());
     let interrupted = interrupted.load(Ordering::Relaxed);
     args.seeing.write(&pipeline)?;
-    let report = outcome.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    let report = match outcome {
+        Ok(report) => report,
+        Err(error) => {
+            // What its tasks hold is written when they go.
+            drop(pipeline);
+            files.remove_empty();
+            return Err(Failure::new(format!("{}: {error}", path.display())));
+        }
+    };
     let saved = match &planned {
         Some(planned) => args.planning.save(planned, &pipeline, Some(&report)),
         None => args.planning.placing().save(&pipeline),
@@ -220,7 +230,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     saved?;
     if interrupted {
         let message = format!("{}: interrupted; what was taken before is delivered", path.display());
-        return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
     }
     Ok(())
 }

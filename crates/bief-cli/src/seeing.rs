@@ -8,7 +8,7 @@ use bief::{Pipeline, Report};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::files::Files;
+use crate::files::{Files, remove_if_empty};
 
 /// Batches of each thread that a trace keeps.
 const TRACED_BATCHES: usize = 10_000;
@@ -16,13 +16,13 @@ const TRACED_BATCHES: usize = 10_000;
 /// Options that look closer at a run.
 #[derive(Args)]
 pub(crate) struct SeeingArgs {
-    /// Tell also how long each task took, how full the rings were, and how long frames took
+    /// Also report task times, the fill of the rings, frame latency, and the figures of the tasks
     #[arg(long)]
     observe: bool,
-    /// Write what each thread did with its latest 10000 batches, for https://ui.perfetto.dev
+    /// Write a trace of each thread's latest 10000 batches, for https://ui.perfetto.dev
     #[arg(long, value_name = "FILE.json")]
     trace: Option<PathBuf>,
-    /// Write the pipeline as a graph, with measured times, for Graphviz
+    /// Write the pipeline with measured times as a Graphviz graph
     #[arg(long, value_name = "FILE.dot")]
     dot: Option<PathBuf>,
 }
@@ -36,15 +36,18 @@ impl SeeingArgs {
         Ok(())
     }
 
-    /// A report without what nobody asked to see: planned runs are observed all the same.
-    pub(crate) fn shown(&self, report: &Report) -> Report {
+    /// A report with what tasks tell, and without what nobody asked to see: planned runs are observed all the same.
+    pub(crate) fn shown(&self, report: &Report) -> String {
         let mut shown = report.clone();
         if !self.observe && self.trace.is_none() {
             shown.stages.iter_mut().flat_map(|stage| &mut stage.tasks).for_each(|task| task.times = None);
             shown.boundaries.iter_mut().for_each(|boundary| boundary.occupancy = None);
             shown.latency = None;
         }
-        shown
+        match self.observe && !shown.figures.is_empty() {
+            true => format!("{shown}\n\n{}", shown.figures),
+            false => shown.to_string(),
+        }
     }
 
     /// Lets the pipeline note what was asked for.
@@ -71,9 +74,13 @@ impl SeeingArgs {
 }
 
 fn write(path: &Path, text: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<(), Failure> {
+    let was_there = path.exists();
     let written = File::create(path).map(BufWriter::new).and_then(|mut out| {
         text(&mut out)?;
         out.flush()
     });
+    if written.is_err() && !was_there {
+        remove_if_empty(path);
+    }
     written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }

@@ -1,11 +1,19 @@
 //! Text that fits where it is shown.
 
+use std::borrow::Cow;
+
 /// The widest line that is printed, in characters.
 pub const COLUMNS: usize = 80;
 
 /// The text without what would move the cursor or break the line.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Lines of text without what would move the cursor, whoever wrote it.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let moves = |c: char| c.is_control() && c != '\n';
+    if text.contains(moves) { text.replace(moves, "?").into() } else { text.into() }
 }
 
 /// The text in at most `width` characters, an ellipsis standing for what is missing.
@@ -68,6 +76,12 @@ mod tests {
         assert_eq!(wrapped("abcdef gh", 5), ["abcde", "f gh"]);
         assert_eq!(wrapped("éééé ab", 3), ["ééé", "é", "ab"]);
         assert!(wrapped(" ", 3).is_empty());
+    }
+
+    #[test]
+    fn escape_sequences_are_shown_and_lines_stay() {
+        assert_eq!(plain("a\u{1b}[2J\rb\nc\u{9b}\t"), "a?[2J?b\nc??");
+        assert!(matches!(plain("a\nb"), Cow::Borrowed(_)));
     }
 
     #[test]

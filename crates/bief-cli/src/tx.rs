@@ -10,7 +10,7 @@ use bief_radio::{SampleFormat, sigmf_meta};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::files::{Files, is_dash};
+use crate::files::{Files, is_dash, put};
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
 use crate::rx::LEAST_SAMPLE_RATE;
@@ -22,7 +22,7 @@ Examples:
   bief tx in.ts -o out.sigmf-meta --modcod 32apsk-9/10 --frame normal --sps 4
   cat in.ts | bief tx - -o out.sigmf-meta --modcod qpsk-1/2 --frame short
 
-  Modulation and coding that vary from frame to frame, and a dummy frame:
+  Modulation and coding that change from frame to frame, and a dummy frame:
   bief tx in.ts -o out.sigmf-meta \\
     --vcm qpsk-1/2:normal:pilots,8psk-3/5:short,dummy
 
@@ -40,7 +40,7 @@ pub(crate) struct TxArgs {
     /// Transport stream of 188-byte packets (see --generic for others); `-` for standard input. Several take turns, a frame each
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// SigMF description to write; the samples go beside it, as .sigmf-data
+    /// SigMF description to write; the samples go next to it, as .sigmf-data
     #[arg(short, long, value_name = "OUT.sigmf-meta")]
     output: PathBuf,
     /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10
@@ -52,22 +52,23 @@ pub(crate) struct TxArgs {
     /// Insert pilot symbols
     #[arg(long)]
     pilots: bool,
-    /// PLFRAMEs that follow each other, over and over, between commas: MODCOD:SIZE, MODCOD:SIZE:pilots or dummy
+    /// Repeating sequence of PLFRAMEs, separated by commas: MODCOD:SIZE, MODCOD:SIZE:pilots or dummy
     #[arg(long, value_name = "LIST", conflicts_with_all = ["modcod", "frame", "pilots", "dummy"])]
     vcm: Option<String>,
     /// Send a dummy frame after every N frames, 1 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     dummy: Option<u16>,
-    /// Gold code of the scrambler of symbols, 0 to 262141; 0 is that of broadcasts
+    /// Gold code of the physical-layer scrambling, 0 to 262141; broadcasts use 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     gold: u32,
-    /// Input stream identifier of each input, 0 to 255, between commas; several inputs need them
+    /// Input stream identifier of each input, 0 to 255, separated by commas; required for several inputs
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     isi: Vec<u8>,
-    /// Leave null packets out; a receiver puts them back
+    /// Leave out null packets; a receiver restores them
     #[arg(long, conflicts_with = "generic")]
     delete_nulls: bool,
-    /// Inputs are no transport streams but any bytes, or with =BYTES packets of so many (2 to 8191) that all begin alike
+    /// Inputs are not transport streams but any bytes, or with =BYTES packets of that size (2 to 8191) with the same
+    /// first byte
     #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true)]
     generic: Option<Option<u16>>,
     /// Roll-off of the pulses: 0.35, 0.25 or 0.20
@@ -231,7 +232,7 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     args.check_inputs()?;
     let data = args.output.with_extension("sigmf-data");
     let mut files = Files::default();
-    args.inputs.iter().for_each(|path| files.read(path));
+    args.inputs.iter().try_for_each(|path| files.read(path))?;
     files.write(&data, "the recording")?;
     files.write(&args.output, "its description")?;
     args.json.claim(&mut files)?;
@@ -244,14 +245,19 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     let samples = BufWriter::new(File::create(&data).map_err(cannot(&data))?);
     let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
     // Before the samples: whatever ends the transmission, what was transmitted until then can be received.
-    std::fs::write(&args.output, sigmf_meta(args.format, sample_rate, &description)).map_err(cannot(&args.output))?;
+    put(&args.output, &sigmf_meta(args.format, sample_rate, &description))
+        .inspect_err(|_| files.remove_empty())
+        .map_err(cannot(&args.output))?;
     let bar = progress(bytes);
     let readers = opened.into_iter().map(|(reader, _)| Box::new(bar.wrap_read(reader)) as Box<dyn Read + Send>);
     let chain = transmitter.chain_of(args.streams(readers), samples);
     let outcome = chain.and_then(bief::Chain::build).and_then(bief::Program::run);
     let megabits = 8.0 * bar.position() as f64 / 1e6;
     bar.finish_and_clear();
-    let report = outcome.map_err(Failure::from_error)?;
+    let report = outcome.map_err(|error| {
+        files.remove_empty();
+        Failure::from_error(error)
+    })?;
 
     args.json.write(|| {
         let value = serde_json::json!({

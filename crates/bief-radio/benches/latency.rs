@@ -19,7 +19,7 @@ use bief_dsp::dvbs2::{HEADER, Pls};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::pulse::Shaper;
 use bief_radio::Recording;
-use bief_radio::dvbs2::{Receiver, Settings};
+use bief_radio::dvbs2::{Figures, Receiver, Settings};
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL, recording};
 
 const SYMBOL_RATE: f64 = 1e6;
@@ -85,10 +85,9 @@ fn latencies(bytes: &Arc<[u8]>, cores: u32) -> Vec<f64> {
     let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();
     let schedule = Exact.schedule(&profile, &platform).unwrap();
     let out = Noted::default();
-    let mut receiver = receiver.to(out.clone());
-    let program = receiver.program().unwrap();
-    program.pipeline(&schedule).unwrap().run().unwrap();
-    let figures = receiver.status().figures();
+    let program = receiver.to(out.clone()).program().unwrap();
+    let report = program.pipeline(&schedule).unwrap().run().unwrap();
+    let figures = Figures::of(&report.figures);
     assert_eq!((figures.packet_errors, figures.lost_samples), (0, 0), "{figures:?}");
     let noted = out.0.lock().unwrap();
     let frames = figures.frames as usize;

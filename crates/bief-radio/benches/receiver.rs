@@ -15,7 +15,7 @@ use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile};
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls};
 use bief_radio::Recording;
-use bief_radio::dvbs2::{Receiver, Settings};
+use bief_radio::dvbs2::{Figures, Receiver, Settings};
 use common::limits::Machine;
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL, recording};
 use common::{fir, spread};
@@ -34,8 +34,7 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
     let found = start.elapsed().as_secs_f64();
     let profile = receiver.rehearsal(u64::MAX).unwrap().profile(200).unwrap();
-    let mut receiver = receiver.to(std::io::sink());
-    let program = receiver.program().unwrap();
+    let program = receiver.to(std::io::sink()).program().unwrap();
     let report = if cores == 1 {
         program.run().unwrap()
     } else {
@@ -43,7 +42,7 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
         let schedule = Exact.schedule(&profile, &platform).unwrap();
         program.pipeline(&schedule).unwrap().compare_with(&profile).unwrap().run().unwrap()
     };
-    let figures = receiver.status().figures();
+    let figures = Figures::of(&report.figures);
     assert_eq!(figures.packet_errors, 0, "the bench decodes without errors");
     if show {
         if cores == 1 {

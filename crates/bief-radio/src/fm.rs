@@ -1,25 +1,27 @@
 //! A narrowband FM channel becomes audio, and tells what it hears.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use bief::{Error, Flow, In, Out, Result, Task};
+use bief::report::Reading;
+use bief::{Error, Figures, Flow, In, Out, Result, Task};
 use bief_dsp::fm::Demodulator;
 use bief_dsp::low_pass::{Window, low_pass};
 use num_complex::Complex32;
+use serde::Serialize;
 
 use crate::low_pass::check;
 use crate::parameter::{below_half, positive};
 
 /// Seconds in which a carrier that has moved is followed by 63 %: no audio is as slow.
 const FOLLOWED_IN: f64 = 2.0;
+/// What is heard.
+const SIGNAL: &str = "signal";
+const NOISE: &str = "noise";
 
 /// Keeps one narrowband FM channel, demodulates it, and follows its carrier.
 ///
 /// What lies beside the channel is filtered out: beyond `cutoff` and half of `transition`, by 74 dB. The middle of the filter stays
 /// on the carrier: the mean of what was demodulated moves it, slowly (2 s), and noise does not; the audio is not changed by
 /// that, so that a carrier which moves is direct current in it ([`RemoveDc`](crate::RemoveDc)). So the task remembers, and is not
-/// replicable: it works at the rate of the channel, where that costs little.
+/// replicable: it works at the rate of the channel, where that costs little. What it hears it tells: see [`FmFigures`].
 ///
 /// # Sockets
 /// - in: `Complex32`, samples around the channel, any frame length; their level does not matter
@@ -51,7 +53,7 @@ const FOLLOWED_IN: f64 = 2.0;
 pub struct DemodulateFm {
     channel: Demodulator,
     sample_rate: f64,
-    status: Arc<FmStatus>,
+    /// Samples of this run.
     samples: u64,
 }
 
@@ -67,7 +69,7 @@ impl DemodulateFm {
         below_half("the deviation", deviation, sample_rate)?;
         let taps = low_pass(cutoff / sample_rate, transition / sample_rate, Window::Blackman);
         let channel = Demodulator::new(&taps, deviation / sample_rate);
-        Ok(Self { channel, sample_rate, status: Arc::default(), samples: 0 })
+        Ok(Self { channel, sample_rate, samples: 0 })
     }
 
     /// The same, but it follows the carrier, so far in Hz from where it is.
@@ -84,12 +86,6 @@ impl DemodulateFm {
             below_half("the range in which the carrier is followed", range, self.sample_rate)? / self.sample_rate;
         let samples = positive("the time in which the carrier is followed", seconds)? * self.sample_rate;
         Ok(Self { channel: self.channel.following(range, samples), ..self })
-    }
-
-    /// The same, telling `status` how it goes.
-    #[must_use]
-    pub fn telling(self, status: Arc<FmStatus>) -> Self {
-        Self { status, ..self }
     }
 
     /// Samples by which the output lags behind.
@@ -116,9 +112,15 @@ impl Task for DemodulateFm {
     fn run(&mut self, samples: &[Complex32], frequency: &mut [f32]) -> Result<Flow> {
         self.channel.demodulate(samples, frequency);
         self.samples += samples.len() as u64;
-        self.status.set(self.samples as f64 / self.sample_rate, self.channel.offset() * self.sample_rate);
-        self.status.signal.store(self.channel.has_signal().map_or(UNKNOWN, u64::from), Ordering::Relaxed);
         Ok(Flow::Next)
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        figures.level("demodulated", "s", self.samples as f64 / self.sample_rate, 1.0);
+        figures.level("carrier_moved", "Hz", self.channel.offset() * self.sample_rate, 1.0);
+        if let Some(has_signal) = self.channel.has_signal() {
+            figures.text("heard", if has_signal { SIGNAL } else { NOISE });
+        }
     }
 
     fn reset(&mut self) -> Result<()> {
@@ -128,49 +130,44 @@ impl Task for DemodulateFm {
     }
 }
 
-/// What a [`DemodulateFm`] tells while it works, to look at from another thread.
+/// What a [`DemodulateFm`] has heard, read from what it tells: while it works, or of a whole run, also one that a fault ended.
+///
+/// It tells the levels `demodulated` in s and `carrier_moved` in Hz, and, where it follows the carrier, the text `heard`: `signal` or
+/// `noise`.
 ///
 /// ```
-/// let status = bief_radio::FmStatus::default();
-/// assert_eq!((status.seconds(), status.offset(), status.has_signal()), (0.0, 0.0, None));
+/// use bief::{Chain, Flow, sink, source};
+/// use bief_radio::{DemodulateFm, FmFigures};
+/// use num_complex::Complex32;
+/// let mut chain = Chain::new();
+/// let channel = chain.add(source::from_slice(&[Complex32::ONE; 48_000], 480), ());
+/// let audio = chain.add(DemodulateFm::new(48e3, 4e3, 7e3, 2.8e3)?.following(2e3)?, &channel);
+/// chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &audio);
+/// let figures = FmFigures::of(&chain.build()?.run()?.figures);
+/// assert_eq!((figures.seconds, figures.has_signal), (1.0, Some(true)));
+/// # Ok::<(), bief::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct FmStatus {
-    /// The bits of numbers.
-    seconds: AtomicU64,
-    offset: AtomicU64,
-    signal: AtomicU64,
-}
-
-const UNKNOWN: u64 = 2;
-
-impl Default for FmStatus {
-    fn default() -> Self {
-        Self { seconds: AtomicU64::new(0), offset: AtomicU64::new(0), signal: AtomicU64::new(UNKNOWN) }
-    }
-}
-
-impl FmStatus {
-    fn set(&self, seconds: f64, offset: f64) {
-        self.seconds.store(seconds.to_bits(), Ordering::Relaxed);
-        self.offset.store(offset.to_bits(), Ordering::Relaxed);
-    }
-
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct FmFigures {
     /// Seconds of the channel that were demodulated.
-    pub fn seconds(&self) -> f64 {
-        f64::from_bits(self.seconds.load(Ordering::Relaxed))
-    }
-
+    pub seconds: f64,
     /// How far the carrier has moved from where it was at first, in Hz, as far as it was followed.
-    pub fn offset(&self) -> f64 {
-        f64::from_bits(self.offset.load(Ordering::Relaxed))
-    }
-
+    pub offset: f64,
     /// Whether there was a signal lately, or only noise; `None` where the carrier is not followed.
-    pub fn has_signal(&self) -> Option<bool> {
-        match self.signal.load(Ordering::Relaxed) {
-            UNKNOWN => None,
-            signal => Some(signal == 1),
+    pub has_signal: Option<bool>,
+}
+
+impl FmFigures {
+    /// What a demodulator tells among `told`: of [`Report::figures`](bief::Report::figures) or
+    /// [`Watch::figures`](bief::pipeline::Watch::figures).
+    pub fn of(told: &Figures) -> Self {
+        Self {
+            seconds: told.measured("demodulated").unwrap_or(0.0),
+            offset: told.measured("carrier_moved").unwrap_or(0.0),
+            has_signal: told.get("heard").and_then(|figure| match &figure.reading {
+                Reading::Text(heard) => Some(heard == SIGNAL),
+                _ => None,
+            }),
         }
     }
 }

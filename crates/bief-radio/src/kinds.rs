@@ -80,7 +80,7 @@ fn read() -> Kind {
         recording(),
         format("of the samples, where nothing else tells it").optional(),
         Param::new("frame", "samples of a frame; zeros fill the last one").range(1..=MOST_SAMPLES).default(4096),
-        Param::new("tail", "zeros behind the recording, at least; left out, as many as filters hold back")
+        Param::new("tail", "zeros after the recording, at least; left out, as many as filters hold back")
             .range(0..=MOST_SAMPLES)
             .optional(),
     );
@@ -200,7 +200,7 @@ fn low_pass() -> Kind {
         Param::<f64>::new("cutoff", "where half of the amplitude passes").unit("Hz"),
         Param::<f64>::new("transition", "from passband to stopband: the narrower, the more taps").unit("Hz"),
         window.default("hamming").parsed::<Window>().choices(Window::ALL.map(Window::name)),
-        Param::new("decimation", "keeps one sample of so many").range(1..=LowPass::<f32>::MOST_DECIMATION).default(1),
+        Param::new("decimation", "keeps one sample in this many").range(1..=LowPass::<f32>::MOST_DECIMATION).default(1),
     );
     let kind = Kind::piece(
         "radio.low_pass",
@@ -243,7 +243,7 @@ fn filtered<T: Sample + Element>(piece: &mut Piece<'_>, settings: &FilterSetting
 }
 
 fn deviation() -> Param<f64> {
-    Param::new("deviation", "what becomes 1").unit("Hz")
+    Param::new("deviation", "the deviation that gives 1").unit("Hz")
 }
 
 fn discriminate() -> Kind {
@@ -259,7 +259,7 @@ fn demodulate_fm() -> Kind {
         deviation(),
         Param::<f64>::new("cutoff", "from the carrier, where half of the amplitude passes").unit("Hz"),
         Param::<f64>::new("transition", "from passband to stopband: the narrower, the more taps").unit("Hz"),
-        Param::<f64>::new("follow", "so far the carrier is followed to either side; left out, it stays where it is")
+        Param::<f64>::new("follow", "how far the carrier is tracked to either side; left out, it is not tracked")
             .unit("Hz")
             .optional(),
     );
@@ -272,7 +272,7 @@ fn demodulate_fm() -> Kind {
         let delay = demodulate.delay();
         Ok((demodulate, delay))
     };
-    let summary = "keeps one FM channel, follows its carrier, and demodulates it";
+    let summary = "keeps one FM channel, tracks its carrier, and demodulates it";
     let kind = rated_kind("radio.demodulate_fm", summary, parameters, |values| values.0, make);
     kind.reads("Complex<f32>").makes("f32")
 }
@@ -280,7 +280,7 @@ fn demodulate_fm() -> Kind {
 fn de_emphasis() -> Kind {
     let time_constant = Param::<f64>::new("time_constant", "50e-6 or 75e-6 in broadcasting").unit("s");
     let make = |rate, (_, time_constant)| Ok((DeEmphasis::new(rate, time_constant)?, 0));
-    let summary = "takes back the emphasis of high audio frequencies";
+    let summary = "undoes the pre-emphasis of high audio frequencies";
     rated_kind("radio.de_emphasis", summary, (sample_rate(), time_constant), |values| values.0, make).rewrites("f32")
 }
 
@@ -292,8 +292,8 @@ fn remove_dc() -> Kind {
 }
 
 fn write_wav() -> Kind {
-    let path =
-        Param::writes("path", "the file; it is made, or emptied, when the chain runs").map(|path| NewFile::of(&path));
+    let path = Param::writes("path", "the file; it is created, or emptied, when the chain runs")
+        .map(|path| NewFile::of(&path));
     let channels =
         Param::new("channels", "samples of each channel in turn").range(1..=usize::from(u16::MAX)).default(1);
     let parameters = (sample_rate(), path, channels);

@@ -43,7 +43,7 @@ mod wav;
 
 pub use audio::{DeEmphasis, Discriminate, RemoveDc};
 pub use files::{ReadBlocks, WriteBytes};
-pub use fm::{DemodulateFm, FmStatus};
+pub use fm::{DemodulateFm, FmFigures};
 pub use frontend::{Agc, ReadSamples, Shift};
 pub use iq::{Convert, SampleFormat};
 pub use live::ReadLive;

@@ -1,7 +1,6 @@
 //! The narrowband FM receiver: a recording becomes audio.
 
 use std::io::{Cursor, Read, Seek, Write};
-use std::sync::Arc;
 
 use bief::{Chain, Error, Result, Wire, sink};
 use bief_dsp::fm::{find_carrier, mean_frequency};
@@ -9,7 +8,7 @@ use bief_dsp::low_pass::Window;
 use num_complex::Complex32;
 
 use crate::audio::{DeEmphasis, RemoveDc};
-use crate::fm::{DemodulateFm, FmStatus};
+use crate::fm::DemodulateFm;
 use crate::frontend::{ReadSamples, Shift};
 use crate::low_pass::{History, LowPass};
 use crate::parameter::{positive, whole_ratio};
@@ -185,19 +184,14 @@ impl NarrowbandFm {
     }
 
     /// Adds the receiver to a chain: samples in frames of a block, which it shifts in place, become audio of full scale ±1. What it
-    /// hears is told to `status`.
+    /// hears it tells: see [`FmFigures`](crate::FmFigures).
     ///
     /// # Errors
     /// Rates that are no whole multiples, a block that is none, frequencies that fit no filter.
-    pub fn receive(
-        &self,
-        chain: &mut Chain,
-        samples: &mut Wire<Complex32>,
-        status: Arc<FmStatus>,
-    ) -> Result<Wire<f32>> {
+    pub fn receive(&self, chain: &mut Chain, samples: &mut Wire<Complex32>) -> Result<Wire<f32>> {
         let audio_rate = f64::from(self.audio_rate);
         let Filters { decimate, demodulate, audio: audio_filter, .. } = self.filters()?;
-        let frequency = self.demodulated(chain, samples, decimate, demodulate.telling(status))?;
+        let frequency = self.demodulated(chain, samples, decimate, demodulate)?;
         let before = chain.add(History::new(audio_filter.history())?, &frequency);
         let mut audio = chain.add(audio_filter, (&before, &frequency));
         if let Some(time_constant) = self.de_emphasis {
@@ -232,7 +226,7 @@ impl NarrowbandFm {
     pub fn chain(&self, recording: Recording, wav: impl Write + Seek + Send + 'static) -> Result<Chain> {
         let mut rx = Chain::new();
         let mut samples = rx.add(self.source(recording)?, ());
-        let audio = self.receive(&mut rx, &mut samples, Arc::default())?;
+        let audio = self.receive(&mut rx, &mut samples)?;
         rx.add(WriteWav::new(wav, self.audio_rate, 1)?, &audio);
         Ok(rx)
     }

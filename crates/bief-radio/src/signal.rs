@@ -70,7 +70,7 @@ impl Signal {
 
 /// The parameter of every kind that must know how fast samples come.
 pub(crate) fn sample_rate() -> Param<Option<f64>> {
-    Param::new("sample_rate", "samples per second; left out, that of the wire: what a recording tells")
+    Param::new("sample_rate", "samples per second; left out, that of the wire, from the recording")
         .unit("Hz")
         .optional()
 }
@@ -81,7 +81,7 @@ pub(crate) fn rated(piece: &mut Piece<'_>, given: Option<f64>) -> Result<(Signal
     let mut signal = Signal::of(piece.chain(), wire);
     signal.sample_rate = given.or(signal.sample_rate);
     let rate = signal.sample_rate.ok_or_else(|| {
-        Error::new("nothing tells the sample rate of its input: give a `sample_rate`, in samples per second")
+        Error::new("the sample rate of its input is unknown: give a `sample_rate`, in samples per second")
     })?;
     Ok((signal, rate))
 }

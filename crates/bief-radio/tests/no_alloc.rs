@@ -4,11 +4,11 @@ mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use bief::{Application, Chain, source};
 use bief_dsp::channel::Channel;
-use bief_radio::dvbs2::{Receiver, Settings, Transmitter, frame_list};
+use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter, frame_list};
 use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
 use common::{packets, recorded, samples, transmitter};
 
@@ -36,12 +36,11 @@ static ALLOCATOR: Counting = Counting;
 fn run(bytes: &[u8]) -> (u64, u64) {
     let recording = Recording::from_memory("test", SampleFormat::Ci16, bytes);
     let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
-    let mut receiver = receiver.to(std::io::sink());
-    let program = receiver.program().unwrap();
+    let program = receiver.keep_symbols().to(std::io::sink()).program().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    program.run().unwrap();
+    let report = program.run().unwrap();
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
-    let figures = receiver.status().figures();
+    let figures = Figures::of(&report.figures);
     assert_eq!((figures.frame_errors, figures.losses), (0, 0));
     (figures.frames, allocations)
 }
@@ -59,7 +58,7 @@ fn narrowband_fm_allocates_nothing_per_frame() {
         let recording = Recording::from_memory("test", SampleFormat::Ci8, noise);
         let mut samples = chain.add(receiver.source(recording).unwrap(), ());
         chain.add(source::pace(1e9).0, &mut samples);
-        let audio = receiver.receive(&mut chain, &mut samples, Arc::default()).unwrap();
+        let audio = receiver.receive(&mut chain, &mut samples).unwrap();
         chain.add(WriteAudio::new(std::io::sink(), AudioFormat::S16), &audio);
         let program = chain.build().unwrap();
         let before = ALLOCATIONS.load(Ordering::Relaxed);

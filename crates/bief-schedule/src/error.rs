@@ -1,6 +1,6 @@
 //! What can be wrong with a profile, a platform, a schedule, or a demand made of a strategy.
 
-/// An error with its place and a reason that tells the remedy.
+/// An error with its place, its reason and the remedy.
 ///
 /// ```
 /// use bief_schedule::{ErrorKind, Platform, Profile, TaskProfile};
@@ -20,7 +20,7 @@ pub struct Error {
     reason: String,
 }
 
-/// Which of the things that the crate handles an [`Error`] is about.
+/// The subject of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

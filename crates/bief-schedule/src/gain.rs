@@ -15,8 +15,8 @@ pub struct Gain {
     pub period: Period,
 }
 
-/// What one more core of each kind would bring of which the platform has some, but fewer than
-/// [`Platform::MAX_CORES`]: those that shorten the shortest period, the one that shortens it most at the front.
+/// The gain from one more core of each kind of which the platform has some, but fewer than [`Platform::MAX_CORES`]: the
+/// kinds that shorten the shortest period, largest gain first.
 ///
 /// Nothing is gained where a task that may not be replicated limits the period; only a faster task or core helps there.
 ///

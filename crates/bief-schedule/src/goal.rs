@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::period::Period;
 use crate::profile::Profile;
 
-/// What is wanted of a schedule: an aim, and demands that bound it.
+/// The goal of a schedule: an aim, and demands that bound it.
 ///
 /// As a text: the aim, then demands in any order, each at most once, separated by commas.
 ///
@@ -64,7 +64,7 @@ pub struct Goal {
     pub latency: Option<Period>,
 }
 
-/// What is sought among the schedules that meet the demands.
+/// The criterion among the schedules that meet the demands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Aim {
     /// The shortest period.
@@ -85,7 +85,7 @@ const AIMS: [(&str, Aim); 4] = [
     ("least-power", Aim::LeastPower),
 ];
 
-/// A rate of bits of use or of frames.
+/// A rate of information bits or of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rate {
     /// Bits of use per second, as the fraction `num / den`.

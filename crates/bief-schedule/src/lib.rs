@@ -1,9 +1,9 @@
 //! Profiles of task chains, and the schedules that run them on processors with several kinds of cores.
 //!
-//! A [`Profile`] says how long each task of a chain takes on each kind of core, a [`Platform`] how many
-//! cores there are. A [`Strategy`] makes a [`Schedule`] of the two: it cuts the chain into stages, which run
-//! as a pipeline, and gives each stage one core, or several that work on different frames if all its tasks
-//! may be replicated. The slowest stage sets the period, the time from one execution to the next.
+//! A [`Profile`] gives the time of each task of a chain on each kind of core, a [`Platform`] the number of cores. From
+//! the two a [`Strategy`] makes a [`Schedule`]: it cuts the chain into stages, which run as a pipeline, and gives each
+//! stage one core, or several that work on different frames if all its tasks may be replicated. The slowest stage sets
+//! the period, the time from one execution to the next.
 //!
 //! The model, and the equation numbers in the documentation, are those of Idouar et al., *Energy-Aware
 //! Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*: the weight of a
@@ -11,17 +11,17 @@
 //! may be replicated (eq. 1); the period is the greatest weight (eq. 2); no more cores of a kind are used
 //! than there are (eq. 3). Times are whole nanoseconds and periods exact fractions ([`Period`]).
 //!
-//! The module [`mod@strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them unnecessary: it finds the
-//! shortest period and all the numbers of cores that reach it in microseconds. A [`Goal`] says what else counts: few
-//! cores, little [power](Power), a rate, a latency. [`gains`] tells what one more core would bring, and [`simulate`] what
-//! becomes of a schedule when times vary.
+//! The module [`mod@strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them
+//! unnecessary: it finds the shortest period and all core counts that reach it in microseconds. A [`Goal`] asks for
+//! more: few cores, little [power](Power), a rate, a latency. [`gains`] shows the gain from one more core, and
+//! [`simulate`] how a schedule behaves when times vary.
 //!
-//! The module [`realtime`] is about processing graphs whose nodes share cores: bounds of their latency, and the batches
-//! that make them cheap.
+//! The module [`realtime`] analyses processing graphs whose nodes share cores: latency bounds, and batches that save
+//! work.
 //!
-//! The module [`mapping`] is about threads that run: which goes to which core, by how much of it each was seen to need.
+//! The module [`mapping`] maps running threads to cores by their observed demand.
 //!
-//! The crate does nothing but compute: no threads, no files, no clock.
+//! The crate only computes: no threads, no files, no clock.
 //!
 //! ```
 //! use bief_schedule::{Limit, Platform, Profile, TaskProfile, strategy};

@@ -8,7 +8,7 @@ use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::{Schedule, Stage, check_stages};
 
-/// What a stage costs on a profile.
+/// The load of a stage on a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageLoad {
     /// The stage's tasks, as positions in the chain.
@@ -30,7 +30,7 @@ impl StageLoad {
     }
 }
 
-/// What holds the period of a schedule up.
+/// What limits the period of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
     /// The stage at this position takes the whole period; the first of them, if several do.

@@ -43,7 +43,7 @@ impl CoreKind {
         Self { name: name.into(), cores, watts: None, saturation: None }
     }
 
-    /// What the kind draws above idle when so many of its cores are busy, in watts, where it is known.
+    /// The power of the kind above idle with this many busy cores, in watts, if known.
     ///
     /// That is `watts` × `busy`, or, with a [`saturation`](Self::saturation),
     /// `watts` × `saturation` × (1 - exp(-`busy` / `saturation`)): as much for the first bit of work, then less and less.

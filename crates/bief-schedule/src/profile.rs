@@ -37,7 +37,7 @@ pub struct TaskProfile {
     pub seen: Option<Vec<Option<Samples>>>,
 }
 
-/// How the measured times of a task lie, of the executions in which it had work.
+/// The spread of a task's measured times, over the executions in which it had work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -173,7 +173,7 @@ struct ProfileJson {
 }
 
 impl Profile {
-    /// The most tasks that a profile may have: what a single plan computes for a few seconds at most.
+    /// The most tasks of a profile: a single plan then computes for a few seconds at most.
     pub const MAX_TASKS: usize = 100_000;
 
     /// A profile of `tasks` on `kinds` of cores, one frame per execution, which carries no bits.

@@ -16,7 +16,7 @@ const DOCUMENT: Document = Document {
     shape: r#"{"format": 1, "strategy": "otac", "period_ns": 5013000, "cores": {"big": 4}, "stages": [{"tasks": 5, "cores": 1, "kind": "big"}]}; "period_exact", "oversubscribed", "watts" and "front" may be left out"#,
 };
 
-/// A run of neighbouring tasks and the cores that execute it.
+/// A sequence of neighbouring tasks and the cores that execute it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
@@ -129,7 +129,7 @@ struct ScheduleJson {
 }
 
 impl Schedule {
-    /// The schedule that a strategy, or a person, made of these stages; its period is that of `profile`.
+    /// A schedule of these stages, made by a strategy or by hand; its period is that of `profile`.
     ///
     /// # Errors
     ///
@@ -250,7 +250,7 @@ impl Schedule {
         self.oversubscribed
     }
 
-    /// What the strategy expects the machine to draw, in watts, if it says so.
+    /// The power that the strategy expects, in watts, if it does.
     pub fn watts(&self) -> Option<f64> {
         self.watts
     }
@@ -261,8 +261,7 @@ impl Schedule {
         &self.front
     }
 
-    /// The bits of use per second that the planned period means, in Mb/s; `None` where the chain carries
-    /// no bits.
+    /// The information rate at the planned period, in Mb/s; `None` if the chain carries no bits.
     pub fn mbps(&self, profile: &Profile) -> Option<f64> {
         profile.mbps(self.period.ns())
     }

@@ -1,18 +1,21 @@
-//! What observing costs: four tasks of 10 us on one core, as they are, observed, and observed, traced and watched.
+//! What observing costs: four tasks of 10 us on one core, as they are, watched, watched by someone who asks for figures ten times a
+//! second, observed, and observed, traced and watched.
 //!
-//! The three take turns, so that a machine that slows down or speeds up meanwhile treats them alike. Told is how much longer
+//! These take turns, so that a machine that slows down or speeds up meanwhile treats them alike. Told is how much longer
 //! they took: the median over all rounds, its quartiles, and that of the fastest tenth of the rounds, which others disturbed
 //! least.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bief::{Chain, Flow, InOut, Out, Pipeline, Result, Task};
+use bief::{Chain, Figures, Flow, InOut, Out, Pipeline, Result, Task};
 
 const TASKS: usize = 4;
 const TASK_TIME: Duration = Duration::from_micros(10);
 const FRAMES: u64 = 250;
 const ROUNDS: usize = 300;
+/// How often figures are asked for.
+const ASKED: Duration = Duration::from_millis(100);
 
 /// So many multiplications, each waiting for the one before.
 fn work(start: u64, steps: u64) -> u64 {
@@ -52,7 +55,10 @@ impl Task for Source {
     }
 }
 
-struct Work(u64);
+struct Work {
+    steps: u64,
+    frames: u64,
+}
 
 impl Task for Work {
     type In = InOut<u64>;
@@ -61,33 +67,53 @@ impl Task for Work {
         Ok(())
     }
     fn run(&mut self, x: &mut [u64], (): ()) -> Result<Flow> {
-        x[0] = work(x[0], self.0);
+        x[0] = work(x[0], self.steps);
+        self.frames += 1;
         Ok(Flow::Next)
+    }
+    fn figures(&self, figures: &mut Figures) {
+        figures.count("worked", "frames", self.frames);
+    }
+    fn reset(&mut self) -> Result<()> {
+        self.frames = 0;
+        Ok(())
     }
 }
 
 fn pipeline(steps: u64) -> Result<Pipeline> {
     let mut chain = Chain::new();
     let mut wire = chain.add(Source { frames: FRAMES }, ());
-    (0..TASKS).for_each(|_| chain.add(Work(steps), &mut wire));
+    (0..TASKS).for_each(|_| chain.add(Work { steps, frames: 0 }, &mut wire));
     chain.build()?.one_core()
 }
 
 fn main() -> Result<()> {
     let steps = calibrated();
+    let [mut watched, mut asked] = [pipeline(steps)?, pipeline(steps)?];
     let mut whole = pipeline(steps)?.trace(1000)?;
-    let mut watch = whole.watch();
-    let mut ways =
-        [("as it is", pipeline(steps)?), ("observed", pipeline(steps)?.observe()), ("and traced, watched", whole)];
-    let mut times = vec![[0.0; 3]; ROUNDS];
+    let [_watch, mut asking, mut watch] = [&mut watched, &mut asked, &mut whole].map(Pipeline::watch);
+    let mut ways = [
+        ("as it is", pipeline(steps)?),
+        ("watched", watched),
+        ("and asked", asked),
+        ("observed", pipeline(steps)?.observe()),
+        ("and traced, watched", whole),
+    ];
+    let mut times = vec![[0.0; 5]; ROUNDS];
+    let mut last_asked = Instant::now();
     for (round, times) in times.iter_mut().enumerate() {
         // None always follows the same other one.
         for turn in 0..ways.len() {
             let way = (round + turn) % ways.len();
+            if last_asked.elapsed() >= ASKED {
+                asking.figures();
+                last_asked = Instant::now();
+            }
             times[way] = ways[way].1.run()?.seconds;
         }
     }
     assert_eq!(watch.status().frames, FRAMES);
+    assert_eq!(asking.figures().counted("worked"), TASKS as u64 * FRAMES);
     for (way, (name, pipeline)) in ways.iter_mut().enumerate() {
         let mut ratios: Vec<f64> = times.iter().map(|times| times[way] / times[0]).collect();
         ratios.sort_unstable_by(f64::total_cmp);

@@ -60,7 +60,7 @@ impl Address {
         }
     }
 
-    /// The scheme of what is neither a file nor a standard stream.
+    /// The scheme; `None` for a file or a standard stream.
     pub fn scheme(&self) -> Option<&str> {
         match &self.0 {
             Form::Other { text, scheme, .. } => Some(&text[..*scheme]),
@@ -68,7 +68,7 @@ impl Address {
         }
     }
 
-    /// What follows the scheme, its colon and `//`; empty where there is no scheme.
+    /// The part after the scheme, its colon and `//`; empty without a scheme.
     pub fn rest(&self) -> &str {
         match &self.0 {
             Form::Other { text, scheme, .. } => {
@@ -84,7 +84,8 @@ impl Address {
         matches!(&self.0, Form::Other { text, scheme, .. } if text[scheme + 1..].starts_with("//"))
     }
 
-    /// The host behind `//`, without the brackets of an IPv6 address; `None` where none is named: to listen.
+    /// The host after `//`, without the brackets of an IPv6 address; `None` without one, as for an address to listen
+    /// on.
     pub fn host(&self) -> Option<&str> {
         match &self.0 {
             Form::Other { host, .. } => host.as_deref(),
@@ -92,7 +93,7 @@ impl Address {
         }
     }
 
-    /// The port behind the host.
+    /// The port after the host.
     pub fn port(&self) -> Option<u16> {
         match &self.0 {
             Form::Other { port, .. } => *port,
@@ -100,7 +101,7 @@ impl Address {
         }
     }
 
-    /// What follows host and port, from its `/` on; empty where nothing does.
+    /// The part after host and port, starting at its `/`; empty if there is none.
     pub fn resource(&self) -> &str {
         match &self.0 {
             Form::Other { text, resource, .. } => &text[*resource..],

@@ -1,31 +1,34 @@
 //! The builder, in which program order is data order, and what chains are made of: parts of a program, elements, constants, files.
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::block::Block;
 #[cfg(feature = "toml")]
 pub use crate::chain_file::{BuiltChain, FileApplication, FileTask, UsedFile};
 use crate::check;
 pub use crate::constant::Constant;
-use crate::control::Block;
 pub use crate::control::{Choice, Paths};
-use crate::dynamic::{self, Direction, DynTask, DynWire, Refusal, SocketKind, described};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{self, DynTask, Refusal, described};
 use crate::error::{Error, Result};
 use crate::fact::Facts;
 pub use crate::frame::Element;
 use crate::frame::Format;
 use crate::program::Program;
 use crate::shape::Shape;
+use crate::socket::{Direction, Socket, SocketKind};
 pub use crate::split::{Crossing, Split};
 use crate::stage::Mark;
 use crate::task::{Node, Step, Task};
 use crate::wait::Waiting;
 pub use crate::wire::{Input, Inputs, Output, Outputs};
-use crate::wire::{Socket, Use, WireInfo, sealed::Key};
+use crate::wire::{Use, WireInfo, sealed::Key};
 
-/// A chain of tasks while it is being written.
+/// Builds a chain of tasks.
 ///
 /// Tasks run in the order in which they are added. A wire joins them: [`add`](Self::add) returns the wires that a task
 /// makes; `&wire` reads one, `&mut wire` rewrites it in place. Wrong element types, inputs left out, and reading what is
@@ -79,7 +82,7 @@ pub struct Chain {
     /// The blocks that are being written, the innermost last.
     pub(crate) open: Vec<Block>,
     /// What is known of wires.
-    pub(crate) facts: Facts,
+    facts: Facts,
     /// The piece that tasks are added to, before their names.
     pub(crate) scope: Option<Arc<str>>,
     /// The first thing found wrong; told by `build`.
@@ -101,7 +104,7 @@ impl Chain {
             names: HashSet::new(),
             blocks: Vec::new(),
             open: Vec::new(),
-            facts: Facts::new(),
+            facts: Facts::default(),
             scope: None,
             fault: None,
         }
@@ -115,16 +118,16 @@ impl Chain {
         self
     }
 
-    /// Sets how many batches may wait between two stages, at least 1, unless the pipeline is told otherwise
-    /// ([`Pipeline::depth`](crate::Pipeline::depth)).
+    /// Sets how many batches may wait between two stages, at least 1, unless
+    /// [`Pipeline::depth`](crate::Pipeline::depth) overrides it.
     #[must_use]
     pub fn depth(mut self, batches: usize) -> Self {
         self.depth = Some(batches);
         self
     }
 
-    /// Sets how threads wait for each other's frames, unless the pipeline is told otherwise
-    /// ([`Pipeline::waiting`](crate::Pipeline::waiting)).
+    /// Sets how threads wait for each other's frames, unless [`Pipeline::waiting`](crate::Pipeline::waiting) overrides
+    /// it.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.waiting = waiting;
@@ -145,7 +148,32 @@ impl Chain {
         }
     }
 
-    /// Begins a stage at the task that is added next; [`threads`](StageMark::threads) says how many replicas run it.
+    /// As [`add`](Self::add), for a task and wires whose types are known at run time: adds the task, binds its inputs, and
+    /// returns the wires that it makes.
+    ///
+    /// # Errors
+    /// At once, and the chain is as it was before: a number of wires that is not that of the input sockets, another element
+    /// type, frames of variable length for a socket of one length or the other way round, a wire that is rewritten and bound
+    /// twice, a constant that would be rewritten, and all that [`build`](Self::build) refuses for typed tasks: a frame length
+    /// that does not fit, a wire of another chain, or of a loop or path that has ended. Messages name both ends of the wire.
+    /// After a typed task was refused every later one is, with the same error.
+    ///
+    /// ```
+    /// use bief::raw::{DynTask, DynWire};
+    /// use bief::{Chain, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let numbers = chain.add(source::from_slice(&[1_u8, 2], 1), ());
+    /// let (collect, _) = sink::collect::<f32>();
+    /// let error = chain.add_dyn(DynTask::new(collect), &[&DynWire::from(&numbers)]).unwrap_err();
+    /// assert_eq!(error.to_string(), "task `Collect`: input 0 reads f32, but gets u8 from task `SliceSource`");
+    /// ```
+    pub fn add_dyn(&mut self, task: DynTask, inputs: &[&DynWire]) -> Result<Vec<DynWire>> {
+        let inputs: Vec<DynWire> = inputs.iter().map(|&wire| wire.clone()).collect();
+        self.attach(task, &inputs).map_err(|refusal| refusal.error)
+    }
+
+    /// Begins a stage at the next added task; [`threads`](StageMark::threads) sets how many replicas run it.
     ///
     /// Stages marked so are what [`Program::pipeline_as_marked`] runs. Tasks added before the first mark are a stage of
     /// their own. A stage cannot begin inside a region.
@@ -158,6 +186,33 @@ impl Chain {
         }
         self.marks.push(Mark { name: name.into(), first_task: self.tasks.len(), threads: 1 });
         StageMark(self.marks.last_mut().expect("just pushed"))
+    }
+
+    /// Records a fact about a wire, replacing one of the same type: a finding from the signal, or a consequence of how
+    /// the wire is made. Later tasks can query it while the chain is built; frames do not carry it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, source};
+    ///
+    /// struct SampleRate(f64);
+    ///
+    /// let mut chain = Chain::new();
+    /// let samples = DynWire::from(&chain.add(source::from_slice(&[0.0; 8], 4), ()));
+    /// chain.note(&samples, Arc::new(SampleRate(48e3)));
+    /// assert_eq!(chain.fact::<SampleRate>(&samples).unwrap().0, 48e3);
+    /// assert!(chain.fact::<u32>(&samples).is_none());
+    /// ```
+    pub fn note<F: Any + Send + Sync>(&mut self, wire: &DynWire, fact: Arc<F>) {
+        if wire.chain == self.id {
+            self.facts.note(wire.socket.wire, fact);
+        }
+    }
+
+    /// The recorded fact of this type about a wire.
+    pub fn fact<F: Any + Send + Sync>(&self, wire: &DynWire) -> Option<Arc<F>> {
+        self.facts.get(wire.socket.wire).filter(|_| wire.chain == self.id)
     }
 
     /// Checks the chain and makes it ready to run.

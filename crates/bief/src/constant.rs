@@ -4,10 +4,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::chain::Chain;
-use crate::dynamic::DynWire;
+use crate::dyn_wire::DynWire;
 use crate::frame::{Buffer, Element, Format};
 use crate::shape::Shape;
-use crate::wire::{Socket, Wire, WireInfo};
+use crate::socket::Socket;
+use crate::wire::{Wire, WireInfo};
 
 /// Values that any number of tasks may read as a wire, and none can rewrite; made by [`Chain::constant`].
 ///

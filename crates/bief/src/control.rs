@@ -1,28 +1,16 @@
 //! Regions as they are written: loops, switches and feedback, closures over the same builder.
 
+use crate::block::{Block, BlockKind};
 use crate::chain::Chain;
-use crate::dynamic::{Direction, DynWire, Refusal, SocketKind};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::Refusal;
 use crate::error::{Error, Result};
 use crate::frame::Element;
 use crate::region::{Body, Control, Feedback, LeaveIf, Region, Repeat, Select};
+use crate::socket::{Direction, Socket, SocketKind};
 use crate::task::{Flow, Node, Task};
 use crate::variable::{OutVar, VarFrame, VarWire};
-use crate::wire::{Out, Socket, Wire, sealed};
-
-/// The tasks between a region's braces, while they are being written.
-pub(crate) struct Block {
-    /// Its place in [`Chain::blocks`], counted from 1.
-    pub(crate) number: usize,
-    kind: BlockKind,
-    pub(crate) nodes: Vec<Node>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BlockKind {
-    Loop,
-    Path,
-    Feedback,
-}
+use crate::wire::{Out, Wire, sealed};
 
 /// Which block was opened, and of which chain: a closure can exchange the chain that it is given.
 struct Opened {
@@ -319,7 +307,7 @@ fn listed(nodes: &[Node]) -> String {
     }
 }
 
-/// The paths of a [`select`](Chain::select), being written.
+/// Builds the paths of a [`select`](Chain::select).
 pub struct Paths<'c> {
     chain: &'c mut Chain,
     paths: Vec<Vec<Node>>,
@@ -340,7 +328,7 @@ impl std::fmt::Debug for Paths<'_> {
     }
 }
 
-/// What may choose the path of a [`select`](Chain::select): `bool`, `u8`, `u32` and `usize`.
+/// A type that can choose the path of a [`select`](Chain::select): `bool`, `u8`, `u32` and `usize`.
 pub trait Choice: Element + sealed::Sealed {
     #[doc(hidden)]
     const MOST_PATHS: Option<usize>;

@@ -21,8 +21,8 @@ pub trait Portable: Element + Pod {
     fn dtype() -> Dtype;
 }
 
-/// What a portable element is: a number, a complex number, an array or a struct. It is written and read as text: `f32`,
-/// `complex<f32>`, `[u8; 16]`, `{start: f64, symbols: u64}`.
+/// The type of a portable element: a number, a complex number, an array or a struct. It is printed and parsed as text:
+/// `f32`, `complex<f32>`, `[u8; 16]`, `{start: f64, symbols: u64}`.
 ///
 /// Sizes and alignments are those of this machine; nothing has padding, so a struct's fields lie one after the other.
 ///
@@ -96,7 +96,7 @@ const NUMBERS: [(&str, Dtype); 12] = [
 ];
 
 impl Dtype {
-    /// So many of `element`.
+    /// An array of elements of one type.
     ///
     /// # Errors
     /// More than an address can tell.
@@ -151,7 +151,8 @@ impl Dtype {
         Ok(Self::Struct { fields: placed })
     }
 
-    /// What [`portable!`](crate::portable) found out: name, offset and kind of all fields of a type without padding.
+    /// The struct found by [`portable!`](crate::portable): name, offset and kind of all fields of a type without
+    /// padding.
     #[doc(hidden)]
     pub fn of_fields(fields: impl IntoIterator<Item = (&'static str, usize, Self)>) -> Self {
         let field = |(name, offset, dtype): (&str, usize, Self)| Field {
@@ -177,7 +178,7 @@ impl Dtype {
         }
     }
 
-    /// Elements begin at multiples of so many bytes.
+    /// The alignment of an element, in bytes.
     pub fn align(&self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -191,9 +192,9 @@ impl Dtype {
         }
     }
 
-    /// Lets wires of this type know what they carry ([`DynWire::dtype`](crate::raw::DynWire::dtype)), from now on and in this whole
-    /// process. Of numbers and complex numbers they know it anyway; the others have to be told, once or more often, since a wire
-    /// may carry any type.
+    /// Registers this type for the whole process, so that wires know their elements
+    /// ([`DynWire::dtype`](crate::raw::DynWire::dtype)). Numbers and complex numbers need no registration; others do, since
+    /// a wire may carry any type. Registering a type again has no effect.
     ///
     /// ```
     /// use bief::raw::{Dtype, DynWire};

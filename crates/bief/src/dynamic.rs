@@ -1,214 +1,15 @@
 //! Chains built at run time: tasks and wires whose types are known only when the program runs.
 //!
-//! The typed layer stands on this one: [`Chain::add`] forgets the types that the compiler has proven, and goes on here.
+//! The typed layer stands on this one: [`Chain::add`](crate::Chain::add) forgets the types that the compiler has proven, and goes on here.
 
 use std::fmt;
-use std::sync::Arc;
 
-use crate::chain::Chain;
-use crate::dtype::Dtype;
+use crate::dyn_wire::DynWire;
 use crate::error::{Error, ErrorKind, Place, Result, counted};
-use crate::frame::{Element, Format};
 use crate::shape::Shape;
+use crate::socket::{Direction, SocketKind};
 use crate::task::{Bind, Step, Task};
-use crate::variable::VarWire;
-use crate::wire::{Inputs, Outputs, Socket, Wire};
-
-/// What a task does with the wire of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Reads it.
-    In,
-    /// Rewrites it in place.
-    InOut,
-    /// Makes it.
-    Out,
-}
-
-/// What a socket carries, and in which direction. Shown as `in f32`, `in-place u8`, `out variable Complex<f32>`.
-#[derive(Debug, Clone, Copy)]
-pub struct SocketKind {
-    direction: Direction,
-    variable: bool,
-    pub(crate) format: Format,
-}
-
-impl SocketKind {
-    /// A socket of frames of one length, for a task whose sockets are known at run time
-    /// ([`RawTask`](crate::raw::RawTask)).
-    ///
-    /// ```
-    /// use bief::raw::{Direction, SocketKind};
-    ///
-    /// let socket = SocketKind::fixed::<f32>(Direction::In);
-    /// assert_eq!(socket.to_string(), "in f32");
-    /// assert_eq!(socket.dtype().expect("a number is portable").to_string(), "f32");
-    /// assert_eq!(SocketKind::variable::<u8>(Direction::Out).to_string(), "out variable u8");
-    /// ```
-    pub fn fixed<T: Element>(direction: Direction) -> Self {
-        Self { direction, variable: false, format: Format::of::<T>() }
-    }
-
-    /// As [`fixed`](Self::fixed), for frames that have a length each.
-    pub fn variable<T: Element>(direction: Direction) -> Self {
-        Self { direction, variable: true, format: Format::of::<T>() }
-    }
-
-    /// As [`fixed`](Self::fixed), or as [`variable`](Self::variable), for elements of a type that is named at run time.
-    ///
-    /// ```
-    /// use bief::raw::{Direction, SocketKind};
-    ///
-    /// let socket = SocketKind::of(&"complex<f32>".parse()?, Direction::InOut, false)?;
-    /// assert_eq!(socket.to_string(), "in-place Complex<f32>");
-    /// # Ok::<(), bief::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// A kind of element that no known type has: see [`Dtype::register`].
-    pub fn of(dtype: &Dtype, direction: Direction, variable: bool) -> Result<Self> {
-        Ok(Self { direction, variable, format: dtype.format()? })
-    }
-
-    /// What the task does with its wire.
-    pub fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    /// Whether each frame has a length of its own.
-    pub fn is_variable(&self) -> bool {
-        self.variable
-    }
-
-    /// The element type, such as `Complex<f32>`.
-    pub fn element(&self) -> String {
-        self.format.element()
-    }
-
-    /// What its elements are, for a type that is portable and known as such ([`Dtype::register`]).
-    pub fn dtype(&self) -> Option<Dtype> {
-        Dtype::known(self.format.id)
-    }
-
-    /// What this socket wants and the wire does not carry: what is wanted, and what there is.
-    fn mismatch(&self, wire: &DynWire) -> Option<(String, String)> {
-        let (wanted, got) = if self.format.id != wire.format.id {
-            match (self.element(), wire.element()) {
-                // Two types of one name: their paths tell which is which.
-                (wanted, got) if wanted == got => (self.format.name.to_owned(), wire.format.name.to_owned()),
-                different => different,
-            }
-        } else if self.variable != wire.variable {
-            let frames = |variable| format!("frames of {} length", if variable { "variable" } else { "one" });
-            (frames(self.variable), frames(wire.variable))
-        } else {
-            return None;
-        };
-        Some((wanted, format!("{got} from {}", wire.maker)))
-    }
-}
-
-impl fmt::Display for SocketKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let direction = match self.direction {
-            Direction::In => "in",
-            Direction::InOut => "in-place",
-            Direction::Out => "out",
-        };
-        let variable = if self.variable { "variable " } else { "" };
-        write!(f, "{direction} {variable}{}", self.element())
-    }
-}
-
-/// A wire whose element type is known at run time. It can be copied: what may not be read while it is rewritten is checked
-/// when a task is bound to it.
-///
-/// It comes from [`Chain::add_dyn`], or from a typed wire by `DynWire::from(&wire)`, and becomes a typed one again by
-/// [`typed`](Self::typed).
-#[derive(Debug, Clone)]
-pub struct DynWire {
-    pub(crate) chain: u64,
-    pub(crate) socket: Socket,
-    pub(crate) format: Format,
-    pub(crate) shape: Shape,
-    /// Its frames differ in length: the lengths are the wire after it.
-    pub(crate) variable: bool,
-    /// No task may rewrite it: all positions of a batch, or all stages, share its one frame.
-    pub(crate) read_only: bool,
-    /// Who makes it, in words.
-    pub(crate) maker: Arc<str>,
-}
-
-impl DynWire {
-    /// The element type, such as `Complex<f32>`.
-    pub fn element(&self) -> String {
-        self.format.element()
-    }
-
-    /// Elements in one frame; the most that there may be, when the wire is variable.
-    #[allow(clippy::len_without_is_empty, reason = "a frame's length, not a collection's")]
-    pub fn len(&self) -> usize {
-        self.socket.len
-    }
-
-    /// The shape of a frame: its length, unless the task that makes it says more ([`Task::shapes`]). Of a variable wire it is
-    /// that of the longest frame.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// What its elements are, for a type that is portable and known as such ([`Dtype::register`]).
-    pub fn dtype(&self) -> Option<Dtype> {
-        Dtype::known(self.format.id)
-    }
-
-    /// Whether each frame has a length of its own.
-    pub fn is_variable(&self) -> bool {
-        self.variable
-    }
-
-    /// The same wire, to be bound to tasks by [`Chain::add`].
-    ///
-    /// # Errors
-    /// Another element type, or frames of variable length: see [`typed_var`](Self::typed_var).
-    pub fn typed<T: Element>(&self) -> Result<Wire<T>> {
-        self.carries(&SocketKind::fixed::<T>(Direction::In))?;
-        Ok(Wire::new(self.clone()))
-    }
-
-    /// As [`typed`](Self::typed), for a wire of variable length.
-    ///
-    /// # Errors
-    /// Another element type, or frames of one length.
-    pub fn typed_var<T: Element>(&self) -> Result<VarWire<T>> {
-        self.carries(&SocketKind::variable::<T>(Direction::In))?;
-        Ok(VarWire::new(self.clone()))
-    }
-
-    fn carries(&self, socket: &SocketKind) -> Result<()> {
-        match socket.mismatch(self) {
-            None => Ok(()),
-            Some((wanted, got)) => Err(Error::build(format!("a wire of {wanted} is wanted, not of {got}"))),
-        }
-    }
-
-    /// The places in the table that it takes.
-    pub(crate) fn places(&self) -> std::ops::Range<usize> {
-        self.socket.wire..self.socket.wire + 1 + usize::from(self.variable)
-    }
-}
-
-impl<T> From<&Wire<T>> for DynWire {
-    fn from(wire: &Wire<T>) -> Self {
-        wire.untyped.clone()
-    }
-}
-
-impl<T> From<&VarWire<T>> for DynWire {
-    fn from(wire: &VarWire<T>) -> Self {
-        wire.untyped.clone()
-    }
-}
+use crate::wire::{Inputs, Outputs};
 
 /// A task whose sockets are known at run time; made of any [`Task`], or of a [`RawTask`](crate::raw::RawTask).
 ///
@@ -234,12 +35,12 @@ pub struct DynTask {
 }
 
 impl DynTask {
-    /// The task, its types forgotten.
+    /// Erases the types of a task.
     pub fn new(task: impl Task) -> Self {
         Self { name: task.name(), task: Box::new(task) }
     }
 
-    /// Gives it another name. A chain in which the name is taken puts a number behind it.
+    /// Renames it. If the chain already has that name, it appends a number.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -360,7 +161,7 @@ pub(crate) fn check(sockets: &[SocketKind], wires: &[DynWire]) -> Result<(), Ref
             ));
         }
         let rewrites = socket.direction == Direction::InOut;
-        if let Some((wanted, got)) = socket.mismatch(wire) {
+        if let Some((wanted, got)) = wire.mismatch(socket) {
             let does = if rewrites { "rewrites" } else { "reads" };
             return Err(Refusal::of(number, format!("input {number} {does} {wanted}, but gets {got}")));
         }
@@ -424,31 +225,4 @@ pub(crate) fn described(inputs: &[DynWire]) -> String {
         })
         .collect();
     if inputs.is_empty() { String::new() } else { format!(" ({})", inputs.join(", ")) }
-}
-
-impl Chain {
-    /// As [`add`](Self::add), for a task and wires whose types are known at run time: adds the task, binds its inputs, and
-    /// returns the wires that it makes.
-    ///
-    /// # Errors
-    /// At once, and the chain is as it was before: a number of wires that is not that of the input sockets, another element
-    /// type, frames of variable length for a socket of one length or the other way round, a wire that is rewritten and bound
-    /// twice, a constant that would be rewritten, and all that [`build`](Self::build) refuses for typed tasks: a frame length
-    /// that does not fit, a wire of another chain, or of a loop or path that has ended. Messages name both ends of the wire.
-    /// After a typed task was refused every later one is, with the same error.
-    ///
-    /// ```
-    /// use bief::raw::{DynTask, DynWire};
-    /// use bief::{Chain, sink, source};
-    ///
-    /// let mut chain = Chain::new();
-    /// let numbers = chain.add(source::from_slice(&[1_u8, 2], 1), ());
-    /// let (collect, _) = sink::collect::<f32>();
-    /// let error = chain.add_dyn(DynTask::new(collect), &[&DynWire::from(&numbers)]).unwrap_err();
-    /// assert_eq!(error.to_string(), "task `Collect`: input 0 reads f32, but gets u8 from task `SliceSource`");
-    /// ```
-    pub fn add_dyn(&mut self, task: DynTask, inputs: &[&DynWire]) -> Result<Vec<DynWire>> {
-        let inputs: Vec<DynWire> = inputs.iter().map(|&wire| wire.clone()).collect();
-        self.attach(task, &inputs).map_err(|refusal| refusal.error)
-    }
 }

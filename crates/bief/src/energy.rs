@@ -4,8 +4,6 @@ use bief_machine::energy::{Measured, Scope};
 use bief_schedule::Platform;
 use serde::Serialize;
 
-use crate::report::StageReport;
-
 /// The energy of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunEnergy {
@@ -21,7 +19,7 @@ pub struct RunEnergy {
     pub origin: EnergyOrigin,
 }
 
-/// Where figures of energy are from. Two of different kinds or scopes must not be compared.
+/// The origin of energy figures. Figures of different kinds or scopes must not be compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergyOrigin {
@@ -61,20 +59,20 @@ impl RunEnergy {
         Some(Self::new(energy.watts, seconds, frames, bits, origin))
     }
 
-    /// What the model says of stages that were busy for their shares of the time; `None` where the watts of a kind that they
+    /// What the model says of stages, of which each kept so many cores of a kind busy; `None` where the watts of a kind that they
     /// ran on are not known.
-    pub(crate) fn modelled(
+    pub(crate) fn modelled<'s>(
         watts: &Watts,
-        stages: &[StageReport],
+        stages: impl IntoIterator<Item = (Option<&'s str>, f64)>,
         seconds: f64,
         frames: u64,
         bits: Option<u64>,
     ) -> Option<Self> {
         let Watts { platform, origin } = watts;
         let mut busy = vec![0.0; platform.kinds().len()];
-        for stage in stages {
-            let is_its = |kind: &bief_schedule::CoreKind| stage.kind.as_ref().is_none_or(|name| *name == kind.name);
-            busy[platform.kinds().iter().position(is_its)?] += stage.busy * stage.threads as f64;
+        for (kind, cores) in stages {
+            let is_its = |known: &bief_schedule::CoreKind| kind.is_none_or(|name| name == known.name);
+            busy[platform.kinds().iter().position(is_its)?] += cores;
         }
         let mut watts = platform.idle_watts().unwrap_or(0.0);
         for (kind, busy) in platform.kinds().iter().zip(busy).filter(|(_, busy)| *busy > 0.0) {
@@ -111,12 +109,12 @@ mod tests {
             r#"{"format": 1, "kinds": [{"name": "big", "cores": 4, "watts": 4.0}, {"name": "little", "cores": 4, "watts": 1.0}], "idle_watts": 2.5}"#,
         );
         let report = report();
-        let energy = RunEnergy::modelled(&known, &report.stages, report.seconds, 2000, Some(8)).unwrap();
+        let energy = RunEnergy::modelled(&known, report.busy_cores(), report.seconds, 2000, Some(8)).unwrap();
         assert!((energy.watts - (2.5 + 4.0 + 1.5)).abs() < 1e-9 && (energy.joules - 16.0).abs() < 1e-9, "{energy:?}");
         assert!((energy.joules_per_frame.unwrap() - 8e-3).abs() < 1e-12);
         assert!((energy.joules_per_bit.unwrap() - 1e-3).abs() < 1e-12);
         assert_eq!(energy.origin, EnergyOrigin::Modelled { watts_of: "a test".into() });
-        let nothing = RunEnergy::modelled(&known, &report.stages, report.seconds, 0, Some(8)).unwrap();
+        let nothing = RunEnergy::modelled(&known, report.busy_cores(), report.seconds, 0, Some(8)).unwrap();
         assert_eq!((nothing.joules_per_frame, nothing.joules_per_bit), (None, None));
     }
 
@@ -127,7 +125,7 @@ mod tests {
             r#"{"format": 1, "kinds": [{"name": "big", "cores": 4, "watts": 4.0}], "idle_watts": 2.5}"#,
             r#"{"format": 1, "kinds": [{"name": "big", "cores": 4, "watts": 4.0}, {"name": "little", "cores": 4}]}"#,
         ] {
-            assert_eq!(RunEnergy::modelled(&watts(json), &report.stages, 1.0, 1, None), None, "{json}");
+            assert_eq!(RunEnergy::modelled(&watts(json), report.busy_cores(), 1.0, 1, None), None, "{json}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The result of everything in this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of fault it was: tells a caller what to do about it.
+/// The kind of a fault, for a caller to decide what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -55,7 +55,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of a task, told in words.
+    /// An error of a task, with a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Task,

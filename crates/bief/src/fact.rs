@@ -4,46 +4,28 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::chain::Chain;
-use crate::dynamic::DynWire;
-
 /// Facts by wire and type.
-pub(crate) type Facts = HashMap<(usize, TypeId), Arc<dyn Any + Send + Sync>>;
+#[derive(Default)]
+pub(crate) struct Facts(HashMap<(usize, TypeId), Arc<dyn Any + Send + Sync>>);
 
-impl Chain {
-    /// Notes a fact about a wire, in the place of one of the same type: what was found in the signal, or follows from how the
-    /// wire is made. Whoever builds on the wire can ask for it; frames do not carry it.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use bief::raw::DynWire;
-    /// use bief::{Chain, source};
-    ///
-    /// struct SampleRate(f64);
-    ///
-    /// let mut chain = Chain::new();
-    /// let samples = DynWire::from(&chain.add(source::from_slice(&[0.0; 8], 4), ()));
-    /// chain.note(&samples, Arc::new(SampleRate(48e3)));
-    /// assert_eq!(chain.fact::<SampleRate>(&samples).unwrap().0, 48e3);
-    /// assert!(chain.fact::<u32>(&samples).is_none());
-    /// ```
-    pub fn note<F: Any + Send + Sync>(&mut self, wire: &DynWire, fact: Arc<F>) {
-        if wire.chain == self.id {
-            self.facts.insert((wire.socket.wire, TypeId::of::<F>()), fact);
-        }
+impl Facts {
+    /// Notes a fact about the wire of that number, in the place of one of the same type.
+    pub(crate) fn note<F: Any + Send + Sync>(&mut self, wire: usize, fact: Arc<F>) {
+        self.0.insert((wire, TypeId::of::<F>()), fact);
     }
 
-    /// What was noted of this type about a wire.
-    pub fn fact<F: Any + Send + Sync>(&self, wire: &DynWire) -> Option<Arc<F>> {
-        let fact = self.facts.get(&(wire.socket.wire, TypeId::of::<F>())).filter(|_| wire.chain == self.id)?;
-        Arc::clone(fact).downcast().ok()
+    /// What was noted of this type.
+    pub(crate) fn get<F: Any + Send + Sync>(&self, wire: usize) -> Option<Arc<F>> {
+        Arc::clone(self.0.get(&(wire, TypeId::of::<F>()))?).downcast().ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::source;
+    use std::sync::Arc;
+
+    use crate::raw::DynWire;
+    use crate::{Chain, source};
 
     #[test]
     fn a_fact_is_of_one_wire_of_one_chain() {

@@ -5,12 +5,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::table::{COLUMNS, fitted};
+use crate::columns::{COLUMNS, fitted};
 
-/// Points of a scatter plot that are kept when replicas are put together.
+/// Points of a scatter plot at most.
 const MAX_POINTS: usize = 4096;
+/// Columns of a task's name and of a value at most, in a table.
+const TASK: usize = 18;
+const VALUE: usize = 27;
 
-/// Figures that tasks tell, in the order in which they are told.
+/// Figures that tasks report, in the order of reporting.
 ///
 /// A task writes them in [`Task::figures`](crate::Task::figures); they are read while a run goes on
 /// ([`Watch::figures`](crate::pipeline::Watch::figures)) and after it ([`Report::figures`](crate::Report::figures)). Those of the replicas of a
@@ -58,7 +61,7 @@ const MAX_POINTS: usize = 4096;
 #[serde(transparent)]
 pub struct Figures(Vec<Figure>);
 
-/// One thing that a task tells.
+/// One figure that a task reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The task that tells it.
@@ -105,29 +108,29 @@ pub enum Reading {
 }
 
 impl Figures {
-    /// Tells a count.
+    /// Reports a count.
     pub fn count(&mut self, name: &'static str, unit: &'static str, count: u64) -> &mut Figure {
         self.push(name, unit, Reading::Count(count))
     }
 
-    /// Tells what was measured, with how much stands behind it. Nothing is told of a value that is not finite, or has no weight.
+    /// Reports a measured value with its weight. A value that is not finite, or has no weight, is left out.
     pub fn level(&mut self, name: &'static str, unit: &'static str, mean: f64, weight: f64) {
         if mean.is_finite() && weight > 0.0 && weight.is_finite() {
             self.push(name, unit, Reading::Level { mean, weight });
         }
     }
 
-    /// Tells a name or a state.
+    /// Reports a name or a state.
     pub fn text(&mut self, name: &'static str, text: impl Into<String>) -> &mut Figure {
         self.push(name, "", Reading::Text(text.into()))
     }
 
-    /// Tells points of a plane; of more than 4096, evenly spread ones.
+    /// Reports points of a plane; of more than 4096 it keeps an evenly spread selection.
     pub fn scatter(&mut self, name: &'static str, unit: &'static str, points: Vec<[f32; 2]>) -> &mut Figure {
         self.push(name, unit, Reading::Scatter(thinned(points)))
     }
 
-    /// Tells values at equal distances: the first at `start`, the next one `step` further.
+    /// Reports values at equal distances: the first at `start`, each next one `step` further.
     pub fn curve(
         &mut self,
         name: &'static str,
@@ -149,7 +152,7 @@ impl Figures {
         self.0.iter()
     }
 
-    /// Whether nothing was told.
+    /// Whether nothing was reported.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -173,7 +176,7 @@ impl Figures {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The level of that name, of the first task that tells one.
+    /// The level of that name, from the first task that reports one.
     pub fn measured(&self, name: &str) -> Option<f64> {
         self.all(name).find_map(|figure| match figure.reading {
             Reading::Level { mean, .. } => Some(mean),
@@ -191,7 +194,7 @@ impl Figures {
         self.0.len()
     }
 
-    /// Puts those of a replica, or of another part of the work, together with these.
+    /// Merges the figures of a replica, or of another part of the work, into these.
     pub fn merge(&mut self, others: Self) {
         for other in others.0 {
             let same = |figure: &&mut Figure| {
@@ -206,7 +209,7 @@ impl Figures {
 }
 
 impl Figure {
-    /// Says what it is of, where a task tells one thing of several.
+    /// Labels the figure, if a task reports the same one of several things.
     pub fn of(&mut self, label: &'static str, value: impl fmt::Display) -> &mut Self {
         self.labels.push((label.into(), value.to_string()));
         self
@@ -215,6 +218,20 @@ impl Figure {
     /// The value of a label.
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Task, name and what it is of, and value.
+    fn row(&self) -> [String; 3] {
+        let labels: String = self.labels.iter().map(|(_, value)| format!(" {value}")).collect();
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        let value = match &self.reading {
+            Reading::Count(count) => format!("{count}{unit}"),
+            Reading::Level { mean, .. } => format!("{mean:.4}{unit}"),
+            Reading::Text(text) => text.clone(),
+            Reading::Scatter(points) => format!("{} points", points.len()),
+            Reading::Curve { values, .. } => format!("{} values", values.len()),
+        };
+        [self.task.clone(), format!("{}{labels}", self.name.replace('_', " ")), value]
     }
 }
 
@@ -242,27 +259,26 @@ impl Reading {
 
 /// At most so many points, evenly spread.
 fn thinned(points: Vec<[f32; 2]>) -> Vec<[f32; 2]> {
-    match points.len().div_ceil(MAX_POINTS) {
-        0 | 1 => points,
-        step => points.into_iter().step_by(step).collect(),
+    match points.len() {
+        0..=MAX_POINTS => points,
+        all => (0..MAX_POINTS).map(|index| points[index * all / MAX_POINTS]).collect(),
     }
 }
 
-/// A line of at most 80 columns for each: task, name, what it is of, and the value. Plots tell how many points they have.
+/// A table of at most 80 columns: task, name and what it is of, and the value. Plots tell how many points they have.
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, figure) in self.0.iter().enumerate() {
-            let labels: String = figure.labels.iter().map(|(_, value)| format!(" {value}")).collect();
-            let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
-            let value = match &figure.reading {
-                Reading::Count(count) => format!("{count}{unit}"),
-                Reading::Level { mean, .. } => format!("{mean:.4}{unit}"),
-                Reading::Text(text) => text.clone(),
-                Reading::Scatter(points) => format!("{} points", points.len()),
-                Reading::Curve { values, .. } => format!("{} values", values.len()),
-            };
-            let line = format!("{}: {}{labels} {value}", figure.task, figure.name.replace('_', " "));
-            write!(f, "{}{}", if index == 0 { "" } else { "\n" }, fitted(&line, COLUMNS))?;
+        let headings = ["task", "figure", "value"].map(str::to_owned);
+        let rows: Vec<[String; 3]> = std::iter::once(headings).chain(self.0.iter().map(Figure::row)).collect();
+        let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (task, value) = (widest(0).min(TASK), widest(2).min(VALUE));
+        let figure = widest(1).min(COLUMNS - 4 - task - value);
+        for (index, row) in rows.iter().enumerate() {
+            // The task is named once.
+            let teller = if index > 1 && rows[index - 1][0] == row[0] { "" } else { &row[0] };
+            let (teller, name) = (fitted(teller, task), fitted(&row[1], figure));
+            let line = format!("{teller:<task$}  {name:<figure$}  {}", fitted(&row[2], value));
+            write!(f, "{}{}", if index == 0 { "" } else { "\n" }, line.trim_end())?;
         }
         Ok(())
     }
@@ -302,7 +318,7 @@ mod tests {
         assert_eq!(figures.measured("level"), Some(2.0));
         assert_eq!(figures.get("state").unwrap().reading, Reading::Text("searching".into()));
         let Reading::Scatter(points) = &figures.get("symbols").unwrap().reading else { panic!("a scatter plot") };
-        assert!(points.len() == 3000 && points.contains(&[0.0, 1.0]) && points.contains(&[1.0, 0.0]));
+        assert!(points.len() == 4096 && points.contains(&[0.0, 1.0]) && points.contains(&[1.0, 0.0]));
         let curve = Reading::Curve { start: -0.5, step: 0.5, values: vec![2.0, 3.0] };
         assert_eq!(figures.get("spectrum").unwrap().reading, curve);
     }
@@ -327,6 +343,21 @@ mod tests {
         });
         let json = serde_json::to_string(&figures).unwrap();
         assert_eq!(serde_json::from_str::<Figures>(&json).unwrap(), figures, "{json}");
-        assert_eq!(figures.to_string().lines().next().unwrap(), format!("task: frames 7 {} frames", u64::MAX));
+        let table = figures.to_string();
+        let rows: Vec<&str> = table.lines().collect();
+        assert_eq!(rows[0], "task  figure    value");
+        assert_eq!(rows[1], format!("task  frames 7  {} frames", u64::MAX));
+        assert_eq!(rows[2..], ["      es n0     7.2500 dB", "      spectrum  1 values"]);
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal() {
+        let mut figures = told(|figures| {
+            figures.text("state", "x".repeat(100)).of("of", "y".repeat(100));
+            figures.count("frames", "frames", u64::MAX).of("of", "a\nb");
+        });
+        figures.0[0].task = "z".repeat(100);
+        let table = figures.to_string();
+        assert!(table.lines().count() == 3 && table.lines().all(|line| line.chars().count() <= 80), "{table}");
     }
 }

@@ -276,6 +276,14 @@ const _: () = assert!(size_of::<Buffer>() <= 3 * size_of::<usize>());
 // A hand-over exchanges one cache line and the buffers that it tells of.
 const _: () = assert!(size_of::<Slot>() <= 64);
 
+/// Refuses frames of no elements.
+pub(crate) fn whole_frames(len: usize) -> Result<usize> {
+    if len == 0 {
+        return Err(crate::Error::new("a frame of no elements would never end: give a length of at least 1"));
+    }
+    Ok(len)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

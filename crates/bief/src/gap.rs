@@ -2,32 +2,9 @@
 //! would have been planned with, had it been known.
 
 use bief_schedule::{Profile, TaskProfile};
-use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::report::{Report, StageReport};
-
-/// Where the period of a run went, for one stage, in nanoseconds per execution and replica: these add up to
-/// [`Report::measured_period_ns`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Gap {
-    /// What was planned: its tasks and one hand-over.
-    pub planned_ns: f64,
-    /// What all tasks on this kind of core took longer alike (less than 0: shorter): mostly the clock, which drops when all
-    /// cores work. A quarter of the planned work took no more than this longer.
-    pub clock_ns: f64,
-    /// What single tasks took longer than that: mostly caches and memory, and data that another core wrote.
-    pub cache_ns: f64,
-    /// The task of which most of that is.
-    pub slowest_task: Option<String>,
-    /// What the tasks' longest times add: interruptions, by other threads on the core and by a host that takes the core away
-    /// (steal).
-    pub interrupted_ns: f64,
-    /// What the replicas worked beside their tasks, beyond the planned hand-over.
-    pub hand_over_ns: f64,
-    /// What they waited, for input, for room in the output, and for the run to begin and to end.
-    pub waiting_ns: f64,
-}
+use crate::report::{Gap, Report, StageReport};
 
 /// A task of a stage: what was planned for one execution, and what it took, in nanoseconds.
 struct Task<'a> {
@@ -103,8 +80,8 @@ impl Report {
         }
     }
 
-    /// The profile that tells what this run took: each task on the kind of core that it ran on, and the hand-over of the kinds
-    /// that were used. On other kinds a task is supposed to take longer by the same factor.
+    /// The profile corrected by this run: each task on the kind of core that it ran on, and the hand-over of the kinds
+    /// that were used. On other kinds a task's time is scaled by the same factor.
     ///
     /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
     /// that it reached, but for the waiting. Where threads shared cores, what they were interrupted is left out: it is the
@@ -192,11 +169,11 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::count::Count;
     use crate::histogram::Histogram;
     use crate::observe::Interrupted;
     use crate::report::{TaskReport, Times};
     use crate::stage::StagePlan;
-    use crate::worker::Count;
 
     pub(crate) fn profile(tasks: &[(bool, u64, u64)], sync: u64) -> Profile {
         let task = |&(replicable, big, little): &(bool, u64, u64)| TaskProfile {

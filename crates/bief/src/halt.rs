@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Ends a run from outside it: from another thread, or where a signal is handled. Made by
-/// [`Pipeline::stopper`](crate::Pipeline::stopper); any number of copies.
+/// Ends a run from outside: from another thread or a signal handler. Made by
+/// [`Pipeline::stopper`](crate::Pipeline::stopper); can be cloned freely.
 ///
 /// ```
 /// use bief::{Chain, Flow, sink, source};
@@ -37,8 +37,8 @@ impl Stopper {
         Self(Arc::clone(halt))
     }
 
-    /// Makes the first stage take no further batch. Everything that it has taken is delivered, every task is given
-    /// [`finish`](crate::Task::finish), and the run returns what was done.
+    /// Makes the first stage take no further batch. Everything that it has taken is delivered,
+    /// [`finish`](crate::Task::finish) is called on every task, and the run returns its report.
     ///
     /// It does not wait for any of that; a source that waits for input looks when it has got some. Between runs, it ends
     /// the next one before its first frame. A run that has ended leaves nothing of it behind.

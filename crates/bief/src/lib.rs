@@ -1,7 +1,7 @@
-//! Bief runs a chain of tasks (software-defined radio, video, audio) on every core of a processor.
+//! Bief runs a chain of tasks (software-defined radio, video, audio) on all cores of a processor.
 //!
-//! You write tasks and join them with wires; Bief measures them, computes the best pipeline, runs it, and says how far
-//! the run was from the plan:
+//! You write tasks and join them with wires; Bief measures them, computes the best pipeline, runs it, and reports how
+//! far the run was from its plan:
 //!
 //! ```text
 //! tasks ──add──▶ Chain ──build──▶ Program (one core) ──profile──▶ Profile
@@ -55,16 +55,16 @@
 //! # Ok::<(), bief::Error>(())
 //! ```
 //!
-//! Types are checked when the chain is compiled ([`Chain`]), lengths and stages when it is built, before any thread
-//! starts. The same chains are built at run time ([`Chain::add_dyn`]) or described in files ([`ChainFile`]) of the kinds of
-//! tasks that a [`Registry`] holds. Frames may have a length each ([`OutVar`]); tasks may stand in loops ([`Chain::repeat`]), in paths of a switch
-//! ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores at once says so
-//! ([`Task::replica`]); frames keep their order all the same. An error or a panic in any task ends the run with its place,
-//! after the frames before it were delivered; a [`Stopper`] ends it in the same order from outside. A [`Pipeline`] runs as
-//! often as it is asked to, on the same threads, with the ring depth and the batch of each run. A slow stage makes those
-//! before it wait; a source that cannot wait loses frames visibly ([`source::live`]). Stages
-//! may have time reserved for them, or go before other programs ([`realtime`]). Threads of any program, also one that is not
-//! built on this crate, are mapped to kinds of cores by what they need ([`machine::mapper`]).
+//! The compiler checks types ([`Chain`]); lengths and stages are checked when the chain is built, before any thread
+//! starts. Chains can also be built at run time ([`Chain::add_dyn`]) or described in files ([`ChainFile`]), from the
+//! kinds of tasks in a [`Registry`]. Frames may vary in length ([`OutVar`]); tasks may be in loops ([`Chain::repeat`]),
+//! in paths of a switch ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores
+//! at once declares it ([`Task::replica`]); frames still keep their order. An error or a panic in any task ends the run
+//! with its place, after the frames before it are delivered; a [`Stopper`] ends it equally in order from outside. A
+//! [`Pipeline`] can run repeatedly, on the same threads, with the ring depth and the batch of each run. A slow stage
+//! makes those before it wait; a source that cannot wait loses frames visibly ([`source::live`]). Stages may have
+//! reserved time, or priority over other programs ([`realtime`]). Threads of any program, even one not built on this
+//! crate, are mapped to kinds of cores by demand ([`machine::mapper`]).
 
 // Allowed below in the modules that need it: the table of pointers, what crosses threads, calls of the kernel.
 #![deny(unsafe_code)]
@@ -73,17 +73,21 @@
 mod address;
 #[allow(unsafe_code)]
 mod barrier;
+mod block;
 mod boundary;
 pub mod chain;
 #[cfg(feature = "toml")]
 mod chain_file;
 mod check;
 mod clock;
+mod columns;
 mod constant;
 mod control;
+mod count;
 mod dot;
 #[allow(unsafe_code)]
 mod dtype;
+mod dyn_wire;
 mod dynamic;
 mod emulate;
 mod energy;
@@ -95,6 +99,7 @@ mod frame;
 mod gap;
 mod halt;
 mod live;
+mod making;
 #[allow(unsafe_code)]
 pub mod memory;
 mod observe;
@@ -125,6 +130,8 @@ pub mod report;
 mod ring;
 mod shape;
 pub mod sink;
+#[allow(unsafe_code)]
+mod socket;
 pub mod source;
 mod split;
 #[allow(unsafe_code)]
@@ -154,9 +161,10 @@ pub use chain::Chain;
 pub use chain_file::ChainFile;
 #[doc(inline)]
 pub use error::{Error, Result};
+pub use figures::Figures;
 #[doc(inline)]
 pub use pipeline::Pipeline;
-pub use planner::{Application, Planned, Planner, Rehearsal};
+pub use planner::{Application, Planned, Planner};
 pub use program::Program;
 pub use registry::Registry;
 #[doc(inline)]

@@ -8,8 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::frame::{Element, can_allocate};
-use crate::source::whole_frames;
+use crate::frame::{Element, can_allocate, whole_frames};
 use crate::task::{Flow, Task};
 use crate::wire::Out;
 
@@ -18,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long the end of a run waits for the device.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What a device gave; see [`live`].
+/// The outcome of reading a device; see [`live`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Received {
     /// The block is full.
@@ -61,7 +60,7 @@ struct Ending {
     outcome: Result<()>,
 }
 
-/// Frames of `len` elements from a device that cannot be made to wait: a radio, a sound card, a socket.
+/// Frames of `len` elements from a device that cannot wait: a radio, a sound card, a socket.
 ///
 /// `fill` runs on a thread of its own, at the device's pace, and fills block after block of `len` elements. A queue of
 /// `blocks` of them lies between it and the chain. When the chain is so slow that the queue is full, what comes is dropped until
@@ -125,7 +124,8 @@ where
     T: Element,
     F: FnMut(&mut [T]) -> Result<Received> + Send + 'static,
 {
-    /// Starts the device's thread now, unless it runs: what comes before the first frame is asked for waits in the queue.
+    /// Starts the device's thread now, unless it runs: samples that arrive before the first frame is requested wait in
+    /// the queue.
     ///
     /// # Errors
     /// A `len` or `blocks` that [`live`] does not take, a thread that the system refuses.

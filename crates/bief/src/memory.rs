@@ -73,7 +73,7 @@ pub unsafe trait Memory: fmt::Debug + Send + Sync {
     unsafe fn free(&self, block: NonNull<[u8]>, layout: Layout);
 }
 
-/// Memory of the program's allocator: what boundaries have unless told otherwise.
+/// Memory of the program's allocator: the default of boundaries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Plain;
 

@@ -11,10 +11,10 @@ use bief_machine::clock::{self, nanoseconds};
 use fastrand::Rng;
 
 use crate::clock::Moment;
+use crate::count::Count;
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::realtime::Tally;
-use crate::worker::Count;
 
 /// A worker's time for each part of it that goes into reading the clock.
 const TIME_PER_COST: f64 = 100.0;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::address::Address;
 use crate::error::{Error, Result};
-use crate::param::refused;
+use crate::parameters::refused;
 use crate::suggest::suggestion;
 
 /// Opens addresses of a scheme, such as those of a network protocol or a radio.
@@ -62,7 +62,7 @@ pub trait Opener: Send + Sync {
     }
 }
 
-/// Bytes to read, and what is known of them.
+/// Bytes to read, with their known properties.
 #[non_exhaustive]
 pub struct ByteSource {
     /// The bytes.
@@ -82,7 +82,7 @@ impl ByteSource {
     }
 }
 
-/// What opens addresses, by scheme. Files and standard input and output need no opener.
+/// The openers of addresses, by scheme. Files and standard input and output need none.
 #[derive(Clone, Default)]
 pub struct Openers {
     by_scheme: BTreeMap<String, Arc<dyn Opener>>,

@@ -13,7 +13,7 @@ use crate::histogram::Histogram;
 use crate::task::{Flow, Task};
 use crate::wire::InOut;
 
-/// Lets frames through as fast as a device would give them; made by [`pace`].
+/// Passes frames at the pace of a device; made by [`pace`].
 #[derive(Debug)]
 pub struct Pace<T> {
     /// Elements per second.
@@ -36,7 +36,7 @@ pub struct Pace<T> {
 #[derive(Debug, Clone, Default)]
 pub struct PaceHandle(Arc<Mutex<Option<Punctuality>>>);
 
-/// When frames went on, against when they were due.
+/// When frames were released, compared with when they were due.
 ///
 /// Percentiles are within 2 %, the greatest is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,13 +7,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::making::Making;
 use crate::openers::{InputAddress, OutputAddress};
-use crate::parameters::{ParameterType, Value};
-use crate::registry::Making;
+use crate::parameters::{ParameterType, Value, refused};
 use crate::suggest::suggestion;
 
-/// A parameter of a [`Kind`](crate::kinds::Kind): name, type, unit, range, default and meaning. What reads it, checks it and explains it
-/// follows from this one declaration.
+/// A parameter of a [`Kind`](crate::kinds::Kind): name, type, unit, range, default and meaning. Reading, checks and help
+/// follow from this one declaration.
 ///
 /// ```
 /// use bief::kinds::{Kind, Param, Parameters};
@@ -56,7 +56,7 @@ enum Unfit {
     Said(String),
 }
 
-/// What is known of a parameter of a [`Kind`](crate::kinds::Kind).
+/// The description of a parameter of a [`Kind`](crate::kinds::Kind).
 #[derive(Debug, Clone)]
 pub struct Parameter {
     name: String,
@@ -190,7 +190,7 @@ impl Param<String> {
         })
     }
 
-    /// Takes what a text stands for, by [`FromStr`].
+    /// Parses a text by [`FromStr`].
     #[must_use]
     pub fn parsed<V: FromStr<Err: Display> + 'static>(self) -> Param<V> {
         self.map(|text| text.parse())
@@ -292,14 +292,14 @@ impl<T: 'static> Param<T> {
         }
     }
 
-    /// Tells the texts that it may have, where what is made of them decides that.
+    /// Lists the allowed texts, where the value made from them decides that.
     #[must_use]
     pub fn choices(mut self, names: impl IntoIterator<Item: Into<String>>) -> Self {
         self.told.choices = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Makes something of the value; what cannot be made is told at the parameter.
+    /// Converts the value; a failure is reported at the parameter.
     #[must_use]
     pub fn map<U, E: Display>(self, make: impl Fn(T) -> Result<U, E> + Send + Sync + 'static) -> Param<U> {
         self.and_then(move |value| make(value).map_err(|error| Unfit::Said(error.to_string())))
@@ -319,7 +319,7 @@ impl<T: 'static> Param<T> {
         &self.told
     }
 
-    /// An error that this parameter caused: in a chain file it is told at the line of the parameter.
+    /// An error caused by this parameter: in a chain file it is reported at the parameter's line.
     pub fn refuse(&self, error: impl Display) -> Error {
         refused(&self.told.name, error)
     }
@@ -355,11 +355,7 @@ impl<T: 'static> Param<T> {
     }
 }
 
-pub(crate) fn refused(parameter: &str, error: impl Display) -> Error {
-    Error::build(format!("parameter `{parameter}`: {error}")).of_parameter(parameter)
-}
-
-/// The parameters of a [`Kind`](crate::kinds::Kind), and what their values are together: none, one, or several as a tuple.
+/// The parameters of a [`Kind`](crate::kinds::Kind) and the type of their values: none, one, or several as a tuple.
 pub trait Params: Send + Sync + 'static {
     /// Their values.
     type Values;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
+use crate::error::Error;
+
 /// A value of a parameter. Shown as a chain file writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -55,7 +57,7 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// Values by name, to make a task with: what a [`Param`](crate::kinds::Param) reads.
+/// Values by name, from which a task is made; read by [`Param`](crate::kinds::Param).
 ///
 /// ```
 /// use bief::kinds::{Kind, Param, Parameters};
@@ -113,7 +115,7 @@ impl Parameters {
     }
 }
 
-/// A type that a parameter can have as it is.
+/// A type that a parameter can have directly.
 pub trait ParameterType: Sized + Send + Sync + 'static {
     /// What it is called, such as `whole number`.
     fn type_name() -> String;
@@ -208,4 +210,9 @@ impl<T: ParameterType> ParameterType for Vec<T> {
     fn value(&self) -> Value {
         Value::List(self.iter().map(T::value).collect())
     }
+}
+
+/// What is wrong with a parameter.
+pub(crate) fn refused(parameter: &str, error: impl Display) -> Error {
+    Error::build(format!("parameter `{parameter}`: {error}")).of_parameter(parameter)
 }

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::io::Read;
 
 use crate::chain::Chain;
-use crate::dynamic::{DynTask, DynWire, Refusal};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{DynTask, Refusal};
 use crate::error::{Error, Place, Result};
 use crate::openers::InputAddress;
 use crate::rehearsal::{Kept, record};
@@ -76,7 +77,7 @@ impl<'p> Piece<'p> {
         self.add(DynTask::new(task).named(self.name), wires)
     }
 
-    /// Adds a task beside that one: it is named `name of the piece/name`.
+    /// Adds another task: it is named `name of the piece/name`.
     ///
     /// # Errors
     /// Those of [`Chain::add_dyn`].
@@ -97,7 +98,7 @@ impl<'p> Piece<'p> {
         })
     }
 
-    /// What is said of a wire that a piece cannot be made of; in a chain file it is told at the wire.
+    /// An error about a wire from which the piece cannot be made; in a chain file it is reported at the wire.
     pub fn unfit(&mut self, input: usize, wanted: &str) -> Error {
         self.refused = Some(input);
         let wire = &self.wires[input];
@@ -107,11 +108,11 @@ impl<'p> Piece<'p> {
         Error::build(format!("input {input} takes {wanted}, but gets {gets}")).at(place)
     }
 
-    /// Whether the chain is only tried: then nothing outside of it may be used up or written. A source that reads by
-    /// [`reader`](Self::reader), and a sink that writes by [`OutputAddress::writer`](crate::kinds::OutputAddress::writer), need not
-    /// ask; any other kind that takes from the world, or gives to it, makes what stands in for its task: a task of the same
-    /// sockets that takes as long, such as one that plays what it recorded, or leaves out the last step. The chain sees to it
-    /// that a rehearsal ends.
+    /// Whether the chain is a rehearsal: then nothing outside of it may be used up or written. A source that reads by
+    /// [`reader`](Self::reader), and a sink that writes by [`OutputAddress::writer`](crate::kinds::OutputAddress::writer),
+    /// need not ask. Any other kind with input or output makes a stand-in for its task: a task with the same sockets
+    /// and times, such as one that replays a recording or leaves out the last step. The chain ends a rehearsal by
+    /// itself.
     pub fn is_rehearsal(&self) -> bool {
         self.rehearsal.is_some()
     }
@@ -126,8 +127,8 @@ impl<'p> Piece<'p> {
         self.kept.take(self.name)
     }
 
-    /// The bytes of an input. In a rehearsal, the front of them over and over, which is kept: the run gets it first, and then the
-    /// rest, so that it misses nothing of a pipe either. `frame_bytes` are those of a frame.
+    /// The bytes of an input. A rehearsal repeats the front of them, which is kept: the run gets it first, then the
+    /// rest, so that even a pipe loses nothing. `frame_bytes` is the size of a frame.
     ///
     /// # Errors
     /// Those of [`InputAddress::open`]; a front that cannot be read.

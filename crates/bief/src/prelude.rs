@@ -16,8 +16,8 @@ pub use crate::placement::Policy;
 pub use crate::plan::Profiling;
 pub use crate::schedule::{Goal, Strategy};
 pub use crate::{
-    Application, Chain, Error, Flow, Machine, Pipeline, Planned, Planner, Program, Registry, Rehearsal, Report, Result,
-    Wire, sink, source,
+    Application, Chain, Error, Flow, Machine, Pipeline, Planned, Planner, Program, Registry, Report, Result, Wire,
+    sink, source,
 };
 
 /// What those who write tasks use: `use bief::prelude::task::*;`.
@@ -45,8 +45,8 @@ pub use crate::{
 /// }
 /// ```
 pub mod task {
+    pub use crate::Figures;
     pub use crate::chain::Element;
     pub use crate::raw::Shape;
-    pub use crate::report::Figures;
     pub use crate::{Error, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 }

@@ -103,6 +103,9 @@ impl Program {
     /// The frames are really worked on, and are gone from the source afterwards: profile one copy of a chain (with a source
     /// that can be read again, and a sink that keeps nothing) and run another.
     ///
+    /// Where a task tells a count `information` in `bits` ([`Task::figures`](crate::Task::figures)), the profile has bits per frame
+    /// ([`Profile::bits_per_frame`]): those that were told over the frames that passed the last task.
+    ///
     /// # Errors
     /// Those of [`run`](Self::run), a source that ends before anything could be measured, and more than memory can
     /// hold.
@@ -142,9 +145,9 @@ impl Program {
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
-    /// Measures what each task costs by the number of frames in a batch: on a core of each kind of a machine, pinned there, in
-    /// batches of each of these sizes by turns. Where real time counts, larger batches cost less per frame and make each wait
-    /// longer; threads sleep between them, and do so here: what they find in the caches then is not what they left.
+    /// Measures the cost of each task by the number of frames in a batch: on a core of each kind of a machine, pinned
+    /// there, in batches of each of these sizes in turn. In real time, larger batches cost less per frame and make each
+    /// frame wait longer. Threads sleep between batches, here too, since caches change meanwhile.
     ///
     /// The batch that the chain was made with does not count here. The frames are worked on and gone, as with
     /// [`profile`](Self::profile).
@@ -199,8 +202,8 @@ impl Program {
         Ok(self.cut(schedule.stages())?.with_planned_period(schedule.planned_period().ns()))
     }
 
-    /// Cuts the chain into these stages, without a plan: so many neighbouring tasks, in order, on so many threads each. A stage whose
-    /// kind is empty may be placed on cores of any kind.
+    /// Cuts the chain into these stages, without a plan: each has a number of neighbouring tasks, in order, and of
+    /// threads. A stage with an empty kind may be placed on cores of any kind.
     ///
     /// ```
     /// use bief::schedule::Stage;

@@ -7,18 +7,20 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use std::time::Instant;
 
 pub use crate::dtype::{Dtype, Field, Portable};
+pub use crate::dyn_wire::DynWire;
+pub use crate::dynamic::DynTask;
 use crate::dynamic::Erased;
-pub use crate::dynamic::{Direction, DynTask, DynWire, SocketKind};
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Element, Format};
 pub use crate::shape::Shape;
+use crate::socket::Socket;
+pub use crate::socket::{Direction, SocketKind};
 use crate::task::{Flow, Step, Turn, type_name};
 use crate::variable;
-use crate::wire::Socket;
 
-/// A task that says at run time which sockets it has, and works on a batch of frames at a time. [`DynTask::raw`] makes it one
-/// that a [`Chain`](crate::Chain) takes.
+/// A task that declares its sockets at run time and works on whole batches of frames. [`DynTask::raw`] makes it a task
+/// for a [`Chain`](crate::Chain).
 ///
 /// What is not told here is as in [`Task`](crate::Task).
 ///
@@ -138,7 +140,8 @@ pub trait RawTask: Send + 'static {
     }
 }
 
-/// A batch, as a [`RawTask`] sees it: its frames, and what they hold at each socket. The three parts can be used side by side.
+/// A batch, as a [`RawTask`] sees it: its frames, and their elements at each socket. The three parts can be borrowed at
+/// the same time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BatchView<'a> {
@@ -160,7 +163,7 @@ pub struct BatchFrames<'a> {
 }
 
 impl BatchFrames<'_> {
-    /// How many there are, with those that do not live. Of a source all have to be made, unless it skips or stops.
+    /// The number of frames, with those that are not live. A source must make all of them, unless it skips or stops.
     pub fn count(&self) -> usize {
         self.batch.count
     }
@@ -192,8 +195,8 @@ impl BatchFrames<'_> {
         })
     }
 
-    /// Says which frame is worked on now: an error or a panic from here on is that frame's, and those before it are delivered.
-    /// Before this is said it is the first that lives.
+    /// Marks the current frame: an error or a panic from here on belongs to it, and the frames before it are delivered.
+    /// Until then it is the first live one.
     pub fn begin(&mut self, position: usize) {
         *self.at = position.min(self.batch.count.saturating_sub(1));
     }
@@ -213,7 +216,7 @@ impl BatchFrames<'_> {
     }
 }
 
-/// What the sockets of one side see of a batch.
+/// The batch at the sockets of one side.
 #[derive(Debug)]
 pub struct Sockets<'a> {
     bound: &'a [Bound],
@@ -277,7 +280,7 @@ impl Sockets<'_> {
     }
 }
 
-/// What one socket sees of a batch: read as elements of its type, or as bytes of a [portable](crate::raw::Portable) one.
+/// The batch at one socket: read as elements of its type, or as bytes of a [portable](crate::raw::Portable) one.
 ///
 /// Frames lie one after the other, those that do not live too; a frame of variable length has room for the most that it may
 /// have. All frames of a [constant](crate::chain::Constant) are one.
@@ -401,7 +404,7 @@ impl<'s> SocketView<'s> {
     }
 }
 
-/// As [`SocketView`], and may be written if the task rewrites or makes the wire.
+/// Like [`SocketView`], and writable if the task rewrites or makes the wire.
 #[derive(Debug)]
 pub struct SocketViewMut<'s> {
     /// Nobody else sees this socket as long as it is there.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::Element;
+use crate::socket::Socket;
 use crate::task::{Flow, Node, Step, Turn};
-use crate::wire::{In, Input, Socket};
+use crate::wire::{In, Input};
 
 const NEXT: Turn = Turn::Flow(Flow::Next);
 

@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::chain::Chain;
-use crate::dynamic::{Direction, DynWire, Refusal, SocketKind, miscounted};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{Refusal, miscounted};
 use crate::error::{Error, ErrorKind, Result};
+use crate::making::Making;
 use crate::openers::{Opener, Openers};
-use crate::param::{Parameter, Params, refused};
-use crate::parameters::Parameters;
+use crate::param::{Parameter, Params};
+use crate::parameters::{Parameters, refused};
 use crate::piece::Piece;
 use crate::rehearsal::{Bounded, Kept};
+use crate::socket::{Direction, SocketKind};
 use crate::suggest::suggestion;
 use crate::task::Task;
 use crate::wire::{Inputs, Outputs};
 
-/// The kinds of tasks that a chain can be made of at run time: what chain files name. And what opens the addresses that their
-/// parameters name.
+/// The kinds of tasks for chains built at run time, such as chain files, and the openers of the addresses in their
+/// parameters.
 ///
 /// See [`Parameters`] for an example.
 #[derive(Debug, Default)]
@@ -36,7 +39,7 @@ impl Registry {
         self.kinds.insert(kind.name.clone(), kind);
     }
 
-    /// Lets addresses of a scheme, such as `udp`, be opened, in the place of what opened them.
+    /// Registers the opener of a scheme, such as `udp`, replacing an earlier one.
     pub fn open(&mut self, scheme: impl Into<String>, opener: impl Opener + 'static) {
         self.openers.add(scheme, opener);
     }
@@ -83,23 +86,6 @@ impl Registry {
     }
 }
 
-/// What a kind is made with.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Making<'m> {
-    pub(crate) kind: &'m str,
-    pub(crate) parameters: &'m Parameters,
-    pub(crate) openers: &'m Openers,
-    /// The frames of a rehearsal, if it is one.
-    pub(crate) rehearsal: Option<u64>,
-}
-
-impl Making<'_> {
-    pub(crate) fn is_rehearsal(&self) -> bool {
-        self.rehearsal.is_some()
-    }
-}
-
 type Make = dyn Fn(&Making<'_>, &mut Piece<'_>) -> Result<Vec<DynWire>> + Send + Sync;
 
 /// A kind of task: its name, what it does, its sockets and parameters, and how it is made.
@@ -140,7 +126,7 @@ impl fmt::Display for KindSocket {
 }
 
 impl Kind {
-    /// A kind of one task, whose type tells its sockets; `make` is given the values of its parameters.
+    /// A kind of one task, whose type defines its sockets; `make` gets the values of its parameters.
     ///
     /// ```
     /// use bief::kinds::{Kind, Param};
@@ -192,7 +178,7 @@ impl Kind {
         }
     }
 
-    /// Tells the next input of a piece, which is only read: what it carries, in words.
+    /// Describes the next input of a piece, which is only read: its content, in words.
     #[must_use]
     pub fn reads(mut self, what: &str) -> Self {
         self.inputs.push(KindSocket { direction: Direction::In, shown: format!("in {what}") });
@@ -291,7 +277,7 @@ impl Kind {
     fn counted(&self, made: Vec<DynWire>) -> Result<Vec<DynWire>> {
         match (made.len(), self.outputs.len()) {
             (made, told) if made != told => {
-                Err(Error::build(format!("`{}` made {made} wires, but tells of {told} outputs", self.name)))
+                Err(Error::build(format!("`{}` made {made} wires, but declares {told} outputs", self.name)))
             }
             _ => Ok(made),
         }

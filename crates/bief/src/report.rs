@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::count::Count;
 pub use crate::energy::{EnergyOrigin, RunEnergy};
 pub use crate::figures::{Figure, Figures, Reading};
-pub use crate::gap::Gap;
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
 use crate::placement::{DynamicReport, Placement};
 use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
-use crate::worker::Count;
 
-/// What happened in a run, beside the plan: a table (by `Display`) or JSON (by `serde`).
+/// The result of a run compared with its plan: a table (by `Display`) or JSON (by `serde`).
 ///
 /// Periods are nanoseconds per execution; one execution is one batch of [`batch`](Self::batch) frames.
 #[derive(Debug, Clone, Serialize)]
@@ -63,7 +62,7 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What one stage did, all its replicas together.
+/// The result of one stage, over all its replicas.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageReport {
     /// The stage's name.
@@ -97,6 +96,28 @@ pub struct StageReport {
     pub gap: Option<Gap>,
 }
 
+/// The parts of a stage's measured period, in nanoseconds per execution and replica: they add up to
+/// [`Report::measured_period_ns`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// What was planned: its tasks and one hand-over.
+    pub planned_ns: f64,
+    /// What all tasks on this kind of core took longer alike (less than 0: shorter): mostly the clock, which drops when all
+    /// cores work. A quarter of the planned work took no more than this longer.
+    pub clock_ns: f64,
+    /// What single tasks took longer than that: mostly caches and memory, and data that another core wrote.
+    pub cache_ns: f64,
+    /// The task of which most of that is.
+    pub slowest_task: Option<String>,
+    /// What the tasks' longest times add: interruptions, by other threads on the core and by a host that takes the core away
+    /// (steal).
+    pub interrupted_ns: f64,
+    /// What the replicas worked beside their tasks, beyond the planned hand-over (less than 0: less than planned).
+    pub hand_over_ns: f64,
+    /// What they waited, for input, for room in the output, and for the run to begin and to end.
+    pub waiting_ns: f64,
+}
+
 /// One task of a stage.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskReport {
@@ -106,7 +127,7 @@ pub struct TaskReport {
     pub times: Option<Times>,
 }
 
-/// How long a batch took a task, all replicas together, in nanoseconds.
+/// The times of a task per batch, over all replicas, in nanoseconds.
 ///
 /// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
 /// task had a frame to work on. Means, least and greatest are exact, the others within 2 %.
@@ -213,6 +234,11 @@ impl Report {
             dynamic: None,
             notes: Vec::new(),
         }
+    }
+
+    /// For each stage its kind of cores, and how many of them it kept busy.
+    pub(crate) fn busy_cores(&self) -> impl Iterator<Item = (Option<&str>, f64)> {
+        self.stages.iter().map(|stage| (stage.kind.as_deref(), stage.busy * stage.threads as f64))
     }
 }
 

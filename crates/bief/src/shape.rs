@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// How the elements of a frame lie, the last number fastest: `1080 x 1920 x 3` is a picture of 1080 rows of 1920 pixels of three
-/// colours. A wire whose maker says nothing has the shape of its length alone.
+/// The layout of a frame's elements, the last dimension fastest: `1080 x 1920 x 3` is a picture of 1080 rows of 1920
+/// pixels of three colours. Without a declared shape a wire has one dimension, its length.
 ///
 /// ```
 /// use bief::raw::Shape;

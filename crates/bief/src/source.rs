@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::error::Result;
-use crate::frame::Element;
+use crate::frame::{Element, whole_frames};
 use crate::task::{Flow, Task};
 use crate::variable::{OutVar, VarFrame};
 use crate::wire::{Out, Output};
@@ -145,11 +145,4 @@ where
     fn run(&mut self, (): (), frame: S::Slice<'_>) -> Result<Flow> {
         (self.fill)(frame)
     }
-}
-
-pub(crate) fn whole_frames(len: usize) -> Result<usize> {
-    if len == 0 {
-        return Err(crate::Error::new("a frame of no elements would never end: give a length of at least 1"));
-    }
-    Ok(len)
 }

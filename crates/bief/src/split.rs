@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use crate::chain;
 use crate::dtype::Dtype;
-use crate::dynamic::{self, Direction, DynTask, DynWire, Erased, SocketKind};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::{self, DynTask, Erased};
 use crate::error::{Error, Place, Result};
 use crate::program::Program;
 use crate::raw::not_portable;
 use crate::shape::Shape;
+use crate::socket::{Direction, Socket, SocketKind};
 use crate::stage::Mark;
 use crate::task::{Node, Step};
-use crate::wire::{Socket, Use, WireInfo};
+use crate::wire::{Use, WireInfo};
 
-/// A wire that is made before a place in a program and used from there on: [`Program::crossing`].
+/// A wire that is made before a place in a program and used after it: [`Program::crossing`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Crossing {
@@ -137,8 +139,9 @@ impl Split {
         self.wires.iter().map(|wire| self.program.described(wire)).collect()
     }
 
-    /// Two programs: the first ends with `send`, which takes what crosses, the second begins with `receive`, which makes it. How
-    /// frames come from the one to the other, and that none is lost, is theirs: they are [raw](DynTask::raw) tasks of a link.
+    /// Two programs: the first ends with `send`, which takes the crossing wires, the second begins with `receive`,
+    /// which makes them. These two [raw](DynTask::raw) tasks form the link, and are responsible for delivering every
+    /// frame.
     ///
     /// Marked stages stay; the two tasks are stages of their own then.
     ///

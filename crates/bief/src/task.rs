@@ -7,9 +7,10 @@ use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
 use crate::shape::Shape;
-use crate::wire::{Inputs, Outputs, Socket};
+use crate::socket::Socket;
+use crate::wire::{Inputs, Outputs};
 
-/// What becomes of a frame after a task ran on it.
+/// What happens to a frame after a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flow {
     /// Pass it on.
@@ -20,7 +21,7 @@ pub enum Flow {
     Stop,
 }
 
-/// A unit of work on frames: what a user writes, and what is measured, scheduled and replicated.
+/// A unit of work on frames: users write it; Bief measures, schedules and replicates it.
 ///
 /// A task owns its state and may remember from frame to frame. One that does not remember returns a copy of itself from
 /// [`replica`](Task::replica); then the runtime may run several copies side by side, each on every n-th frame.

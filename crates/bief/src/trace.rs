@@ -15,8 +15,7 @@ use crate::observe::{TaskTime, Visit};
 /// A wait shorter than this is not drawn.
 const VISIBLE: Duration = Duration::from_micros(1);
 
-/// The latest batches of a run, each at every worker that had it; given by
-/// [`Pipeline::last_trace`](crate::Pipeline::last_trace).
+/// The latest batches of a run at every worker; returned by [`Pipeline::last_trace`](crate::Pipeline::last_trace).
 #[derive(Debug, Clone)]
 pub struct Trace {
     tracks: Vec<Track>,

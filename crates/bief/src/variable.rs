@@ -6,11 +6,12 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use crate::dynamic::{Direction, DynWire, SocketKind};
+use crate::dyn_wire::DynWire;
 use crate::error::{Error, Result};
 use crate::frame::Element;
 use crate::shape::Shape;
-use crate::wire::{Input, Output, Socket, sealed};
+use crate::socket::{Direction, Socket, SocketKind};
+use crate::wire::{Input, Output, sealed};
 
 /// A socket that reads a variable wire: the task sees `&[T]`, as long as this frame is. Bound with `&wire`.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct InVar<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct InOutVar<T>(PhantomData<fn() -> T>);
 
-/// A socket that makes a new variable wire: the task sees a [`VarFrame`] that is empty, and fills it.
+/// A socket that makes a new variable wire: the task fills an empty [`VarFrame`].
 ///
 /// ```
 /// use bief::{Chain, Flow, In, InVar, OutVar, Result, Task, VarFrame, sink, source};
@@ -67,8 +68,8 @@ pub struct InOutVar<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct OutVar<T>(PhantomData<fn() -> T>);
 
-/// What a task makes and later tasks read: frames of up to [`capacity`](VarWire::capacity) elements of `T`, each with a
-/// length of its own.
+/// Frames of up to [`capacity`](VarWire::capacity) elements of `T`, each with its own length, made by a task and read
+/// by later ones.
 ///
 /// It is lent as a [`Wire`](crate::Wire) is: `&wire` to read, `&mut wire` to rewrite.
 #[derive(Debug)]
@@ -92,6 +93,23 @@ impl<T> VarWire<T> {
     /// The shape of the longest frame that there may be.
     pub fn shape(&self) -> &Shape {
         &self.untyped.shape
+    }
+}
+
+impl DynWire {
+    /// As [`typed`](Self::typed), for a wire of variable length.
+    ///
+    /// # Errors
+    /// Another element type, or frames of one length.
+    pub fn typed_var<T: Element>(&self) -> Result<VarWire<T>> {
+        self.carries(&SocketKind::variable::<T>(Direction::In))?;
+        Ok(VarWire::new(self.clone()))
+    }
+}
+
+impl<T> From<&VarWire<T>> for DynWire {
+    fn from(wire: &VarWire<T>) -> Self {
+        wire.untyped.clone()
     }
 }
 

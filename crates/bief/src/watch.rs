@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bief_machine::clock::nanoseconds;
 use serde::Serialize;
 
+use crate::columns::{COLUMNS, fitted};
 use crate::figures::Figures;
-use crate::table::{COLUMNS, fitted};
 
 /// Where a worker shows what it has done, on cache lines that only it writes.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Meter {
     }
 }
 
-/// A look at a run while it goes on; made by [`Pipeline::watch`](crate::Pipeline::watch).
+/// Observes a run in progress; made by [`Pipeline::watch`](crate::Pipeline::watch).
 ///
 /// ```
 /// use std::time::Duration;
@@ -90,7 +90,7 @@ struct Watched {
     replicas: Vec<(Arc<Meter>, u64)>,
 }
 
-/// How a run is going; given by [`Watch::status`]. `Display` is one line of at most 80 columns.
+/// The progress of a run; returned by [`Watch::status`]. `Display` is one line of at most 80 columns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
     /// Frames of this run that passed the last task.
@@ -104,7 +104,7 @@ pub struct Status {
     pub stages: Vec<StageStatus>,
 }
 
-/// How one stage is doing.
+/// The progress of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StageStatus {
     /// The stage's name.
@@ -123,16 +123,17 @@ impl Watch {
         watch
     }
 
-    /// How the run is going since the last look, or since the watch was made. Between runs, it tells of the last one.
+    /// The progress of the run since the last call, or since the watch was made. Between runs, it is that of the last
+    /// one.
     pub fn status(&mut self) -> Status {
         let now = Instant::now();
         let time = now - std::mem::replace(&mut self.looked, now);
         self.status_after(time)
     }
 
-    /// What the tasks of the run tell ([`Task::figures`](crate::Task::figures)), those of replicas put together. Each worker tells
-    /// between two batches what it is asked for here: what is given is what they told since the last look, and all of it once the
-    /// run has ended, by a fault too.
+    /// The figures that the tasks of the run report ([`Task::figures`](crate::Task::figures)), merged over replicas.
+    /// Workers answer between two batches: a call returns the figures reported since the last call, and all of them
+    /// once the run has ended, even by a fault.
     pub fn figures(&mut self) -> Figures {
         let mut all = Figures::default();
         for (meter, _) in self.stages.iter().flat_map(|stage| &stage.replicas) {

@@ -5,9 +5,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::dynamic::{Direction, DynWire, SocketKind};
+use crate::dyn_wire::DynWire;
+use crate::error::Result;
 use crate::frame::{Buffer, Element, Format};
 use crate::shape::Shape;
+use crate::socket::{Direction, Socket, SocketKind};
 
 /// A socket that reads a wire: the task sees `&[T]`, one frame. Bound with `&wire`.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct InOut<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<fn() -> T>);
 
-/// What a task makes and later tasks read: frames of [`len`](Wire::len) elements of `T`.
+/// Frames of [`len`](Wire::len) elements of `T`, made by a task and read by later ones.
 ///
 /// A wire is made by [`Chain::add`](crate::Chain::add) and belongs to that chain. It cannot be copied: to read it lend
 /// `&wire`, to rewrite it in place lend `&mut wire`.
@@ -51,6 +53,23 @@ impl<T> Wire<T> {
     /// The shape of a frame: its length, unless the task that makes it says more ([`Task::shapes`](crate::Task::shapes)).
     pub fn shape(&self) -> &Shape {
         &self.untyped.shape
+    }
+}
+
+impl DynWire {
+    /// The same wire, to be bound to tasks by [`Chain::add`](crate::Chain::add).
+    ///
+    /// # Errors
+    /// Another element type, or frames of variable length: see [`typed_var`](Self::typed_var).
+    pub fn typed<T: Element>(&self) -> Result<Wire<T>> {
+        self.carries(&SocketKind::fixed::<T>(Direction::In))?;
+        Ok(Wire::new(self.clone()))
+    }
+}
+
+impl<T> From<&Wire<T>> for DynWire {
+    fn from(wire: &Wire<T>) -> Self {
+        wire.untyped.clone()
     }
 }
 
@@ -85,27 +104,6 @@ pub(crate) struct Use {
     pub(crate) rewrites: bool,
     /// The frames differ in length.
     pub(crate) variable: bool,
-}
-
-/// One socket, as the executor sees it: which wire, and how many elements in a frame.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Socket {
-    pub(crate) wire: usize,
-    pub(crate) len: usize,
-    /// Elements from one frame of a batch to the next: `len`, or 0 where all positions share one frame.
-    pub(crate) stride: usize,
-}
-
-impl Socket {
-    /// Where the frame at `position` of this wire's batch begins.
-    ///
-    /// # Safety
-    /// `table[self.wire]` points at a live batch buffer of `T` with more than `position` frames.
-    pub(crate) unsafe fn frame<T>(self, table: &[*mut u8], position: usize) -> *mut T {
-        // SAFETY: the caller promises that the frame lies inside the buffer.
-        unsafe { table[self.wire].cast::<T>().add(position * self.stride) }
-    }
 }
 
 pub(crate) mod sealed {

@@ -9,7 +9,7 @@ pub(crate) mod svg;
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::files::is_dash;
+use crate::files::{is_dash, put};
 use crate::json::print;
 
 /// Writes a picture, which ends without a line break, to a file, or to standard output for `-`.
@@ -17,6 +17,6 @@ pub fn write(path: &Path, picture: &str) -> Result<(), Failure> {
     if is_dash(path) {
         return print(picture);
     }
-    std::fs::write(path, format!("{picture}\n"))
+    put(path, &format!("{picture}\n"))
         .map_err(|error| Failure::new(format!("{}: cannot write SVG: {error}", path.display())))
 }

@@ -4,7 +4,7 @@ mod parts;
 mod picture;
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bief::Machine;
 use bief::placement::Placement;
@@ -19,36 +19,39 @@ use crate::json::{JsonArgs, print};
 const EXAMPLES: &str = "\
 Examples:
   bief machine                       this machine
-  bief machine --json here.json      the same for a machine to read
-  bief machine here.json             a machine that was written before
-  bief machine board.xml             one that `lstopo board.xml` of hwloc wrote
-  bief machine emulated.toml         cores of this machine as slower ones
-  bief machine --root copy           one whose /sys and /proc were copied
+  bief machine --json here.json      the same as JSON
+  bief machine here.json             a machine saved before
+  bief machine board.xml             written by hwloc's `lstopo board.xml`
+  bief machine emulated.toml         emulates slower cores on this machine
+  bief machine --root copy           a machine whose /sys and /proc were copied
   bief machine --svg here.svg        a picture
   bief machine --place where.json --svg threads.svg
                                      where the threads of a pipeline run
 
-A TOML file makes kinds of cores that are not here of those that are:
+Without FILE, a machine description that --json names is shown, unless its name
+ends in .json.
+
+A TOML file emulates other kinds of cores on those of this machine:
   [[kind]]
   name = \"big\"
   cores = \"0\"
   [[kind]]
   name = \"little\"
   cores = \"1\"
-  speed = 0.45                       of the speed that the core has
-  [kind.tasks]                       tasks that are slowed down otherwise
+  speed = 0.45                       of the core's real speed
+  [kind.tasks]                       tasks with another speed
   \"decode LDPC\" = 0.30";
 
 /// Arguments of `bief machine`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MachineArgs {
-    /// Machine to show: JSON, XML of hwloc, or TOML that makes other kinds of the cores here [default: this machine]
+    /// Machine to show: JSON, XML of hwloc, or TOML that emulates other kinds of cores [default: this machine]
     file: Option<PathBuf>,
-    /// Folder with the /sys and /proc of another machine that runs Linux
+    /// Folder with the /sys and /proc of another Linux machine
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     root: Option<PathBuf>,
-    /// Check a placement that --save-place of `bief rx` or `bief run` wrote, and show it on the machine
+    /// Check a placement written by --save-place of `bief rx` or `bief run`, and show it on the machine
     #[arg(long, value_name = "FILE.json")]
     place: Option<PathBuf>,
     /// Draw the machine
@@ -61,14 +64,15 @@ pub(crate) struct MachineArgs {
 /// Shows a machine.
 pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
     if args.file.is_none() && args.root.is_none() {
-        args.file = args.json.misplaced_input();
+        let is_machine = |path: &Path| path.is_file() && Machine::read(path).is_ok();
+        args.file = args.json.misplaced_input(is_machine);
     }
     let svg_on_stdout = args.svg.as_deref().is_some_and(is_dash);
     if args.json.on_stdout() && svg_on_stdout {
         return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
     let mut files = Files::default();
-    args.file.iter().chain(&args.place).for_each(|file| files.read(file));
+    args.file.iter().chain(&args.place).try_for_each(|file| files.read(file))?;
     args.json.claim(&mut files)?;
     args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
 

@@ -47,7 +47,7 @@ impl Program {
         }
         if self.status.is_none()
             && let Some(signal) = signals.take()
-            && !(signal == Signal::INT && terminal_tells_all())
+            && !([Signal::INT, Signal::QUIT].contains(&signal) && terminal_tells_all())
         {
             // One that has ended meanwhile needs none.
             let _ = kill_process(Pid::from_child(&self.child), signal);
@@ -66,7 +66,7 @@ impl Program {
     }
 }
 
-/// Whether the terminal has told the program, too: Ctrl-C goes to all of the group in the foreground.
+/// Whether the terminal has told the program, too: Ctrl-C and Ctrl-\ go to all of the group in the foreground.
 fn terminal_tells_all() -> bool {
     let foreground = File::open("/dev/tty").ok().and_then(|terminal| tcgetpgrp(&terminal).ok());
     foreground == Some(getpgrp())

@@ -31,28 +31,30 @@ const EXAMPLES: &str = "\
 Examples:
   bief map 1234                    map the threads of process 1234 until Ctrl-C
   bief map -- ffmpeg -i in.mkv out.mp4
-                                   run a program, and map its threads; the exit
-                                   status is that of the program
+                                   run a program and map its threads; exit with
+                                   the program's status
   bief map --dry-run --duration 10s 1234
-                                   what would be done, and nothing set
+                                   show the mapping without applying it
   bief map --algorithm bsm 1234    save power: leave fast cores to threads that
                                    need them
   bief map --machine slow.toml --json map.json -- ./server
-                                   kinds of cores as slow.toml tells; what was
-                                   done, for a machine to read
+                                   kinds of cores from slow.toml; the result
+                                   as JSON
 
 What it does:
-  At the end of each interval it sees for how long each thread ran, estimates
-  how much of the fastest core it needs, and sets the affinity of those that go
-  to another kind of core: to all cores of that kind, of those that the thread
-  was allowed. Which of them it gets, Linux decides. Threads that are busy for
-  less than 5 % of the time are left to Linux, as are those that want less than
-  others where there are more threads than cores, and all while they want more
-  than the cores have. In the end, at Ctrl-C too, each thread gets back what
-  it had; programs that the process has started meanwhile keep what they
-  inherited.";
+  After each interval the mapper reads how long each thread ran, estimates how
+  much of the fastest core it needs, and sets the affinity of threads that move
+  to another kind of core: to all cores of that kind within the thread's
+  original affinity. Linux chooses among these cores. Threads that are busy for
+  less than 5 % of the time are left to Linux; so are the least demanding ones
+  if there are more threads than cores, and all threads while their demand
+  exceeds the cores. At the end each thread gets its original affinity
+  back, also if a signal such as Ctrl-C or SIGTERM ends this command. Only after
+  SIGKILL, which no program can catch, threads stay where they were mapped;
+  `taskset -acp CORES PID` frees them. Programs that the process started
+  meanwhile keep the affinity that they inherited.";
 
-/// Map the threads of a process, or of a program that is run, to kinds of cores by what they need (Linux)
+/// Map the threads of a process, or of a program to run, to kinds of cores by demand (Linux)
 #[derive(Args)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct MapArgs {
@@ -65,35 +67,35 @@ pub(crate) struct MapArgs {
     #[arg(last = true, value_name = "COMMAND")]
     program: Vec<OsString>,
 
-    /// The machine to map to: one by which cores of this machine stand for others (TOML) [default: this one as it is]
+    /// The machine to map to: a file that emulates kinds of cores (TOML) [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
-    /// How often threads are looked at and mapped: 1ms to 1s
+    /// Interval between mappings: 1ms to 1s
     #[arg(long, value_name = "TIME", default_value = "5ms", value_parser = duration)]
     interval: Duration,
 
-    /// What mapping is to bring. More throughput is the default: it is what a program that has slow and fast cores lacks
+    /// Goal of the mapping
     #[arg(long, value_name = "NAME", default_value = "rank")]
     algorithm: AlgorithmName,
 
-    /// How many intervals a thread stays on a kind of core at least
+    /// Intervals for which a thread stays on a kind of core, at least
     #[arg(long, value_name = "N", default_value_t = MapSettings::default().residency)]
     residency: u32,
 
-    /// How many threads go to another kind of core at the end of an interval at most
+    /// Threads that move to another kind of core per interval, at most
     #[arg(long, value_name = "N", default_value_t = MapSettings::default().max_migrations)]
     migrations: usize,
 
-    /// Map threads also while they want more than all cores have
+    /// Map threads even while their demand exceeds the cores
     #[arg(long)]
     crowded: bool,
 
-    /// Map for so long only, as 30s; a program that is run goes on
+    /// Stop mapping after this time, such as 30s; a program started here continues
     #[arg(long, value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
 
-    /// Tell what would be done, and set nothing
+    /// Show the mapping without applying it
     #[arg(long)]
     dry_run: bool,
 
@@ -104,9 +106,9 @@ pub(crate) struct MapArgs {
 /// The algorithms that suit threads that run.
 #[derive(Clone, Copy, ValueEnum)]
 enum AlgorithmName {
-    /// The thread that needs the most to the fastest core, and so on: the most throughput
+    /// The most demanding thread to the fastest core, and so on: highest throughput
     Rank,
-    /// Each thread to the kind of core that is nearest to what it needs (FTFC's binary searched mapping): saves power
+    /// Each thread to the kind of core closest to its demand (FTFC's binary searched mapping): saves power
     Bsm,
 }
 
@@ -138,7 +140,7 @@ pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new(reason));
     }
     let mut files = Files::default();
-    args.machine.iter().for_each(|path| files.read(path));
+    args.machine.iter().try_for_each(|path| files.read(path))?;
     args.json.claim(&mut files)?;
     let settings = args.settings()?;
     let machine = to_run_on(args.machine.as_deref())?;

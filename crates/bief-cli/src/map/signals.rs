@@ -1,12 +1,36 @@
-//! Signals that ask the command to end.
+//! Signals that would end the command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
+use crate::interrupt::ignored;
+
+/// All that end a program and can be caught, but for those that tell of a fault of its own (SIGSEGV, SIGBUS, SIGILL, SIGFPE).
+const WANTED: &[Signal] = &[
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::ALARM,
+    Signal::PIPE,
+    Signal::ABORT,
+    Signal::TRAP,
+    Signal::SYS,
+    Signal::IO,
+    Signal::PROF,
+    Signal::VTALARM,
+    Signal::XCPU,
+    Signal::XFSZ,
+    #[cfg(target_os = "linux")]
+    Signal::STKFLT,
+    #[cfg(target_os = "linux")]
+    Signal::POWER,
+];
 
 /// Signals that have come are noted, and end nothing: affinities are given back first.
 pub(super) struct Signals(Vec<(Signal, Arc<AtomicBool>)>);
@@ -14,12 +38,11 @@ pub(super) struct Signals(Vec<(Signal, Arc<AtomicBool>)>);
 impl Signals {
     pub(super) fn catch() -> Result<Self, Failure> {
         let ignored = ignored();
-        let wanted = [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
-        // Whoever started this program so wants it to go on: a shell in the background, or nohup.
-        let heard = wanted.into_iter().filter(|(number, _)| ignored >> (number - 1) & 1 == 0);
-        let caught = heard.map(|(number, signal)| {
+        // Whoever started this program so wants it to go on.
+        let heard = WANTED.iter().filter(|signal| ignored >> (signal.as_raw() - 1) & 1 == 0);
+        let caught = heard.map(|&signal| {
             let came = Arc::new(AtomicBool::new(false));
-            signal_hook::flag::register(number, Arc::clone(&came)).map_err(Failure::from_error)?;
+            signal_hook::flag::register(signal.as_raw(), Arc::clone(&came)).map_err(Failure::from_error)?;
             Ok((signal, came))
         });
         Ok(Self(caught.collect::<Result<_, Failure>>()?))
@@ -30,11 +53,4 @@ impl Signals {
         let came = self.0.iter().find(|(_, came)| came.swap(false, Ordering::Relaxed));
         came.map(|&(signal, _)| signal)
     }
-}
-
-/// The signals that this process ignores: bit 0 is signal 1.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 
 use bief::Report;
 use bief::source::Punctuality;
-use bief_radio::{FmStatus, NarrowbandFm};
+use bief_radio::{FmFigures, NarrowbandFm};
 use indicatif::ProgressBar;
 
 use super::latency::Kept;
@@ -13,14 +13,14 @@ use crate::table::facts;
 use crate::units::significant;
 
 /// Shows on the bar how the reception is going.
-pub(super) fn show(bar: &ProgressBar, status: &FmStatus, bytes_per_second: f64) {
-    bar.set_position((status.seconds() * bytes_per_second) as u64);
-    let signal = match status.has_signal() {
+pub(super) fn show(bar: &ProgressBar, heard: &FmFigures, bytes_per_second: f64) {
+    bar.set_position((heard.seconds * bytes_per_second) as u64);
+    let signal = match heard.has_signal {
         None => String::new(),
-        Some(true) => format!(", signal, carrier {:+.0} Hz", status.offset()),
+        Some(true) => format!(", signal, carrier {:+.0} Hz", heard.offset),
         Some(false) => ", noise".to_owned(),
     };
-    bar.set_message(format!("{:.1} s{signal}", status.seconds()));
+    bar.set_message(format!("{:.1} s{signal}", heard.seconds));
 }
 
 /// What is told of a reception.
@@ -32,9 +32,7 @@ pub(super) struct Hearing {
     /// How a latency is kept, if one is asked for.
     pub(super) kept: Option<Kept>,
     /// How long the audio is, how far the carrier moved in it, and whether there was a signal at its end.
-    pub(super) audio_seconds: f64,
-    pub(super) moved: f64,
-    pub(super) has_signal: Option<bool>,
+    pub(super) heard: FmFigures,
     /// Ended by Ctrl-C.
     pub(super) interrupted: bool,
     /// How long the run took, and what of a core.
@@ -54,20 +52,21 @@ impl Hearing {
             How::Measured => "measured",
             How::Told => "as told",
         };
-        let moved = if self.how == How::Told { String::new() } else { format!(", moved by {:+.1} Hz", self.moved) };
+        let moved =
+            if self.how == How::Told { String::new() } else { format!(", moved by {:+.1} Hz", self.heard.offset) };
         let mut rows = vec![
             ("input", format!("{}, {sample_rate} samples/s", self.name)),
             ("carrier", format!("{carrier:+.1} Hz, {how}{moved}")),
-            ("audio", format!("{:.3} s at {audio_rate} Hz, {}", self.audio_seconds, self.output.form())),
+            ("audio", format!("{:.3} s at {audio_rate} Hz, {}", self.heard.seconds, self.output.form())),
         ];
         if !self.output.is_stdout() {
             rows.push(("output", self.output.path.display().to_string()));
         }
-        if self.has_signal == Some(false) {
+        if self.heard.has_signal == Some(false) {
             rows.push(("signal", "none at the end, only noise".to_owned()));
         }
         if self.interrupted {
-            rows.push(("interrupted", format!("after {:.3} s", self.audio_seconds)));
+            rows.push(("interrupted", format!("after {:.3} s", self.heard.seconds)));
         }
         let us = |seconds: f64| format!("{} us", significant(seconds * 1e6));
         rows.push(("block", format!("{block} samples, {}", us(block as f64 / sample_rate))));
@@ -85,7 +84,7 @@ impl Hearing {
                 ),
             ));
         }
-        let times = significant(self.audio_seconds / self.seconds);
+        let times = significant(self.heard.seconds / self.seconds);
         rows.push(("time", format!("{:.3} s, {times} times real time", self.seconds)));
         rows.push(("processor", format!("{} % of a core", significant(100.0 * self.core_share))));
         match &self.report {
@@ -110,9 +109,9 @@ impl Hearing {
             "block": block,
             "carrier_hz": carrier,
             "carrier_is": how,
-            "carrier_moved_hz": self.moved,
-            "signal_at_the_end": self.has_signal,
-            "audio_seconds": self.audio_seconds,
+            "carrier_moved_hz": self.heard.offset,
+            "signal_at_the_end": self.heard.has_signal,
+            "audio_seconds": self.heard.seconds,
             "interrupted": self.interrupted,
             "seconds": self.seconds,
             "processor_percent": 100.0 * self.core_share,

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bief::machine::class::probe;
-use bief::plan::{BatchCosts, Load, Profiling};
+use bief::plan::{BatchCosts, Profiling};
 use bief::realtime::{Class, LatencyGoal, LatencyPlan, Mode, RealTime};
 use bief::{Chain, Machine, Pipeline, Program, source};
 use bief_dsp::Complex32;
@@ -18,17 +18,19 @@ use crate::units::{duration, elapsed};
 
 /// Executions that are timed of each block.
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(80).unwrap();
+/// How long measuring may take, about.
+const LIMIT: Duration = Duration::from_secs(4);
 /// How long the machine is watched for its part of the latency.
 const PROBE: Duration = Duration::from_millis(300);
 
 /// What is to be kept.
 #[derive(Args)]
 pub(super) struct LatencyArgs {
-    /// Have the audio of a sample that soon, such as 20ms, at the least work: chooses block and stages. The filters' own delay
-    /// comes on top
+    /// Longest latency from sample to audio, such as 20ms: chooses the block and stages with the least work. The
+    /// filters' own delay comes on top
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "block")]
     latency: Option<Duration>,
-    /// Cores that may be used for that
+    /// Cores to use for --latency
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), requires = "latency")]
     cores: u32,
     /// Reserve the time that the stages need (SCHED_DEADLINE): off, try, or require [default: try]
@@ -46,6 +48,15 @@ pub(super) struct Kept {
 }
 
 impl LatencyArgs {
+    /// Refuses what no recording could be received with.
+    pub(super) fn check(&self, live: Live) -> Result<(), Failure> {
+        if live == Live::No && self.rt.is_some_and(|mode| mode != Mode::Off) {
+            let reason = "--rt: samples of a file come all at once: give --pace, too, or `-` for live input";
+            return Err(Failure::new(reason));
+        }
+        Ok(())
+    }
+
     /// Plans, if a latency is asked for. `live`: samples come at their rate, from a radio or paced as from one.
     pub(super) fn plan(
         &self,
@@ -54,10 +65,6 @@ impl LatencyArgs {
         live: Live,
     ) -> Result<Option<Kept>, Failure> {
         let Some(latency) = self.latency else { return Ok(None) };
-        if live == Live::No && self.rt.is_some_and(|mode| mode != Mode::Off) {
-            let reason = "--rt: samples of a file come all at once: give --pace, too, or `-` for live input";
-            return Err(Failure::new(reason));
-        }
         let mode = if live == Live::No { Mode::Off } else { self.rt.unwrap_or_default() };
         let step = receiver.decimation().map_err(Failure::from_error)?;
         let step_time = Duration::from_secs_f64(step as f64 / receiver.sample_rate);
@@ -99,7 +106,7 @@ pub(crate) fn costs(
     let step = receiver.decimation().map_err(Failure::from_error)?;
     let measured = |&size: &usize| -> bief::Result<(u64, BatchCosts)> {
         let receiver = NarrowbandFm { block: size * step, ..*receiver };
-        let profiling = Profiling { executions: EXECUTIONS, load: Load::Idle };
+        let profiling = Profiling { executions: EXECUTIONS, limit: LIMIT / sizes.len() as u32, ..Profiling::default() };
         let costs = rehearsal(&receiver, format, live)?.costs_on(&Machine::here(), &[1], profiling)?;
         Ok((size as u64, costs.into_iter().next().expect("a machine has a kind of cores")))
     };
@@ -132,7 +139,7 @@ fn rehearsal(receiver: &NarrowbandFm, format: SampleFormat, live: Live) -> bief:
     if live == Live::Paced {
         chain.add(source::pace(1e12).0, &mut samples);
     }
-    let audio = receiver.receive(&mut chain, &mut samples, std::sync::Arc::default())?;
+    let audio = receiver.receive(&mut chain, &mut samples)?;
     chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), &audio);
     chain.build()
 }

@@ -5,12 +5,11 @@ mod latency;
 mod output;
 mod settings;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bief::{Chain, source};
-use bief_radio::{FmStatus, NarrowbandFm, Recording, SampleFormat};
+use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
 
 use self::hearing::{Hearing, show};
@@ -21,7 +20,7 @@ use self::settings::SettingArgs;
 use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::input::RecordingArgs;
-use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
@@ -29,27 +28,30 @@ use bief::machine::clock::process_time;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief nbfm                              the recording that is built in
+  bief nbfm                              the built-in recording
   bief nbfm capture.sigmf-meta           audio goes to capture.wav
   bief nbfm capture.cu8 --rate 2.4e6 --carrier -25e3 -o talk.wav
   radio | bief nbfm - --format cu8 --rate 576e3 -o - | aplay -f S16_LE -r 48000
   bief nbfm capture.sigmf-meta --deviation 2500 --deemphasis 750us
   bief nbfm capture.sigmf-meta --pace --block 744
-                                         as a live radio would give it, and what
-                                         that takes of a core
+                                         at the pace of a live radio, with the
+                                         load of a core
   bief nbfm capture.sigmf-meta --pace --latency 20ms
                                          the block, the stages and the reserved
-                                         time that keep 20 ms at the least work
-  bief nbfm capture.sigmf-meta --json    the figures for a machine to read
+                                         time that meet 20 ms at least work
+  bief nbfm capture.sigmf-meta --json    the figures as JSON
 
-The carrier is found in the first half second with a signal and followed as far
-as half of the deviation; with --carrier, it is measured from there (a carrier
-beside a stronger one), no further away than the deviation. A carrier that moves
-puts direct current into the audio: --high-pass takes it out.
-What is 9.6 kHz and more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
-is weaker by 74 dB.
-Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
-not wait for that.";
+The carrier is found in the first half second with a signal and tracked over up
+to half of the deviation; with --carrier, the search starts there (for a carrier
+next to a stronger one) and ends one deviation away. A moving carrier adds DC to
+the audio: --high-pass removes it.
+Signals 9.6 kHz or more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
+are attenuated by 74 dB.
+A file that exists is replaced only if -o names it, or with --force. Without
+INPUT, the name behind --json is the input if it is a recording.
+Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
+second one quits at once. The exit status is then 128 plus the signal's number
+(130, 143, 129), but 0 for standard input, which has no other end.";
 
 /// The name of the recording that is built in.
 const SAMPLE_NAME: &str = "nbfm_tones";
@@ -67,7 +69,7 @@ pub(crate) struct NbfmArgs {
     output: output::OutputArgs,
     #[command(flatten)]
     settings: SettingArgs,
-    /// Give samples out no faster than they were taken, as a live radio does
+    /// Play samples no faster than they were recorded, like a live radio
     #[arg(long)]
     pace: bool,
     #[command(flatten)]
@@ -80,28 +82,27 @@ pub(crate) struct NbfmArgs {
 
 /// Receives.
 pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
-    if args.recording.input.is_none() {
-        args.recording.input = args.json.misplaced_input();
-    }
-    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut args.files()?)?;
+    args.recording.take_from(&mut args.json);
+    let mut files = args.files()?;
+    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut files)?;
     if output.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("audio and JSON cannot both go to standard output: give --json a file"));
     }
-    let recording = args.recording.open(built_in)?;
-    let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
-    let bar = progress(bytes);
-    bar.set_message("searching for the carrier");
-    let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
-
     let live = match (args.pace, args.recording.is_stdin()) {
         (true, _) => Live::Paced,
         (false, true) => Live::Input,
         (false, false) => Live::No,
     };
-    bar.set_message("measuring");
+    args.latency.check(live)?;
+    let recording = args.recording.open(built_in, &mut files)?;
+    let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
+    let bar = progress(bytes);
+    bar.set_message("searching for the carrier");
+    let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
+
+    bar.set_message("measuring blocks of several lengths");
     let kept = args.latency.plan(&tuned.receiver, format, live).inspect_err(|_| bar.finish_and_clear())?;
 
-    let status = Arc::<FmStatus>::default();
     let receiver =
         NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
     let mut chain = Chain::new();
@@ -111,7 +112,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         chain.add(pace, &mut samples);
         releases
     });
-    let audio = receiver.receive(&mut chain, &mut samples, Arc::clone(&status)).map_err(Failure::from_error)?;
+    let audio = receiver.receive(&mut chain, &mut samples).map_err(Failure::from_error)?;
     output.open(receiver.audio_rate)?.add(&mut chain, &audio);
     let program = chain.build().map_err(Failure::from_error)?;
     let pipeline = match &kept {
@@ -120,10 +121,12 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     };
     let mut pipeline = args.seeing.prepare(pipeline.map_err(Failure::from_error)?)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    // It tells what was heard after a fault, too.
+    let mut watch = pipeline.watch();
 
     let (start, before) = (Instant::now(), process_time());
     let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
-    let outcome = shown(&bar, |bar| show(bar, &status, bytes_per_second), || pipeline.run());
+    let outcome = shown(&bar, |bar| show(bar, &FmFigures::of(&watch.figures()), bytes_per_second), || pipeline.run());
     let (seconds, worked) = (start.elapsed().as_secs_f64(), process_time() - before);
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
@@ -137,9 +140,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         receiver,
         kept,
         how: tuned.how,
-        audio_seconds: status.seconds(),
-        moved: status.offset(),
-        has_signal: status.has_signal(),
+        heard: FmFigures::of(&watch.figures()),
         interrupted,
         seconds,
         core_share: worked.as_secs_f64() / seconds,
@@ -153,13 +154,16 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         print(&hearing.table(&args.seeing))?;
     }
     if let Some(error) = fault {
+        // What its tasks hold is written when they go.
+        drop(pipeline);
+        files.remove_empty();
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
     }
     pictures?;
     if interrupted && !args.recording.is_stdin() {
         // Live input has no other end. A part of a file is not what was asked for.
         let message = format!("{}: interrupted; what was received before is kept", hearing.name);
-        return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
     }
     Ok(())
 }
@@ -180,7 +184,7 @@ impl NbfmArgs {
     /// The files of which the names are known from the start.
     fn files(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
-        self.recording.claim(&mut files);
+        self.recording.claim(&mut files)?;
         self.seeing.claim(&mut files)?;
         self.json.claim(&mut files)?;
         Ok(files)

@@ -19,10 +19,13 @@ const PIPED: u32 = 50;
 /// The file that is written.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16 [default: NAME.wav beside the
-    /// input]
+    /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16 [default: NAME.wav
+    /// next to the input]
     #[arg(short, long, value_name = "OUT.wav")]
     output: Option<PathBuf>,
+    /// Replace a file that is there though -o does not name it
+    #[arg(long, conflicts_with = "output")]
+    force: bool,
 }
 
 /// A place for audio, and its form there.
@@ -63,7 +66,11 @@ impl Output {
                 Failure::new(format!("{}: which form of audio? Name a file .wav, .s16 or .f32", path.display()))
             })?),
         };
-        files.write(&path, "the audio")?;
+        match (&args.output, input) {
+            (None, Some(_)) => files.write_unnamed(&path, "the audio", args.force)?,
+            // The audio of the recording that is built in may be written again and again.
+            _ => files.write(&path, "the audio")?,
+        }
         Ok(Self { path, form })
     }
 

@@ -16,28 +16,28 @@ const LEAST_AUDIO_RATE: f64 = 8e3;
 /// Settings of the receiver.
 #[derive(Args)]
 pub(super) struct SettingArgs {
-    /// Samples per second, where the recording does not tell them
+    /// Samples per second, if the recording does not say
     #[arg(long, value_name = "HZ")]
     rate: Option<f64>,
-    /// Where the carrier is, or should be, above the middle of the recording [default: where the strongest one is]
+    /// Nominal carrier frequency above the centre of the recording [default: the strongest carrier]
     #[arg(long, value_name = "HZ", visible_alias = "offset", allow_hyphen_values = true)]
     carrier: Option<f64>,
-    /// The carrier is exactly where --carrier says: do not measure it, do not follow it
+    /// Take --carrier as exact: neither measure nor track the carrier
     #[arg(long, requires = "carrier")]
     fixed: bool,
-    /// Deviation at full scale of the audio: 5000 where channels are 25 kHz apart, 2500 where they are 12.5 kHz apart
+    /// Deviation at full scale of the audio: 5000 for a channel spacing of 25 kHz, 2500 for 12.5 kHz
     #[arg(long, value_name = "HZ", default_value_t = 5000.0)]
     deviation: f64,
-    /// Samples per second of the audio; the sample rate is a whole multiple of it [default: 48000, or what is nearest to that]
+    /// Samples per second of the audio; must divide the sample rate [default: 48000, or the nearest divisor]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..))]
     audio_rate: Option<u32>,
-    /// Undo the sender's pre-emphasis of this time constant, such as 50us, 75us or 750us [default: there is none]
+    /// Undo the sender's pre-emphasis with this time constant, such as 50us, 75us or 750us [default: none]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     deemphasis: Option<Duration>,
-    /// Take out what lies below this frequency, and direct current [default: nothing]
+    /// Remove DC and frequencies below this one [default: nothing]
     #[arg(long, value_name = "HZ")]
     high_pass: Option<f64>,
-    /// Samples that are worked on together, a whole multiple of those for one of audio [default: 10 ms]
+    /// Samples per block, a whole multiple of those per audio sample [default: 10 ms]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
     block: Option<u32>,
 }

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use bief_schedule::{Error, Goal, Period, Platform, Power, Profile, Schedule, Strategy, strategies};
 use serde_json::json;
 
-use super::facts::{Plan, cores, machine};
-use super::pace;
+use super::facts::{Plan, cores, machine, pace};
 use crate::text::{COLUMNS, counted, printable, shortened, wrapped};
 use crate::units::{Unit, elapsed, significant, time};
 

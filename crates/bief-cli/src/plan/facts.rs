@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{CoreKind, Error, Limit, Period, Platform, Power, Profile, Schedule, gains, strategy};
+use bief_schedule::{Aim, CoreKind, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains, strategy};
 
 use crate::failure::Failure;
 use crate::text::{counted, kind_name, listed, printable};
@@ -226,6 +226,14 @@ pub(super) fn cores(platform: &Platform, number: impl Fn(&CoreKind) -> String) -
 /// Where the profile is from, as the end of a heading.
 pub(super) fn machine(profile: &Profile) -> String {
     profile.machine().map(|machine| format!(" (profile: {})", printable(machine))).unwrap_or_default()
+}
+
+/// The period at which a schedule is to run, where the strategy follows a goal that demands one.
+pub(super) fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Option<Period>, Error> {
+    if !strategy.capabilities().goals || goal.aim == Aim::MaxThroughput {
+        return Ok(None);
+    }
+    goal.longest_period(profile)
 }
 
 #[cfg(test)]

@@ -8,40 +8,40 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Aim, Error, Goal, Period, Platform, Profile, strategies, strategy};
+use bief_schedule::{Goal, Platform, Profile, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
-use self::facts::Plan;
+use self::facts::{Plan, pace};
 use crate::draw::{self, stages};
 use crate::failure::Failure;
-use crate::files::is_dash;
+use crate::files::{Files, is_dash};
 use crate::json::{self, JsonArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   bief plan mac_studio
-      a DVB-S2 receiver on all cores of a Mac Studio; this profile ships, as do
-      orange_pi_5_plus, ai370 and x7_ti
+      a DVB-S2 receiver on all cores of a Mac Studio; other built-in profiles
+      are orange_pi_5_plus, ai370 and x7_ti
   bief plan ai370 --cores big=2,little=6 --strategy all
-      what every strategy makes of it, with some of the cores
+      all strategies, on some of the cores
   bief plan ai370 --goal least-power,rate=30Mb/s --svg plan.svg
-      the most frugal pipeline that is fast enough, and a picture of it
+      the pipeline of least power that is fast enough, and a picture of it
   bief plan receiver.json --cores 4
       the best pipeline on 4 cores, for a profile with one kind of core
   bief plan receiver.json --platform laptop.json --strategy thread_per_task
-      what one thread per task would reach on the cores that laptop.json lists
+      one thread per task, on the cores listed in laptop.json
   cat receiver.json | bief plan - --cores 4 --json > schedule.json
       profile from standard input, schedule to standard output";
 
 const JSON: &str = "\
 JSON:
-  One object: strategy, period_ns, cores, stages in the order of the chain, watts
-  where they are known, and, of exact, front. Each entry of front is a choice of
-  cores, with stages for it, that reaches the same period, or the one that the
-  goal demands; none can do with fewer cores of a kind unless it gets more of
-  another. The schedule's own choice is among them. Goals with least-power, power
-  or latency have no front. With --strategy all: a list, an object for each row.";
+  One object: strategy, period_ns, cores, stages in the order of the chain,
+  watts if known, and, for exact, front. Each entry of front is a choice of
+  cores, with its stages, that reaches the same period, or the one that the goal
+  demands; no entry can use fewer cores of one kind without more of another. The
+  schedule's own choice is among them. Goals with least-power, power or latency
+  have no front. With --strategy all: a list with one object per row.";
 
 /// What `--strategy` takes in place of a name.
 const ALL: &str = "all";
@@ -54,15 +54,15 @@ const ALL: &str = "all";
     after_long_help = format!("{JSON}\n\n{EXAMPLES}")
 )]
 pub(crate) struct PlanArgs {
-    /// The chain's profile: a JSON file, or the name of one that ships; - reads standard input
+    /// The chain's profile: a JSON file, or the name of a built-in one; - reads standard input
     #[arg(value_name = "PROFILE", required_unless_present = "target")]
     profile: Option<PathBuf>,
 
-    /// The cores to use: N, or by kind as in big=4,little=8 [default: all of a machine that ships]
+    /// The cores to use: N, or by kind as in big=4,little=8 [default: all of a built-in machine]
     #[arg(long, value_name = "CORES", conflicts_with = "platform")]
     cores: Option<String>,
 
-    /// The cores to use: a JSON file that lists kinds and numbers; - reads standard input
+    /// The cores to use: a JSON file with the number of each kind; - reads standard input
     #[arg(long, value_name = "FILE")]
     platform: Option<PathBuf>,
 
@@ -70,21 +70,21 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "NAME", default_value = Exact.name(), value_parser = strategy_names())]
     strategy: String,
 
-    /// What to look for, and within which limits [default: fewest-big]
+    /// What to optimise, and within which limits [default: fewest-big]
     ///
     /// One of max-throughput, fewest-big, fewest-cores and least-power, then any of ,rate=30Mb/s ,period=1ms ,power=20W
     /// and ,latency=5ms: least-power,rate=30Mb/s is the schedule of least power among those of 30 Mb/s or more.
     ///
-    /// Goals with least-power, power or latency weigh far more schedules than the others. Where too many cores make that too
-    /// costly, they are refused: give fewer cores then, or another goal. So is a limit of power where the power of a kind of
-    /// core saturates, as that of x7_ti.
+    /// Goals with least-power, power or latency compare far more schedules than the others. Where too many cores make
+    /// that too costly, they are refused: give fewer cores or another goal. A power limit is also refused if the power
+    /// of a kind of core saturates, as on x7_ti.
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
 
     #[command(flatten)]
     json: JsonArgs,
 
-    /// Draw the stages as SVG into FILE; - writes to standard output in place of the table
+    /// Draw the stages as SVG into FILE; - writes to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -114,12 +114,16 @@ fn strategy_names() -> PossibleValuesParser {
 
 /// Plans, and shows the schedule, or all schedules.
 pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
-    let profile = args.profile.take().or_else(|| args.json.misplaced_input()).ok_or_else(|| {
+    let profile = args.profile.take().or_else(|| args.json.misplaced_input(|_| true)).ok_or_else(|| {
         Failure::new("no PROFILE: put it before --json, as in bief plan mac_studio --json, or behind --json FILE")
     })?;
     if args.json.on_stdout() && args.svg_on_stdout() {
         return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
+    let mut files = Files::default();
+    [Some(&profile), args.platform.as_ref()].into_iter().flatten().try_for_each(|path| files.read(path))?;
+    args.json.claim(&mut files)?;
+    args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
     let goal = args.goal.unwrap_or_default();
     if args.strategy != ALL {
         strategy(&args.strategy).and_then(|strategy| strategy.serves(&goal)).map_err(Failure::from_error)?;
@@ -157,14 +161,6 @@ fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<()
         Ok(plan) => json::print(&format!("\n{}", schedule_table::table(&plan)?)),
         Err(_) => Ok(()),
     }
-}
-
-/// The period at which a schedule is to run, where the strategy follows a goal that demands one.
-fn pace(strategy: &dyn Strategy, profile: &Profile, goal: &Goal) -> Result<Option<Period>, Error> {
-    if !strategy.capabilities().goals || goal.aim == Aim::MaxThroughput {
-        return Ok(None);
-    }
-    goal.longest_period(profile)
 }
 
 /// Draws the stages where that is asked for.

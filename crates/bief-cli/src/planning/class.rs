@@ -7,12 +7,12 @@ use clap::Args;
 /// How threads are scheduled, and what happens when that is refused.
 #[derive(Args)]
 pub(super) struct ClassArgs {
-    /// Run under a real-time class: off, try (say so where the system refuses), or require (fail there) [default: off; try with
-    /// --class]
+    /// Run under a real-time class: off, try (report if the system refuses), or require (fail then) [default: off; try
+    /// with --class]
     #[arg(long, value_name = "MODE")]
     rt: Option<Mode>,
-    /// Which class: deadline, which reserves what the stages need at the rate of the goal, or a priority such as fifo:80
-    /// [default: deadline]
+    /// Real-time class: deadline, which reserves what the stages need at the rate of the goal, or a priority such as
+    /// fifo:80 [default: deadline]
     #[arg(long, value_name = "CLASS")]
     class: Option<Class>,
 }

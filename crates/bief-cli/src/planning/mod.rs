@@ -7,6 +7,7 @@ mod watts;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use bief::machine::energy::{EnergyMeter, Meter};
 use bief::placement::{Pinning, Placement, Policy};
@@ -47,13 +48,13 @@ pub(crate) const OPTIONS: [&str; 18] = [
 /// How tasks are measured.
 #[derive(Args)]
 pub(crate) struct MeasuringArgs {
-    /// The machine to measure and plan for: one that emulates kinds of cores (TOML) [default: this one as it is]
+    /// The machine to measure and plan for: a file that emulates kinds of cores (TOML) [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Measure tasks while all other cores are busy, too: clocks drop when all cores work
+    /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
-    /// Executions of each task that count, on each kind of core [default: 100]
+    /// Executions to measure of each task, on each kind of core, however long they take [default: 100, fewer after 4 seconds]
     #[arg(long, value_name = "N")]
     executions: Option<NonZeroUsize>,
 }
@@ -82,8 +83,8 @@ impl MeasuringArgs {
     }
 
     /// Notes the file that is read.
-    pub(crate) fn claim(&self, files: &mut Files) {
-        self.machine.iter().for_each(|path| files.read(path));
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.machine.as_deref().map_or(Ok(()), |path| files.read(path))
     }
 
     /// This machine, or the one that was asked for: its cores are here.
@@ -93,7 +94,9 @@ impl MeasuringArgs {
 
     pub(crate) fn profiling(&self) -> Profiling {
         let load = if self.loaded { Load::Busy } else { Load::Idle };
-        Profiling { executions: self.executions.unwrap_or(EXECUTIONS), load }
+        // As many as asked for take their time.
+        let limit = if self.executions.is_some() { Duration::MAX } else { Profiling::default().limit };
+        Profiling { executions: self.executions.unwrap_or(EXECUTIONS), load, limit }
     }
 }
 
@@ -105,37 +108,37 @@ pub(crate) struct PlanningArgs {
     /// Most cores to use: N, or by kind as in big=2,little=4 [default: all of this machine]
     #[arg(long, value_name = "CORES")]
     cores: Option<String>,
-    /// What to look for, as `bief plan --goal`: for example least-power,rate=30Mb/s [default: fewest-big]
+    /// What to optimise, as in `bief plan --goal`: for example least-power,rate=30Mb/s [default: fewest-big]
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
-    /// How to cut the chain into stages, as `bief plan --strategy` [default: exact]
+    /// How to cut the chain into stages, as in `bief plan --strategy` [default: exact]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
-    /// Plan with this profile of the chain, in place of measuring its tasks
+    /// Plan with this profile of the chain instead of measuring its tasks
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["loaded", "executions"])]
     profile: Option<PathBuf>,
-    /// Run this schedule, which --save-plan or `bief plan --json` wrote, in place of planning
+    /// Run this schedule, written by --save-plan or `bief plan --json`, instead of planning
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["cores", "goal", "strategy", "refine"])]
     schedule: Option<PathBuf>,
-    /// Try the plan, correct the profile by what was measured, plan again: up to N times, until the gap is below 1 % or no
-    /// better plan is left
+    /// Try the plan, correct the profile with the measured times, plan again: up to N times, until the gap is below 1 %
+    /// or no better plan is left
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     refine: Option<u32>,
     #[command(flatten)]
     class: ClassArgs,
     #[command(flatten)]
     placing: PlacingArgs,
-    /// What idle and busy cores draw, where nothing measures it: a platform as `bief power fit` writes it [default: those of
-    /// this machine if they are known, else of one like it]
+    /// Power of idle and busy cores, used without an energy meter: a platform file from `bief power fit` [default: that
+    /// of this machine if known, else of a similar one]
     #[arg(long, value_name = "FILE.json")]
     watts: Option<PathBuf>,
-    /// An external meter that writes its readings into FILE, as for `bief power read`
+    /// An external meter that writes its readings to FILE, as for `bief power read`
     #[arg(long, value_name = "FILE")]
     meter: Option<PathBuf>,
-    /// Write the profile, corrected by the run if that was long enough
+    /// Write the profile, corrected by the run if it was long enough
     #[arg(long, value_name = "FILE.json")]
     save_profile: Option<PathBuf>,
-    /// Write the schedule that was run
+    /// Write the schedule of the run
     #[arg(long, value_name = "FILE.json")]
     save_plan: Option<PathBuf>,
 }
@@ -143,15 +146,15 @@ pub(crate) struct PlanningArgs {
 /// Where threads run.
 #[derive(Args)]
 pub(crate) struct PlacingArgs {
-    /// Where threads run: loose, guided, packed, distant, dynamic (the demanding ones are moved to fast kinds of cores
-    /// meanwhile), places such as `0; 1-3 | c2 | little`, or a file that --save-place wrote [default: packed, for stages that
-    /// are planned; loose where time is reserved]
+    /// Where threads run: loose, guided, packed, distant, dynamic (demanding threads move to fast kinds of cores during
+    /// the run), places such as `0; 1-3 | c2 | little`, or a file from --save-place [default: packed for planned
+    /// stages; loose with reserved time]
     #[arg(long, value_name = "WHERE")]
     place: Option<Where>,
-    /// Fail where the system refuses a thread its place, instead of saying so
+    /// Fail if the system refuses a thread its place, instead of reporting it
     #[arg(long)]
     pin: bool,
-    /// Write where the threads ran
+    /// Write the placement of the threads
     #[arg(long, value_name = "FILE.json")]
     save_place: Option<PathBuf>,
 }
@@ -183,7 +186,7 @@ impl PlacingArgs {
     /// Notes the files that are read and written.
     fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         if let Some(Where::File(path)) = &self.place {
-            files.read(path);
+            files.read(path)?;
         }
         self.save_place.as_deref().map_or(Ok(()), |path| files.write(path, "--save-place"))
     }
@@ -244,6 +247,10 @@ impl PlanningArgs {
     /// The planner that the options ask for: what cannot be is refused, before anything is measured.
     pub(crate) fn planner(&self) -> Result<Planner, Failure> {
         let machine = self.measuring.machine()?;
+        if let Some(path) = &self.meter {
+            // It is opened when the run begins.
+            path.metadata().map_err(|error| Failure::new(format!("--meter {}: {error}", path.display())))?;
+        }
         let (platform, origin) = watts::watts(&machine, self.watts.as_deref())?;
         let mut planner = Planner::new(machine)
             .profiling(self.measuring.profiling())
@@ -293,8 +300,9 @@ impl PlanningArgs {
 
     /// Notes the files that are read and written.
     pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
-        self.measuring.claim(files);
-        self.profile.iter().chain(&self.schedule).chain(&self.watts).for_each(|path| files.read(path));
+        self.measuring.claim(files)?;
+        let read = self.profile.iter().chain(&self.schedule).chain(&self.watts).chain(&self.meter);
+        read.into_iter().try_for_each(|path| files.read(path))?;
         for (path, option) in [(&self.save_profile, "--save-profile"), (&self.save_plan, "--save-plan")] {
             path.as_deref().map_or(Ok(()), |path| files.write(path, option))?;
         }

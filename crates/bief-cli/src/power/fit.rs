@@ -10,6 +10,7 @@ use serde_json::json;
 use super::rows::Rows;
 use crate::document;
 use crate::failure::Failure;
+use crate::files::Files;
 use crate::json::{JsonArgs, print};
 use crate::shipped::{SHIPPED, Shipped, shipped};
 use crate::table::facts;
@@ -18,13 +19,13 @@ use crate::text::{COLUMNS, counted, printable, shortened, wrapped};
 const EXAMPLES: &str = "\
 Examples:
   bief power fit runs.csv
-      the watts of idle and of a busy core, and how well they explain the runs
+      the watts when idle and of busy cores, and how well they explain the runs
   bief power fit runs.csv --platform board.json -o board.json
-      the same, written into the platform file that bief plan --platform takes
+      the same, written to a platform file for bief plan --platform
   bief power fit runs.json --saturate big --json
       a processor that lowers its clock when many big cores are busy
   bief power fit --published x7_ti --saturate big
-      a machine that ships, from the ten runs of Table 2 of Idouar et al.
+      a built-in machine, from the ten runs in Table 2 of Idouar et al.
 
 Rows:
   A CSV file whose first line names its columns: one for each kind of core with
@@ -33,12 +34,12 @@ Rows:
       idle-ish,0.1,0.4,4.1
       full,3.9,2.5,10.2
   Or a JSON file: [{\"name\": \"full\", \"busy\": {\"big\": 3.9}, \"watts\": 10.2}]; a
-  kind that is left out had no busy core, other keys are passed over.
+  kind that is left out had no busy core; other keys are ignored.
   A core is busy for its share of the time: a stage of 3 ms of work in a
   pipeline with a period of 4 ms keeps 0.75 cores busy.
 
-At least 4 rows are needed, and one more than numbers are sought; 6 or more are
-wanted, each with other numbers of busy cores.";
+The fit needs at least 4 rows, and one more than it has unknowns; 6 or more rows
+with different numbers of busy cores are better.";
 
 /// Arguments of `bief power fit`.
 #[derive(Args)]
@@ -48,19 +49,19 @@ pub(super) struct FitArgs {
     #[arg(value_name = "ROWS", required_unless_present = "published", conflicts_with = "published")]
     rows: Option<PathBuf>,
 
-    /// Take the runs that were published for this machine, and its cores
+    /// Take the published runs of this machine, and its cores
     #[arg(long, value_name = "NAME", value_parser = names(), conflicts_with = "platform")]
     published: Option<String>,
 
-    /// The kind of core whose power saturates: it grows less and less with the busy cores
+    /// The kind of core whose power saturates as more cores are busy
     #[arg(long, value_name = "KIND")]
     saturate: Option<String>,
 
-    /// A platform file that says how many cores there are, for --output
+    /// A platform file with the number of cores, for --output
     #[arg(long, value_name = "FILE", requires = "output")]
     platform: Option<PathBuf>,
 
-    /// Write the cores with the watts that were found, to four digits, as a platform file
+    /// Write the cores with the fitted watts, to four digits, as a platform file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -74,6 +75,10 @@ fn names() -> PossibleValuesParser {
 
 /// Fits, shows what was found, and writes it where that is asked for.
 pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    args.rows.iter().chain(&args.platform).try_for_each(|path| files.read(path))?;
+    args.output.as_deref().map_or(Ok(()), |path| files.write(path, "--output"))?;
+    args.json.claim(&mut files)?;
     let machine = args.published.as_deref().and_then(shipped);
     let rows = match (&args.rows, machine) {
         (_, Some(machine)) => Rows::published(machine)?,
@@ -173,7 +178,7 @@ fn notes(rows: &Rows, fit: &PowerFit) -> Vec<String> {
         format!("{:.2} % in the mean, {:.1} % at most", 100.0 * errors.mean, 100.0 * errors.greatest)
     };
     let left_out = match fit.left_out_errors() {
-        Some(errors) => format!("Each run beside a fit of all others (left out): {}.", told(errors)),
+        Some(errors) => format!("Each run compared with a fit of all others (left out): {}.", told(errors)),
         None => "Left out: what a fit of all other runs says; - where these do not tell every kind's watts.".to_owned(),
     };
     let few = (rows.rows.len() < PowerFit::ENOUGH_ROWS).then(|| {

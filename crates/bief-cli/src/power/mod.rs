@@ -10,10 +10,10 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  bief power read                       what can be measured here, and the power
+  bief power read                       the energy meters here, and the power
                                         over 5 seconds
   bief power fit rows.csv -o machine.json
-                                        what idle and busy cores draw";
+                                        the power of idle and busy cores";
 
 /// Arguments of `bief power`.
 #[derive(Args)]
@@ -25,9 +25,9 @@ pub(crate) struct PowerArgs {
 
 #[derive(Subcommand)]
 enum PowerCommand {
-    /// Show what tells energy here, and measure with it
+    /// Show the energy meters of this machine, and measure the power
     Read(read::ReadArgs),
-    /// Find what idle and the busy cores of each kind draw, from measured runs
+    /// Fit the power of idle and busy cores of each kind to measured runs
     Fit(fit::FitArgs),
 }
 

@@ -9,7 +9,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::interrupt::{INTERRUPTED, at_interrupt};
+use crate::files::Files;
+use crate::interrupt::{self, at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
 use crate::table::facts;
@@ -22,32 +23,32 @@ Examples:
   bief power read --seconds 60 --source battery
   bief power read --meter /dev/ttyUSB0 --json power.json
 
-Sources are looked for in this order: powercap (RAPL counters of Intel and AMD
+Sources are tried in this order: powercap (RAPL counters of Intel and AMD
 processors), perf events of the kernel (the same counters), hwmon sensors (of
 boards, ACPI power meters), batteries while they discharge. Each has a scope:
-  part     some of the machine: measured only when named by --source
+  part     a part of the machine: measured only if named by --source
   package  processor packages, without memory modules and the board
-  board    the board, or the platform as its maker drew the line
-  battery  all that the battery feeds
-  meter    all that an external meter is in front of
-Of those that can be read, the one of the widest scope counts; the others are
-shown beside it. Figures of two scopes must not be compared or added.
+  board    the board, or the platform as its maker defines it
+  battery  everything that the battery feeds
+  meter    everything behind an external meter
+The readable source of the widest scope counts; the others are shown as well.
+Figures of two scopes must not be compared or added.
 
 Meter: lines of `time,watts` or `watts`, with , ; tab or blanks between. Columns
 may have a header: time, s or ms; watts, W, power or mW. FILE is a file that
-grows, a pipe, or a serial line that was set up with stty.";
+grows, a pipe, or a serial line configured with stty.";
 
 /// Arguments of `bief power read`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReadArgs {
-    /// How long is measured, in seconds
+    /// Duration of the measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds)]
     seconds: f64,
-    /// Measure with this source alone
+    /// Measure with this source only
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// An external meter that writes readings into FILE
+    /// An external meter that writes readings to FILE
     #[arg(long, value_name = "FILE")]
     meter: Option<PathBuf>,
     /// Look under DIR instead of /, for the recorded files of another machine
@@ -64,6 +65,9 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// Shows the sources, and measures with those that can be read.
 pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    args.meter.as_deref().map_or(Ok(()), |path| files.read(path))?;
+    args.json.claim(&mut files)?;
     let mut meter = match &args.root {
         Some(root) if !root.is_dir() => {
             return Err(Failure::new(format!("--root {}: is no folder", root.display())));
@@ -91,7 +95,10 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
         })?;
     }
     if is_interrupted {
-        return Err(Failure { status: INTERRUPTED, ..Failure::new("interrupted; shown is what was measured before") });
+        return Err(Failure {
+            status: interrupt::status(),
+            ..Failure::new("interrupted; shown is what was measured before")
+        });
     }
     match (&args.source, measured) {
         (Some(name), Some(Measured { energy: None, notes, .. })) => {

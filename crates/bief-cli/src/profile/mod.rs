@@ -20,26 +20,25 @@ use crate::text::{COLUMNS, shortened, wrapped};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief profile rx                        the receiver, on the recording built in
+  bief profile rx                        the receiver, on the built-in recording
   bief profile rx capture.sigmf-meta -o receiver.json
   bief profile chain.toml -o chain.json
   bief profile rx --loaded --executions 400
   bief profile rx --machine emulated.toml -o two_kinds.json
-  bief profile rx --batches 1,2,4,8      what a batch costs, and a frame in it
-  bief plan receiver.json --cores 2      what a plan makes of it
+  bief profile rx --batches 1,2,4,8      the cost of a batch and of each frame
+  bief plan receiver.json --cores 2      plan with this profile
   bief rx capture.sigmf-meta --profile receiver.json
 
 A task's weight is its mean time without the longest hundredth; executions in
 which the thread lost its core to another one do not count. Tasks are measured
-pinned, kinds of cores by turns. A chain file is tried on the front of its
-input; its outputs are not touched.
+pinned, kinds of cores in turn. No input is used up, no output is written.
 
-With --batches a task is measured with batches of each size, and a line laid
-through its times: I for a batch and D for each frame in it. Three lines: what it
-usually takes (of the medians, after Theil and Sen), what 99 of 100 batches take
-at most (quantile regression), and what none exceeded. R2 is how much of what
-differs between the sizes the first explains; `!` marks a line that is more than
-20 % off for a size: caches, most often.";
+With --batches each task is measured with batches of each size, and lines are
+fitted to its times: I per batch and D per frame. There are three lines: the
+usual time (of the medians, after Theil and Sen), the time that 99 of 100
+batches keep (quantile regression), and the time that none exceeded. R2 is the
+share of the variation between sizes that the first line explains; `!` marks a
+line that is more than 20 % off at some size, mostly because of caches.";
 
 /// Arguments of `bief profile`.
 #[derive(Args)]
@@ -52,10 +51,10 @@ pub(crate) struct ProfileArgs {
     signal: SignalArgs,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Measure what tasks cost by the number of frames in a batch, for these sizes
+    /// Measure the cost of tasks by the number of frames in a batch, for these sizes
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', num_args = 1..)]
     batches: Vec<NonZeroUsize>,
-    /// Where the profile goes, a JSON document; `-` for standard output in place of the table
+    /// Where to write the profile as JSON; `-` for standard output instead of the table
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
 }
@@ -63,8 +62,8 @@ pub(crate) struct ProfileArgs {
 /// Profiles.
 pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    args.signal.claim(&mut files);
-    args.measuring.claim(&mut files);
+    args.signal.claim(&mut files)?;
+    args.measuring.claim(&mut files)?;
     let registry = bief_radio::registry();
     let file = match args.chain == Path::new("rx") {
         true => None,
@@ -76,7 +75,7 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
         }
         false => {
             let file = ChainFile::read(&args.chain).map_err(Failure::from_error)?;
-            files.read(&args.chain);
+            files.read(&args.chain)?;
             files.chain(&file, &registry)?;
             Some(file)
         }
@@ -89,10 +88,10 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let profiling = args.measuring.profiling();
     let bar = spinner(args.chain.display().to_string());
     let application: Box<dyn Application + '_> = match &file {
-        None => Box::new(args.signal.find(args.signal.open()?, &bar)?),
+        None => Box::new(args.signal.find(args.signal.open(&mut files)?, &bar)?),
         Some(file) => Box::new(file.application(&registry)),
     };
-    bar.set_message("measuring");
+    bar.set_message("measuring each task");
     let named = |error: bief::Error| match chain_name(&args.chain) {
         None => Failure::from_error(error),
         Some(name) => Failure::new(format!("{name}: {error}")),

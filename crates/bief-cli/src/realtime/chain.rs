@@ -29,11 +29,11 @@ pub(super) struct ChainArgs {
     #[command(flatten)]
     signal: SignalArgs,
 
-    /// How fast rx receives: frames/s, or information as 1Mb/s
+    /// Rate at which rx receives: frames/s, or information as in 1Mb/s
     #[arg(long, value_name = "RATE", value_parser = at_rate)]
     rate: Option<Goal>,
 
-    /// What of the measured times counts as the cost of a job, for rx and nbfm [default: p99]
+    /// Which measured time counts as the cost of a job, for rx and nbfm [default: p99]
     #[arg(long, value_name = "WHICH")]
     cost: Option<Which>,
 }
@@ -46,11 +46,11 @@ fn at_rate(text: &str) -> Result<Goal, Error> {
 /// The names of [`FitMethod`].
 #[derive(Clone, Copy, ValueEnum)]
 enum Which {
-    /// What it usually takes
+    /// The usual time
     Usual,
-    /// What 99 of 100 jobs take at most
+    /// The time that 99 of 100 jobs keep
     P99,
-    /// What no job exceeded
+    /// The time that no job exceeded
     Worst,
 }
 
@@ -79,8 +79,8 @@ pub(super) struct Measured {
 
 impl ChainArgs {
     /// Notes the files that are read.
-    pub(super) fn claim(&self, files: &mut Files) {
-        self.signal.claim(files);
+    pub(super) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.signal.claim(files)
     }
 
     /// Refuses what goes with measured chains only.
@@ -96,15 +96,15 @@ impl ChainArgs {
     }
 
     /// Measures a chain, as a graph on one core unless the options say otherwise.
-    pub(super) fn measure(&self, chain: Chain) -> Result<Measured, Failure> {
+    pub(super) fn measure(&self, chain: Chain, files: &mut Files) -> Result<Measured, Failure> {
         let bar = spinner("measuring".to_owned());
         let (costs, period, title) = match chain {
             Chain::DvbS2 => {
                 let Some(rate) = self.rate else {
                     return Err(Failure::new("rx: at which rate? Give --rate, such as 1Mb/s or 100frames/s"));
                 };
-                let receiver = self.signal.find(self.signal.open()?, &bar)?;
-                bar.set_message("measuring");
+                let receiver = self.signal.find(self.signal.open(files)?, &bar)?;
+                bar.set_message("measuring each task in batches of 1 to 8");
                 let rehearsal = || receiver.rehearsal(u64::MAX).map_err(Failure::from_error);
                 let profile = rehearsal()?.profile(FEW).map_err(Failure::from_error)?;
                 let period = rate.longest_period(&profile).map_err(Failure::from_error)?.expect("a rate is demanded");

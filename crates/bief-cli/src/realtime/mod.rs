@@ -23,18 +23,18 @@ use crate::json::print;
 const EXAMPLES: &str = "\
 Examples:
   bief realtime data/graphs/nbfm.json --latency 20ms
-      batches and merges with which a narrowband FM receiver needs the least of
-      its cores, and the bounds that then hold
+      batches and merges with the least utilisation for a narrowband FM
+      receiver, and their bounds
   bief realtime graph.json
-      the bounds of the graph as it is, and all plans to choose from
+      the bounds of the graph as it is, and all possible plans
   bief realtime graph.json --cores 2 --latency 5ms --cap 0.9 --budget largest
-      a plan that Linux admits as SCHED_DEADLINE, with reserves
+      a plan that Linux admits as SCHED_DEADLINE, with a margin
   bief realtime graph.json --svg graph.svg --curve curve.svg
       the graph as a picture, and utilisation over latency
   bief realtime graph.json --method devi-anderson --simulate 10000
-      the bounds by another theory, beside 10000 simulated source jobs
+      bounds by another theory, compared with 10000 simulated source jobs
   bief realtime rx --rate 1Mb/s --latency 20ms --cores 2
-      the DVB-S2 receiver on the recording built in, its tasks measured here
+      the DVB-S2 receiver on the built-in recording, its tasks measured here
   bief realtime nbfm --latency 20ms
       the narrowband FM receiver of `bief nbfm` at 576 kS/s, measured here
   cat graph.json | bief realtime - --latency 5ms --json > plan.json";
@@ -61,11 +61,11 @@ Model:
   shown. Source: He and Ward, Real-Time Scheduling and Batching in GNU Radio for
   Bounded Response Times."#;
 
-/// Show how late a processing graph may be, and the batches and merges that fit a latency
+/// Show latency bounds of a processing graph, and the batches and merges that meet a latency
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{GRAPH}\n\n{EXAMPLES}"))]
 pub(crate) struct RealtimeArgs {
-    /// The processing graph: a JSON file, - for standard input, or a receiver whose tasks are measured: rx, or nbfm
+    /// The processing graph: a JSON file, - for standard input, or a receiver to measure: rx or nbfm
     #[arg(value_name = "GRAPH.json|rx|nbfm")]
     graph: PathBuf,
 
@@ -81,12 +81,13 @@ pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     let mut files = Files::default();
     let chain = chain::named(&args.graph);
     match chain {
-        Some(_) => args.chain.claim(&mut files),
-        None => files.read(&args.graph),
+        Some(_) => args.chain.claim(&mut files)?,
+        None => files.read(&args.graph)?,
     }
     args.options.claim(&mut files)?;
+    args.options.check()?;
     if let Some(chain) = chain {
-        let measured = args.chain.measure(chain)?;
+        let measured = args.chain.measure(chain, &mut files)?;
         let options = args.options.with_measured(measured.hand_over_ns);
         return examine(measured.graph, &measured.title, &options).map(|_| ());
     }

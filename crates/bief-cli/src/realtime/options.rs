@@ -18,52 +18,52 @@ pub(crate) struct RealtimeOptions {
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(super) cores: Option<u32>,
 
-    /// The longest latency allowed, as 5ms: find the plan within it that needs the least of the cores
+    /// The longest allowed latency, such as 5ms: find the plan of least utilisation that meets it
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) latency: Option<Period>,
 
-    /// Leave every node a task of its own
+    /// Keep every node a separate task
     #[arg(long)]
     no_merge: bool,
 
-    /// How much of the smaller of two costs of starting is left when two nodes are merged, 0 to 1 [default: 0.15; 1 for rx and
-    /// nbfm, where merging saves the hand-over]
+    /// Share of the smaller of two start costs that remains when two nodes are merged, 0 to 1 [default: 0.15; 1 for rx
+    /// and nbfm, where merging saves the hand-over]
     #[arg(long, value_name = "SHARE", conflicts_with = "no_merge")]
     init_share: Option<f64>,
 
-    /// The share of the cores' time that the tasks may have: 1 in theory, 0.95 on Linux, 0.9 from 6.12 on
+    /// Share of the cores' time that the tasks may use: 1 in theory, 0.95 on Linux, 0.9 from 6.12 on
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     cap: f64,
 
-    /// What the bounds count as the cost of a job: cost, a factor of it as 1.2, or largest (up to 2 while all fit)
+    /// Job cost in the bounds: cost, a multiple of it such as 1.2, or largest (up to 2 while all fit)
     #[arg(long, value_name = "BUDGET", default_value = "cost", value_parser = budget)]
     pub(super) budget: Budget,
 
-    /// How to bound by how much jobs are late
+    /// How to bound the lateness of jobs
     #[arg(long, value_name = "NAME", default_value = "automatic")]
     method: MethodName,
 
-    /// How much later than it is due a source may be released, as 50us
+    /// Release jitter of sources, such as 50us
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     jitter: Option<Period>,
 
-    /// What each job costs on top, for being woken up and waking others, as 5us [default: what is measured for rx and nbfm, else
-    /// nothing]
+    /// Added cost of each job, for being woken up and waking others, such as 5us [default: measured for rx and nbfm,
+    /// else 0]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     handover: Option<Period>,
 
-    /// How long the system may keep a job from its core all the same, as 300us: a limit is then one for the sum
+    /// Longest delay of a job by the system, such as 300us: the latency limit then includes it
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) allowance: Option<Period>,
 
-    /// Simulate so many jobs of the fastest source, and show what they did beside the bounds
+    /// Simulate N jobs of the fastest source, and compare them with the bounds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(super) simulate: Option<u64>,
 
     #[command(flatten)]
     pub(super) json: JsonArgs,
 
-    /// Draw the tasks and edges as SVG into FILE; - writes to standard output in place of the table
+    /// Draw the tasks and edges as SVG into FILE; - writes to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
 
@@ -75,15 +75,15 @@ pub(crate) struct RealtimeOptions {
 /// The names of [`Method`].
 #[derive(Clone, Copy, ValueEnum)]
 enum MethodName {
-    /// None are late where the utilisation test says so, else refined-vector
+    /// No lateness if the utilisation test allows it, else refined-vector
     Automatic,
     /// Devi and Anderson 2005
     DeviAnderson,
     /// Compliant vectors: Erickson, Devi and Baruah 2010
     Vector,
-    /// The same refined: Erickson, Anderson and Ward 2014
+    /// Refined compliant vectors: Erickson, Anderson and Ward 2014
     RefinedVector,
-    /// Priority points before the deadlines (G-FL), for costs that are unequal
+    /// Priority points before the deadlines (G-FL), for unequal costs
     FairLateness,
 }
 
@@ -135,6 +135,11 @@ impl RealtimeOptions {
             jitter_ns: ns(self.jitter),
             platform_ns: ns(self.allowance),
         }
+    }
+
+    /// Refuses what makes no sense for any graph, before one is measured.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.optimiser().check().map_err(Failure::from_error)
     }
 
     pub(super) fn optimiser(&self) -> Optimiser {

@@ -22,19 +22,19 @@ pub(crate) const LEAST_SAMPLE_RATE: f64 = 64.0;
 pub(crate) struct SignalArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
-    /// Samples per symbol, 1.5 to 8 [default: what the description says, or else the signal shows]
+    /// Samples per symbol, 1.5 to 8 [default: from the description, else estimated from the signal]
     #[arg(long, value_name = "X", conflicts_with = "symbol_rate")]
     sps: Option<f64>,
-    /// Symbols per second, for a recording that tells its sample rate
+    /// Symbols per second, for a recording with a known sample rate
     #[arg(long, value_name = "HZ")]
     symbol_rate: Option<f64>,
-    /// MODCODs to receive, such as qpsk-8/9,8psk-3/5; frames of others are passed over
+    /// MODCODs to receive, such as qpsk-8/9,8psk-3/5; other frames are skipped
     #[arg(long, value_name = "LIST", default_value = "any", value_parser = modcods)]
     modcod: Modcods,
-    /// Gold code of the physical-layer scrambling, 0 to 262141: what the sender has set, broadcasts use 0
+    /// Gold code of the physical-layer scrambling, 0 to 262141; broadcasts use 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     gold: u32,
-    /// Input stream to receive of a carrier with several [default: each goes to a file of its own, OUT.isiN.ts]
+    /// Input stream to receive if the carrier has several [default: all, each to its own file OUT.isiN.ts]
     #[arg(long, value_name = "N")]
     pub(super) isi: Option<u8>,
 }
@@ -51,14 +51,14 @@ impl SignalArgs {
             || isi.is_some()
     }
 
-    /// Notes the files that are read.
-    pub(crate) fn claim(&self, files: &mut Files) {
-        self.recording.claim(files);
+    /// Notes the file that is named.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.recording.claim(files)
     }
 
-    /// Opens the recording.
-    pub(crate) fn open(&self) -> Result<Recording, Failure> {
-        self.recording.open(built_in)
+    /// Opens the recording, and notes its files.
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Recording, Failure> {
+        self.recording.open(built_in, files)
     }
 
     /// Searches the recording for the signal, and shows how far the search is.

@@ -5,16 +5,15 @@ mod outputs;
 mod reception;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bief_radio::dvbs2::Scatter;
+use bief_radio::dvbs2::{Figures, KeepSymbols};
 use clap::Args;
 
 use crate::draw;
 use crate::failure::{Failure, say};
 use crate::files::Files;
-use crate::interrupt::{INTERRUPTED, stop_at_interrupt};
+use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
@@ -27,7 +26,7 @@ use reception::{Reception, show};
 
 const EXAMPLES: &str = "\
 Examples:
-  bief rx                                the recording that is built in
+  bief rx                                the built-in recording
   bief rx capture.sigmf-meta             packets go to capture.ts
   bief rx capture.ci16 --sps 2 -o out.ts --cores 2
   bief rx capture.sigmf-meta --symbol-rate 1e6
@@ -35,11 +34,14 @@ Examples:
   bief rx capture.sigmf-meta --constellation symbols.svg
   bief rx capture.sigmf-meta --goal fewest-cores,rate=30Mb/s --refine 3
   bief rx capture.sigmf-meta --place guided --save-profile receiver.json
-  bief rx capture.sigmf-meta --json      the figures for a machine to read
+  bief rx capture.sigmf-meta --json      the figures as JSON
 
 MODCOD, frame size and pilots are read from the header of each frame.
-Ctrl-C ends the reception; what was received is written. A second Ctrl-C does
-not wait for that.";
+A file that exists is replaced only if -o names it, or with --force. Without
+INPUT, the name behind --json is the input if it is a recording.
+Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
+second one quits at once. The exit status is then 128 plus the signal's number
+(130, 143, 129), but 0 for standard input, which has no other end.";
 
 /// Arguments of `bief rx`.
 #[derive(Args)]
@@ -47,13 +49,17 @@ not wait for that.";
 pub(crate) struct RxArgs {
     #[command(flatten)]
     signal: SignalArgs,
-    /// Where packets go; `-` for standard output [default: NAME.ts beside the input, NAME.bin for a stream of no packets]
+    /// Where packets go; `-` for standard output [default: NAME.ts next to the input, NAME.bin for a stream without
+    /// packets]
     #[arg(short, long, value_name = "OUT.ts")]
     output: Option<PathBuf>,
+    /// Replace files that are there though -o does not name them
+    #[arg(long, conflicts_with = "output")]
+    force: bool,
     /// Draw the received symbols
     #[arg(long, value_name = "FILE.svg")]
     constellation: Option<PathBuf>,
-    /// Input that cannot wait (a radio): where the receiver is too slow, drop samples and say so
+    /// Input that cannot wait (a radio): drop and count samples if the receiver is too slow
     #[arg(long)]
     live: bool,
     #[command(flatten)]
@@ -66,15 +72,13 @@ pub(crate) struct RxArgs {
 
 /// Receives.
 pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
-    if args.signal.recording.input.is_none() {
-        args.signal.recording.input = args.json.misplaced_input();
-    }
-    let outputs = Outputs::new(&args, args.files()?)?;
+    args.signal.recording.take_from(&mut args.json);
+    let mut outputs = Outputs::new(&args, args.files()?)?;
     if outputs.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
     }
     let planner = args.planning.planner()?;
-    let recording = args.signal.open()?;
+    let recording = outputs.open_input(&args.signal)?;
     if args.live && recording.bytes.is_some() {
         return Err(Failure::new(format!(
             "{}: a file waits, and would be read faster than it can be received: leave out --live",
@@ -90,25 +94,23 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let receiver = if args.live { receiver.live().map_err(Failure::from_error)? } else { receiver };
     let found_rate = (!args.signal.tells_rate(sample_rate)).then(|| receiver.samples_per_symbol());
     let symbol_rate = symbol_rate(sample_rate, receiver.samples_per_symbol());
-    let scatter = args.constellation.is_some().then(Arc::<Scatter>::default);
-    let receiver = match &scatter {
-        Some(scatter) => receiver.scatter(scatter),
-        None => receiver,
-    };
-    bar.set_message("measuring, and planning");
+    let receiver = if args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
+    bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
     let mut receiver = receiver.to_streams(move |id| writers.open(id));
     let planned = args.planning.plan(&planner, &receiver)?;
     let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
     let mut pipeline = args.seeing.prepare(pipeline)?;
-    let status = receiver.status();
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
-    let outcome = shown(&bar, |bar| show(bar, status), || pipeline.run());
+    // It tells what was received after a fault, too.
+    let mut watch = pipeline.watch();
+    let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), || pipeline.run());
+    let told = watch.figures();
     let mut pictures = args.seeing.write(&pipeline);
-    if let Some((path, scatter)) = args.constellation.as_deref().zip(scatter) {
-        pictures = pictures.and(draw::write(path, &draw::constellation::draw(&scatter.symbols(), &name)));
+    if let Some(path) = &args.constellation {
+        pictures = pictures.and(draw::write(path, &draw::constellation::draw(&KeepSymbols::kept(&told), &name)));
     }
-    let figures = status.figures();
+    let figures = Figures::of(&told);
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
         Err(error) => (None, Some(error)),
@@ -124,6 +126,9 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         print(&reception.table(&args.seeing))?;
     }
     if let Some(error) = fault {
+        // What its tasks hold is written when they go.
+        drop(pipeline);
+        reception.outputs.remove_empty(&reception.figures.streams);
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
     }
     pictures.and(saved)?;
@@ -131,7 +136,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
         if !args.signal.recording.is_stdin() {
             let message = format!("{}: interrupted; what was received before is kept", reception.name);
-            return Err(Failure { status: INTERRUPTED, ..Failure::new(message) });
+            return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
         }
         return Ok(());
     }
@@ -153,7 +158,7 @@ impl RxArgs {
     /// The files of which the names are known from the start.
     fn files(&self) -> Result<Files, Failure> {
         let mut files = Files::default();
-        self.signal.claim(&mut files);
+        self.signal.claim(&mut files)?;
         if let Some(path) = &self.constellation {
             files.write(path, "--constellation")?;
         }

@@ -2,14 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bief_dsp::dvbs2::{StreamId, StreamType};
+use bief_radio::Recording;
+use bief_radio::dvbs2::StreamFigures;
 
 use super::RxArgs;
-use super::input::SAMPLE_NAME;
+use super::input::{SAMPLE_NAME, SignalArgs};
 use crate::failure::Failure;
-use crate::files::{Files, is_dash};
+use crate::files::{Files, is_dash, remove_if_empty};
 use crate::input::beside;
 
 /// The files that streams go to, each made when its stream is found.
@@ -20,6 +22,8 @@ pub(super) struct Outputs {
     /// Whether someone named it, and chose the stream that goes there.
     named: bool,
     chosen: bool,
+    /// Whether files that are there may be replaced though nobody named them.
+    force: bool,
     /// Standard output has its stream.
     taken: bool,
     /// What streams must not replace.
@@ -37,9 +41,33 @@ impl Outputs {
             }
             (None, Some(input)) => beside(input, "ts"),
         };
-        // Tried before anything is received; streams take their files when they are found.
-        files.clone().write(&path, "the received stream")?;
-        Ok(Self { path, named: args.output.is_some(), chosen: args.signal.isi.is_some(), taken: false, files })
+        let named = args.output.is_some();
+        // What the recording that is built in gives may be written again and again.
+        let force = args.force || args.signal.recording.input.is_none();
+        let outputs = Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, files };
+        outputs.try_claim()?;
+        Ok(outputs)
+    }
+
+    /// Tries before anything is received whether the file may be written; streams take their files when they are found.
+    fn try_claim(&self) -> Result<(), Failure> {
+        self.clone().claim(&self.path, "the received stream")
+    }
+
+    fn claim(&mut self, path: &Path, what: &str) -> Result<(), Failure> {
+        if self.named { self.files.write(path, what) } else { self.files.write_unnamed(path, what, self.force) }
+    }
+
+    /// Opens what is received: none of its files may be an output.
+    pub(super) fn open_input(&mut self, signal: &SignalArgs) -> Result<Recording, Failure> {
+        let recording = signal.open(&mut self.files)?;
+        self.try_claim()?;
+        Ok(recording)
+    }
+
+    /// Removes the files of these streams that got nothing: after a fault, as of a disk that is full.
+    pub(super) fn remove_empty(&self, streams: &[StreamFigures]) {
+        streams.iter().filter(|stream| stream.delivered).for_each(|stream| remove_if_empty(&self.path(stream.id())));
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -73,9 +101,9 @@ impl Outputs {
             return Ok(Box::new(BufWriter::new(io::stdout())));
         }
         let path = self.path(id);
-        let remedy = if self.named { ", or leave out -o" } else { " with -o" };
+        let remedy = if self.named { ", or leave out -o" } else { "" };
         let refused = |refusal: Failure| io::Error::other(format!("{}{remedy}", refusal.message));
-        self.files.write(&path, &format!("a {id}")).map_err(refused)?;
+        self.claim(&path, &format!("a {id}")).map_err(refused)?;
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         Ok(Box::new(BufWriter::new(File::create(&path).map_err(named)?)))
     }
@@ -83,14 +111,18 @@ impl Outputs {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
     fn each_stream_has_a_name_of_its_own() {
-        let outputs =
-            |named, chosen| Outputs { path: "a/x.ts".into(), named, chosen, taken: false, files: Files::default() };
+        let outputs = |named, chosen| Outputs {
+            path: "a/x.ts".into(),
+            named,
+            chosen,
+            force: false,
+            taken: false,
+            files: Files::default(),
+        };
         let id = |isi, kind| StreamId { isi, kind };
         let transport = |isi| id(isi, StreamType::Transport);
         let generic = |isi| id(isi, StreamType::GenericContinuous);

@@ -1,7 +1,7 @@
 //! What `bief rx` tells of a reception.
 
 use bief::{Planned, Report};
-use bief_radio::dvbs2::{Figures, Status, StreamFigures};
+use bief_radio::dvbs2::{Figures, StreamFigures};
 use indicatif::ProgressBar;
 
 use super::outputs::Outputs;
@@ -14,8 +14,7 @@ use crate::text::{COLUMNS, printable, wrapped};
 const MOST_ES_N0_DB: f64 = 29.9;
 
 /// Shows on the bar how the reception is going.
-pub(super) fn show(bar: &ProgressBar, status: &Status) {
-    let figures = status.figures();
+pub(super) fn show(bar: &ProgressBar, figures: &Figures) {
     bar.set_position(figures.bytes);
     let es_n0 = figures.es_n0_db.map_or_else(String::new, |db| format!("Es/N0 {db:.1} dB, "));
     let margin = figures.margin_db.map_or_else(String::new, |db| format!("margin {db:+.1} dB, "));

@@ -176,12 +176,12 @@ fn a_transport_stream_with_a_fault_is_sent_up_to_it() {
     let transmit = ["tx", "in.ts", "-o", "x.sigmf-meta", "--modcod", "qpsk-8/9", "--frame", "short", "--pilots"];
     let message = folder.fail(transmit);
     assert!(message.contains("from byte 7520 on") && message.contains("0x46"), "{message}");
-    folder.succeed(["rx", "x.sigmf-meta"]);
+    folder.succeed(["rx", "x.sigmf-meta", "--force"]);
     assert!(folder.read("x.ts") == stream[..40 * 188], "the packets before the fault");
 
     folder.write("in.ts", &packets(60)[..50 * 188 + 7]);
     assert!(folder.fail(transmit).contains("ends inside a packet: 7 bytes of 188"));
-    folder.succeed(["rx", "x.sigmf-meta"]);
+    folder.succeed(["rx", "x.sigmf-meta", "--force"]);
     assert_eq!(folder.read("x.ts").len() / 188, 50);
 
     folder.write("in.ts", "");
@@ -277,7 +277,7 @@ fn names_cores_and_goals_that_there_are_not() {
     assert!(folder.fail(["plan", "-", "--platform", "-"]).contains("not both"));
 
     let message = folder.fail(["plan", "ai370", "--goal", "fewest-cores", "--strategy", "otac"]);
-    assert!(message.contains("leave out --goal, or --strategy otac"), "{message}");
+    assert!(message.contains("leave the goal out"), "{message}");
     assert!(folder.fail(["plan", "ai370", "--goal", "least-power,period=1ns"]).contains("1ns"));
     assert!(folder.fail(["plan", "p.json", "--cores", "big=1", "--goal", "least-power"]).contains("watts"));
     for goal in ["fastest", "least-power,rate=fast", ""] {
@@ -286,7 +286,7 @@ fn names_cores_and_goals_that_there_are_not() {
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(message.contains("least-power"), "{message}");
     }
-    assert!(folder.fail(["plan", "ai370", "--svg", "no/x.svg"]).contains("no/x.svg: cannot write SVG"));
+    assert!(folder.fail(["plan", "ai370", "--svg", "no/x.svg"]).contains("no/x.svg: No such file"));
     assert!(folder.fail(["plan", "ai370", "--svg", "-", "--json"]).contains("give --json or --svg a file"));
     for arguments in [&["plan", "--json", "p.json"][..], &["plan", "--json"]] {
         assert!(folder.fail(arguments).contains("no PROFILE: "), "{arguments:?}");

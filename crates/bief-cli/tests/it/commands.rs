@@ -161,11 +161,50 @@ fn rx_receives_recordings_of_any_number_of_frames() {
     // The sample begins 1133 symbols before its first whole frame; 8370 symbols of 4 bytes each follow in a frame.
     for frames in 1..=20 {
         folder.write("x.ci8", &sample()[..4 * (1140 + 8370 * frames)]);
-        folder.succeed(["rx", "x.ci8", "--sps", "2"]);
+        folder.succeed(["rx", "x.ci8", "--sps", "2", "--force"]);
         // The first frame begins inside packet 9, so that packet 10 is the first whole one.
         let packets = (1769 * (frames + 1)) / 188 - 10;
         assert_eq!(folder.read("x.ts").len() / 188, packets, "{frames} frames");
     }
+}
+
+/// The keys of an object, as they are sorted.
+fn keys(json: &Value) -> Vec<&str> {
+    json.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn rx_tells_machines_under_names_that_stay() {
+    let folder = Folder::new("json-keys");
+    let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();
+    let all = "figures input interrupted machine megabits_per_second outputs profile refined report \
+               samples_per_symbol_found schedule";
+    assert_eq!(keys(&json), all.split_whitespace().collect::<Vec<_>>());
+    let figures = "bits bytes carrier_per_symbol clock_ppm corrected_bits dummy_frames es_n0_db frame_errors frames gaps kinds \
+                   losses lost_samples margin_db mean_iterations missed_headers other_frames packet_errors packets \
+                   passed_over_samples streams unreadable_frames";
+    assert_eq!(keys(&json["figures"]), figures.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(keys(&json["figures"]["kinds"][0]), ["frame_errors", "frames", "name", "pls"]);
+    let stream = "bytes delivered errors frames gaps isi kind last_stamp packets replaced restored stamps";
+    assert_eq!(keys(&json["figures"]["streams"][0]), stream.split_whitespace().collect::<Vec<_>>());
+    // The same figures as its tasks tell them.
+    let told = json["report"]["figures"].as_array().unwrap();
+    let read = told.iter().find(|figure| figure["name"] == "read").unwrap();
+    assert_eq!((&read["task"], &read["unit"]), (&"cut frames".into(), &"bytes".into()));
+    assert_eq!(read["count"], json["figures"]["bytes"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn rx_tells_what_was_received_before_a_fault() {
+    let folder = Folder::new("rx-fault");
+    let message = folder.fail(["rx", "-o", "/dev/full", "--json", "run.json", "--constellation", "symbols.svg"]);
+    assert!(message.contains("what was received before is kept"), "{message}");
+    let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    assert!(json["report"].is_null() && json["figures"]["frames"].as_u64().unwrap() > 0, "{json}");
+    assert!((json["figures"]["es_n0_db"].as_f64().unwrap() - 8.5).abs() < 1.0, "{json}");
+    let svg = String::from_utf8(folder.read("symbols.svg")).unwrap();
+    assert_eq!(svg.matches(r#"class="panel""#).count(), 1, "what was received is drawn");
 }
 
 #[test]
@@ -211,7 +250,7 @@ fn tx_then_rx_gives_the_same_bytes() {
         let shown = folder.succeed(transmit.iter().chain(options));
         assert!(shown.contains("QPSK 8/9 short"), "{shown}");
         let rate = if options.contains(&"--symbol-rate") { &["--symbol-rate", "1e6"][..] } else { &[] };
-        folder.succeed(["rx", "out.sigmf-meta"].iter().chain(rate));
+        folder.succeed(["rx", "out.sigmf-meta", "--force"].iter().chain(rate));
         assert!(folder.read("out.ts") == stream, "{options:?}");
     }
 }
@@ -291,7 +330,7 @@ fn rx_passes_over_modcods_that_are_not_wanted() {
     assert_eq!(json["figures"]["kinds"][0]["name"], "8PSK 3/4 short");
     let passed = json["figures"]["other_frames"].as_u64().unwrap();
     assert!(passed.abs_diff(json["figures"]["frames"].as_u64().unwrap()) <= 1, "{json}");
-    let message = folder.fail(["rx", "x.sigmf-meta", "--modcod", "32apsk-3/4"]);
+    let message = folder.fail(["rx", "x.sigmf-meta", "--modcod", "32apsk-3/4", "--force"]);
     assert!(message.contains("none of its frames is of a MODCOD that was asked for"), "{message}");
 }
 

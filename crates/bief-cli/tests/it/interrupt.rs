@@ -1,4 +1,4 @@
-//! Ctrl-C ends a reception in order, a second one at once.
+//! Ctrl-C, SIGTERM and SIGHUP end a reception in order, a second one at once.
 
 #![cfg(unix)]
 
@@ -10,17 +10,21 @@ use crate::common::{Folder, sample, stderr};
 
 /// What a terminal does at Ctrl-C.
 fn interrupt(child: &Child) {
-    let sent = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status().unwrap();
+    signal(child, "INT");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", child.id())).status().unwrap();
     assert!(sent.success());
 }
 
-/// Where whoever started the tests lets them ignore Ctrl-C, the command does so too.
+/// Where whoever started the tests lets them ignore Ctrl-C or SIGHUP, the command does so too.
 fn is_deaf() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let deaf = ignored.is_some_and(|signals| signals & 0b10 != 0);
+    let deaf = ignored.is_some_and(|signals| signals & 0b11 != 0);
     if deaf {
-        eprintln!("skipped: SIGINT is ignored here");
+        eprintln!("skipped: SIGINT or SIGHUP is ignored here");
     }
     deaf
 }
@@ -52,13 +56,15 @@ fn live_input_ends_in_order() {
     if is_deaf() {
         return;
     }
-    let folder = Folder::new("live");
-    let mut command = folder.command();
-    command.args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", "x.ts", "--json"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    send(child.stdin.take().unwrap());
-    wait_for_packets(&folder);
-    ends_in_order(&folder, child);
+    for name in ["INT", "TERM", "HUP"] {
+        let folder = Folder::new(&format!("live-{name}"));
+        let mut command = folder.command();
+        command.args(["rx", "-", "--format", "ci8", "--sps", "2", "-o", "x.ts", "--json"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        send(child.stdin.take().unwrap());
+        wait_for_packets(&folder);
+        ends_in_order(&folder, child, name);
+    }
 }
 
 #[test]
@@ -73,13 +79,13 @@ fn a_radio_that_is_silent_does_not_hold_up_the_end() {
     let mut radio = child.stdin.take().unwrap();
     (0..4).for_each(|_| radio.write_all(&sample()).unwrap());
     wait_for_packets(&folder);
-    ends_in_order(&folder, child);
+    ends_in_order(&folder, child, "INT");
     drop(radio);
 }
 
-/// Ends it by Ctrl-C; everything that it counted must be in the file.
-fn ends_in_order(folder: &Folder, child: Child) {
-    interrupt(&child);
+/// Ends it by a signal; everything that it counted must be in the file.
+fn ends_in_order(folder: &Folder, child: Child, name: &str) {
+    signal(&child, name);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -94,7 +100,13 @@ fn a_part_of_a_file_is_not_taken_for_the_whole() {
     if is_deaf() {
         return;
     }
-    let folder = Folder::new("part");
+    for (name, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        a_part_is_told(name, status);
+    }
+}
+
+fn a_part_is_told(name: &str, status: i32) {
+    let folder = Folder::new(&format!("part-{name}"));
     // A file that is as long as it takes.
     let file = folder.path("x.ci8");
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
@@ -103,9 +115,9 @@ fn a_part_of_a_file_is_not_taken_for_the_whole() {
         command.args(["rx", "x.ci8", "--sps", "2"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     send(std::fs::File::create(&file).unwrap());
     wait_for_packets(&folder);
-    interrupt(&child);
+    signal(&child, name);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(output.status.code(), Some(status));
     assert!(stderr(&output).contains("interrupted; what was received before is kept"), "{}", stderr(&output));
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("interrupted") && shown.contains("planned us"), "{shown}");

@@ -4,6 +4,8 @@ mod bad_input;
 mod commands;
 #[path = "../common/mod.rs"]
 mod common;
+mod documented;
+mod files;
 mod interrupt;
 mod lab;
 mod map;

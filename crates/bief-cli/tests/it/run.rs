@@ -74,8 +74,38 @@ fn what_a_run_did_is_shown_and_written() {
     assert!(refused.contains("none/trace.json: "), "{refused}");
 
     folder.write("in.ci8", sample());
-    folder.succeed(["rx", "in.ci8", "--sps", "2", "--trace", "rx.json", "--observe"]);
+    let shown = folder.succeed(["rx", "in.ci8", "--sps", "2", "--trace", "rx.json", "--observe"]);
     assert!(folder.read("rx.json").starts_with(b"{"));
+    assert!(shown.contains("\ncut frames ") && shown.contains("  read "), "what tasks tell: {shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+}
+
+#[test]
+fn what_tasks_tell_is_shown_to_who_observes_and_to_machines() {
+    let folder = Folder::new("run-figures");
+    let text = include_str!("../../../../data/chains/dvbs2_rx.toml");
+    folder.write("in.ci8", sample());
+    let text = text.replace("../dvbs2_qpsk_8-9_short.sigmf-meta", "in.ci8");
+    folder.write("rx.toml", text.replacen("path = \"in.ci8\"", "path = \"in.ci8\"\nformat = \"ci8\"", 1));
+    let shown = folder.succeed(["run", "rx.toml", "--observe"]);
+    for part in [
+        "\ntask           figure ",
+        "\nobserve        frames 43 QPSK 8/9 short, pilots ",
+        "  packets transport stream ",
+    ] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let plain = folder.succeed(["run", "rx.toml", "--json", "run.json"]);
+    assert!(!plain.contains("es n0"), "{plain}");
+    let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    let told = json["report"]["figures"].as_array().unwrap();
+    let packets = told.iter().find(|figure| figure["name"] == "packets").unwrap();
+    assert_eq!((&packets["task"], &packets["count"]), (&"write packets".into(), &385.into()));
+    // The bits that a frame carries are told too: rates may be asked for in bits.
+    let profile = folder.succeed(["profile", "rx.toml", "--executions", "5", "-o", "-"]);
+    let profile: Value = serde_json::from_str(&profile).unwrap();
+    assert_eq!(profile["bits_per_frame"], 14_232);
 }
 
 #[test]
@@ -179,7 +209,12 @@ fn each_kind_of_bad_file_is_shown_with_its_line() {
         ("frame = 1000", "frame = 0", 9, "parameter `frame` must be 1 to 16777216, not 0"),
         ("in.ci8", "absent.ci8", 8, "absent.ci8: No such file"),
         ("in.ci8\"", "in.ci8\"\nstage = \"x\"\n[stage.y]", 10, "no task names stage `y`: did you mean `x`?"),
-        ("out = [\"bytes\"]", "out = [\"bytes\", \"_\"]", 15, "it makes 1 wire (out u8), but `out` names 2"),
+        (
+            "out = [\"bytes\"]",
+            "out = [\"bytes\", \"_\"]",
+            15,
+            "it makes 1 wire (out u8, in frames of one length or any, as its input), but `out` names 2",
+        ),
     ] {
         let text = CONVERT.replacen(right, wrong, 1);
         assert_ne!(text, CONVERT, "{right}");

@@ -3,8 +3,9 @@
 use num_complex::{Complex32, Complex64};
 
 use super::known::KnownParts;
-use super::line::{Line, Payload, STILL, middle};
+use super::line::{Line, Payload, middle};
 use super::walk::Point;
+use super::walk::STILL;
 use super::{Constellation, HEADER, Modcod};
 use crate::derotate::multiply_by_phasor;
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::Complex64;
 
 use super::HEADER;
-use super::track::HEADER_SPREAD;
+use super::layout::HEADER_SPREAD;
 
 /// A sum of frequencies left in headers, in standard deviations, each less by an allowance, from which the carrier has jumped:
 /// noise alone reaches it in 10⁹ headers. A smaller difference is followed.

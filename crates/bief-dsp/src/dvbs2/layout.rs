@@ -8,6 +8,8 @@ use super::{Modcod, Pls};
 pub const SLOT: usize = 90;
 /// Symbols of a PLHEADER: SOF and PLS code.
 pub const HEADER: usize = 90;
+/// Mean of the squared distances of its symbols from its middle.
+pub(super) const HEADER_SPREAD: f64 = (HEADER * HEADER - 1) as f64 / 12.0;
 /// Symbols of a pilot block.
 pub const PILOT_BLOCK: usize = 36;
 /// Payload slots between two pilot blocks.

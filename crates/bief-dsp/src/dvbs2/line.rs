@@ -6,8 +6,6 @@ use super::HEADER;
 use super::known::{Known, KnownParts};
 use super::walk::{Point, smooth_walk, wrap};
 
-/// Payload symbols over which the phase is taken to stand still.
-pub(super) const STILL: usize = 256;
 /// Distance in cycles per frame between the frequencies tried where no second header tells the phase at the end.
 const STEP: f64 = 1.0 / 24.0;
 /// Frequencies tried on either side of zero, in standard deviations.

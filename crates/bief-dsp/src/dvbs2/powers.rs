@@ -5,7 +5,8 @@ use std::f64::consts::TAU;
 use num_complex::{Complex32, Complex64};
 
 use super::known::{SEARCH, widen};
-use super::line::{Line, Payload, STILL, middle};
+use super::line::{Line, Payload, middle};
+use super::walk::STILL;
 use super::walk::{Point, nearest};
 use super::{Modulation, Pls};
 use crate::derotate::multiply_by_phasor;

@@ -8,6 +8,7 @@ use num_complex::{Complex32, Complex64};
 use super::candidate::first_header;
 use super::jumps::{CarrierJumps, ConstantJumps};
 use super::known::widen;
+use super::layout::HEADER_SPREAD;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
 use crate::derotate::{Phasor, derotate};
@@ -503,9 +504,6 @@ pub(super) fn header_moments(symbols: &[Complex32; HEADER], pls: Pls) -> (Comple
     }
     moments
 }
-
-/// Mean of the squared distances from the middle of a header.
-pub(super) const HEADER_SPREAD: f64 = (HEADER * HEADER - 1) as f64 / 12.0;
 
 /// Frequency left in header symbols, in cycles per symbol: the maximum-likelihood estimate when it is well below 1/180.
 pub(super) fn residual_frequency(symbols: &[Complex32; HEADER], pls: Pls) -> f64 {

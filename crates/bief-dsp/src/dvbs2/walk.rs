@@ -2,7 +2,6 @@
 
 use std::f64::consts::TAU;
 
-use super::line::STILL;
 use super::{MAX_SYMBOLS, PILOT_BLOCK, PILOT_PERIOD};
 
 /// A phase measured at a place of the frame, with the variance of the measurement.
@@ -13,6 +12,8 @@ pub(super) struct Point {
     pub(super) variance: f64,
 }
 
+/// Payload symbols over which the phase is taken to stand still.
+pub(super) const STILL: usize = 256;
 /// The most points of a frame: one for every [`STILL`] symbols, and both headers.
 const MOST: usize = MAX_SYMBOLS.div_ceil(STILL) + 2;
 

@@ -35,21 +35,21 @@ Examples:
   bief lab bench growth --svg growth.svg
                                         time per frame against stages, replicas,
                                         tasks and the batch, and a picture
-  bief lab bench memory                 a chain that goes over memory, by size
-                                        of its buffer and where its threads run
-  bief lab bench nbfm --svg nbfm.svg    a receiver in real time: what it takes
-                                        of a core, over the length of its blocks
+  bief lab bench memory                 memory throughput of a chain, by buffer
+                                        size and placement
+  bief lab bench nbfm --svg nbfm.svg    a receiver in real time: its processor
+                                        load by block length
   bief lab bench batches --svg batches.svg
-                                        what tasks cost by the length of a
-                                        batch, and a thread for each of them
+                                        the cost of tasks by batch length, and
+                                        with a thread for each
   bief lab bench plan                   how well a plan predicts a run
-  bief lab bench realtime               latency under reserved time, priorities
-                                        and neither, against a bound
-  bief lab bench mapping                what mapping threads to kinds of cores
-                                        brings and costs
+  bief lab bench realtime               latency against a bound, with reserved
+                                        time, priorities and neither
+  bief lab bench mapping                gain and cost of mapping threads to
+                                        kinds of cores
 
-Figures are worth something on a machine that does nothing else. Each bench says
-how quiet it was.";
+Figures are meaningful only on an idle machine. Each bench reports how quiet the
+machine was.";
 
 const RUNTIME: &str = "\
 Examples:
@@ -58,15 +58,15 @@ Examples:
   bief lab bench runtime --csv runtime.csv --svg runtime.svg
 
 Cases:
-  call/TASKS/WIRING       an empty task in a chain on one core: with a wire of its
-                          own (apart), rewriting one wire (in-place), or reading
-                          what the task before made (joined)
-  handover/DEPTH/WAITING  two stages that do nothing else, with rings of so many
-                          frames; a probe before and after
+  call/TASKS/WIRING       an empty task in a chain on one core: with its own
+                          wire (apart), overwriting one wire (in-place), or
+                          reading the output of the task before (joined)
+  handover/DEPTH/WAITING  two empty stages, with rings of DEPTH frames; a probe
+                          before and after
   stages/DEPTH/WAITING    four such stages, on two cores
-  speedup/TIME            eight tasks of that time: two stages over one core;
-                          speedup/threads: two threads over one, no pipeline
-  idle/STAGES             a source that waits for input which does not come
+  speedup/TIME            eight tasks of that time: two stages against one core;
+                          speedup/threads: two threads against one, no pipeline
+  idle/STAGES             a source whose input never comes
   trickle/STAGES          100 frames a second
 CSV: every reading of every round.";
 
@@ -89,28 +89,28 @@ pub(crate) struct BenchArgs {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// What calls, hand-overs, cutting into stages and idling cost
+    /// The cost of calls, hand-overs, stages and idling
     #[command(after_help = RUNTIME)]
     Runtime(MeasureArgs),
     /// How the time per frame grows with stages, replicas, tasks and the batch
     #[command(after_help = GROWTH)]
     Growth(MeasureArgs),
-    /// How fast a chain goes over memory, by the size of its buffer and where its threads run
+    /// Memory throughput of a chain, by buffer size and placement
     #[command(after_help = memory::EXAMPLES)]
     Memory(memory::MemoryArgs),
-    /// What a narrowband FM receiver takes of a core in real time, over the length of its blocks
+    /// Processor load of a narrowband FM receiver in real time, by block length
     #[command(after_help = nbfm::EXAMPLES)]
     Nbfm(nbfm::NbfmArgs),
-    /// What tasks cost by the samples of a batch, and together on one thread against a thread each
+    /// The cost of tasks by batch length, and on one thread compared with a thread each
     #[command(after_help = batches::EXAMPLES)]
     Batches(batches::BatchesArgs),
-    /// How well a plan predicts a run, and what closes the gap; whether strategies rank as planned; places
+    /// How well a plan predicts a run, and what closes the gap; ranks of strategies; placements
     #[command(after_help = plan::EXAMPLES)]
     Plan(plan::PlanArgs),
-    /// Latency in real time against a bound: under reserved time, priorities and neither, with a load and without
+    /// Latency against a bound: with reserved time, priorities and neither, under load and without
     #[command(after_help = realtime::EXAMPLES)]
     Realtime(realtime::RealtimeArgs),
-    /// What mapping threads to kinds of cores brings and costs, and when it is better than a plan
+    /// Gain and cost of mapping threads to kinds of cores, and when it beats a plan
     #[command(after_help = mapping::EXAMPLES)]
     Mapping(mapping::MappingArgs),
 }
@@ -118,10 +118,10 @@ enum Bench {
 /// What all benches take.
 #[derive(Args)]
 struct MeasureArgs {
-    /// How often every case is measured, the cases in turn
+    /// Rounds of measurement, each over all cases in turn
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Only the cases with this in their name
+    /// Only the cases whose name contains this
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
     #[command(flatten)]

@@ -26,16 +26,16 @@ Examples:
   bief lab bench nbfm --blocks 60,744 --rounds 11
 
 Cases, for each block:
-  one-core/BLOCK   percent of a core in real time: the whole receiver on one
+  one-core/BLOCK   load of a core in real time: the whole receiver on one
                    thread, which sleeps until the next block is due
   threads/BLOCK    the same with a thread for each task
-  sleep/BLOCK      a thread that only sleeps and wakes as often: nothing in real
-                   time takes less here
-  work/BLOCK       processor time of one block where nothing sleeps
-Percents are processor time of the whole process over the time of the signal.
-The lines I + D c through the processor time of blocks of c samples are those
-of the medians of all slopes and offsets (Theil and Sen): one thread against a
-thread for each task is what merging tasks is worth.
+  sleep/BLOCK      a thread that only sleeps and wakes as often: the lower limit
+                   of any real-time load here
+  work/BLOCK       processor time of one block without sleeping
+Loads in percent are processor time of the whole process over the time of the
+signal. The lines I + D c through the processor time of blocks of c samples are
+medians of all slopes and offsets (Theil and Sen): one thread compared with a
+thread for each task shows the gain from merging tasks.
 CSV: every reading of every round. SVG: the percents and the work.";
 
 /// Arguments of `bief lab bench nbfm`.
@@ -50,13 +50,13 @@ pub(super) struct NbfmArgs {
         value_parser = block
     )]
     blocks: Vec<u32>,
-    /// How long each reading in real time takes
+    /// Duration of each reading in real time
     #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
     seconds: f64,
-    /// How often every case is measured, the cases in turn
+    /// Rounds of measurement, each over all cases in turn
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// Only the cases with this in their name
+    /// Only the cases whose name contains this
     #[arg(long, value_name = "PATTERN")]
     only: Option<String>,
     #[command(flatten)]

@@ -13,10 +13,10 @@ use serde_json::Value;
 /// Which files.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Write the figures as CSV to FILE; - writes to standard output in place of the table
+    /// Write the figures as CSV to FILE; - writes to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw the figures as SVG into FILE; - writes to standard output in place of the table
+    /// Draw the figures as SVG into FILE; - writes to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]

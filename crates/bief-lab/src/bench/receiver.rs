@@ -53,7 +53,7 @@ pub(super) fn chain(signal: &Arc<[u8]>, block: usize, pace: Option<f64>) -> bief
     if let Some(rate) = pace {
         chain.add(source::pace(rate).0, &mut samples);
     }
-    let audio = receiver.receive(&mut chain, &mut samples, Arc::default())?;
+    let audio = receiver.receive(&mut chain, &mut samples)?;
     chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &audio);
     Ok(chain)
 }

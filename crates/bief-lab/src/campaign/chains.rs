@@ -28,7 +28,7 @@ pub(crate) struct ChainArgs {
     /// Chains per scenario; the paper took 1000
     #[arg(long, value_name = "N", default_value_t = super::published::CHAINS, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) chains: u32,
-    /// Which random chains: each number gives others, the same on every machine
+    /// Seed of the random chains; the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
@@ -45,7 +45,7 @@ impl ChainArgs {
 /// How many threads compute.
 #[derive(Args)]
 pub(super) struct ThreadArgs {
-    /// Threads that compute; the result does not depend on them [default: one per core of this machine]
+    /// Threads that compute; the result does not depend on it [default: one per core of this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
 }

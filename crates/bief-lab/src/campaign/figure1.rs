@@ -20,7 +20,7 @@ Examples:
   bief lab campaign figure1 --json > figure1.json
 
 Files: figure1.csv (the curves: each slowdown that occurs, and the percentage of
-chains that are not slowed down more), figure1a.svg (slowdowns up to 1.5),
+chains with at most this slowdown), figure1a.svg (slowdowns up to 1.5),
 figure1b.svg (all slowdowns)";
 
 /// Arguments of `bief lab campaign figure1`.
@@ -80,8 +80,8 @@ pub(super) fn find(args: &Figure1Args) -> Result<Findings, Failure> {
 
 fn table(curves: &[Curve], chains: u32) -> String {
     let heading = format!(
-        "Figure 1: the percentage of {chains} chains of {TASKS} tasks whose period is at most so many times the shortest, \
-         and the percentage of shortest periods that Table 1 of the paper prints."
+        "Figure 1: the percentage of {chains} chains of {TASKS} tasks whose period is at most this multiple of the \
+         shortest, and the percentage of shortest periods that Table 1 of the paper prints."
     );
     let mut lines = wrapped(&heading, COLUMNS);
     lines.push(String::new());

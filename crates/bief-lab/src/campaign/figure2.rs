@@ -21,11 +21,11 @@ Examples:
   bief lab campaign figure2 --chains 10000 --seed 2 -o large
   bief lab campaign figure2 --json > figure2.json
 
-The paper's numbers are those of the chains on which FERTAC uses at most so many
-cores more and fewer of neither kind: so they are counted here. Chains on which
-it uses fewer of one kind follow separately.
-A printed percentage agrees when it lies within 3 errors of the difference of
-two shares (binomial), plus what the print leaves out; see --help of table1.
+As in the paper, a number counts the chains on which FERTAC uses at most that
+many more cores, and fewer of neither kind. Chains on which it uses fewer of one
+kind are listed separately.
+A printed percentage agrees if it lies within 3 errors of the difference of two
+shares (binomial), plus the rounding of the print; see --help of table1.
 
 Files: figure2.csv, figure2.svg";
 

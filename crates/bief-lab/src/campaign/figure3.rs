@@ -22,21 +22,21 @@ const EXAMPLES: &str = "\
 Examples:
   bief lab campaign figure3                 a few minutes
   bief lab campaign figure3 --budget 0.2    at most about 0.2 s per point
-  bief lab campaign figure3 --budget 60     every point, some on few chains; long
+  bief lab campaign figure3 --budget 60     all points, some on few chains; long
   bief lab campaign figure3 --json > figure3.json
 
-Everything runs on one thread; close what else keeps this machine busy. A point
-is the median over random chains, as many as --chains says or as the budget
-allows. A point whose first chain is expected to exceed the budget is skipped,
-and its time in the CSV is empty: along tasks and cores, times are expected to
-grow on with the power that they grew with; along stateless ratios, not to grow.
+Everything runs on one thread; close other programs on this machine. A point is
+the median over random chains, as many as --chains says or the budget allows. A
+point whose first chain is expected to exceed the budget is skipped, and its
+time in the CSV is empty: over tasks and cores, times are expected to keep
+growing with the same power; over stateless ratios, not to grow.
 
-Every strategy makes one schedule. The time of the exact search includes that of
-all numbers of cores that reach the shortest period, but the schedule is that of
-one of them, and its stages may not be the fewest.
-The authors' times beside it are those of their C++ program, measured on one
-core of an AMD EPYC (Zen 4). 2CATAC as published takes exponential time; here it
-remembers what it tried.
+Every strategy makes one schedule. The time of the exact search includes finding
+all core counts that reach the shortest period, but the schedule is for one of
+them, and its stages may not be the fewest.
+The authors' times are those of their C++ program, measured on one core of an
+AMD EPYC (Zen 4). 2CATAC as published takes exponential time; here it is
+memoised.
 Thin lines, which are not in the paper: nicol and recursive bisection (RB), on
 big cores only, and one thread per task (R1). They replicate no task.
 
@@ -46,13 +46,13 @@ Files: figure3.csv, figure3.svg";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Figure3Args {
-    /// Seconds that a point may take
+    /// Longest time of a point, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = seconds)]
     budget: f64,
     /// Most chains per point; the paper took 50
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     chains: u32,
-    /// Which random chains: each number gives others, the same on every machine
+    /// Seed of the random chains; the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use clap::Args;
 /// Which folder.
 #[derive(Args)]
 pub(crate) struct FolderArgs {
-    /// Folder for the CSV and SVG files; it is made if it is missing, and files of the same names are replaced
+    /// Folder for the CSV and SVG files; it is created if missing, and files of the same names are replaced
     #[arg(short, long, value_name = "DIR", default_value = "campaign")]
     output: PathBuf,
 }

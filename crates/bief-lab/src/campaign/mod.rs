@@ -28,12 +28,12 @@ Examples:
   bief lab campaign figure1 --chains 200  a quicker, rougher run
   bief lab campaign figure2 -o results    files go to the folder results
   bief lab campaign figure3 --budget 0.2  at most 0.2 s per point
-  bief lab campaign table2 --json         the numbers for a machine to read
+  bief lab campaign table2 --json         the numbers as JSON
   bief lab campaign batching              batches and merges in random graphs
-  bief lab campaign ftfc                  threads mapped to unlike cores
+  bief lab campaign ftfc                  threads mapped to unequal cores
 
-Each experiment prints a table beside the values of the paper, and writes a CSV
-file and SVG plots to the folder `campaign`, or where --output says.
+Each experiment compares its results with the values of the paper in a table,
+and writes a CSV file and SVG plots to the folder `campaign` or --output.
 Sources: Idouar et al., Energy-Aware Scheduling Strategies for
 Partially-Replicable Task Chains on Heterogeneous Processors, section 6; of
 batching: He and Ward, Real-Time Scheduling and Batching in GNU Radio for
@@ -52,17 +52,17 @@ pub(crate) struct CampaignArgs {
 enum Experiment {
     /// Periods and cores of all strategies on random chains (Table 1)
     Table1(table1::Table1Args),
-    /// How the slowdowns of the strategies are distributed (Figure 1)
+    /// Distribution of the slowdowns of the strategies (Figure 1)
     Figure1(figure1::Figure1Args),
-    /// The cores that FERTAC uses more than HeRAD (Figure 2)
+    /// Extra cores of FERTAC compared with HeRAD (Figure 2)
     Figure2(figure2::Figure2Args),
-    /// The time that the strategies take to compute (Figure 3)
+    /// Computing time of the strategies (Figure 3)
     Figure3(figure3::Figure3Args),
-    /// The schedules of a DVB-S2 receiver on four machines (Table 2)
+    /// Schedules of a DVB-S2 receiver on four machines (Table 2)
     Table2(table2::Table2Args),
-    /// What batches and merges bring in random processing graphs (He and Ward, section 7)
+    /// Gain from batches and merges in random processing graphs (He and Ward, section 7)
     Batching(batching::BatchingArgs),
-    /// What mapping threads by demand brings on unlike cores, and the time it takes (FTFC, sections 3 to 5)
+    /// Gain and cost of mapping threads by demand on unequal cores (FTFC, sections 3 to 5)
     Ftfc(ftfc::FtfcArgs),
 }
 

@@ -19,13 +19,13 @@ Examples:
   bief lab campaign table1 --chains 200 --batches 5 -o quick
   bief lab campaign table1 --seed 2 --json table1.json
 
-Two samples of 1000 random chains differ by chance. A printed value agrees when
-it lies where a second sample of 1000 chains puts it:
+Two samples of 1000 random chains differ by chance. A printed value agrees if it
+lies within the spread of a second sample of 1000 chains:
   % opt        3 errors of the difference of two shares (binomial)
   mean, cores  3 standard errors of the difference of two means
   median       3 binomial errors of its rank, whatever the distribution
   max          3 standard deviations of the maxima of more batches of chains
-and what the print leaves out is added: the paper cuts after one decimal.
+plus the rounding of the print: the paper truncates after one decimal.
 
 Files: table1.csv, table1.svg";
 
@@ -35,7 +35,7 @@ Files: table1.csv, table1.svg";
 pub(super) struct Table1Args {
     #[command(flatten)]
     chains: ChainArgs,
-    /// More batches of 1000 chains, which tell how much the maximum varies; below 2 it is not judged
+    /// More batches of 1000 chains, for the spread of the maximum; below 2 the maximum is not checked
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=1000))]
     batches: u32,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
-use std::thread::scope;
+use std::thread::{Builder, scope};
 
 use bief_cli::failure::Failure;
 
@@ -35,20 +35,26 @@ pub(super) fn measure(
     let done = AtomicBool::new(count.is_enough(rule));
     let (sender, receiver) = mpsc::channel();
     scope(|scope| {
-        let workers: Vec<_> = chains
-            .iter_mut()
-            .map(|chain| {
-                let (sender, next, done, seed) = (sender.clone(), &next, &done, &seed);
-                scope.spawn(move || {
-                    while !done.load(Relaxed) && !stop.load(Relaxed) {
-                        let number = next.fetch_add(1, Relaxed);
-                        if sender.send((number, chain.block(es_n0, seed(number)))).is_err() {
-                            return;
-                        }
+        let mut workers = Vec::new();
+        for chain in chains.iter_mut() {
+            let (sender, next, done, seed) = (sender.clone(), &next, &done, &seed);
+            let work = move || {
+                while !done.load(Relaxed) && !stop.load(Relaxed) {
+                    let number = next.fetch_add(1, Relaxed);
+                    if sender.send((number, chain.block(es_n0, seed(number)))).is_err() {
+                        return;
                     }
-                })
-            })
-            .collect();
+                }
+            };
+            match Builder::new().spawn_scoped(scope, work) {
+                Ok(worker) => workers.push(worker),
+                Err(error) if workers.is_empty() => {
+                    return Err(Failure::new(format!("no thread can be started to measure: {error}")));
+                }
+                // With fewer threads it takes longer.
+                Err(_) => break,
+            }
+        }
         drop(sender);
         let mut early = BTreeMap::new();
         let mut outcome = Ok(());

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use bief_cli::draw;
 use bief_cli::failure::Failure;
 use bief_cli::files::{Files, is_dash};
-use bief_cli::interrupt::{INTERRUPTED, at_interrupt};
+use bief_cli::interrupt::{self, at_interrupt};
 use bief_cli::json::{JsonArgs, print};
 use bief_cli::progress::spinner;
 use bief_cli::tx::{Frame, roll_off};
@@ -42,22 +42,22 @@ Examples:
   bief lab fer --modcod qpsk-8/9 --frame short
       around the threshold, until fewer than one frame in 1000 is lost
   bief lab fer --modcod qpsk-8/9 --frame short --with receiver,ideal
-      what the receiver loses against an ideal one
+      the loss of the receiver against an ideal one
   bief lab fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1
            -o a.csv --svg a.svg
   bief lab fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1
            -o a.csv --frame-errors 1000
-      goes on where a.csv ends
+      continues a.csv
   bief lab fer --modcod qpsk-8/9 --frame short --phase-noise mask
            --symbol-rate 1e6
 
-Frames of random content go in blocks of some tens through transmitter, channel
-and receiver, which has to find each block anew. The channel has white noise and,
-unless --carrier and --clock say otherwise, a carrier offset within ±0.01 cycles
-per symbol and a clock error within ±20 ppm, others in each block. A frame is
-wrong when it does not come out as it was sent; `lost` are those of them that
-synchronisation lost, so that no decoder saw them.
-Ctrl-C ends the measurement; what was measured is shown and kept.";
+Frames of random content pass in blocks of a few tens through transmitter,
+channel and receiver, which must acquire each block again. The channel has white
+noise and, unless --carrier and --clock are given, a random carrier offset
+within ±0.01 cycles per symbol and a clock error within ±20 ppm in each block. A
+frame is wrong if it differs from the one sent; `lost` counts the wrong frames
+that synchronisation lost, which no decoder saw.
+Ctrl-C ends the measurement; the results so far are shown and kept.";
 
 /// Arguments of `bief lab fer`.
 #[derive(Args)]
@@ -75,7 +75,7 @@ pub(crate) struct FerArgs {
     /// Es/N0 in dB: a list such as 6.0,6.2 or FROM:TO:STEP [default: around the threshold, by 0.1, until FER < 0.001]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     esn0: Option<Levels>,
-    /// What receives: one, or both for the loss of one against the other
+    /// Receivers to measure: one, or both for the loss of one against the other
     #[arg(long, value_enum, value_name = "CHAINS", value_delimiter = ',', default_value = "receiver")]
     with: Vec<Kind>,
     /// Frame errors after which a point is done
@@ -84,7 +84,7 @@ pub(crate) struct FerArgs {
     /// Frames after which a point is done
     #[arg(long, value_name = "MAX", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     frames: u64,
-    /// Cores to use; the result does not depend on them [default: all of this machine]
+    /// Cores to use; the result does not depend on it [default: all of this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     cores: Option<u32>,
     /// Samples per symbol [default: 2]
@@ -93,25 +93,25 @@ pub(crate) struct FerArgs {
     /// Roll-off of the pulses: 0.35, 0.25 or 0.20 [default: 0.20]
     #[arg(long, value_parser = roll_off)]
     rolloff: Option<RollOff>,
-    /// Carrier offset in cycles per symbol [default: another in each block]
+    /// Carrier offset in cycles per symbol [default: random in each block]
     #[arg(long, value_name = "CYCLES", allow_hyphen_values = true)]
     carrier: Option<f64>,
-    /// Clock error in parts per million [default: another in each block]
+    /// Clock error in parts per million [default: random in each block]
     #[arg(long, value_name = "PPM", allow_hyphen_values = true)]
     clock: Option<f64>,
-    /// Phase noise: off, mask (the one that DVB-S2 receivers are to tolerate), or so many dB above that [default: off]
+    /// Phase noise: off, mask (which DVB-S2 receivers must tolerate), or dB above the mask [default: off]
     #[arg(long, value_name = "off|mask|DB", value_parser = phase_noise, allow_hyphen_values = true)]
     phase_noise: Option<PhaseNoise>,
-    /// Symbols per second, which phase noise depends on
+    /// Symbols per second, for the phase noise
     #[arg(long, value_name = "HZ")]
     symbol_rate: Option<f64>,
-    /// Which random numbers: each seed gives others, the same on every machine
+    /// Seed of the random numbers; the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Write the points as CSV to FILE; one that is there already is continued
+    /// Write the points as CSV to FILE; an existing file is continued
     #[arg(short, long, value_name = "FILE.csv")]
     output: Option<PathBuf>,
-    /// Draw the curves as SVG into FILE; - writes to standard output in place of the table
+    /// Draw the curves as SVG into FILE; - writes to standard output instead of the table
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -171,7 +171,7 @@ pub(crate) fn run(args: FerArgs) -> Result<(), Failure> {
     let took = (start.elapsed(), run.frames);
     // Also after a fault: what was measured before is worth what it was.
     results.write()?;
-    if outcome.as_ref().is_err_and(|failure| failure.status != INTERRUPTED) {
+    if outcome.as_ref().is_err_and(|failure| failure.status != interrupt::status()) {
         return outcome;
     }
     args.deliver(&Report { setup: &setup, rule: &rule, results: &results, took })?;
@@ -230,7 +230,7 @@ impl Run<'_> {
                 || "what was measured is not kept: give -o FILE.csv".to_owned(),
                 |path| format!("what was measured is kept in {}", path.display()),
             );
-            return Err(Failure { status: INTERRUPTED, ..Failure::new(format!("interrupted; {kept}")) });
+            return Err(Failure { status: interrupt::status(), ..Failure::new(format!("interrupted; {kept}")) });
         }
         Ok(count)
     }

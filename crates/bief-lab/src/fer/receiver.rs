@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 use std::f64::consts::TAU;
 use std::io::{self, Cursor, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bief::Application;
+use bief::{Flow, sink};
 use bief_cli::failure::Failure;
 use bief_dsp::Complex32;
 use bief_dsp::channel::{Channel, PhaseNoise};
 use bief_dsp::dvbs2::{BBHEADER, Layout, PACKET, SYNC_BYTE};
-use bief_radio::dvbs2::{ReceiveError, Receiver, Settings, Status, Transmitter};
+use bief_radio::dvbs2::{Decoding, Deliver, ReceiveError, Receiver, Settings, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use fastrand::Rng;
 
@@ -57,7 +58,8 @@ struct Delivered {
 /// Where a receiver writes.
 struct Writer {
     delivered: Arc<Mutex<Delivered>>,
-    status: Arc<Status>,
+    /// Frames decoded so far.
+    decoded: Arc<AtomicU64>,
 }
 
 impl Write for Writer {
@@ -65,7 +67,7 @@ impl Write for Writer {
         let mut delivered = self.delivered.lock().expect("no thread panics while it holds the lock");
         delivered.bytes.extend_from_slice(bytes);
         let packets = delivered.bytes.len() / PACKET;
-        delivered.frames.resize(packets, self.status.frames());
+        delivered.frames.resize(packets, self.decoded.load(Ordering::Relaxed));
         Ok(bytes.len())
     }
 
@@ -156,11 +158,21 @@ impl Whole {
             Err(ReceiveError::NoSignal { .. }) => return Ok(None),
             Err(error) => return Err(Failure::from_error(error)),
         };
-        let (delivered, status) = (Arc::default(), Arc::clone(receiver.status()));
-        let writer = Writer { delivered: Arc::clone(&delivered), status: Arc::clone(&status) };
-        receiver.to(writer).program().and_then(bief::Program::run).map_err(Failure::from_error)?;
+        let (delivered, decoded) = (Arc::default(), Arc::<AtomicU64>::default());
+        let writer = Writer { delivered: Arc::clone(&delivered), decoded: Arc::clone(&decoded) };
+        let count = Arc::clone(&decoded);
+        let count = sink::for_each(move |_: &[Decoding]| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(Flow::Next)
+        });
+        let mut chain = bief::Chain::new();
+        let (frames, decoding) = receiver.decode(&mut chain);
+        // On one core, it has counted a frame before that is delivered.
+        chain.add(count, &decoding);
+        chain.add(Deliver::single(writer), (&frames, &decoding));
+        chain.build().and_then(bief::Program::run).map_err(Failure::from_error)?;
         let delivered = std::mem::take(&mut *delivered.lock().expect("the run is over"));
-        Ok(Some((delivered, status.frames())))
+        Ok(Some((delivered, decoded.load(Ordering::Relaxed))))
     }
 
     /// Counts the frames whose witness is missing among what was delivered, with so many frames decoded in the end.

@@ -40,6 +40,26 @@ fn results_depend_neither_on_cores_nor_on_how_often_it_was_interrupted() {
 }
 
 #[test]
+fn where_threads_are_refused_fewer_measure_or_it_is_said() {
+    let folder = Folder::new("fer-threads");
+    let measured = |setup: &str, output: &str| {
+        let script = format!("{setup}; exec \"$0\" \"$@\" -o {output}");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_bief-lab")]).current_dir(folder.path(""));
+        shell.args(fer("--esn0 5.9 --with ideal --frames 60 --cores 16")).output().unwrap()
+    };
+    let output = measured("true", "whole.csv");
+    assert!(output.status.success(), "{}", stderr(&output));
+    // Stacks of 256 MiB, and room for a few of them.
+    let output = measured("ulimit -v 1500000; export RUST_MIN_STACK=268435456", "few.csv");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(csv(&folder, "few.csv"), csv(&folder, "whole.csv"));
+    let output = measured("export RUST_MIN_STACK=200000000000000", "none.csv");
+    let message = stderr(&output);
+    assert!(output.status.code() == Some(1) && message.contains("no thread can be started"), "{message}");
+}
+
+#[test]
 fn curves_fall_and_are_drawn() {
     let folder = Folder::new("fer-curve");
     let more = "--esn0 5.8:6.4:0.3 --with ideal,receiver --frames 200 --frame-errors 25 -o x.csv --svg x.svg";

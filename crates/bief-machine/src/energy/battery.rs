@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::reader::Power;
-use super::source::{Scope, Source};
 use super::tree::{Root, names, number, printable, text, why};
 
 const FOLDER: &str = "sys/class/power_supply";
@@ -15,16 +13,12 @@ pub(super) struct Battery {
     folder: PathBuf,
 }
 
-/// All of the machine's batteries as one source, where it has any.
-pub(super) fn sources(root: &Root) -> Option<Source> {
+/// All of the machine's batteries.
+pub(super) fn batteries(root: &Root) -> Vec<Battery> {
     let supplies = names(&root.join(FOLDER)).into_iter();
     let supplies = supplies.map(|name| Battery { folder: root.join(FOLDER).join(&name), name: printable(&name, 40) });
-    let batteries: Vec<Battery> = supplies.filter(Battery::feeds_the_machine).collect();
-    (!batteries.is_empty())
-        .then(|| Source::sampled("battery", Scope::Battery, Ok(Power::Batteries(batteries))).with_note(COARSE))
+    supplies.filter(Battery::feeds_the_machine).collect()
 }
-
-const COARSE: &str = "follows with a delay of seconds: measure for a minute or more";
 
 impl Battery {
     fn feeds_the_machine(&self) -> bool {

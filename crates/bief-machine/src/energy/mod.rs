@@ -48,9 +48,10 @@ mod tree;
 
 use std::path::Path;
 
+use self::battery::batteries;
 pub use self::measurement::{Energy, Measured, Measurement};
 pub use self::meter::{Meter, MeterLog};
-use self::reader::Reader;
+use self::reader::{Power, Reader};
 pub use self::source::{Scope, Source};
 use self::tree::Root;
 use crate::error::{Error, Result};
@@ -85,7 +86,11 @@ impl EnergyMeter {
         let mut sources = powercap::sources(&root);
         sources.extend(pmu::sources(&root));
         sources.extend(hwmon::sources(&root));
-        sources.extend(battery::sources(&root));
+        let batteries = batteries(&root);
+        if !batteries.is_empty() {
+            let source = Source::sampled("battery", Scope::Battery, Ok(Power::Batteries(batteries)));
+            sources.push(source.with_note("follows with a delay of seconds: measure for a minute or more"));
+        }
         Source::tell_apart(&mut sources);
         Self { sources, is_named: false }
     }

@@ -4,14 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::battery::Battery;
-use super::meter::Meter;
+use super::meter::{MAX_WATTS, Meter};
 use super::perf;
 use super::tree::{number, why};
 
 /// More than what one counter counts ever takes, in watts: a step that means more is none that it took.
 const MAX_COUNTED: f64 = 5e3;
-/// More than any sensor or meter of one machine shows, in watts.
-pub(super) const MAX_WATTS: f64 = 1e5;
 /// Counters are brought up to date by a clock of their own, in seconds at most.
 const TICK: f64 = 0.1;
 

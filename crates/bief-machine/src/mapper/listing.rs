@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::files::{self, Tasks};
 
+/// How often it is looked whether threads have come, and whether somebody else has set the affinity of those that are mapped.
+pub(super) const LISTING: Duration = Duration::from_millis(50);
 /// Where nothing tells of a change, the threads are listed this often all the same.
 const AT_LEAST: Duration = Duration::from_secs(1);
 

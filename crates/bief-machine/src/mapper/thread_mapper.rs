@@ -8,14 +8,13 @@ use super::cores::KindsOfCores;
 use super::crowding::Crowding;
 use super::files;
 use super::homes::Homes;
-use super::listing::Listing;
+use super::listing::{LISTING, Listing};
 use super::moves::Wish;
 use super::refusal;
 use super::refused;
 use super::report::{Lateness, MapReport, Steering, ThreadStatus};
 use super::settings::MapSettings;
 use super::thread::{Thread, called};
-use super::watch::LISTING;
 use crate::affinity::Mask;
 use crate::clock::{self, Ticker, thread_time};
 use crate::error::{Error, Result};
@@ -85,7 +84,7 @@ impl ThreadMapper {
         let process = files::of_process(Some(pid));
         let mut listed = Vec::new();
         files::list(&process, &mut listed)
-            .map_err(|error| refused(format!("the threads of process {pid} are not told: {error}")))?;
+            .map_err(|error| refused(format!("the threads of process {pid} cannot be listed: {error}")))?;
         if listed.is_empty() {
             return Err(refused(format!("there is no process {pid}, or it has ended")));
         }

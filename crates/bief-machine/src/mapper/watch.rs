@@ -9,8 +9,6 @@ use super::thread_mapper::ThreadMapper;
 use crate::affinity::Mask;
 use crate::error::Result;
 
-/// How often it is looked whether threads have come, and whether somebody else has set the affinity of those that are mapped.
-pub(super) const LISTING: Duration = Duration::from_millis(50);
 /// Of intervals that are longer, fewer are left out for threads that want little.
 const USUAL: Duration = Duration::from_millis(5);
 /// How many threads that have ended are remembered: those that had the most processor time.

@@ -68,15 +68,19 @@ impl<'t> Table<'t> {
 
     /// A number of a key that may be left out, whole or not.
     pub fn number(&mut self, name: &str) -> Result<Option<At<f64>>> {
-        let Some(At { value, span }) = self.take(name) else { return Ok(None) };
+        self.take(name).map(|value| self.as_number(name, value)).transpose()
+    }
+
+    fn as_number(&self, name: &str, At { value, span }: At<DeValue<'_>>) -> Result<At<f64>> {
         let number = match &value {
             DeValue::Integer(_) => integer(&value).map(|number| number as f64),
             DeValue::Float(number) => number.as_str().parse().ok(),
             _ => None,
         };
-        number
-            .map(|value| Some(At { value, span: span.clone() }))
-            .ok_or_else(|| self.unfit(&span, name, "a number", &value))
+        match number {
+            Some(value) => Ok(At { value, span }),
+            None => Err(self.unfit(&span, name, "a number", &value)),
+        }
     }
 
     /// Text of a key that may be left out.
@@ -129,13 +133,12 @@ impl<'t> Table<'t> {
     pub fn numbers(&mut self, key: &str, what: &'static str) -> Result<Vec<(At<String>, At<f64>)>> {
         let Some(At { value, span }) = self.take(key) else { return Ok(Vec::new()) };
         let DeValue::Table(table) = value else { return Err(self.unfit(&span, key, "a table of numbers", &value)) };
-        let mut table = Table::new(self.text, what, span, table);
-        let names: Vec<At<String>> = table.keys.iter().map(|(name, _)| name.clone()).collect();
-        let number = |name: At<String>| {
-            let value = table.number(&name.value)?.expect("it is a key of the table");
+        let table = Table::new(self.text, what, span, table);
+        let number = |(name, value): (At<String>, At<DeValue<'t>>)| {
+            let value = self.as_number(&name.value, value)?;
             Ok((self.checked(name)?, value))
         };
-        names.into_iter().map(number).collect()
+        table.keys.into_iter().map(number).collect()
     }
 
     /// The tables of a table, by name.

@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// More nodes than the description of any machine has.
 const MAX_NODES: u32 = 1 << 20;
+/// More attributes than hwloc gives an element.
+const MAX_ATTRIBUTES: usize = 100;
 /// The kind of group that hwloc makes of what Linux calls a cluster.
 const LINUX_CLUSTER: &str = "222";
 /// Types of cores, from the fastest to the slowest, as hwloc calls those of hybrid processors.
@@ -43,6 +45,16 @@ impl Machine {
     pub fn from_hwloc_xml(text: &str) -> Result<Self> {
         if text.contains("<!ENTITY") {
             return Err(refused("it declares entities, which hwloc never does"));
+        }
+        if text.contains("xmlns") {
+            return Err(refused("it has namespaces, which hwloc never has"));
+        }
+        // The reader compares each attribute of an element with all others.
+        let quotes = |element: &str| element.bytes().filter(|byte| matches!(byte, b'"' | b'\'')).count();
+        if text.split('<').any(|element| quotes(element) > 2 * MAX_ATTRIBUTES) {
+            return Err(refused(format!(
+                "it has an element of more than {MAX_ATTRIBUTES} attributes, which hwloc never has"
+            )));
         }
         let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options).map_err(refused)?;

@@ -5,6 +5,7 @@ mod document;
 #[cfg(feature = "toml")]
 mod emulated;
 mod file;
+mod files;
 #[cfg(feature = "hwloc")]
 mod hwloc;
 pub(crate) mod list;

@@ -1,6 +1,6 @@
 //! The processor time that control groups leave to a process.
 
-use super::sysfs::Files;
+use super::files::Files;
 
 /// Groups within groups that are looked at.
 const DEEPEST: usize = 32;

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
+use bief::{Figures, Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, Pls, Tracker, acquire};
 use bief_dsp::filter::MatchedFilter;
@@ -15,7 +15,6 @@ use bief_dsp::impulses::remove_impulses;
 use num_complex::Complex32;
 
 use super::modcods::Modcods;
-use super::status::Status;
 use crate::feed::{Fed, Feed, Waiting};
 use crate::iq::SampleFormat;
 
@@ -80,7 +79,23 @@ pub struct CutFrames {
     /// Samples around a header.
     header: Vec<Complex32>,
     again: Option<Again>,
-    status: Arc<Status>,
+    counts: Counts,
+}
+
+/// What was counted in this run.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Bytes read.
+    read: u64,
+    /// Samples that were dropped before, and that were searched in vain.
+    lost: u64,
+    passed_over: u64,
+    missed_headers: u64,
+    /// Frames that are passed over.
+    dummy_frames: u64,
+    other_frames: u64,
+    /// Times that the signal was lost.
+    losses: u64,
 }
 
 /// What is played over and over: bytes, where their first frame is, and how many frames are still wanted.
@@ -157,7 +172,6 @@ impl CutFrames {
         lock: &Lock,
         scrambler: Arc<PlScrambler>,
         wanted: Modcods,
-        status: Arc<Status>,
     ) -> Self {
         let each = format.bytes();
         let buffered = (BUFFERED + SEARCHED) * longest_window(&filter) * each + feed.block();
@@ -180,9 +194,15 @@ impl CutFrames {
             searched: first_searched(&filter),
             header: Vec::new(),
             again: None,
-            status,
+            counts: Counts::default(),
             filter,
         }
+    }
+
+    /// So many samples before the first were searched in vain.
+    pub(super) fn behind(mut self, passed_over: u64) -> Self {
+        self.counts.passed_over = passed_over;
+        self
     }
 
     /// Begins again at the end, with these bytes, which the signal was found in, until it has cut so many frames.
@@ -254,7 +274,7 @@ impl CutFrames {
 
     /// Lets the signal be searched for from here on.
     fn lose(&mut self) {
-        self.status.count_loss();
+        self.counts.losses += 1;
         self.tracker = None;
         (self.unsure, self.astray) = (false, false);
         self.search_anew();
@@ -288,7 +308,7 @@ impl CutFrames {
                 Ok(frame) if self.unsure && !frame.measured => self.lose(),
                 // Where frames differ, nobody knows what a frame is whose header was missed, and where the next one is.
                 Ok(frame) if self.varies && !frame.measured => {
-                    self.status.count_missed_header();
+                    self.counts.missed_headers += 1;
                     self.astray = true;
                 }
                 Ok(frame) => {
@@ -297,13 +317,16 @@ impl CutFrames {
                         self.varies |= frame.pls != self.last;
                         self.last = frame.pls;
                     } else {
-                        self.status.count_missed_header();
+                        self.counts.missed_headers += 1;
                     }
                     let frame = frame.relative_to(-(from as i64));
                     if self.wanted.contains(frame.pls) {
                         return Some(frame);
                     }
-                    self.status.count_other_frame(frame.pls);
+                    match frame.pls.is_dummy() {
+                        true => self.counts.dummy_frames += 1,
+                        false => self.counts.other_frames += 1,
+                    }
                     self.use_up_to_header();
                 }
                 Err(lost) => {
@@ -357,7 +380,7 @@ impl CutFrames {
         self.format.read(self.buffer.bytes(0..available), &mut samples);
         remove_impulses(&mut samples);
         if let Ok(lock) = acquire_first(&self.filter, &samples, &self.scrambler) {
-            self.status.count_passed_over(passed_over(&lock));
+            self.counts.passed_over += passed_over(&lock);
             (self.last, self.varies) = (lock.pls, false);
             let tracker = Tracker::new(self.filter.clone(), &lock, self.buffer.position);
             let same = |doubted: Complex32| (lock.dc - doubted).norm() < SAME_CONSTANT * lock.amplitude;
@@ -370,7 +393,7 @@ impl CutFrames {
         if available >= most || self.is_closed() {
             // A frame that has only begun may still come whole.
             let vain = available.saturating_sub(longest_window(&self.filter));
-            self.status.count_passed_over(vain as u64);
+            self.counts.passed_over += vain as u64;
             self.use_up(vain);
             self.search_anew();
         }
@@ -442,8 +465,8 @@ impl CutFrames {
     /// Counts what was read, and notes what is missing before it.
     fn note(&mut self, fed: Fed) {
         let lost = fed.lost / self.buffer.each as u64;
-        self.status.count_bytes(fed.bytes);
-        self.status.count_lost_samples(lost);
+        self.counts.read += fed.bytes as u64;
+        self.counts.lost += lost;
         if lost > 0 {
             self.gap = Some(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
         }
@@ -551,7 +574,19 @@ impl Task for CutFrames {
         self.feed.finish()
     }
 
+    fn figures(&self, figures: &mut Figures) {
+        let Counts { read, lost, passed_over, missed_headers, dummy_frames, other_frames, losses } = self.counts;
+        figures.count("read", "bytes", read);
+        figures.count("lost", "samples", lost);
+        figures.count("passed_over", "samples", passed_over);
+        figures.count("missed_headers", "", missed_headers);
+        figures.count("dummy_frames", "", dummy_frames);
+        figures.count("other_frames", "", other_frames);
+        figures.count("losses", "", losses);
+    }
+
     fn reset(&mut self) -> Result<()> {
+        self.counts = Counts::default();
         self.feed.reset()
     }
 }

@@ -1,15 +1,12 @@
 //! Where a receiver ends: input streams are put together again and written.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io::{self, Write};
-use std::sync::Arc;
 
-use bief::{Error, Flow, In, InVar, Result, Task};
+use bief::{Error, Figures, Flow, In, InVar, Result, Task};
 use bief_dsp::dvbs2::{Delivered, Deslicer, Rejection, StreamId};
 
 use super::decode::Decoding;
-use super::streams::{Counters, Streams};
+use super::streams::StreamFigures;
 use super::tables::expect;
 
 /// Where a stream goes.
@@ -23,7 +20,8 @@ type Open = dyn FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send;
 /// - Generic packets are written one after the other, their first byte what the header's SYNC says.
 /// - A generic continuous stream is written as the bytes that its bits make.
 ///
-/// The last packet is written when the stream ends.
+/// The last packet is written when the stream ends. What is counted of each stream is told: [`Figures`](super::Figures) says under
+/// which names.
 ///
 /// # Sockets
 /// - in: variable `u8`, a descrambled BBFRAME of kbch / 8 bytes; an empty frame (of a dummy PLFRAME) is passed over
@@ -37,15 +35,13 @@ type Open = dyn FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send;
 ///
 /// # Example
 /// ```
-/// use std::sync::Arc;
 /// use bief::{Chain, Flow, VarFrame, source};
 /// use bief_dsp::dvbs2::{RollOff, Slicer};
-/// use bief_radio::dvbs2::{Decoding, Deliver, Streams};
+/// use bief_radio::dvbs2::{Decoding, Deliver, Figures};
 /// let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
 /// let mut bbframe = vec![0; 1779];
 /// Slicer::new(RollOff::R20).of_stream(7).finish(&packet, &mut bbframe).unwrap();
 ///
-/// let streams = Arc::new(Streams::default());
 /// let mut chain = Chain::new();
 /// let frames = chain.add(
 ///     source::from_fn_var(1779, move |mut frame: VarFrame<'_, u8>| {
@@ -60,17 +56,19 @@ type Open = dyn FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send;
 ///     println!("found a {id}");
 ///     Ok(Box::new(std::io::sink()) as _)
 /// };
-/// chain.add(Deliver::new(open, Arc::clone(&streams)), (&frames, &decoding));
-/// chain.build()?.run()?;
-/// let figures = streams.figures()[0];
-/// assert_eq!((figures.isi, figures.packets), (Some(7), 1));
+/// chain.add(Deliver::new(open), (&frames, &decoding));
+/// let report = chain.build()?.run()?;
+/// let stream = Figures::of(&report.figures).streams[0];
+/// assert_eq!((stream.isi, stream.packets), (Some(7), 1));
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct Deliver {
     deslicer: Deslicer,
     open: Box<Open>,
-    streams: Arc<Streams>,
-    outputs: BTreeMap<StreamId, Output>,
+    /// In the order in which the streams were found: there are few.
+    outputs: Vec<Output>,
+    /// BBFRAMEs that belong to nobody knows which stream, because they could not be read, or carry what DVB-S2 does not define.
+    unreadable: u64,
     /// What one frame delivered.
     bytes: Vec<u8>,
 }
@@ -79,26 +77,25 @@ pub struct Deliver {
 struct Output {
     /// `None` when it is passed over.
     writer: Option<Box<dyn Write + Send>>,
-    counters: Arc<Counters>,
+    /// What has come of it in this run.
+    figures: StreamFigures,
 }
 
 impl Deliver {
-    /// Writes each stream that is found to what `open` gives for it, and counts in `streams`.
-    pub fn new(
-        open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static,
-        streams: Arc<Streams>,
-    ) -> Self {
-        Self { deslicer: Deslicer::new(), open: Box::new(open), streams, outputs: BTreeMap::new(), bytes: Vec::new() }
+    /// Writes each stream that is found to what `open` gives for it.
+    pub fn new(open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static) -> Self {
+        let (open, outputs, bytes) = (Box::new(open), Vec::new(), Vec::new());
+        Self { deslicer: Deslicer::new(), open, outputs, unreadable: 0, bytes }
     }
 
-    /// Writes the only stream of a carrier to `writer`, and counts in `streams`. A second stream is an error.
-    pub fn single(writer: impl Write + Send + 'static, streams: Arc<Streams>) -> Self {
+    /// Writes the only stream of a carrier to `writer`. A second stream is an error.
+    pub fn single(writer: impl Write + Send + 'static) -> Self {
         let mut unused = Some(writer);
         let open = move |id: StreamId| match unused.take() {
             Some(writer) => Ok(Box::new(writer) as Box<dyn Write + Send>),
             None => Err(io::Error::other(format!("the carrier has a second stream, a {id}: choose one by its ISI"))),
         };
-        Self::new(open, streams)
+        Self::new(open)
     }
 
     /// Delivers input stream `isi` alone; of the others frames are counted.
@@ -110,13 +107,15 @@ impl Deliver {
 
     /// The output of a stream, opened when it is new.
     fn output(&mut self, id: StreamId, is_delivered: bool) -> Result<&mut Output> {
-        Ok(match self.outputs.entry(id) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
+        let index = match self.outputs.iter().position(|output| output.figures.id() == id) {
+            Some(known) => known,
+            None => {
                 let writer = if is_delivered { Some((self.open)(id)?) } else { None };
-                new.insert(Output { writer, counters: self.streams.add(id, is_delivered) })
+                self.outputs.push(Output { writer, figures: StreamFigures::new(id, is_delivered) });
+                self.outputs.len() - 1
             }
-        })
+        };
+        Ok(&mut self.outputs[index])
     }
 
     /// Writes and counts what the deslicer has delivered.
@@ -124,7 +123,7 @@ impl Deliver {
         let Some(id) = delivered.stream else { return Ok(()) };
         let bytes = std::mem::take(&mut self.bytes);
         let output = self.output(id, true)?;
-        output.counters.count(delivered, bytes.len());
+        output.figures.count(delivered, bytes.len());
         let written = match &mut output.writer {
             Some(writer) => writer.write_all(&bytes),
             None => Ok(()),
@@ -153,9 +152,9 @@ impl Task for Deliver {
         let sound = decoding[0].sound;
         let delivered = self.deslicer.push(frame, sound, &mut self.bytes);
         match (delivered.rejected, delivered.stream) {
-            (None, Some(id)) => self.output(id, true)?.counters.count_frame(),
-            (Some(Rejection::OtherStream(id)), _) if sound => self.output(id, false)?.counters.count_frame(),
-            _ => self.streams.count_unreadable(),
+            (None, Some(id)) => self.output(id, true)?.figures.frames += 1,
+            (Some(Rejection::OtherStream(id)), _) if sound => self.output(id, false)?.figures.frames += 1,
+            _ => self.unreadable += 1,
         }
         self.write(&delivered)?;
         Ok(Flow::Next)
@@ -166,9 +165,22 @@ impl Task for Deliver {
         while let Some(delivered) = self.deslicer.flush(&mut self.bytes) {
             outcome = outcome.and(self.write(&delivered));
         }
-        for writer in self.outputs.values_mut().filter_map(|output| output.writer.as_mut()) {
+        for writer in self.outputs.iter_mut().filter_map(|output| output.writer.as_mut()) {
             outcome = outcome.and(writer.flush().map_err(Error::from));
         }
         outcome
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.outputs.iter().for_each(|output| output.figures.tell(figures));
+        figures.count("unreadable_frames", "", self.unreadable);
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        for Output { figures, .. } in &mut self.outputs {
+            *figures = StreamFigures::new(figures.id(), figures.delivered);
+        }
+        self.unreadable = 0;
+        Ok(())
     }
 }

@@ -15,14 +15,13 @@ use super::demap::Demap;
 use super::encode::{EncodeBch, EncodeLdpc, ScrambleBb};
 use super::frame_list::frame_list;
 use super::input::InputStream;
+use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::plframe::BuildPlframe;
 use super::receiver::{ROLL_OFF, Receiver, Settings};
-use super::scatter::{KeepSymbols, Scatter};
 use super::shaping::ShapePulses;
 use super::slice::Slice;
-use super::status::Status;
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 use crate::iq::SampleFormat;
 use crate::kinds::{format, open, recording};
@@ -70,7 +69,9 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
         .rewrites("variable Complex<f32>: symbols")
         .reads("Pls")
         .makes("SignalLevel"),
-        keep_symbols(),
+        scrambled("dvbs2.keep_symbols", "keeps some symbols of each frame, to be looked at", 1, KeepSymbols::new)
+            .reads("variable Complex<f32>: symbols")
+            .reads("Pls"),
         scrambled("dvbs2.demap", "undoes the scrambling of PLFRAMEs and demaps their payload to LLRs", 2, Demap::new)
             .reads("variable Complex<f32>: symbols")
             .reads("SignalLevel")
@@ -91,7 +92,7 @@ fn isi(meaning: &str) -> Param<Option<u8>> {
 }
 
 fn gold_code() -> Param<u32> {
-    Param::new("gold_code", "Gold code of the scrambling; 0 is that of broadcasts").range(0..=LAST_GOLD_CODE).default(0)
+    Param::new("gold_code", "Gold code of the scrambling; broadcasts use 0").range(0..=LAST_GOLD_CODE).default(0)
 }
 
 fn samples_per_symbol(meaning: &str) -> Param<Option<f64>> {
@@ -182,7 +183,6 @@ fn cut_frames() -> Kind {
             }
         };
         let (format, filter, scrambler) = receiver.found();
-        let status = Arc::new(Status::default());
         let cut = if piece.is_rehearsal() {
             // The chain ends it.
             let cut = receiver.rehearsed_source(u64::MAX);
@@ -190,13 +190,12 @@ fn cut_frames() -> Kind {
             cut
         } else {
             receiver = if live { receiver.live()? } else { receiver };
-            receiver.source(Arc::clone(&status))
+            receiver.source()
         };
         let made = piece.task(cut, &[])?;
         let found = Arc::new(Found { format, filter, scrambler });
         for wire in &made {
             piece.chain().note(wire, Arc::clone(&found));
-            piece.chain().note(wire, Arc::clone(&status));
         }
         Ok(made)
     };
@@ -219,10 +218,10 @@ fn all_wires(piece: &mut Piece<'_>, task: impl Task) -> Result<Vec<DynWire>> {
 
 fn remove_carrier() -> Kind {
     let format = format("of the samples; left out, what the source found").optional();
-    let summary = "takes the carrier out of windows of samples";
+    let summary = "removes the carrier from windows of samples";
     let kind = Kind::piece("dvbs2.remove_carrier", summary, format, |given, piece| {
         let format = given.or(found(piece, 1).map(|found| found.format));
-        let unknown = "nothing tells the sample format of its input: give a `format`";
+        let unknown = "the sample format of its input is unknown: give a `format`";
         let format = format.ok_or_else(|| Error::new(unknown))?;
         all_wires(piece, RemoveCarrier::new(format))
     });
@@ -235,7 +234,7 @@ fn filter_symbols() -> Kind {
     let kind = Kind::piece("dvbs2.filter_symbols", summary, per_symbol, |given: Option<f64>, piece| {
         let given = given.map(|rate| MatchedFilter::new(ROLL_OFF, rate));
         let filter = given.or_else(|| found(piece, 1).map(|found| found.filter.clone()));
-        let unknown = "nothing tells the samples per symbol of its input: give `samples_per_symbol`";
+        let unknown = "the samples per symbol of its input are unknown: give `samples_per_symbol`";
         let filter = filter.ok_or_else(|| Error::new(unknown))?;
         all_wires(piece, FilterSymbols::new(filter))
     });
@@ -263,42 +262,18 @@ fn scrambled<T: Task>(name: &str, summary: &str, pls: usize, make: fn(Arc<PlScra
     })
 }
 
-fn keep_symbols() -> Kind {
-    let summary = "keeps some symbols of each frame, for a program to look at";
-    let kind = Kind::piece("dvbs2.keep_symbols", summary, scrambling(), |code, piece| {
-        let (scrambler, scatter) = (scrambler(piece, code, 1)?, Arc::new(Scatter::default()));
-        let symbols = &piece.wires()[0];
-        piece.chain().note(symbols, Arc::clone(&scatter));
-        all_wires(piece, KeepSymbols::new(scatter, scrambler))
-    });
-    kind.reads("variable Complex<f32>: symbols").reads("Pls")
-}
-
 fn decode_ldpc() -> Kind {
-    let iterations = Param::new("iterations", "gives up after so many").range(1..=MOST_ITERATIONS).default(50);
-    let kind = Kind::piece("dvbs2.decode_ldpc", "decodes LDPC codewords", iterations, |iterations, piece| {
-        let made = all_wires(piece, DecodeLdpc::new(iterations))?;
-        let status = status(piece, 1);
-        piece.chain().note(&made[1], status);
-        Ok(made)
-    });
-    kind.reads("variable i8: LLRs").reads("Pls").makes("variable u8: BBFRAMEs with parity").makes("Decoding")
-}
-
-/// Where figures are told: with those of the source, if a wire comes from it.
-fn status(piece: &mut Piece<'_>, input: usize) -> Arc<Status> {
-    let wire = &piece.wires()[input];
-    piece.chain().fact(wire).unwrap_or_default()
+    let iterations = Param::new("iterations", "the most iterations per frame").range(1..=MOST_ITERATIONS).default(50);
+    Kind::new("dvbs2.decode_ldpc", "decodes LDPC codewords", iterations, |iterations| Ok(DecodeLdpc::new(iterations)))
 }
 
 fn observe() -> Kind {
     let per_symbol = samples_per_symbol("left out, what the source found");
-    let kind = Kind::piece("dvbs2.observe", "tells figures of the frames", per_symbol, |given: Option<f64>, piece| {
+    let kind = Kind::piece("dvbs2.observe", "shows figures of the frames", per_symbol, |given: Option<f64>, piece| {
         let given = given.or_else(|| found(piece, 0).map(|found| found.filter.samples_per_symbol()));
-        let unknown = "nothing tells the samples per symbol of the source: give `samples_per_symbol`";
+        let unknown = "the samples per symbol of the source are unknown: give `samples_per_symbol`";
         let per_symbol = given.ok_or_else(|| Error::new(unknown))?;
-        let status = status(piece, 0);
-        all_wires(piece, Observe::new(status, per_symbol))
+        all_wires(piece, Observe::new(per_symbol))
     });
     kind.reads("Option<FrameSync>: places").reads("SignalLevel").reads("Decoding")
 }
@@ -306,11 +281,9 @@ fn observe() -> Kind {
 fn deliver() -> Kind {
     let path = Param::writes("path", "the file, \"-\" for standard output, or an address; opened when the chain runs");
     let parameters = (path, isi("input stream identifier, on a carrier of several"));
-    let summary = "puts an input stream together from BBFRAMEs and writes it";
+    let summary = "assembles an input stream from BBFRAMEs and writes it";
     let make = |(path, isi): (OutputAddress, Option<u8>), piece: &mut Piece<'_>| {
-        let status = status(piece, 1);
-        let deliver = Deliver::single(path.writer(), Arc::clone(status.streams()));
-        all_wires(piece, isi.into_iter().fold(deliver, Deliver::of_stream))
+        all_wires(piece, isi.into_iter().fold(Deliver::single(path.writer()), Deliver::of_stream))
     };
     let kind = Kind::piece("dvbs2.deliver", summary, parameters, make);
     kind.reads("variable u8: BBFRAMEs").reads("Decoding")

@@ -3,7 +3,7 @@
 use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
-use bief::{Application, Chain, Error, Program, Rehearsal, Result};
+use bief::{Application, Chain, Error, Program, Result, VarWire, Wire};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
 use bief_dsp::filter::MatchedFilter;
@@ -12,14 +12,13 @@ use bief_dsp::symbol_rate::find_symbol_rate;
 use num_complex::Complex32;
 
 use super::cut::{CutFrames, acquire_first, passed_over};
-use super::decode::{DecodeBch, DecodeLdpc};
+use super::decode::{DecodeBch, DecodeLdpc, Decoding};
 use super::deliver::Deliver;
 use super::demap::Demap;
 use super::encode::ScrambleBb;
+use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
-use super::scatter::{KeepSymbols, Scatter};
-use super::status::Status;
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 use crate::feed::{Feed, Waiting};
 use crate::iq::SampleFormat;
@@ -127,16 +126,15 @@ impl Settings {
 ///
 /// ```
 /// use bief::Application;
-/// use bief_radio::dvbs2::{Receiver, Settings};
+/// use bief_radio::dvbs2::{Figures, Receiver, Settings};
 /// use bief_radio::Recording;
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
 /// let recording = Recording::open(path.as_ref(), None).unwrap();
 /// let receiver = Receiver::find(recording, Settings::at(2.0), |_| ())?;
 /// assert_eq!(receiver.pls().to_string(), "QPSK 8/9 short, pilots");
 ///
-/// let mut receiver = receiver.to(std::io::sink());
-/// receiver.program()?.run()?;
-/// assert_eq!(receiver.status().figures().packet_errors, 0);
+/// let report = receiver.to(std::io::sink()).program()?.run()?;
+/// assert_eq!(Figures::of(&report.figures).packet_errors, 0);
 /// # Ok::<(), bief::Error>(())
 /// ```
 pub struct Receiver {
@@ -152,11 +150,10 @@ pub struct Receiver {
     front: Arc<[u8]>,
     /// What follows them.
     rest: Rest,
-    /// Where symbols are kept, if someone wants to see them.
-    scatter: Option<Arc<Scatter>>,
+    /// Whether someone wants to see symbols.
+    keeps_symbols: bool,
     /// Where input streams go, until it runs.
     deliver: Option<Deliver>,
-    status: Arc<Status>,
 }
 
 /// The samples that were not searched.
@@ -214,9 +211,8 @@ impl Receiver {
                         passed_over,
                         front,
                         rest,
-                        scatter: None,
+                        keeps_symbols: false,
                         deliver: None,
-                        status: Arc::default(),
                     });
                 }
                 Err(failure) if (got as u64) < wanted => {
@@ -257,9 +253,9 @@ impl Receiver {
         Ok(Self { rest, ..self })
     }
 
-    /// Keeps symbols of each frame in `scatter`.
-    pub fn scatter(self, scatter: &Arc<Scatter>) -> Self {
-        Self { scatter: Some(Arc::clone(scatter)), ..self }
+    /// Keeps symbols of each frame, to be looked at: [`KeepSymbols::kept`] gets them of what the tasks tell.
+    pub fn keep_symbols(self) -> Self {
+        Self { keeps_symbols: true, ..self }
     }
 
     /// Samples per symbol: those that were given, or found.
@@ -274,37 +270,52 @@ impl Receiver {
 
     /// The task that cuts frames out of the part of the recording that was searched, over and over.
     pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
-        let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))), Arc::default());
+        let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))));
         cut.repeating(Arc::clone(&self.front), self.lock, frames)
     }
 
     /// Writes the only input stream of the carrier, or the one that was asked for, to `out`. When it runs, a second stream is an
     /// error.
     pub fn to(self, out: impl Write + Send + 'static) -> Self {
-        let deliver = Deliver::single(out, Arc::clone(self.status.streams()));
-        Self { deliver: Some(deliver), ..self }
+        Self { deliver: Some(Deliver::single(out)), ..self }
     }
 
     /// Writes any number of input streams, each to what `open` gives for it when it is found.
     pub fn to_streams(self, open: impl FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send + 'static) -> Self {
-        let deliver = Deliver::new(open, Arc::clone(self.status.streams()));
-        Self { deliver: Some(deliver), ..self }
+        Self { deliver: Some(Deliver::new(open)), ..self }
     }
 
-    /// What is counted when it runs.
-    pub fn status(&self) -> &Arc<Status> {
-        &self.status
+    /// Adds the receiver to a chain, without what writes: descrambled BBFRAMEs of the whole recording, and how each was decoded, for
+    /// [`Deliver`] or for tasks of one's own.
+    ///
+    /// ```
+    /// use bief::{Chain, Flow, sink};
+    /// use bief_radio::Recording;
+    /// use bief_radio::dvbs2::{Decoding, Receiver, Settings};
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
+    /// let recording = Recording::open(path.as_ref(), None).unwrap();
+    /// let receiver = Receiver::find(recording, Settings::at(2.0), |_| ())?;
+    /// let mut chain = Chain::new();
+    /// let (_frames, decoding) = receiver.decode(&mut chain);
+    /// let (collect, result) = sink::collect::<Decoding>();
+    /// chain.add(collect, &decoding);
+    /// chain.build()?.run()?;
+    /// assert!(result.take().iter().all(|decoding| decoding.sound));
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    pub fn decode(mut self, chain: &mut Chain) -> (VarWire<u8>, Wire<Decoding>) {
+        let cut = self.source();
+        self.decoded(chain, cut)
     }
 
     /// The task that cuts frames out of the whole recording, which is gone from here afterwards.
-    pub(super) fn source(&mut self, status: Arc<Status>) -> CutFrames {
+    pub(super) fn source(&mut self) -> CutFrames {
         let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty())));
         let feed: Box<dyn Feed> = match rest {
             Rest::Waiting(rest) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
             Rest::Live(read) => read,
         };
-        status.count_passed_over(self.passed_over);
-        self.cut(feed, status)
+        self.cut(feed).behind(self.passed_over)
     }
 
     /// What tasks behind the source must know of the signal.
@@ -312,65 +323,57 @@ impl Receiver {
         (self.format, self.filter.clone(), Arc::clone(&self.scrambler))
     }
 
-    fn cut(&self, feed: Box<dyn Feed>, status: Arc<Status>) -> CutFrames {
+    fn cut(&self, feed: Box<dyn Feed>) -> CutFrames {
         let scrambler = Arc::clone(&self.scrambler);
-        CutFrames::new(feed, self.format, self.filter.clone(), &self.lock, scrambler, self.modcods, status)
+        CutFrames::new(feed, self.format, self.filter.clone(), &self.lock, scrambler, self.modcods)
     }
 
     /// The chain behind the source.
-    fn receive(&self, cut: CutFrames, deliver: Deliver, status: Arc<Status>) -> Result<Chain> {
+    fn receive(&self, cut: CutFrames, deliver: Deliver) -> Chain {
         let deliver = match self.isi {
             Some(isi) => deliver.of_stream(isi),
             None => deliver,
         };
-        let scrambler = || Arc::clone(&self.scrambler);
         let mut rx = Chain::new();
+        let (bits, decoding) = self.decoded(&mut rx, cut);
+        rx.add(deliver, (&bits, &decoding));
+        rx
+    }
+
+    /// Adds the chain up to BBFRAMEs, and how each was decoded.
+    fn decoded(&self, rx: &mut Chain, cut: CutFrames) -> (VarWire<u8>, Wire<Decoding>) {
+        let scrambler = || Arc::clone(&self.scrambler);
         let (window, sync, pls) = rx.add(cut, ());
         let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
         let mut symbols = rx.add(FilterSymbols::new(self.filter.clone()), (&window, &sync));
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
         let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
-        if let Some(scatter) = &self.scatter {
-            rx.add(KeepSymbols::new(Arc::clone(scatter), scrambler()), (&symbols, &pls));
+        if self.keeps_symbols {
+            rx.add(KeepSymbols::new(scrambler()), (&symbols, &pls));
         }
         let llrs = rx.add(Demap::new(scrambler()), (&symbols, &level, &pls));
         let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(MAX_ITERATIONS), (&llrs, &pls));
         rx.add(DecodeBch::new(), (&mut bits, &mut decoding, &pls));
         rx.add(ScrambleBb, &mut bits);
-        rx.add(Observe::new(status, self.filter.samples_per_symbol()), (&sync, &level, &decoding));
-        rx.add(deliver, (&bits, &decoding));
-        Ok(rx)
+        rx.add(Observe::new(self.filter.samples_per_symbol()), (&sync, &level, &decoding));
+        (bits, decoding)
     }
 }
 
 /// The real run receives the whole recording. A rehearsal receives the part of it that was searched, over and over, and writes
-/// nothing; the bits per frame that it notes are the mean of the frames that came.
+/// nothing.
 impl Application for Receiver {
     fn program(&mut self) -> Result<Program> {
         let deliver = self.deliver.take().ok_or_else(|| {
             Error::new("the receiver has no output, or its recording was received: name an output with `to`")
         })?;
-        let status = Arc::clone(&self.status);
-        let cut = self.source(Arc::clone(&status));
-        self.receive(cut, deliver, status)?.build()
+        let cut = self.source();
+        self.receive(cut, deliver).build()
     }
 
-    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
-        let status = Arc::<Status>::default();
-        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())), Arc::clone(status.streams()));
-        let chain = self.receive(self.rehearsed_source(frames), deliver, Arc::clone(&status))?;
-        Ok(Rehearsal::new(chain.build()?).noting(move |profile| {
-            let (mut frames, mut bits) = (0, 0);
-            for kind in status.figures().kinds {
-                let fec = Pls::new(kind.pls).and_then(Pls::fec);
-                frames += kind.frames;
-                bits += kind.frames * fec.map_or(0, |fec| fec.kbch as u64);
-            }
-            match frames {
-                0 => Ok(profile),
-                frames => Ok(profile.with_bits_per_frame(bits / frames)?),
-            }
-        }))
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        let deliver = Deliver::new(|_| Ok(Box::new(io::sink())));
+        self.receive(self.rehearsed_source(frames), deliver).build()
     }
 }
 
@@ -406,7 +409,7 @@ mod tests {
     use bief_dsp::dvbs2::FrameSize;
     use bief_dsp::pulse::Shaper;
 
-    use super::super::status::Figures;
+    use super::super::figures::Figures;
     use super::super::transmitter::Transmitter;
     use super::*;
     use crate::feed::Fed;
@@ -514,14 +517,12 @@ mod tests {
         fn receive(&self, kept: &[Range<usize>], marks: bool) -> (Vec<Vec<u8>>, Figures) {
             let recording = Recording::from_memory("sample", SampleFormat::Ci8, Arc::clone(&self.bytes));
             let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
-            let (out, status) = (Written::default(), Arc::new(Status::default()));
+            let out = Written::default();
             let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks };
-            let cut = receiver.cut(Box::new(holed), Arc::clone(&status));
-            let deliver = Deliver::single(out.clone(), Arc::clone(status.streams()));
-            let rx = receiver.receive(cut, deliver, Arc::clone(&status)).unwrap();
-            rx.build().unwrap().run().unwrap();
+            let rx = receiver.receive(receiver.cut(Box::new(holed)), Deliver::single(out.clone()));
+            let report = rx.build().unwrap().run().unwrap();
             let packets = out.0.lock().unwrap().chunks(PACKET).map(<[u8]>::to_vec).collect();
-            (packets, status.figures())
+            (packets, Figures::of(&report.figures))
         }
 
         /// For each frame, whether all of its samples are in one range; `None` where a range ends so near to a frame's end that

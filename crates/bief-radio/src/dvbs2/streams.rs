@@ -1,35 +1,14 @@
-//! The input streams that were found on a carrier, and what was delivered of each, to be looked at while a receiver runs.
+//! The input streams that were found on a carrier, and what was delivered of each: told, and read back.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-
+use bief::report::{Figure, Reading};
 use bief_dsp::dvbs2::{Delivered, StreamId, StreamType};
 use serde::{Serialize, Serializer};
 
-/// Counters of the streams of a carrier: written by the task that delivers them, read by whoever shows them.
-#[derive(Debug, Default)]
-pub struct Streams {
-    found: Mutex<Vec<Arc<Counters>>>,
-    unreadable: AtomicU64,
-}
+/// What becomes of a stream.
+const DELIVERED: &str = "delivered";
+const PASSED_OVER: &str = "passed over";
 
-/// What is counted of one stream.
-#[derive(Debug)]
-pub(super) struct Counters {
-    id: StreamId,
-    delivered: bool,
-    frames: AtomicU64,
-    bytes: AtomicU64,
-    packets: AtomicU64,
-    errors: AtomicU64,
-    replaced: AtomicU64,
-    restored: AtomicU64,
-    gaps: AtomicU64,
-    stamps: AtomicU64,
-    last_stamp: AtomicU64,
-}
-
-/// What was received of one stream, at one moment.
+/// What was received of one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StreamFigures {
     /// Input stream identifier; `None` on a carrier of a single stream.
@@ -60,93 +39,148 @@ pub struct StreamFigures {
     pub last_stamp: Option<u32>,
 }
 
-impl StreamFigures {
-    /// The stream.
-    pub fn id(&self) -> StreamId {
-        StreamId { isi: self.isi, kind: self.kind }
-    }
-}
-
 fn in_words<S: Serializer>(kind: &StreamType, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(kind)
 }
 
-impl Streams {
-    /// The figures of this moment, in the order in which the streams were found.
-    pub fn figures(&self) -> Vec<StreamFigures> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|counters| counters.figures()).collect()
+impl StreamFigures {
+    /// Of a stream of which nothing has come.
+    pub(super) fn new(StreamId { isi, kind }: StreamId, delivered: bool) -> Self {
+        Self {
+            isi,
+            kind,
+            delivered,
+            frames: 0,
+            bytes: 0,
+            packets: 0,
+            errors: 0,
+            replaced: 0,
+            restored: 0,
+            gaps: 0,
+            stamps: 0,
+            last_stamp: None,
+        }
     }
 
-    /// BBFRAMEs that belong to nobody knows which stream, because they could not be read, or carry what DVB-S2 does not define.
-    pub fn unreadable(&self) -> u64 {
-        self.unreadable.load(Relaxed)
+    /// The stream.
+    pub fn id(&self) -> StreamId {
+        StreamId { isi: self.isi, kind: self.kind }
     }
 
-    /// Notes a new stream.
-    pub(super) fn add(&self, id: StreamId, delivered: bool) -> Arc<Counters> {
-        let counters = Arc::new(Counters::new(id, delivered));
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&counters));
-        counters
+    /// Counts what was delivered.
+    pub(super) fn count(&mut self, delivered: &Delivered, bytes: usize) {
+        self.bytes += bytes as u64;
+        self.packets += delivered.packets as u64;
+        self.errors += delivered.errors as u64;
+        self.replaced += delivered.replaced as u64;
+        self.restored += delivered.restored as u64;
+        self.gaps += delivered.gaps as u64;
+        self.stamps += delivered.stamps as u64;
+        self.last_stamp = delivered.last_stamp.or(self.last_stamp);
     }
 
-    pub(super) fn count_unreadable(&self) {
-        self.unreadable.fetch_add(1, Relaxed);
+    /// Tells it, if anything has come.
+    pub(super) fn tell(&self, figures: &mut bief::Figures) {
+        if *self == Self::new(self.id(), self.delivered) {
+            return;
+        }
+        let of = |figure: &mut Figure| {
+            if let Some(isi) = self.isi {
+                figure.of("isi", isi);
+            }
+            figure.of("kind", self.kind);
+        };
+        of(figures.text("stream", if self.delivered { DELIVERED } else { PASSED_OVER }));
+        of(figures.count("stream_frames", "", self.frames));
+        if !self.delivered {
+            return;
+        }
+        of(figures.count("written", "bytes", self.bytes));
+        of(figures.count("packets", "", self.packets));
+        of(figures.count("packet_errors", "", self.errors));
+        of(figures.count("replaced", "packets", self.replaced));
+        of(figures.count("restored", "packets", self.restored));
+        of(figures.count("gaps", "", self.gaps));
+        of(figures.count("stamps", "packets", self.stamps));
+        if let Some(stamp) = self.last_stamp {
+            of(figures.text("last_stamp", stamp.to_string()));
+        }
+    }
+
+    /// Those that are told, in the order in which the streams were found.
+    pub(super) fn all(told: &bief::Figures) -> Vec<Self> {
+        let mut all: Vec<(&str, Self)> = Vec::new();
+        for figure in told.iter() {
+            let Some(id) = stream_of(figure) else { continue };
+            if let ("stream", Reading::Text(state)) = (&*figure.name, &figure.reading) {
+                all.push((&figure.task, Self::new(id, state == DELIVERED)));
+            } else if let Some((_, stream)) =
+                all.iter_mut().find(|(task, stream)| *task == figure.task && stream.id() == id)
+            {
+                stream.read(figure);
+            }
+        }
+        all.into_iter().map(|(_, stream)| stream).collect()
+    }
+
+    /// Takes over one figure of the stream.
+    fn read(&mut self, figure: &Figure) {
+        let count = match &*figure.name {
+            "stream_frames" => &mut self.frames,
+            "written" => &mut self.bytes,
+            "packets" => &mut self.packets,
+            "packet_errors" => &mut self.errors,
+            "replaced" => &mut self.replaced,
+            "restored" => &mut self.restored,
+            "gaps" => &mut self.gaps,
+            "stamps" => &mut self.stamps,
+            "last_stamp" => {
+                if let Reading::Text(stamp) = &figure.reading {
+                    self.last_stamp = stamp.parse().ok();
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Reading::Count(told) = figure.reading {
+            *count = told;
+        }
     }
 }
 
-impl Counters {
-    fn new(id: StreamId, delivered: bool) -> Self {
-        let zero = AtomicU64::default;
-        Self {
-            id,
-            delivered,
-            frames: zero(),
-            bytes: zero(),
-            packets: zero(),
-            errors: zero(),
-            replaced: zero(),
-            restored: zero(),
-            gaps: zero(),
-            stamps: zero(),
-            last_stamp: zero(),
-        }
-    }
+/// The stream that a figure is of.
+fn stream_of(figure: &Figure) -> Option<StreamId> {
+    let kind = figure.label("kind")?;
+    let kinds =
+        [StreamType::Transport, StreamType::GenericPacketised, StreamType::GenericContinuous, StreamType::Reserved];
+    let kind = kinds.into_iter().find(|known| known.to_string() == kind)?;
+    let isi = figure.label("isi").map(str::parse).transpose().ok()?;
+    Some(StreamId { isi, kind })
+}
 
-    pub(super) fn count_frame(&self) {
-        self.frames.fetch_add(1, Relaxed);
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    pub(super) fn count(&self, delivered: &Delivered, bytes: usize) {
-        let add = |counter: &AtomicU64, count: usize| {
-            counter.fetch_add(count as u64, Relaxed);
+    #[test]
+    fn what_is_told_of_streams_is_read_back() {
+        let [single, other, unseen] = [(None, StreamType::GenericContinuous), (Some(255), StreamType::Transport)]
+            .into_iter()
+            .chain([(Some(3), StreamType::Transport)])
+            .map(|(isi, kind)| StreamId { isi, kind })
+            .collect::<Vec<_>>()[..]
+        else {
+            unreachable!("three streams")
         };
-        add(&self.bytes, bytes);
-        add(&self.packets, delivered.packets);
-        add(&self.errors, delivered.errors);
-        add(&self.replaced, delivered.replaced);
-        add(&self.restored, delivered.restored);
-        add(&self.gaps, delivered.gaps);
-        add(&self.stamps, delivered.stamps);
-        if let Some(stamp) = delivered.last_stamp {
-            self.last_stamp.store(stamp.into(), Relaxed);
-        }
-    }
-
-    fn figures(&self) -> StreamFigures {
-        let stamps = self.stamps.load(Relaxed);
-        StreamFigures {
-            isi: self.id.isi,
-            kind: self.id.kind,
-            delivered: self.delivered,
-            frames: self.frames.load(Relaxed),
-            bytes: self.bytes.load(Relaxed),
-            packets: self.packets.load(Relaxed),
-            errors: self.errors.load(Relaxed),
-            replaced: self.replaced.load(Relaxed),
-            restored: self.restored.load(Relaxed),
-            gaps: self.gaps.load(Relaxed),
-            stamps,
-            last_stamp: (stamps > 0).then(|| self.last_stamp.load(Relaxed) as u32),
-        }
+        let delivered =
+            Delivered { packets: 9, errors: 1, gaps: 2, last_stamp: Some(0xABCDEF), ..Delivered::default() };
+        let mut streams = [StreamFigures::new(single, true), StreamFigures::new(other, false)];
+        streams[0].count(&delivered, 77);
+        streams[1].frames = 5;
+        let mut told = bief::Figures::default();
+        streams.iter().for_each(|stream| stream.tell(&mut told));
+        StreamFigures::new(unseen, true).tell(&mut told);
+        assert_eq!(StreamFigures::all(&told), streams);
+        assert_eq!((streams[0].bytes, streams[0].last_stamp), (77, Some(0xABCDEF)));
     }
 }

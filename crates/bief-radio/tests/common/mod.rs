@@ -85,13 +85,12 @@ pub fn receive(bytes: Vec<u8>, format: SampleFormat, samples_per_symbol: f64) ->
     let recording = Recording::from_memory("test", format, bytes);
     let receiver = Receiver::find(recording, Settings::at(samples_per_symbol), |_| ()).unwrap();
     let out = Shared::default();
-    let mut receiver = receiver.to(out.clone());
-    receiver.program().unwrap().run().unwrap();
-    (out.take(), receiver.status().figures())
+    let report = receiver.to(out.clone()).program().unwrap().run().unwrap();
+    (out.take(), Figures::of(&report.figures))
 }
 
 /// Packets received by a pipeline: what is sequential at either end on one core each, the middle on `replicas`.
-pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replicas: u32) -> Vec<u8> {
+pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replicas: u32) -> (Vec<u8>, Figures) {
     let receiver = Receiver::find(recording, Settings::at(samples_per_symbol), |_| ()).unwrap();
     let profile: Profile = receiver.rehearsal(u64::MAX).unwrap().profile(10).unwrap();
     let tasks = profile.tasks();
@@ -103,6 +102,6 @@ pub fn receive_replicated(recording: Recording, samples_per_symbol: f64, replica
     let schedule = Schedule::new("by hand", stages, &profile).unwrap();
     let out = Shared::default();
     let program = receiver.to(out.clone()).program().unwrap();
-    program.pipeline(&schedule).unwrap().run().unwrap();
-    out.take()
+    let report = program.pipeline(&schedule).unwrap().run().unwrap();
+    (out.take(), Figures::of(&report.figures))
 }

@@ -5,6 +5,7 @@ mod common;
 mod documentation;
 mod every_modcod;
 mod extremes;
+mod figures;
 mod first_packet;
 mod loopback;
 mod mixed;

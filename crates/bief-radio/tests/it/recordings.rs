@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{PACKET, receive_replicated};
-use bief_radio::Recording;
+use crate::common::{PACKET, receive, receive_replicated};
+use bief_radio::{Recording, SampleFormat};
 use serde_json::Value;
 
 fn shared() -> Option<PathBuf> {
@@ -40,9 +40,11 @@ fn every_packet_of_every_whole_frame_is_received_and_none_is_wrong() {
         let range = facts["dvbs2:ts_packets_complete"].as_array().unwrap();
         let [first, end] = [&range[0], &range[1]].map(|packet| packet.as_u64().unwrap() as usize);
         let samples_per_symbol = facts["core:sample_rate"].as_f64().unwrap();
+        let mut one_core = None;
         for replicas in [1, 3] {
             let recording = Recording::open(&path, None).unwrap();
-            let received = receive_replicated(recording, samples_per_symbol, replicas);
+            let (received, figures) = receive_replicated(recording, samples_per_symbol, replicas);
+            assert_eq!(one_core.get_or_insert(figures.clone()), &figures, "{}", path.display());
             let expected = &payload[first * PACKET..end * PACKET];
             assert!(
                 received == expected,
@@ -60,10 +62,15 @@ fn every_packet_of_every_whole_frame_is_received_and_none_is_wrong() {
 #[test]
 fn the_sample_that_ships_is_received_whole() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
-    let received = receive_replicated(Recording::open(&path, None).unwrap(), 2.0, 2);
+    let (received, figures) = receive_replicated(Recording::open(&path, None).unwrap(), 2.0, 2);
     // 41 whole frames after the cut one: packets 10 to 394, numbered in bytes 4 to 7.
     let numbers: Vec<u32> =
         received.chunks_exact(PACKET).map(|packet| u32::from_be_bytes(packet[4..8].try_into().unwrap())).collect();
     assert_eq!(numbers, (10..395).collect::<Vec<_>>());
     assert!(received.chunks_exact(PACKET).all(|packet| packet[..3] == [0x47, 0x01, 0x00]));
+    let (same, on_one_core) =
+        receive(std::fs::read(path.with_extension("sigmf-data")).unwrap(), SampleFormat::Ci8, 2.0);
+    assert!(same == received);
+    assert_eq!(figures, on_one_core, "what replicas tell is what one core tells");
+    assert_eq!((figures.frames, figures.packets), (41, 385));
 }

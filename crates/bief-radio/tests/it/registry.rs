@@ -6,7 +6,7 @@ use bief::kinds::{Kind, Parameters, Value};
 use bief::raw::DynWire;
 use bief::{Application, Chain, ChainFile, Registry, Result};
 use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
-use bief_radio::dvbs2::{Decoding, Receiver, Settings, Status};
+use bief_radio::dvbs2::{Decoding, Figures, KeepSymbols, Receiver, Settings};
 use bief_radio::{NarrowbandFm, Recording};
 use num_complex::Complex32;
 
@@ -137,7 +137,7 @@ fn parameters_that_do_not_fit_name_the_remedy() {
     let text = told("file.write", Parameters::new().with("path", "a/b/x.bin"));
     assert!(text.contains("there is no folder") && text.contains("make it first"), "{text}");
     let text = told("radio.shift", Parameters::new().with("shift", 1));
-    assert!(text.starts_with("nothing tells the sample rate of its input: give a `sample_rate`"), "{text}");
+    assert!(text.starts_with("the sample rate of its input is unknown: give a `sample_rate`"), "{text}");
     let text = told("dvbs2.filter_symbols", Parameters::new());
     assert!(text.ends_with("give `samples_per_symbol`"), "{text}");
     let text = told("dvbs2.remove_carrier", Parameters::new());
@@ -182,7 +182,15 @@ fn the_transmitter_that_ships_makes_what_the_program_makes() {
 
 /// The receiver that ships, of this recording, with its packets in this file.
 fn receiver(recording: &Path, packets: &Path) -> ChainFile {
+    receiver_with("", recording, packets)
+}
+
+/// The same with one more task before the demapper.
+fn receiver_with(task: &str, recording: &Path, packets: &Path) -> ChainFile {
     let text = std::fs::read_to_string(data("chains/dvbs2_rx.toml")).unwrap();
+    let demap = "[[task]]\nname = \"demap\"";
+    assert!(text.contains(demap));
+    let text = text.replace(demap, &format!("{task}{demap}"));
     let text = text.replace("\"../dvbs2_qpsk_8-9_short.sigmf-meta\"", &format!("{recording:?}"));
     ChainFile::parse(&text.replace("\"packets.ts\"", &format!("{packets:?}")), "dvbs2_rx.toml").unwrap()
 }
@@ -195,7 +203,6 @@ fn the_receiver_that_ships_receives_what_the_program_receives() {
     let registry = bief_radio::registry();
     let file = receiver(&sample, &ours);
     let built = file.build(&registry).unwrap();
-    let status = built.chain.fact::<Status>(&built.wires["decoding"]).unwrap();
     let program = built.chain.build().unwrap();
     let names: Vec<String> = program.tasks().map(|(name, _)| name.to_owned()).collect();
     let report = program.pipeline_as_marked().unwrap().run().unwrap();
@@ -203,13 +210,24 @@ fn the_receiver_that_ships_receives_what_the_program_receives() {
 
     let receiver = Receiver::find(Recording::open(&sample, None).unwrap(), Settings::at(2.0), |_| ()).unwrap();
     let out = std::io::BufWriter::new(std::fs::File::create(&theirs).unwrap());
-    let mut receiver = receiver.to(out);
-    let program = receiver.program().unwrap();
+    let program = receiver.to(out).program().unwrap();
     assert_eq!(names.len(), program.tasks().count(), "every task of the receiver");
-    program.run().unwrap();
+    let theirs_told = program.run().unwrap().figures;
     let [ours, theirs] = [ours, theirs].map(|path| std::fs::read(path).unwrap());
     assert!(!ours.is_empty() && ours == theirs, "the same packets");
-    assert_eq!(status.figures(), receiver.status().figures());
+    assert_eq!(Figures::of(&report.figures), Figures::of(&theirs_told));
+    let profile = file.rehearsal(&registry, u64::MAX).unwrap().profile(9).unwrap();
+    assert_eq!(profile.bits_per_frame(), Some(14_232));
+}
+
+#[test]
+fn a_chain_file_keeps_symbols() {
+    let folder = Folder::new("symbols");
+    let keep = "[[task]]\nname = 'keep'\nkind = 'dvbs2.keep_symbols'\nin = ['symbols', 'pls']\n\n";
+    let file = receiver_with(keep, &data("dvbs2_qpsk_8-9_short.sigmf-meta"), &folder.0.join("x.ts"));
+    let report = file.pipeline(&bief_radio::registry()).unwrap().run().unwrap();
+    let kept = KeepSymbols::kept(&report.figures);
+    assert_eq!((kept.len(), kept[0].0.value(), kept[0].1.len()), (1, 43, 4096));
 }
 
 #[cfg(unix)]

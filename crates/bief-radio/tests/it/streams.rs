@@ -9,7 +9,7 @@ use bief::schedule::{Schedule, Stage};
 use bief::{Chain, Flow, InOutVar, Out, Task, VarFrame};
 use bief_dsp::dvbs2::{Pls, RollOff, StreamId, StreamType};
 use bief_radio::dvbs2::{
-    Decoding, Deliver, InputStream, ScrambleBb, Slice, StreamFigures, Streams, Transmitter, frame_list,
+    Decoding, Deliver, Figures, InputStream, ScrambleBb, Slice, StreamFigures, Transmitter, frame_list,
 };
 use proptest::prelude::*;
 
@@ -56,18 +56,17 @@ fn through(
     isi: Option<u8>,
     spoilt: Vec<usize>,
 ) -> (BTreeMap<StreamId, Vec<u8>>, Vec<StreamFigures>, u64) {
-    let (outputs, streams) = (Outputs::default(), Arc::new(Streams::default()));
+    let outputs = Outputs::default();
     let mut chain = Chain::new();
     let (mut bbframes, _) = chain.add(Slice::new(inputs, frames, RollOff::R20).unwrap(), ());
     chain.add(ScrambleBb, &mut bbframes);
     chain.add(ScrambleBb, &mut bbframes);
     let decoding = chain.add(Spoil { spoilt, next: 0 }, &mut bbframes);
-    let deliver = Deliver::new(opener(&outputs), Arc::clone(&streams));
-    let deliver = isi.into_iter().fold(deliver, Deliver::of_stream);
+    let deliver = isi.into_iter().fold(Deliver::new(opener(&outputs)), Deliver::of_stream);
     chain.add(deliver, (&bbframes, &decoding));
-    chain.build().unwrap().run().unwrap();
+    let figures = Figures::of(&chain.build().unwrap().run().unwrap().figures);
     let outputs = outputs.lock().unwrap().iter().map(|(&id, output)| (id, output.take())).collect();
-    (outputs, streams.figures(), streams.unreadable())
+    (outputs, figures.streams, figures.unreadable_frames)
 }
 
 fn frame_kinds() -> impl Strategy<Value = Vec<Pls>> {
@@ -196,7 +195,7 @@ fn a_second_stream_has_no_place_in_a_single_output() {
     let mut chain = Chain::new();
     let (mut frames, _) = chain.add(Slice::new(inputs, [Pls::new(43).unwrap()], RollOff::R20).unwrap(), ());
     let decoding = chain.add(Spoil { spoilt: vec![], next: 0 }, &mut frames);
-    chain.add(Deliver::single(Shared::default(), Arc::default()), (&frames, &decoding));
+    chain.add(Deliver::single(Shared::default()), (&frames, &decoding));
     let error = chain.build().unwrap().run().unwrap_err().to_string();
     assert!(
         error.contains("the carrier has a second stream, a transport stream of ISI 2: choose one by its ISI"),
@@ -246,7 +245,7 @@ fn what_came_before_a_fault_is_sent() {
         let mut chain = Chain::new();
         let (mut frames, _) = chain.add(Slice::new([input], [Pls::new(42).unwrap()], RollOff::R20).unwrap(), ());
         let decoding = chain.add(Spoil { spoilt: vec![], next: 0 }, &mut frames);
-        chain.add(Deliver::new(opener(&outputs), Arc::default()), (&frames, &decoding));
+        chain.add(Deliver::new(opener(&outputs)), (&frames, &decoding));
         let error = chain.build().unwrap().run().unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
         let received = outputs.lock().unwrap().values().next().unwrap().take();

@@ -3,7 +3,7 @@
 use super::refused;
 use crate::error::Error;
 
-/// What a thread did in an interval on its core.
+/// A thread's use of its core in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
     /// The share of the interval in which it ran, from 0 to 1; with [`Measure::Throughput`] what it delivered, 0 or
@@ -21,7 +21,7 @@ impl Usage {
     }
 }
 
-/// What [`Usage::busy`] is.
+/// The meaning of [`Usage::busy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Measure {
     /// A share of time: *U* on a core of capacity *T* is *U* *T* of the fastest core.
@@ -64,7 +64,7 @@ pub fn normalise(demands: &mut [f64]) {
     }
 }
 
-/// What to take for the demand of a thread that keeps a core busy all the time.
+/// The assumed demand of a thread that keeps a core busy all the time.
 ///
 /// On the fastest core it is 1. On a slower one all that is known is that it needs at least what the core has: the
 /// paper takes just that.
@@ -204,7 +204,7 @@ impl Default for ThreadDemand {
 }
 
 impl ThreadDemand {
-    /// Takes what the thread did in an interval on a core of that capacity, and tells the demand: the capacity that it
+    /// Takes the thread's use of a core of that capacity in an interval, and returns its demand: the capacity that it
     /// needs, the fastest core having 1.
     ///
     /// # Errors

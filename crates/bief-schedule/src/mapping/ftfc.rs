@@ -6,7 +6,7 @@ use super::mapper::{Algorithm, Mapper, Mapping};
 use super::refused;
 use crate::error::Error;
 
-/// What [`Ftfc`] does.
+/// Settings of [`Ftfc`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FtfcSettings {
     /// How demands are estimated.
@@ -33,8 +33,8 @@ impl FtfcSettings {
     }
 }
 
-/// The Fastest-Thread-Fastest-Core scheduler: at the end of each interval it takes what the threads did, estimates
-/// their demands and maps them. See the [module](super) for an example.
+/// The Fastest-Thread-Fastest-Core scheduler: at the end of each interval it takes the use of the cores, estimates the
+/// threads' demands and maps them. See the [module](super) for an example.
 ///
 /// A step allocates nothing, once it has run with as many threads, where the [algorithm](Mapper) does not.
 ///

@@ -3,7 +3,7 @@
 use super::cores::check_capacity;
 use crate::error::Error;
 
-/// How [`heterogeneity`] reads the formula of the paper.
+/// How [`heterogeneity`] interprets the formula of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum HeterogeneityMeasure {
     /// As it is printed: √(Σ ((*T* - *T*avg) / *T*max)²), the sum over the *N* cores.

@@ -79,7 +79,7 @@ impl Algorithm {
     }
 }
 
-/// Which core each thread is on, and which threads were moved last.
+/// The core of each thread, and the threads moved last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mapping {
     cores: Vec<Option<usize>>,
@@ -120,7 +120,7 @@ impl Mapping {
     }
 }
 
-/// Maps threads to cores, again and again: a machine, an algorithm, and the memory that it works in.
+/// Maps threads to cores repeatedly: a machine, an algorithm, and its working memory.
 ///
 /// As long as the number of threads stays the same, or is at most that of the cores, and after the first calls,
 /// [`Algorithm::BinarySearched`] and [`Algorithm::Rank`] allocate nothing.

@@ -1,9 +1,9 @@
-//! Which thread goes to which core, by how much of a core it needs, again and again while the threads run.
+//! Maps running threads to cores by demand, interval by interval.
 //!
-//! [`Cores`] tell how fast each core is. [`ThreadDemand`] estimates how much of the fastest core a thread needs, by the
-//! share of time in which it was busy. A [`Mapper`] makes a [`Mapping`] of the demands by an [`Algorithm`]: the thread
-//! that needs the most to the fastest core. [`Ftfc`] is the loop of these, one step per interval. [`heterogeneity`]
-//! tells whether there is anything to gain; [`FairShare`](crate::simulate::FairShare) simulates it.
+//! [`Cores`] give the speed of each core. [`ThreadDemand`] estimates how much of the fastest core a thread needs, from
+//! the share of time in which it was busy. A [`Mapper`] makes a [`Mapping`] from the demands by an [`Algorithm`]: the
+//! most demanding thread to the fastest core. [`Ftfc`] is the loop of these, one step per interval. [`heterogeneity`]
+//! shows whether there is anything to gain; [`FairShare`](crate::simulate::FairShare) simulates it.
 //!
 //! # Which algorithm
 //!

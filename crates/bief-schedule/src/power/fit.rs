@@ -14,7 +14,7 @@ const RANGE: (f64, f64) = (0.05, 10.0);
 /// The share of a column's length that must be its own, not the other columns', for its watts to be told.
 const INDEPENDENT: f64 = 1e-5;
 
-/// What a machine drew while so many of its cores were busy.
+/// The measured power of a machine with a given number of busy cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PowerRow {
     /// The mean number of busy cores of each kind, 0 or more, in the order of the fit's kinds.
@@ -23,9 +23,8 @@ pub struct PowerRow {
     pub watts: f64,
 }
 
-/// What a machine draws when idle and what its cores draw when busy, such that measured rows are explained best: those
-/// watts, none negative, for which the squares of the differences between measured and [modelled](crate::Power) watts add
-/// up to the least.
+/// The idle power of a machine and the power of its busy cores, fitted to measured rows: the non-negative least-squares
+/// fit of [modelled](crate::Power) to measured watts.
 ///
 /// One kind may [saturate](crate::CoreKind::saturation). Its saturation is searched for from a twentieth of the most cores
 /// of the kind that are busy in any row to ten times as many: 64 values in equal ratios first, then between the neighbours
@@ -56,7 +55,7 @@ pub struct PowerFit {
     pub rows: Vec<FittedRow>,
 }
 
-/// What the cores of a kind draw above idle.
+/// The power of a kind's cores above idle.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedKind {
     /// The kind's name.
@@ -74,30 +73,30 @@ impl FittedKind {
     }
 }
 
-/// A row beside what the fit makes of it.
+/// A measured row compared with the fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedRow {
     /// What was measured, in watts.
     pub watts: f64,
-    /// What the fit says, in watts.
+    /// The fitted power, in watts.
     pub modelled_watts: f64,
     /// What a fit of all other rows says, in watts; `None` where those alone do not tell the watts of each kind.
     pub left_out_watts: Option<f64>,
 }
 
 impl FittedRow {
-    /// How far the fit is from what was measured, as a share of that: 0.01 where it says 1 % more.
+    /// The relative error of the fit: 0.01 if it is 1 % above the measurement.
     pub fn error(&self) -> f64 {
         self.modelled_watts / self.watts - 1.0
     }
 
-    /// How far the fit of all other rows is from what was measured, as a share of that.
+    /// The relative error of the fit of all other rows.
     pub fn left_out_error(&self) -> Option<f64> {
         self.left_out_watts.map(|watts| watts / self.watts - 1.0)
     }
 }
 
-/// How far a fit is from what was measured, over all rows, as shares of that without their signs.
+/// The absolute relative errors of a fit, over all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FitErrors {
     /// The mean.
@@ -120,9 +119,9 @@ impl FitErrors {
 }
 
 impl PowerFit {
-    /// The fewest rows of which a fit is made.
+    /// The fewest rows for a fit.
     pub const MIN_ROWS: usize = 4;
-    /// The rows below which a fit is not to be relied on.
+    /// A fit of fewer rows is unreliable.
     pub const ENOUGH_ROWS: usize = 6;
     /// The most rows of which a fit is made: as each is compared with a fit of all others, the time grows with their square.
     pub const MAX_ROWS: usize = 500;
@@ -191,7 +190,7 @@ impl PowerFit {
         errors.map(FitErrors::of)
     }
 
-    /// The same cores, which draw what the fit says, rounded to four digits.
+    /// The same cores with the fitted watts, rounded to four digits.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a schedule is expected to draw, and what measured runs say that cores draw.
+//! The expected power of a schedule, and the power of cores fitted to measured runs.
 
 mod fit;
 
@@ -10,8 +10,8 @@ use crate::schedule::Schedule;
 
 pub use fit::{FitErrors, FittedKind, FittedRow, PowerFit, PowerRow};
 
-/// The power of a pipeline, by the busy-time model: the machine draws its idle power, and each core on top of it what its
-/// kind draws for the share of the time that it is busy.
+/// The power of a pipeline, by the busy-time model: the idle power of the machine, plus the power of each core for the
+/// share of the time that it is busy.
 ///
 /// For a fixed period the cores' energy per execution is the sum of each stage's work times the watts of its kind: how
 /// many replicas share the work changes nothing. A kind with a [saturation](crate::CoreKind::saturation) draws less for

@@ -8,7 +8,7 @@ use crate::period::{Period, gcd};
 const DIVISORS_TRIED: u64 = 4096;
 
 impl Graph {
-    /// The graph in which a job of each node is so many firings.
+    /// The graph with the given number of firings per job of each node.
     ///
     /// With *b* firings of a node in a job, each edge has *p*' = *b* *p* at its producer, *c*' = *b* *c* and *t*' =
     /// (*b* - 1) *c* + *t* at its consumer; the period is *b* *P*, the cost *I* + *D* *b* *c*. It is a graph like any

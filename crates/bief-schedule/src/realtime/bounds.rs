@@ -24,7 +24,7 @@ pub enum Budget {
 /// The greatest factor of [`Budget::Largest`].
 const LARGEST: f64 = 2.0;
 
-/// How the worst case of a [`Graph`] is found.
+/// Settings of the worst-case analysis of a [`Graph`].
 ///
 /// # Model
 ///
@@ -123,7 +123,7 @@ impl Default for Analysis {
     }
 }
 
-/// What a graph does in the worst case, by an [`Analysis`].
+/// The worst case of a graph, by an [`Analysis`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bounds {
     /// How many cores all nodes keep busy, those with cores of their own included.
@@ -142,7 +142,7 @@ pub struct Bounds {
     pub sinks: Vec<SinkBounds>,
 }
 
-/// The task of a node. Times in nanoseconds.
+/// The worst case of a node's task. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TaskBounds {
     /// The time between two jobs, *P*.
@@ -169,7 +169,7 @@ pub struct TaskBounds {
     pub recovery: Option<f64>,
 }
 
-/// What an edge holds.
+/// The tokens that an edge holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct EdgeBounds {
     /// The most tokens, with the place for those that are about to be written.
@@ -178,7 +178,7 @@ pub struct EdgeBounds {
     pub tokens_on_platform: u64,
 }
 
-/// How late a sink may be. Times in nanoseconds.
+/// The latency bound of a sink. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SinkBounds {
     /// The node.
@@ -193,7 +193,7 @@ pub struct SinkBounds {
     pub parts: LatencyParts,
 }
 
-/// What a latency consists of, on the path of edges that decides it: the sum of the three. Times in nanoseconds.
+/// The three parts of a latency, on the path of edges that decides it. Times in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LatencyParts {
     /// Tokens wait until there are enough of them for a job, or for their turn in a burst. Less than 0 where tokens that
@@ -316,7 +316,7 @@ impl Analysis {
         parts
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |place: &str, reason: String| Err(refused(place, reason));
         if !(self.cap > 0.0 && self.cap <= 1.0) {
             return wrong("cap", format!("{}: write a share of the cores' time above 0 and up to 1", self.cap));

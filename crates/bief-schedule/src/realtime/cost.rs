@@ -41,7 +41,7 @@ pub struct CostSamples {
     pub ns: Vec<f64>,
 }
 
-/// Which line a [`CostFit`] looks for. All have *I* ≥ 0 and *D* ≥ 0.
+/// The line that a [`CostFit`] looks for. All have *I* ≥ 0 and *D* ≥ 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FitMethod {
     /// What jobs usually take: *D* is the median of the slopes between the medians of all pairs of sizes (Theil 1950,
@@ -81,7 +81,7 @@ pub struct CostFit {
     pub rows: Vec<FittedSize>,
 }
 
-/// What a [`CostFit`] makes of the jobs of one size.
+/// A [`CostFit`] at the jobs of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FittedSize {
     /// How many samples each job handled.
@@ -93,7 +93,7 @@ pub struct FittedSize {
 }
 
 impl FittedSize {
-    /// How far the line is from what was measured, as a share of that: 0.01 where it says 1 % more.
+    /// The relative error of the line: 0.01 if it is 1 % above the measurement.
     pub fn error(&self) -> f64 {
         if self.fitted_ns == self.ns { 0.0 } else { self.fitted_ns / self.ns - 1.0 }
     }

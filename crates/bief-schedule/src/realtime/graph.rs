@@ -18,7 +18,7 @@ const DOCUMENT: Document = Document {
     shape: r#"{"format": 1, "cores": 2, "nodes": [{"name": "src", "rate_hz": 1e6, "init_ns": 200, "per_sample_ns": 10}, {"name": "fir", "init_ns": 300, "per_sample_ns": 50}], "edges": [{"from": "src", "to": "fir", "produce": 1, "consume": 4}]}; in an edge "threshold" and "delay", in a node "own_cores" and "alone" may be left out, and "rate_hz" where other nodes feed it"#,
 };
 
-/// A node of a processing graph: what fires.
+/// A node of a processing graph, which fires.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The node's name; not empty, and no other node has it.
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// An edge of a processing graph, between nodes named: a queue of tokens.
+/// An edge of a processing graph, between named nodes: a queue of tokens.
 ///
 /// Numbers of tokens are below 2^48.
 #[derive(Debug, Clone, PartialEq, Eq)]

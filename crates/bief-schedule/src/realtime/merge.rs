@@ -5,7 +5,7 @@ use super::graph::{Graph, Link, Node, Origin};
 use crate::error::Error;
 use crate::period::Period;
 
-/// What merging is taken to bring, and how far it may go.
+/// The assumed gain from merging, and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MergeRule {
     /// How much of the smaller of two costs of starting remains when two nodes are merged: *I* = max + `init_share` ·
@@ -37,7 +37,7 @@ impl MergeRule {
     }
 }
 
-/// How two nodes that may be merged lie to each other.
+/// The relation of two nodes that may be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Merging {
     /// The first feeds the second.
@@ -106,8 +106,7 @@ pub enum Refusal {
 }
 
 impl Graph {
-    /// Whether two nodes may be merged, and how they lie to each other. Of two nodes of which one feeds the other, it
-    /// may be named first or second.
+    /// Whether two nodes may be merged, and their relation. If one feeds the other, they may be named in either order.
     ///
     /// Both have the same period, run on the same cores and need no thread for themselves. Either the one feeds the
     /// other, with a job for each job (*p* = *c*, *t* - *c* ≤ *s*) and by no other path, or both are fed by the same

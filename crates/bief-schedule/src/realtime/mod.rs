@@ -1,9 +1,9 @@
-//! How soon a processing graph is done with a sample, in the worst case, on cores that its nodes share.
+//! Worst-case latency of a processing graph on cores that its nodes share.
 //!
-//! A [`Graph`] says how many tokens its nodes produce and consume when they fire, how often its sources do, and what a
-//! job [costs](Cost) by its number of samples. An [`Analysis`] bounds its latency and its buffers under global EDF.
+//! A [`Graph`] gives the tokens that its nodes produce and consume per firing, the rates of its sources, and the
+//! [cost](Cost) of a job by its number of samples. An [`Analysis`] bounds its latency and its buffers under global EDF.
 //! Batches ([`rate_exploiting`], [`uniform`]) and merged nodes ([`MergeRule`]) make the same processing cheaper, and
-//! mostly later: an [`Optimiser`] finds those that need the least of the cores for the latency that is allowed.
+//! mostly later: an [`Optimiser`] finds those of least utilisation within the allowed latency.
 //! [`GlobalEdf`](crate::simulate::GlobalEdf) runs a graph job by job.
 //!
 //! # Source

@@ -13,7 +13,7 @@ const MAX_VISITS: u64 = 1 << 24;
 /// Differences of savings that are due to rounding.
 const SAME: f64 = 1e-9;
 
-/// Looks for the batches and the merged nodes with which a graph needs the least of the cores.
+/// Finds the batches and merged nodes with the least utilisation of the cores.
 ///
 /// For each number of source firings in a job (powers of two, and the numbers with which all nodes run in step, up to
 /// [`max_firings`](Self::max_firings)) the graph is batched ([`rate_exploiting`]) and, step by step, the two nodes
@@ -164,7 +164,12 @@ impl Optimiser {
         }
     }
 
-    fn check(&self) -> Result<(), Error> {
+    /// Refuses settings that make no sense for any graph; [`front`](Self::front) begins with it.
+    ///
+    /// # Errors
+    /// Shares that are none, times that are not finite or below 0, no firing at all; with the name of the setting.
+    pub fn check(&self) -> Result<(), Error> {
+        self.analysis.check()?;
         if self.max_firings == 0 {
             return Err(refused("max_firings", "0: allow at least 1"));
         }

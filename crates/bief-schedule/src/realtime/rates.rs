@@ -1,10 +1,11 @@
 //! How often the nodes of a graph fire.
 
+// A graph is made with its rates, which are found on its nodes and links: the two are one thing in two files.
 use super::graph::{Graph, node_place, refused};
 use crate::error::Error;
 use crate::period::{Period, gcd};
 
-/// A node fires so many times in any interval of so many nanoseconds.
+/// A firing rate: *x* firings in any interval of *y* nanoseconds.
 ///
 /// Not in lowest terms where firings come in bursts: a node that fires 4 times after every third firing of what feeds
 /// it says something else than one that fires evenly at the same rate.

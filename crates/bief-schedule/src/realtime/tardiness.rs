@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Up to this, sums of utilisations that are equal may differ by rounding.
 pub(super) const ROUNDING: f64 = 1e-12;
 
-/// Which of the published bounds of the tardiness is taken.
+/// The published tardiness bound to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Method {
     /// No tardiness where *U* ≤ *M* - (*M* - 1) max *u* (Goossens, Funk and Baruah 2003), and else that of
@@ -27,7 +27,7 @@ pub enum Method {
     FairLateness,
 }
 
-/// What the responses on shared cores rest on.
+/// The basis of the response bounds on shared cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {

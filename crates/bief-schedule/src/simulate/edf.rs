@@ -63,7 +63,7 @@ pub struct GlobalEdf<'a> {
     fair_lateness: bool,
 }
 
-/// What a simulated graph did. Times in nanoseconds.
+/// The result of a simulated graph. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EdfReport {
     /// When the last job was done.
@@ -77,7 +77,7 @@ pub struct EdfReport {
     pub sinks: Vec<EdfSink>,
 }
 
-/// What the jobs of a node did.
+/// The result of a node's jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EdfTask {
     /// How many were done.
@@ -91,7 +91,7 @@ pub struct EdfTask {
     pub completion_ns: f64,
 }
 
-/// When a sink was done with what became of source samples.
+/// The latency of source samples at a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EdfSink {
     /// The node.

@@ -11,7 +11,7 @@ use crate::mapping::{Algorithm, Cores, Ftfc, FtfcSettings, Mapper, Mapping, Usag
 /// The most intervals and phases of all threads in a run.
 const MAX_STEPS: f64 = 1e9;
 
-/// Who says which thread is on which core.
+/// The mapping of threads to cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Policy {
     /// A fair scheduler that knows nothing of capacities: threads are dealt out at random, as many to each core, and
@@ -26,8 +26,8 @@ pub enum Policy {
     Oracle(Algorithm),
 }
 
-/// What cores draw: idle `idle` *T*^`idle_exponent`, and `busy` *T*^`busy_exponent` more while they are busy, *T* being
-/// the capacity. In any unit of power.
+/// The power of a core of capacity *T*: `idle` *T*^`idle_exponent`, plus `busy` *T*^`busy_exponent` while it is busy.
+/// In any unit of power.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CorePower {
     /// What the fastest core draws idle.
@@ -85,7 +85,7 @@ pub struct FairShare {
     power: CorePower,
 }
 
-/// What a simulated machine did.
+/// The result of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FairReport {
     /// Work done per time: 1 is what the fastest core can do.
@@ -104,13 +104,13 @@ pub struct FairReport {
 }
 
 impl FairReport {
-    /// The energy that a second's work of the fastest core took.
+    /// The energy for the work of the fastest core in one second.
     pub fn energy_per_work(&self) -> f64 {
         self.power / self.throughput
     }
 }
 
-/// What some runs, each with another seed, came to in the mean.
+/// The means over several runs with different seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FairMeans {
     /// [`FairReport::throughput`].
@@ -121,8 +121,8 @@ pub struct FairMeans {
     pub fairness: Mean,
 }
 
-/// A policy beside [`Policy::Fair`], in the mean over runs with several seeds. Each run is compared with that of the
-/// same seed.
+/// A policy compared with [`Policy::Fair`], as means over runs with several seeds. Each run is compared with that of
+/// the same seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Comparison {
     /// By how much the throughput is higher, in per cent.
@@ -162,12 +162,12 @@ impl FairShare {
         Ok(Self { interval_ns, ..self })
     }
 
-    /// Sets for how long a thread that is moved does not get on.
+    /// Sets the time that a migration costs a thread.
     pub fn migration_ns(self, migration_ns: u64) -> Self {
         Self { migration_ns, ..self }
     }
 
-    /// Sets what cores draw.
+    /// Sets the power of the cores.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@ const STUDENT: [f64; 30] = [
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// How many standard errors a 95 % confidence interval reaches to either side of what is estimated: the two-sided point of
-/// Student's distribution for so many degrees of freedom; infinite for 0.
+/// The half-width of a 95 % confidence interval in standard errors: the two-sided point of Student's distribution for
+/// these degrees of freedom; infinite for 0.
 ///
 /// ```
 /// use bief_schedule::simulate::student;

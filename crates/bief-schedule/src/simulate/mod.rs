@@ -1,10 +1,9 @@
-//! What a schedule would do on a machine that is not at hand.
+//! Simulates schedules, graphs and threads without the machine.
 //!
-//! The formulas of a [`Schedule`](crate::Schedule) hold for times that never vary. A simulator runs the schedule execution by
-//! execution with times that do, and tells what the formulas leave out: the latency and how it is spread, who waits for
-//! whom, how full the rings are, and how much of the planned throughput is left when times vary or cores slow down.
-//! Simulated time is whole nanoseconds; nothing depends on the machine's own clock, and the same seed gives the same
-//! report.
+//! The formulas of a [`Schedule`](crate::Schedule) hold for constant times. A simulator runs the schedule execution by
+//! execution with varying times, and shows what the formulas leave out: the distribution of the latency, which stages
+//! wait, the fill of the rings, and the remaining throughput when times vary or cores slow down. Simulated time is
+//! whole nanoseconds; nothing depends on the machine's own clock, and the same seed gives the same report.
 //!
 //! [`Pipeline`] simulates the pipelines of the `bief` runtime: each replica of a stage on a core of its own, joined by
 //! finite rings. [`GlobalEdf`] simulates the jobs of a [processing graph](crate::realtime::Graph) on cores that they

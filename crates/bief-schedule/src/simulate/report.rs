@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::recurrence::Visit;
 use crate::period::Period;
 
-/// What a simulated pipeline did once it was filled.
+/// The result of a simulated pipeline once it is filled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PipelineReport {
     /// Executions at the start that are left out of everything below.
@@ -36,7 +36,7 @@ impl PipelineReport {
     }
 }
 
-/// How values are spread: the value that so many per cent do not exceed, which is one of the values.
+/// Percentiles of values; each is one of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Percentiles {
     /// The mean.
@@ -71,7 +71,7 @@ impl Percentiles {
     }
 }
 
-/// What the replicas of one stage did, together. The three shares add up to 1, or are all 0 where no time passes.
+/// The result of one stage, over its replicas. The three shares add up to 1, or are all 0 if no time passes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StageReport {
     /// How many tasks the stage takes.

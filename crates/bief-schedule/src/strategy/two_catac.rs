@@ -78,7 +78,7 @@ impl Strategy for TwoCatac {
         let stages = greedy.search(precision, |target, stages| {
             if !table.fill(target) {
                 let reason = format!(
-                    "the {} can go on in more ways on so many cores than can be tried: give fewer cores, or take `exact`",
+                    "the {} have too many schedules on these cores to try: give fewer cores, or take `exact`",
                     counted(greedy.tasks(), "task")
                 );
                 return Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", self.name()), reason));

@@ -2,11 +2,11 @@
 
 use super::ChainFile;
 use crate::error::Result;
-use crate::planner::{Application, Rehearsal};
+use crate::planner::Application;
 use crate::program::Program;
 use crate::registry::Registry;
 
-/// A chain file, made of the kinds of a registry; given by [`ChainFile::application`].
+/// A chain file as an application, with the kinds of a registry; made by [`ChainFile::application`].
 #[derive(Debug, Clone, Copy)]
 pub struct FileApplication<'f> {
     file: &'f ChainFile,
@@ -14,8 +14,8 @@ pub struct FileApplication<'f> {
 }
 
 impl ChainFile {
-    /// What a [`Planner`](crate::Planner) plans: this chain, made of the kinds of a registry. Its rehearsals are those of
-    /// [`rehearsal`](Self::rehearsal).
+    /// This chain, built from the kinds of a registry, as an application for a [`Planner`](crate::Planner). Its
+    /// rehearsals are those of [`rehearsal`](Self::rehearsal).
     ///
     /// ```
     /// use bief::kinds::Kind;
@@ -45,7 +45,7 @@ impl Application for FileApplication<'_> {
         self.file.program(self.registry)
     }
 
-    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
-        self.file.rehearsal(self.registry, frames).map(Rehearsal::new)
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        self.file.rehearsal(self.registry, frames)
     }
 }

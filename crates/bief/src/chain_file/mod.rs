@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use bief_machine::toml_file::{At, Span, Text};
 
 use crate::chain::Chain;
-use crate::dynamic::{DynWire, Refusal};
+use crate::dyn_wire::DynWire;
+use crate::dynamic::Refusal;
 use crate::error::{Error, Result};
-use crate::param::refused;
-use crate::parameters::{Parameters, Value};
+use crate::making::Making;
+use crate::parameters::{Parameters, Value, refused};
 use crate::pipeline::Pipeline;
 use crate::program::Program;
-use crate::registry::{Kind, KindSocket, Making, Registry};
+use crate::registry::{Kind, KindSocket, Registry};
 use crate::rehearsal::Kept;
 use crate::wait::Waiting;
 pub use application::FileApplication;
@@ -105,7 +106,7 @@ pub struct ChainFile {
     kept: Kept,
 }
 
-/// A chain that was built of a [`ChainFile`].
+/// A chain built from a [`ChainFile`].
 #[derive(Debug)]
 pub struct BuiltChain {
     /// The chain, with its stages marked.
@@ -144,7 +145,7 @@ impl<'f> FileTask<'f> {
         self.entry.inputs.iter().map(|wire| &*wire.value)
     }
 
-    /// The wires that it makes; `_` are those that nobody reads.
+    /// The wires that it makes; `_` stands for an unread one.
     pub fn outputs(self) -> impl Iterator<Item = &'f str> {
         self.entry.outputs.iter().map(|wire| &*wire.value)
     }
@@ -207,28 +208,28 @@ impl ChainFile {
         Ok(Self { text, folder: PathBuf::new(), description, kept: Kept::default() })
     }
 
-    /// Puts other frames into a batch than the file says.
+    /// Sets the frames per batch, instead of the file's value.
     #[must_use]
     pub fn with_batch(mut self, frames: usize) -> Self {
         self.description.batch = Some(frames);
         self
     }
 
-    /// Lets other numbers of batches wait between two stages than the file says.
+    /// Sets how many batches may wait between two stages, instead of the file's value.
     #[must_use]
     pub fn with_depth(mut self, batches: usize) -> Self {
         self.description.depth = Some(At { value: batches, span: self.outside() });
         self
     }
 
-    /// Lets threads wait otherwise than the file says.
+    /// Sets how threads wait, instead of the file's value.
     #[must_use]
     pub fn with_waiting(mut self, waiting: Waiting) -> Self {
         self.description.waiting = Some(At { value: waiting, span: self.outside() });
         self
     }
 
-    /// Leaves out the stages, and what is said of them.
+    /// Leaves out the stages and their settings.
     #[must_use]
     pub fn without_stages(mut self) -> Self {
         self.description.stages.clear();
@@ -340,9 +341,9 @@ impl ChainFile {
         self.assemble(registry, None)?.chain.build()
     }
 
-    /// Builds the chain to be tried: measured, or run for so many frames. It has the same tasks, uses up no input and touches no
-    /// output. Sources play the front of their input, a bounded part of it, over and over; what was read of it is kept in this
-    /// file (and its clones), and the next run begins with it, so that it misses nothing of a pipe either.
+    /// Builds the chain for a trial: to be measured, or run for a number of frames. It has the same tasks, uses up no
+    /// input and touches no output. Sources repeat a bounded front of their input; the part that they read is kept in
+    /// this file (and its clones), and the next run begins with it, so that even a pipe loses nothing.
     ///
     /// ```
     /// use bief::kinds::{Kind, Param};

@@ -6,7 +6,6 @@ mod run;
 
 use std::sync::Arc;
 
-use bief_machine::energy::EnergyMeter;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
@@ -18,6 +17,7 @@ use crate::halt::Halt;
 pub use crate::halt::Stopper;
 use crate::machine::Machine;
 use crate::machine::class::Forecast;
+use crate::machine::energy::EnergyMeter;
 use crate::memory::Memory;
 use crate::observe::Recorder;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, StageSlots};
@@ -167,8 +167,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Sets how many frames travel and are worked on together, at least 1, in place of what
-    /// [`Chain::batch`](crate::Chain::batch) said; planned periods, which are per batch, grow with it.
+    /// Sets the frames per batch, at least 1, instead of [`Chain::batch`](crate::Chain::batch); planned periods, which
+    /// are per batch, grow with it.
     ///
     /// ```
     /// use bief::{Chain, sink, source};
@@ -268,8 +268,7 @@ impl Pipeline {
         self.place_as(placement, machine)
     }
 
-    /// Gives each thread the place that a [`Placement`] says, and slows down what runs on cores that the machine only
-    /// emulates.
+    /// Gives each thread its place in a [`Placement`], and slows down threads on emulated cores.
     ///
     /// A thread takes its place when a run begins; what happens where the system refuses it is [`pinning`](Self::pinning)'s.
     /// On a machine with several NUMA nodes, the buffers of a stage and the slots that it sends are first touched on its own
@@ -353,8 +352,8 @@ impl Pipeline {
         self
     }
 
-    /// Models the energy of its runs with the watts of this platform, where no meter tells it: its idle power, and what each
-    /// kind of core draws for the time that its cores are busy. `origin` says where these watts are from.
+    /// Models the energy of its runs with the watts of this platform, if there is no meter: its idle power, plus the
+    /// power of each kind of core while its cores are busy. `origin` names the source of these watts.
     ///
     /// ```
     /// use bief::schedule::Platform;
@@ -376,8 +375,8 @@ impl Pipeline {
         self
     }
 
-    /// Gives its threads a scheduling class in each run, and counts frames against a bound of their latency: what came of it is
-    /// in [`Report::real_time`](crate::Report::real_time).
+    /// Gives its threads a scheduling class in each run, and counts frames against a latency bound; the result is in
+    /// [`Report::real_time`](crate::Report::real_time).
     ///
     /// Threads of such a class wait parked: [`Waiting::Adaptive`] does not look for a while first. [`Mode::Off`] takes back what
     /// was set before.
@@ -413,8 +412,8 @@ impl Pipeline {
     fn check_threads(&self) -> Result<()> {
         if self.dynamic.is_some() && self.waiting == Waiting::Active {
             return Err(Error::build(
-                "threads that look for frames without end, as `active` lets them, are all busy all the time, and nobody sees which of \
-                 them need a fast core: let them wait another way, or place them otherwise than `dynamic`",
+                "threads with `active` waiting are always busy, so that mapping cannot see which of them need a fast core: choose \
+                 another way to wait, or a placement other than `dynamic`",
             ));
         }
         let Some(real_time) = &self.real_time else { return Ok(()) };
@@ -456,9 +455,8 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// Lets its runs note more than the report always tells: the times of each task
-    /// ([`TaskReport::times`](crate::report::TaskReport::times)), how full the rings are
-    /// ([`BoundaryReport::occupancy`](crate::report::BoundaryReport::occupancy)) and how long frames take
+    /// Adds to the report the times of each task ([`TaskReport::times`](crate::report::TaskReport::times)), the fill of the
+    /// rings ([`BoundaryReport::occupancy`](crate::report::BoundaryReport::occupancy)) and the latency of frames
     /// ([`Report::latency`](crate::Report::latency)).
     ///
     /// Tasks are timed in as many batches as take about one percent of the time; beside that the clock is read up to three
@@ -534,7 +532,7 @@ impl Pipeline {
         tracks.collect::<Option<_>>().map(Trace::new)
     }
 
-    /// What tells how its runs are going, from another thread, while they go on. Any number of them may look.
+    /// A handle to observe runs in progress from another thread. There may be any number of them.
     pub fn watch(&mut self) -> Watch {
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let replicas = self.workers.iter_mut().filter(|worker| worker.stage_index == index);

@@ -6,6 +6,7 @@ use bief_schedule::Profile;
 
 use super::Pipeline;
 use crate::boundary::{depth, rings};
+use crate::count::Count;
 use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
 use crate::figures::Figures;
@@ -15,7 +16,7 @@ use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
 use crate::report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
-use crate::worker::{Count, Worker};
+use crate::worker::Worker;
 
 impl Pipeline {
     pub(super) fn workers_of(&self, stage: usize) -> impl Iterator<Item = &Worker> {
@@ -91,7 +92,7 @@ impl Pipeline {
         let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
         let (seconds, frames) = (report.seconds, report.frames);
         report.energy = RunEnergy::measured(&measured, seconds, frames, bits)
-            .or_else(|| RunEnergy::modelled(self.watts.as_ref()?, &report.stages, seconds, frames, bits));
+            .or_else(|| RunEnergy::modelled(self.watts.as_ref()?, report.busy_cores(), seconds, frames, bits));
         if let Some(profile) = &self.profile {
             report.explain(profile);
         }

@@ -11,9 +11,9 @@ use bief_machine::clock::thread_time;
 use bief_machine::mapper::{MapReport, MapSettings, Steering, ThreadMapper, ThreadStatus};
 use serde::Serialize;
 
+use crate::columns::fitted;
 use crate::error::{Error, ErrorKind, Result};
 use crate::machine::Machine;
-use crate::table::fitted;
 use crate::worker::Worker;
 
 use super::Pinning;

@@ -6,7 +6,7 @@ use super::{PlacedStage, StageSlots, all_threads};
 use crate::error::{Error, Result, counted};
 use crate::machine::{Core, Machine, thread_list};
 
-/// Places that were told, one list per stage; read with [`Policy`](super::Policy).
+/// Explicit places, one list per stage; parsed with [`Policy`](super::Policy).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     text: String,

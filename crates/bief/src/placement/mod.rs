@@ -17,7 +17,7 @@ pub use policy::Policy;
 use crate::error::{Error, Result, counted};
 use crate::machine::{Machine, thread_list};
 
-/// What happens when the system refuses to put a thread where its [`Placement`] wants it.
+/// What to do if the system refuses a thread its [`Placement`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pinning {
     /// The thread runs where it is, and the report says so ([`Report::notes`](crate::Report::notes)).

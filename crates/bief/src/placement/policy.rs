@@ -9,7 +9,7 @@ use super::{PlacedStage, Placement, StageSlots, all_threads};
 use crate::error::{Error, Result};
 use crate::machine::{Core, Machine};
 
-/// How the threads of a pipeline are given places on a machine.
+/// How the threads of a pipeline are placed on a machine.
 ///
 /// The names and meanings are those of Idouar et al., section 6.4.3, but for `dynamic`. Read from a word (`packed`) or, for explicit places,
 /// from a list in the grammar below.

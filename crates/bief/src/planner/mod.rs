@@ -9,7 +9,7 @@ use std::time::Duration;
 use bief_schedule::strategy::{Exact, Strategy};
 use bief_schedule::{Goal, Platform, Profile, Schedule};
 
-pub use application::{Application, Rehearsal};
+pub use application::Application;
 use placing::{Class, Placing};
 
 use crate::energy::Watts;
@@ -32,7 +32,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// shortest period on the fewest big cores, and places threads [`Policy::Packed`].
 ///
 /// ```
-/// # use bief::{Application, Chain, Flow, InOut, Program, Rehearsal, Result, Task, sink, source};
+/// # use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
 /// # #[derive(Clone)] struct Square;
 /// # impl Task for Square {
 /// #     type In = InOut<f32>;
@@ -53,7 +53,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// # }
 /// # impl Application for Squares {
 /// #     fn program(&mut self) -> Result<Program> { program(1001) }
-/// #     fn rehearsal(&self, frames: u64) -> Result<Rehearsal> { Ok(Rehearsal::new(program(frames)?)) }
+/// #     fn rehearsal(&self, frames: u64) -> Result<Program> { program(frames) }
 /// # }
 /// use bief::placement::Policy;
 /// use bief::{Machine, Planner};
@@ -129,22 +129,22 @@ impl Planner {
         self
     }
 
-    /// Plans with this profile, in place of measuring the tasks; `origin` is what errors call it, such as its file.
+    /// Plans with this profile instead of measuring the tasks; errors name `origin`, such as its file.
     #[must_use]
     pub fn profile(mut self, profile: Profile, origin: impl Into<String>) -> Self {
         self.profile = Some(Given { value: profile, origin: origin.into() });
         self
     }
 
-    /// Runs this schedule, in place of planning; `origin` is what errors call it.
+    /// Runs this schedule instead of planning; errors name `origin`.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule, origin: impl Into<String>) -> Self {
         self.schedule = Some(Given { value: schedule, origin: origin.into() });
         self
     }
 
-    /// Tries the plan, corrects the profile by what was measured and plans again, so many times at most: until a run keeps its
-    /// plan, or no better one is left ([`Refined`]).
+    /// Tries the plan, corrects the profile with the measured times and plans again, up to this many times: until a run
+    /// keeps its plan, or no better plan is left ([`Refined`]).
     #[must_use]
     pub fn refine(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
@@ -159,7 +159,7 @@ impl Planner {
         self
     }
 
-    /// Places threads as told, in place of a policy; `origin` is what errors call it.
+    /// Places threads explicitly, instead of by a policy; errors name `origin`.
     #[must_use]
     pub fn place_as(mut self, placement: Placement, origin: impl Into<String>) -> Self {
         self.placing.place = Some(placing::Place::As(Given { value: placement, origin: origin.into() }));
@@ -173,16 +173,17 @@ impl Planner {
         self
     }
 
-    /// Gives threads a class of Linux, and says what happens when the system refuses it. [`Class::Deadline`](realtime::Class::Deadline)
-    /// reserves what each stage needs at the rate, or the period, that the goal must then name.
+    /// Gives threads a scheduling class of Linux, and sets what happens if the system refuses it.
+    /// [`Class::Deadline`](realtime::Class::Deadline) reserves what each stage needs at the goal's rate or period,
+    /// which the goal must then give.
     #[must_use]
     pub fn class(mut self, class: realtime::Class, mode: Mode) -> Self {
         self.class = Class { class, mode };
         self
     }
 
-    /// Plans for least power by what the cores of this platform draw, and models the energy of runs by it where nothing measures
-    /// it; `origin` says where the watts are from. Only kinds of cores that the machine has too are looked at.
+    /// Plans for least power with the watts of this platform, and models the energy of runs with them if there is no
+    /// meter; `origin` names their source. Only kinds of cores that the machine has count.
     #[must_use]
     pub fn watts(mut self, platform: &Platform, origin: impl Into<String>) -> Self {
         let platform = self.machine.platform().with_power_of(platform);
@@ -218,7 +219,7 @@ impl Planner {
         let profile = match &self.profile {
             None => application.rehearsal(u64::MAX)?.profile_on(&self.machine, self.profiling)?,
             Some(given) => {
-                let program = application.rehearsal(1)?.into_program();
+                let program = application.rehearsal(1)?;
                 program.fits(&given.value).map_err(|error| given.named(error))?;
                 given.value.clone()
             }
@@ -263,7 +264,7 @@ impl Planner {
     ) -> Result<Report> {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
-        let pipeline = application.rehearsal(frames)?.into_program().pipeline(schedule)?.compare_with(profile)?;
+        let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.compare_with(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
     }
 
@@ -323,7 +324,7 @@ impl<T> Given<T> {
     }
 }
 
-/// A plan, and what it was made with.
+/// A plan with its profile, machine and settings.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Planned {

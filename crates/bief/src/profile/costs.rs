@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bief_schedule::realtime::{CostFit, CostSamples, FitMethod};
 
-use super::{Measured, Measurements, Profiling, Sample, TURNS, core_of, facts, hand_over, on_each_kind};
+use super::{Measured, Measurements, Profiling, Sample, TURNS, Visit, core_of, facts, hand_over, on_each_kind};
 use crate::emulate;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
@@ -14,7 +14,7 @@ use crate::wire::WireInfo;
 /// Where batches have their time, threads sleep between them, and find caches and clock as others left them.
 const REST: Duration = Duration::from_micros(300);
 
-/// What the tasks of a chain cost on one kind of core, by the number of frames in a batch:
+/// The costs of a chain's tasks on one kind of core, by the number of frames in a batch:
 /// [`Program::costs_on`](crate::Program::costs_on).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchCosts {
@@ -28,7 +28,7 @@ pub struct BatchCosts {
     pub hand_over_ns: f64,
 }
 
-/// What one task costs.
+/// The costs of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskCosts {
     /// The task.
@@ -51,8 +51,8 @@ impl TaskCosts {
 }
 
 impl BatchCosts {
-    /// What was measured of frames of different lengths, as of batches of them: each part is of a chain whose frames are so many
-    /// times as long as the shortest, worked on one by one.
+    /// Combines measurements of different frame lengths as if they were batches: each part is of a chain whose frames
+    /// are the given multiple of the shortest, processed one by one.
     ///
     /// # Errors
     /// Parts of other tasks than the first has; none at all, or batches.
@@ -99,12 +99,18 @@ pub(crate) fn measure_on(
     measured.rest = REST;
     let each = || batches.iter().map(|_| Measurements::default()).collect();
     let mut samples: Vec<Vec<Measurements>> = cores.iter().map(|_| each()).collect();
-    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {
+    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
+        let part = (TURNS * batches.len()) as u32;
+        let visit = Visit {
+            executions: visit.executions.div_ceil(TURNS),
+            least: visit.least.div_ceil(TURNS),
+            time: visit.time / part,
+        };
         // Sizes take turns, too.
         for _ in 0..TURNS {
             for (&frames, samples) in batches.iter().zip(&mut samples[kind]) {
                 measured.set_batch(wires, frames);
-                if !measured.visit(executions.div_ceil(TURNS), samples)? {
+                if !measured.visit(visit, samples)? {
                     return Ok(false);
                 }
             }

@@ -20,12 +20,14 @@ use crate::wait::Waiting;
 /// Work between two hand-overs, as of a small task; how many of them, and how often that is repeated for the median.
 const WORK: Duration = Duration::from_micros(20);
 const BATCHES: u32 = 400;
+/// What is measured of them where there is no time for more.
+const FEW: u32 = 40;
 const REPEATS: usize = 5;
 
 /// Nanoseconds that a stage on this core spends on a batch beyond its tasks: measured between this core and another one, with
 /// frames of one number. 0 on a machine of one core. `here` is the machine as it is: an emulated core hands over as fast as the
-/// one that it stands for.
-pub(super) fn ns(core: &Core, here: &Machine) -> Result<u64> {
+/// one that it stands for. Where others keep the cores busy, fewer are measured: those of so much time, about.
+pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
     let Some(other) = here.cores().iter().find(|other| other.threads[0] != core.threads[0]) else { return Ok(0) };
     let policy: Policy = format!("{} | {}", other.threads[0], core.threads[0]).parse()?;
     let worked = Arc::<AtomicU64>::default();
@@ -36,12 +38,14 @@ pub(super) fn ns(core: &Core, here: &Machine) -> Result<u64> {
         }
         start.elapsed()
     };
+    let start = Instant::now();
+    let is_over = move || start.elapsed() > time;
     let mut left = BATCHES;
     let mut chain = Chain::new();
     let fill = move |frame: &mut [u32]| {
         work();
         frame[0] = left;
-        left = if left == 0 { BATCHES } else { left - 1 };
+        left = if left == 0 || left < BATCHES - FEW && is_over() { BATCHES } else { left - 1 };
         Ok(if left == BATCHES { Flow::Stop } else { Flow::Next })
     };
     let numbers = chain.add(source::from_fn(1, fill), ());
@@ -54,14 +58,14 @@ pub(super) fn ns(core: &Core, here: &Machine) -> Result<u64> {
     chain.add(take, &numbers);
     let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&policy, here)?;
     let mut beyond = Vec::new();
-    for _ in 0..REPEATS {
+    while beyond.is_empty() || beyond.len() < REPEATS && !is_over() {
         worked.store(0, Ordering::Relaxed);
         let report = pipeline.run()?;
         let own = worked.load(Ordering::Relaxed) as f64 / report.executions.max(1) as f64;
         beyond.push((report.stages[1].measured_ns - own).max(0.0) as u64);
     }
     beyond.sort_unstable();
-    Ok(beyond[REPEATS / 2])
+    Ok(beyond[beyond.len() / 2])
 }
 
 /// Between two batches for a thread that sleeps meanwhile, and how many of them.

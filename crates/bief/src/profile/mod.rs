@@ -14,6 +14,7 @@ use bief_schedule::{Profile, Samples, TaskProfile};
 use crate::affinity;
 use crate::emulate;
 use crate::error::{Error, Result};
+use crate::figures::Reading;
 use crate::frame::Batch;
 use crate::machine::{Core, CoreSpec, Machine};
 use crate::stage::Stage;
@@ -27,6 +28,10 @@ pub use costs::{BatchCosts, TaskCosts};
 const WARM_UP: usize = 8;
 /// Kinds of cores take turns, so that what changes while a profile is made changes for all of them.
 const TURNS: usize = 4;
+/// Executions on each kind of core, whatever time they take.
+const LEAST: usize = 20;
+/// The part of the time that hand-overs are measured for.
+const HAND_OVERS: u32 = 4;
 /// Executions of which times are kept: more tell nothing more.
 const ROOM: usize = 1 << 16;
 
@@ -37,7 +42,8 @@ const ROOM: usize = 1 << 16;
 ///
 /// let quiet = Profiling::default();
 /// assert_eq!((quiet.executions.get(), quiet.load), (200, Load::Idle));
-/// let loaded = Profiling { load: Load::Busy, ..quiet };
+/// // As many executions as asked for, however long that takes.
+/// let loaded = Profiling { load: Load::Busy, limit: std::time::Duration::MAX, ..quiet };
 /// # let _ = loaded;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +52,15 @@ pub struct Profiling {
     pub executions: NonZeroUsize,
     /// What the other cores do meanwhile.
     pub load: Load,
+    /// How long that may take, on all kinds of cores together, about: a machine that is busy with something else executes less often
+    /// then, but 20 times on each kind of core.
+    pub limit: Duration,
 }
 
 impl Default for Profiling {
+    /// 200 executions within 4 seconds, while the other cores are idle.
     fn default() -> Self {
-        Self { executions: const { NonZeroUsize::new(200).unwrap() }, load: Load::Idle }
+        Self { executions: const { NonZeroUsize::new(200).unwrap() }, load: Load::Idle, limit: Duration::from_secs(4) }
     }
 }
 
@@ -131,13 +141,23 @@ impl Measurements {
     }
 }
 
+/// What is wanted of a stay on a core.
+#[derive(Clone, Copy)]
+struct Visit {
+    /// Executions that count, and how many of them at least when the time is over.
+    executions: usize,
+    least: usize,
+    time: Duration,
+}
+
 /// A chain on one thread, measured execution by execution.
 struct Measured {
     stage: Stage,
     batch: Batch,
     frames: usize,
-    /// Frames so far.
+    /// Frames so far, and those of them that passed the last task.
     done: u64,
+    passed: u64,
     clock_cost: Duration,
     /// How long its thread sleeps before each execution.
     rest: Duration,
@@ -153,6 +173,7 @@ impl Measured {
             batch: Batch::new(frames),
             frames,
             done: 0,
+            passed: 0,
             clock_cost: clock::cost(),
             rest: Duration::ZERO,
             times: vec![None; count],
@@ -178,15 +199,16 @@ impl Measured {
         // SAFETY: every wire is local to the one stage.
         unsafe { self.stage.run_timed(&mut self.batch, note)? };
         self.done += self.frames as u64;
+        self.passed += self.batch.live() as u64;
         Ok((!self.batch.last).then(|| clock::interruptions() != interruptions))
     }
 
-    /// Measures so many executions on the core that the calling thread is on, after some to warm up. `false` when the source
-    /// has ended.
-    fn visit(&mut self, executions: usize, samples: &mut Measurements) -> Result<bool> {
+    /// Measures on the core that the calling thread is on, after some executions to warm up. `false` when the source has ended.
+    fn visit(&mut self, Visit { executions, least, time }: Visit, samples: &mut Measurements) -> Result<bool> {
+        let start = Instant::now();
         let mut wanted = executions;
         for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
-            if wanted == 0 {
+            if wanted == 0 || number >= WARM_UP + least && start.elapsed() > time {
                 break;
             }
             if !self.rest.is_zero() {
@@ -205,6 +227,14 @@ impl Measured {
         }
         Ok(true)
     }
+
+    /// Information that a frame carries in the mean, where the tasks tell it.
+    fn bits_per_frame(&self) -> Option<u64> {
+        let figures = self.stage.figures();
+        let told = figures.all("information").filter(|figure| figure.unit == "bits");
+        let bits = told.map(|figure| if let Reading::Count(bits) = figure.reading { bits } else { 0 });
+        bits.fold(0, u64::saturating_add).checked_div(self.passed).filter(|&bits| bits > 0)
+    }
 }
 
 /// Measures on the calling thread, wherever that runs, as the machine's first kind of core.
@@ -213,9 +243,10 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[WireInfo], frames: usize, execu
     let facts = facts(&tasks);
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples = Measurements::default();
-    measured.visit(executions, &mut samples)?;
+    measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
-    profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)
+    let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)?;
+    with_bits(profile, measured.bits_per_frame())
 }
 
 /// Measures on a core of each kind in turn; the calling thread waits.
@@ -231,13 +262,22 @@ pub(crate) fn measure_on(
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples: Vec<Measurements> = kinds.iter().map(|_| Measurements::default()).collect();
-    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, executions| {
-        measured.visit(executions, &mut samples[kind])
+    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
+        measured.visit(visit, &mut samples[kind])
     })?;
     let here = Machine::here();
-    let sync = cores.iter().map(|core| hand_over::ns(core, &here)).collect::<Result<Vec<_>>>()?;
+    let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
+    let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
-    Ok(profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?)
+    let profile = profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?;
+    with_bits(profile, measured.bits_per_frame())
+}
+
+fn with_bits(profile: Profile, bits_per_frame: Option<u64>) -> Result<Profile> {
+    Ok(match bits_per_frame {
+        Some(bits) => profile.with_bits_per_frame(bits)?,
+        None => profile,
+    })
 }
 
 /// The core that stands for all of its kind.
@@ -248,17 +288,21 @@ fn core_of(machine: &Machine, kind: usize) -> Result<&Core> {
     })
 }
 
-/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and how
-/// many executions are wanted, and answers `false` when the source has ended.
+/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and what is
+/// wanted, and answers `false` when the source has ended.
 fn on_each_kind(
     measured: &mut Measured,
     cores: &[&Core],
     machine: &Machine,
     profiling: Profiling,
-    mut visit: impl FnMut(&mut Measured, usize, usize) -> Result<bool> + Send,
+    mut visit: impl FnMut(&mut Measured, usize, Visit) -> Result<bool> + Send,
 ) -> Result<()> {
     let turns = if cores.len() == 1 { 1 } else { TURNS };
-    let executions = profiling.executions.get().div_ceil(turns);
+    let part = Visit {
+        executions: profiling.executions.get().div_ceil(turns),
+        least: LEAST.div_ceil(turns),
+        time: profiling.limit / (turns * cores.len()) as u32,
+    };
     let busy = match profiling.load {
         Load::Idle => None,
         Load::Busy => Some(BusyCores::new(machine)?),
@@ -271,7 +315,7 @@ fn on_each_kind(
                 if let Some(busy) = &busy {
                     busy.leave(core);
                 }
-                if !visit(measured, kind, executions)? {
+                if !visit(measured, kind, part)? {
                     break 'stream;
                 }
             }

@@ -11,7 +11,7 @@ use super::settings::{RealTime, StageTiming};
 use crate::error::{Error, Result};
 use crate::profile::{BatchCosts, TaskCosts};
 
-/// What is to be kept, and with what.
+/// A latency to meet, and the conditions for it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -80,7 +80,7 @@ impl LatencyGoal {
     }
 }
 
-/// A pipeline that keeps a latency: [`BatchCosts::latency_plan`].
+/// A pipeline that meets a latency; made by [`BatchCosts::latency_plan`].
 #[derive(Debug, Clone)]
 pub struct LatencyPlan {
     /// The graph in its batches, with its bounds.
@@ -121,8 +121,8 @@ impl LatencyPlan {
 }
 
 impl StageTiming {
-    /// What the stages of a schedule need when executions of the chain come at that period. A stage takes for each of its tasks what
-    /// 99 of 100 executions took at most, where the profile has seen that, else its time; and the hand-over.
+    /// The timing of a schedule's stages if executions of the chain come at that period. A stage takes the 99th
+    /// percentile of each of its tasks if the profile has it, else the task's time; plus the hand-over.
     ///
     /// # Errors
     /// A schedule that does not go with the profile.

@@ -8,9 +8,9 @@ use bief_machine::clock::nanoseconds;
 use bief_machine::histogram::Histogram;
 use serde::Serialize;
 
-use crate::table::{fitted, scaled};
+use crate::columns::{fitted, scaled};
 
-/// What a run had of what [`RealTime`](super::RealTime) asked for.
+/// The scheduling classes of a run, and how well they held; asked for by [`RealTime`](super::RealTime).
 #[derive(Debug, Clone, Serialize)]
 pub struct RealTimeReport {
     /// The stages, from source to sink.
@@ -26,7 +26,7 @@ pub struct RealTimeReport {
     pub bound: Option<AgainstBound>,
 }
 
-/// What the threads of one stage had.
+/// The scheduling class of one stage's threads.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageClass {
     /// The stage's name.
@@ -42,8 +42,8 @@ pub struct StageClass {
     pub interruptions: Option<u64>,
 }
 
-/// Frames against a bound of their latency, in nanoseconds. Every frame that passed the last task is counted, exactly;
-/// quantiles are known within 2 %.
+/// Latencies of frames compared with a bound, in nanoseconds. Every frame that passed the last task is counted exactly;
+/// quantiles are accurate to 2 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AgainstBound {
     /// The bound.

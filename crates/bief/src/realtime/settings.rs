@@ -17,7 +17,7 @@ const LEAST_BUDGET: Duration = Duration::from_nanos(1024);
 const LEAST_PERIOD: Duration = Duration::from_micros(100);
 const MOST_PERIOD: Duration = Duration::from_micros(1 << 22);
 
-/// What happens when the system refuses a thread its class.
+/// What to do if the system refuses a thread its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Nothing is asked of the system, as if no class was wanted.
@@ -48,7 +48,7 @@ impl FromStr for Mode {
     }
 }
 
-/// When batches come to a stage, and how long it works on one.
+/// When batches arrive at a stage, and how long it works on each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTiming {
     /// From one batch to the next. Each of *r* replicas gets every *r*-th batch, so its period is *r* times as long.
@@ -156,9 +156,9 @@ impl RealTime {
         Self { mode: Mode::default(), locks_memory: wanted != Wanted::Ordinary, wanted, reclaim: None, bound: None }
     }
 
-    /// Reserves processor time for each stage (`SCHED_DEADLINE`), from source to sink: what bounds of latency stand on. Other
-    /// threads, those of a class of priorities too, cannot take it away, and a task that takes longer than it said cannot take
-    /// that of other stages.
+    /// Reserves processor time for each stage (`SCHED_DEADLINE`), from source to sink: the basis of latency bounds.
+    /// Other threads, even those with priorities, cannot take it away, and a task that overruns cannot take that of
+    /// other stages.
     ///
     /// A thread's budget is its execution time and a margin: as much again and 250 µs at least, or as much less as the machine has
     /// room for ([`Pipeline::forecast`](crate::Pipeline::forecast)). The times are those of a batch. Threads with reservations
@@ -167,14 +167,14 @@ impl RealTime {
         Self::new(Wanted::Deadline { stages })
     }
 
-    /// Lets all threads go before every ordinary one (`SCHED_FIFO`), with a priority of 1 to 99: short latencies, but no
-    /// bound. Where tasks never wait, as those of a source that is always ready, other programs are left with the 5 % or so
-    /// that the kernel keeps for them.
+    /// Gives all threads priority over every ordinary one (`SCHED_FIFO`), from 1 to 99: short latencies, but no bound.
+    /// If tasks never wait, as with a source that is always ready, other programs get only the 5 % or so that the
+    /// kernel keeps for them.
     pub fn fifo(priority: u32) -> Self {
         Self::new(Wanted::Fifo { priority })
     }
 
-    /// Leaves threads as they are, to compare with: what else is said here is measured and reported all the same.
+    /// Leaves threads in their class, for comparison: the other settings are still measured and reported.
     pub fn ordinary() -> Self {
         Self::new(Wanted::Ordinary)
     }
@@ -186,9 +186,8 @@ impl RealTime {
         self
     }
 
-    /// Sets whether threads with reservations may use what others leave of theirs, as they do unless it is set: after a
-    /// disturbance they catch up sooner. Reservations hold all the same, but a task that takes longer than it said leaves
-    /// ordinary threads little.
+    /// Sets whether threads with reservations may use the unused time of others (the default): after a disturbance they
+    /// catch up sooner. Reservations still hold, but a task that overruns leaves little time to ordinary threads.
     #[must_use]
     pub fn reclaim(mut self, reclaim: bool) -> Self {
         self.reclaim = Some(reclaim);
@@ -232,12 +231,12 @@ impl RealTime {
     /// Whether threads that wait so, of these stages at these places, can have it.
     pub(crate) fn check(&self, stages: &[StageSlots], waiting: Waiting, placement: Option<&Placement>) -> Result<()> {
         if self.bound.is_some_and(|(bound, _)| bound.is_zero()) {
-            return Err(Error::build("no frame takes no time: give a bound of at least 1 ns"));
+            return Err(Error::build("no frame meets a bound of 0: give at least 1 ns"));
         }
         if self.parks() && waiting == Waiting::Active {
             return Err(Error::build(
-                "threads that look for frames without end, as `active` lets them, would keep all others from their cores in a \
-                 real-time class: let them wait another way",
+                "threads with `active` waiting would keep all others from their cores in a real-time class: choose another way to \
+                 wait",
             ));
         }
         if self.parks() && placement.is_some_and(Placement::is_dynamic) {

@@ -513,7 +513,7 @@ fn what_a_piece_refuses_is_shown_where_it_stands() {
     let message = told(&task("none", ""));
     assert!(message.contains("x.toml:13: task `x`: `test.none` made no task"), "{message}");
     let message = told(&task("less", "out = ['m']"));
-    assert!(message.contains("x.toml:13: task `x`: `test.less` made 0 wires, but tells of 1 outputs"), "{message}");
+    assert!(message.contains("x.toml:13: task `x`: `test.less` made 0 wires, but declares 1 outputs"), "{message}");
 }
 
 /// What a rehearsal must not do: bytes are read from where they are gone then, and written.

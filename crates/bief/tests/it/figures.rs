@@ -2,8 +2,9 @@
 
 use std::sync::mpsc;
 
-use bief::report::{Figures, Reading};
-use bief::{Chain, Error, Flow, InOut, Result, Task};
+use bief::plan::Profiling;
+use bief::report::Reading;
+use bief::{Chain, Error, Figures, Flow, InOut, Machine, Result, Task};
 
 use crate::common::{Add, Count, watched};
 
@@ -82,7 +83,9 @@ fn they_are_seen_while_a_run_goes_on_and_after_a_fault() {
         let mut next = 0;
         let mut chain = Chain::new();
         let source = bief::source::from_fn(1, move |frame: &mut [u64]| {
-            may_go_on.recv().map_err(Error::from_source)?;
+            if may_go_on.recv().is_err() {
+                return Ok(Flow::Stop);
+            }
             frame[0] = next;
             next += 1;
             Ok(Flow::Next)
@@ -105,6 +108,7 @@ fn they_are_seen_while_a_run_goes_on_and_after_a_fault() {
             }
         }
         (sent..21).for_each(|_| go_on.send(()).unwrap());
+        drop(go_on);
         let (error, _pipeline) = run.join().unwrap();
         assert!(error.to_string().contains("told to fail"), "{error}");
         assert_eq!(watch.figures().counted("frames"), 20);
@@ -119,4 +123,44 @@ fn a_task_that_panics_when_it_is_asked_tells_nothing() {
     chain.add(Add(1), &mut numbers);
     let report = chain.build().unwrap().run().unwrap();
     assert!(report.figures.is_empty() && report.frames == 4);
+}
+
+#[test]
+fn a_profile_has_the_bits_per_frame_that_a_task_tells() {
+    /// Passes every second frame on, of `bits` bits.
+    struct Halve {
+        bits: u64,
+        unit: &'static str,
+        frames: u64,
+    }
+
+    impl Task for Halve {
+        type In = InOut<u64>;
+        type Out = ();
+        fn lens(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn run(&mut self, frame: &mut [u64], (): ()) -> Result<Flow> {
+            let passes = frame[0].is_multiple_of(2);
+            self.frames += u64::from(passes);
+            Ok(if passes { Flow::Next } else { Flow::Skip })
+        }
+        fn figures(&self, figures: &mut Figures) {
+            figures.count("information", self.unit, self.bits * self.frames);
+        }
+    }
+
+    for (bits, unit, expected) in [(100, "bits", Some(100)), (0, "bits", None), (100, "bytes", None)] {
+        let program = || {
+            let mut chain = Chain::new().batch(4);
+            let mut numbers = chain.add(Count::to(1000), ());
+            chain.add(Halve { bits, unit, frames: 0 }, &mut numbers);
+            chain.add(Add(1), &mut numbers);
+            chain.build().unwrap()
+        };
+        assert_eq!(program().profile(50).unwrap().bits_per_frame(), expected, "{bits} {unit}");
+        let profiling = Profiling { executions: 5.try_into().unwrap(), ..Profiling::default() };
+        let profile = program().profile_on(&Machine::here(), profiling).unwrap();
+        assert_eq!(profile.bits_per_frame(), expected, "{bits} {unit}");
+    }
 }

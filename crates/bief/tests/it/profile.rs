@@ -68,7 +68,18 @@ fn sleepy(frames: u64) -> bief::Program {
 }
 
 fn executions(count: usize, load: Load) -> Profiling {
-    Profiling { executions: NonZeroUsize::new(count).unwrap(), load }
+    Profiling { executions: NonZeroUsize::new(count).unwrap(), load, ..Profiling::default() }
+}
+
+#[test]
+fn measuring_ends_when_its_time_is_over() {
+    let limit = std::time::Duration::from_millis(20);
+    let all = Profiling { limit, ..executions(1 << 40, Load::Idle) };
+    let profile = sleepy(u64::MAX).profile_on(&Machine::here(), all).unwrap();
+    let seen = profile.tasks()[1].seen.as_ref().unwrap()[0].unwrap();
+    assert!((1..1 << 30).contains(&seen.samples), "{seen:?}");
+    let costs = sleepy(u64::MAX).costs_on(&Machine::here(), &[1, 2], all).unwrap();
+    assert_eq!(costs[0].tasks[1].sizes.len(), 2);
 }
 
 #[test]
@@ -168,7 +179,7 @@ fn costs_of(frames: u64, batches: &[usize]) -> bief::Result<Vec<bief::plan::Batc
     let wire = chain.add(Count::to(frames), ());
     let kept = chain.add(Probe::new(Act::KeepEvery(4)), &wire);
     chain.add(Probe::sequential(Act::Pass), &kept);
-    let profiling = Profiling { executions: NonZeroUsize::new(8).unwrap(), load: Load::Idle };
+    let profiling = Profiling { executions: NonZeroUsize::new(8).unwrap(), ..Profiling::default() };
     chain.build()?.costs_on(&Machine::here(), batches, profiling)
 }
 

@@ -97,6 +97,16 @@ fn map_gives_affinities_back_when_it_is_ended() {
     }
     let busy = Busy::new();
     let before = busy.affinity();
+    for name in ["QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "ABRT", "TERM"] {
+        let mut command = folder.command();
+        command.args(["map", "--machine", "two.toml", &busy.pid()]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut mapper = command.spawn().unwrap();
+        wait_for("a mapping", || busy.affinity() != before);
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", mapper.id())).status().unwrap();
+        assert!(sent.success());
+        assert!(mapper.wait().unwrap().success(), "{name}");
+        assert_eq!(busy.affinity(), before, "{name}");
+    }
     let mut command = folder.command();
     command.args(["map", "--machine", "two.toml", &busy.pid()]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mapper = command.spawn().unwrap();

@@ -82,6 +82,11 @@ fn the_carrier_may_be_told_and_settings_change_the_audio() {
     let mean = |audio: &[i16]| audio.iter().map(|x| f64::from(*x)).sum::<f64>() / 32767.0 / audio.len() as f64;
     let (json, found) = run(&[]);
     assert_eq!(json["carrier_is"], "found");
+    let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = "audio_rate audio_seconds block carrier_hz carrier_is carrier_moved_hz deviation_hz input interrupted output \
+                    pace plan processor_percent report sample_rate seconds signal_at_the_end";
+    assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
+    assert!(json["signal_at_the_end"] == true && json["audio_seconds"].as_f64().unwrap() > 0.5, "{json}");
     assert!((json["carrier_hz"].as_f64().unwrap() - 1200.0).abs() < 10.0, "{json}");
     let (json, _) = run(&["--carrier", "-500"]);
     assert_eq!(json["carrier_is"], "measured");

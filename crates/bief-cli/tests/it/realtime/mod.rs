@@ -182,7 +182,7 @@ fn a_receiver_runs_under_a_class() {
     let folder = Folder::new("class");
     folder.succeed(["rx", "-o", "plain.ts"]);
     let refused = folder.fail(["rx", "--rt", "try", "-o", "x.ts"]);
-    assert!(refused.contains("--rt: time is reserved for a rate") && refused.contains("rate=1Mb/s"), "{refused}");
+    assert!(refused.contains("time is reserved for a rate") && refused.contains("rate=1Mb/s"), "{refused}");
     assert_usage(&folder, &["rx", "--rt", "tri"], "`tri`");
     assert_usage(&folder, &["rx", "--class", "fifo"], "fifo:PRIORITY");
     // With permission or without.

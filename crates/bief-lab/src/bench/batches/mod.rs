@@ -16,19 +16,19 @@ pub(crate) use merging::{Layout, Line, Merging, disturbed, merging};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief lab bench batches                 some 2 minutes
+  bief lab bench batches                 about 2 minutes
   bief lab bench batches --rounds 21 --csv batches.csv --svg batches.svg
 
-Tasks: those of the narrowband FM receiver, on one core, batch after batch; what
-they cost by how many blocks of 60 samples are in a batch, and by how long the
-blocks are.
+Tasks: those of the narrowband FM receiver, on one core, batch after batch;
+their cost by the number of blocks of 60 samples in a batch, and by the length
+of the blocks.
 Cases, for each number of samples SIZE:
-  source/SIZE       a source alone that gives a batch each millisecond
+  source/SIZE       a source alone that makes a batch each millisecond
   merged-N/SIZE     N frequency shifts behind it, together on a second thread
-  separate-N/SIZE   the same on a thread each; all sleep until there is a batch
-Figures are processor time of the whole process for a batch; where the system
-permits it, threads go before those of other programs (fifo:80). The lines
-I + D c through those of c samples are the medians of all slopes and offsets
+  separate-N/SIZE   the same with a thread each; all sleep until a batch arrives
+Figures are processor time of the whole process per batch; where the system
+permits it, threads have priority over other programs (fifo:80). The lines
+I + D c through the times of c samples are medians of all slopes and offsets
 (Theil and Sen). CSV: every reading, and the medians of the tasks.";
 
 /// Samples of a batch, unless others are asked for.
@@ -46,10 +46,10 @@ pub(super) struct BatchesArgs {
         value_parser = clap::value_parser!(u32).range(1..=65_536)
     )]
     sizes: Vec<u32>,
-    /// How long each reading takes
+    /// Duration of each reading
     #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
     seconds: f64,
-    /// How often every case is measured, the cases in turn
+    /// Rounds of measurement, each over all cases in turn
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! What each task of the receiver costs by the samples of a batch.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use bief::plan::Profiling;
 use bief::schedule::realtime::{CostFit, CostSamples};
@@ -41,7 +42,7 @@ pub(super) fn measure() -> Result<Tasks> {
     let enough = |samples: usize| signal(2 * EXECUTIONS.get() * samples);
     let all = BLOCK * BATCHES.iter().sum::<usize>() * machine.kinds().len();
     let program = chain(&enough(all), BLOCK, None).and_then(Chain::build)?;
-    let profiling = Profiling { executions: EXECUTIONS, ..Profiling::default() };
+    let profiling = Profiling { executions: EXECUTIONS, limit: Duration::MAX, ..Profiling::default() };
     let costs = program.costs_on(&machine, &BATCHES, profiling)?.swap_remove(0);
     let mut by_block = vec![Vec::new(); costs.tasks.len()];
     for block in BLOCKS {

@@ -24,33 +24,33 @@ use super::surroundings::{Surroundings, Watch};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief lab bench mapping                 takes some 15 minutes
+  bief lab bench mapping                 takes about 15 minutes
   bief lab bench mapping --only gain/swap --rounds 5
   bief lab bench mapping --only overhead --seconds 5
   bief lab bench mapping --machine emulated.toml --only receiver
   bief lab bench mapping --csv map.csv --svg map.svg --json map.json
 
 Cases:
-  gain/MIX/MAPPING        the work that threads do which need more of a core at
-                          one time than at another. Mixes: swap (as many threads
-                          as cores; 0.85 and 0.25 of a fast core by turns),
-                          bimodal (as many; 0.95 or 0.15 at random), crowded
-                          (twice as many). Mappings: fair (Linux as it is), fixed
-                          (each on a core drawn at random), bsm-1ms, bsm-5ms and
-                          rank-5ms (mapped by demand at such intervals); ideal is
-                          the most that any sharing of the cores could do
-  overhead/WHOSE-N/EVERY  the processor time of a mapper of N threads, of its own
-                          process or of another one, at such intervals: 8 that need
-                          10 % of a core each, 64 that need little; waking-alone is
-                          what a thread takes that sleeps for the interval, again
-                          and again, and does nothing else
-  receiver/WHEN/HOW       frames per second of the DVB-S2 receiver: the exact plan
-                          packed, loose and dynamic, and a thread for each task
-                          loose and dynamic; when the machine is quiet, when a
-                          thread on a fast core disturbs it (disturbed), and when
-                          it was planned with the times of the kinds of cores
-                          exchanged (misplanned)
-All on emulated cores, unless --machine names others of two kinds or more.
+  gain/MIX/MAPPING        the work done by threads whose demand varies. Mixes:
+                          swap (as many threads as cores; 0.85 and 0.25 of a
+                          fast core in turn), bimodal (as many; 0.95 or 0.15 at
+                          random), crowded (twice as many). Mappings: fair
+                          (Linux as it is), fixed (each on a random core),
+                          bsm-1ms, bsm-5ms and rank-5ms (mapped by demand at
+                          these intervals); ideal is the maximum for any sharing
+                          of the cores
+  overhead/WHOSE-N/EVERY  the processor time of a mapper of N threads, of its
+                          own process or of another one, at these intervals: 8
+                          threads that need 10 % of a core each, or 64 that need
+                          little; waking-alone is the time of a thread that only
+                          sleeps for the interval and wakes up
+  receiver/WHEN/HOW       frames per second of the DVB-S2 receiver: the exact
+                          plan packed, loose and dynamic, and a thread for each
+                          task loose and dynamic; on a quiet machine, with a
+                          busy thread on a fast core (disturbed), and planned
+                          with the times of the two kinds of cores exchanged
+                          (misplanned)
+All cases run on emulated cores, unless --machine names two or more kinds.
 CSV: every reading of every round.";
 
 /// Arguments of `bief lab bench mapping`.
@@ -58,13 +58,13 @@ CSV: every reading of every round.";
 pub(super) struct MappingArgs {
     #[command(flatten)]
     measure: MeasureArgs,
-    /// How long a case runs in each round; demands change after half of that, at most each second
+    /// Duration of a case in each round; demands change after half of it, at most each second
     #[arg(long, value_name = "S", default_value = "2", value_parser = seconds)]
     seconds: f64,
-    /// The machine: one with two kinds of cores or more [default: half of the cores here at half of their speed]
+    /// A machine with two or more kinds of cores [default: half of the cores here at half of their speed]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Be the other process: so many threads, until standard input ends
+    /// Be the other process: N threads, until standard input ends
     #[arg(long, hide = true, value_name = "N")]
     crowd: Option<usize>,
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bief::Application;
 use bief::placement::Policy;
@@ -69,7 +69,7 @@ impl Subject {
     /// Finds the signal, measures the tasks, and plans.
     pub(super) fn prepare(&self, setting: &Setting) -> Result<(), Failure> {
         let receiver = built_in_receiver()?;
-        let profiling = Profiling { executions: EXECUTIONS, load: Load::Busy };
+        let profiling = Profiling { executions: EXECUTIONS, load: Load::Busy, limit: Duration::MAX };
         let profile =
             receiver.rehearsal(u64::MAX).and_then(|rehearsal| rehearsal.profile_on(&setting.machine, profiling));
         let profile = profile.map_err(Failure::from_error)?;
@@ -96,7 +96,7 @@ impl Subject {
             (Cut::Exact, When::Misplanned) => misplanned,
             (Cut::Exact, _) => exact,
         };
-        let pipeline = receiver.rehearsal(u64::MAX)?.into_program().pipeline(schedule)?;
+        let pipeline = receiver.rehearsal(u64::MAX)?.pipeline(schedule)?;
         let mut pipeline = pipeline.place(policy, &setting.machine)?;
         let other = match when {
             When::Disturbed => Some(disturb(setting)?),

@@ -31,24 +31,24 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   bief lab bench memory
   bief lab bench memory --csv memory.csv --svg memory.svg
-  bief lab bench memory --sizes 4KiB,1MiB --rounds 1    a short one
+  bief lab bench memory --sizes 4KiB,1MiB --rounds 1    a short run
   bief lab bench memory --tasks 4 --place packed,distant
 
-A chain of tasks, each adding 1 to every byte of a buffer, a pipeline stage
-each; that every byte was added to by every task is checked. For each size and
-place: GB/s through the pipeline, what a hand-over takes beyond the work, and
-how many hand-overs leave a cluster of cores (that share a cache) or a package.
-Places: the system decides (loose), neighbours in the chain near each other
-(packed), or by turns from different packages and clusters (distant).
+A chain of tasks, one per pipeline stage, each of which adds 1 to every byte of
+a buffer; the result is checked. For each size and placement: GB/s through the
+pipeline, the time of a hand-over beyond the work, and how many hand-overs leave
+a cluster of cores (which share a cache) or a package.
+Placement: the system decides (loose), neighbours in the chain close together
+(packed), or alternating between packages and clusters (distant).
 CSV: every reading of every round. SVG: GB/s over the size.";
 
 /// Arguments of `bief lab bench memory`.
 #[derive(Args)]
 pub(super) struct MemoryArgs {
-    /// How many tasks the chain has, a pipeline stage each
+    /// Tasks of the chain, one per pipeline stage
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=256))]
     tasks: u32,
-    /// Sizes of the buffer: numbers of bytes, or of KiB, MiB or GiB with that behind
+    /// Sizes of the buffer: bytes, or with KiB, MiB or GiB
     #[arg(
         long,
         value_name = "LIST",
@@ -59,7 +59,7 @@ pub(super) struct MemoryArgs {
     /// Where the threads run
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "loose,packed,distant")]
     place: Vec<Place>,
-    /// How often everything is measured, sizes and places in turn
+    /// Rounds of measurement, each over all sizes and places in turn
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
     #[command(flatten)]
@@ -71,9 +71,9 @@ pub(super) struct MemoryArgs {
 enum Place {
     /// On any core: the system decides
     Loose,
-    /// On a core each, neighbours in the chain near each other
+    /// One core per thread, neighbours in the chain close together
     Packed,
-    /// On a core each, by turns from different packages and clusters
+    /// One core per thread, alternating between packages and clusters
     Distant,
 }
 

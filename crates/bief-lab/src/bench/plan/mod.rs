@@ -29,7 +29,7 @@ use crate::statistics::Sample;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief lab bench plan                    plan against run: takes some 3 minutes
+  bief lab bench plan                    plan against run, about 3 minutes
   bief lab bench plan --only receiver --seconds 2
   bief lab bench plan --csv plan.csv --svg plan.svg --json plan.json
   bief lab bench plan --policies         loose, guided, packed, distant and
@@ -39,35 +39,35 @@ Examples:
 Cases:
   two-stages/TIME   a source, two sequential tasks of that time and a sink,
                     planned on two cores
-  replicated/TIME   a source, two tasks of that time that may be replicated, and
-                    a sink: on four cores or, where there are fewer, in three
-                    stages, the second on two threads, that share the cores
-  receiver          the DVB-S2 receiver on the recording that is built in
+  replicated/TIME   a source, two replicable tasks of that time and a sink: on
+                    four cores or, with fewer, in three stages that share the
+                    cores, the second on two threads
+  receiver          the DVB-S2 receiver on the built-in recording
 With --strategies:
   mixed             eight tasks of different times, four of which are sequential
   receiver          as above
-Each round profiles the tasks with the other cores idle and with them busy, plans
-with the latter, runs, corrects the profile by the run, plans and runs again.
---strategies and --policies profile with busy cores, and run each plan.
-Medians are over the rounds in which the machine had next to nothing else to do
-or, where these are fewer than half, over the quieter half.
-CSV: every round, with the cores that others took meanwhile.";
+Each round profiles the tasks with the other cores idle and with them busy,
+plans with the latter, runs, corrects the profile with the run, plans and runs
+again. --strategies and --policies profile with busy cores, and run each plan.
+Medians are over the rounds on an almost idle machine or, if these are fewer
+than half, over the quieter half.
+CSV: every round, with the cores that other programs took meanwhile.";
 
 /// Arguments of `bief lab bench plan`.
 #[derive(Args)]
 pub(super) struct PlanArgs {
     #[command(flatten)]
     measure: MeasureArgs,
-    /// How long a run takes, and measuring the tasks on each kind of core
+    /// Duration of a run, and of measuring the tasks on each kind of core
     #[arg(long, value_name = "S", default_value = "0.4", value_parser = seconds)]
     seconds: f64,
-    /// The machine to plan for and run on: one that emulates kinds of cores (TOML) [default: this one as it is]
+    /// The machine to plan for and run on: a file that emulates kinds of cores (TOML) [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Run what each strategy plans, on a machine with two kinds of cores: do they rank as planned?
+    /// Run the plan of each strategy on two kinds of cores: do they rank as planned?
     #[arg(long, conflicts_with = "policies")]
     strategies: bool,
-    /// Run each plan in the places of each policy
+    /// Run each plan with the placement of each policy
     #[arg(long)]
     policies: bool,
 }

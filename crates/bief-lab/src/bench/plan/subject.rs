@@ -1,6 +1,7 @@
 //! The chains that are planned and run.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use bief::plan::{Load, Profiling};
 use bief::schedule::strategy::{Exact, Strategy};
@@ -96,7 +97,7 @@ impl Subject {
 
     /// The chain, for so many frames.
     pub(super) fn program(&self, frames: u64) -> Result<Program> {
-        Ok(self.application().rehearsal(frames)?.into_program())
+        self.application().rehearsal(frames)
     }
 
     fn application(&self) -> &dyn Application {
@@ -105,7 +106,7 @@ impl Subject {
 
     /// What its tasks take while the other cores of the machine do this.
     pub(super) fn profile(&self, machine: &Machine, load: Load) -> Result<Profile> {
-        let profiling = Profiling { executions: self.executions, load };
+        let profiling = Profiling { executions: self.executions, load, limit: Duration::MAX };
         self.application().rehearsal(u64::MAX)?.profile_on(machine, profiling)
     }
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use bief::{Application, Chain, Flow, InOut, Program, Rehearsal, Result, Task, sink, source};
+use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
 
 /// Numbers of a frame.
 const NUMBERS: usize = 256;
@@ -25,8 +25,8 @@ impl Application for Work {
         chain(&self.0, u64::MAX)
     }
 
-    fn rehearsal(&self, frames: u64) -> Result<Rehearsal> {
-        chain(&self.0, frames).map(Rehearsal::new)
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        chain(&self.0, frames)
     }
 }
 

@@ -23,7 +23,7 @@ use super::surroundings::{Surroundings, Watch};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  bief lab bench realtime                some 2 minutes
+  bief lab bench realtime                about 2 minutes
   bief lab bench realtime --seconds 600 --csv rt.csv --svg rt.svg
   bief lab bench realtime --case three-stage --load 0,2,8
 
@@ -31,27 +31,27 @@ Cases:
   three-stage   a source that works 0.2 ms on a frame each 1 ms, and two stages
                 that work 1 ms and 0.5 ms on each batch of four frames
   nbfm          the narrowband FM receiver at 576 kS/s in three stages, in
-                batches as they are planned for a latency of 20 ms
+                batches planned for a latency of 20 ms
 Classes:
-  deadline      reserved time, and what other stages leave of theirs
-  no-reclaim    reserved time alone
-  fifo:80       before every ordinary thread
-  ordinary      as threads are
-What is reserved, and the bound of the latency, are computed from what the
-stages cost. All classes run in turn in slices, with each load. A class that
-the system refuses is tried all the same: its row shows what the stages got,
-and the system's reason is told below. CSV: every slice. SVG: the latencies.";
+  deadline      reserved time, plus the unused time of other stages
+  no-reclaim    reserved time only
+  fifo:80       priority over every ordinary thread
+  ordinary      the default class of threads
+The reservations and the latency bound are computed from the cost of the stages.
+All classes run in turn in slices, with each load. A class that the system
+refuses is run all the same: its row shows the class that the stages got, and
+the reason is given below. CSV: every slice. SVG: the latencies.";
 
 /// Arguments of `bief lab bench realtime`.
 #[derive(Args)]
 pub(super) struct RealtimeArgs {
-    /// How long each class runs with each load, in all
+    /// Total duration of each class with each load
     #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = seconds)]
     seconds: f64,
-    /// How long it runs at a time, at most
+    /// Longest slice of a class
     #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = slice)]
     slice: f64,
-    /// Threads that copy memory meanwhile, in the ordinary class: one number for each load
+    /// Threads of the ordinary class that copy memory meanwhile: one number for each load
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,4", value_parser = threads)]
     load: Vec<usize>,
     /// The case [default: all]

@@ -145,8 +145,11 @@ fn plan() -> bief::Result<Planned> {
     let machine = Machine::here();
     let frames = 2 * EXECUTIONS * BATCHES.iter().sum::<usize>() * machine.kinds().len();
     let program = chain(&signal(frames * BLOCK), BLOCK, Some(AT_ONCE)).and_then(Chain::build)?;
-    let profiling =
-        Profiling { executions: const { std::num::NonZeroUsize::new(EXECUTIONS).unwrap() }, ..Profiling::default() };
+    let profiling = Profiling {
+        executions: const { std::num::NonZeroUsize::new(EXECUTIONS).unwrap() },
+        limit: Duration::MAX,
+        ..Profiling::default()
+    };
     let mut costs = program.costs_on(&machine, &BATCHES, profiling)?;
     // Threads with reservations run on any core: the slowest kind counts.
     costs.sort_by(|a, b| total_ns(a).total_cmp(&total_ns(b)));

@@ -29,20 +29,20 @@ Examples:
   bief lab campaign batching
   bief lab campaign batching --graphs 100 --seed 2 -o quick
   bief lab campaign batching --json > batching.json
-  bief lab campaign batching --seconds 0     what needs no machine: some 3 s
+  bief lab campaign batching --seconds 0     no measurements: about 3 s
 
-The paper does not tell how it draws its graphs. Ours: 8 cores, a source at
+The paper does not say how it draws its graphs. Ours: 8 cores, a source at
 1 MHz; light 5 to 10 nodes, I 0.1 to 0.4 us, D 12.5 to 50 ns; heavy 15 to 30
 nodes, I 0.2 to 0.8 us, D 25 to 100 ns; each node is fed by one of the four
 before it, with a probability of 0.2 by a second one of the same rate, and
 decimates with 0.3, by 2, 4 or 8, by 256 at most in all. A merged node starts in
-the time of the slower one and 0.15 of that of the other. The narrowband FM
-receiver is data/graphs/nbfm.json. Costs of blocks, apart and merged, are measured
-on this machine: on frequency shifts, as `bief lab bench batches` does it at
-length.
+the start time of the slower one plus 0.15 of the other's. The narrowband FM
+receiver is data/graphs/nbfm.json. Costs of blocks, apart and merged, are
+measured on this machine: on frequency shifts, like a short
+`bief lab bench batches`.
 
-Files: batching.csv, merging.csv, limits.csv, batching.svg, limits.svg; where
-costs are measured blocks.csv and blocks.svg";
+Files: batching.csv, merging.csv, limits.csv, batching.svg, limits.svg; with
+measured costs also blocks.csv and blocks.svg";
 
 /// Arguments of `bief lab campaign batching`.
 #[derive(Args)]
@@ -51,10 +51,10 @@ pub(super) struct BatchingArgs {
     /// Graphs of each kind; the paper took 1000
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     graphs: u32,
-    /// Which random graphs: each number gives others, the same on every machine
+    /// Seed of the random graphs; the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How long each reading of the costs of blocks takes, of 90; 0: none is taken
+    /// Duration of each of the 90 readings of block costs; 0 for none
     #[arg(long, value_name = "S", default_value_t = 0.2, value_parser = seconds)]
     seconds: f64,
     #[command(flatten)]

@@ -32,20 +32,19 @@ const EXAMPLES: &str = "\
 Examples:
   bief lab campaign ftfc
   bief lab campaign ftfc --runs 100 --seconds 20    narrower intervals
-  bief lab campaign ftfc --budget 5 -o results      slow algorithms on more cores
+  bief lab campaign ftfc --budget 5 -o results      slow algorithms, more cores
   bief lab campaign ftfc --json > ftfc.json
 
 Figures 4 and 5 are simulated: 3 cores of capacity 1 and 3 of r, 6 threads
-whose demands change every 200 ms in the mean, mapped every 1 ms; a migration
+whose demands change every 200 ms on average, mapped every 1 ms; a migration
 takes 0.03 ms. Uniform demands are between 0.05 and 1, bimodal ones 0.1 or 1.
-A core of capacity T draws 0.1 T^1.5, and T^2.2 more while it is busy. The
-paper ran six PARSEC benchmarks in ESESC. HM is the paper's measure of how
-unlike cores are, as printed; std the standard deviation that its text speaks
-of. Its machines, HM 0 to 0.1, are there in both readings.
+A core of capacity T draws 0.1 T^1.5, plus T^2.2 while it is busy. The
+paper ran six PARSEC benchmarks in ESESC. HM is the paper's measure of
+heterogeneity, as printed; std is the standard deviation described in its text.
+Its machines, HM 0 to 0.1, appear in both readings.
 
-Figure 3 and Table 1 are measured here, on one thread; close what else keeps
-this machine busy. A point that is expected to take longer than the budget is
-skipped.
+Figure 3 and Table 1 are measured here, on one thread; close other programs on
+this machine. A point that is expected to exceed the budget is skipped.
 
 Files: ftfc_gains.csv, ftfc_times.csv, ftfc_figure3.svg, ftfc_figure4.svg,
 ftfc_figure5.svg, ftfc_costs.svg";
@@ -54,16 +53,16 @@ ftfc_figure5.svg, ftfc_costs.svg";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FtfcArgs {
-    /// Runs of each policy on each machine, each with another seed; the paper took 30
+    /// Runs of each policy on each machine, with different seeds; the paper took 30
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     runs: u32,
     /// Simulated seconds of a run
     #[arg(long, value_name = "SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
-    /// Seconds that measuring a mapping time may take
+    /// Longest measurement of a mapping time, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = figure3::seconds)]
     budget: f64,
-    /// Which random demands: each number gives others, the same on every machine
+    /// Seed of the random demands; the same on every machine
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -20,14 +20,14 @@ Examples:
   bief lab campaign table2
   bief lab campaign table2 -o results --json results/table2.json
 
-The times behind the paper's periods were cut to 0.1 us before they were printed
-(Table 3). A printed period agrees when it is longer than the computed one by no
-more than that: 0.1 us per task of the slowest stage, shared by its cores, and
-0.05 us for the print of the period itself.
-Rates are simulated with these times, which do not vary, and with no cost of
-handing over. Watts are modelled: idle, and so much per busy core of a kind, as
-fitted to these measurements (bief power fit --published); a core is busy for its
-stage's share of the period, of the one that was measured or of the planned one.
+The times behind the paper's periods were truncated to 0.1 us in print (Table
+3). A printed period agrees if it exceeds the computed one by no more than that:
+0.1 us per task of the slowest stage, shared by its cores, and 0.05 us for the
+rounding of the period itself.
+Rates are simulated with these constant times, without hand-over costs. Watts
+are modelled: idle power plus a value per busy core of a kind, fitted to these
+measurements (bief power fit --published); a core is busy for its stage's share
+of the period, measured or planned.
 
 Files: table2.csv, table2.svg, table2_power.svg";
 

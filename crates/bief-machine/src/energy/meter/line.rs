@@ -1,7 +1,7 @@
 //! The lines that power meters and their loggers write: one reading each, `time,watts` or `watts`.
 
-use super::super::reader::MAX_WATTS;
-
+/// More than any sensor or meter of one machine shows, in watts.
+pub(in super::super) const MAX_WATTS: f64 = 1e5;
 /// Bytes of a line at most.
 const LONGEST_LINE: usize = 1024;
 /// Seconds that a time may be away from 0, in either direction: all dates have room in it, and microseconds are told apart.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub(super) use self::line::MAX_WATTS;
 use self::line::{Format, Line, Lines};
 pub use self::log::MeterLog;
 use super::background::{Background, Told};

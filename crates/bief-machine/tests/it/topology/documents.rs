@@ -126,6 +126,24 @@ fn emulations_that_cannot_be_are_refused_with_line_and_remedy() {
 }
 
 #[test]
+fn long_descriptions_are_read_or_refused() {
+    let here = machine("x7_ti");
+    // As many keys as a file may have take no longer than their number says.
+    let tasks: String = (0..200_000).map(|task| format!("t{task} = 0.5\n")).collect();
+    let text = format!("[[kind]]\nname = 'a'\ncores = '0'\n[kind.tasks]\n{tasks}");
+    assert_eq!(Machine::emulated(&text, &here).unwrap().kinds()[0].task_speeds.len(), 200_000);
+    let element = |attributes: usize| {
+        let attributes: String = (0..attributes).map(|number| format!(" a{number}='1'")).collect();
+        xml("x7_ti").replacen("<object type=\"Package\"", &format!("<object type=\"Package\"{attributes}"), 1)
+    };
+    assert_eq!(Machine::from_hwloc_xml(&element(50)).unwrap(), here);
+    let refused = |text: String| Machine::from_hwloc_xml(&text).unwrap_err().to_string();
+    assert!(refused(element(500_000)).contains("an element of more than 100 attributes"));
+    let spaces: String = (0..100_000).map(|number| format!("<a xmlns:n{number}='u'>")).collect();
+    assert!(refused(xml("x7_ti").replacen("<object", &format!("{spaces}<object"), 1)).contains("namespaces"));
+}
+
+#[test]
 fn documents_that_contradict_themselves_are_refused_with_their_key() {
     let machine = Machine::from_hwloc_xml(&xml("x7_ti")).unwrap();
     let text = machine.to_json();

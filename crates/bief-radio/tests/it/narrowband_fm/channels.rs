@@ -2,10 +2,9 @@
 //! measure.
 
 use std::f64::consts::TAU;
-use std::sync::Arc;
 
 use bief::{Chain, sink};
-use bief_radio::{FmStatus, NarrowbandFm, Recording, SampleFormat};
+use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat};
 use num_complex::{Complex32, Complex64};
 
 use crate::common::snr::{RATE, snr_db};
@@ -77,22 +76,21 @@ fn receiver(station: Station) -> NarrowbandFm {
     NarrowbandFm::new(SAMPLE_RATE, station.carrier, station.deviation, RATE as u32)
 }
 
-fn received(receiver: &NarrowbandFm, recording: Recording) -> (Vec<f64>, Arc<FmStatus>) {
-    let status = Arc::<FmStatus>::default();
+fn received(receiver: &NarrowbandFm, recording: Recording) -> (Vec<f64>, FmFigures) {
     let mut chain = Chain::new();
     let mut samples = chain.add(receiver.source(recording).unwrap(), ());
-    let audio = receiver.receive(&mut chain, &mut samples, Arc::clone(&status)).unwrap();
+    let audio = receiver.receive(&mut chain, &mut samples).unwrap();
     let (collect, result) = sink::collect();
     chain.add(collect, &audio);
-    chain.build().unwrap().run().unwrap();
-    (result.take().into_iter().map(f64::from).collect(), status)
+    let report = chain.build().unwrap().run().unwrap();
+    (result.take().into_iter().map(f64::from).collect(), FmFigures::of(&report.figures))
 }
 
 /// The SNR of what is received of the first station, which is told.
 fn snr(receiver: &NarrowbandFm, stations: &[Station], noise_density: f64, seconds: f64, what: &str) -> f64 {
-    let (audio, status) = received(receiver, heard(stations, noise_density, seconds));
+    let (audio, figures) = received(receiver, heard(stations, noise_density, seconds));
     let snr = snr_db(&audio, &stations[0].audio(seconds));
-    println!("{what}: {snr:.2} dB, followed to {:+.1} Hz", status.offset());
+    println!("{what}: {snr:.2} dB, followed to {:+.1} Hz", figures.offset);
     snr
 }
 
@@ -169,21 +167,22 @@ fn a_carrier_that_drifts_is_followed() {
     let station = Station { drift: 300.0, tones: [(400.0, 0.4), (1000.0, 0.6)], ..Station::at(-5000.0) };
     let sent = station.audio(8.0);
     let end = |receiver: &NarrowbandFm| {
-        let (audio, status) = received(receiver, heard(&[station], 0.0, 8.0));
+        let (audio, figures) = received(receiver, heard(&[station], 0.0, 8.0));
         let mut end = audio[6 * RATE..].to_vec();
         let mean = end.iter().sum::<f64>() / end.len() as f64;
         let middle = (end.len() / 2) as f64;
         let ramp = |k: usize| mean + station.drift / station.deviation * (k as f64 - middle) / RATE as f64;
         end.iter_mut().enumerate().for_each(|(k, sample)| *sample -= ramp(k));
-        (snr_db(&end, &sent[6 * RATE..]), mean, status)
+        (snr_db(&end, &sent[6 * RATE..]), mean, figures)
     };
-    let (snr, mean, status) = end(&receiver(station));
-    println!("drifting: {snr:.2} dB, mean {mean:.3}, followed to {:.0} Hz", status.offset());
-    assert!(status.has_signal() == Some(true) && (status.offset() - 1800.0).abs() < 60.0, "{}", status.offset());
+    let (snr, mean, figures) = end(&receiver(station));
+    println!("drifting: {snr:.2} dB, mean {mean:.3}, followed to {:.0} Hz", figures.offset);
+    assert!(figures.has_signal == Some(true) && (figures.offset - 1800.0).abs() < 60.0, "{figures:?}");
+    assert!((figures.seconds - 8.0).abs() < 0.1, "{figures:?}");
     assert!(snr > 50.0 && (mean - 0.42).abs() < 0.01, "{snr} dB, {mean}");
-    let (lost, mean, status) = end(&NarrowbandFm { follow: None, ..receiver(station) });
+    let (lost, mean, figures) = end(&NarrowbandFm { follow: None, ..receiver(station) });
     println!("not followed: {lost:.2} dB, mean {mean:.3}");
-    assert!(lost < snr - 6.0 && status.has_signal().is_none(), "{lost} dB");
+    assert!(lost < snr - 6.0 && figures.has_signal.is_none(), "{lost} dB");
 }
 
 #[test]

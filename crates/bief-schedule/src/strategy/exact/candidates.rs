@@ -1,16 +1,8 @@
 //! The stages that a schedule of a given period needs to be made of.
 
-use super::instance::{Instance, fraction};
+use super::instance::{Candidate, Instance, fraction};
 use crate::period::Period;
 use crate::strategy::work::less;
-
-/// A stage that ends at a known task: where it begins, its kind (by index in the instance) and its cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub(super) from: u32,
-    pub(super) cores: u16,
-    pub(super) kind: u8,
-}
 
 /// For each end, kind and number of cores the longest stage that fits in a period; a stage on more cores only where it
 /// is longer than on fewer.

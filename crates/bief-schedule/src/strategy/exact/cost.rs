@@ -7,8 +7,7 @@
 
 use std::cell::Cell;
 
-use super::candidates::Candidate;
-use super::instance::{Instance, MAX_KINDS};
+use super::instance::{Candidate, Instance, MAX_KINDS};
 use super::search::TooLarge;
 use crate::period::Period;
 

@@ -1,10 +1,17 @@
 //! The chain and the cores as the solver sees them.
 
-use super::candidates::Candidate;
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::Stage;
 use crate::strategy::work::{Work, less, run_starts};
+
+/// A stage that ends at a known task: where it begins, its kind (by index in the instance) and its cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) from: u32,
+    pub(super) cores: u16,
+    pub(super) kind: u8,
+}
 
 /// How many kinds of cores the solver can use together.
 pub(super) const MAX_KINDS: usize = 4;

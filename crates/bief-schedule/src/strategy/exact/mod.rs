@@ -169,7 +169,7 @@ fn too_few_cores(profile: &Profile, task: &TaskProfile) -> Error {
 
 fn too_large(profile: &Profile) -> Error {
     let reason = format!(
-        "the tables for {} on so many cores are too large or take too long: give fewer cores, or take another strategy",
+        "the tables for {} on these cores are too large or take too long: give fewer cores, or take another strategy",
         counted(profile.tasks().len(), "task")
     );
     Error::new(ErrorKind::Strategy, "strategy `exact`", reason)

@@ -13,7 +13,7 @@ use crate::profile::Profile;
 use crate::schedule::{FrontPoint, Stage};
 use crate::strategy::given_cores;
 
-/// The shortest period of a chain, or one that was asked for, with all the numbers of cores that reach it: the front.
+/// The shortest period of a chain, or a requested one, with all core counts that reach it: the front.
 ///
 /// A point of the front is a number of cores of each kind on which some schedule has no longer period, while one core
 /// less of any kind would not do. Points are ordered by the cores of the first kind, then of the second, and so on:

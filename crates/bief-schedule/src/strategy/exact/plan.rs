@@ -250,7 +250,7 @@ impl<'a> Planner<'a> {
         let power = self.prices.of_kinds.iter().any(|&price| price > 0);
         let both = if self.prices.latency && power { ", for power and latency together," } else { "" };
         let reason = format!(
-            "{}{both} can be scheduled on so many cores in more ways than can be tried: give fewer cores, or ask for less",
+            "{}{both} can be scheduled on these cores in too many ways to try: give fewer cores, or ask for less",
             counted(self.profile.tasks().len(), "task")
         );
         unmet(self.goal, reason)

@@ -1,8 +1,7 @@
 //! The dynamic programming tables: for the first tasks of the chain and every number of cores along the first axes, the
 //! least that is needed along the last.
 
-use super::candidates::Candidate;
-use super::instance::{Instance, MAX_KINDS, VALUE};
+use super::instance::{Candidate, Instance, MAX_KINDS, VALUE};
 
 /// What a table counts. A greater value is worse, and adding to the worst keeps it the worst.
 pub(super) trait Value: Copy + Ord {
