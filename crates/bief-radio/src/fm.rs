@@ -1,7 +1,7 @@
 //! A narrowband FM channel becomes audio, and tells what it hears.
 
-use bief::report::{Figures, Reading};
-use bief::{Error, Flow, In, Out, Result, Task};
+use bief::report::Reading;
+use bief::{Error, Figures, Flow, In, Out, Result, Task};
 use bief_dsp::fm::Demodulator;
 use bief_dsp::low_pass::{Window, low_pass};
 use num_complex::Complex32;

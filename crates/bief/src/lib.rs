@@ -161,6 +161,7 @@ pub use chain::Chain;
 pub use chain_file::ChainFile;
 #[doc(inline)]
 pub use error::{Error, Result};
+pub use figures::Figures;
 #[doc(inline)]
 pub use pipeline::Pipeline;
 pub use planner::{Application, Planned, Planner};

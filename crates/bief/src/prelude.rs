@@ -45,8 +45,8 @@ pub use crate::{
 /// }
 /// ```
 pub mod task {
+    pub use crate::Figures;
     pub use crate::chain::Element;
     pub use crate::raw::Shape;
-    pub use crate::report::Figures;
     pub use crate::{Error, Flow, In, InOut, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 }

@@ -9,7 +9,7 @@ use crate::report::Report;
 /// A run is as planned when its period differs from the planned one by less than this share.
 const AS_PLANNED: f64 = 0.01;
 
-/// How a plan became better: [`Planner::refine`](crate::Planner::refine).
+/// The rounds of [`Planner::refine`](crate::Planner::refine) and its best plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct Refined {
     /// The last profile, corrected by what was run.
@@ -47,7 +47,7 @@ pub enum Ended {
 
 /// Plans, runs, corrects the profile by what was measured, and begins anew: at most `most` times, at least once.
 ///
-/// `plan` makes a schedule of a profile; `run` runs it observed, beside that profile , on input that is the same each time.
+/// `plan` makes a schedule of a profile; `run` runs it observed, beside that profile, on input that is the same each time.
 ///
 /// # Errors
 /// The first of `plan` and `run`.

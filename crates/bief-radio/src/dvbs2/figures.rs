@@ -117,7 +117,7 @@ pub struct KindFigures {
 impl Figures {
     /// What the tasks of a receiver tell among `told`: of [`Report::figures`](bief::Report::figures) or
     /// [`Watch::figures`](bief::pipeline::Watch::figures). What nobody tells is 0 or unknown.
-    pub fn of(told: &bief::report::Figures) -> Self {
+    pub fn of(told: &bief::Figures) -> Self {
         let (kinds, streams) = (kinds(told), StreamFigures::all(told));
         let of_kinds = |figure: fn(&KindFigures) -> u64| kinds.iter().map(figure).sum();
         let of_streams = |figure: fn(&StreamFigures) -> u64| streams.iter().map(figure).sum();

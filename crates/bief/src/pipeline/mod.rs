@@ -6,7 +6,6 @@ mod run;
 
 use std::sync::Arc;
 
-use bief_machine::energy::EnergyMeter;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
@@ -18,6 +17,7 @@ use crate::halt::Halt;
 pub use crate::halt::Stopper;
 use crate::machine::Machine;
 use crate::machine::class::Forecast;
+use crate::machine::energy::EnergyMeter;
 use crate::memory::Memory;
 use crate::observe::Recorder;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, StageSlots};

@@ -3,8 +3,8 @@
 use std::sync::mpsc;
 
 use bief::plan::Profiling;
-use bief::report::{Figures, Reading};
-use bief::{Chain, Error, Flow, InOut, Machine, Result, Task};
+use bief::report::Reading;
+use bief::{Chain, Error, Figures, Flow, InOut, Machine, Result, Task};
 
 use crate::common::{Add, Count, watched};
 
