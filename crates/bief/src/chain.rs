@@ -1,4 +1,4 @@
-//! The builder, in which program order is data order, and what chains are made of: parts of a program, elements, constants, files.
+//! The builder, in which program order is data order; what chains are made of: parts of a program, elements, constants, files.
 
 use std::any::Any;
 use std::collections::HashSet;

@@ -60,7 +60,7 @@
 //! kinds of tasks in a [`Registry`]. Frames may vary in length ([`OutVar`]); tasks may be in loops ([`Chain::repeat`]),
 //! in paths of a switch ([`Chain::select`]) and in feedback ([`Chain::feedback`]). A task that may run on several cores
 //! at once declares it ([`Task::replica`]); frames still keep their order. An error or a panic in any task ends the run
-//! with its place, after the frames before it are delivered; a [`Stopper`] ends it equally in order from outside. A
+//! with its place, after the frames before it are delivered; a [`Stopper`](pipeline::Stopper) ends it equally in order from outside. A
 //! [`Pipeline`] can run repeatedly, on the same threads, with the ring depth and the batch of each run. A slow stage
 //! makes those before it wait; a source that cannot wait loses frames visibly ([`source::live`]). Stages may have
 //! reserved time, or priority over other programs ([`realtime`]). Threads of any program, even one not built on this

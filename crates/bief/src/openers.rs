@@ -211,7 +211,7 @@ impl InputAddress {
         &self.openers
     }
 
-    /// Opens it. A task that a [rehearsal](crate::kinds::Piece::rehearsal) must not eat from gives back what it reads:
+    /// Opens it. A task that a [rehearsal](crate::kinds::Piece::is_rehearsal) must not eat from gives back what it reads:
     /// [`Piece::reader`](crate::kinds::Piece::reader) does.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ pub struct LatencyGoal {
     pub cap: f64,
     /// Which line through the measured times a batch is taken to cost: what 99 of 100 take at most, unless set.
     pub fit: FitMethod,
-    /// How much longer than in theory the machine may keep a stage waiting ([`probe`](super::probe)): 0 unless set.
+    /// How much longer than in theory the machine may keep a stage waiting ([`probe`](crate::machine::class::probe)): 0 unless set.
     pub allowance: Duration,
     /// Whether tasks may be put into one stage, as they may unless set.
     pub merges: bool,

@@ -204,7 +204,7 @@ impl RealTime {
     }
 
     /// Counts frames whose latency exceeds `bound`, and those that exceed it by more than `allowance`, which is the machine's
-    /// part ([`probe`](super::probe)); runs are [observed](crate::Pipeline::observe) for it.
+    /// part ([`probe`](crate::machine::class::probe)); runs are [observed](crate::Pipeline::observe) for it.
     #[must_use]
     pub fn bound(mut self, bound: Duration, allowance: Duration) -> Self {
         self.bound = Some((bound, allowance));
