@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule, Stage};
-use bief::{Program, Report};
+use bief::{Application, Program, Report};
 use bief_radio::{NarrowbandFm, Recording, SampleFormat};
 use common::{fir, spread};
 use num_complex::Complex32;
@@ -45,7 +45,7 @@ fn recording(seconds: usize) -> Arc<[u8]> {
 
 fn program(bytes: &Arc<[u8]>) -> Program {
     let recording = Recording::from_memory("bench", SampleFormat::Ci16, Arc::clone(bytes));
-    receiver().chain(recording, Cursor::new(Vec::new())).unwrap().build().unwrap()
+    receiver().on(recording).to_wav(Cursor::new(Vec::new())).program().unwrap()
 }
 
 /// The channel filter on two replicas, what comes before and after it on a thread each.

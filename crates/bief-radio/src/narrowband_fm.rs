@@ -1,6 +1,6 @@
 //! The narrowband FM receiver: a recording becomes audio.
 
-use std::io::{Cursor, Read, Seek, Write};
+use std::io::{Cursor, Read};
 
 use bief::{Chain, Error, Result, Wire, sink};
 use bief_dsp::fm::{find_carrier, mean_frequency};
@@ -13,7 +13,6 @@ use crate::frontend::{ReadSamples, Shift};
 use crate::low_pass::{History, LowPass};
 use crate::parameter::{positive, whole_ratio};
 use crate::recording::Recording;
-use crate::wav::WriteWav;
 
 /// Highest frequency of speech, Hz.
 const SPEECH: f64 = 3000.0;
@@ -35,13 +34,14 @@ const CLOSE: f64 = 1.0;
 /// a deviation of 5 kHz, and 6.6 kHz for one of 2.5 kHz: channels are 25 kHz and 12.5 kHz apart.
 ///
 /// ```
+/// use bief::Application;
 /// use bief_radio::{NarrowbandFm, Recording};
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/nbfm_tones.sigmf-meta");
 /// let recording = Recording::open(path.as_ref(), None).unwrap();
 /// let (receiver, recording) = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000).find(recording)?;
 /// assert!((receiver.carrier - 1200.0).abs() < 20.0);
 /// let wav = std::io::Cursor::new(Vec::new()); // or `BufWriter::new(File::create("out.wav")?)`
-/// receiver.chain(recording, wav)?.build()?.run()?;
+/// receiver.on(recording).to_wav(wav).program()?.run()?;
 /// # Ok::<(), bief::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -217,18 +217,6 @@ impl NarrowbandFm {
         let before = chain.add(History::new(decimate.history())?, samples);
         let channel = chain.add(decimate, (&before, &*samples));
         Ok(chain.add(demodulate, &channel))
-    }
-
-    /// The chain that receives `recording` and writes audio to `wav`, a frame at a time.
-    ///
-    /// # Errors
-    /// Those of [`receive`](Self::receive).
-    pub fn chain(&self, recording: Recording, wav: impl Write + Seek + Send + 'static) -> Result<Chain> {
-        let mut rx = Chain::new();
-        let mut samples = rx.add(self.source(recording)?, ());
-        let audio = self.receive(&mut rx, &mut samples)?;
-        rx.add(WriteWav::new(wav, self.audio_rate, 1)?, &audio);
-        Ok(rx)
     }
 
     /// The same receiver with the strongest carrier of the recording, and the recording to be read from its start again.

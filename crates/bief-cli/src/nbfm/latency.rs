@@ -1,15 +1,13 @@
 //! `bief nbfm --latency`: the block with which audio is there in time, at the least work.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use bief::machine::class::probe;
 use bief::plan::{BatchCosts, Profiling};
 use bief::realtime::{Class, LatencyGoal, LatencyPlan, Mode, RealTime};
-use bief::{Chain, Machine, Pipeline, Program, source};
-use bief_dsp::Complex32;
-use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
+use bief::{Application, Machine, Pipeline, Program};
+use bief_radio::{NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -107,7 +105,9 @@ pub(crate) fn costs(
     let measured = |&size: &usize| -> bief::Result<(u64, BatchCosts)> {
         let receiver = NarrowbandFm { block: size * step, ..*receiver };
         let profiling = Profiling { executions: EXECUTIONS, limit: LIMIT / sizes.len() as u32, ..Profiling::default() };
-        let costs = rehearsal(&receiver, format, live)?.costs_on(&Machine::here(), &[1], profiling)?;
+        let receiver = receiver.on(Recording::from_memory("rehearsal", format, []));
+        let receiver = if live == Live::Paced { receiver.paced().0 } else { receiver };
+        let costs = receiver.rehearsal(u64::MAX)?.costs_on(&Machine::here(), &[1], profiling)?;
         Ok((size as u64, costs.into_iter().next().expect("a machine has a kind of cores")))
     };
     let parts = sizes.iter().map(measured).collect::<bief::Result<Vec<_>>>();
@@ -120,28 +120,6 @@ pub(crate) enum Live {
     No,
     Paced,
     Input,
-}
-
-/// The receiver on a tone of its own making, as many tasks as the one that is run, faster than any device.
-fn rehearsal(receiver: &NarrowbandFm, format: SampleFormat, live: Live) -> bief::Result<Program> {
-    let blocks = 2 * EXECUTIONS.get() + 64;
-    let mut phase = 0.0;
-    let samples: Vec<Complex32> = (0..blocks * receiver.block)
-        .map(|_| {
-            phase = (phase + receiver.carrier / receiver.sample_rate).fract();
-            Complex32::from_polar(0.5, (std::f64::consts::TAU * phase) as f32)
-        })
-        .collect();
-    let mut bytes = vec![0; format.bytes() * samples.len()];
-    format.write(&samples, &mut bytes);
-    let mut chain = Chain::new();
-    let mut samples = chain.add(receiver.source(Recording::from_memory("rehearsal", format, bytes))?, ());
-    if live == Live::Paced {
-        chain.add(source::pace(1e12).0, &mut samples);
-    }
-    let audio = receiver.receive(&mut chain, &mut samples)?;
-    chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), &audio);
-    chain.build()
 }
 
 impl Kept {

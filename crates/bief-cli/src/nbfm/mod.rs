@@ -8,7 +8,7 @@ mod settings;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use bief::{Chain, source};
+use bief::Application;
 use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
 
@@ -105,16 +105,19 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
 
     let receiver =
         NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
-    let mut chain = Chain::new();
-    let mut samples = chain.add(receiver.source(tuned.recording).map_err(Failure::from_error)?, ());
-    let releases = args.pace.then(|| {
-        let (pace, releases) = source::pace(receiver.sample_rate);
-        chain.add(pace, &mut samples);
-        releases
+    let sink = output.open(receiver.audio_rate)?;
+    let application = receiver.on(tuned.recording).to(|chain, audio| {
+        sink.add(chain, audio);
+        Ok(())
     });
-    let audio = receiver.receive(&mut chain, &mut samples).map_err(Failure::from_error)?;
-    output.open(receiver.audio_rate)?.add(&mut chain, &audio);
-    let program = chain.build().map_err(Failure::from_error)?;
+    let (mut application, releases) = match args.pace {
+        true => {
+            let (paced, releases) = application.paced();
+            (paced, Some(releases))
+        }
+        false => (application, None),
+    };
+    let program = application.program().map_err(Failure::from_error)?;
     let pipeline = match &kept {
         None => program.one_core(),
         Some(kept) => kept.pipeline(program, live),

@@ -1,5 +1,6 @@
 //! Numbers that make no sense are refused where a task or a receiver is made, whatever they are.
 
+use bief::Application;
 use bief_dsp::dvbs2::{FrameSize, Pls};
 use bief_dsp::low_pass::Window;
 use bief_radio::dvbs2::{Receiver, Settings, ShapePulses, Transmitter};
@@ -82,7 +83,7 @@ fn the_narrowband_receiver_refuses_them_before_it_reads() {
         // Whether a carrier is found does not matter here, nor what only one of them looks at.
         let _ = (fm.decimation(), fm.refine(samples()).map(drop), fm.find(samples()).map(drop));
         let wav = std::io::Cursor::new(Vec::new());
-        [fm.delay().map(drop), fm.source(samples()).map(drop), fm.chain(samples(), wav).map(drop)]
+        [fm.delay().map(drop), fm.source(samples()).map(drop), fm.on(samples()).to_wav(wav).program().map(drop)]
     };
     for (name, change) in changes {
         // The audit's, which once ended in a panic, beside those that never make sense.

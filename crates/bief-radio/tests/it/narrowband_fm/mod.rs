@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::common::snr::{RATE, snr_db};
 use bief::error::ErrorKind;
 use bief::schedule::{Schedule, Stage};
-use bief::{Chain, Error, Flow, sink, source};
+use bief::{Application, Chain, Error, Flow, sink, source};
 use bief_dsp::low_pass::Window;
 use bief_radio::{
     Agc, DeEmphasis, Discriminate, History, LowPass, NarrowbandFm, ReadSamples, Recording, RemoveDc, SampleFormat,
@@ -63,13 +63,13 @@ fn scaled(samples: impl Iterator<Item = i16>) -> Vec<f64> {
 /// Audio received on one core, or with every run of replicable tasks on so many replicas.
 fn receive(receiver: &NarrowbandFm, recording: Recording, replicas: u32) -> Vec<i16> {
     let file = File::default();
-    let program = receiver.chain(recording, file.clone()).unwrap().build().unwrap();
+    let program = receiver.on(recording).to_wav(file.clone()).program().unwrap();
     if replicas == 1 {
         program.run().unwrap();
     } else {
         let bytes = vec![0; 2 * receiver.sample_rate as usize];
         let copy = Recording::from_memory("silence", SampleFormat::Ci8, bytes);
-        let profile = receiver.chain(copy, File::default()).unwrap().build().unwrap().profile(3).unwrap();
+        let profile = receiver.on(copy).to_wav(File::default()).program().unwrap().profile(3).unwrap();
         let kind = &profile.kinds()[0];
         let alike = profile.tasks().chunk_by(|a, b| a.replicable == b.replicable);
         let stages: Vec<Stage> =
@@ -144,7 +144,8 @@ fn de_emphasis_takes_the_treble_out() {
 fn a_receiver_that_cannot_be_is_refused_with_the_remedy() {
     let good = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000);
     assert_eq!((good.channel_rate, good.block, good.decimation().unwrap()), (48e3, 5760, 12));
-    let message = |receiver: NarrowbandFm| receiver.chain(shipped(), File::default()).unwrap_err().to_string();
+    let message =
+        |receiver: NarrowbandFm| receiver.on(shipped()).to_wav(File::default()).program().unwrap_err().to_string();
     for (receiver, words) in [
         (
             NarrowbandFm { channel_rate: 100e3, ..good },

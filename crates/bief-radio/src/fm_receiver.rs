@@ -1,0 +1,185 @@
+//! The narrowband FM receiver on a recording: what is planned, and run.
+
+use std::f64::consts::TAU;
+use std::io::{self, Read, Seek, Write};
+use std::sync::Arc;
+
+use bief::source::{Pace, PaceHandle, pace};
+use bief::{Application, Chain, Error, Program, Result, Wire};
+use num_complex::Complex32;
+
+use crate::iq::SampleFormat;
+use crate::narrowband_fm::NarrowbandFm;
+use crate::raw_audio::{AudioFormat, WriteAudio};
+use crate::recording::Recording;
+use crate::wav::WriteWav;
+
+/// Blocks of the tone that rehearsals receive repeatedly.
+const TONE_BLOCKS: usize = 16;
+/// A pace that holds no frame back, in samples per second.
+const UNHINDERED: f64 = 1e12;
+
+/// A narrowband FM receiver, its recording and where its audio goes; made by [`NarrowbandFm::on`]. An [`Application`], so that a
+/// [`Planner`](bief::Planner) plans it.
+///
+/// ```
+/// use bief::{Machine, Planner};
+/// use bief_radio::{NarrowbandFm, Recording};
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/nbfm_tones.sigmf-meta");
+///
+/// let recording = Recording::open(path.as_ref(), None)?;
+/// let (receiver, recording) = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000).find(recording)?;
+/// let wav = std::io::Cursor::new(Vec::new()); // or `BufWriter::new(File::create("out.wav")?)`
+/// let mut receiver = receiver.on(recording).to_wav(wav);
+/// let planned = Planner::new(Machine::here()).plan(&receiver)?;
+/// let report = planned.pipeline(&mut receiver)?.run()?;
+/// assert!(report.frames > 100);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct FmReceiver {
+    settings: NarrowbandFm,
+    format: SampleFormat,
+    /// `None` once it is received.
+    recording: Option<Recording>,
+    /// Its source gives samples no faster than a radio; the task goes into the real run.
+    pace: Option<Pace<Complex32>>,
+    is_paced: bool,
+    output: Option<Box<Output>>,
+}
+
+type Output = dyn FnOnce(&mut Chain, &Wire<f32>) -> Result<()> + Send;
+
+impl NarrowbandFm {
+    /// This receiver on a recording.
+    pub fn on(self, recording: Recording) -> FmReceiver {
+        let format = recording.format;
+        FmReceiver { settings: self, format, recording: Some(recording), pace: None, is_paced: false, output: None }
+    }
+}
+
+impl FmReceiver {
+    /// Lets `add` add the tasks that take the audio: frames of `f32`, full scale ±1.
+    #[must_use]
+    pub fn to(self, add: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()> + Send + 'static) -> Self {
+        Self { output: Some(Box::new(add)), ..self }
+    }
+
+    /// Writes the audio to a WAV file of one channel.
+    #[must_use]
+    pub fn to_wav(self, wav: impl Write + Seek + Send + 'static) -> Self {
+        let rate = self.settings.audio_rate;
+        self.to(move |chain, audio| {
+            chain.add(WriteWav::new(wav, rate, 1)?, audio);
+            Ok(())
+        })
+    }
+
+    /// Plays the recording at the pace of a live radio; the second value knows how punctually.
+    pub fn paced(self) -> (Self, PaceHandle) {
+        let (pace, handle) = pace(self.settings.sample_rate);
+        (Self { pace: Some(pace), is_paced: true, ..self }, handle)
+    }
+
+    /// What is received, and how.
+    pub fn settings(&self) -> &NarrowbandFm {
+        &self.settings
+    }
+
+    fn chain(
+        &self,
+        recording: Recording,
+        pace: Option<Pace<Complex32>>,
+        output: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()>,
+    ) -> Result<Program> {
+        let mut chain = Chain::new();
+        let mut samples = chain.add(self.settings.source(recording)?, ());
+        if let Some(pace) = pace {
+            chain.add(pace, &mut samples);
+        }
+        let audio = self.settings.receive(&mut chain, &mut samples)?;
+        output(&mut chain, &audio)?;
+        chain.build()
+    }
+
+    /// A tone on the carrier, for so many blocks at most.
+    fn tone(&self, blocks: u64) -> Recording {
+        let NarrowbandFm { carrier, sample_rate, block, .. } = self.settings;
+        let turn = carrier / sample_rate;
+        let samples: Vec<Complex32> = (0..TONE_BLOCKS * block)
+            .map(|sample| Complex32::from_polar(0.5, (TAU * (sample as f64 * turn).fract()) as f32))
+            .collect();
+        let mut bytes = vec![0; self.format.bytes() * samples.len()];
+        self.format.write(&samples, &mut bytes);
+        let length = blocks.saturating_mul((self.format.bytes() * block) as u64);
+        let repeat = Repeat { bytes: bytes.into(), at: 0 };
+        let mut recording = Recording::from_memory("rehearsal", self.format, []);
+        (recording.bytes, recording.reader) = (None, Box::new(repeat.take(length)));
+        recording
+    }
+}
+
+/// The real run receives the recording. A rehearsal receives a tone on the carrier, faster than any device, and writes nothing.
+impl Application for FmReceiver {
+    fn program(&mut self) -> Result<Program> {
+        let missing =
+            || Error::new("the receiver has no output, or its recording was received: name an output with `to`");
+        let output = self.output.take().ok_or_else(missing)?;
+        let recording = self.recording.take().ok_or_else(missing)?;
+        let pace = self.pace.take();
+        self.chain(recording, pace, output)
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        let faster = self.is_paced.then(|| pace(UNHINDERED).0);
+        self.chain(self.tone(frames), faster, |chain, audio| {
+            chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), audio);
+            Ok(())
+        })
+    }
+}
+
+/// Bytes that begin again at their end.
+struct Repeat {
+    bytes: Arc<[u8]>,
+    at: usize,
+}
+
+impl Read for Repeat {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let read = (&self.bytes[self.at..]).read(space)?;
+        self.at = (self.at + read) % self.bytes.len().max(1);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver() -> FmReceiver {
+        let noise: Vec<u8> = (0..2 * 57_600).map(|k| (k * k / 7) as u8).collect();
+        NarrowbandFm::new(576e3, 1200.0, 5000.0, 48_000).on(Recording::from_memory("test", SampleFormat::Ci8, noise))
+    }
+
+    #[test]
+    fn a_rehearsal_has_the_tasks_of_the_run_and_uses_nothing_up() {
+        let (receiver, handle) = receiver().paced();
+        let mut receiver = receiver.to_wav(io::Cursor::new(Vec::new()));
+        let rehearsal = receiver.rehearsal(7).unwrap();
+        let names = |program: &Program| program.tasks().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        let rehearsed = names(&rehearsal);
+        // The last block holds what the filters held back.
+        assert!((7..=9).contains(&rehearsal.run().unwrap().frames));
+        let program = receiver.program().unwrap();
+        assert_eq!(names(&program)[..rehearsed.len() - 1], rehearsed[..rehearsed.len() - 1]);
+        assert!(program.run().unwrap().frames >= 10 && handle.last().unwrap().frames >= 10);
+    }
+
+    #[test]
+    fn without_an_output_it_says_what_is_missing() {
+        assert!(receiver().program().unwrap_err().to_string().contains("name an output with `to`"));
+        let mut receiver = receiver().to(|_, _| Ok(()));
+        receiver.program().unwrap();
+        assert!(receiver.program().unwrap_err().to_string().contains("was received"));
+    }
+}
