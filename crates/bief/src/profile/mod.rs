@@ -208,7 +208,7 @@ impl Measured {
         let start = Instant::now();
         let mut wanted = executions;
         for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
-            if wanted == 0 || number >= WARM_UP + least && start.elapsed() > time {
+            if wanted == 0 || number >= WARM_UP.saturating_add(least) && start.elapsed() > time {
                 break;
             }
             if !self.rest.is_zero() {
