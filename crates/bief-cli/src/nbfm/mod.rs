@@ -105,8 +105,10 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
 
     let receiver =
         NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
-    let sink = output.open(receiver.audio_rate)?;
-    let application = receiver.on(tuned.recording).to(|chain, audio| {
+    // The file is made once everything else is.
+    let writer = output.clone();
+    let application = receiver.on(tuned.recording).to(move |chain, audio| {
+        let sink = writer.open(receiver.audio_rate).map_err(|failure| bief::Error::new(failure.message))?;
         sink.add(chain, audio);
         Ok(())
     });

@@ -29,6 +29,7 @@ pub(super) struct OutputArgs {
 }
 
 /// A place for audio, and its form there.
+#[derive(Clone)]
 pub(super) struct Output {
     pub(super) path: PathBuf,
     form: Form,
