@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn receiver() -> FmReceiver {
-        let noise: Vec<u8> = (0..2 * 57_600).map(|k| (k * k / 7) as u8).collect();
+        let noise: Vec<u8> = (0..2 * 57_600_u64).map(|k| (k * k / 7) as u8).collect();
         NarrowbandFm::new(576e3, 1200.0, 5000.0, 48_000).on(Recording::from_memory("test", SampleFormat::Ci8, noise))
     }
 
