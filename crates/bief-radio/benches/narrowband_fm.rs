@@ -45,7 +45,7 @@ fn recording(seconds: usize) -> Arc<[u8]> {
 
 fn program(bytes: &Arc<[u8]>) -> Program {
     let recording = Recording::from_memory("bench", SampleFormat::Ci16, Arc::clone(bytes));
-    receiver().on(recording).to_wav(Cursor::new(Vec::new())).program().unwrap()
+    receiver().on(recording).to_wav(|| Ok(Cursor::new(Vec::new()))).program().unwrap()
 }
 
 /// The channel filter on two replicas, what comes before and after it on a thread each.

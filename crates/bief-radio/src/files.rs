@@ -130,8 +130,9 @@ enum To {
     Nowhere(Nowhere),
 }
 
+/// Takes what is written, and keeps nothing.
 #[derive(Default)]
-struct Nowhere {
+pub(crate) struct Nowhere {
     position: u64,
     end: u64,
 }

@@ -8,6 +8,7 @@ use bief::source::{Pace, PaceHandle, pace};
 use bief::{Application, Chain, Error, Program, Result, Wire};
 use num_complex::Complex32;
 
+use crate::files::Nowhere;
 use crate::iq::SampleFormat;
 use crate::narrowband_fm::NarrowbandFm;
 use crate::raw_audio::{AudioFormat, WriteAudio};
@@ -29,7 +30,7 @@ const UNHINDERED: f64 = 1e12;
 ///
 /// let recording = Recording::open(path.as_ref(), None)?;
 /// let (receiver, recording) = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000).find(recording)?;
-/// let wav = std::io::Cursor::new(Vec::new()); // or `BufWriter::new(File::create("out.wav")?)`
+/// let wav = || Ok(std::io::Cursor::new(Vec::new())); // or `|| Ok(BufWriter::new(File::create("out.wav")?))`
 /// let mut receiver = receiver.on(recording).to_wav(wav);
 /// let planned = Planner::new(Machine::here()).plan(&receiver)?;
 /// let report = planned.pipeline(&mut receiver)?.run()?;
@@ -45,31 +46,68 @@ pub struct FmReceiver {
     pace: Option<Pace<Complex32>>,
     is_paced: bool,
     output: Option<Box<Output>>,
+    rehearsed: Box<Rehearsed>,
 }
 
 type Output = dyn FnOnce(&mut Chain, &Wire<f32>) -> Result<()> + Send;
+type Rehearsed = dyn Fn(&mut Chain, &Wire<f32>) -> Result<()> + Send;
 
 impl NarrowbandFm {
     /// This receiver on a recording.
     pub fn on(self, recording: Recording) -> FmReceiver {
         let format = recording.format;
-        FmReceiver { settings: self, format, recording: Some(recording), pace: None, is_paced: false, output: None }
+        let rehearsed = Box::new(|chain: &mut Chain, audio: &Wire<f32>| {
+            chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), audio);
+            Ok(())
+        });
+        FmReceiver {
+            settings: self,
+            format,
+            recording: Some(recording),
+            pace: None,
+            is_paced: false,
+            output: None,
+            rehearsed,
+        }
     }
 }
 
 impl FmReceiver {
-    /// Lets `add` add the tasks that take the audio: frames of `f32`, full scale ±1.
-    #[must_use]
-    pub fn to(self, add: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()> + Send + 'static) -> Self {
-        Self { output: Some(Box::new(add)), ..self }
+    fn to(
+        self,
+        add: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()> + Send + 'static,
+        rehearsed: impl Fn(&mut Chain, &Wire<f32>) -> Result<()> + Send + 'static,
+    ) -> Self {
+        Self { output: Some(Box::new(add)), rehearsed: Box::new(rehearsed), ..self }
     }
 
-    /// Writes the audio to a WAV file of one channel.
+    /// Writes the audio as raw samples to what `open` opens, once the chain of the real run is built.
     #[must_use]
-    pub fn to_wav(self, wav: impl Write + Seek + Send + 'static) -> Self {
+    pub fn to_raw<W: Write + Send + 'static>(
+        self,
+        open: impl FnOnce() -> Result<W> + Send + 'static,
+        format: AudioFormat,
+    ) -> Self {
+        let add = move |chain: &mut Chain, audio: &Wire<f32>| {
+            chain.add(WriteAudio::new(open()?, format), audio);
+            Ok(())
+        };
+        self.to(add, move |chain, audio| {
+            chain.add(WriteAudio::new(io::sink(), format), audio);
+            Ok(())
+        })
+    }
+
+    /// Writes the audio as a WAV file of one channel to what `open` opens, once the chain of the real run is built.
+    #[must_use]
+    pub fn to_wav<W: Write + Seek + Send + 'static>(self, open: impl FnOnce() -> Result<W> + Send + 'static) -> Self {
         let rate = self.settings.audio_rate;
-        self.to(move |chain, audio| {
-            chain.add(WriteWav::new(wav, rate, 1)?, audio);
+        let add = move |chain: &mut Chain, audio: &Wire<f32>| {
+            chain.add(WriteWav::new(open()?, rate, 1)?, audio);
+            Ok(())
+        };
+        self.to(add, move |chain, audio| {
+            chain.add(WriteWav::new(Nowhere::default(), rate, 1)?, audio);
             Ok(())
         })
     }
@@ -122,7 +160,7 @@ impl FmReceiver {
 impl Application for FmReceiver {
     fn program(&mut self) -> Result<Program> {
         let missing =
-            || Error::new("the receiver has no output, or its recording was received: name an output with `to`");
+            || Error::new("the receiver has no output, or its recording was received: name an output with `to_wav`");
         let output = self.output.take().ok_or_else(missing)?;
         let recording = self.recording.take().ok_or_else(missing)?;
         let pace = self.pace.take();
@@ -131,10 +169,7 @@ impl Application for FmReceiver {
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
         let faster = self.is_paced.then(|| pace(UNHINDERED).0);
-        self.chain(self.tone(frames), faster, |chain, audio| {
-            chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), audio);
-            Ok(())
-        })
+        self.chain(self.tone(frames), faster, &self.rehearsed)
     }
 }
 
@@ -164,21 +199,21 @@ mod tests {
     #[test]
     fn a_rehearsal_has_the_tasks_of_the_run_and_uses_nothing_up() {
         let (receiver, handle) = receiver().paced();
-        let mut receiver = receiver.to_wav(io::Cursor::new(Vec::new()));
+        let mut receiver = receiver.to_wav(|| Ok(io::Cursor::new(Vec::new())));
         let rehearsal = receiver.rehearsal(7).unwrap();
         let names = |program: &Program| program.tasks().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
         let rehearsed = names(&rehearsal);
         // The last block holds what the filters held back.
         assert!((7..=9).contains(&rehearsal.run().unwrap().frames));
         let program = receiver.program().unwrap();
-        assert_eq!(names(&program)[..rehearsed.len() - 1], rehearsed[..rehearsed.len() - 1]);
+        assert_eq!(names(&program), rehearsed);
         assert!(program.run().unwrap().frames >= 10 && handle.last().unwrap().frames >= 10);
     }
 
     #[test]
     fn without_an_output_it_says_what_is_missing() {
-        assert!(receiver().program().unwrap_err().to_string().contains("name an output with `to`"));
-        let mut receiver = receiver().to(|_, _| Ok(()));
+        assert!(receiver().program().unwrap_err().to_string().contains("name an output with `to_wav`"));
+        let mut receiver = receiver().to_raw(|| Ok(io::sink()), AudioFormat::F32);
         receiver.program().unwrap();
         assert!(receiver.program().unwrap_err().to_string().contains("was received"));
     }

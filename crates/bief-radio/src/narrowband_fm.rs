@@ -40,7 +40,7 @@ const CLOSE: f64 = 1.0;
 /// let recording = Recording::open(path.as_ref(), None).unwrap();
 /// let (receiver, recording) = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000).find(recording)?;
 /// assert!((receiver.carrier - 1200.0).abs() < 20.0);
-/// let wav = std::io::Cursor::new(Vec::new()); // or `BufWriter::new(File::create("out.wav")?)`
+/// let wav = || Ok(std::io::Cursor::new(Vec::new())); // or `|| Ok(BufWriter::new(File::create("out.wav")?))`
 /// receiver.on(recording).to_wav(wav).program()?.run()?;
 /// # Ok::<(), bief::Error>(())
 /// ```

@@ -105,13 +105,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
 
     let receiver =
         NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
-    // The file is made once everything else is.
-    let writer = output.clone();
-    let application = receiver.on(tuned.recording).to(move |chain, audio| {
-        let sink = writer.open(receiver.audio_rate).map_err(|failure| bief::Error::new(failure.message))?;
-        sink.add(chain, audio);
-        Ok(())
-    });
+    let application = output.of(receiver.on(tuned.recording));
     let (mut application, releases) = match args.pace {
         true => {
             let (paced, releases) = application.paced();

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use bief::{Chain, Wire};
-use bief_radio::{AudioFormat, WriteAudio, WriteWav};
+use bief_radio::{AudioFormat, FmReceiver};
 use clap::Args;
 
 use super::SAMPLE_NAME;
@@ -29,7 +28,6 @@ pub(super) struct OutputArgs {
 }
 
 /// A place for audio, and its form there.
-#[derive(Clone)]
 pub(super) struct Output {
     pub(super) path: PathBuf,
     form: Form,
@@ -39,13 +37,6 @@ pub(super) struct Output {
 enum Form {
     Wav,
     Raw(AudioFormat),
-}
-
-/// What is ready to be written to.
-pub(super) enum Sink {
-    Wav(WriteWav<BufWriter<File>>),
-    File(WriteAudio<BufWriter<File>>),
-    Pipe(WriteAudio<BufWriter<io::Stdout>>),
 }
 
 impl Output {
@@ -87,30 +78,20 @@ impl Output {
         }
     }
 
-    /// Makes the file.
-    pub(super) fn open(&self, audio_rate: u32) -> Result<Sink, Failure> {
-        let create = || {
-            let created = File::create(&self.path).map(BufWriter::new);
-            created.map_err(|error| Failure::new(format!("{}: {error}", self.path.display())))
+    /// Gives a receiver this output: the file is made once the receiver is.
+    pub(super) fn of(&self, receiver: FmReceiver) -> FmReceiver {
+        let path = self.path.clone();
+        let create = move || {
+            let created = File::create(&path).map(BufWriter::new);
+            created.map_err(|error| bief::Error::new(format!("{}: {error}", path.display())))
         };
-        Ok(match self.form {
+        match self.form {
             Form::Raw(format) if self.is_stdout() => {
-                let bytes = (audio_rate / PIPED) as usize * format.bytes();
-                Sink::Pipe(WriteAudio::new(BufWriter::with_capacity(bytes, io::stdout()), format))
+                let bytes = (receiver.settings().audio_rate / PIPED) as usize * format.bytes();
+                receiver.to_raw(move || Ok(BufWriter::with_capacity(bytes, io::stdout())), format)
             }
-            Form::Raw(format) => Sink::File(WriteAudio::new(create()?, format)),
-            Form::Wav => Sink::Wav(WriteWav::new(create()?, audio_rate, 1).map_err(Failure::from_error)?),
-        })
-    }
-}
-
-impl Sink {
-    /// Adds the task that writes.
-    pub(super) fn add(self, chain: &mut Chain, audio: &Wire<f32>) {
-        match self {
-            Self::Wav(task) => chain.add(task, audio),
-            Self::File(task) => chain.add(task, audio),
-            Self::Pipe(task) => chain.add(task, audio),
+            Form::Raw(format) => receiver.to_raw(create, format),
+            Form::Wav => receiver.to_wav(create),
         }
     }
 }

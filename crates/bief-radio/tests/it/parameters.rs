@@ -83,7 +83,7 @@ fn the_narrowband_receiver_refuses_them_before_it_reads() {
         // Whether a carrier is found does not matter here, nor what only one of them looks at.
         let _ = (fm.decimation(), fm.refine(samples()).map(drop), fm.find(samples()).map(drop));
         let wav = std::io::Cursor::new(Vec::new());
-        [fm.delay().map(drop), fm.source(samples()).map(drop), fm.on(samples()).to_wav(wav).program().map(drop)]
+        [fm.delay().map(drop), fm.source(samples()).map(drop), fm.on(samples()).to_wav(|| Ok(wav)).program().map(drop)]
     };
     for (name, change) in changes {
         // The audit's, which once ended in a panic, beside those that never make sense.

@@ -353,7 +353,7 @@ fn the_narrowband_fm_chain_that_ships_is_the_one_of_the_library() {
 
     let recording = Recording::open(&recording, None).unwrap();
     let wav = std::fs::File::create(&theirs).unwrap();
-    NarrowbandFm::new(576e3, 1200.0, 5000.0, 48_000).on(recording).to_wav(wav).program().unwrap().run().unwrap();
+    NarrowbandFm::new(576e3, 1200.0, 5000.0, 48_000).on(recording).to_wav(|| Ok(wav)).program().unwrap().run().unwrap();
     let [ours, theirs] = [ours, theirs].map(|path| std::fs::read(path).unwrap());
     assert!(ours.len() > 48_000, "half a second: {} bytes", ours.len());
     assert!(ours == theirs, "the same samples");

@@ -54,7 +54,7 @@ pub trait Application {
     /// What keeps the chain from being built; a second call, where the input can be read only once.
     fn program(&mut self) -> Result<Program>;
 
-    /// The same tasks on input that may be used up, for so many frames at most, writing nothing: the input of
+    /// The same tasks, by name, on input that may be used up, for so many frames at most, writing nothing: the input of
     /// [`program`](Self::program) is as it was afterwards, and no output is touched.
     ///
     /// # Errors

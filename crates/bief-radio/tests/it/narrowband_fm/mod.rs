@@ -63,13 +63,20 @@ fn scaled(samples: impl Iterator<Item = i16>) -> Vec<f64> {
 /// Audio received on one core, or with every run of replicable tasks on so many replicas.
 fn receive(receiver: &NarrowbandFm, recording: Recording, replicas: u32) -> Vec<i16> {
     let file = File::default();
-    let program = receiver.on(recording).to_wav(file.clone()).program().unwrap();
+    let program = receiver
+        .on(recording)
+        .to_wav({
+            let file = file.clone();
+            || Ok(file)
+        })
+        .program()
+        .unwrap();
     if replicas == 1 {
         program.run().unwrap();
     } else {
         let bytes = vec![0; 2 * receiver.sample_rate as usize];
         let copy = Recording::from_memory("silence", SampleFormat::Ci8, bytes);
-        let profile = receiver.on(copy).to_wav(File::default()).program().unwrap().profile(3).unwrap();
+        let profile = receiver.on(copy).to_wav(|| Ok(File::default())).program().unwrap().profile(3).unwrap();
         let kind = &profile.kinds()[0];
         let alike = profile.tasks().chunk_by(|a, b| a.replicable == b.replicable);
         let stages: Vec<Stage> =
@@ -144,8 +151,9 @@ fn de_emphasis_takes_the_treble_out() {
 fn a_receiver_that_cannot_be_is_refused_with_the_remedy() {
     let good = NarrowbandFm::new(576e3, 0.0, 5000.0, 48_000);
     assert_eq!((good.channel_rate, good.block, good.decimation().unwrap()), (48e3, 5760, 12));
-    let message =
-        |receiver: NarrowbandFm| receiver.on(shipped()).to_wav(File::default()).program().unwrap_err().to_string();
+    let message = |receiver: NarrowbandFm| {
+        receiver.on(shipped()).to_wav(|| Ok(File::default())).program().unwrap_err().to_string()
+    };
     for (receiver, words) in [
         (
             NarrowbandFm { channel_rate: 100e3, ..good },
