@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, RollOff};
-use bief_radio::dvbs2::{FrameListError, InputStream, Transmitter, frame_list};
+use bief_radio::dvbs2::{FrameListError, InputStream, MIN_SAMPLE_RATE, Transmitter, frame_list};
 use bief_radio::{SampleFormat, sigmf_meta};
 use clap::{Args, ValueEnum};
 
@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::files::{Files, is_dash, put};
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
-use crate::rx::LEAST_SAMPLE_RATE;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -223,10 +222,10 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     if !(sample_rate.is_finite() && sample_rate > 0.0) {
         return Err(Failure::new("--sps and --symbol-rate must be positive numbers"));
     }
-    if args.symbol_rate.is_some() && sample_rate < LEAST_SAMPLE_RATE {
+    if args.symbol_rate.is_some() && sample_rate < MIN_SAMPLE_RATE {
         return Err(Failure::new(format!(
             "--symbol-rate: {sample_rate} samples per second would be read as samples per symbol: give a rate that makes \
-             {LEAST_SAMPLE_RATE} or more, or leave it out"
+             {MIN_SAMPLE_RATE} or more, or leave it out"
         )));
     }
     args.check_inputs()?;

@@ -56,10 +56,6 @@ impl NarrowbandFm {
     /// This receiver on a recording.
     pub fn on(self, recording: Recording) -> FmReceiver {
         let format = recording.format;
-        let rehearsed = Box::new(|chain: &mut Chain, audio: &Wire<f32>| {
-            chain.add(WriteAudio::new(io::sink(), AudioFormat::S16), audio);
-            Ok(())
-        });
         FmReceiver {
             settings: self,
             format,
@@ -67,7 +63,7 @@ impl NarrowbandFm {
             pace: None,
             is_paced: false,
             output: None,
-            rehearsed,
+            rehearsed: Box::new(discarded(AudioFormat::S16)),
         }
     }
 }
@@ -92,10 +88,7 @@ impl FmReceiver {
             chain.add(WriteAudio::new(open()?, format), audio);
             Ok(())
         };
-        self.to(add, move |chain, audio| {
-            chain.add(WriteAudio::new(io::sink(), format), audio);
-            Ok(())
-        })
+        self.to(add, discarded(format))
     }
 
     /// Writes the audio as a WAV file of one channel to what `open` opens, once the chain of the real run is built.
@@ -170,6 +163,14 @@ impl Application for FmReceiver {
     fn rehearsal(&self, frames: u64) -> Result<Program> {
         let faster = self.is_paced.then(|| pace(UNHINDERED).0);
         self.chain(self.tone(frames), faster, &self.rehearsed)
+    }
+}
+
+/// Adds the task that writes raw audio, to nowhere.
+fn discarded(format: AudioFormat) -> impl Fn(&mut Chain, &Wire<f32>) -> Result<()> + Send + 'static {
+    move |chain, audio| {
+        chain.add(WriteAudio::new(io::sink(), format), audio);
+        Ok(())
     }
 }
 

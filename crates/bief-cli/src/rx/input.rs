@@ -1,7 +1,7 @@
 //! What `bief rx` reads, and how fast its samples come.
 
 use bief_dsp::dvbs2::Modcod;
-use bief_radio::dvbs2::{Modcods, Receiver, Settings};
+use bief_radio::dvbs2::{MIN_SAMPLE_RATE, Modcods, Receiver, Settings};
 use bief_radio::{Recording, SampleFormat};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -14,8 +14,6 @@ use crate::input::RecordingArgs;
 pub(super) const SAMPLE_NAME: &str = "dvbs2_qpsk_8-9_short";
 const SAMPLE: &[u8] = include_bytes!("../../data/dvbs2_qpsk_8-9_short.sigmf-data");
 const SAMPLE_RATE: f64 = 2.0;
-/// A SigMF sample rate below this is taken as samples per symbol: no radio samples so slowly.
-pub(crate) const LEAST_SAMPLE_RATE: f64 = 64.0;
 
 /// The signal to receive: which command does what with it does not matter here.
 #[derive(Args)]
@@ -72,7 +70,7 @@ impl SignalArgs {
 
     /// Whether the samples per symbol are told, by someone or by the recording, and need not be found.
     pub(super) fn tells_rate(&self, sample_rate: Option<f64>) -> bool {
-        self.sps.is_some() || self.symbol_rate.is_some() || sample_rate.is_some_and(|rate| rate < LEAST_SAMPLE_RATE)
+        self.sps.is_some() || self.symbol_rate.is_some() || sample_rate.is_some_and(|rate| rate < MIN_SAMPLE_RATE)
     }
 
     /// Samples per symbol, where someone tells them.
@@ -85,7 +83,7 @@ impl SignalArgs {
                 "{}: its sample rate is not known: give --sps in place of --symbol-rate",
                 recording.name
             ))),
-            (None, None, rate) => Ok(rate.filter(|&rate| rate < LEAST_SAMPLE_RATE)),
+            (None, None, rate) => Ok(rate.filter(|&rate| rate < MIN_SAMPLE_RATE)),
         }
     }
 }
@@ -113,5 +111,5 @@ fn modcods(text: &str) -> Result<Modcods, String> {
 
 /// Symbols per second, where samples per second are known.
 pub(super) fn symbol_rate(sample_rate: Option<f64>, samples_per_symbol: f64) -> Option<f64> {
-    sample_rate.filter(|&rate| rate >= LEAST_SAMPLE_RATE).map(|rate| rate / samples_per_symbol)
+    sample_rate.filter(|&rate| rate >= MIN_SAMPLE_RATE).map(|rate| rate / samples_per_symbol)
 }

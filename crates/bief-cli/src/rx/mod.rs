@@ -18,9 +18,9 @@ use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
+pub(crate) use input::SignalArgs;
 pub use input::built_in_receiver;
 use input::symbol_rate;
-pub(crate) use input::{LEAST_SAMPLE_RATE, SignalArgs};
 use outputs::Outputs;
 use reception::{Reception, show};
 

@@ -19,7 +19,7 @@ use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::plframe::BuildPlframe;
-use super::receiver::{ROLL_OFF, Receiver, Settings};
+use super::receiver::{MIN_SAMPLE_RATE, ROLL_OFF, Receiver, Settings};
 use super::shaping::ShapePulses;
 use super::slice::Slice;
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
@@ -29,8 +29,6 @@ use crate::kinds::{format, open, recording};
 /// Iterations of the LDPC decoder that a parameter can ask for at most.
 const MOST_ITERATIONS: u32 = 1000;
 const LAST_GOLD_CODE: u32 = 262_141;
-/// A sample rate below this tells samples per symbol: no radio samples so slowly.
-const LEAST_SAMPLE_RATE: f64 = 64.0;
 /// Bytes of a stream's front that are recorded at a time for a rehearsal: whole packets.
 const PACKETS: usize = 8 * 188;
 
@@ -175,7 +173,7 @@ fn cut_frames() -> Kind {
             Some(receiver) => receiver,
             None => {
                 let recording = open(&path, format)?;
-                let told = recording.sample_rate.filter(|&rate| rate < LEAST_SAMPLE_RATE);
+                let told = recording.sample_rate.filter(|&rate| rate < MIN_SAMPLE_RATE);
                 let samples_per_symbol = samples_per_symbol.or(told);
                 let modcods = modcods.unwrap_or_default();
                 let settings = Settings { samples_per_symbol, gold_code, modcods, isi: None };

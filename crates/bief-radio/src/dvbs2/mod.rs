@@ -33,7 +33,7 @@ pub use keep_symbols::KeepSymbols;
 pub use modcods::Modcods;
 pub use observe::Observe;
 pub use plframe::BuildPlframe;
-pub use receiver::{ReceiveError, Receiver, Settings};
+pub use receiver::{MIN_SAMPLE_RATE, ReceiveError, Receiver, Settings};
 pub use shaping::{Quantise, ShapePulses};
 pub use slice::Slice;
 pub use streams::StreamFigures;

@@ -44,6 +44,9 @@ const LIVE_BLOCKS: usize = 2048;
 /// Iterations after which a frame is given up.
 const MAX_ITERATIONS: u32 = 50;
 
+/// A recording with a sample rate below this, in samples per second, tells samples per symbol: no radio samples so slowly.
+pub const MIN_SAMPLE_RATE: f64 = 64.0;
+
 /// Why nothing can be received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
