@@ -183,26 +183,32 @@ pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScra
     if !(power as f32).is_finite() {
         return Err(NoSignal::NotFinite);
     }
+    let means = means_of(samples);
     // One part is all of them, which are searched in any case.
-    for part in steady_dc(samples, power).into_iter().filter(|part| part.len() < samples.len()) {
-        if let Ok(lock) = acquire_steady(filter, &samples[part.clone()], scrambler) {
+    for part in steady_dc(samples, &means, power).into_iter().filter(|part| part.len() < samples.len()) {
+        let samples = &samples[part.clone()];
+        if let Ok(lock) = acquire_steady(filter, samples, (mean_power(samples), &means_of(samples)), scrambler) {
             return Ok(Lock { position: lock.position + part.start as f64, ..lock });
         }
     }
-    acquire_steady(filter, samples, scrambler)
+    acquire_steady(filter, samples, (power, &means), scrambler)
 }
 
-/// [`acquire`] in samples whose constant does not change.
-fn acquire_steady(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScrambler) -> Result<Lock, NoSignal> {
+/// [`acquire`] in samples whose constant does not change, with their power and the means of their parts.
+fn acquire_steady(
+    filter: &MatchedFilter,
+    samples: &[Complex32],
+    (power, means): (f64, &[Complex64]),
+    scrambler: &PlScrambler,
+) -> Result<Lock, NoSignal> {
     let needed = samples_needed(filter);
     if samples.len() < needed {
         return Err(NoSignal::TooShort { samples: samples.len(), needed });
     }
-    let power = mean_power(samples);
     if power < f64::from(f32::MIN_POSITIVE) {
         return Err(NoSignal::Silence);
     }
-    let dc = dc_of(samples);
+    let dc = dc_of(means);
     let mut samples: Vec<Complex32> = samples.iter().map(|sample| sample - dc).collect();
     let varying = mean_power(&samples);
     if varying < LEAST_VARYING * power {
@@ -234,28 +240,31 @@ fn mean_power(samples: &[Complex32]) -> f64 {
 }
 
 /// Ranges of samples, in order, in each of which the constant stays the same; the places where it changes are left out.
-fn steady_dc(samples: &[Complex32], power: f64) -> Vec<Range<usize>> {
-    let length = (samples.len() / DC_PARTS).max(1);
-    let means = means_of(samples, length);
+fn steady_dc(samples: &[Complex32], means: &[Complex64], power: f64) -> Vec<Range<usize>> {
+    let length = part_length(samples);
     let in_samples = |part: Range<usize>| {
         // The constant may change anywhere in the parts on either side of where it was seen to.
         let start = if part.start == 0 { 0 } else { (part.start + 1) * length };
         let end = if part.end == means.len() { samples.len() } else { (part.end - 1) * length };
         start..end.max(start)
     };
-    steady_parts(&means, 0.0, (DC_SAME * power).sqrt()).into_iter().map(in_samples).collect()
+    steady_parts(means, 0.0, (DC_SAME * power).sqrt()).into_iter().map(in_samples).collect()
 }
 
-/// The mean of each part of this length.
-fn means_of(samples: &[Complex32], length: usize) -> Vec<Complex64> {
-    let parts = samples.chunks_exact(length);
+fn part_length(samples: &[Complex32]) -> usize {
+    (samples.len() / DC_PARTS).max(1)
+}
+
+/// The mean of each part.
+fn means_of(samples: &[Complex32]) -> Vec<Complex64> {
+    let parts = samples.chunks_exact(part_length(samples));
     parts.map(|part| part.iter().map(|sample| widen(*sample)).sum::<Complex64>() / part.len() as f64).collect()
 }
 
-/// The constant in samples. The mean of so many samples of a signal is not exactly zero either: the constant is taken to be
-/// nearer to zero than the mean, the more so the less they differ, and zero when it may well be.
-fn dc_of(samples: &[Complex32]) -> Complex32 {
-    let means = means_of(samples, (samples.len() / DC_PARTS).max(1));
+/// The constant in samples, from the means of their parts. The mean of so many samples of a signal is not exactly zero
+/// either: the constant is taken to be nearer to zero than the mean, the more so the less they differ, and zero when it
+/// may well be.
+fn dc_of(means: &[Complex64]) -> Complex32 {
     let count = means.len() as f64;
     let mean = means.iter().sum::<Complex64>() / count;
     let spread: f64 = means.iter().map(|part| (part - mean).norm_sqr()).sum();
