@@ -72,8 +72,12 @@ fn extend_stages(profile: &Profile, left: &[u32], from: usize, before: &mut Vec<
 
 /// The work of a stage, added up; `None` where one of its tasks cannot run on the kind.
 fn work(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
-    let times: Option<Vec<u64>> = profile.tasks()[tasks].iter().map(|task| task.ns[kind]).collect();
-    Some(times?.iter().sum::<u64>() + profile.sync_ns(kind))
+    let chain = profile.tasks();
+    let times: Option<Vec<u64>> = chain[tasks.clone()].iter().map(|task| task.ns[kind]).collect();
+    let of_kind = |ns: &Option<Vec<u64>>| ns.as_ref().map_or(0, |ns| ns[kind]);
+    let enter = if tasks.start > 0 { of_kind(&chain[tasks.start].enter_ns) } else { 0 };
+    let leave = if tasks.end < chain.len() { of_kind(&chain[tasks.end - 1].leave_ns) } else { 0 };
+    Some(times?.iter().sum::<u64>() + profile.sync_ns(kind) + enter + leave)
 }
 
 #[derive(Clone)]

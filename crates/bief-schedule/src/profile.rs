@@ -11,7 +11,7 @@ use crate::period::Period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "enter_ns", "leave_ns" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -32,6 +32,15 @@ pub struct TaskProfile {
     /// The time of one execution on each kind of core, in nanoseconds, in the order of the profile's kinds; `None` for a
     /// kind on which the task cannot run.
     pub ns: Vec<Option<u64>>,
+    /// What it costs a stage, on each kind of core, to begin with this task: the bytes that it reads and that another stage
+    /// wrote, in nanoseconds per execution, beside the [hand-over](Profile::with_sync_ns). Nothing for the chain's first
+    /// task, and where it is `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enter_ns: Option<Vec<u64>>,
+    /// What it costs a stage, on each kind of core, to end with this task, for what later stages read; nothing for the
+    /// chain's last task, and where it is `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leave_ns: Option<Vec<u64>>,
     /// The measurements behind `ns`, one entry per kind, `None` where `ns` is. For the reader: no strategy uses them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
     pub seen: Option<Vec<Option<Samples>>>,
@@ -55,12 +64,33 @@ impl TaskProfile {
     /// A task that may be replicated, and its nanoseconds on each kind of core.
     pub fn replicable(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
         let ns = ns.into().into_iter().map(Some).collect();
-        Self { name: name.into(), replicable: true, ns, seen: None }
+        Self { name: name.into(), replicable: true, ns, enter_ns: None, leave_ns: None, seen: None }
     }
 
     /// A task that must run on one core, and its nanoseconds on each kind of core.
     pub fn sequential(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
         Self { replicable: false, ..Self::replicable(name, ns) }
+    }
+
+    /// The same task with what it costs, on each kind of core, to begin and to end a stage with it.
+    ///
+    /// ```
+    /// use bief_schedule::{Period, Platform, Profile, Strategy, TaskProfile, strategy::Exact};
+    ///
+    /// // Much crosses between the first two tasks, little behind the second.
+    /// let tasks = [
+    ///     TaskProfile::sequential("read", [40]).with_cut_ns([0], [20]),
+    ///     TaskProfile::sequential("filter", [50]).with_cut_ns([60], [1]),
+    ///     TaskProfile::sequential("decode", [60]).with_cut_ns([2], [0]),
+    /// ];
+    /// let profile = Profile::new(["cpu"], tasks)?;
+    /// assert_eq!(profile.stage_ns(1..2, 0), Some(60 + 50 + 1));
+    /// let schedule = Exact.schedule(&profile, &Platform::parse_cores("3", &profile)?)?;
+    /// assert_eq!(schedule.planned_period(), Period::from(40 + 50 + 1)); // one cut, where it costs least
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn with_cut_ns(self, enter_ns: impl Into<Vec<u64>>, leave_ns: impl Into<Vec<u64>>) -> Self {
+        Self { enter_ns: Some(enter_ns.into()), leave_ns: Some(leave_ns.into()), ..self }
     }
 
     /// The same task, which cannot run on cores of the kind at that position among the profile's kinds. Its time there is
@@ -112,7 +142,8 @@ impl TaskProfile {
 /// ```
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
-/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `seen`
+/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `enter_ns` and `leave_ns`
+/// (`[1200, 900]`, see [`TaskProfile::enter_ns`]) and `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
 ///
 /// A time in `ns`, and with it the entry in `seen`, is `null` for a kind on which the task cannot run. The format remains
@@ -153,6 +184,17 @@ pub struct Profile {
     runnable_from: Vec<Option<Vec<usize>>>,
     /// How many of the first 0, 1, … n tasks may not be replicated.
     prefix_sequential: Vec<usize>,
+    /// For each kind, what cutting costs; `None` where no cut costs anything, on any kind.
+    cuts: Option<Vec<Cuts>>,
+}
+
+/// What a stage on cores of one kind costs by where it begins and ends, beside its tasks and its hand-over.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cuts {
+    /// For each task that a stage may begin with; 0 for the first, behind no cut.
+    pub(crate) enter_ns: Vec<u64>,
+    /// For each `to` from 0 to n, of a stage that ends before task `to`; 0 for the end of the chain, and for no task at all.
+    pub(crate) leave_ns: Vec<u64>,
 }
 
 /// The keys of the JSON document.
@@ -286,6 +328,9 @@ impl Profile {
                 );
                 return Err(refused(&named("ns"), reason));
             }
+            for (member, cut_ns) in [("enter_ns", &task.enter_ns), ("leave_ns", &task.leave_ns)] {
+                cut_ns.as_ref().map_or(Ok(()), |ns| check_per_kind(&named(member), ns, NANOSECONDS, &json.kinds))?;
+            }
             if let Some(seen) = &task.seen {
                 check_per_kind(&named("seen"), seen, "object, or null", &json.kinds)?;
                 let differs = |kind: &usize| seen[*kind].is_none() != task.ns[*kind].is_none();
@@ -296,6 +341,8 @@ impl Profile {
                 }
             }
         }
+        let cuts: Vec<Cuts> = (0..json.kinds.len()).map(|kind| Cuts::of(&json.tasks, kind)).collect();
+        let cuts = cuts.iter().any(Cuts::cost).then_some(cuts);
         let prefix_ns = (0..json.kinds.len()).map(|kind| prefix_sums(&json, kind)).collect::<Result<_, _>>()?;
         let runnable_from = (0..json.kinds.len()).map(|kind| runnable_from(&json.tasks, kind)).collect();
         let mut prefix_sequential = vec![0];
@@ -312,6 +359,7 @@ impl Profile {
             prefix_ns,
             runnable_from,
             prefix_sequential,
+            cuts,
         })
     }
 
@@ -380,15 +428,22 @@ impl Profile {
         self.runnable_from[kind].as_ref().is_none_or(|from| from[tasks.end] <= tasks.start)
     }
 
-    /// The work of a stage: the nanoseconds that one core of `kind` needs for one execution of `tasks`
-    /// and for one hand-over; `None` where one of them cannot run on the kind.
+    /// Whether it costs anything to cut the chain, beside the hand-over: where some task has
+    /// [`enter_ns`](TaskProfile::enter_ns) or [`leave_ns`](TaskProfile::leave_ns) that count.
+    pub fn has_cut_costs(&self) -> bool {
+        self.cuts.is_some()
+    }
+
+    /// The work of a stage: the nanoseconds that one core of `kind` needs for one execution of `tasks`,
+    /// for one hand-over, and for the cuts on both sides; `None` where one of them cannot run on the kind.
     ///
     /// # Panics
     ///
     /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
     pub fn stage_ns(&self, tasks: Range<usize>, kind: usize) -> Option<u64> {
         let prefix = &self.prefix_ns[kind];
-        let work_ns = prefix[tasks.end] - prefix[tasks.start] + self.sync_ns(kind);
+        let cut_ns = self.cuts(kind).map_or(0, |cuts| cuts.ns(tasks.start, tasks.end));
+        let work_ns = prefix[tasks.end] - prefix[tasks.start] + self.sync_ns(kind) + cut_ns;
         self.can_run(tasks, kind).then_some(work_ns)
     }
 
@@ -432,6 +487,11 @@ impl Profile {
         &self.prefix_ns[kind]
     }
 
+    /// What cutting costs on cores of `kind`; `None` where no cut costs anything, on any kind.
+    pub(crate) fn cuts(&self, kind: usize) -> Option<&Cuts> {
+        self.cuts.as_ref().map(|cuts| &cuts[kind])
+    }
+
     /// For each `to` from 0 to n, the first `from` such that all tasks of `from..to` can run on cores of `kind`; `None`
     /// where all tasks of the chain can.
     pub(crate) fn runnable_from(&self, kind: usize) -> Option<&[usize]> {
@@ -447,6 +507,34 @@ impl Profile {
     /// The kinds, listed for a message.
     pub(crate) fn kind_list(&self) -> String {
         self.kinds.join(", ")
+    }
+}
+
+impl Cuts {
+    fn of(tasks: &[TaskProfile], kind: usize) -> Self {
+        let last = tasks.len() - 1;
+        let of_kind = |ns: &Option<Vec<u64>>| ns.as_ref().map_or(0, |ns| ns[kind]);
+        let enter = |(index, task): (usize, &TaskProfile)| if index == 0 { 0 } else { of_kind(&task.enter_ns) };
+        let leave = |(index, task): (usize, &TaskProfile)| if index == last { 0 } else { of_kind(&task.leave_ns) };
+        let leave_ns = std::iter::once(0).chain(tasks.iter().enumerate().map(leave)).collect();
+        // A stage of no tasks at the end of the chain has no work.
+        Self { enter_ns: tasks.iter().enumerate().map(enter).chain([0]).collect(), leave_ns }
+    }
+
+    fn cost(&self) -> bool {
+        self.enter_ns.iter().chain(&self.leave_ns).any(|&ns| ns > 0)
+    }
+
+    /// Of a stage of the tasks `from..to`.
+    #[inline]
+    pub(crate) fn ns(&self, from: usize, to: usize) -> u64 {
+        self.enter_ns[from] + self.leave_ns[to]
+    }
+
+    /// The most that any stage has.
+    pub(crate) fn max_ns(&self) -> u64 {
+        let most = |ns: &[u64]| ns.iter().copied().max().unwrap_or(0);
+        most(&self.enter_ns) + most(&self.leave_ns)
     }
 }
 
@@ -535,10 +623,9 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
     }
     // At most one stage per task: the sum over any schedule's stages must stay below 2^64 as well.
     let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
-    (json.tasks.len() as u64)
-        .checked_mul(sync_ns)
-        .and_then(|hand_overs| hand_overs.checked_add(sums[sums.len() - 1]))
-        .ok_or_else(overflow)?;
+    let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns).ok_or_else(overflow)?;
+    let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
+    cut_ns.chain([hand_overs]).try_fold(sums[sums.len() - 1], u64::checked_add).ok_or_else(overflow)?;
     Ok(sums)
 }
 

@@ -130,6 +130,8 @@ pub struct Capabilities {
     /// Whether it schedules tasks that can run on some of the given kinds only, each where it can; else all tasks must run
     /// on every kind that is given.
     pub absent_times: bool,
+    /// Whether it weighs what cutting the chain costs ([`Profile::has_cut_costs`]); else it refuses such a profile.
+    pub cut_costs: bool,
     /// The values of the parameter in its name, the default first: `1`, `2` and `3` of `thread_per_task:2`. Empty where it
     /// has none.
     pub parameters: &'static [&'static str],
@@ -200,6 +202,15 @@ pub(crate) fn given_cores(
     profile: &Profile,
     platform: &Platform,
 ) -> Result<Vec<(usize, u32)>, Error> {
+    if profile.has_cut_costs() && !strategy.capabilities().cut_costs {
+        let able = strategies().iter().filter(|strategy| strategy.capabilities().cut_costs);
+        let able: Vec<_> = able.map(|strategy| strategy.name()).collect();
+        let reason = format!(
+            "it cuts the chain as if that were free, and the profile has enter_ns and leave_ns: leave them out, or take one of: {}",
+            able.join(", ")
+        );
+        return Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason));
+    }
     let cores = platform.cores_for(profile)?;
     let given: Vec<(usize, u32)> = cores.into_iter().enumerate().filter(|&(_, cores)| cores > 0).collect();
     let most = strategy.capabilities().max_kinds;

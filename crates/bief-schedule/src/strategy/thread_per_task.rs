@@ -89,7 +89,13 @@ impl Strategy for ThreadPerTask {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: usize::MAX, goals: false, absent_times: true, parameters: &["1", "2", "3"] }
+        Capabilities {
+            max_kinds: usize::MAX,
+            goals: false,
+            absent_times: true,
+            cut_costs: true,
+            parameters: &["1", "2", "3"],
+        }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {

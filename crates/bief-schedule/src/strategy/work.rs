@@ -1,6 +1,6 @@
 //! The work of stages on one kind of cores, where they may be replicated, and which of two takes less time.
 
-use crate::profile::Profile;
+use crate::profile::{Cuts, Profile};
 
 /// What the runs of tasks `from..to` of a chain cost on cores of one kind, hand-over included.
 #[derive(Debug, Clone, Copy)]
@@ -8,14 +8,20 @@ pub(super) struct Work<'a> {
     /// The work of the first 0, 1, … n tasks.
     prefix_ns: &'a [u64],
     sync_ns: u64,
+    /// What cutting costs; `None` where it costs nothing.
+    cuts: Option<&'a Cuts>,
     /// For each `to`, the first `from` such that all tasks of `from..to` can run on the kind; `None` where all tasks can.
     runnable_from: Option<&'a [usize]>,
 }
 
 impl<'a> Work<'a> {
     pub(super) fn new(profile: &'a Profile, kind: usize) -> Self {
-        let runnable_from = profile.runnable_from(kind);
-        Self { prefix_ns: profile.prefix_ns(kind), sync_ns: profile.sync_ns(kind), runnable_from }
+        Self {
+            prefix_ns: profile.prefix_ns(kind),
+            sync_ns: profile.sync_ns(kind),
+            cuts: profile.cuts(kind),
+            runnable_from: profile.runnable_from(kind),
+        }
     }
 
     /// How many tasks the chain has.
@@ -47,6 +53,12 @@ impl<'a> Work<'a> {
     #[inline]
     pub(super) fn ns(self, from: usize, to: usize) -> u64 {
         debug_assert!(self.can_run(from, to), "a task of {from}..{to} cannot run on the kind");
+        self.uncut_ns(from, to) + self.cuts.map_or(0, |cuts| cuts.ns(from, to))
+    }
+
+    /// That work without what the cuts on its sides cost: it grows with the tasks.
+    #[inline]
+    pub(super) fn uncut_ns(self, from: usize, to: usize) -> u64 {
         self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
     }
 
@@ -56,14 +68,16 @@ impl<'a> Work<'a> {
         self.can_run(0, tasks).then(|| self.ns(0, tasks))
     }
 
-    /// The work of all tasks that can run on the kind, and of a hand-over: no stage on the kind has more.
+    /// The work of all tasks that can run on the kind, of a hand-over, and of the dearest cuts: no stage on the kind has more.
     pub(super) fn max_ns(self) -> u64 {
-        self.prefix_ns[self.tasks()] + self.sync_ns
+        self.prefix_ns[self.tasks()] + self.sync_ns + self.cuts.map_or(0, Cuts::max_ns)
     }
 
-    /// The work of a stage that ends before the task `to`, by where it begins: at `runnable_from(to)` or later.
+    /// The work of a stage that ends before the task `to`, by where it begins: at `runnable_from(to)` or later. Where cutting
+    /// costs, [`ns`](Self::ns) tells it.
     #[inline]
     pub(super) fn ending_at(self, to: usize) -> impl Fn(usize) -> u64 {
+        debug_assert!(self.cuts.is_none(), "cutting costs");
         let (prefix_ns, end_ns) = (&self.prefix_ns[..=to], self.prefix_ns[to] + self.sync_ns);
         move |from| end_ns - prefix_ns[from]
     }

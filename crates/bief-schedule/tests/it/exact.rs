@@ -4,6 +4,7 @@ use crate::common::{data, dvbs2, number};
 use bief_schedule::strategy::{Exact, Herad};
 use bief_schedule::{Period, Platform, Profile, Schedule, Stage, Strategy, TaskProfile};
 use fastrand::Rng;
+use serde_json::Value;
 
 fn platform(profile: &Profile, big: usize, little: usize) -> Platform {
     Platform::parse_cores(&format!("big={big},little={little}"), profile).unwrap()
@@ -102,4 +103,40 @@ fn herad_is_the_first_point_of_the_front() {
     }
     println!("{fronts} fronts of more than one point");
     assert!(fronts > 1000);
+}
+
+/// Chains that it costs something to cut, beside exhaustive search.
+#[test]
+fn chains_with_dear_cuts_are_cut_as_well_as_can_be() {
+    let Some(chains) = data("oracle_cut_costs.json") else { return };
+    let chains = chains.as_array().unwrap();
+    assert_eq!(chains.len(), 400);
+    let mut matters = 0;
+    for chain in chains {
+        let numbers =
+            |value: &Value| value.as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect::<Vec<u64>>();
+        let task = |(index, task): (usize, &Value)| {
+            let made = TaskProfile::sequential("t", numbers(&task["ns"]));
+            let made = TaskProfile { replicable: task["replicable"].as_bool().unwrap(), ..made };
+            made.with_cut_ns(numbers(&chain["enter_ns"][index]), numbers(&chain["leave_ns"][index]))
+        };
+        let tasks: Vec<TaskProfile> = chain["tasks"].as_array().unwrap().iter().enumerate().map(task).collect();
+        let profile = Profile::new(["big", "little"], tasks.clone()).unwrap();
+        let cores = platform(&profile, number(&chain["big"]) as usize, number(&chain["little"]) as usize);
+        let fraction = |value: &Value| Period::new(value[0].as_u64().unwrap(), value[1].as_u64().unwrap());
+        let optimum = Exact.optimum(&profile, &cores).unwrap();
+        assert_eq!(Some(optimum.period()), fraction(&chain["period"]), "{}", chain["id"]);
+        let front: Vec<Vec<u64>> = chain["front"].as_array().unwrap().iter().map(numbers).collect();
+        let found: Vec<Vec<u64>> =
+            optimum.front().map(|point| point.iter().map(|&cores| cores.into()).collect()).collect();
+        assert_eq!(found, front, "{}", chain["id"]);
+        // Written and read, it is the same chain.
+        assert_eq!(Profile::from_json(&profile.to_json()).unwrap(), profile);
+        let free = tasks.into_iter().map(|task| TaskProfile { enter_ns: None, leave_ns: None, ..task });
+        let free = Profile::new(["big", "little"], free).unwrap();
+        let free = Exact.optimum(&free, &cores).unwrap().period();
+        assert_eq!(Some(free), fraction(&chain["period_if_free"]), "{}", chain["id"]);
+        matters += usize::from(free < optimum.period());
+    }
+    assert_eq!(matters, 358);
 }

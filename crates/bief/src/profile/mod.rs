@@ -345,7 +345,7 @@ fn profile(
             ns.push(Some(weight));
             seen.push(Some(measured));
         }
-        TaskProfile { name, replicable, ns, seen: Some(seen) }
+        TaskProfile { replicable, ns, seen: Some(seen), ..TaskProfile::sequential(name, []) }
     });
     let profile = Profile::new(kinds.iter().map(|kind| kind.name.as_str()), tasks.collect::<Vec<_>>())?;
     Ok(profile.with_machine(machine.to_string()).with_frames_per_execution(frames as u32)?)

@@ -55,6 +55,11 @@ impl Candidates {
     /// Finds the stages that end before task `to`; all earlier ends must have been asked for.
     pub(super) fn end_at(&mut self, instance: &Instance, to: usize) -> &[Candidate] {
         let first = self.stages.len();
+        if instance.cuts_cost() {
+            self.all_end_at(instance, to);
+            self.starts.push(self.stages.len());
+            return &self.stages[first..];
+        }
         let sequential_start = instance.run_start(to);
         let one_core_ns = self.capacity_ns[0];
         for (index, (kind, one_core_from)) in instance.kinds().iter().zip(&mut self.one_core_from).enumerate() {
@@ -95,6 +100,36 @@ impl Candidates {
         &self.stages[first..]
     }
 
+    /// Finds all stages that fit, each on the fewest cores: where cutting costs, a longer one need not be of more use.
+    fn all_end_at(&mut self, instance: &Instance, to: usize) {
+        let Self { stages, capacity_ns, .. } = self;
+        let capacity_ns = |cores: usize| capacity_ns.get(cores - 1).copied().unwrap_or(u64::MAX);
+        let sequential_start = instance.run_start(to);
+        for (index, kind) in instance.kinds().iter().enumerate() {
+            let most_ns = [capacity_ns(1), capacity_ns(kind.cores)];
+            let mut cores = 1;
+            for from in (kind.work.runnable_from(to)..to).rev() {
+                let is_replicable = from >= sequential_start;
+                let most_ns = most_ns[usize::from(is_replicable)];
+                if kind.work.uncut_ns(from, to) > most_ns {
+                    // Nor does any longer one: what a replicable one may have is no less than what others may.
+                    break;
+                }
+                let work_ns = kind.work.ns(from, to);
+                if work_ns > most_ns {
+                    continue;
+                }
+                while capacity_ns(cores) < work_ns {
+                    cores += 1;
+                }
+                while cores > 1 && capacity_ns(cores - 1) >= work_ns {
+                    cores -= 1;
+                }
+                stages.push(Candidate { from: from as u32, cores: cores as u16, kind: index as u8 });
+            }
+        }
+    }
+
     /// The stages that end before task `to`.
     pub(super) fn ending_at(&self, to: usize) -> &[Candidate] {
         &self.stages[self.starts[to - 1]..self.starts[to]]
@@ -108,6 +143,9 @@ impl Candidates {
     /// The shortest of the longer periods in which one of the stages found could take one more task. In all periods
     /// before it the stages are the same.
     pub(super) fn next_period(&self, instance: &Instance) -> Period {
+        if instance.cuts_cost() {
+            return self.next_of_all(instance);
+        }
         let mut next = (u64::MAX, 1);
         let mut consider = |work_ns: u64, cores: usize| {
             if less((work_ns, cores), next) {
@@ -134,6 +172,37 @@ impl Candidates {
                     consider(kind.work.ns(from - 1, to), kind.cores);
                 } else if alone && from > runnable_from {
                     consider(kind.work.ns(from - 1, to), 1);
+                }
+            }
+        }
+        fraction(next)
+    }
+
+    /// The shortest of the longer periods in which any stage fits on fewer cores than in this one, or fits at all.
+    fn next_of_all(&self, instance: &Instance) -> Period {
+        let capacity_ns = |cores: usize| self.capacity_ns.get(cores - 1).copied().unwrap_or(u64::MAX);
+        let mut next = (u64::MAX, 1);
+        for to in 1..self.starts.len() {
+            let sequential_start = instance.run_start(to);
+            for kind in instance.kinds() {
+                // The most cores on which the stage does not fit; 0 where it fits on one.
+                let mut cores = 0;
+                for from in (kind.work.runnable_from(to)..to).rev() {
+                    let most = if from >= sequential_start { kind.cores } else { 1 };
+                    if !less((kind.work.uncut_ns(from, to), most), next) {
+                        break;
+                    }
+                    let work_ns = kind.work.ns(from, to);
+                    cores = cores.min(most);
+                    while cores < most && capacity_ns(cores + 1) < work_ns {
+                        cores += 1;
+                    }
+                    while cores > 0 && capacity_ns(cores) >= work_ns {
+                        cores -= 1;
+                    }
+                    if cores > 0 && less((work_ns, cores), next) {
+                        next = (work_ns, cores);
+                    }
                 }
             }
         }

@@ -190,10 +190,14 @@ fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) 
     for (index, kind) in instance.kinds().iter().enumerate() {
         for from in (kind.work.runnable_from(to)..to).rev() {
             let work_ns = kind.work.ns(from, to);
-            let Some(cores) = cores_for(work_ns, period) else { break };
-            if cores > kind.cores || cores > 1 && from < instance.run_start(to) {
+            let fits = |cores: usize| cores <= kind.cores && (cores == 1 || from >= instance.run_start(to));
+            let Some(cores) = cores_for(work_ns, period).filter(|&cores| fits(cores)) else {
+                // A longer one fits only where it costs less to cut there.
+                if instance.cuts_cost() {
+                    continue;
+                }
                 break;
-            }
+            };
             stages.push(LastStage {
                 candidate: Candidate { from: from as u32, cores: cores as u16, kind: index as u8 },
                 work_ns,

@@ -32,6 +32,8 @@ pub(super) struct Instance<'a> {
     cores: [usize; MAX_KINDS],
     /// A period below which no schedule lies.
     lower_bound: Period,
+    /// Whether cutting costs: then a longer stage may have less work.
+    cuts_cost: bool,
 }
 
 /// One kind of core.
@@ -63,7 +65,13 @@ impl<'a> Instance<'a> {
         for kind in &kinds {
             on_axis[kind.axis] = kind.cores;
         }
-        let mut instance = Self { kinds, run_start: run_starts(profile), cores: on_axis, lower_bound: Period::ZERO };
+        let mut instance = Self {
+            kinds,
+            run_start: run_starts(profile),
+            cores: on_axis,
+            lower_bound: Period::ZERO,
+            cuts_cost: profile.has_cut_costs(),
+        };
         instance.lower_bound = instance.heaviest_task();
         // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
         // kinds is no greater, and often it need not be looked at. A kind on which some task cannot run tells nothing.
@@ -96,6 +104,12 @@ impl<'a> Instance<'a> {
     /// A period below which no schedule lies.
     pub(super) fn lower_bound(&self) -> Period {
         self.lower_bound
+    }
+
+    /// Whether cutting costs: then a longer stage may have less work than a shorter one.
+    #[inline]
+    pub(super) fn cuts_cost(&self) -> bool {
+        self.cuts_cost
     }
 
     /// Cores along the axes, as cores of each kind of the profile.
@@ -132,7 +146,7 @@ impl<'a> Instance<'a> {
             let replicable = self.run_start[to] < to;
             let mut best = (u64::MAX, 1);
             for kind in self.kinds.iter().filter(|kind| kind.work.can_run(to - 1, to)) {
-                let here = (kind.work.ns(to - 1, to), if replicable { kind.cores } else { 1 });
+                let here = (kind.work.uncut_ns(to - 1, to), if replicable { kind.cores } else { 1 });
                 if less(here, best) {
                     best = here;
                 }

@@ -105,7 +105,13 @@ impl Strategy for Exact {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: instance::MAX_KINDS, goals: true, absent_times: true, parameters: &[] }
+        Capabilities {
+            max_kinds: instance::MAX_KINDS,
+            goals: true,
+            absent_times: true,
+            cut_costs: true,
+            parameters: &[],
+        }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {

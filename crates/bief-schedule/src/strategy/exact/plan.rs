@@ -338,9 +338,8 @@ impl<'a> Planner<'a> {
         let mut next = None;
         for kind in self.instance.kinds() {
             for to in 1..=self.instance.tasks() {
-                let work_ns = kind.work.ending_at(to);
                 for from in kind.work.runnable_from(to)..to {
-                    let work_ns = work_ns(from);
+                    let work_ns = kind.work.ns(from, to);
                     if work_ns == 0 {
                         continue;
                     }

@@ -46,7 +46,7 @@ impl<'a> Search<'a> {
 
     /// Fills the tables for a period, and says whether any schedule has no longer one.
     ///
-    /// Where none has, the tables end at the first task that does not fit.
+    /// Where none has, the tables end at the first task that does not fit, unless cutting costs.
     pub(super) fn fits(&mut self, period: Period) -> Result<bool, TooLarge> {
         self.tried += 1;
         let most = self.instance.cores()[VALUE];
@@ -56,6 +56,7 @@ impl<'a> Search<'a> {
         // cut off there.
         self.alone.clear();
         self.alone.push([0; VALUE]);
+        let mut least = 0;
         for to in 1..=self.instance.tasks() {
             let mut stages = self.candidates.end_at(&self.instance, to).iter().peekable();
             let mut extent = [1; VALUE];
@@ -77,12 +78,13 @@ impl<'a> Search<'a> {
             if kept > MAX_KEPT || self.candidates.len() > MAX_KEPT / 4 || self.steps > MAX_STEPS {
                 return Err(TooLarge);
             }
-            let least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));
-            if least as usize > most {
+            least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));
+            // Where cutting costs, more tasks may need fewer cores.
+            if least as usize > most && !self.instance.cuts_cost() {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(least as usize <= most)
     }
 
     /// Finds the shortest period, and fills the tables for it; `None` where nothing fits in any period, as tasks that run

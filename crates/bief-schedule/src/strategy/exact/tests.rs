@@ -70,6 +70,23 @@ fn with_absent_times(chains: impl Strategy<Value = Profile>) -> impl Strategy<Va
     })
 }
 
+/// Chains that it costs something to cut: much or little beside the tasks' times, nothing here and there.
+fn with_cut_costs(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value = Profile> {
+    let cost = || prop_oneof![2 => 0u64..=40, 1 => Just(0u64), 1 => 1u64..=10_000_000_000];
+    (chains, proptest::collection::vec(cost(), 64)).prop_map(|(profile, costs)| {
+        let kinds = profile.kinds().len();
+        let mut costs = costs.into_iter().cycle();
+        let mut cut = || costs.by_ref().take(kinds).collect::<Vec<_>>();
+        let tasks = profile.tasks().iter().map(|task| task.clone().with_cut_ns(cut(), cut()));
+        let made = Profile::new(profile.kinds().iter().cloned(), tasks.collect::<Vec<_>>()).unwrap();
+        let made = made.with_sync_ns((0..kinds).map(|kind| profile.sync_ns(kind)).collect::<Vec<_>>()).unwrap();
+        match profile.bits_per_frame() {
+            Some(bits) => made.with_bits_per_frame(bits).unwrap(),
+            None => made,
+        }
+    })
+}
+
 fn platform(profile: &Profile, cores: &[u32]) -> Platform {
     Platform::new(profile.kinds().iter().zip(cores).map(|(kind, &cores)| CoreKind::new(kind, cores))).unwrap()
 }
@@ -105,7 +122,7 @@ fn check(profile: &Profile, cores: &[u32]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8000))]
+    #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
     fn one_kind(profile in chain(1, 7), cores in 1u32..=6) {
@@ -127,7 +144,39 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5000))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn one_kind_and_cuts_that_cost(profile in with_cut_costs(chain(1, 7)), cores in 1u32..=6) {
+        check(&profile, &[cores])?;
+    }
+
+    #[test]
+    fn two_kinds_and_cuts_that_cost(profile in with_cut_costs(chain(2, 6)), cores in [0u32..=4, 0u32..=4]) {
+        check(&profile, &cores)?;
+    }
+
+    #[test]
+    fn three_kinds_and_cuts_that_cost(
+        profile in with_cut_costs(with_absent_times(chain(3, 4))),
+        cores in [0u32..=3, 0u32..=2, 0u32..=2],
+    ) {
+        check(&profile, &cores)?;
+    }
+
+    #[test]
+    fn plans_with_cuts_that_cost_serve_their_goals(
+        profile in with_cut_costs(light_chain(2, 4)),
+        cores in [0u32..=3, 0u32..=3],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0]);
+        check_plan(&profile, &with_watts(&profile, &cores), &cores, &goal)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn three_kinds(profile in chain(3, 5), cores in [0u32..=3, 0u32..=2, 0u32..=2]) {
@@ -292,7 +341,7 @@ fn with_watts(profile: &Profile, cores: &[u32]) -> Platform {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn plans_serve_their_goals(profile in light_chain(2, 4), cores in [0u32..=3, 0u32..=3], goal in goals()) {
@@ -335,7 +384,7 @@ fn saturating(profile: &Profile, cores: &[u32], kind: usize, saturation: f64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn least_power_is_found_where_a_kind_saturates(
