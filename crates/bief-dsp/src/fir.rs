@@ -33,6 +33,10 @@ pub trait Sample: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// Makes samples of real numbers.
     #[doc(hidden)]
     fn gather(parts: &[f32], samples: &mut [Self]);
+    /// The filter's work, for each type where it is named: generic, it would be compiled again by every crate that filters, as that
+    /// crate is compiled.
+    #[doc(hidden)]
+    fn filter(fir: &mut Fir<Self>, history: &[Self], samples: &[Self], out: &mut [Self]);
 }
 
 impl Sample for f32 {
@@ -50,6 +54,11 @@ impl Sample for f32 {
     #[inline(always)]
     fn gather(parts: &[f32], samples: &mut [f32]) {
         samples.copy_from_slice(&parts[..samples.len()]);
+    }
+
+    fn filter(fir: &mut Fir<Self>, history: &[Self], samples: &[Self], out: &mut [Self]) {
+        let level = fir.level;
+        dispatch!(level, simd => fir.filter_blocks(simd, history, samples, out));
     }
 }
 
@@ -70,6 +79,11 @@ impl Sample for Complex32 {
         for (sample, [re, im]) in samples.iter_mut().zip(parts.as_chunks().0) {
             *sample = Complex32::new(*re, *im);
         }
+    }
+
+    fn filter(fir: &mut Fir<Self>, history: &[Self], samples: &[Self], out: &mut [Self]) {
+        let level = fir.level;
+        dispatch!(level, simd => fir.filter_blocks(simd, history, samples, out));
     }
 }
 
@@ -161,8 +175,7 @@ impl<S: Sample> Fir<S> {
     pub fn filter(&mut self, history: &[S], samples: &[S], out: &mut [S]) {
         assert_eq!(out.len() * self.decimation, samples.len(), "one output of {}", self.decimation);
         let history = &history[history.len() - self.history..];
-        let level = self.level;
-        dispatch!(level, simd => self.filter_blocks(simd, history, samples, out));
+        S::filter(self, history, samples, out);
     }
 
     #[inline(always)]

@@ -3,10 +3,10 @@
 use std::f64::consts::{PI, TAU};
 
 use num_complex::{Complex32, Complex64};
-use rustfft::FftPlanner;
 
 use crate::derotate::Phasor;
 use crate::discriminator::discriminate;
+use crate::fft::{self, FftDirection};
 use crate::fir::Fir;
 
 /// Samples that are worked on together: a filter's tile, several times.
@@ -292,7 +292,7 @@ fn spectrum(samples: &[Complex32], length: usize) -> Option<Vec<f64>> {
     if samples.len() < length {
         return None;
     }
-    let transform = FftPlanner::new().plan_fft_forward(length);
+    let transform = fft::transform(length, FftDirection::Forward);
     let window: Vec<f32> = hann(length).map(|weight| weight as f32).collect();
     let mut scratch = vec![Complex32::ZERO; transform.get_inplace_scratch_len()];
     let mut part = vec![Complex32::ZERO; length];

@@ -14,6 +14,7 @@ pub mod convert;
 pub mod derotate;
 pub mod discriminator;
 pub mod dvbs2;
+mod fft;
 pub mod filter;
 pub mod fir;
 pub mod fm;

@@ -3,8 +3,8 @@
 use std::f64::consts::PI;
 
 use num_complex::{Complex32, Complex64};
-use rustfft::FftPlanner;
 
+use crate::fft::{FftDirection, transform};
 use crate::fir::Fir;
 
 /// Samples per symbol that are searched: what a [`MatchedFilter`](crate::filter::MatchedFilter) takes, and a little more.
@@ -131,7 +131,7 @@ fn lines_of(mut samples: Vec<Complex32>) -> Vec<(f64, f32)> {
     }
     // Half a bin of the samples' own is enough for a parabola.
     samples.resize(2 * samples.len().next_power_of_two(), Complex32::ZERO);
-    FftPlanner::new().plan_fft_forward(samples.len()).process(&mut samples);
+    transform(samples.len(), FftDirection::Forward).process(&mut samples);
     let count = samples.len() as f64;
     let bin = |rate: f64| (count / rate) as usize;
     let powers: Vec<f32> = samples[..samples.len() / 2].iter().map(Complex32::norm_sqr).collect();

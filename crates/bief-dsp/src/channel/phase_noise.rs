@@ -1,9 +1,9 @@
 //! Phase noise of oscillators, given by its spectral density.
 
 use num_complex::Complex32;
-use rustfft::FftPlanner;
 
 use super::gaussian::Gaussian;
+use crate::fft::{FftDirection, transform};
 
 /// Phase noise of a spectral density that a mask gives: straight lines between points, over the logarithm of the offset from the
 /// carrier; beyond its ends it is as at its ends.
@@ -63,7 +63,7 @@ impl PhaseNoise {
                 || Complex32::new((gaussian.next() * deviation) as f32, (gaussian.next() * deviation) as f32);
             (spectrum[k], spectrum[length - k]) = (draw(), draw());
         }
-        FftPlanner::new().plan_fft_inverse(length).process(&mut spectrum);
+        transform(length, FftDirection::Inverse).process(&mut spectrum);
         spectrum.truncate(count);
         spectrum.into_iter().map(|value| value.re).collect()
     }

@@ -11,6 +11,7 @@ const GROUPS: [(&str, usize); 6] =
     [("call", 6), ("handover", 6), ("stages", 6), ("speedup", 4), ("idle", 2), ("trickle", 2)];
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn runtime_tells_every_case_in_every_form() {
     let folder = Folder::new("bench-runtime");
     let shown =
@@ -185,6 +186,7 @@ fn nbfm_tells_every_block() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn batches_tell_every_task_and_layout() {
     let folder = Folder::new("bench-batches");
     let mut arguments = vec!["bench", "batches", "--sizes", "4096,64", "--seconds", "0.02", "--rounds", "2"];
@@ -222,6 +224,7 @@ fn batches_tell_every_task_and_layout() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn realtime_tells_every_class_under_every_load() {
     let folder = Folder::new("bench-realtime");
     let mut arguments = vec!["bench", "realtime", "--seconds", "0.1", "--slice", "0.05", "--load", "1,0"];
@@ -342,6 +345,7 @@ fn number(row: &BTreeMap<String, String>, name: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn plan_tells_gaps_that_follow_from_its_periods() {
     let folder = Folder::new("bench-plan");
     let mut arguments = vec!["bench", "plan", "--rounds", "2", "--seconds", "0.02"];
@@ -403,6 +407,7 @@ fn plan_runs_in_the_places_of_each_policy() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn plan_ranks_strategies_on_two_kinds_of_cores() {
     let folder = Folder::new("bench-plan-strategies");
     let Some(machine) = two_kinds(&folder) else { return };
@@ -471,6 +476,7 @@ fn what_no_plan_can_be_measured_with_is_refused() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn mapping_tells_what_it_brings_and_costs() {
     let folder = Folder::new("bench-mapping");
     let Some(machine) = two_kinds(&folder) else { return };

@@ -21,6 +21,7 @@ fn column(csv: &str, name: &str) -> Vec<f64> {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn results_depend_neither_on_cores_nor_on_how_often_it_was_interrupted() {
     let folder = Folder::new("fer-resume");
     let points = "--esn0 5.9,6.2 --with receiver,ideal --frames 90";
@@ -40,6 +41,7 @@ fn results_depend_neither_on_cores_nor_on_how_often_it_was_interrupted() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn where_threads_are_refused_fewer_measure_or_it_is_said() {
     let folder = Folder::new("fer-threads");
     let measured = |setup: &str, output: &str| {

@@ -74,6 +74,7 @@ fn normal_frames_without_pilots() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn normal_frames_with_pilots() {
     all_come_back(1);
 }

@@ -142,6 +142,7 @@ fn a_narrow_disturbance_is_no_constant_that_jumps() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_carrier_that_jumps_costs_about_three_frames() {
     let sizes = [0.0005, 0.0013, 0.0018, 0.0022, 0.0028, 0.0035, 0.005, 0.0065, 0.008, 0.011, 0.016, 0.03, 0.06, 0.096];
     let mut wrong = Vec::new();
@@ -165,6 +166,7 @@ fn a_carrier_that_jumps_costs_about_three_frames() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_carrier_that_never_rests_does_not_hold_the_receiver_up() {
     for signal in signals(20) {
         let frame = (signal.samples.len() / FRAMES) as f64;

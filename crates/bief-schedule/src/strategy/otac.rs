@@ -52,7 +52,7 @@ impl Strategy for Otac {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: 1, goals: false, absent_times: false, parameters: &[] }
+        Capabilities { max_kinds: 1, goals: false, absent_times: false, cut_costs: false, parameters: &[] }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(8000))]
+        #![proptest_config(ProptestConfig::with_cases(3000))]
 
         #[test]
         fn nothing_that_can_be_tried_is_better(tasks in chains(7), cores in 1u32..=6, sync in 0u64..=20) {
