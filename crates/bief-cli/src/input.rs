@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use bief_radio::{Recording, SampleFormat};
+use bief::kinds::Address;
+use bief_radio::{Recording, SampleFormat, open_recording};
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
@@ -14,6 +16,7 @@ use crate::json::JsonArgs;
 pub(crate) struct RecordingArgs {
     /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input
     /// [default: a built-in one]
+    #[arg(value_parser = path_or_address())]
     pub(crate) input: Option<PathBuf>,
     /// Sample format of a raw input: cf32, ci16, ci8 or cu8
     #[arg(long)]
@@ -26,9 +29,9 @@ impl RecordingArgs {
         self.input.is_some() || self.format.is_some()
     }
 
-    /// Whether it is standard input: live, with no end but one from outside.
-    pub(crate) fn is_stdin(&self) -> bool {
-        self.input.as_deref().is_some_and(is_dash)
+    /// Whether it is standard input, or what an opener opens: live, with no end but one from outside.
+    pub(crate) fn is_live(&self) -> bool {
+        self.input.as_deref().is_some_and(|input| is_dash(input) || scheme(input).is_some())
     }
 
     /// Notes the file that is named; which others belong to it is known when it is [open](Self::open).
@@ -39,11 +42,16 @@ impl RecordingArgs {
     /// Opens the recording, or the one that is built in; notes every file that it consists of.
     pub(crate) fn open(&self, built_in: impl FnOnce() -> Recording, files: &mut Files) -> Result<Recording, Failure> {
         let recording = match &self.input {
-            None => Ok(built_in()),
-            Some(_) if self.is_stdin() => Recording::from_stdin(self.format),
-            Some(path) => Recording::open(path, self.format),
+            None => return Ok(built_in()),
+            Some(input) => {
+                let registry = bief_radio::registry();
+                let address = match scheme(input) {
+                    Some(text) => registry.openers().address(text, Path::new("")).map_err(Failure::from_error)?,
+                    None => Address::of_path(input),
+                };
+                open_recording(&address, registry.openers(), self.format).map_err(Failure::from_error)?
+            }
         };
-        let recording = recording.map_err(Failure::from_error)?;
         recording.files.iter().try_for_each(|file| files.read(file))?;
         Ok(recording)
     }
@@ -60,6 +68,22 @@ impl RecordingArgs {
             self.input = json.misplaced_input(is_recording);
         }
     }
+}
+
+/// Takes an argument for a path as it is, and `file:PATH` for the path that it names; other addresses stay as they are.
+pub(crate) fn path_or_address() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|text| match text.to_str().map(str::parse::<Address>) {
+        Some(Ok(address)) => Ok(address.path().map_or_else(|| PathBuf::from(text), Path::to_owned)),
+        Some(Err(error)) => Err(error),
+        None => Ok(PathBuf::from(text)),
+    })
+}
+
+/// The text of an address with a scheme: no path, unless a file has that name.
+fn scheme(input: &Path) -> Option<&str> {
+    let text = input.to_str()?;
+    let address: Address = text.parse().ok()?;
+    (address.scheme().is_some() && !input.exists()).then_some(text)
 }
 
 /// Extensions that recordings have.

@@ -29,6 +29,7 @@ mod run;
 pub mod rx;
 mod seeing;
 pub mod shipped;
+mod subject;
 pub mod table;
 pub mod text;
 pub mod tx;

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::files::{Files, is_dash, put};
+use crate::input::path_or_address;
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
 use crate::table::facts;
@@ -37,10 +38,10 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TxArgs {
     /// Transport stream of 188-byte packets (see --generic for others); `-` for standard input. Several take turns, a frame each
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required = true, value_name = "INPUT", value_parser = path_or_address())]
     inputs: Vec<PathBuf>,
     /// SigMF description to write; the samples go next to it, as .sigmf-data
-    #[arg(short, long, value_name = "OUT.sigmf-meta")]
+    #[arg(short, long, value_name = "OUT.sigmf-meta", value_parser = path_or_address())]
     output: PathBuf,
     /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10
     #[arg(long, required_unless_present = "vcm")]

@@ -3,9 +3,11 @@
 use std::f64::consts::TAU;
 use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
+use bief::plan::{BatchCosts, Profiling};
 use bief::source::{Pace, PaceHandle, pace};
-use bief::{Application, Chain, Error, Program, Result, Wire};
+use bief::{Application, Chain, Error, Machine, Program, Result, Wire};
 use num_complex::Complex32;
 
 use crate::files::Nowhere;
@@ -116,36 +118,16 @@ impl FmReceiver {
         &self.settings
     }
 
-    fn chain(
-        &self,
-        recording: Recording,
-        pace: Option<Pace<Complex32>>,
-        output: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()>,
-    ) -> Result<Program> {
-        let mut chain = Chain::new();
-        let mut samples = chain.add(self.settings.source(recording)?, ());
-        if let Some(pace) = pace {
-            chain.add(pace, &mut samples);
-        }
-        let audio = self.settings.receive(&mut chain, &mut samples)?;
-        output(&mut chain, &audio)?;
-        chain.build()
+    /// Takes blocks of so many samples.
+    #[must_use]
+    pub fn block(self, samples: usize) -> Self {
+        Self { settings: NarrowbandFm { block: samples, ..self.settings }, ..self }
     }
 
-    /// A tone on the carrier, for so many blocks at most.
-    fn tone(&self, blocks: u64) -> Recording {
-        let NarrowbandFm { carrier, sample_rate, block, .. } = self.settings;
-        let turn = carrier / sample_rate;
-        let samples: Vec<Complex32> = (0..TONE_BLOCKS * block)
-            .map(|sample| Complex32::from_polar(0.5, (TAU * (sample as f64 * turn).fract()) as f32))
-            .collect();
-        let mut bytes = vec![0; self.format.bytes() * samples.len()];
-        self.format.write(&samples, &mut bytes);
-        let length = blocks.saturating_mul((self.format.bytes() * block) as u64);
-        let repeat = Repeat { bytes: bytes.into(), at: 0 };
-        let mut recording = Recording::from_memory("rehearsal", self.format, []);
-        (recording.bytes, recording.reader) = (None, Box::new(repeat.take(length)));
-        recording
+    /// The rehearsal of a receiver with these settings.
+    fn rehearse(&self, settings: &NarrowbandFm, blocks: u64) -> Result<Program> {
+        let faster = self.is_paced.then(|| pace(UNHINDERED).0);
+        chain(settings, tone(settings, self.format, blocks), faster, &self.rehearsed)
     }
 }
 
@@ -157,13 +139,65 @@ impl Application for FmReceiver {
         let output = self.output.take().ok_or_else(missing)?;
         let recording = self.recording.take().ok_or_else(missing)?;
         let pace = self.pace.take();
-        self.chain(recording, pace, output)
+        chain(&self.settings, recording, pace, output)
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
-        let faster = self.is_paced.then(|| pace(UNHINDERED).0);
-        self.chain(self.tone(frames), faster, &self.rehearsed)
+        self.rehearse(&self.settings, frames)
     }
+
+    /// A unit is a sample of audio: blocks of so many are measured.
+    fn costs_on(&self, machine: &Machine, units: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
+        let step = self.settings.decimation()?;
+        let profiling = Profiling { limit: profiling.limit / units.len().max(1) as u32, ..profiling };
+        let of_block = |&units: &usize| {
+            let settings = NarrowbandFm { block: units * step, ..self.settings };
+            self.rehearse(&settings, u64::MAX)?.costs_on(machine, &[1], profiling)
+        };
+        let blocks = units.iter().map(of_block).collect::<Result<Vec<_>>>()?;
+        let of_kind = |kind: usize| {
+            let parts = units.iter().zip(&blocks).map(|(&units, kinds)| (units as u64, kinds[kind].clone()));
+            BatchCosts::by_size(parts)
+        };
+        (0..machine.kinds().len()).map(of_kind).collect()
+    }
+
+    fn unit_period(&self) -> Option<Duration> {
+        let step = self.settings.decimation().ok()?;
+        Some(Duration::from_secs_f64(step as f64 / self.settings.sample_rate))
+    }
+}
+
+fn chain(
+    settings: &NarrowbandFm,
+    recording: Recording,
+    pace: Option<Pace<Complex32>>,
+    output: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()>,
+) -> Result<Program> {
+    let mut chain = Chain::new();
+    let mut samples = chain.add(settings.source(recording)?, ());
+    if let Some(pace) = pace {
+        chain.add(pace, &mut samples);
+    }
+    let audio = settings.receive(&mut chain, &mut samples)?;
+    output(&mut chain, &audio)?;
+    chain.build()
+}
+
+/// A tone on the carrier, for so many blocks at most.
+fn tone(settings: &NarrowbandFm, format: SampleFormat, blocks: u64) -> Recording {
+    let NarrowbandFm { carrier, sample_rate, block, .. } = *settings;
+    let turn = carrier / sample_rate;
+    let samples: Vec<Complex32> = (0..TONE_BLOCKS * block)
+        .map(|sample| Complex32::from_polar(0.5, (TAU * (sample as f64 * turn).fract()) as f32))
+        .collect();
+    let mut bytes = vec![0; format.bytes() * samples.len()];
+    format.write(&samples, &mut bytes);
+    let length = blocks.saturating_mul((format.bytes() * block) as u64);
+    let repeat = Repeat { bytes: bytes.into(), at: 0 };
+    let mut recording = Recording::from_memory("rehearsal", format, []);
+    (recording.bytes, recording.reader) = (None, Box::new(repeat.take(length)));
+    recording
 }
 
 /// Adds the task that writes raw audio, to nowhere.

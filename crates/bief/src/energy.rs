@@ -2,10 +2,11 @@
 
 use bief_machine::energy::{Measured, Scope};
 use bief_schedule::Platform;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The energy of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunEnergy {
     /// Energy, in joules: more than 0.
     pub joules: f64,
@@ -20,8 +21,9 @@ pub struct RunEnergy {
 }
 
 /// The origin of energy figures. Figures of different kinds or scopes must not be compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EnergyOrigin {
     /// Something measured it.
     Measured {

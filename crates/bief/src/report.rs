@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::count::Count;
 pub use crate::energy::{EnergyOrigin, RunEnergy};
@@ -16,7 +16,8 @@ use crate::stage::StagePlan;
 /// The result of a run compared with its plan: a table (by `Display`) or JSON (by `serde`).
 ///
 /// Periods are nanoseconds per execution; one execution is one batch of [`batch`](Self::batch) frames.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Report {
     /// Frames per execution.
     pub batch: usize,
@@ -63,7 +64,8 @@ pub struct Report {
 }
 
 /// The result of one stage, over all its replicas.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StageReport {
     /// The stage's name.
     pub name: String,
@@ -98,7 +100,7 @@ pub struct StageReport {
 
 /// The parts of a stage's measured period, in nanoseconds per execution and replica: they add up to
 /// [`Report::measured_period_ns`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// What was planned: its tasks and one hand-over.
     pub planned_ns: f64,
@@ -119,7 +121,8 @@ pub struct Gap {
 }
 
 /// One task of a stage.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskReport {
     /// The task's name.
     pub name: String,
@@ -131,7 +134,8 @@ pub struct TaskReport {
 ///
 /// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
 /// task had a frame to work on. Means, least and greatest are exact, the others within 2 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Times {
     /// Batches that were timed.
     pub count: u64,
@@ -157,7 +161,8 @@ pub struct Times {
 /// So it is the time of every task on the whole batch, of every wait in between, and of the source's own waiting for the
 /// input that fills the batch; a frame counts as long as its batch. Every frame that passed the last task is counted. Least
 /// and greatest are exact, the others within 2 %.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Latency {
     /// Frames that passed the last task.
     pub frames: u64,
@@ -174,7 +179,8 @@ pub struct Latency {
 }
 
 /// The rings between two stages.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct BoundaryReport {
     /// Name of the stage that sends.
     pub from: String,
@@ -190,7 +196,8 @@ pub struct BoundaryReport {
 }
 
 /// How many batches a ring held when its receiver came for one: sampled as the [`Times`] are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Occupancy {
     /// How often it was looked at.
     pub samples: u64,

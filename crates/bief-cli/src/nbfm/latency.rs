@@ -3,11 +3,10 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use bief::machine::class::probe;
-use bief::plan::{BatchCosts, Profiling};
-use bief::realtime::{Class, LatencyGoal, LatencyPlan, Mode, RealTime};
-use bief::{Application, Machine, Pipeline, Program};
-use bief_radio::{NarrowbandFm, Recording, SampleFormat};
+use bief::plan::Profiling;
+use bief::realtime::{Class, LatencyPlan, Mode, RealTime};
+use bief::{Machine, Pipeline, Planner, Program};
+use bief_radio::FmReceiver;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -16,10 +15,6 @@ use crate::units::{duration, elapsed};
 
 /// Executions that are timed of each block.
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(80).unwrap();
-/// How long measuring may take, about.
-const LIMIT: Duration = Duration::from_secs(4);
-/// How long the machine is watched for its part of the latency.
-const PROBE: Duration = Duration::from_millis(300);
 
 /// What is to be kept.
 #[derive(Args)]
@@ -55,63 +50,19 @@ impl LatencyArgs {
         Ok(())
     }
 
-    /// Plans, if a latency is asked for. `live`: samples come at their rate, from a radio or paced as from one.
-    pub(super) fn plan(
-        &self,
-        receiver: &NarrowbandFm,
-        format: SampleFormat,
-        live: Live,
-    ) -> Result<Option<Kept>, Failure> {
+    /// Plans, if a latency is asked for.
+    pub(super) fn plan(&self, receiver: &FmReceiver, live: Live) -> Result<Option<Kept>, Failure> {
         let Some(latency) = self.latency else { return Ok(None) };
         let mode = if live == Live::No { Mode::Off } else { self.rt.unwrap_or_default() };
-        let step = receiver.decimation().map_err(Failure::from_error)?;
-        let step_time = Duration::from_secs_f64(step as f64 / receiver.sample_rate);
-        let most = (latency.as_secs_f64() / step_time.as_secs_f64()).floor() as usize;
-        if most == 0 {
-            return Err(Failure::new(format!(
-                "--latency {}: one sample of audio takes {}: allow more",
-                elapsed(latency),
-                elapsed(step_time)
-            )));
-        }
-        // A line needs two sizes or more; those beyond the latency are of no use.
-        let mut sizes: Vec<usize> =
-            std::iter::successors(Some(1), |size| Some(size * 4)).take_while(|&size| size <= most).collect();
-        sizes.resize(sizes.len().max(2), 2);
-        let costs = costs(receiver, format, live, &sizes)?;
-        let class = if mode == Mode::Off { Class::Ordinary } else { Class::Deadline };
-        // Without the right to have that class, there is no bound: the run says so.
-        let allowance = probe(class, PROBE).or_else(|_| probe(Class::Ordinary, PROBE)).map_err(Failure::from_error)?;
-        let goal = LatencyGoal {
-            cores: self.cores,
-            allowance: Duration::from_nanos(allowance.p999_ns),
-            ..LatencyGoal::new(step_time, latency)
-        };
-        let plan = costs.latency_plan(&goal).map_err(|error| Failure::new(format!("--latency: {error}")))?;
-        let filters =
-            Duration::from_secs_f64(receiver.delay().map_err(Failure::from_error)? as f64 / receiver.sample_rate);
-        Ok(Some(Kept { block: plan.batch() * step, plan, mode, filters }))
+        let profiling = Profiling { executions: EXECUTIONS, ..Profiling::default() };
+        let planner = Planner::new(Machine::here()).profiling(profiling).class(Class::Deadline, mode);
+        let plan = planner.latency_plan(receiver, latency, self.cores);
+        let plan = plan.map_err(|error| Failure::new(format!("--latency: {error}")))?;
+        let settings = receiver.settings();
+        let step = settings.decimation().map_err(Failure::from_error)?;
+        let delay = settings.delay().map_err(Failure::from_error)? as f64 / settings.sample_rate;
+        Ok(Some(Kept { block: plan.batch() * step, plan, mode, filters: Duration::from_secs_f64(delay) }))
     }
-}
-
-/// What the receiver costs on this machine, by the samples of audio in a block, for these numbers of them.
-pub(crate) fn costs(
-    receiver: &NarrowbandFm,
-    format: SampleFormat,
-    live: Live,
-    sizes: &[usize],
-) -> Result<BatchCosts, Failure> {
-    let step = receiver.decimation().map_err(Failure::from_error)?;
-    let measured = |&size: &usize| -> bief::Result<(u64, BatchCosts)> {
-        let receiver = NarrowbandFm { block: size * step, ..*receiver };
-        let profiling = Profiling { executions: EXECUTIONS, limit: LIMIT / sizes.len() as u32, ..Profiling::default() };
-        let receiver = receiver.on(Recording::from_memory("rehearsal", format, []));
-        let receiver = if live == Live::Paced { receiver.paced().0 } else { receiver };
-        let costs = receiver.rehearsal(u64::MAX)?.costs_on(&Machine::here(), &[1], profiling)?;
-        Ok((size as u64, costs.into_iter().next().expect("a machine has a kind of cores")))
-    };
-    let parts = sizes.iter().map(measured).collect::<bief::Result<Vec<_>>>();
-    parts.and_then(BatchCosts::by_size).map_err(Failure::from_error)
 }
 
 /// Whether samples come at their own rate, and why.

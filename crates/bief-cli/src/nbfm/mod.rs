@@ -11,10 +11,10 @@ use std::time::Instant;
 use bief::Application;
 use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat};
 use clap::Args;
+use indicatif::ProgressBar;
 
 use self::hearing::{Hearing, show};
-use self::latency::LatencyArgs;
-pub(crate) use self::latency::{Live, costs};
+use self::latency::{LatencyArgs, Live};
 use self::output::Output;
 use self::settings::SettingArgs;
 use crate::failure::{Failure, say};
@@ -23,6 +23,7 @@ use crate::input::RecordingArgs;
 use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
+use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
 use bief::machine::clock::process_time;
 
@@ -88,7 +89,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     if output.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("audio and JSON cannot both go to standard output: give --json a file"));
     }
-    let live = match (args.pace, args.recording.is_stdin()) {
+    let live = match (args.pace, args.recording.is_live()) {
         (true, _) => Live::Paced,
         (false, true) => Live::Input,
         (false, false) => Live::No,
@@ -100,19 +101,21 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
 
-    bar.set_message("measuring blocks of several lengths");
-    let kept = args.latency.plan(&tuned.receiver, format, live).inspect_err(|_| bar.finish_and_clear())?;
-
-    let receiver =
-        NarrowbandFm { block: kept.as_ref().map_or(tuned.receiver.block, |kept| kept.block), ..tuned.receiver };
-    let application = output.of(receiver.on(tuned.recording));
-    let (mut application, releases) = match args.pace {
+    let application = output.of(tuned.receiver.on(tuned.recording));
+    let (application, releases) = match args.pace {
         true => {
             let (paced, releases) = application.paced();
             (paced, Some(releases))
         }
         false => (application, None),
     };
+    bar.set_message("measuring blocks of several lengths");
+    let kept = args.latency.plan(&application, live).inspect_err(|_| bar.finish_and_clear())?;
+    let mut application = match &kept {
+        Some(kept) => application.block(kept.block),
+        None => application,
+    };
+    let receiver = *application.settings();
     let program = application.program().map_err(Failure::from_error)?;
     let pipeline = match &kept {
         None => program.one_core(),
@@ -159,7 +162,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
     }
     pictures?;
-    if interrupted && !args.recording.is_stdin() {
+    if interrupted && !args.recording.is_live() {
         // Live input has no other end. A part of a file is not what was asked for.
         let message = format!("{}: interrupted; what was received before is kept", hearing.name);
         return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
@@ -170,6 +173,15 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
 /// The receiver of the recording that is built in: the case by which batches were studied in GNU Radio.
 pub fn built_in_receiver() -> NarrowbandFm {
     NarrowbandFm::new(SAMPLE_RATE, 1200.0, 5000.0, 48_000)
+}
+
+/// That receiver, to be measured at the pace of a radio.
+pub(crate) fn examined(signal: &SignalArgs, _: &mut Files, _: &ProgressBar) -> Result<Box<dyn Application>, Failure> {
+    if signal.is_given() {
+        let reason = "nbfm: measured on a tone at 576 kS/s: INPUT and the options of a signal go with `rx`";
+        return Err(Failure::new(reason));
+    }
+    Ok(Box::new(built_in_receiver().on(built_in()).paced().0))
 }
 
 /// The recording that is built in.

@@ -10,7 +10,7 @@ use clap::Args;
 use super::SAMPLE_NAME;
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
-use crate::input::beside;
+use crate::input::{beside, path_or_address};
 
 /// Parts of a second of audio that go to standard output at a time: who listens does not wait for more.
 const PIPED: u32 = 50;
@@ -20,7 +20,7 @@ const PIPED: u32 = 50;
 pub(super) struct OutputArgs {
     /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16 [default: NAME.wav
     /// next to the input]
-    #[arg(short, long, value_name = "OUT.wav")]
+    #[arg(short, long, value_name = "OUT.wav", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace a file that is there though -o does not name it
     #[arg(long, conflicts_with = "output")]

@@ -3,10 +3,9 @@
 mod costs;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bief::schedule::Profile;
-use bief::{Application, ChainFile};
 use clap::Args;
 
 use crate::document::write;
@@ -16,6 +15,7 @@ use crate::json::print;
 use crate::planning::MeasuringArgs;
 use crate::progress::spinner;
 use crate::rx::SignalArgs;
+use crate::subject::Subject;
 use crate::text::{COLUMNS, shortened, wrapped};
 
 const EXAMPLES: &str = "\
@@ -44,14 +44,14 @@ line that is more than 20 % off at some size, mostly because of caches.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ProfileArgs {
-    /// The chain: `rx` for the DVB-S2 receiver, or a TOML file
-    #[arg(value_name = "rx|CHAIN.toml")]
+    /// The chain: `rx` for the DVB-S2 receiver, `nbfm` for the one of narrowband FM, or a TOML file
+    #[arg(value_name = "rx|nbfm|CHAIN.toml")]
     chain: PathBuf,
     #[command(flatten)]
     signal: SignalArgs,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Measure the cost of tasks by the number of frames in a batch, for these sizes
+    /// Measure the cost of tasks by the number of frames in a batch (nbfm: samples of audio in a block), for these sizes
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', num_args = 1..)]
     batches: Vec<NonZeroUsize>,
     /// Where to write the profile as JSON; `-` for standard output instead of the table
@@ -62,48 +62,25 @@ pub(crate) struct ProfileArgs {
 /// Profiles.
 pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    args.signal.claim(&mut files)?;
     args.measuring.claim(&mut files)?;
-    let registry = bief_radio::registry();
-    let file = match args.chain == Path::new("rx") {
-        true => None,
-        false if args.signal.is_given() => {
-            return Err(Failure::new(format!(
-                "{}: a chain file names its input itself: INPUT and the options of a signal go with `bief profile rx`",
-                args.chain.display()
-            )));
-        }
-        false => {
-            let file = ChainFile::read(&args.chain).map_err(Failure::from_error)?;
-            files.read(&args.chain)?;
-            files.chain(&file, &registry)?;
-            Some(file)
-        }
-    };
+    let subject = Subject::of(&args.chain, &args.signal, &mut files)?;
     args.output.as_deref().map_or(Ok(()), |path| files.write(path, "-o"))?;
     if let [size] = args.batches[..] {
         return Err(Failure::new(format!("--batches {size}: a line needs two sizes or more, for example 1,4,16")));
     }
     let machine = args.measuring.machine()?;
     let profiling = args.measuring.profiling();
-    let bar = spinner(args.chain.display().to_string());
-    let application: Box<dyn Application + '_> = match &file {
-        None => Box::new(args.signal.find(args.signal.open(&mut files)?, &bar)?),
-        Some(file) => Box::new(file.application(&registry)),
-    };
+    let bar = spinner(subject.name.clone());
+    let application = subject.application(&args.signal, &mut files, &bar)?;
     bar.set_message("measuring each task");
-    let named = |error: bief::Error| match chain_name(&args.chain) {
-        None => Failure::from_error(error),
-        Some(name) => Failure::new(format!("{name}: {error}")),
-    };
-    let rehearsal = application.rehearsal(u64::MAX).map_err(named)?;
+    let named = |error| subject.failure(error);
     let (document, table) = if args.batches.is_empty() {
-        let profile = rehearsal.profile_on(&machine, profiling);
-        let profile = profile.map_err(named)?;
+        let rehearsal = application.rehearsal(u64::MAX).map_err(named)?;
+        let profile = rehearsal.profile_on(&machine, profiling).map_err(named)?;
         (profile.to_json(), table(&profile))
     } else {
         let batches: Vec<usize> = args.batches.iter().map(|size| size.get()).collect();
-        let costs = rehearsal.costs_on(&machine, &batches, profiling);
+        let costs = application.costs_on(&machine, &batches, profiling);
         let costs = costs::Fitted::all(costs.map_err(named)?)?;
         (costs::document(&costs), costs::table(&costs))
     };
@@ -113,11 +90,6 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
         Some(path) => write(path, &document).and_then(|()| print(&table)),
         None => print(&table),
     }
-}
-
-/// What messages call a chain that is a file.
-fn chain_name(chain: &Path) -> Option<String> {
-    (chain != Path::new("rx")).then(|| chain.display().to_string())
 }
 
 /// Each task's times on each kind of core, in microseconds.

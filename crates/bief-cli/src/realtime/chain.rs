@@ -1,27 +1,26 @@
-//! The receivers as processing graphs: their tasks measured on this machine.
+//! Chains as processing graphs: their tasks measured on this machine.
 
 use std::path::Path;
 use std::time::Duration;
 
-use bief::plan::{BatchCosts, Profiling};
+use bief::Machine;
+use bief::plan::Profiling;
 use bief::schedule::realtime::{FitMethod, Graph};
 use bief::schedule::{Error, Goal};
-use bief::{Application, Machine};
-use bief_radio::SampleFormat;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::files::Files;
-use crate::nbfm::{self, Live};
 use crate::progress::spinner;
 use crate::rx::SignalArgs;
+use crate::subject::{Subject, is_named};
 
 /// Executions that tell how many bits a frame has.
 const FEW: usize = 8;
-/// Frames in the batches that the DVB-S2 receiver is measured with.
+/// Frames in the batches that are measured.
 const BATCHES: [usize; 4] = [1, 2, 4, 8];
-/// Samples of audio in the blocks that the FM receiver is measured with.
-const BLOCKS: [usize; 5] = [1, 4, 16, 64, 256];
+/// Units in the executions that are measured of a chain whose frames may have any length.
+const UNITS: [usize; 5] = [1, 4, 16, 64, 256];
 
 /// What is measured, and how fast it runs.
 #[derive(Args)]
@@ -29,11 +28,11 @@ pub(super) struct ChainArgs {
     #[command(flatten)]
     signal: SignalArgs,
 
-    /// Rate at which rx receives: frames/s, or information as in 1Mb/s
+    /// Rate at which input arrives, unless the chain knows it: frames/s, or information as in 1Mb/s
     #[arg(long, value_name = "RATE", value_parser = at_rate)]
     rate: Option<Goal>,
 
-    /// Which measured time counts as the cost of a job, for rx and nbfm [default: p99]
+    /// Which measured time counts as the cost of a job, of a chain [default: p99]
     #[arg(long, value_name = "WHICH")]
     cost: Option<Which>,
 }
@@ -54,22 +53,6 @@ enum Which {
     Worst,
 }
 
-/// A receiver that has a name here.
-#[derive(Clone, Copy)]
-pub(super) enum Chain {
-    DvbS2,
-    NarrowbandFm,
-}
-
-/// The receiver of that name.
-pub(super) fn named(graph: &Path) -> Option<Chain> {
-    match graph.to_str() {
-        Some("rx") => Some(Chain::DvbS2),
-        Some("nbfm") => Some(Chain::NarrowbandFm),
-        _ => None,
-    }
-}
-
 /// A measured chain.
 pub(super) struct Measured {
     pub(super) title: String,
@@ -78,13 +61,11 @@ pub(super) struct Measured {
 }
 
 impl ChainArgs {
-    /// Notes the files that are read.
-    pub(super) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
-        self.signal.claim(files)
-    }
-
-    /// Refuses what goes with measured chains only.
-    pub(super) fn refuse(&self, graph: &Path) -> Result<(), Failure> {
+    /// The chain that is to be measured, if it is no graph; notes the files that it reads and writes.
+    pub(super) fn subject(&self, graph: &Path, files: &mut Files) -> Result<Option<Subject>, Failure> {
+        if is_named(graph) || graph.extension().is_some_and(|extension| extension == "toml") {
+            return Subject::of(graph, &self.signal, files).map(Some);
+        }
         if self.signal.is_given() || self.rate.is_some() || self.cost.is_some() {
             return Err(Failure::new(format!(
                 "{}: a graph says itself how fast it runs and what it costs: INPUT, --rate, --cost and the options of a signal go \
@@ -92,49 +73,42 @@ impl ChainArgs {
                 graph.display()
             )));
         }
-        Ok(())
+        files.read(graph)?;
+        Ok(None)
     }
 
     /// Measures a chain, as a graph on one core unless the options say otherwise.
-    pub(super) fn measure(&self, chain: Chain, files: &mut Files) -> Result<Measured, Failure> {
+    pub(super) fn measure(&self, subject: &Subject, files: &mut Files) -> Result<Measured, Failure> {
+        let name = &subject.name;
         let bar = spinner("measuring".to_owned());
-        let (costs, period, title) = match chain {
-            Chain::DvbS2 => {
-                let Some(rate) = self.rate else {
-                    return Err(Failure::new("rx: at which rate? Give --rate, such as 1Mb/s or 100frames/s"));
-                };
-                let receiver = self.signal.find(self.signal.open(files)?, &bar)?;
-                bar.set_message("measuring each task in batches of 1 to 8");
-                let rehearsal = || receiver.rehearsal(u64::MAX).map_err(Failure::from_error);
-                let profile = rehearsal()?.profile(FEW).map_err(Failure::from_error)?;
-                let period = rate.longest_period(&profile).map_err(Failure::from_error)?.expect("a rate is demanded");
-                let costs = rehearsal()?.costs_on(&Machine::here(), &BATCHES, Profiling::default());
-                (first(costs.map_err(Failure::from_error)?), period.ns(), "DVB-S2 receiver, frame by frame")
+        let application = subject.application(&self.signal, files, &bar)?;
+        let failure = |error| subject.failure(error);
+        let (period_ns, units) = match (application.unit_period(), self.rate) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::new(format!("{name}: it knows the rate of its input: leave out --rate")));
             }
-            Chain::NarrowbandFm => {
-                if self.signal.is_given() || self.rate.is_some() {
-                    let reason = "nbfm: it runs at 576 kS/s: INPUT, --rate and the options of a signal go with rx";
-                    return Err(Failure::new(reason));
-                }
-                let receiver = nbfm::built_in_receiver();
-                let step = receiver.decimation().map_err(Failure::from_error)?;
-                let costs = nbfm::costs(&receiver, SampleFormat::Ci8, Live::Paced, &BLOCKS)?;
-                (costs, step as f64 * 1e9 / receiver.sample_rate, "narrowband FM receiver, by samples of audio")
+            (Some(period), None) => (period.as_secs_f64() * 1e9, &UNITS[..]),
+            (None, None) => {
+                return Err(Failure::new(format!("{name}: at which rate? Give --rate, such as 1Mb/s or 100frames/s")));
+            }
+            (None, Some(rate)) => {
+                let profile =
+                    application.rehearsal(u64::MAX).and_then(|program| program.profile(FEW)).map_err(failure)?;
+                let period = rate.longest_period(&profile).map_err(Failure::from_error)?.expect("a rate is demanded");
+                (period.ns(), &BATCHES[..])
             }
         };
+        bar.set_message("measuring each task in batches of several sizes");
+        let costs = application.costs_on(&Machine::here(), units, Profiling::default()).map_err(failure)?;
+        // Bounds are for equal cores.
+        let costs = costs.into_iter().next().expect("a machine has a kind of cores");
         bar.finish_and_clear();
         let method = match self.cost.unwrap_or(Which::P99) {
             Which::Usual => FitMethod::Typical,
             Which::P99 => FitMethod::Quantile(0.99),
             Which::Worst => FitMethod::Worst,
         };
-        let period = Duration::from_nanos(period.floor() as u64);
-        let graph = costs.graph(period, 1, method).map_err(Failure::from_error)?;
-        Ok(Measured { title: format!("{title}, on {}", costs.machine), graph, hand_over_ns: costs.hand_over_ns })
+        let graph = costs.graph(Duration::from_nanos(period_ns.floor() as u64), 1, method).map_err(failure)?;
+        Ok(Measured { title: format!("{name}, on {}", costs.machine), graph, hand_over_ns: costs.hand_over_ns })
     }
-}
-
-/// On the first kind of core: bounds are for equal ones.
-fn first(costs: Vec<BatchCosts>) -> BatchCosts {
-    costs.into_iter().next().expect("a machine has a kind of cores")
 }

@@ -37,6 +37,8 @@ Examples:
       the DVB-S2 receiver on the built-in recording, its tasks measured here
   bief realtime nbfm --latency 20ms
       the narrowband FM receiver of `bief nbfm` at 576 kS/s, measured here
+  bief realtime chain.toml --rate 200frames/s --latency 20ms
+      a chain file, measured here
   cat graph.json | bief realtime - --latency 5ms --json > plan.json";
 
 const GRAPH: &str = r#"Graph:
@@ -65,8 +67,8 @@ Model:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{GRAPH}\n\n{EXAMPLES}"))]
 pub(crate) struct RealtimeArgs {
-    /// The processing graph: a JSON file, - for standard input, or a receiver to measure: rx or nbfm
-    #[arg(value_name = "GRAPH.json|rx|nbfm")]
+    /// The processing graph: a JSON file, - for standard input, or a chain to measure: rx, nbfm or a TOML file
+    #[arg(value_name = "GRAPH.json|CHAIN")]
     graph: PathBuf,
 
     #[command(flatten)]
@@ -79,19 +81,14 @@ pub(crate) struct RealtimeArgs {
 /// Reads a graph and shows its bounds, or the plan within a latency.
 pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     let mut files = Files::default();
-    let chain = chain::named(&args.graph);
-    match chain {
-        Some(_) => args.chain.claim(&mut files)?,
-        None => files.read(&args.graph)?,
-    }
+    let subject = args.chain.subject(&args.graph, &mut files)?;
     args.options.claim(&mut files)?;
     args.options.check()?;
-    if let Some(chain) = chain {
-        let measured = args.chain.measure(chain, &mut files)?;
+    if let Some(subject) = subject {
+        let measured = args.chain.measure(&subject, &mut files)?;
         let options = args.options.with_measured(measured.hand_over_ns);
         return examine(measured.graph, &measured.title, &options).map(|_| ());
     }
-    args.chain.refuse(&args.graph)?;
     let graph = crate::document::read(&args.graph, Graph::from_json)?;
     let title = match args.graph.file_name() {
         Some(name) if !crate::files::is_dash(&args.graph) => name.to_string_lossy().into_owned(),

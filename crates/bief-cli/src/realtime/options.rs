@@ -26,8 +26,8 @@ pub(crate) struct RealtimeOptions {
     #[arg(long)]
     no_merge: bool,
 
-    /// Share of the smaller of two start costs that remains when two nodes are merged, 0 to 1 [default: 0.15; 1 for rx
-    /// and nbfm, where merging saves the hand-over]
+    /// Share of the smaller of two start costs that remains when two nodes are merged, 0 to 1 [default: 0.15; 1 for a
+    /// measured chain, where merging saves the hand-over]
     #[arg(long, value_name = "SHARE", conflicts_with = "no_merge")]
     init_share: Option<f64>,
 
@@ -47,8 +47,8 @@ pub(crate) struct RealtimeOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     jitter: Option<Period>,
 
-    /// Added cost of each job, for being woken up and waking others, such as 5us [default: measured for rx and nbfm,
-    /// else 0]
+    /// Added cost of each job, for being woken up and waking others, such as 5us [default: measured for a chain, else
+    /// 0]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     handover: Option<Period>,
 

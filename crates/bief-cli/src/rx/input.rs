@@ -1,5 +1,6 @@
 //! What `bief rx` reads, and how fast its samples come.
 
+use bief::Application;
 use bief_dsp::dvbs2::Modcod;
 use bief_radio::dvbs2::{MIN_SAMPLE_RATE, Modcods, Receiver, Settings};
 use bief_radio::{Recording, SampleFormat};
@@ -99,6 +100,15 @@ fn built_in() -> Recording {
 pub fn built_in_receiver() -> Result<Receiver, Failure> {
     let settings = Settings::at(SAMPLE_RATE);
     Receiver::find(built_in(), settings, |_| ()).map_err(Failure::from_error)
+}
+
+/// The receiver of a signal, to be measured.
+pub(crate) fn examined(
+    signal: &SignalArgs,
+    files: &mut Files,
+    bar: &ProgressBar,
+) -> Result<Box<dyn Application>, Failure> {
+    Ok(Box::new(signal.find(signal.open(files)?, bar)?))
 }
 
 /// `any`, or MODCODs with commas between them.

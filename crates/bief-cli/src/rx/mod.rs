@@ -13,14 +13,15 @@ use clap::Args;
 use crate::draw;
 use crate::failure::{Failure, say};
 use crate::files::Files;
+use crate::input::path_or_address;
 use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
-pub(crate) use input::SignalArgs;
 pub use input::built_in_receiver;
 use input::symbol_rate;
+pub(crate) use input::{SignalArgs, examined};
 use outputs::Outputs;
 use reception::{Reception, show};
 
@@ -51,7 +52,7 @@ pub(crate) struct RxArgs {
     signal: SignalArgs,
     /// Where packets go; `-` for standard output [default: NAME.ts next to the input, NAME.bin for a stream without
     /// packets]
-    #[arg(short, long, value_name = "OUT.ts")]
+    #[arg(short, long, value_name = "OUT.ts", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace files that are there though -o does not name them
     #[arg(long, conflicts_with = "output")]
@@ -134,7 +135,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     pictures.and(saved)?;
     if interrupted {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
-        if !args.signal.recording.is_stdin() {
+        if !args.signal.recording.is_live() {
             let message = format!("{}: interrupted; what was received before is kept", reception.name);
             return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
         }

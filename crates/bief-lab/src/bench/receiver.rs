@@ -4,7 +4,7 @@
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
+use bief::schedule::Stage;
 use bief::{Chain, Flow, Pipeline, Program, sink, source};
 use bief_cli::failure::Failure;
 pub(super) use bief_cli::nbfm::SAMPLE_RATE;
@@ -60,13 +60,8 @@ pub(super) fn chain(signal: &Arc<[u8]>, block: usize, pace: Option<f64>) -> bief
 
 /// The program in stages of so many tasks, each on a thread of its own.
 pub(super) fn cut(program: Program, stages: &[usize]) -> Result<Pipeline, Failure> {
-    // Nothing is planned: the times do not matter.
-    let task = |(name, replicable): (&str, bool)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1]) };
-    let tasks: Vec<TaskProfile> = program.tasks().map(task).collect();
-    let stages = stages.iter().map(|&tasks| Stage::new(tasks, 1, "core"));
-    let profile = Profile::new(["core"], tasks).map_err(Failure::from_error)?;
-    let schedule = Schedule::new("threads", stages, &profile).map_err(Failure::from_error)?;
-    program.pipeline(&schedule).map_err(Failure::from_error)
+    let stages: Vec<Stage> = stages.iter().map(|&tasks| Stage::new(tasks, 1, "")).collect();
+    program.cut(&stages).map_err(Failure::from_error)
 }
 
 #[cfg(test)]

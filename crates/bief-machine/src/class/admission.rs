@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::files;
 use super::sched::Reservation;
@@ -17,7 +17,7 @@ const ROUNDING: f64 = 1e-5;
 
 /// What Linux will say about the reservations of a pipeline, as far as its files tell: the reservations of other programs are
 /// not in them, so only the kernel's own answer counts. In cores.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// What all reservations of this machine may take together.
     pub capacity: f64,

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A thread, as the kernel counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl ThreadId {
 
 /// Processor time that the kernel reserves for a thread, in nanoseconds: so much from each moment at which it has work again,
 /// at most once a period, and before the deadline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// Processor time in each period.
     pub budget_ns: u64,

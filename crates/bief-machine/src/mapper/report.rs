@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a mapper does with a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Steering {
@@ -25,7 +25,7 @@ pub enum Steering {
 }
 
 /// A thread that a mapper looked at.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStatus {
     /// Its number.
     pub tid: u32,
@@ -49,7 +49,7 @@ pub struct ThreadStatus {
 }
 
 /// What a mapper did in all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MapReport {
     /// The names of the kinds of cores, from the fastest to the slowest.
     pub kinds: Vec<String>,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bief_machine::class::ThreadId;
 use bief_machine::clock::thread_time;
 use bief_machine::mapper::{MapReport, MapSettings, Steering, ThreadMapper, ThreadStatus};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::columns::fitted;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,7 +20,8 @@ use super::Pinning;
 
 /// How the threads of a run that was placed [`Policy::Dynamic`](crate::placement::Policy::Dynamic) were moved between kinds of cores: a table
 /// (by `Display`) or JSON (by `serde`).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DynamicReport {
     /// What the mapper did in all, with everything that its thread took. What it found odd is among
     /// [`Report::notes`](crate::Report::notes).

@@ -1,6 +1,10 @@
 //! What a planner plans: a chain that it may rehearse before it is run.
 
+use std::time::Duration;
+
 use crate::error::Result;
+use crate::machine::Machine;
+use crate::profile::{BatchCosts, Profiling};
 use crate::program::Program;
 
 /// A chain that can be measured and tried before it is run: a receiver, a chain file, or your own.
@@ -60,4 +64,17 @@ pub trait Application {
     /// # Errors
     /// What keeps the chain from being built.
     fn rehearsal(&self, frames: u64) -> Result<Program>;
+    /// What its tasks cost on each kind of core, by the number of *units* in an execution, for these numbers of units. A unit is
+    /// a frame, unless the application has frames of any length: a sample of audio, say, in a receiver that takes blocks of them.
+    ///
+    /// # Errors
+    /// Those of [`rehearsal`](Self::rehearsal), and of [`Program::costs_on`].
+    fn costs_on(&self, machine: &Machine, units: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
+        self.rehearsal(u64::MAX)?.costs_on(machine, units, profiling)
+    }
+
+    /// The time from one unit to the next, where the application knows at which rate its input arrives.
+    fn unit_period(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -2,6 +2,7 @@
 //! options.
 
 mod application;
+mod latency;
 mod placing;
 
 use std::time::Duration;

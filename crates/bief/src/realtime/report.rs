@@ -6,12 +6,13 @@ use std::time::Duration;
 use bief_machine::class::{Class, Forecast, Reservation};
 use bief_machine::clock::nanoseconds;
 use bief_machine::histogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::columns::{fitted, scaled};
 
 /// The scheduling classes of a run, and how well they held; asked for by [`RealTime`](super::RealTime).
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RealTimeReport {
     /// The stages, from source to sink.
     pub stages: Vec<StageClass>,
@@ -27,7 +28,8 @@ pub struct RealTimeReport {
 }
 
 /// The scheduling class of one stage's threads.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StageClass {
     /// The stage's name.
     pub name: String,
@@ -44,7 +46,8 @@ pub struct StageClass {
 
 /// Latencies of frames compared with a bound, in nanoseconds. Every frame that passed the last task is counted exactly;
 /// quantiles are accurate to 2 %.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct AgainstBound {
     /// The bound.
     pub bound_ns: u64,

@@ -204,6 +204,8 @@ fn json_holds_what_was_observed() {
     assert_eq!((&json["boundaries"][3]["from"], &json["boundaries"][3]["to"]), (&"s2".into(), &"out".into()));
     assert_eq!(json["boundaries"][0]["occupancy"]["samples"], report.boundaries[0].occupancy.unwrap().samples);
     assert!(json["stages"][0]["waits_for_output"].is_u64());
+    let read: bief::Report = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), json);
 }
 
 #[test]

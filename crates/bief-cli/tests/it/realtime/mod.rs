@@ -111,17 +111,43 @@ fn realtime_finds_the_plan_within_a_latency() {
     assert!(output.status.success() && output.stdout.starts_with(b"<svg"));
 }
 
+const COPY: &str = r#"
+[[task]]
+name = "read"
+kind = "radio.read"
+out = ["iq"]
+path = "in.ci8"
+format = "ci8"
+frame = 1000
+
+[[task]]
+name = "quantise"
+kind = "radio.quantise"
+in = ["iq"]
+out = ["bytes"]
+format = "ci8"
+
+[[task]]
+name = "write"
+kind = "file.write"
+in = ["bytes"]
+path = "out.ci8"
+"#;
+
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn realtime_takes_the_receivers_as_graphs() {
     let folder = Folder::new("realtime-receivers");
+    folder.write("in.ci8", [7; 20_000]);
+    folder.write("copy.toml", COPY);
     for (arguments, nodes) in [
         ("realtime rx --rate 50frames/s --latency 200ms", 11),
         ("realtime nbfm --latency 50ms --no-merge --cores 2", 9),
         ("realtime nbfm --cost worst --cores 2", 9),
+        ("realtime copy.toml --rate 1000frames/s --latency 50ms", 3),
     ] {
-        let shown = folder.succeed(arguments.split(' '));
-        assert_narrow(&shown);
-        let measured: Value = serde_json::from_str(&folder.succeed(arguments.split(' ').chain(["--json"]))).unwrap();
+        assert_narrow(&folder.succeed(arguments.split(' ').chain(["--json", "measured.json"])));
+        let measured: Value = serde_json::from_str(&text(&folder, "measured.json")).unwrap();
         for plan in measured["front"].as_array().unwrap() {
             let groups = plan["groups"].as_array().unwrap().iter().map(|group| group.as_array().unwrap().len());
             assert_eq!(groups.sum::<usize>(), nodes, "{arguments}: {plan}");
@@ -129,7 +155,10 @@ fn realtime_takes_the_receivers_as_graphs() {
     }
     for (arguments, told) in [
         ("realtime rx", "rx: at which rate? Give --rate"),
-        ("realtime nbfm --rate 1Mb/s", "nbfm: it runs at 576 kS/s"),
+        ("realtime nbfm --rate 1Mb/s", "nbfm: it knows the rate of its input: leave out --rate"),
+        ("realtime nbfm x.sigmf-meta", "nbfm: measured on a tone at 576 kS/s"),
+        ("realtime copy.toml", "copy.toml: at which rate? Give --rate"),
+        ("realtime copy.toml --sps 2 --rate 1frames/s", "copy.toml: a chain file names its input itself"),
         ("realtime g.json --cost worst", "g.json: a graph says itself how fast it runs"),
         ("realtime rx absent.sigmf-meta --rate 1Mb/s", "absent.sigmf-meta"),
     ] {
