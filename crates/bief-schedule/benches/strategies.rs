@@ -117,5 +117,28 @@ fn large(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, receiver, random, large);
+/// Chains that it costs up to a fifth of a task's time to cut before and behind it.
+fn cuts(c: &mut Criterion) {
+    let mut group = c.benchmark_group("cuts");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
+    for (tasks, cores, stateless_ratio) in
+        [(23, [6, 8], 0.5), (160, [100, 100], 0.2), (160, [100, 100], 0.5), (160, [100, 100], 0.8)]
+    {
+        let mut random = Rng::with_seed(1);
+        let profiles: Vec<Profile> = chains(2, tasks, stateless_ratio)
+            .iter()
+            .map(|profile| {
+                let with_cuts = |task: &TaskProfile| {
+                    let mut cut = || task.ns.iter().map(|ns| random.u64(0..=ns.unwrap() / 5)).collect::<Vec<_>>();
+                    task.clone().with_cut_ns(cut(), cut())
+                };
+                let tasks: Vec<_> = profile.tasks().iter().map(with_cuts).collect();
+                Profile::new(KINDS[..2].iter().copied(), tasks).unwrap()
+            })
+            .collect();
+        exact(&mut group, &format!("n={tasks} {cores:?} SR={stateless_ratio}"), &profiles, &cores);
+    }
+}
+
+criterion_group!(benches, receiver, random, large, cuts);
 criterion_main!(benches);

@@ -6,10 +6,15 @@ use bief_schedule::{Profile, TaskProfile};
 use crate::error::{Error, Result};
 use crate::report::{Gap, Report, StageReport};
 
+/// The part of a task's measured time that is its own at least, whatever its cuts were planned to cost.
+const LEAST_OWN: f64 = 0.05;
+
 /// A task of a stage: what was planned for one execution, and what it took, in nanoseconds.
 struct Task<'a> {
     name: &'a str,
+    /// With the cuts before the first task of the stage and behind the last.
     planned: f64,
+    cuts: f64,
     usual: f64,
     mean: f64,
 }
@@ -20,10 +25,18 @@ impl Report {
         let kind = kind_of(stage, profile)?;
         let scale = self.scale(profile);
         let task = |(index, task): (usize, &'a crate::report::TaskReport)| {
-            let planned = profile.tasks().get(first + index)?.ns[kind]? as f64 * scale;
+            let profiled = profile.tasks().get(first + index)?;
+            let cut = |is_here: bool, ns: &Option<Vec<u64>>| match ns {
+                Some(ns) if is_here => ns[kind] as f64 * scale,
+                _ => 0.0,
+            };
+            let enters = index == 0 && first > 0;
+            let leaves = index + 1 == stage.tasks.len() && first + index + 1 < profile.tasks().len();
+            let cuts = cut(enters, &profiled.enter_ns) + cut(leaves, &profiled.leave_ns);
+            let planned = profiled.ns[kind]? as f64 * scale + cuts;
             let (usual, mean) =
                 task.times.map_or((0.0, 0.0), |times| (times.usual_ns * times.share, times.mean_ns * times.share));
-            Some(Task { name: &task.name, planned, usual, mean })
+            Some(Task { name: &task.name, planned, cuts, usual, mean })
         };
         let is_observed = stage.tasks.iter().any(|task| task.times.is_some());
         is_observed.then(|| stage.tasks.iter().enumerate().map(task).collect())?
@@ -121,7 +134,9 @@ impl Report {
             // What is not in the mean hand-over is the tasks' own.
             let share = ((work(stage, tasks) - sync[kind]) / mean(tasks)).max(0.0);
             for (task, old) in tasks.iter().zip(&mut old) {
-                let ns = own(task) * if share.is_finite() { share } else { 1.0 } / scale;
+                let whole = own(task) * if share.is_finite() { share } else { 1.0 };
+                // The cuts are counted by themselves.
+                let ns = (whole - task.cuts).max(whole * LEAST_OWN) / scale;
                 let factor = old.ns[kind].filter(|&old| old > 0).map_or(1.0, |old| ns / old as f64);
                 let times = old.ns.iter().enumerate().map(|(other, old)| {
                     let ns = if other == kind { ns } else { (*old)? as f64 * factor };

@@ -145,18 +145,19 @@ impl Stage {
         })
     }
 
-    /// As [`run`](Self::run), timing each task; `note` gets the task, when it began, how long it took, and whether it had any
+    /// As [`run`](Self::run), of these tasks alone, timing each; `note` gets the task, when it began, how long it took, and whether it had any
     /// frame to work on.
     ///
     /// # Safety
     /// As [`run`](Self::run).
     pub(crate) unsafe fn run_timed(
         &mut self,
+        tasks: Range<usize>,
         batch: &mut Batch,
         mut note: impl FnMut(usize, Instant, Duration, bool),
     ) -> Result<()> {
         self.guarded(batch, |stage, batch| {
-            for index in 0..stage.tasks.len() {
+            for index in tasks {
                 stage.current = index;
                 let has_frames = !batch.is_empty();
                 let start = Instant::now();

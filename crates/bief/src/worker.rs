@@ -317,7 +317,7 @@ impl Worker {
         };
         let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
         // SAFETY: passed on to the caller.
-        unsafe { self.stage.run_timed(batch, note)? };
+        unsafe { self.stage.run_timed(0..self.stage.tasks().len(), batch, note)? };
         if let Some(emulation) = &mut self.emulation {
             emulation.pay();
         }

@@ -32,6 +32,8 @@ Examples:
 A task's weight is its mean time without the longest hundredth; executions in
 which the thread lost its core to another one do not count. Tasks are measured
 pinned, kinds of cores in turn. No input is used up, no output is written.
+Enter and leave are what it costs a stage to begin and to end with a task: what
+crosses lies in the caches of another core.
 
 With --batches each task is measured with batches of each size, and lines are
 fitted to its times: I per batch and D per frame. There are three lines: the
@@ -102,10 +104,12 @@ fn table(profile: &Profile) -> String {
     let mut lines = wrapped(&format!("Measured on {}.", profile.machine().unwrap_or("this machine")), COLUMNS);
     for (kind, name) in profile.kinds().iter().enumerate() {
         lines.push(format!(
-            "\n{:<30} {:>4} {:>9} {:>9} {:>9} {:>9}",
-            shortened(&format!("on `{name}`, us per {frames}"), 30),
+            "\n{:<26} {:>3} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
+            shortened(&format!("on `{name}`, us per {frames}"), 26),
             "",
             "weight",
+            "enter",
+            "leave",
             "min",
             "median",
             "p99"
@@ -113,19 +117,25 @@ fn table(profile: &Profile) -> String {
         for task in profile.tasks() {
             let seen = task.seen.as_ref().and_then(|seen| seen[kind]);
             let [min, median, p99] = seen.map_or([0; 3], |seen| [seen.min_ns, seen.median_ns, seen.p99_ns]);
+            let cut = |ns: &Option<Vec<u64>>| match ns.as_ref().map_or(0, |ns| ns[kind]) {
+                0 => "-".to_owned(),
+                ns => microseconds(ns),
+            };
             lines.push(format!(
-                "{:<30} {:>4} {:>9} {:>9} {:>9} {:>9}",
-                shortened(&task.name, 30),
+                "{:<26} {:>3} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
+                shortened(&task.name, 26),
                 if task.replicable { "" } else { "seq" },
                 task.ns[kind].map_or_else(|| "-".to_owned(), microseconds),
+                cut(&task.enter_ns),
+                cut(&task.leave_ns),
                 microseconds(min),
                 microseconds(median),
                 microseconds(p99)
             ));
         }
         let work: u64 = profile.tasks().iter().filter_map(|task| task.ns[kind]).sum();
-        lines.push(format!("{:<30} {:>4} {:>9}", "all tasks", "", microseconds(work)));
-        lines.push(format!("{:<30} {:>4} {:>9.2}", "a hand-over", "", profile.sync_ns(kind) as f64 / 1e3));
+        lines.push(format!("{:<26} {:>3} {:>7}", "all tasks", "", microseconds(work)));
+        lines.push(format!("{:<26} {:>3} {:>7.2}", "a hand-over", "", profile.sync_ns(kind) as f64 / 1e3));
     }
     lines.join("\n")
 }

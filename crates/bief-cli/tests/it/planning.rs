@@ -106,9 +106,7 @@ fn a_profile_tells_each_task_on_each_kind() {
     let folder = Folder::new("planning-profile");
     let shown = folder.succeed(["profile", "rx", "--executions", "20", "-o", "rx.json"]);
     assert_narrow(&shown);
-    for part in
-        ["Measured on ", ", us per frame ", "cut frames                      seq", "\nall tasks", "\na hand-over"]
-    {
+    for part in ["Measured on ", ", us per frame ", "cut frames                 seq", "\nall tasks", "\na hand-over"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     let profile = Profile::from_json(&text(&folder, "rx.json")).unwrap();

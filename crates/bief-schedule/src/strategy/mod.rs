@@ -130,7 +130,8 @@ pub struct Capabilities {
     /// Whether it schedules tasks that can run on some of the given kinds only, each where it can; else all tasks must run
     /// on every kind that is given.
     pub absent_times: bool,
-    /// Whether it weighs what cutting the chain costs ([`Profile::has_cut_costs`]); else it refuses such a profile.
+    /// Whether it weighs what cutting the chain costs ([`Profile::has_cut_costs`]); else it cuts as if that were free, and its
+    /// schedules have the period that this leads to.
     pub cut_costs: bool,
     /// The values of the parameter in its name, the default first: `1`, `2` and `3` of `thread_per_task:2`. Empty where it
     /// has none.
@@ -202,15 +203,6 @@ pub(crate) fn given_cores(
     profile: &Profile,
     platform: &Platform,
 ) -> Result<Vec<(usize, u32)>, Error> {
-    if profile.has_cut_costs() && !strategy.capabilities().cut_costs {
-        let able = strategies().iter().filter(|strategy| strategy.capabilities().cut_costs);
-        let able: Vec<_> = able.map(|strategy| strategy.name()).collect();
-        let reason = format!(
-            "it cuts the chain as if that were free, and the profile has enter_ns and leave_ns: leave them out, or take one of: {}",
-            able.join(", ")
-        );
-        return Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason));
-    }
     let cores = platform.cores_for(profile)?;
     let given: Vec<(usize, u32)> = cores.into_iter().enumerate().filter(|&(_, cores)| cores > 0).collect();
     let most = strategy.capabilities().max_kinds;
@@ -333,11 +325,16 @@ mod tests {
         fn schedules_are_valid_and_not_better_than_the_best(
             tasks in chains_with(5, pairs),
             sync in [0u64..=20, 0u64..=20],
+            cut in prop_oneof![2 => Just(0u64), 1 => 1u64..=40],
             big in 0u32..=4,
             little in 0u32..=4,
         ) {
             prop_assume!(big + little > 0);
-            let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
+            let tasks = tasks_of(&tasks).enumerate().map(|(task, made)| {
+                let cut = cut * (task as u64 % 3);
+                made.with_cut_ns([cut, cut / 2], [cut / 3, cut])
+            });
+            let profile = Profile::new(["big", "little"], tasks).unwrap();
             let profile = profile.with_sync_ns(sync.map(|ns| ns.saturating_sub(15))).unwrap();
             let cores = format!("big={big},little={little}");
             let best = brute::optimum(&profile, &[big, little]).period;

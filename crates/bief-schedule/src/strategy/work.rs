@@ -15,13 +15,19 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
+    /// As if cutting were free, beside the hand-over.
     pub(super) fn new(profile: &'a Profile, kind: usize) -> Self {
         Self {
             prefix_ns: profile.prefix_ns(kind),
             sync_ns: profile.sync_ns(kind),
-            cuts: profile.cuts(kind),
+            cuts: None,
             runnable_from: profile.runnable_from(kind),
         }
+    }
+
+    /// With what cutting costs.
+    pub(super) fn with_cuts(profile: &'a Profile, kind: usize) -> Self {
+        Self { cuts: profile.cuts(kind), ..Self::new(profile, kind) }
     }
 
     /// How many tasks the chain has.

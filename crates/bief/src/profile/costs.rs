@@ -117,6 +117,7 @@ pub(crate) fn measure_on(
         }
         Ok(true)
     })?;
+    measured.stage.finish()?;
     let hand_over_ns = hand_over::asleep_ns(machine)?;
     machine
         .kinds()

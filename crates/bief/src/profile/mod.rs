@@ -2,9 +2,11 @@
 
 mod busy;
 mod costs;
+mod cuts;
 mod hand_over;
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,10 @@ const HAND_OVERS: u32 = 4;
 const ROOM: usize = 1 << 16;
 
 /// How the tasks of a chain are measured: [`Program::profile_on`](crate::Program::profile_on).
+///
+/// Beside the time of each task, a profile gets what it costs to cut the chain there: each cut is tried with the tasks before it
+/// on one core and the others on its neighbour, batch by batch, and what those tasks take longer whose data cross is the
+/// [cost](bief_schedule::TaskProfile::enter_ns).
 ///
 /// ```
 /// use bief::plan::{Load, Profiling};
@@ -190,17 +196,33 @@ impl Measured {
     /// Runs the chain once, with the time of each task that had frames in `times`; answers whether the thread lost its core to
     /// another one meanwhile, or `None` when the source has ended: that is no whole execution.
     fn execute(&mut self) -> Result<Option<bool>> {
+        self.begin();
+        let interrupted = self.run(0..self.times.len())?;
+        Ok(self.end().then_some(interrupted))
+    }
+
+    /// Begins an execution.
+    fn begin(&mut self) {
         self.batch.renew(self.done);
         self.times.fill(None);
+    }
+
+    /// Runs some tasks, which follow those that ran in this execution; answers whether the thread lost its core meanwhile.
+    fn run(&mut self, tasks: Range<usize>) -> Result<bool> {
         let interruptions = clock::interruptions();
         let note = |task: usize, _: Instant, time: Duration, ran: bool| {
             self.times[task] = ran.then(|| nanoseconds(time.saturating_sub(self.clock_cost)));
         };
         // SAFETY: every wire is local to the one stage.
-        unsafe { self.stage.run_timed(&mut self.batch, note)? };
+        unsafe { self.stage.run_timed(tasks, &mut self.batch, note)? };
+        Ok(clock::interruptions() != interruptions)
+    }
+
+    /// Ends an execution, of which all tasks ran; `false` when the source has ended.
+    fn end(&mut self) -> bool {
         self.done += self.frames as u64;
         self.passed += self.batch.live() as u64;
-        Ok((!self.batch.last).then(|| clock::interruptions() != interruptions))
+        !self.batch.last
     }
 
     /// Measures on the core that the calling thread is on, after some executions to warm up. `false` when the source has ended.
@@ -245,7 +267,7 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[WireInfo], frames: usize, execu
     let mut samples = Measurements::default();
     measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
-    let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], frames)?;
+    let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], None, frames)?;
     with_bits(profile, measured.bits_per_frame())
 }
 
@@ -262,14 +284,21 @@ pub(crate) fn measure_on(
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples: Vec<Measurements> = kinds.iter().map(|_| Measurements::default()).collect();
-    on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
+    let mut goes_on = on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
         measured.visit(visit, &mut samples[kind])
     })?;
     let here = Machine::here();
+    let mut cuts = Vec::new();
+    for core in &cores {
+        cuts.push(if goes_on { cuts::measure(&mut measured, wires, core, &here, profiling)? } else { None });
+        goes_on = cuts.iter().all(Option::is_some);
+    }
+    measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
-    let profile = profile(machine, kinds, facts, samples, frames)?.with_sync_ns(sync)?;
+    let cuts: Option<Vec<cuts::CutNs>> = cuts.into_iter().collect();
+    let profile = profile(machine, kinds, facts, samples, cuts, frames)?.with_sync_ns(sync)?;
     with_bits(profile, measured.bits_per_frame())
 }
 
@@ -289,14 +318,14 @@ fn core_of(machine: &Machine, kind: usize) -> Result<&Core> {
 }
 
 /// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and what is
-/// wanted, and answers `false` when the source has ended.
+/// wanted, and answers `false` when the source has ended, as does this.
 fn on_each_kind(
     measured: &mut Measured,
     cores: &[&Core],
     machine: &Machine,
     profiling: Profiling,
     mut visit: impl FnMut(&mut Measured, usize, Visit) -> Result<bool> + Send,
-) -> Result<()> {
+) -> Result<bool> {
     let turns = if cores.len() == 1 { 1 } else { TURNS };
     let part = Visit {
         executions: profiling.executions.get().div_ceil(turns),
@@ -308,7 +337,7 @@ fn on_each_kind(
         Load::Busy => Some(BusyCores::new(machine)?),
     };
     let measure = || {
-        'stream: for _ in 0..turns {
+        for _ in 0..turns {
             for (kind, core) in cores.iter().enumerate() {
                 // A system that pins no threads measures on whatever core there is.
                 let _ = affinity::pin(&core.threads);
@@ -316,11 +345,11 @@ fn on_each_kind(
                     busy.leave(core);
                 }
                 if !visit(measured, kind, part)? {
-                    break 'stream;
+                    return Ok(false);
                 }
             }
         }
-        measured.stage.finish()
+        Ok(true)
     };
     thread::scope(|scope| scope.spawn(measure).join()).unwrap_or_else(|payload| Err(Error::panic(payload)))
 }
@@ -335,6 +364,7 @@ fn profile(
     kinds: &[CoreSpec],
     facts: Vec<(String, bool)>,
     mut samples: Vec<Sample>,
+    cuts: Option<Vec<cuts::CutNs>>,
     frames: usize,
 ) -> Result<Profile> {
     let tasks = facts.into_iter().enumerate().map(|(task, (name, replicable))| {
@@ -345,7 +375,15 @@ fn profile(
             ns.push(Some(weight));
             seen.push(Some(measured));
         }
-        TaskProfile { replicable, ns, seen: Some(seen), ..TaskProfile::sequential(name, []) }
+        let profiled = TaskProfile { replicable, ns, seen: Some(seen), ..TaskProfile::sequential(name, []) };
+        match &cuts {
+            None => profiled,
+            Some(cuts) => {
+                let of_kinds =
+                    |ns: fn(&cuts::CutNs) -> &[u64]| cuts.iter().map(|cuts| ns(cuts)[task]).collect::<Vec<_>>();
+                profiled.with_cut_ns(of_kinds(|cuts| &cuts.enter), of_kinds(|cuts| &cuts.leave))
+            }
+        }
     });
     let profile = Profile::new(kinds.iter().map(|kind| kind.name.as_str()), tasks.collect::<Vec<_>>())?;
     Ok(profile.with_machine(machine.to_string()).with_frames_per_execution(frames as u32)?)

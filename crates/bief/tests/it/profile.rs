@@ -126,7 +126,8 @@ fn kinds_of_cores_are_measured_by_turns() {
         )
     };
     let turns: Vec<String> = (0..8).map(|turn| place(turn % 2)).collect();
-    assert_eq!(*places.lock().unwrap(), turns);
+    // What follows measures cuts, on two cores.
+    assert_eq!(places.lock().unwrap()[..8], turns);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl<'a> Instance<'a> {
                 position,
                 axis: first_axis + index,
                 cores: cores as usize,
-                work: Work::new(profile, position),
+                work: Work::with_cuts(profile, position),
             })
             .collect();
         let mut on_axis = [0; MAX_KINDS];

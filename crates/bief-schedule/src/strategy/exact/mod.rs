@@ -47,7 +47,7 @@ use crate::schedule::Schedule;
 ///
 /// # The problem
 ///
-/// A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over included, is at most `u P`;
+/// A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over and cuts included, is at most `u P`;
 /// `u` is 1 where a task of it may not be replicated (eq. 1). The work on a kind on which one of its tasks cannot run is
 /// infinite: such a stage fits in no period. A schedule is a cut of the chain into stages that fit, on
 /// no more cores of a kind than there are (eq. 3). Works are whole nanoseconds and periods exact fractions, so every
@@ -80,6 +80,16 @@ use crate::schedule::Schedule;
 ///    bound is the period of the chain on one core. Where no kind runs all tasks there is none: what does not fit in the
 ///    longest finite work of a kind fits in no period, and if it fits, the period of the schedule found is the bound.
 ///
+/// # Where cutting costs
+///
+/// A stage pays for the task that it begins with and for the one that it ends with ([`TaskProfile::enter_ns`]), so one more
+/// task may leave it less work: (1) and (2) do not hold. Then the candidates of an end are all stages that fit, each on the
+/// fewest cores, of which more are of no use. (3) needs no more than that: the last stage of a schedule is one of them, and
+/// what is before it needs as few cores as possible, whether or not fewer tasks need fewer. So do (4) and (5). A run of tasks
+/// that needs too many cores may be the beginning of one that does not: no end ends the trial of a period. In (6) the next
+/// period is the least `work / u` above `P` of *any* stage, as any may become a candidate. The lower bound counts tasks and one
+/// hand-over; cuts only add to that.
+///
 /// Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
 /// not depend on how many there are.
 ///
@@ -88,7 +98,8 @@ use crate::schedule::Schedule;
 /// Let `T` be the number of candidates of all ends: at most, per task and kind, one more than the lesser of the cores and
 /// the neighbouring tasks that may be replicated. A period is tried in `T` times the box (the product of the cores, or of
 /// what is needed if that is less, of all kinds but the one with most cores). Where the heaviest sequential task limits the
-/// period, one period is tried, else about ten. Memory is the tasks times the box, two bytes each.
+/// period, one period is tried, else about ten. Memory is the tasks times the box, two bytes each. Where cutting costs, `T` may
+/// reach the square of the tasks times the kinds.
 ///
 /// The model, and the optimality of HeRAD for the first point of the front, are those of Idouar et al., *Energy-Aware
 /// Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*; the algorithm is this project's.

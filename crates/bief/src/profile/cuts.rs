@@ -1,0 +1,259 @@
+//! What it costs to cut a chain: tasks that read what another core wrote, or write where another core read, beside the same
+//! tasks all on one core.
+
+use std::hint::spin_loop;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{HAND_OVERS, Measured, Profiling};
+use crate::affinity;
+use crate::error::{Error, Result};
+use crate::machine::{Core, Machine};
+use crate::wire::WireInfo;
+
+/// Executions with each cut: those that fill caches, those that count at least and at most.
+const WARM_UP: usize = 3;
+const LEAST: usize = 6;
+const MOST: usize = 24;
+/// A difference up to this share of a task's time is what two measurements of it differ by.
+const NOISE: f64 = 0.03;
+/// Looks at whose turn it is before the core is left to others.
+const SPINS: u32 = 1 << 14;
+
+/// For each task, what it costs a stage on a kind of core to begin and to end with it, in nanoseconds.
+pub(super) struct CutNs {
+    pub(super) enter: Vec<u64>,
+    pub(super) leave: Vec<u64>,
+}
+
+/// Measures on a core, with the tasks on the other side of each cut on its nearest neighbour: batch by batch, one thread after the
+/// other, so that nothing else differs from all tasks on one core. `None` where there is no neighbour, threads cannot be pinned, the
+/// time is too short for so many cuts, or the source ends.
+pub(super) fn measure(
+    measured: &mut Measured,
+    wires: &[WireInfo],
+    core: &Core,
+    here: &Machine,
+    profiling: Profiling,
+) -> Result<Option<CutNs>> {
+    let Some(other) = neighbour(core, here) else { return Ok(None) };
+    let tasks = measured.times.len();
+    let time = profiling.limit / HAND_OVERS / (2 * (tasks + 1)) as u32;
+    let executions = Executions { time, most: profiling.executions.get().clamp(LEAST, MOST) };
+    let begins_here = Lockstep::new(measured).times_of_cuts([other, core], executions)?;
+    let ends_here = match &begins_here {
+        Some(_) => Lockstep::new(measured).times_of_cuts([core, other], executions)?,
+        None => None,
+    };
+    Ok(begins_here.zip(ends_here).map(|(enter, leave)| CutNs {
+        // With a cut before the first task all are on the second core, with one behind the last on the first.
+        enter: (0..tasks).map(|cut| beyond(&enter[cut], &enter[0], readers(wires, cut))).collect(),
+        leave: (0..tasks).map(|task| beyond(&leave[task + 1], &leave[tasks], writers(wires, task + 1))).collect(),
+    }))
+}
+
+/// The core that shares most with this one, of those that the process may use and can keep busy beside it.
+fn neighbour<'m>(core: &Core, here: &'m Machine) -> Option<&'m Core> {
+    let others = here.cores().iter().filter(|other| other.threads[0] != core.threads[0]);
+    let distance = |other: &&Core| {
+        let differs = [other.package != core.package, other.node != core.node, other.cluster != core.cluster];
+        (differs, other.threads[0].abs_diff(core.threads[0]))
+    };
+    others.min_by_key(distance).filter(|_| here.usable() > 1)
+}
+
+/// The tasks behind a cut that use what was made before it.
+fn readers(wires: &[WireInfo], cut: usize) -> impl Iterator<Item = usize> {
+    let crossing = wires.iter().filter(move |wire| wire.constant.is_none() && wire.crosses(cut));
+    sorted(crossing.flat_map(|wire| &wire.uses).map(|used| used.task).filter(move |&task| task >= cut))
+}
+
+/// The tasks before a cut that make or rewrite what is used behind it.
+fn writers(wires: &[WireInfo], cut: usize) -> impl Iterator<Item = usize> {
+    let crossing = wires.iter().filter(move |wire| wire.constant.is_none() && wire.crosses(cut));
+    let rewriters =
+        |wire: &WireInfo| wire.uses.iter().filter(|used| used.rewrites).map(|used| used.task).collect::<Vec<_>>();
+    sorted(
+        crossing.flat_map(move |wire| rewriters(wire).into_iter().chain([wire.maker])).filter(move |&task| task < cut),
+    )
+}
+
+fn sorted(tasks: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
+    let mut tasks: Vec<usize> = tasks.collect();
+    tasks.sort_unstable();
+    tasks.dedup();
+    tasks.into_iter()
+}
+
+/// By how much some tasks took longer than without a cut, together.
+fn beyond(cut: &[f64], whole: &[f64], tasks: impl Iterator<Item = usize>) -> u64 {
+    let longer = |task: usize| Some(cut[task] - whole[task]).filter(|&ns| ns > NOISE * whole[task]).unwrap_or(0.0);
+    tasks.map(longer).sum::<f64>().round() as u64
+}
+
+/// How often, and how long, each cut is tried.
+#[derive(Clone, Copy)]
+struct Executions {
+    time: Duration,
+    most: usize,
+}
+
+/// A chain that two threads execute by turns.
+struct Lockstep<'m> {
+    shared: Mutex<Shared<'m>>,
+    turn: AtomicUsize,
+}
+
+struct Shared<'m> {
+    measured: &'m mut Measured,
+    /// The first task of the second thread.
+    cut: usize,
+    /// The second thread lost its core in this execution.
+    interrupted: bool,
+    fault: Option<Error>,
+}
+
+const FRONT: usize = 0;
+const BACK: usize = 1;
+/// One of the threads has ended.
+const OVER: usize = 2;
+
+/// Ends the other thread, too, when a thread ends, whatever the reason.
+struct Ends<'t>(&'t AtomicUsize);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(OVER, Ordering::Release);
+    }
+}
+
+impl<'m> Lockstep<'m> {
+    fn new(measured: &'m mut Measured) -> Self {
+        let shared = Shared { measured, cut: 0, interrupted: false, fault: None };
+        Self { shared: Mutex::new(shared), turn: AtomicUsize::new(FRONT) }
+    }
+
+    /// For each cut, from before the first task to behind the last, the time of each task: those before it on the first core, the
+    /// others on the second.
+    fn times_of_cuts(self, cores: [&Core; 2], executions: Executions) -> Result<Option<Vec<Vec<f64>>>> {
+        let times = thread::scope(|scope| {
+            let back = scope.spawn(|| self.run_back(cores[1]));
+            let front = scope.spawn(|| self.run_front(cores[0], executions));
+            let times = front.join();
+            back.join().and(times)
+        });
+        let fault = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner).fault;
+        match (times, fault) {
+            (Err(payload), _) => Err(Error::panic(payload)),
+            (_, Some(fault)) => Err(fault),
+            (Ok(times), None) => Ok(times),
+        }
+    }
+
+    /// Waits for a turn; `false` where it will not come.
+    fn wait_for(&self, turn: usize) -> bool {
+        for spins in 0_u32.. {
+            match self.turn.load(Ordering::Acquire) {
+                OVER => return false,
+                whose if whose == turn => break,
+                // Who shares the core with the other thread must let it work.
+                _ if spins > SPINS => thread::yield_now(),
+                _ => spin_loop(),
+            }
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared<'m>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the tasks behind the cut, whenever it is its turn.
+    fn run_back(&self, core: &Core) {
+        let _ends = Ends(&self.turn);
+        if affinity::pin(&core.threads).is_err() {
+            return;
+        }
+        while self.wait_for(BACK) {
+            let mut shared = self.lock();
+            let tasks = shared.cut..shared.measured.times.len();
+            if !shared.run(tasks) {
+                return;
+            }
+            drop(shared);
+            // The other thread may have ended meanwhile.
+            let _ = self.turn.compare_exchange(BACK, FRONT, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs the tasks before each cut, and collects the times of all.
+    fn run_front(&self, core: &Core, executions: Executions) -> Option<Vec<Vec<f64>>> {
+        let _ends = Ends(&self.turn);
+        affinity::pin(&core.threads).ok()?;
+        let tasks = self.lock().measured.times.len();
+        (0..=tasks).map(|cut| self.times_of_cut(cut, executions)).collect()
+    }
+
+    /// The usual time of each task with a cut: the median.
+    fn times_of_cut(&self, cut: usize, Executions { time, most }: Executions) -> Option<Vec<f64>> {
+        let start = Instant::now();
+        let (mut whole, mut interrupted): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
+        let mut executions = 0;
+        for number in 0..WARM_UP + 2 * most {
+            if whole.len() == most || number >= WARM_UP + LEAST && start.elapsed() > time {
+                break;
+            }
+            if !self.wait_for(FRONT) {
+                return None;
+            }
+            let mut shared = self.lock();
+            (shared.cut, shared.interrupted) = (cut, false);
+            shared.measured.begin();
+            if !shared.run(0..cut) {
+                return None;
+            }
+            drop(shared);
+            let _ = self.turn.compare_exchange(FRONT, BACK, Ordering::AcqRel, Ordering::Relaxed);
+            if !self.wait_for(FRONT) {
+                return None;
+            }
+            let mut shared = self.lock();
+            if !shared.measured.end() {
+                return None;
+            }
+            if number < WARM_UP {
+                continue;
+            }
+            executions += 1;
+            let times = shared.measured.times.iter().map(|time| time.unwrap_or(0)).collect();
+            if shared.interrupted { &mut interrupted } else { &mut whole }.push(times);
+        }
+        let counted = if whole.len() >= LEAST / 2 { whole } else { interrupted };
+        (executions > 0 && !counted.is_empty()).then(|| medians(&counted))
+    }
+}
+
+impl Shared<'_> {
+    /// Runs some tasks; `false` after a fault.
+    fn run(&mut self, tasks: Range<usize>) -> bool {
+        match self.measured.run(tasks) {
+            Ok(interrupted) => self.interrupted |= interrupted,
+            Err(fault) => self.fault = Some(fault),
+        }
+        self.fault.is_none()
+    }
+}
+
+/// Of each task, the median of the executions in which it worked, times the share of those.
+fn medians(executions: &[Vec<u64>]) -> Vec<f64> {
+    let of_task = |task: usize| {
+        let mut times: Vec<u64> = executions.iter().map(|times| times[task]).filter(|&ns| ns > 0).collect();
+        times.sort_unstable();
+        let median = times.get(times.len() / 2).copied().unwrap_or(0);
+        median as f64 * times.len() as f64 / executions.len() as f64
+    };
+    (0..executions[0].len()).map(of_task).collect()
+}
