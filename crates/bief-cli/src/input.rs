@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bief::kinds::Address;
+use bief::kinds::{Address, Openers};
 use bief_radio::{Recording, SampleFormat, open_recording};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -31,7 +31,7 @@ impl RecordingArgs {
 
     /// Whether it is standard input, or what an opener opens: live, with no end but one from outside.
     pub(crate) fn is_live(&self) -> bool {
-        self.input.as_deref().is_some_and(|input| is_dash(input) || scheme(input).is_some())
+        self.input.as_deref().is_some_and(|input| is_dash(input) || is_address(input))
     }
 
     /// Notes the file that is named; which others belong to it is known when it is [open](Self::open).
@@ -45,10 +45,7 @@ impl RecordingArgs {
             None => return Ok(built_in()),
             Some(input) => {
                 let registry = bief_radio::registry();
-                let address = match scheme(input) {
-                    Some(text) => registry.openers().address(text, Path::new("")).map_err(Failure::from_error)?,
-                    None => Address::of_path(input),
-                };
+                let address = address(input, registry.openers())?;
                 open_recording(&address, registry.openers(), self.format).map_err(Failure::from_error)?
             }
         };
@@ -77,6 +74,19 @@ pub(crate) fn path_or_address() -> impl TypedValueParser<Value = PathBuf> {
         Some(Err(error)) => Err(error),
         None => Ok(PathBuf::from(text)),
     })
+}
+
+/// The address that an argument names.
+pub(crate) fn address(input: &Path, openers: &Openers) -> Result<Address, Failure> {
+    match scheme(input) {
+        Some(text) => openers.address(text, Path::new("")).map_err(Failure::from_error),
+        None => Ok(Address::of_path(input)),
+    }
+}
+
+/// Whether this is an address with a scheme, and no path.
+pub(crate) fn is_address(input: &Path) -> bool {
+    scheme(input).is_some()
 }
 
 /// The text of an address with a scheme: no path, unless a file has that name.

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::files::{Files, is_dash, put};
-use crate::input::path_or_address;
+use crate::input::{address, path_or_address};
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
 use crate::table::facts;
@@ -188,15 +188,13 @@ fn cannot(path: &Path) -> impl FnOnce(io::Error) -> Failure {
 
 /// The input, and its bytes where they are known.
 fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
-    if is_dash(path) {
-        return Ok((Box::new(io::stdin()), None));
-    }
-    let file = File::open(path).map_err(cannot(path))?;
-    let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|facts| facts.len());
-    if bytes == Some(0) {
+    let registry = bief_radio::registry();
+    let address = address(path, registry.openers())?;
+    let source = registry.openers().reader(&address).map_err(Failure::from_error)?;
+    if source.bytes == Some(0) {
         return Err(Failure::new(format!("{}: is empty: there is nothing to transmit", path.display())));
     }
-    Ok((Box::new(file), bytes))
+    Ok((source.reader, source.bytes))
 }
 
 /// Transmits.

@@ -10,7 +10,7 @@ use clap::Args;
 use super::SAMPLE_NAME;
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
-use crate::input::{beside, path_or_address};
+use crate::input::{beside, is_address, path_or_address};
 
 /// Parts of a second of audio that go to standard output at a time: who listens does not wait for more.
 const PIPED: u32 = 50;
@@ -47,6 +47,9 @@ impl Output {
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("wav"),
             (None, Some(input)) if is_dash(input) => {
                 return Err(Failure::new("standard input has no name: give -o OUT.wav, or -o - for standard output"));
+            }
+            (None, Some(input)) if is_address(input) => {
+                return Err(Failure::new(format!("{}: no file lies beside it: give -o OUT.wav", input.display())));
             }
             (None, Some(input)) => beside(input, "wav"),
         };

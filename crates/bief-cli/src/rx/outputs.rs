@@ -12,7 +12,7 @@ use super::RxArgs;
 use super::input::{SAMPLE_NAME, SignalArgs};
 use crate::failure::Failure;
 use crate::files::{Files, is_dash, remove_if_empty};
-use crate::input::beside;
+use crate::input::{beside, is_address};
 
 /// The files that streams go to, each made when its stream is found.
 #[derive(Debug, Clone)]
@@ -38,6 +38,9 @@ impl Outputs {
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
             (None, Some(input)) if is_dash(input) => {
                 return Err(Failure::new("standard input has no name: give -o OUT.ts, or -o - for standard output"));
+            }
+            (None, Some(input)) if is_address(input) => {
+                return Err(Failure::new(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
             }
             (None, Some(input)) => beside(input, "ts"),
         };

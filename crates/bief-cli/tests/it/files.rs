@@ -293,3 +293,38 @@ fn escape_sequences_of_others_are_not_passed_on() {
         assert!(shown.lines().all(|line| line.chars().count() <= 2000), "{arguments:?}");
     }
 }
+
+/// Addresses mean the same in every command, and in chain files.
+#[test]
+fn inputs_and_outputs_may_be_addresses() {
+    let folder = Folder::new("files-addresses");
+    folder.write("x.ci8", sample());
+    folder.succeed(["rx", "x.ci8", "--sps", "2", "-o", "plain.ts"]);
+    folder.succeed(["rx", "file:x.ci8", "--sps", "2", "-o", "file:named.ts"]);
+    folder.succeed(["rx", "file:x.ci8", "--sps", "2"]);
+    let stream = folder.read("plain.ts");
+    assert!(folder.read("named.ts") == stream && folder.read("x.ts") == stream);
+    let transmit = "--modcod qpsk-8/9 --frame short";
+    folder.succeed(format!("tx plain.ts -o plain.sigmf-meta {transmit}").split(' '));
+    folder.succeed(format!("tx file:plain.ts -o file:named.sigmf-meta {transmit}").split(' '));
+    assert!(folder.read("plain.sigmf-data") == folder.read("named.sigmf-data"));
+    for arguments in [
+        "rx udpp://localhost:1 -o x.wav",
+        "nbfm udpp://localhost:1 -o x.wav",
+        "tx udpp://x:1 -o y.sigmf-meta --modcod qpsk-1/2 --frame short",
+    ] {
+        let message = folder.fail(arguments.split(' '));
+        assert!(message.contains("nothing opens `udpp:`"), "{arguments}: {message}");
+    }
+    for command in ["rx", "nbfm"] {
+        let message = folder.fail([command, "udpp://localhost:1"]);
+        assert!(message.contains("udpp://localhost:1: no file lies beside it: give -o OUT."), "{message}");
+    }
+    assert!(!folder.path("y.sigmf-data").exists() && !folder.path("x.wav").exists());
+    // A file that is named like an address is a file.
+    folder.write("a:b", sample());
+    folder.succeed(["rx", "a:b", "--format", "ci8", "--sps", "2", "-o", "odd.ts"]);
+    assert!(folder.read("odd.ts") == stream);
+    // What is read is not replaced, however it is named.
+    assert!(folder.fail(["rx", "file:x.ci8", "--sps", "2", "-o", "x.ci8"]).contains("would replace the input"));
+}
