@@ -44,7 +44,10 @@ pub(super) fn measure(
     let time = profiling.limit / HAND_OVERS / (2 * (tasks + 1)) as u32;
     let executions = Executions { time, most: profiling.executions.get().clamp(LEAST, MOST) };
     let begins_here = Lockstep::new(measured).times_of_cuts([other, core], executions)?;
+    let kind = |core: &Core| here.core_of(core.threads[0]).map(|core| core.kind);
     let ends_here = match &begins_here {
+        // The neighbour stands for it.
+        _ if kind(other) == kind(core) => begins_here.clone(),
         Some(_) => Lockstep::new(measured).times_of_cuts([core, other], executions)?,
         None => None,
     };

@@ -16,6 +16,7 @@ mod live;
 mod memory;
 mod observe;
 mod order;
+mod planner;
 mod profile;
 mod raw;
 mod realtime;
