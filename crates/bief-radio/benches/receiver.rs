@@ -10,9 +10,10 @@ mod common;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bief::Application;
+use bief::plan::Profiling;
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile};
+use bief::{Application, Machine as Here};
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls};
 use bief_radio::Recording;
 use bief_radio::dvbs2::{Figures, Receiver, Settings};
@@ -33,7 +34,8 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     let recording = Recording::from_memory("bench", FORMAT, Arc::clone(bytes));
     let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
     let found = start.elapsed().as_secs_f64();
-    let profile = receiver.rehearsal(u64::MAX).unwrap().profile(200).unwrap();
+    // With what each cut costs.
+    let profile = receiver.rehearsal(u64::MAX).unwrap().profile_on(&Here::here(), Profiling::default()).unwrap();
     let program = receiver.to(std::io::sink()).program().unwrap();
     let report = if cores == 1 {
         program.run().unwrap()

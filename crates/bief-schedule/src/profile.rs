@@ -434,6 +434,15 @@ impl Profile {
         self.cuts.is_some()
     }
 
+    /// What a stage of `tasks` on cores of `kind` pays for the cuts on its sides, in nanoseconds per execution.
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
+    pub fn cut_ns(&self, tasks: Range<usize>, kind: usize) -> u64 {
+        self.cuts(kind).map_or(0, |cuts| cuts.ns(tasks.start, tasks.end))
+    }
+
     /// The work of a stage: the nanoseconds that one core of `kind` needs for one execution of `tasks`,
     /// for one hand-over, and for the cuts on both sides; `None` where one of them cannot run on the kind.
     ///
@@ -442,7 +451,7 @@ impl Profile {
     /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
     pub fn stage_ns(&self, tasks: Range<usize>, kind: usize) -> Option<u64> {
         let prefix = &self.prefix_ns[kind];
-        let cut_ns = self.cuts(kind).map_or(0, |cuts| cuts.ns(tasks.start, tasks.end));
+        let cut_ns = self.cut_ns(tasks.clone(), kind);
         let work_ns = prefix[tasks.end] - prefix[tasks.start] + self.sync_ns(kind) + cut_ns;
         self.can_run(tasks, kind).then_some(work_ns)
     }

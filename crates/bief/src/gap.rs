@@ -287,6 +287,29 @@ pub(crate) mod tests {
         assert_eq!(of_first(&report), Some(4000));
     }
 
+    /// What crosses is in the measured times of the tasks beside the cut.
+    #[test]
+    fn cuts_that_cost_what_was_planned_are_no_gap_and_stay_in_the_profile() {
+        let free = profile(&[(false, 1000, 9), (false, 3000, 9), (true, 9, 6000)], 100);
+        let cuts = [([70, 7], [80, 8]), ([90, 9], [400, 4]), ([60, 600], [50, 5])];
+        let tasks = free.tasks().iter().zip(cuts).map(|(task, (enter, leave))| task.clone().with_cut_ns(enter, leave));
+        let plan = Profile::new(free.kinds().to_vec(), tasks.collect::<Vec<_>>()).unwrap();
+        let plan = plan.with_sync_ns([100, 100]).unwrap().with_frames_per_execution(2).unwrap();
+        let truth = profile(&[(false, 1000, 9), (false, 3400, 9), (true, 9, 6600)], 100);
+        let mut report = run(&schedule(&plan), &truth, 0);
+        report.explain(&plan);
+        for stage in &report.stages {
+            let gap = stage.gap.as_ref().unwrap();
+            let beyond = [gap.clock_ns, gap.cache_ns, gap.hand_over_ns].map(f64::abs).into_iter().sum::<f64>();
+            assert!(beyond < 1.0, "{gap:?}");
+        }
+        let corrected = report.corrected(&plan).unwrap();
+        assert_eq!(corrected.stage_ns(0..2, 0), Some(4500));
+        assert_eq!(corrected.stage_ns(2..3, 1), Some(6700));
+        assert_eq!((corrected.tasks()[1].ns[0], corrected.tasks()[2].ns[1]), (Some(3000), Some(6000)));
+        assert_eq!(corrected.stage_ns(1..2, 0), Some(90 + 3000 + 400 + 100), "other cuts are as they were");
+    }
+
     proptest! {
         #[test]
         fn the_parts_add_up_and_a_corrected_profile_plans_what_was_measured(

@@ -132,7 +132,8 @@ impl Picture<'_> {
                 (classes, format!("{}: {used} of {}", kind.name, counted(kind.cores as usize, "core")))
             })
             .collect();
-        if (0..self.profile.kinds().len()).any(|kind| self.profile.sync_ns(kind) > 0) {
+        let kinds = self.profile.kinds().len();
+        if self.profile.has_cut_costs() || (0..kinds).any(|kind| self.profile.sync_ns(kind) > 0) {
             entries.push((["sync".to_owned(), "sync".to_owned()], "hand-over".to_owned()));
         }
         let mut x = MARGIN;
@@ -243,9 +244,11 @@ impl Picture<'_> {
             }
             x += wide;
         }
-        let sync = width * share(Period::from(profile.sync_ns(kind)), work);
-        if sync > 0.0 {
-            self.drawing.rect([x, row.top, sync, row.box_height], 0.0, "sync");
+        // With what the cuts on both sides cost.
+        let beside_ns = profile.sync_ns(kind) + profile.cut_ns(row.load.tasks.clone(), kind);
+        let beside = width * share(Period::from(beside_ns), work);
+        if beside > 0.0 {
+            self.drawing.rect([x, row.top, beside, row.box_height], 0.0, "sync");
         }
     }
 

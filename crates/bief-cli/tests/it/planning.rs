@@ -27,6 +27,7 @@ fn emulated(folder: &Folder) -> Option<()> {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_chain_is_measured_planned_refined_placed_and_run_on_emulated_cores() {
     let folder = Folder::new("planning-emulated");
     let Some(()) = emulated(&folder) else { return };
@@ -263,6 +264,7 @@ fn places_that_are_not_there_are_refused_before_anything_runs() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn no_option_is_ignored() {
     let folder = Folder::new("planning-options");
     folder.write("packets.ts", packets(1000));
@@ -406,6 +408,7 @@ fn chains_of_files_are_planned_and_write_the_same() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn standard_input_is_planned_too() {
     let folder = Folder::new("planning-stdin");
     folder.write("x.ci8", sample());

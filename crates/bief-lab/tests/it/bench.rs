@@ -91,6 +91,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn memory_tells_every_size_and_place() {
     let folder = Folder::new("bench-memory");
     let mut arguments = vec!["bench", "memory", "--tasks", "3", "--sizes", "64KiB,1000,64KiB", "--rounds", "2"];
@@ -141,6 +142,7 @@ fn memory_tells_every_size_and_place() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn nbfm_tells_every_block() {
     let folder = Folder::new("bench-nbfm");
     let mut arguments = vec!["bench", "nbfm", "--blocks", "744,60,3072", "--seconds", "0.1", "--rounds", "2"];
@@ -385,6 +387,7 @@ fn plan_tells_gaps_that_follow_from_its_periods() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn plan_runs_in_the_places_of_each_policy() {
     let folder = Folder::new("bench-plan-policies");
     let mut arguments = vec!["bench", "plan", "--policies", "--only", "100us", "--rounds", "2", "--seconds", "0.02"];
@@ -446,6 +449,7 @@ fn plan_ranks_strategies_on_two_kinds_of_cores() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn plan_is_told_on_emulated_cores() {
     let folder = Folder::new("bench-plan-emulated");
     let Some(machine) = two_kinds(&folder) else { return };

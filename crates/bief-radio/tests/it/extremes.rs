@@ -99,6 +99,7 @@ fn roll_offs_and_samples_per_symbol_are_free() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn symbol_rates_are_found() {
     for (es_n0_db, transmitter) in signals() {
         for (samples_per_symbol, roll_off) in

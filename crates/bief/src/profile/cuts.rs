@@ -18,6 +18,9 @@ use crate::wire::WireInfo;
 const WARM_UP: usize = 3;
 const LEAST: usize = 6;
 const MOST: usize = 24;
+/// A cut whose fewest executions take so many times the time that it has is too slow to be tried: as of a source that waits for its
+/// input, in a long chain.
+const TOO_SLOW: u32 = 4;
 /// A difference up to this share of a task's time is what two measurements of it differ by.
 const NOISE: f64 = 0.03;
 /// Looks at whose turn it is before the core is left to others.
@@ -41,7 +44,9 @@ pub(super) fn measure(
 ) -> Result<Option<CutNs>> {
     let Some(other) = neighbour(core, here) else { return Ok(None) };
     let tasks = measured.times.len();
-    let time = profiling.limit / HAND_OVERS / (2 * (tasks + 1)) as u32;
+    // However many executions of the whole chain are asked for, there are many cuts.
+    let limit = profiling.limit.min(Profiling::default().limit);
+    let time = limit / HAND_OVERS / (2 * (tasks + 1)) as u32;
     let executions = Executions { time, most: profiling.executions.get().clamp(LEAST, MOST) };
     let begins_here = Lockstep::new(measured).times_of_cuts([other, core], executions)?;
     let kind = |core: &Core| here.core_of(core.threads[0]).map(|core| core.kind);
@@ -204,8 +209,10 @@ impl<'m> Lockstep<'m> {
     fn times_of_cut(&self, cut: usize, Executions { time, most }: Executions) -> Option<Vec<f64>> {
         let start = Instant::now();
         let (mut whole, mut interrupted): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
-        let mut executions = 0;
         for number in 0..WARM_UP + 2 * most {
+            if number == WARM_UP + LEAST && start.elapsed() > TOO_SLOW * time {
+                return None;
+            }
             if whole.len() == most || number >= WARM_UP + LEAST && start.elapsed() > time {
                 break;
             }
@@ -230,12 +237,11 @@ impl<'m> Lockstep<'m> {
             if number < WARM_UP {
                 continue;
             }
-            executions += 1;
             let times = shared.measured.times.iter().map(|time| time.unwrap_or(0)).collect();
             if shared.interrupted { &mut interrupted } else { &mut whole }.push(times);
         }
         let counted = if whole.len() >= LEAST / 2 { whole } else { interrupted };
-        (executions > 0 && !counted.is_empty()).then(|| medians(&counted))
+        (!counted.is_empty()).then(|| medians(&counted))
     }
 }
 

@@ -122,7 +122,7 @@ impl LatencyPlan {
 
 impl StageTiming {
     /// The timing of a schedule's stages if executions of the chain come at that period. A stage takes the 99th
-    /// percentile of each of its tasks if the profile has it, else the task's time; plus the hand-over.
+    /// percentile of each of its tasks if the profile has it, else the task's time; plus the hand-over and the cuts.
     ///
     /// # Errors
     /// A schedule that does not go with the profile.
@@ -134,8 +134,9 @@ impl StageTiming {
                 let seen = task.seen.as_ref().and_then(|seen| seen[kind]).map(|seen| seen.p99_ns);
                 seen.max(task.ns[kind]).expect("a stage with a load has tasks that run on its kind")
             };
-            let work: u64 = profile.tasks()[load.tasks].iter().map(usual).sum();
-            Self::new(period, Duration::from_nanos(work + profile.sync_ns(kind)))
+            let work: u64 = profile.tasks()[load.tasks.clone()].iter().map(usual).sum();
+            let beside = profile.sync_ns(kind) + profile.cut_ns(load.tasks, kind);
+            Self::new(period, Duration::from_nanos(work + beside))
         };
         Ok(schedule.stages().iter().zip(loads).map(timing).collect())
     }
