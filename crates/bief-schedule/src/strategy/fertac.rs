@@ -51,7 +51,7 @@ impl Strategy for Fertac {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: MAX_KINDS, goals: false, absent_times: true, cut_costs: false, parameters: &[] }
+        Capabilities { max_kinds: MAX_KINDS, absent_times: true, ..Capabilities::default() }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {

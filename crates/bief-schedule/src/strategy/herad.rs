@@ -75,7 +75,7 @@ impl Strategy for Herad {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: 2, goals: false, absent_times: true, cut_costs: false, parameters: &[] }
+        Capabilities { max_kinds: 2, absent_times: true, ..Capabilities::default() }
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {

@@ -120,7 +120,8 @@ impl<S: Strategy + ?Sized> Strategy for &S {
     }
 }
 
-/// What a [`Strategy`] can schedule.
+/// What a [`Strategy`] can schedule; by default, chains on one kind of cores, and nothing else. Name what more it can, and leave the
+/// rest to the default, as there may be more to name one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// How many kinds of cores it can use together, at most. A kind of which a platform has no core does not count.
@@ -136,6 +137,12 @@ pub struct Capabilities {
     /// The values of the parameter in its name, the default first: `1`, `2` and `3` of `thread_per_task:2`. Empty where it
     /// has none.
     pub parameters: &'static [&'static str],
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { max_kinds: 1, goals: false, absent_times: false, cut_costs: false, parameters: &[] }
+    }
 }
 
 /// All strategies: first the one to take, then those without replicas, those for one kind of cores, those for two, and last

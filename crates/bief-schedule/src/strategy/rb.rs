@@ -47,7 +47,7 @@ impl Strategy for RecursiveBisection {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: 1, goals: false, absent_times: false, cut_costs: false, parameters: &[] }
+        Capabilities::default()
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {

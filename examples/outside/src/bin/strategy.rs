@@ -17,7 +17,7 @@ impl Strategy for EvenCounts {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { max_kinds: 1, goals: false, absent_times: false, parameters: &[] }
+        Capabilities::default() // one kind of cores, and nothing special
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
