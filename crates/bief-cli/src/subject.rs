@@ -28,9 +28,14 @@ enum Origin {
     File(Box<ChainFile>, Registry),
 }
 
+/// The receiver of that name.
+fn named(chain: &Path) -> Option<Make> {
+    NAMED.iter().find(|(name, _)| chain == Path::new(name)).map(|(_, make)| *make)
+}
+
 /// Whether this is the name of a receiver.
 pub(crate) fn is_named(chain: &Path) -> bool {
-    NAMED.iter().any(|(name, _)| chain == Path::new(name))
+    named(chain).is_some()
 }
 
 impl Subject {
@@ -38,8 +43,8 @@ impl Subject {
     pub(crate) fn of(chain: &Path, signal: &SignalArgs, files: &mut Files) -> Result<Self, Failure> {
         signal.claim(files)?;
         let name = chain.display().to_string();
-        if let Some((_, make)) = NAMED.iter().find(|(name, _)| chain == Path::new(name)) {
-            return Ok(Self { name, origin: Origin::Named(*make) });
+        if let Some(make) = named(chain) {
+            return Ok(Self { name, origin: Origin::Named(make) });
         }
         if signal.is_given() {
             return Err(Failure::new(format!(

@@ -434,6 +434,26 @@ impl Profile {
         self.cuts.is_some()
     }
 
+    /// What a stage on cores of `kind` pays to begin with `task`, in nanoseconds per execution: 0 for the chain's first task.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such task, or `kind` is no position among the kinds.
+    pub fn enter_ns(&self, task: usize, kind: usize) -> u64 {
+        assert!(task < self.tasks.len(), "the profile has no task {task}");
+        self.cuts(kind).map_or(0, |cuts| cuts.enter_ns[task])
+    }
+
+    /// What a stage on cores of `kind` pays to end with `task`, in nanoseconds per execution: 0 for the chain's last task.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such task, or `kind` is no position among the kinds.
+    pub fn leave_ns(&self, task: usize, kind: usize) -> u64 {
+        assert!(task < self.tasks.len(), "the profile has no task {task}");
+        self.cuts(kind).map_or(0, |cuts| cuts.leave_ns[task + 1])
+    }
+
     /// What a stage of `tasks` on cores of `kind` pays for the cuts on its sides, in nanoseconds per execution.
     ///
     /// # Panics

@@ -25,15 +25,12 @@ impl Report {
         let kind = kind_of(stage, profile)?;
         let scale = self.scale(profile);
         let task = |(index, task): (usize, &'a crate::report::TaskReport)| {
-            let profiled = profile.tasks().get(first + index)?;
-            let cut = |is_here: bool, ns: &Option<Vec<u64>>| match ns {
-                Some(ns) if is_here => ns[kind] as f64 * scale,
-                _ => 0.0,
-            };
-            let enters = index == 0 && first > 0;
-            let leaves = index + 1 == stage.tasks.len() && first + index + 1 < profile.tasks().len();
-            let cuts = cut(enters, &profiled.enter_ns) + cut(leaves, &profiled.leave_ns);
-            let planned = profiled.ns[kind]? as f64 * scale + cuts;
+            let number = first + index;
+            let own_ns = profile.tasks().get(number)?.ns[kind]?;
+            let enter_ns = if index == 0 { profile.enter_ns(number, kind) } else { 0 };
+            let leave_ns = if index + 1 == stage.tasks.len() { profile.leave_ns(number, kind) } else { 0 };
+            let cuts = (enter_ns + leave_ns) as f64 * scale;
+            let planned = own_ns as f64 * scale + cuts;
             let (usual, mean) =
                 task.times.map_or((0.0, 0.0), |times| (times.usual_ns * times.share, times.mean_ns * times.share));
             Some(Task { name: &task.name, planned, cuts, usual, mean })

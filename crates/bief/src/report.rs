@@ -102,7 +102,7 @@ pub struct StageReport {
 /// [`Report::measured_period_ns`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
-    /// What was planned: its tasks and one hand-over.
+    /// What was planned: its tasks, one hand-over, and the cuts on both sides.
     pub planned_ns: f64,
     /// What all tasks on this kind of core took longer alike (less than 0: shorter): mostly the clock, which drops when all
     /// cores work. A quarter of the planned work took no more than this longer.

@@ -145,8 +145,8 @@ impl Stage {
         })
     }
 
-    /// As [`run`](Self::run), of these tasks alone, timing each; `note` gets the task, when it began, how long it took, and whether it had any
-    /// frame to work on.
+    /// As [`run`](Self::run), of these tasks alone, timing each; `note` gets the task, when it began, how long it took, and
+    /// whether it had any frame to work on.
     ///
     /// # Safety
     /// As [`run`](Self::run).

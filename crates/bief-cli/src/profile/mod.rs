@@ -114,20 +114,17 @@ fn table(profile: &Profile) -> String {
             "median",
             "p99"
         ));
-        for task in profile.tasks() {
+        for (number, task) in profile.tasks().iter().enumerate() {
             let seen = task.seen.as_ref().and_then(|seen| seen[kind]);
             let [min, median, p99] = seen.map_or([0; 3], |seen| [seen.min_ns, seen.median_ns, seen.p99_ns]);
-            let cut = |ns: &Option<Vec<u64>>| match ns.as_ref().map_or(0, |ns| ns[kind]) {
-                0 => "-".to_owned(),
-                ns => microseconds(ns),
-            };
+            let cut = |ns: u64| if ns == 0 { "-".to_owned() } else { microseconds(ns) };
             lines.push(format!(
                 "{:<26} {:>3} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}",
                 shortened(&task.name, 26),
                 if task.replicable { "" } else { "seq" },
                 task.ns[kind].map_or_else(|| "-".to_owned(), microseconds),
-                cut(&task.enter_ns),
-                cut(&task.leave_ns),
+                cut(profile.enter_ns(number, kind)),
+                cut(profile.leave_ns(number, kind)),
                 microseconds(min),
                 microseconds(median),
                 microseconds(p99)

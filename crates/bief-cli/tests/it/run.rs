@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const TRANSMITTER: &str = include_str!("../../data/chains/dvbs2_tx.toml");
 
-const CONVERT: &str = r#"
+pub(crate) const CONVERT: &str = r#"
 batch = 2
 
 [[task]]

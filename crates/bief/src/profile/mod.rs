@@ -284,20 +284,17 @@ pub(crate) fn measure_on(
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples: Vec<Measurements> = kinds.iter().map(|_| Measurements::default()).collect();
-    let mut goes_on = on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
+    let goes_on = on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
         measured.visit(visit, &mut samples[kind])
     })?;
     let here = Machine::here();
-    let mut cuts = Vec::new();
-    for core in &cores {
-        cuts.push(if goes_on { cuts::measure(&mut measured, wires, core, &here, profiling)? } else { None });
-        goes_on = cuts.iter().all(Option::is_some);
-    }
+    let mut cuts_of = |core: &&Core| cuts::measure(&mut measured, wires, core, &here, profiling).transpose();
+    let cuts: Option<Result<Vec<_>>> = if goes_on { cores.iter().map(&mut cuts_of).collect() } else { None };
+    let cuts = cuts.transpose()?;
     measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
-    let cuts: Option<Vec<cuts::CutNs>> = cuts.into_iter().collect();
     let profile = profile(machine, kinds, facts, samples, cuts, frames)?.with_sync_ns(sync)?;
     with_bits(profile, measured.bits_per_frame())
 }

@@ -13,7 +13,7 @@ struct Blocks {
     runs: u64,
 }
 
-fn program(blocks: u64, length: usize) -> Result<Program> {
+fn program(blocks: u64) -> Result<Program> {
     let mut left = blocks;
     let mut chain = Chain::new();
     let fill = move |block: &mut [f32]| {
@@ -24,7 +24,7 @@ fn program(blocks: u64, length: usize) -> Result<Program> {
         block.fill(0.5);
         Ok(Flow::Next)
     };
-    let blocks = chain.add(source::from_fn(length, fill), ());
+    let blocks = chain.add(source::from_fn(64, fill), ());
     chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &blocks);
     chain.build()
 }
@@ -32,11 +32,11 @@ fn program(blocks: u64, length: usize) -> Result<Program> {
 impl Application for Blocks {
     fn program(&mut self) -> Result<Program> {
         self.runs += 1;
-        program(100, 64)
+        program(100)
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
-        program(frames, 64)
+        program(frames)
     }
 
     fn unit_period(&self) -> Option<Duration> {
@@ -44,9 +44,12 @@ impl Application for Blocks {
     }
 }
 
+fn profiling() -> Profiling {
+    Profiling { executions: const { NonZeroUsize::new(20).unwrap() }, ..Profiling::default() }
+}
+
 fn planner() -> Planner {
-    let executions = const { NonZeroUsize::new(20).unwrap() };
-    Planner::new(Machine::here()).profiling(Profiling { executions, ..Profiling::default() })
+    Planner::new(Machine::here()).profiling(profiling())
 }
 
 #[test]
@@ -89,10 +92,7 @@ fn a_profile_weighs_cuts_where_there_are_cores_to_cut_for() {
         Ok(Flow::Next)
     };
     chain.add(sink::for_each(sum), &blocks);
-    let machine = Machine::here();
-    let executions = const { NonZeroUsize::new(20).unwrap() };
-    let profile =
-        chain.build().unwrap().profile_on(&machine, Profiling { executions, ..Profiling::default() }).unwrap();
+    let profile = chain.build().unwrap().profile_on(&Machine::here(), profiling()).unwrap();
     let [source, sink] = profile.tasks() else { panic!("two tasks") };
     // Nothing is cut before the first task, or behind the last.
     let cost = |ns: &Option<Vec<u64>>| ns.as_ref().map_or(0, |ns| ns[0]);
@@ -115,9 +115,7 @@ fn profiled(then: fn() -> Result<Flow>) -> Result<bief::schedule::Profile> {
     };
     let blocks = chain.add(source::from_fn(16, fill), ());
     chain.add(sink::for_each(|_: &[u8]| Ok(Flow::Next)), &blocks);
-    let executions = const { NonZeroUsize::new(20).unwrap() };
-    let machine = Machine::here();
-    watched(move || chain.build()?.profile_on(&machine, Profiling { executions, ..Profiling::default() }))
+    watched(move || chain.build()?.profile_on(&Machine::here(), profiling()))
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::common::{Folder, assert_narrow, assert_usage, text};
+use crate::run::CONVERT;
 
 /// A source, a decimator by 4, a sink.
 const GRAPH: &str = r#"{"format": 1, "cores": 2,
@@ -111,35 +112,12 @@ fn realtime_finds_the_plan_within_a_latency() {
     assert!(output.status.success() && output.stdout.starts_with(b"<svg"));
 }
 
-const COPY: &str = r#"
-[[task]]
-name = "read"
-kind = "radio.read"
-out = ["iq"]
-path = "in.ci8"
-format = "ci8"
-frame = 1000
-
-[[task]]
-name = "quantise"
-kind = "radio.quantise"
-in = ["iq"]
-out = ["bytes"]
-format = "ci8"
-
-[[task]]
-name = "write"
-kind = "file.write"
-in = ["bytes"]
-path = "out.ci8"
-"#;
-
 #[test]
 #[ignore = "long: part of .ci/run"]
 fn realtime_takes_the_receivers_as_graphs() {
     let folder = Folder::new("realtime-receivers");
     folder.write("in.ci8", [7; 20_000]);
-    folder.write("copy.toml", COPY);
+    folder.write("copy.toml", CONVERT);
     for (arguments, nodes) in [
         ("realtime rx --rate 50frames/s --latency 200ms", 11),
         ("realtime nbfm --latency 50ms --no-merge --cores 2", 9),

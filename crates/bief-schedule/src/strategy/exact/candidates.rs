@@ -57,9 +57,16 @@ impl Candidates {
         let first = self.stages.len();
         if instance.cuts_cost() {
             self.all_end_at(instance, to);
-            self.starts.push(self.stages.len());
-            return &self.stages[first..];
+        } else {
+            self.longest_end_at(instance, to);
         }
+        self.starts.push(self.stages.len());
+        &self.stages[first..]
+    }
+
+    /// Finds for each kind and number of cores the longest stage that fits.
+    #[inline]
+    fn longest_end_at(&mut self, instance: &Instance, to: usize) {
         let sequential_start = instance.run_start(to);
         let one_core_ns = self.capacity_ns[0];
         for (index, (kind, one_core_from)) in instance.kinds().iter().zip(&mut self.one_core_from).enumerate() {
@@ -96,8 +103,6 @@ impl Candidates {
                 self.stages.push(Candidate { from: from as u32, cores: cores as u16, kind: index as u8 });
             }
         }
-        self.starts.push(self.stages.len());
-        &self.stages[first..]
     }
 
     /// Finds all stages that fit, each on the fewest cores: where cutting costs, a longer one need not be of more use.

@@ -51,6 +51,16 @@ fn chain(kinds: usize, longest: usize) -> impl Strategy<Value = Profile> {
     })
 }
 
+/// The same chain with other tasks.
+fn with_tasks(profile: &Profile, tasks: impl Iterator<Item = TaskProfile>) -> Profile {
+    let sync: Vec<u64> = (0..profile.kinds().len()).map(|kind| profile.sync_ns(kind)).collect();
+    let made = Profile::new(profile.kinds().iter().cloned(), tasks).unwrap().with_sync_ns(sync).unwrap();
+    match profile.bits_per_frame() {
+        Some(bits) => made.with_bits_per_frame(bits).unwrap(),
+        None => made,
+    }
+}
+
 /// Chains of which some tasks cannot run on some kinds.
 fn with_absent_times(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value = Profile> {
     (chains, proptest::collection::vec(0usize..64, 8)).prop_map(|(profile, choices)| {
@@ -61,12 +71,7 @@ fn with_absent_times(chains: impl Strategy<Value = Profile>) -> impl Strategy<Va
             let absent = (0..kinds).filter(|&kind| choice % 2 == 1 && kind != left && (choice / 2) >> kind & 1 == 1);
             absent.fold(task.clone(), TaskProfile::not_on)
         });
-        let made = Profile::new(profile.kinds().iter().cloned(), tasks.collect::<Vec<_>>()).unwrap();
-        let made = made.with_sync_ns((0..kinds).map(|kind| profile.sync_ns(kind)).collect::<Vec<_>>()).unwrap();
-        match profile.bits_per_frame() {
-            Some(bits) => made.with_bits_per_frame(bits).unwrap(),
-            None => made,
-        }
+        with_tasks(&profile, tasks)
     })
 }
 
@@ -78,12 +83,7 @@ fn with_cut_costs(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value
         let mut costs = costs.into_iter().cycle();
         let mut cut = || costs.by_ref().take(kinds).collect::<Vec<_>>();
         let tasks = profile.tasks().iter().map(|task| task.clone().with_cut_ns(cut(), cut()));
-        let made = Profile::new(profile.kinds().iter().cloned(), tasks.collect::<Vec<_>>()).unwrap();
-        let made = made.with_sync_ns((0..kinds).map(|kind| profile.sync_ns(kind)).collect::<Vec<_>>()).unwrap();
-        match profile.bits_per_frame() {
-            Some(bits) => made.with_bits_per_frame(bits).unwrap(),
-            None => made,
-        }
+        with_tasks(&profile, tasks)
     })
 }
 
@@ -122,7 +122,7 @@ fn check(profile: &Profile, cores: &[u32]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(8000))]
 
     #[test]
     fn one_kind(profile in chain(1, 7), cores in 1u32..=6) {
@@ -176,7 +176,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(5000))]
 
     #[test]
     fn three_kinds(profile in chain(3, 5), cores in [0u32..=3, 0u32..=2, 0u32..=2]) {
@@ -341,7 +341,7 @@ fn with_watts(profile: &Profile, cores: &[u32]) -> Platform {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn plans_serve_their_goals(profile in light_chain(2, 4), cores in [0u32..=3, 0u32..=3], goal in goals()) {
@@ -384,7 +384,7 @@ fn saturating(profile: &Profile, cores: &[u32], kind: usize, saturation: f64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn least_power_is_found_where_a_kind_saturates(
