@@ -45,9 +45,13 @@ pub struct Place {
 /// assert_eq!(error.to_string(), "the header is damaged");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// In a box of its own: what a task returns per frame then fits two registers.
+#[derive(Debug, Clone)]
+struct Details {
     kind: ErrorKind,
-    message: Box<str>,
+    message: String,
     place: Place,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     /// The parameter of a kind of task that caused it: a chain file tells it at the line of that.
@@ -57,13 +61,13 @@ pub struct Error {
 impl Error {
     /// An error of a task, with a message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Details {
             kind: ErrorKind::Task,
-            message: message.into().into(),
+            message: message.into(),
             place: Place::default(),
             source: None,
             parameter: None,
-        }
+        }))
     }
 
     /// An error of a task that another error caused; that one stays reachable by
@@ -76,11 +80,13 @@ impl Error {
     /// assert!(error.source().is_some());
     /// ```
     pub fn from_source(source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { message: source.to_string().into(), source: Some(Arc::new(source)), ..Self::new("") }
+        let mut error = Self::new(source.to_string());
+        error.0.source = Some(Arc::new(source));
+        error
     }
 
     pub(crate) fn build(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Build, ..Self::new(message) }
+        Self::new(message).with_kind(ErrorKind::Build)
     }
 
     pub(crate) fn panic(payload: Box<dyn Any + Send>) -> Self {
@@ -93,7 +99,7 @@ impl Error {
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             std::mem::forget(again);
         }
-        Self { kind: ErrorKind::Panic, ..Self::new(format!("panicked: {text}")) }
+        Self::new(format!("panicked: {text}")).with_kind(ErrorKind::Panic)
     }
 
     /// Does something that may panic: a panic is an error like others. Who calls promises that nothing half done is used
@@ -103,50 +109,50 @@ impl Error {
     }
 
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
-        self.kind = kind;
+        self.0.kind = kind;
         self
     }
 
     pub(crate) fn at(mut self, place: Place) -> Self {
-        self.place = place;
+        self.0.place = place;
         self
     }
 
     /// The same error, which this parameter caused.
     pub(crate) fn of_parameter(mut self, name: &str) -> Self {
-        self.parameter = Some(name.into());
+        self.0.parameter = Some(name.into());
         self
     }
 
     pub(crate) fn parameter(&self) -> Option<&str> {
-        self.parameter.as_deref()
+        self.0.parameter.as_deref()
     }
 
     /// The same error, of a task inside the one that the place will name.
     pub(crate) fn within(mut self, task: &str) -> Self {
-        self.message = format!("in `{task}`: {}", self.message).into();
+        self.0.message = format!("in `{task}`: {}", self.0.message);
         self
     }
 
     /// What kind of fault it was.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// The message without the place.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// Where it happened.
     pub fn place(&self) -> &Place {
-        &self.place
+        &self.0.place
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { stage, task, frame } = &self.place;
+        let Place { stage, task, frame } = &self.0.place;
         if let Some(task) = task {
             write!(f, "task `{task}`")?;
         }
@@ -161,13 +167,13 @@ impl fmt::Display for Error {
             (false, false) => write!(f, "{}: ", details.join(", "))?,
             (false, true) => {}
         }
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().map(|source| source as _)
     }
 }
 
