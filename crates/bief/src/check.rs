@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bief_schedule::Profile;
 
-use crate::boundary::{depth, rings};
+use crate::boundary::slots;
 use crate::error::{Error, Place, Result, counted};
 use crate::frame::{Slot, can_allocate};
 use crate::memory::Memory;
@@ -74,7 +74,7 @@ pub(crate) fn memory(
     let plain = stages.windows(2).enumerate().filter(|(index, _)| !matches!(memories.get(*index), Some(Some(_))));
     let between = plain.map(|(_, pair)| {
         let (senders, receivers) = (pair[0].threads, pair[1].threads);
-        let slots = rings(senders, receivers) as f64 * depth(budget, senders, receivers) as f64;
+        let slots = slots(budget, senders, receivers) as f64;
         let crossing = |wire: &WireInfo| wire.crosses(pair[0].tasks.end);
         (slots + (pair[0].threads + pair[1].threads) as f64) * (bytes(&crossing) + size_of::<Slot>() as f64)
     });

@@ -1,4 +1,4 @@
-//! Stopping a run from outside: which batches the first stage has taken, and whether it may take another.
+//! Which batches the first stage has taken, and whether it may take another: a run is stopped from outside.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,17 +53,6 @@ impl fmt::Debug for Stopper {
     }
 }
 
-/// What a replica of the first stage does with its next batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claim {
-    /// Works on it.
-    Take,
-    /// Passes it on without frames: another replica has taken a later batch, which must still find its place.
-    Fill,
-    /// Ends: nobody has taken this batch or a later one.
-    End,
-}
-
 /// One word that says both how many batches are taken and that no more may be, so that the two never contradict.
 #[derive(Debug)]
 pub(crate) struct Halt(AtomicU64);
@@ -85,20 +74,18 @@ impl Halt {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Asks for a batch, by its number in the stream. A stage of one replica only looks; several count what they take.
-    pub(crate) fn claim(&self, batch: u64, replicas: usize) -> Claim {
-        let taken = match replicas {
-            1 => self.0.load(Ordering::Relaxed),
-            // A closed count is greater than any batch, so it stays as it is.
-            _ => self.0.fetch_max(batch + 1, Ordering::Relaxed),
-        };
-        if taken & CLOSED == 0 {
-            Claim::Take
-        } else if batch < taken & !CLOSED {
-            Claim::Fill
-        } else {
-            Claim::End
+    /// Takes the batch that comes next, for the first stage: the number `next` where the stage has one replica, the lowest that
+    /// nobody has taken where it has more.
+    ///
+    /// # Errors
+    /// The number that the stream ends before, once it was stopped.
+    pub(crate) fn claim(&self, next: u64, replicas: usize) -> Result<u64, u64> {
+        if replicas == 1 {
+            let stopped = self.0.load(Ordering::Relaxed) & CLOSED != 0;
+            return if stopped { Err(next) } else { Ok(next) };
         }
+        let take = |taken: u64| (taken & CLOSED == 0).then_some(taken + 1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(|taken| taken & !CLOSED)
     }
 }
 
@@ -109,21 +96,20 @@ mod tests {
     #[test]
     fn a_stage_of_one_takes_everything_until_it_is_stopped() {
         let halt = Halt::new();
-        assert_eq!([halt.claim(0, 1), halt.claim(1, 1)], [Claim::Take; 2]);
+        assert_eq!([halt.claim(0, 1), halt.claim(1, 1)], [Ok(0), Ok(1)]);
         halt.stop();
         halt.stop();
-        assert_eq!(halt.claim(2, 1), Claim::End);
+        assert_eq!(halt.claim(2, 1), Err(2));
         halt.clear();
-        assert_eq!(halt.claim(0, 1), Claim::Take);
+        assert_eq!(halt.claim(0, 1), Ok(0));
     }
 
     #[test]
-    fn a_replica_that_lags_fills_up_to_what_another_has_taken() {
+    fn replicas_take_one_number_after_the_other_until_they_are_stopped() {
         let halt = Halt::new();
-        assert_eq!([0, 1, 3, 5].map(|batch| halt.claim(batch, 2)), [Claim::Take; 4]);
+        assert_eq!([0, 0, 7].map(|next| halt.claim(next, 2)), [Ok(0), Ok(1), Ok(2)]);
         halt.stop();
-        let rest = [2, 4, 6, 7].map(|batch| halt.claim(batch, 2));
-        assert_eq!(rest, [Claim::Fill, Claim::Fill, Claim::End, Claim::End]);
+        assert_eq!([0, 3].map(|next| halt.claim(next, 2)), [Err(3); 2]);
     }
 }
 
@@ -132,13 +118,16 @@ mod tests {
 mod model {
     use super::*;
 
-    /// What a replica did with each of its batches until it ended.
-    fn replica(halt: &Halt, first: u64) -> Vec<(u64, Claim)> {
-        (0..2)
-            .map(|turn| first + 2 * turn)
-            .map(|batch| (batch, halt.claim(batch, 2)))
-            .take_while(|&(_, claim)| claim != Claim::End)
-            .collect()
+    /// The batches that a replica took until it ended, and where.
+    fn replica(halt: &Halt) -> (Vec<u64>, Option<u64>) {
+        let mut taken = Vec::new();
+        for _ in 0..2 {
+            match halt.claim(0, 2) {
+                Ok(number) => taken.push(number),
+                Err(end) => return (taken, Some(end)),
+            }
+        }
+        (taken, None)
     }
 
     #[test]
@@ -147,20 +136,22 @@ mod model {
             let halt = loom::sync::Arc::new(Halt::new());
             let other = loom::thread::spawn({
                 let halt = loom::sync::Arc::clone(&halt);
-                move || replica(&halt, 1)
+                move || replica(&halt)
             });
             let stopper = loom::thread::spawn({
                 let halt = loom::sync::Arc::clone(&halt);
                 move || halt.stop()
             });
-            let mut done = replica(&halt, 0);
-            done.extend(other.join().unwrap());
+            let (mut taken, mine) = replica(&halt);
+            let (others, their) = other.join().unwrap();
+            taken.extend(others);
             stopper.join().unwrap();
-            assert_ne!(halt.claim(4, 2), Claim::Take, "the stop is not lost");
-            done.sort_unstable_by_key(|&(batch, _)| batch);
-            let last = done.iter().rposition(|&(_, claim)| claim == Claim::Take).map_or(0, |last| last + 1);
-            let order: Vec<u64> = done.iter().take(last).map(|&(batch, _)| batch).collect();
-            assert!(order.iter().copied().eq(0..last as u64), "taken batches find their place: {done:?}");
+            assert!(halt.claim(4, 2).is_err(), "the stop is not lost");
+            taken.sort_unstable();
+            assert!(taken.iter().copied().eq(0..taken.len() as u64), "taken batches follow each other: {taken:?}");
+            for end in [mine, their].into_iter().flatten() {
+                assert_eq!(end, taken.len() as u64);
+            }
         });
     }
 }

@@ -8,7 +8,7 @@ use bief_machine::class::{self, ThreadId};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::halt::Halt;
 use crate::placement::Pinning;
-use crate::ring::{Consumer, Producer, ring};
+use crate::ring::{Consumer, Producer, pair};
 use crate::sync::thread::{self, JoinHandle};
 use crate::wait::WaitPolicy;
 use crate::worker::{Fault, Worker};
@@ -42,8 +42,8 @@ impl WorkerPool {
     pub(crate) fn start_threads(&mut self, workers: &[Worker]) -> Result<()> {
         for worker in &workers[self.0.len()..] {
             let name = worker.name();
-            let (jobs, left) = ring(vec![None], WaitPolicy::Park);
-            let (done, ended) = ring(vec![None], WaitPolicy::Park);
+            let (jobs, left) = pair(vec![None], WaitPolicy::Park);
+            let (done, ended) = pair(vec![None], WaitPolicy::Park);
             let id = Arc::<OnceLock<ThreadId>>::default();
             let told = Arc::clone(&id);
             let started = thread::Builder::new().name(name.clone()).spawn(move || {
@@ -79,7 +79,7 @@ impl WorkerPool {
         }
         let back = |thread: &mut PoolThread| {
             let mut worker = None;
-            thread.ended.receive(&mut worker);
+            let _ = thread.ended.receive(&mut worker);
             worker.expect("a thread gives back what it was given")
         };
         self.0.iter_mut().map(back).collect()
@@ -88,7 +88,7 @@ impl WorkerPool {
 
 fn serve(mut jobs: Consumer<Option<Job>>, mut done: Producer<Option<Worker>>) {
     let mut job = None;
-    while jobs.receive(&mut job)
+    while jobs.receive(&mut job).is_ok()
         && let Some(Job { mut worker, halt, fault, pinning }) = job.take()
     {
         let signals = class::signals();

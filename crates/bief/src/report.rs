@@ -178,7 +178,7 @@ pub struct Latency {
     pub max_ns: u64,
 }
 
-/// The rings between two stages.
+/// The ring between two stages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BoundaryReport {
@@ -186,22 +186,19 @@ pub struct BoundaryReport {
     pub from: String,
     /// Name of the stage that receives.
     pub to: String,
-    /// How many rings there are: the least common multiple of the replicas on both sides.
-    pub rings: usize,
-    /// How many batches each of them holds at most: what the budget of [`Pipeline::depth`](crate::Pipeline::depth) comes to with
-    /// so many rings.
-    pub depth: usize,
-    /// How full they were; `None` unless the run was observed.
+    /// How many batches it holds at most: [`Pipeline::depth`](crate::Pipeline::depth) for each replica of the larger side.
+    pub slots: usize,
+    /// How full it was; `None` unless the run was observed.
     pub occupancy: Option<Occupancy>,
 }
 
-/// How many batches a ring held when its receiver came for one: sampled as the [`Times`] are.
+/// How many batches a ring held when a receiver came for one: sampled as the [`Times`] are.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Occupancy {
     /// How often it was looked at.
     pub samples: u64,
-    /// Mean number of batches, 0 to [`depth`](BoundaryReport::depth).
+    /// Mean number of batches, 0 to [`slots`](BoundaryReport::slots).
     pub mean: f64,
     /// The most batches.
     pub max: usize,
@@ -375,8 +372,7 @@ mod tests {
         report.boundaries.push(BoundaryReport {
             from: report.stages[0].name.clone(),
             to: "decode".into(),
-            rings: 2,
-            depth: 1000,
+            slots: 1000,
             occupancy: Occupancy::of(&Held { samples: 4, sum: 3002, most: 1000, full: 3 }),
         });
         let table = report.to_string();

@@ -7,7 +7,7 @@
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
     thread,
 };
@@ -23,7 +23,7 @@ pub(crate) use shuttle::{
 #[cfg(not(any(bief_loom, bief_shuttle)))]
 pub(crate) use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
     thread,
     time::Instant,

@@ -118,15 +118,15 @@ impl Report {
     fn write_boundaries(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "\n\n{:<30} {:>5} {:>5} {:>8} {:>9} {:>5} {:>5} {:>5}",
-            "between stages", "rings", "depth", "in waits", "out waits", "held", "most", "full%"
+            "\n\n{:<30} {:>5} {:>8} {:>9} {:>5} {:>5} {:>5}",
+            "between stages", "slots", "in waits", "out waits", "held", "most", "full%"
         )?;
         for (boundary, ends) in self.boundaries.iter().zip(self.stages.windows(2)) {
             let names = format!("{} > {}", fitted(&boundary.from, 13), fitted(&boundary.to, 13));
             write!(
                 f,
-                "\n{names:<30} {:>5} {:>5} {:>8} {:>9}",
-                boundary.rings, boundary.depth, ends[1].waits_for_input, ends[0].waits_for_output
+                "\n{names:<30} {:>5} {:>8} {:>9}",
+                boundary.slots, ends[1].waits_for_input, ends[0].waits_for_output
             )?;
             if let Some(occupancy) = &boundary.occupancy {
                 write!(f, " {:>5.1} {:>5} {:>5.0}", occupancy.mean, occupancy.max, 100.0 * occupancy.full)?;

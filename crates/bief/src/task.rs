@@ -24,7 +24,8 @@ pub enum Flow {
 /// A unit of work on frames: users write it; Bief measures, schedules and replicates it.
 ///
 /// A task owns its state and may remember from frame to frame. One that does not remember returns a copy of itself from
-/// [`replica`](Task::replica); then the runtime may run several copies side by side, each on every n-th frame.
+/// [`replica`](Task::replica); then the runtime may run several copies side by side: each frame is
+/// given to one that is free, and the order stays.
 ///
 /// ```
 /// use bief::{Chain, Flow, In, Out, Result, Task, sink, source};

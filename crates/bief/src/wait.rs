@@ -7,7 +7,7 @@ use crate::affinity;
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
 use crate::suggest::suggestion;
-use crate::sync::{AtomicBool, AtomicUsize, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
+use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
 
 /// How the threads of a pipeline wait for each other's frames; set by [`Pipeline::waiting`](crate::Pipeline::waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -197,17 +197,25 @@ fn look_ns() -> f64 {
     })
 }
 
-/// One side of a hand-over: at most one thread waits here, any thread may wake it.
+/// One side of a hand-over: threads wait here, any thread may wake them.
 #[derive(Debug)]
 pub(crate) struct Signal {
-    waiting: AtomicBool,
-    waiter: Mutex<Option<thread::Thread>>,
+    /// How many threads are about to park, or have.
+    waiting: AtomicUsize,
+    waiters: Mutex<Vec<Waiter>>,
     /// `None` if nobody ever parks.
     barrier: Option<Barrier>,
     /// Whether each thread is meant to have a core of its own.
     apart: bool,
-    /// The core of whoever woke the waiting thread last.
+    /// The core of whoever woke a waiting thread last.
     waker: AtomicUsize,
+}
+
+/// A thread that waits, and the key that it waits under.
+#[derive(Debug)]
+struct Waiter {
+    key: u64,
+    thread: thread::Thread,
 }
 
 /// Between waits of this length it does not matter where a thread is woken, and the system moves one that stays busy.
@@ -216,8 +224,8 @@ const SELDOM: Duration = Duration::from_millis(1);
 const NOWHERE: usize = usize::MAX;
 
 impl Signal {
-    /// For a thread that waits with this policy.
-    pub(crate) fn new(policy: WaitPolicy) -> Self {
+    /// For so many threads that wait with this policy.
+    pub(crate) fn new(policy: WaitPolicy, threads: usize) -> Self {
         let barrier = match policy {
             WaitPolicy::Look(_) => None,
             // Frames are many, parks are few.
@@ -225,17 +233,23 @@ impl Signal {
             WaitPolicy::Park => Some(Barrier::Even),
         };
         Self {
-            waiting: AtomicBool::new(false),
-            waiter: Mutex::new(None),
+            waiting: AtomicUsize::new(0),
+            waiters: Mutex::new(Vec::with_capacity(threads)),
             barrier,
             apart: matches!(policy, WaitPolicy::Adapt(Look::Spin, _)),
             waker: AtomicUsize::new(NOWHERE),
         }
     }
 
-    /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must call [`wake`](Self::wake)
-    /// afterwards.
-    pub(crate) fn wait(&self, policy: &mut WaitPolicy, waited: &mut Waited, mut ready: impl FnMut() -> bool) -> bool {
+    /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must wake this thread afterwards:
+    /// as one of those that wait here, or by the `key` that no other of them has.
+    pub(crate) fn wait(
+        &self,
+        key: u64,
+        policy: &mut WaitPolicy,
+        waited: &mut Waited,
+        mut ready: impl FnMut() -> bool,
+    ) -> bool {
         if ready() {
             return false;
         }
@@ -253,23 +267,26 @@ impl Signal {
             policy.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
         }
         if !found {
-            self.park(start, ready);
+            self.park(key, start, ready);
         }
         waited.timed += start.elapsed();
         true
     }
 
     /// Parks, in a wait that began at `start`.
-    fn park(&self, start: Instant, mut ready: impl FnMut() -> bool) {
+    fn park(&self, key: u64, start: Instant, mut ready: impl FnMut() -> bool) {
         let barrier = self.barrier.expect("only a thread that may park does");
-        *self.waiter.lock().expect("no thread panics while it holds this lock") = Some(thread::current());
         loop {
-            // An exchange: loom loses the order of a store that overwrites the exchange in `wake`.
-            self.waiting.swap(true, Ordering::Relaxed);
-            // Pairs with the fence in `wake`: either this thread sees what made it ready, or the other sees it waiting.
+            self.change(|waiters| {
+                // A thread may return from its park without being woken.
+                if waiters.iter().all(|waiter| waiter.key != key) {
+                    waiters.push(Waiter { key, thread: thread::current() });
+                }
+            });
+            // Pairs with the fence in `rouse`: either this thread sees what made it ready, or the other sees it waiting.
             barrier.heavy();
             if ready() {
-                self.waiting.store(false, Ordering::Relaxed);
+                self.change(|waiters| waiters.retain(|waiter| waiter.key != key));
                 return;
             }
             thread::park();
@@ -284,19 +301,53 @@ impl Signal {
         }
     }
 
-    /// Wakes the waiting thread, if there is one. A load when there is none.
-    pub(crate) fn wake(&self) {
-        let Some(barrier) = self.barrier else { return };
+    /// Wakes one of the waiting threads, if there is any. A load when there is none.
+    pub(crate) fn wake_one(&self) {
+        self.wake_one_if(|| true);
+    }
+
+    /// As [`wake_one`](Self::wake_one), if there is something for it.
+    pub(crate) fn wake_one_if(&self, ready: impl FnOnce() -> bool) {
+        self.rouse(|waiters| ready().then(|| waiters.pop())?);
+    }
+
+    /// Wakes the thread that waits under this key, if there is one.
+    pub(crate) fn wake(&self, key: u64) {
+        self.rouse(|waiters| {
+            let found = waiters.iter().position(|waiter| waiter.key == key)?;
+            Some(waiters.swap_remove(found))
+        });
+    }
+
+    /// Wakes all waiting threads.
+    pub(crate) fn wake_all(&self) {
+        while self.rouse(|waiters| waiters.pop()) {}
+    }
+
+    /// Wakes the thread that `choose` takes away; answers whether there was one.
+    fn rouse(&self, choose: impl FnOnce(&mut Vec<Waiter>) -> Option<Waiter>) -> bool {
+        let Some(barrier) = self.barrier else { return false };
         barrier.light();
-        if self.waiting.load(Ordering::Relaxed)
-            && self.waiting.swap(false, Ordering::Relaxed)
-            && let Some(waiter) = &*self.waiter.lock().expect("no thread panics while it holds this lock")
-        {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let chosen = self.change(choose);
+        if let Some(waiter) = &chosen {
             if self.apart {
                 self.waker.store(affinity::current().unwrap_or(NOWHERE), Ordering::Relaxed);
             }
-            waiter.unpark();
+            waiter.thread.unpark();
         }
+        chosen.is_some()
+    }
+
+    /// Changes who waits, and says how many do.
+    fn change<R>(&self, change: impl FnOnce(&mut Vec<Waiter>) -> R) -> R {
+        let mut waiters = self.waiters.lock().expect("no thread panics while it holds this lock");
+        let changed = change(&mut waiters);
+        // An exchange: loom loses the order of a store that overwrites another one.
+        self.waiting.swap(waiters.len(), Ordering::Relaxed);
+        changed
     }
 }
 
@@ -304,6 +355,7 @@ impl Signal {
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn threads_that_outnumber_the_cores_do_not_keep_them() {
@@ -335,18 +387,18 @@ mod tests {
         for waiting in [Waiting::Adaptive, Waiting::Passive, Waiting::Active] {
             for cores in [1, 2] {
                 let mut policy = WaitPolicy::new(waiting, 2, cores);
-                let shared = Arc::new((Signal::new(policy), AtomicBool::new(false)));
+                let shared = Arc::new((Signal::new(policy, 1), AtomicBool::new(false)));
                 let waiter = std::thread::spawn({
                     let shared = Arc::clone(&shared);
                     let mut waited = Waited::default();
                     move || {
-                        let had_to = shared.0.wait(&mut policy, &mut waited, || shared.1.load(Ordering::Acquire));
+                        let had_to = shared.0.wait(0, &mut policy, &mut waited, || shared.1.load(Ordering::Acquire));
                         had_to || waited.duration().is_zero()
                     }
                 });
                 std::thread::sleep(std::time::Duration::from_millis(5));
                 shared.1.store(true, Ordering::Release);
-                shared.0.wake();
+                shared.0.wake_one();
                 assert!(waiter.join().unwrap(), "who did not wait took no time");
             }
         }
@@ -373,20 +425,20 @@ mod model {
             let mut builder = loom::model::Builder::new();
             builder.preemption_bound = Some(3);
             builder.check(move || {
-                let shared = Arc::new((Signal::new(policy), AtomicUsize::new(0)));
+                let shared = Arc::new((Signal::new(policy, 1), AtomicUsize::new(0)));
                 let waits = {
                     let (shared, mut policy) = (Arc::clone(&shared), policy);
                     move || {
                         for count in 1..=wakers * turns {
                             let ready = || shared.1.load(Ordering::Acquire) >= count;
-                            shared.0.wait(&mut policy, &mut Waited::default(), ready);
+                            shared.0.wait(0, &mut policy, &mut Waited::default(), ready);
                         }
                     }
                 };
                 let wakes = move || {
                     for _ in 0..turns {
                         shared.1.fetch_add(1, Ordering::Release);
-                        shared.0.wake();
+                        shared.0.wake_one();
                     }
                 };
                 // The thread that joins must not be the one that is woken: loom takes a late wake-up for what it waits for.

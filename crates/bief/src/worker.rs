@@ -1,6 +1,6 @@
 //! One replica of a stage at work: gets a batch, runs the tasks, hands it on, until the stream ends on either side.
 //!
-//! The end of the stream is a ring whose sender is gone: everything sent before is received first. A receiver that goes
+//! The end of the stream is a number that is not sent any more: everything before it is received first. A receiver that goes
 //! away makes its senders stop in turn. So a stop, an error and a panic all end a run the same way: the frames before are
 //! delivered, and every worker ends.
 
@@ -16,7 +16,7 @@ use crate::count::Count;
 use crate::emulate::Emulation;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
-use crate::halt::{Claim, Halt};
+use crate::halt::Halt;
 use crate::machine::Machine;
 use crate::observe::{Observer, Visit};
 use crate::placement::Pinning;
@@ -141,7 +141,7 @@ impl Worker {
             _ => Vec::new(),
         };
         (self.inlet, self.outlet) = (inlet, outlet);
-        self.next = self.replica as u64;
+        self.next = 0;
         self.count = Count::default();
         self.ended = 0;
         if let Some(observer) = &mut self.observer {
@@ -370,22 +370,25 @@ impl Worker {
 
     /// Gets the next batch; `false` at the end of the stream.
     fn next_batch(&mut self, halt: &Halt) -> bool {
-        let Some(inlet) = &mut self.inlet else {
-            let claim = halt.claim(self.next, self.replicas);
-            let number = self.next;
-            self.next += self.replicas as u64;
-            let batch = self.batch();
-            batch.renew(number * batch.capacity() as u64);
-            if claim == Claim::Fill {
-                batch.count = 0;
-            }
-            return claim != Claim::End;
+        let number = match &mut self.inlet {
+            Some(inlet) => inlet.receive(),
+            None => halt.claim(self.next, self.replicas),
         };
-        if !inlet.receive() {
-            return false;
+        // What replicas hand on has the number of what they got; a stage of one counts what it hands on, and may drop some.
+        if let Some(outlet) = &mut self.outlet
+            && self.replicas > 1
+        {
+            outlet.number(number.unwrap_or_else(|end| end));
         }
-        if let Some(outlet) = &mut self.outlet {
-            std::mem::swap(&mut inlet.slot.batch, &mut outlet.slot.batch);
+        let Ok(number) = number else { return false };
+        match (&mut self.inlet, &mut self.outlet) {
+            (Some(inlet), Some(outlet)) => std::mem::swap(&mut inlet.slot.batch, &mut outlet.slot.batch),
+            (Some(_), None) => {}
+            (None, _) => {
+                self.next = number + 1;
+                let batch = self.batch();
+                batch.renew(number * batch.capacity() as u64);
+            }
         }
         true
     }

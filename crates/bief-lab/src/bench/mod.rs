@@ -17,6 +17,7 @@ mod plan;
 mod probe;
 mod realtime;
 mod receiver;
+mod rings;
 mod runtime;
 mod speedup;
 mod stream;
@@ -64,6 +65,11 @@ Cases:
   handover/DEPTH/WAITING  two empty stages, with rings of DEPTH frames; a probe
                           before and after
   stages/DEPTH/WAITING    four such stages, on two cores
+  rings/M-N/TIME/WAITING  two stages of M and N replicas, a task of that time in
+                          each
+  disturbed/TIME/PLACES   two replicas of a task of that time, with a thread of
+                          another program on one of two cores, beside a fair
+                          share: loose threads and pinned ones
   speedup/TIME            eight tasks of that time: two stages against one core;
                           speedup/threads: two threads against one, no pipeline
   idle/STAGES             a source whose input never comes

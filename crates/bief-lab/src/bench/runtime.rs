@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use super::case::{Aim, Case};
 use super::output::Findings;
 use super::surroundings::Surroundings;
-use super::{call, handover, idle, peers, speedup};
+use super::{call, handover, idle, peers, rings, speedup};
 use crate::statistics::Sample;
 
 pub(super) fn cases() -> Result<Vec<Case>, Failure> {
-    Ok([call::cases()?, handover::cases()?, speedup::cases()?, idle::cases()?].into_iter().flatten().collect())
+    let groups = [call::cases()?, handover::cases()?, rings::cases()?, speedup::cases()?, idle::cases()?];
+    Ok(groups.into_iter().flatten().collect())
 }
 
 pub(super) fn findings(cases: &[Case], surroundings: &Surroundings) -> Findings {

@@ -47,7 +47,7 @@ pub(super) fn cases() -> std::result::Result<Vec<Case>, Failure> {
 
 /// Arithmetic of a length that is known in turns, not in time: a slower clock slows it as it slows everything else.
 #[derive(Clone, Copy)]
-struct Work(u64);
+pub(super) struct Work(pub(super) u64);
 
 impl Work {
     fn done(self, seed: u64) -> u64 {
@@ -65,7 +65,8 @@ impl Work {
     }
 }
 
-fn turns_per_us() -> f64 {
+/// How many turns of [`Work`] a microsecond takes.
+pub(super) fn turns_per_us() -> f64 {
     const TURNS: u64 = 1_000_000;
     let times = (0..9).map(|_| Work(TURNS).timed());
     TURNS as f64 / (Sample::new(times).expect("nine times").median() * 1e6)
@@ -92,6 +93,9 @@ impl Task for Work {
     fn run(&mut self, frame: &mut [u64], (): ()) -> Result<Flow> {
         frame[0] = self.done(frame[0]);
         Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(*self)
     }
 }
 

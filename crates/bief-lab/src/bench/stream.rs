@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use bief::pipeline::Waiting;
-use bief::{Chain, Flow, InOut, Out, Pipeline, Result, Task, Wire};
+use bief::placement::Policy;
+use bief::{Chain, Flow, InOut, Machine, Out, Pipeline, Result, Task, Wire};
 use bief_cli::failure::Failure;
 
 /// How a chain is run.
@@ -34,9 +35,16 @@ pub(super) struct Stream {
 impl Stream {
     /// The chain of a source and of what `write` adds behind it, which gets the source's wire; cut where it marks stages.
     pub(super) fn new(setting: Setting, write: impl FnOnce(&mut Chain, Wire<u64>)) -> Result<Self, Failure> {
+        Self::of(setting, |chain| {
+            let wire = chain.add(Source, ());
+            write(chain, wire);
+        })
+    }
+
+    /// The chain that `write` makes, of which the source never ends; cut where it marks stages.
+    pub(super) fn of(setting: Setting, write: impl FnOnce(&mut Chain)) -> Result<Self, Failure> {
         let mut chain = Chain::new().batch(setting.batch);
-        let wire = chain.add(Source, ());
-        write(&mut chain, wire);
+        write(&mut chain);
         let pipeline = chain.build().and_then(|program| program.pipeline_as_marked()).and_then(|pipeline| {
             let pipeline = pipeline.waiting(setting.waiting);
             match setting.depth {
@@ -46,6 +54,11 @@ impl Stream {
         });
         let pipeline = pipeline.map_err(Failure::from_error)?;
         Ok(Self { pipeline, time: setting.time })
+    }
+
+    /// The same chain, with its threads in these places.
+    pub(super) fn placed(self, policy: &Policy, machine: &Machine) -> Result<Self, Failure> {
+        Ok(Self { pipeline: self.pipeline.place(policy, machine).map_err(Failure::from_error)?, ..self })
     }
 
     /// `stages` stages of one task each, all empty.

@@ -148,14 +148,13 @@ impl Pipeline {
         self
     }
 
-    /// Sets how many batches may lie between two stages for each replica, at least 1 (4 unless set). A pipeline never holds more
-    /// frames than its rings and threads have room for
+    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1 (4 unless set). A pipeline
+    /// never holds more frames than its rings and threads have room for
     /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///
-    /// It is a budget: between stages of *m* and *n* replicas there are lcm(*m*, *n*) rings, and each holds
-    /// max(1, batches · max(*m*, *n*) / lcm(*m*, *n*)) ([`BoundaryReport::depth`](crate::report::BoundaryReport::depth)). So many are in
-    /// each ring between one replica and any number, where one of the numbers is a multiple of the other; else fewer, so
-    /// that 5 and 7 replicas do not take 35 times the memory of one.
+    /// The replicas of a stage take whatever batch comes next, and the order stays: so one that is held up, by another program on its
+    /// core, holds up the others only once they are as many batches ahead as the ring behind them holds
+    /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)).
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.

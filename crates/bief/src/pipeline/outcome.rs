@@ -5,7 +5,7 @@ use std::time::Duration;
 use bief_schedule::Profile;
 
 use super::Pipeline;
-use crate::boundary::{depth, rings};
+use crate::boundary::slots;
 use crate::count::Count;
 use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
@@ -61,13 +61,12 @@ impl Pipeline {
                 BoundaryReport {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
-                    rings: rings(pair[0].threads, pair[1].threads),
-                    depth: depth(self.depth, pair[0].threads, pair[1].threads),
+                    slots: slots(self.depth, pair[0].threads, pair[1].threads),
                     occupancy: Occupancy::of(&held),
                 }
             })
             .collect();
-        let slots: usize = boundaries.iter().map(|boundary| boundary.rings * boundary.depth).sum();
+        let slots: usize = boundaries.iter().map(|boundary| boundary.slots).sum();
         let most_in_flight = (self.batch * (slots + self.workers.len())) as u64;
         let notes = self.workers.iter().filter_map(|worker| {
             let refusal = worker.refusal.as_ref()?;

@@ -128,7 +128,7 @@ fn what_a_file_describes_is_built_and_runs() {
     assert_eq!(std::mem::take(&mut *result.lock().unwrap()), expected);
     let stages: Vec<_> = report.stages.iter().map(|stage| (&*stage.name, stage.threads, stage.tasks.len())).collect();
     assert_eq!(stages, [("count", 1, 1), ("work", 3, 3), ("out", 1, 1)]);
-    // 3 + 3 rings of 2 batches of 4 frames, and 5 threads.
+    // Two rings of 3 times 2 batches of 4 frames, and 5 threads.
     assert_eq!((report.batch, report.frames, report.max_frames_in_flight), (4, 20, (6 * 2 + 5) * 4));
 
     let changed = file.clone().with_batch(2).with_depth(1).with_waiting(Waiting::Adaptive);

@@ -64,7 +64,7 @@ fn every_frame_and_every_task_of_every_run_is_noted() {
                 for boundary in &report.boundaries {
                     let occupancy = boundary.occupancy.expect("batches crossed");
                     assert!(occupancy.samples <= report.executions + 1, "{boundary:?}");
-                    assert!(occupancy.max <= boundary.depth && occupancy.mean <= occupancy.max as f64);
+                    assert!(occupancy.max <= boundary.slots && occupancy.mean <= occupancy.max as f64);
                 }
                 assert!(report.to_string().lines().all(|line| line.chars().count() <= 80), "{report}");
             }
@@ -144,7 +144,7 @@ fn a_slow_sink_fills_the_ring_before_it_and_holds_the_source_back() {
     let run = move || chain.build()?.pipeline_as_marked()?.depth(DEPTH)?.observe().run();
     let report = watched(run).unwrap();
     let occupancy = report.boundaries[0].occupancy.unwrap();
-    assert_eq!((report.boundaries[0].depth, occupancy.max), (DEPTH, DEPTH));
+    assert_eq!((report.boundaries[0].slots, occupancy.max), (DEPTH, DEPTH));
     // All but the first look and those behind the last frames found it full; most were taken.
     assert!((1..=FRAMES + 1).contains(&occupancy.samples), "{occupancy:?}");
     assert!(occupancy.full > 0.6 && occupancy.mean > 2.0, "{occupancy:?}");

@@ -82,8 +82,8 @@ fn a_slow_sink_holds_the_source_back() {
     );
     let report = watched(move || chain.build().unwrap().pipeline_as_marked().unwrap().depth(2).unwrap().run().unwrap());
     assert_eq!(report.frames, 300);
-    // Two rings of depth 2 on either side of two replicas, and what each of four threads holds.
-    assert_eq!(report.max_frames_in_flight, 2 * 2 * 2 + 4);
+    // A ring of two batches for each of two replicas on either side, and what each of four threads holds.
+    assert_eq!(report.max_frames_in_flight, 2 * (2 * 2) + 4);
     let most_ahead = most_ahead.load(Ordering::SeqCst);
     assert!(most_ahead <= report.max_frames_in_flight, "{most_ahead} frames in flight");
     assert!(report.stages[0].waiting_for_output > 0.5, "{report}");

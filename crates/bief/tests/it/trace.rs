@@ -103,9 +103,8 @@ fn batches_are_slices_joined_by_flows() {
             assert_eq!(batches.iter().map(|batch| batch["args"]["frames"].as_u64().unwrap()).sum::<u64>(), 5 * 24);
             let flows = flows(&events);
             assert_eq!(flows.keys().copied().collect::<Vec<_>>(), (0..24).step_by(2).collect::<Vec<_>>());
-            for (id, tracks) in flows {
-                let replica = 3 + id / 2 % 2;
-                assert_eq!(tracks, [1, 2, replica, 5, 6]);
+            for tracks in flows.into_values() {
+                let [1, 2, 3 | 4, 5, 6] = tracks[..] else { panic!("{tracks:?}: one replica takes a batch") };
             }
             let tasks: BTreeSet<String> = named(&events, "task").into_iter().collect();
             let expected = ["Collect", "Count", "Probe", "Probe 2", "Probe 3"].map(str::to_owned);
