@@ -23,7 +23,7 @@ use crate::shape::Shape;
 use crate::socket::{Direction, Socket, SocketKind};
 pub use crate::split::{Crossing, Split};
 use crate::stage::Mark;
-use crate::task::{Node, Step, Task};
+use crate::task::{Node, Step, Task, named};
 use crate::wait::Waiting;
 pub use crate::wire::{Input, Inputs, Output, Outputs};
 use crate::wire::{Use, WireInfo, sealed::Key};
@@ -240,7 +240,7 @@ impl Chain {
 
     /// Refuses more threads for a stage than its tasks allow.
     pub(crate) fn check_stage(&self, name: &str, tasks: Range<usize>, threads: usize) -> Result<()> {
-        check::replicable(name, tasks, threads, &self.tasks)
+        check::replicable(name, tasks, threads, &named(&self.tasks))
     }
 
     /// Adds a task, typed or not: what does not fit is refused, and the chain is as before.

@@ -118,7 +118,7 @@ pub(crate) fn profile<'a>(profile: &Profile, tasks: impl ExactSizeIterator<Item 
 }
 
 /// What a pipeline refuses: stages that do not cover the tasks, or replicas of tasks that remember.
-pub(crate) fn stages(stages: &[StagePlan], tasks: &[Node]) -> Result<()> {
+pub(crate) fn stages(stages: &[StagePlan], tasks: &[(Arc<str>, bool)]) -> Result<()> {
     let covered: usize = stages.iter().map(|stage| stage.tasks.len()).sum();
     if covered != tasks.len() {
         return Err(Error::build(format!(
@@ -129,18 +129,18 @@ pub(crate) fn stages(stages: &[StagePlan], tasks: &[Node]) -> Result<()> {
     stages.iter().try_for_each(|stage| replicable(&stage.name, stage.tasks.clone(), stage.threads, tasks))
 }
 
-pub(crate) fn replicable(stage: &str, range: Range<usize>, threads: usize, tasks: &[Node]) -> Result<()> {
+/// What a stage of some of the `tasks` refuses: each has a name, and may be replicated or not.
+pub(crate) fn replicable(stage: &str, range: Range<usize>, threads: usize, tasks: &[(Arc<str>, bool)]) -> Result<()> {
     if threads == 0 {
         return Err(Error::build(format!("stage `{stage}` has no threads: give it at least 1")));
     }
     if range.is_empty() {
         return Err(empty_stage(stage));
     }
-    match tasks[range].iter().find(|task| threads > 1 && task.step.replica().is_none()) {
-        Some(task) => Err(Error::build(format!(
-            "stage `{stage}` cannot have {threads} threads: task `{}` remembers from frame to frame (its `replica` is \
-             None); give the stage 1 thread or put that task in a stage of its own",
-            task.name
+    match tasks[range].iter().find(|(_, is_replicable)| threads > 1 && !is_replicable) {
+        Some((task, _)) => Err(Error::build(format!(
+            "stage `{stage}` cannot have {threads} threads: task `{task}` remembers from frame to frame (its `replica` is \
+             None); give the stage 1 thread or put that task in a stage of its own"
         ))),
         None => Ok(()),
     }

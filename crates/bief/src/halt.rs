@@ -59,6 +59,10 @@ pub(crate) struct Halt(AtomicU64);
 
 /// No batch beyond those counted may be taken.
 const CLOSED: u64 = 1 << 63;
+/// The run is over; without this it may go on in another plan.
+const STOPPED: u64 = 1 << 62;
+/// The batches that are taken.
+const TAKEN: u64 = STOPPED - 1;
 
 impl Halt {
     pub(crate) fn new() -> Self {
@@ -66,7 +70,23 @@ impl Halt {
     }
 
     fn stop(&self) {
+        self.0.fetch_or(CLOSED | STOPPED, Ordering::Relaxed);
+    }
+
+    /// Lets the first stage take no further batch until the run [goes on](Self::go_on).
+    pub(crate) fn pause(&self) {
         self.0.fetch_or(CLOSED, Ordering::Relaxed);
+    }
+
+    /// Whether the first stage was paused, and not stopped.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & (CLOSED | STOPPED) == CLOSED
+    }
+
+    /// Lets a paused run take batches again, from number 0; answers whether it may.
+    pub(crate) fn go_on(&self) -> bool {
+        let open = |word: u64| (word & STOPPED == 0).then_some(0);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, open).is_ok()
     }
 
     /// Makes ready for another run.
@@ -85,7 +105,7 @@ impl Halt {
             return if stopped { Err(next) } else { Ok(next) };
         }
         let take = |taken: u64| (taken & CLOSED == 0).then_some(taken + 1);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(|taken| taken & !CLOSED)
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(|taken| taken & TAKEN)
     }
 }
 

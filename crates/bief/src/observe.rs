@@ -86,6 +86,20 @@ impl Observer {
         }
     }
 
+    /// Lets it keep the latest batches, so many at most, if any.
+    ///
+    /// # Errors
+    /// Memory that the system refuses.
+    pub(crate) fn record(&mut self, most: Option<usize>) -> Result<()> {
+        self.recorder = most.map(|most| Recorder::new(most, self.tasks.len())).transpose()?;
+        Ok(())
+    }
+
+    /// How many of the latest batches it keeps, if any.
+    pub(crate) fn recorded_at_most(&self) -> Option<usize> {
+        self.recorder.as_ref().map(|recorder| recorder.visits.len() - 1)
+    }
+
     /// Whether the next batch is timed: decided before anything of it is known. If so, `held` tells how many batches the
     /// ring holds, and how many at most.
     pub(crate) fn samples(&mut self, held: impl FnOnce() -> Option<(usize, usize)>) -> bool {

@@ -40,7 +40,7 @@ impl WorkerPool {
     /// # Errors
     /// A thread that the system refuses; those already started wait.
     pub(crate) fn start_threads(&mut self, workers: &[Worker]) -> Result<()> {
-        for worker in &workers[self.0.len()..] {
+        for worker in workers.get(self.0.len()..).unwrap_or_default() {
             let name = worker.name();
             let (jobs, left) = pair(vec![None], WaitPolicy::Park);
             let (done, ended) = pair(vec![None], WaitPolicy::Park);
@@ -73,6 +73,8 @@ impl WorkerPool {
         fault: &Arc<Fault>,
         pinning: Option<Pinning>,
     ) -> Vec<Worker> {
+        // There may be more threads than workers: a plan before this one needed them.
+        let working = workers.len();
         for (thread, worker) in self.0.iter_mut().zip(workers) {
             let job = Job { worker, halt: Arc::clone(halt), fault: Arc::clone(fault), pinning };
             assert!(thread.jobs.send(&mut Some(job)), "a thread ends after its pool");
@@ -82,7 +84,7 @@ impl WorkerPool {
             let _ = thread.ended.receive(&mut worker);
             worker.expect("a thread gives back what it was given")
         };
-        self.0.iter_mut().map(back).collect()
+        self.0.iter_mut().take(working).map(back).collect()
     }
 }
 

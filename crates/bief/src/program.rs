@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::pipeline::Pipeline;
 use crate::profile::{self, BatchCosts, Profiling};
 use crate::report::Report;
-use crate::stage::{Mark, StagePlan};
+use crate::stage::{Mark, StagePlan, plans};
 use crate::task::Node;
 use crate::wait::Waiting;
 use crate::wire::WireInfo;
@@ -221,13 +221,7 @@ impl Program {
     /// Stages that have more or fewer tasks than the chain, none of them, or no threads; one that replicates a task that cannot
     /// be; more than memory can hold.
     pub fn cut(self, stages: &[Stage]) -> Result<Pipeline> {
-        let mut first = 0_usize;
-        let plan = |stage: &Stage| {
-            let tasks = first..first.saturating_add(stage.tasks);
-            first = tasks.end;
-            self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()).filter(|kind| !kind.is_empty()))
-        };
-        let stages = stages.iter().map(plan).collect();
+        let stages = plans(stages, self.tasks.iter().map(|task| &task.name));
         self.staged(stages)
     }
 
@@ -263,14 +257,9 @@ impl Program {
         }
     }
 
-    /// A stage named after its first task and, if there are more, its last.
     fn named_stage(&self, tasks: std::ops::Range<usize>, threads: usize, kind: Option<String>) -> StagePlan {
-        let name = match self.tasks.get(tasks.clone()) {
-            Some([only]) => only.name.clone(),
-            Some([first, .., last]) => format!("{} .. {}", first.name, last.name).into(),
-            _ => "".into(),
-        };
-        StagePlan { name, tasks, threads, kind, planned_ns: None }
+        let names: Vec<_> = self.tasks.iter().map(|task| &task.name).collect();
+        StagePlan::named(&names, tasks, threads, kind)
     }
 }
 

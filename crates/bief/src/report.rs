@@ -58,9 +58,29 @@ pub struct Report {
     /// How its threads were moved between kinds of cores, if they were placed [`Policy::Dynamic`](crate::placement::Policy::Dynamic) and there
     /// were any to choose among; else [`notes`](Self::notes) say why not.
     pub dynamic: Option<DynamicReport>,
+    /// The plans that it was changed to while it went on ([`Changer`](crate::pipeline::Changer)). Then stages, boundaries, rings and task times are
+    /// those of the last one; frames, executions, seconds, latency, energy and figures those of the whole run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<PlanChange>,
     /// What a reader should know about the figures: a thread that could not take its place or has not the class that was
     /// wanted.
     pub notes: Vec<String>,
+}
+
+/// A change of plan while a run went on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PlanChange {
+    /// The first frame of the new plan.
+    pub frame: u64,
+    /// When its stages began, in seconds of the run.
+    pub seconds: f64,
+    /// For how long the source was not asked for a batch.
+    pub pause_seconds: f64,
+    /// The new stages: names, threads, kinds.
+    pub stages: Vec<String>,
+    /// Why it was changed.
+    pub reason: String,
 }
 
 /// The result of one stage, over all its replicas.
@@ -236,8 +256,18 @@ impl Report {
             figures: Figures::default(),
             placement: None,
             dynamic: None,
+            changes: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// Adds what the same run did before, in other plans.
+    pub(crate) fn continue_from(&mut self, executions: u64, frames: u64, elapsed: Duration) {
+        self.executions += executions;
+        self.frames += frames;
+        let elapsed = elapsed + Duration::from_secs_f64(self.seconds);
+        self.seconds = elapsed.as_secs_f64();
+        self.measured_period_ns = per(elapsed, self.executions);
     }
 
     /// For each stage its kind of cores, and how many of them it kept busy.

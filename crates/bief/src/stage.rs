@@ -29,6 +29,38 @@ pub(crate) struct StagePlan {
     pub(crate) planned_ns: Option<f64>,
 }
 
+/// The stages of a schedule for tasks of these names.
+pub(crate) fn plans<'n>(stages: &[bief_schedule::Stage], names: impl Iterator<Item = &'n Arc<str>>) -> Vec<StagePlan> {
+    let names: Vec<&Arc<str>> = names.collect();
+    let mut first = 0_usize;
+    let plan = |stage: &bief_schedule::Stage| {
+        let tasks = first..first.saturating_add(stage.tasks);
+        first = tasks.end;
+        let kind = Some(stage.kind.clone()).filter(|kind| !kind.is_empty());
+        StagePlan::named(&names, tasks, stage.cores as usize, kind)
+    };
+    stages.iter().map(plan).collect()
+}
+
+impl StagePlan {
+    /// A stage named after its first task and, if there are more, its last.
+    pub(crate) fn named(names: &[&Arc<str>], tasks: Range<usize>, threads: usize, kind: Option<String>) -> Self {
+        let name = match names.get(tasks.clone()) {
+            Some([only]) => Arc::clone(only),
+            Some([first, .., last]) => format!("{first} .. {last}").into(),
+            _ => "".into(),
+        };
+        Self { name, tasks, threads, kind, planned_ns: None }
+    }
+}
+
+impl std::fmt::Display for StagePlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {}", self.name, self.threads)?;
+        self.kind.as_ref().map_or(Ok(()), |kind| write!(f, " {kind}"))
+    }
+}
+
 /// One replica of a stage: its tasks, the buffers of the wires that never leave it, and where every wire is just now.
 pub(crate) struct Stage {
     name: Arc<str>,
@@ -87,6 +119,11 @@ impl Stage {
                 self.local.push(buffer);
             }
         }
+    }
+
+    /// Gives its tasks away.
+    pub(crate) fn take_tasks(&mut self) -> Vec<Node> {
+        std::mem::take(&mut self.tasks)
     }
 
     pub(crate) fn name(&self) -> &str {

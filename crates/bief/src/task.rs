@@ -262,6 +262,11 @@ impl Node {
     }
 }
 
+/// The names of tasks, and which may be replicated.
+pub(crate) fn named(tasks: &[Node]) -> Vec<(Arc<str>, bool)> {
+    tasks.iter().map(|task| (Arc::clone(&task.name), task.step.replica().is_some())).collect()
+}
+
 /// A task and the wires that it is bound to.
 pub(crate) struct Bind<T> {
     pub(crate) task: T,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bief_machine::clock::nanoseconds;
@@ -76,10 +76,38 @@ impl Meter {
 /// ```
 #[derive(Debug)]
 pub struct Watch {
+    shown: Arc<Shown>,
+    /// Which stages these are: a run may go on in others.
+    version: u64,
     stages: Vec<Watched>,
     /// Frames that had left the last stage when it was last looked.
     frames: u64,
     looked: Instant,
+}
+
+/// What there is to look at: the stages of the plan in force, and what was done before it.
+#[derive(Debug, Default)]
+pub(crate) struct Shown(Mutex<ShownStages>);
+
+#[derive(Debug, Default)]
+struct ShownStages {
+    version: u64,
+    /// The name of each stage, and what its replicas show.
+    stages: Vec<(Arc<str>, Vec<Arc<Meter>>)>,
+    frames: u64,
+    figures: Figures,
+}
+
+impl Shown {
+    /// Shows these stages, and the frames and figures of the run before them.
+    pub(crate) fn show(&self, stages: Vec<(Arc<str>, Vec<Arc<Meter>>)>, frames: u64, figures: Figures) {
+        let mut shown = self.get();
+        *shown = ShownStages { version: shown.version + 1, stages, frames, figures };
+    }
+
+    fn get(&self) -> MutexGuard<'_, ShownStages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One stage, as it was when it was last looked.
@@ -114,13 +142,25 @@ pub struct StageStatus {
 }
 
 impl Watch {
-    /// Of stages with these names, each with what its replicas show.
-    pub(crate) fn new(stages: impl Iterator<Item = (Arc<str>, Vec<Arc<Meter>>)>) -> Self {
-        let stages = stages
-            .map(|(name, meters)| Watched { name, replicas: meters.into_iter().map(|meter| (meter, 0)).collect() });
-        let mut watch = Self { stages: stages.collect(), frames: 0, looked: Instant::now() };
+    pub(crate) fn new(shown: Arc<Shown>) -> Self {
+        let mut watch = Self { shown, version: 0, stages: Vec::new(), frames: 0, looked: Instant::now() };
         watch.status();
         watch
+    }
+
+    /// Looks at the stages of the plan in force; answers how many frames the run had before it.
+    fn follow(&mut self) -> u64 {
+        let shown = self.shown.get();
+        if shown.version != self.version {
+            let replicas = |meters: &[Arc<Meter>]| meters.iter().map(|meter| (Arc::clone(meter), 0)).collect();
+            let watched = |(name, meters): &(Arc<str>, Vec<Arc<Meter>>)| Watched {
+                name: Arc::clone(name),
+                replicas: replicas(meters),
+            };
+            self.stages = shown.stages.iter().map(watched).collect();
+            self.version = shown.version;
+        }
+        shown.frames
     }
 
     /// The progress of the run since the last call, or since the watch was made. Between runs, it is that of the last
@@ -135,7 +175,8 @@ impl Watch {
     /// Workers answer between two batches: a call returns the figures reported since the last call, and all of them
     /// once the run has ended, even by a fault.
     pub fn figures(&mut self) -> Figures {
-        let mut all = Figures::default();
+        self.follow();
+        let mut all = self.shown.get().figures.clone();
         for (meter, _) in self.stages.iter().flat_map(|stage| &stage.replicas) {
             all.merge(meter.figures.lock().unwrap_or_else(PoisonError::into_inner).clone());
             meter.asked.store(true, Ordering::Relaxed);
@@ -145,9 +186,10 @@ impl Watch {
 
     fn status_after(&mut self, time: Duration) -> Status {
         let time = time.as_secs_f64().max(1e-9);
+        let earlier = self.follow();
         // In this order, a batch that ends meanwhile is still taken for one in flight.
         let ended = self.sum(|meter| &meter.ended);
-        let frames = self.stages.last().map_or(0, |stage| stage.sum(|meter| &meter.frames));
+        let frames = earlier + self.stages.last().map_or(0, |stage| stage.sum(|meter| &meter.frames));
         let begun = self.stages.first().map_or(0, |stage| stage.sum(|meter| &meter.batches));
         let frames_since = since(&mut self.frames, frames);
         let stages = self.stages.iter_mut().map(|stage| {
@@ -212,8 +254,13 @@ mod tests {
     fn a_look_tells_what_happened_since_the_last_one() {
         let meters: Vec<Arc<Meter>> = (0..3).map(|_| Arc::default()).collect();
         let [source, first, second] = [0, 1, 2].map(|index| Arc::clone(&meters[index]));
-        let stages = [("in".into(), meters[..1].to_vec()), ("out".into(), meters[1..].to_vec())];
-        let mut watch = Watch::new(stages.into_iter());
+        let shown = Arc::<Shown>::default();
+        shown.show(
+            vec![("in".into(), meters[..1].to_vec()), ("out".into(), meters[1..].to_vec())],
+            0,
+            Figures::default(),
+        );
+        let mut watch = Watch::new(Arc::clone(&shown));
         source.show(9, 36, SECOND / 4, 1);
         first.show(3, 12, SECOND, 3);
         second.show(2, 8, SECOND / 2, 2);
@@ -233,6 +280,14 @@ mod tests {
         let status = watch.status_after(SECOND);
         assert_eq!((status.frames, status.frames_per_second, status.batches_in_flight), (0, 0.0, 1));
         assert_eq!(shares(&status), [0.1, 0.0]);
+
+        // The same run in another plan: what it delivered before counts.
+        let meter = Arc::<Meter>::default();
+        shown.show(vec![("all".into(), vec![Arc::clone(&meter)])], 7, Figures::default());
+        meter.show(2, 8, SECOND / 2, 2);
+        let status = watch.status_after(SECOND);
+        assert_eq!((status.frames, status.frames_per_second, status.batches_in_flight), (15, 15.0, 0));
+        assert_eq!(shares(&status), [0.5]);
     }
 
     #[test]

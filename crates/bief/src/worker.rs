@@ -34,6 +34,10 @@ impl Fault {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
+    pub(crate) fn is_noted(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     pub(crate) fn take(&self) -> Option<Error> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -48,8 +52,16 @@ pub(crate) struct Worker {
     replicas: usize,
     /// The batch of a chain on one core.
     own: Batch,
-    /// Number of the next batch, when this stage is the first.
-    next: u64,
+    /// Number of the next batch in this plan, when this stage is the first.
+    pub(crate) next: u64,
+    /// Frames of the run before this plan.
+    first_frame: u64,
+    /// When it took no further batch.
+    pub(crate) left: Option<Instant>,
+    /// It saw the last batch of the stream.
+    pub(crate) has_ended: bool,
+    /// Its tasks were not told the end of the run.
+    unfinished: bool,
     inlet: Option<Inlet>,
     outlet: Option<Outlet>,
     /// Wires that only pass through: where they stand in the inlet and in the outlet.
@@ -83,6 +95,10 @@ impl Worker {
             replicas,
             own: Batch::new(batch),
             next: 0,
+            first_frame: 0,
+            left: None,
+            has_ended: false,
+            unfinished: false,
             inlet: None,
             outlet: None,
             carried: Vec::new(),
@@ -134,14 +150,16 @@ impl Worker {
         self.count = Count::default();
     }
 
-    /// Gives it its ends of the rings for one run: none at the ends of the chain.
-    pub(crate) fn join(&mut self, inlet: Option<Inlet>, outlet: Option<Outlet>) {
+    /// Gives it its ends of the rings for one run, or for one plan of a run that has had so many frames: none at the ends of the
+    /// chain.
+    pub(crate) fn join(&mut self, inlet: Option<Inlet>, outlet: Option<Outlet>, first_frame: u64) {
         self.carried = match (&inlet, &outlet) {
             (Some(inlet), Some(outlet)) => carried(&inlet.wires, &outlet.wires),
             _ => Vec::new(),
         };
         (self.inlet, self.outlet) = (inlet, outlet);
-        self.next = 0;
+        (self.next, self.first_frame) = (0, first_frame);
+        (self.left, self.has_ended, self.unfinished) = (None, false, false);
         self.count = Count::default();
         self.ended = 0;
         if let Some(observer) = &mut self.observer {
@@ -183,12 +201,29 @@ impl Worker {
                 fault.note(error);
             }
         }
+        self.left = Some(Instant::now());
         self.leave();
         self.count.busy = elapsed.saturating_sub(self.count.starved + self.count.blocked);
+        // The run may go on with these tasks in another plan.
+        self.unfinished = halt.is_paused();
+        if !self.unfinished {
+            self.finish(fault);
+        }
+        self.tell();
+    }
+
+    /// Lets its tasks flush, if they were not yet told the end of the run.
+    pub(crate) fn finish_if_unfinished(&mut self, fault: &Fault) {
+        if std::mem::take(&mut self.unfinished) {
+            self.finish(fault);
+            self.tell();
+        }
+    }
+
+    fn finish(&mut self, fault: &Fault) {
         if let Err(error) = self.stage.finish() {
             fault.note(error);
         }
-        self.tell();
     }
 
     /// Lets its thread, the calling one where it is 0, run in its place.
@@ -262,8 +297,8 @@ impl Worker {
                 let first = self.batch().first;
                 self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled });
             }
-            let last = self.batch().last;
-            if !self.hand_on() || last {
+            self.has_ended = self.batch().last;
+            if !self.hand_on() || self.has_ended {
                 break;
             }
             if SEEN && self.outlet.is_some() {
@@ -386,8 +421,9 @@ impl Worker {
             (Some(_), None) => {}
             (None, _) => {
                 self.next = number + 1;
+                let first_frame = self.first_frame;
                 let batch = self.batch();
-                batch.renew(number * batch.capacity() as u64);
+                batch.renew(first_frame + number * batch.capacity() as u64);
             }
         }
         true

@@ -1,6 +1,7 @@
 //! Stages on threads: built once, run any number of times; the first error, or a panic, brought home. And what watches, traces and
 //! stops a run.
 
+mod change;
 mod outcome;
 mod run;
 
@@ -19,19 +20,21 @@ use crate::machine::Machine;
 use crate::machine::class::Forecast;
 use crate::machine::energy::EnergyMeter;
 use crate::memory::Memory;
-use crate::observe::Recorder;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, StageSlots};
 use crate::pool::WorkerPool;
 use crate::realtime::{Mode, RealTime, Tally, Wanted};
 use crate::report;
 use crate::stage::{Stage, StagePlan};
-use crate::task::Node;
+use crate::task::{Node, named};
 pub use crate::trace::Trace;
 use crate::trace::Track;
 pub use crate::wait::Waiting;
+use crate::watch::Shown;
 pub use crate::watch::{StageStatus, Status, Watch};
 use crate::wire::WireInfo;
 use crate::worker::Worker;
+pub use change::Changer;
+use change::{Earlier, Pending};
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
 const DEFAULT_DEPTH: usize = 4;
@@ -65,7 +68,7 @@ const DEFAULT_DEPTH: usize = 4;
 /// ```
 pub struct Pipeline {
     /// Name of each task, and whether it may be replicated.
-    tasks: Vec<(Arc<str>, bool)>,
+    tasks: Arc<[(Arc<str>, bool)]>,
     wires: Vec<WireInfo>,
     batch: usize,
     stages: Vec<StagePlan>,
@@ -75,6 +78,8 @@ pub struct Pipeline {
     depth: usize,
     waiting: Waiting,
     planned_period_ns: Option<f64>,
+    /// Frames of a batch over those of a batch of the chain, to which schedules relate.
+    planned_scale: f64,
     /// The profile that it is compared with.
     profile: Option<Profile>,
     /// One per replica of each stage, from source to sink.
@@ -84,6 +89,15 @@ pub struct Pipeline {
     halt: Arc<Halt>,
     has_run: bool,
     placement: Option<Placement>,
+    /// What its threads were placed by, if it was a policy.
+    policy: Option<(Policy, Machine)>,
+    /// The plan that it goes on in when it is paused.
+    wanted: Pending,
+    /// What the run did in plans before the one in force, and how many frames it had when that began.
+    earlier: Earlier,
+    first_frame: u64,
+    /// What those who watch look at, if anybody does.
+    shown: Option<Arc<Shown>>,
     /// What its threads are mapped to while a run goes on, if they are placed so.
     dynamic: Option<Dynamic>,
     pinning: Pinning,
@@ -98,7 +112,7 @@ pub struct Pipeline {
 
 impl Pipeline {
     pub(crate) fn new(tasks: Vec<Node>, wires: Vec<WireInfo>, batch: usize, stages: Vec<StagePlan>) -> Result<Self> {
-        check::stages(&stages, &tasks)?;
+        check::stages(&stages, &named(&tasks))?;
         Self::of(tasks, wires, batch, stages, Some(WorkerPool::default()))
     }
 
@@ -118,21 +132,29 @@ impl Pipeline {
     ) -> Result<Self> {
         // The rings are made for a run, when their depth is known.
         check::memory(&stages, &wires, (batch, 1), &[])?;
+        let names = named(&tasks);
+        let copies = tasks.into_iter().map(|task| vec![task]).collect();
         Ok(Self {
             memories: vec![None; stages.len() - 1],
-            tasks: tasks.iter().map(|task| (Arc::clone(&task.name), task.step.replica().is_some())).collect(),
-            workers: workers(tasks, &wires, batch, &stages)?,
+            tasks: names.into(),
+            workers: workers(copies, &mut Vec::new(), &wires, batch, &stages)?,
             wires,
             batch,
             stages,
             depth: DEFAULT_DEPTH,
             waiting: Waiting::default(),
             planned_period_ns: None,
+            planned_scale: 1.0,
             profile: None,
             pool,
             halt: Arc::new(Halt::new()),
             has_run: false,
             placement: None,
+            policy: None,
+            wanted: Pending::default(),
+            earlier: Earlier::default(),
+            first_frame: 0,
+            shown: None,
             dynamic: None,
             pinning: Pinning::default(),
             meter: None,
@@ -198,6 +220,7 @@ impl Pipeline {
         check::batch(frames, &self.wires, |task| Arc::clone(&self.tasks[task].0))?;
         check::memory(&self.stages, &self.wires, (frames, 1), &self.memories)?;
         let scale = frames as f64 / self.batch as f64;
+        self.planned_scale *= scale;
         let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);
         planned.flatten().for_each(|ns| *ns *= scale);
         for worker in &mut self.workers {
@@ -264,7 +287,8 @@ impl Pipeline {
     /// Those of [`Policy::place`] and of [`place_as`](Self::place_as).
     pub fn place(self, policy: &Policy, machine: &Machine) -> Result<Self> {
         let placement = policy.place(machine, &self.slots())?;
-        self.place_as(placement, machine)
+        let placed = self.place_as(placement, machine)?;
+        Ok(Self { policy: Some((policy.clone(), machine.clone())), ..placed })
     }
 
     /// Gives each thread its place in a [`Placement`], and slows down threads on emulated cores.
@@ -285,14 +309,24 @@ impl Pipeline {
                 "a chain on one core runs on the calling thread, which is not placed: make a pipeline of one stage",
             ));
         }
+        self.policy = None;
+        self.seat(placement, machine);
+        let settings = self.dynamic.take().map(|dynamic| dynamic.settings).unwrap_or_default();
+        self.dynamic = self
+            .placement
+            .as_ref()
+            .is_some_and(Placement::is_dynamic)
+            .then(|| Dynamic { machine: machine.clone(), settings });
+        self.check_threads()?;
+        Ok(self)
+    }
+
+    /// Gives each thread its place in a placement that was checked.
+    fn seat(&mut self, placement: Placement, machine: &Machine) {
         let places = placement.stages().iter().flat_map(|stage| &stage.threads);
         self.workers.iter_mut().zip(places).for_each(|(worker, threads)| worker.place(threads, machine));
         self.has_far_memory = machine.cores().iter().any(|core| core.node != machine.cores()[0].node);
-        let settings = self.dynamic.take().map(|dynamic| dynamic.settings).unwrap_or_default();
-        self.dynamic = placement.is_dynamic().then(|| Dynamic { machine: machine.clone(), settings });
         self.placement = Some(placement);
-        self.check_threads()?;
-        Ok(self)
     }
 
     /// Sets how threads are mapped to kinds of cores that are placed [`Policy::Dynamic`], in place of [`MapSettings::default`]. How it
@@ -432,6 +466,13 @@ impl Pipeline {
     /// run on the kind of its stage.
     pub fn compare_with(mut self, profile: &Profile) -> Result<Self> {
         check::profile(profile, self.tasks.iter().map(|(name, replicable)| (&**name, *replicable)))?;
+        self.plan_stages(profile)?;
+        self.profile = Some(profile.clone());
+        Ok(self)
+    }
+
+    /// Notes what a profile says of its stages.
+    fn plan_stages(&mut self, profile: &Profile) -> Result<()> {
         for stage in &mut self.stages {
             let kind = match &stage.kind {
                 None => 0,
@@ -450,8 +491,7 @@ impl Pipeline {
             })?;
             stage.planned_ns = Some(planned.ns() * scale);
         }
-        self.profile = Some(profile.clone());
-        Ok(self)
+        Ok(())
     }
 
     /// Adds to the report the times of each task ([`TaskReport::times`](crate::report::TaskReport::times)), the fill of the
@@ -495,8 +535,7 @@ impl Pipeline {
             return Err(Error::build("a trace of 0 batches shows nothing: ask for at least 1"));
         }
         for worker in &mut self.workers {
-            let observer = worker.observe();
-            observer.recorder = Some(Recorder::new(max_batches, observer.tasks.len())?);
+            worker.observe().record(Some(max_batches))?;
         }
         Ok(self)
     }
@@ -533,11 +572,19 @@ impl Pipeline {
 
     /// A handle to observe runs in progress from another thread. There may be any number of them.
     pub fn watch(&mut self) -> Watch {
+        let shown = Arc::clone(self.shown.get_or_insert_default());
+        self.show_stages();
+        Watch::new(shown)
+    }
+
+    /// Lets those who watch see the stages as they are now.
+    fn show_stages(&mut self) {
+        let Some(shown) = &self.shown else { return };
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let replicas = self.workers.iter_mut().filter(|worker| worker.stage_index == index);
             (Arc::clone(&plan.name), replicas.map(Worker::meter).collect())
         });
-        Watch::new(stages)
+        shown.show(stages.collect(), self.earlier.frames, self.earlier.figures());
     }
 
     /// The stages as a graph in the DOT language, which Graphviz draws: in each its tasks, rounded where they may be
@@ -563,33 +610,38 @@ impl Pipeline {
     }
 }
 
-/// One worker per replica of each stage.
-fn workers(tasks: Vec<Node>, wires: &[WireInfo], batch: usize, stages: &[StagePlan]) -> Result<Vec<Worker>> {
-    let mut tasks = tasks.into_iter();
+/// One worker per replica of each stage, of the copies that there are of each task; more are made where they are needed, and those
+/// that are not go `aside`, each with the number of its task.
+fn workers(
+    mut copies: Vec<Vec<Node>>,
+    aside: &mut Vec<(usize, Node)>,
+    wires: &[WireInfo],
+    batch: usize,
+    stages: &[StagePlan],
+) -> Result<Vec<Worker>> {
     let mut workers = Vec::new();
     for (index, plan) in stages.iter().enumerate() {
-        let originals: Vec<Node> = tasks.by_ref().take(plan.tasks.len()).collect();
-        let mut replicas = (1..plan.threads).map(|_| replicate(&originals)).collect::<Result<Vec<_>>>()?;
-        replicas.push(originals);
-        workers.extend(replicas.into_iter().enumerate().map(|(replica, tasks)| {
+        for copies in &mut copies[plan.tasks.clone()] {
+            while copies.len() < plan.threads {
+                let replica = replicate(&copies[0])?;
+                copies.push(replica);
+            }
+        }
+        for replica in 0..plan.threads {
+            let tasks = copies[plan.tasks.clone()].iter_mut().filter_map(Vec::pop).collect();
             let stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
-            Worker::new(index, stage, (replica, plan.threads), batch)
-        }));
+            workers.push(Worker::new(index, stage, (replica, plan.threads), batch));
+        }
     }
+    aside.extend((0..).zip(copies).flat_map(|(task, copies)| copies.into_iter().map(move |copy| (task, copy))));
     Ok(workers)
 }
 
-fn replicate(tasks: &[Node]) -> Result<Vec<Node>> {
-    let replica = |task: &Node| {
-        let step = task.step.replica().ok_or_else(|| {
-            Error::build(format!(
-                "task `{}` made a replica once and then none: let its `replica` always agree",
-                task.name
-            ))
-        })?;
-        Ok(Node { name: task.name.clone(), step })
-    };
-    tasks.iter().map(replica).collect()
+fn replicate(task: &Node) -> Result<Node> {
+    let step = task.step.replica().ok_or_else(|| {
+        Error::build(format!("task `{}` made a replica once and then none: let its `replica` always agree", task.name))
+    })?;
+    Ok(Node { name: task.name.clone(), step })
 }
 
 impl std::fmt::Debug for Pipeline {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bief_schedule::Profile;
 
 use super::Pipeline;
+use super::change::Earlier;
 use crate::boundary::slots;
 use crate::count::Count;
 use crate::energy::RunEnergy;
@@ -30,13 +31,15 @@ impl Pipeline {
         total
     }
 
+    /// The report of a run of which the plan in force took `elapsed`.
     pub(super) fn report(
-        &self,
+        &mut self,
         elapsed: Duration,
         measured: Measured,
         real_time: Option<Outcome>,
         (dynamic, moved): (Option<DynamicReport>, Vec<String>),
     ) -> Result<Report> {
+        let earlier = std::mem::take(&mut self.earlier);
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let timed = self.observers(index).map(|observer| observer.timed).sum();
@@ -75,23 +78,41 @@ impl Pipeline {
         let (real_time, refused) = real_time.map(|outcome| (outcome.report, outcome.notes)).unzip();
         let notes = notes.chain(moved).chain(refused.into_iter().flatten());
         let notes = notes.chain(measured.notes.iter().map(|note| format!("energy: {note}"))).collect();
-        let latency = self.histogram(self.stages.len() - 1, |observer| &observer.latency);
+        let mut latency = self.histogram(self.stages.len() - 1, |observer| &observer.latency);
+        if let Some(before) = &earlier.latency {
+            latency.merge(before);
+        }
         let real_time = real_time.map(|told| RealTimeReport { bound: self.against_bound(&latency), ..told });
         let mut report = Report {
             boundaries,
             notes,
             shares_cores: self.shares_cores,
-            figures: self.figures(),
+            figures: self.figures(&earlier),
             placement: self.placement.clone(),
             dynamic,
             latency: Latency::of(&latency),
             real_time,
             ..Report::new(self.batch, executions, elapsed, self.planned_period_ns, most_in_flight, stages)
         };
+        let mut busy: Vec<(Option<String>, f64)> =
+            report.busy_cores().map(|(kind, cores)| (kind.map(str::to_owned), cores)).collect();
+        if !earlier.changes.is_empty() {
+            let here = elapsed.as_secs_f64();
+            let whole = (earlier.elapsed + elapsed).as_secs_f64();
+            let seconds = busy.into_iter().map(|(kind, cores)| (kind, cores * here)).chain(earlier.busy);
+            busy = seconds.map(|(kind, seconds)| (kind, seconds / whole)).collect();
+            report.continue_from(earlier.executions, earlier.frames, earlier.elapsed);
+            report.lost = report.lost.saturating_add(
+                earlier.aside.iter().fold(0, |lost: u64, (_, node)| lost.saturating_add(node.step.lost())),
+            );
+            report.changes = earlier.changes;
+        }
         let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
         let (seconds, frames) = (report.seconds, report.frames);
-        report.energy = RunEnergy::measured(&measured, seconds, frames, bits)
-            .or_else(|| RunEnergy::modelled(self.watts.as_ref()?, report.busy_cores(), seconds, frames, bits));
+        report.energy = RunEnergy::measured(&measured, seconds, frames, bits).or_else(|| {
+            let busy = busy.iter().map(|(kind, cores)| (kind.as_deref(), *cores));
+            RunEnergy::modelled(self.watts.as_ref()?, busy, seconds, frames, bits)
+        });
         if let Some(profile) = &self.profile {
             report.explain(profile);
         }
@@ -99,8 +120,8 @@ impl Pipeline {
     }
 
     /// What the tasks tell, those of replicas put together.
-    fn figures(&self) -> Figures {
-        let mut all = Figures::default();
+    fn figures(&self, earlier: &Earlier) -> Figures {
+        let mut all = earlier.figures();
         self.workers.iter().for_each(|worker| all.merge(worker.stage.figures()));
         all
     }
@@ -121,7 +142,7 @@ impl Pipeline {
     }
 
     /// What the replicas of a stage recorded, together.
-    fn histogram(&self, stage: usize, part: impl Fn(&Observer) -> &Histogram) -> Histogram {
+    pub(super) fn histogram(&self, stage: usize, part: impl Fn(&Observer) -> &Histogram) -> Histogram {
         let mut whole = Histogram::new();
         self.observers(stage).for_each(|observer| whole.merge(part(observer)));
         whole

@@ -1,15 +1,16 @@
 //! Runs of a pipeline: from the first frame to the last, or to the first fault.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Pipeline;
+use super::change::{Earlier, NextPlan};
 use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect};
 use crate::check;
 use crate::error::{Error, Result};
 use crate::machine::energy::{EnergyMeter, Measurement};
-use crate::placement::Placement;
+use crate::placement::{Pinning, Placement};
 use crate::pool::WorkerPool;
 use crate::realtime::{RealTime, Session};
 use crate::report::Report;
@@ -49,21 +50,16 @@ impl Pipeline {
     }
 
     fn run_once(&mut self) -> Result<Report> {
-        check::memory(&self.stages, &self.wires, (self.batch, self.depth), &self.memories)?;
         self.check_threads()?;
-        if let Some(pool) = &mut self.pool {
-            pool.start_threads(&self.workers)?;
-        }
         if self.has_run {
             self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
         }
-        if self.has_far_memory {
-            // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
-            std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
-                .unwrap_or_else(|payload| Err(Error::panic(payload)))?;
-        } else {
-            self.join_workers(false)?;
+        (self.earlier, self.first_frame) = (Earlier::default(), 0);
+        if self.wanted.is_some() {
+            // It was asked for when the run before had ended.
+            self.halt.pause();
         }
+        self.begin_plan()?;
         let seats = self.slots();
         let steers = self.real_time.is_some() || self.dynamic.is_some();
         let threads = self.pool.as_ref().filter(|_| steers).map(WorkerPool::threads).unwrap_or_default();
@@ -75,17 +71,60 @@ impl Pipeline {
         self.has_run = true;
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
-        let start = Instant::now();
-        match &mut self.pool {
-            Some(pool) => self.workers = pool.run(std::mem::take(&mut self.workers), &self.halt, &fault, pinning),
-            None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, &fault, pinning)),
-        }
-        let elapsed = start.elapsed();
+        let elapsed = self.work(&fault, pinning);
         let moved = mapping.map(|mapping| mapping.end(&mut self.workers, &threads)).unwrap_or_default();
         let measured = measurement.map(Measurement::stop).unwrap_or_default();
         let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
         let outcome = session.zip(self.real_time.as_ref()).map(|(session, wanted)| session.end(wanted, &signals));
         fault.take().map_or_else(|| self.report(elapsed, measured, outcome, moved), Err)
+    }
+
+    /// Works until the stream ends, by a stop or by a fault, in one plan after the other; answers how long in the last one.
+    fn work(&mut self, fault: &Arc<Fault>, pinning: Option<Pinning>) -> Duration {
+        let mut start = Instant::now();
+        loop {
+            match &mut self.pool {
+                Some(pool) => self.workers = pool.run(std::mem::take(&mut self.workers), &self.halt, fault, pinning),
+                None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, fault, pinning)),
+            }
+            let elapsed = start.elapsed();
+            match self.next_plan(fault) {
+                Some(next) => {
+                    start = Instant::now();
+                    if let Err(error) = self.change_plan(next, elapsed).and_then(|()| self.begin_plan()) {
+                        fault.note(error);
+                        return start.elapsed();
+                    }
+                }
+                None => {
+                    self.workers.iter_mut().for_each(|worker| worker.finish_if_unfinished(fault));
+                    if let Err(error) = self.earlier.finish() {
+                        fault.note(error);
+                    }
+                    return elapsed;
+                }
+            }
+        }
+    }
+
+    /// The plan that the run goes on in, if it does: its workers have ended, as they were paused and for no other reason.
+    fn next_plan(&self, fault: &Fault) -> Option<NextPlan> {
+        let ended = fault.is_noted() || self.workers.iter().any(|worker| worker.has_ended);
+        (!ended && self.halt.is_paused()).then(|| self.wanted.take()).flatten().filter(|_| self.halt.go_on())
+    }
+
+    /// Starts the threads that the plan in force needs, and gives its workers new rings.
+    fn begin_plan(&mut self) -> Result<()> {
+        check::memory(&self.stages, &self.wires, (self.batch, self.depth), &self.memories)?;
+        if let Some(pool) = &mut self.pool {
+            pool.start_threads(&self.workers)?;
+        }
+        if self.has_far_memory {
+            // A thread that goes from place to place touches memory first: the caller's thread stays where it is.
+            return std::thread::scope(|scope| scope.spawn(|| self.join_workers(true)).join())
+                .unwrap_or_else(|payload| Err(Error::panic(payload)));
+        }
+        self.join_workers(false)
     }
 
     /// Gives every worker new rings to its neighbours. `travels`: memory is first touched where it is used, and the calling
@@ -134,7 +173,7 @@ impl Pipeline {
         }
         outlets.resize_with(threads, || None);
         for (worker, (inlet, outlet)) in self.workers.iter_mut().zip(inlets.into_iter().zip(outlets)) {
-            worker.join(inlet, outlet);
+            worker.join(inlet, outlet, self.first_frame);
         }
         Ok(())
     }

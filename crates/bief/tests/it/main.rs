@@ -2,6 +2,7 @@
 
 mod again;
 mod chain_file;
+mod change;
 #[path = "../common/mod.rs"]
 mod common;
 mod constants;

@@ -1,0 +1,244 @@
+//! Another plan for a run that goes on: the first stage stops taking batches at a number, what it has taken is delivered, and the
+//! same tasks go on from that number in other stages.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bief_schedule::Schedule;
+
+use super::Pipeline;
+use crate::check;
+use crate::error::{Error, Place, Result};
+use crate::figures::Figures;
+use crate::halt::Halt;
+use crate::histogram::Histogram;
+use crate::report::PlanChange;
+use crate::stage::{StagePlan, plans};
+use crate::task::Node;
+use crate::worker::Worker;
+
+/// Changes the plan of a run while it goes on; made by [`Pipeline::changer`], any number of copies.
+///
+/// Frames keep their order, and each passes each task once: batches that were taken before the change pass through the old stages,
+/// later ones through the new. Tasks keep their state; replicas are made and put aside as the plan wants it. The run pauses for as
+/// long as its last batches need to the end, and the new stages to be made.
+///
+/// ```
+/// use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
+/// use bief::{Chain, Flow, sink, source};
+///
+/// let mut chain = Chain::new();
+/// let noise = chain.add(source::from_fn(1, |frame: &mut [u32]| { frame[0] = 4; Ok(Flow::Next) }), ()); // never ends
+/// chain.add(sink::for_each(|_: &[u32]| Ok(Flow::Next)), &noise);
+/// let profile = Profile::new(["cpu"], [TaskProfile::sequential("source", [9]), TaskProfile::sequential("sink", [9])])?;
+/// let plan = |stages: &[Stage]| Schedule::new("hand", stages.to_vec(), &profile);
+///
+/// let mut pipeline = chain.build()?.pipeline(&plan(&[Stage::new(2, 1, "cpu")])?)?;
+/// let (changer, stopper) = (pipeline.changer()?, pipeline.stopper());
+/// let two = plan(&[Stage::new(1, 1, "cpu"), Stage::new(1, 1, "cpu")])?;
+/// let report = std::thread::scope(|scope| {
+///     scope.spawn(|| {
+///         changer.change(&two, "one core more").unwrap();
+///         std::thread::sleep(std::time::Duration::from_millis(20));
+///         stopper.stop();
+///     });
+///     pipeline.run()
+/// })?;
+/// assert_eq!((report.stages.len(), report.changes.len()), (2, 1));
+/// assert_eq!(report.changes[0].reason, "one core more");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Changer {
+    halt: Arc<Halt>,
+    wanted: Pending,
+    tasks: Arc<[(Arc<str>, bool)]>,
+}
+
+/// The plan that was asked for last and is not in force yet.
+#[derive(Clone, Default)]
+pub(super) struct Pending(Arc<Mutex<Option<NextPlan>>>);
+
+pub(super) struct NextPlan {
+    stages: Vec<StagePlan>,
+    period_ns: f64,
+    reason: String,
+}
+
+impl Pending {
+    fn get(&self) -> MutexGuard<'_, Option<NextPlan>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_some(&self) -> bool {
+        self.get().is_some()
+    }
+
+    pub(super) fn take(&self) -> Option<NextPlan> {
+        self.get().take()
+    }
+}
+
+impl Changer {
+    /// Lets the run go on in the stages of this schedule, from the next batch that its source makes. Between runs, the next one
+    /// begins with it. A plan that was asked for before and is not in force yet is forgotten. `reason` is for the
+    /// [`Report`](crate::Report).
+    ///
+    /// # Errors
+    /// A schedule for another number of tasks, or one that replicates a task that cannot be.
+    pub fn change(&self, schedule: &Schedule, reason: impl Into<String>) -> Result<()> {
+        let stages = plans(schedule.stages(), self.tasks.iter().map(|(name, _)| name));
+        check::stages(&stages, &self.tasks)?;
+        let period_ns = schedule.planned_period().ns();
+        *self.wanted.get() = Some(NextPlan { stages, period_ns, reason: reason.into() });
+        self.halt.pause();
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Changer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Changer")
+    }
+}
+
+/// What a run did in the plans before the one in force.
+#[derive(Default)]
+pub(super) struct Earlier {
+    pub(super) executions: u64,
+    pub(super) frames: u64,
+    pub(super) elapsed: Duration,
+    /// Of the frames that it delivered.
+    pub(super) latency: Option<Histogram>,
+    /// Cores that were busy, by the time that they were.
+    pub(super) busy: Vec<(Option<String>, f64)>,
+    /// Replicas that are not needed any more, each with the number of its task. They are told the end of the run as all others are.
+    pub(super) aside: Vec<(usize, Node)>,
+    pub(super) changes: Vec<PlanChange>,
+}
+
+impl Earlier {
+    /// Lets the replicas that were put aside flush; the first error is told.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let mut result = Ok(());
+        for (_, node) in &mut self.aside {
+            let finished = Error::catch(|| node.step.finish());
+            let place = || Place { task: Some(Arc::clone(&node.name)), ..Place::default() };
+            result = result.and(finished.map_err(|error| error.at(place())));
+        }
+        result
+    }
+
+    /// What those replicas tell of the run.
+    pub(super) fn figures(&self) -> Figures {
+        let mut figures = Figures::default();
+        for (_, node) in &self.aside {
+            let mut told = Figures::default();
+            node.figures(&mut told);
+            figures.merge(told);
+        }
+        figures
+    }
+}
+
+impl Pipeline {
+    /// What changes the plan of this pipeline's runs from elsewhere.
+    ///
+    /// # Errors
+    /// A pipeline whose threads are placed one by one, are moved while it runs, or have a class; one that runs on the calling
+    /// thread; one whose boundaries have a memory of their own: another plan would not know where these belong.
+    pub fn changer(&self) -> Result<Changer> {
+        self.check_change()?;
+        Ok(Changer { halt: Arc::clone(&self.halt), wanted: self.wanted.clone(), tasks: self.tasks.clone() })
+    }
+
+    fn check_change(&self) -> Result<()> {
+        let obstacle = if self.pool.is_none() {
+            "it runs on the calling thread: make a pipeline of one stage"
+        } else if self.real_time.is_some() {
+            "its threads have a class that was given for its stages: leave the class out"
+        } else if self.dynamic.is_some() {
+            "its threads are moved while it runs: choose a placement other than `dynamic`"
+        } else if self.placement.is_some() && self.policy.is_none() {
+            "its threads were placed one by one: place them by a policy"
+        } else if self.memories.iter().any(Option::is_some) {
+            "its boundaries have a memory that was chosen for them: leave it out"
+        } else {
+            return Ok(());
+        };
+        Err(Error::build(format!("the plan of this pipeline cannot change while it runs: {obstacle}")))
+    }
+
+    /// Makes the stages of the next plan of the same tasks; what the run did until now is kept. The run has `elapsed` in this plan.
+    ///
+    /// # Errors
+    /// What keeps the plan from being changed, and what the new stages or their places are refused with.
+    pub(super) fn change_plan(&mut self, next: NextPlan, elapsed: Duration) -> Result<()> {
+        self.check_change()?;
+        let begin = Instant::now();
+        let left = self.workers_of(0).filter_map(|worker| worker.left).max();
+        let batches = self.workers_of(0).map(|worker| worker.next).max().unwrap_or(0);
+        self.first_frame += batches * self.batch as u64;
+        self.keep(elapsed);
+        self.regroup(next.stages)?;
+        self.planned_period_ns = Some(next.period_ns * self.planned_scale);
+        if let Some(profile) = self.profile.take() {
+            self.plan_stages(&profile)?;
+            self.profile = Some(profile);
+        }
+        if let Some((policy, machine)) = self.policy.take() {
+            let placement = policy.place(&machine, &self.slots())?;
+            self.seat(placement, &machine);
+            self.policy = Some((policy, machine));
+        }
+        self.show_stages();
+        let pause = left.map_or(begin.elapsed(), |left| left.elapsed());
+        self.earlier.changes.push(PlanChange {
+            frame: self.first_frame,
+            seconds: self.earlier.elapsed.as_secs_f64(),
+            pause_seconds: pause.as_secs_f64(),
+            stages: self.stages.iter().map(StagePlan::to_string).collect(),
+            reason: next.reason,
+        });
+        Ok(())
+    }
+
+    /// Keeps what the run did in the plan in force, which took `elapsed`.
+    fn keep(&mut self, elapsed: Duration) {
+        let last = self.stages.len() - 1;
+        let latency = self.histogram(last, |observer| &observer.latency);
+        let (first, end) = (self.count(0), self.count(last));
+        let busy = self
+            .workers
+            .iter()
+            .map(|worker| (self.stages[worker.stage_index].kind.clone(), worker.count.busy.as_secs_f64()));
+        self.earlier.busy.extend(busy);
+        self.earlier.latency.get_or_insert_with(Histogram::new).merge(&latency);
+        self.earlier.executions += first.batches;
+        self.earlier.frames += end.frames;
+        self.earlier.elapsed += elapsed;
+    }
+
+    /// Makes workers for other stages of the tasks that there are, and puts aside those that are not needed.
+    fn regroup(&mut self, stages: Vec<StagePlan>) -> Result<()> {
+        let mut copies: Vec<Vec<Node>> = self.tasks.iter().map(|_| Vec::new()).collect();
+        for (task, node) in self.earlier.aside.drain(..) {
+            copies[task].push(node);
+        }
+        let observer = |worker: &Worker| worker.observer.as_ref().map(|observer| observer.recorded_at_most());
+        let observed = self.workers.iter().find_map(observer);
+        for worker in &mut self.workers {
+            let range = self.stages[worker.stage_index].tasks.clone();
+            for (task, node) in range.zip(worker.stage.take_tasks()) {
+                copies[task].push(node);
+            }
+        }
+        self.workers = super::workers(copies, &mut self.earlier.aside, &self.wires, self.batch, &stages)?;
+        self.memories = vec![None; stages.len() - 1];
+        self.stages = stages;
+        if let Some(most) = observed {
+            self.workers.iter_mut().try_for_each(|worker| worker.observe().record(most))?;
+        }
+        Ok(())
+    }
+}
