@@ -183,8 +183,9 @@ pub mod kinds {
     pub use crate::registry::{Kind, KindSocket};
 }
 
-/// What a plan is made of: how tasks are measured, what they cost, and how a plan became better by trials.
+/// What a plan is made of: how tasks are measured, what they cost, how a plan became better by trials, and how it follows a run.
 pub mod plan {
+    pub use crate::planner::Adapting;
     pub use crate::profile::{BatchCosts, Load, Profiling, TaskCosts};
     pub use crate::refine::{Ended, Refined, Round};
 }

@@ -15,6 +15,7 @@ use crate::count::Count;
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::realtime::Tally;
+use crate::watch::Meter;
 
 /// A worker's time for each part of it that goes into reading the clock.
 const TIME_PER_COST: f64 = 100.0;
@@ -134,8 +135,8 @@ impl Observer {
         }
     }
 
-    /// Notes that the worker is done with a batch, after which it has done so much.
-    pub(crate) fn visited(&mut self, visit: Visit, count: &Count) {
+    /// Notes that the worker is done with a batch, after which it has done so much, and shows the times to those who watch.
+    pub(crate) fn visited(&mut self, visit: Visit, count: &Count, meter: Option<&Meter>) {
         if let Some(found) = self.found {
             self.held.record(found);
         }
@@ -145,7 +146,12 @@ impl Observer {
             for (task, ns) in self.batch.iter().enumerate() {
                 match *ns {
                     Some(ns) if is_interrupted => self.interrupted[task].record(ns),
-                    Some(ns) => self.tasks[task].record(ns, 1),
+                    Some(ns) => {
+                        self.tasks[task].record(ns, 1);
+                        if let Some(meter) = meter {
+                            meter.time(task, ns);
+                        }
+                    }
                     None => {}
                 }
             }

@@ -22,9 +22,28 @@ pub(crate) struct Meter {
     /// Someone wants to know the figures of its tasks.
     asked: AtomicBool,
     figures: Mutex<Figures>,
+    /// For each of its tasks, what the batches took that were timed, and how many those are.
+    times: Box<[TaskMeter]>,
+}
+
+#[derive(Debug, Default)]
+struct TaskMeter {
+    ns: AtomicU64,
+    count: AtomicU64,
 }
 
 impl Meter {
+    /// For a worker of so many tasks.
+    pub(crate) fn new(tasks: usize) -> Self {
+        Self { times: (0..tasks).map(|_| TaskMeter::default()).collect(), ..Self::default() }
+    }
+
+    /// Shows how long a batch took one of the tasks.
+    pub(crate) fn time(&self, task: usize, ns: u64) {
+        self.times[task].ns.fetch_add(ns, Ordering::Relaxed);
+        self.times[task].count.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Shows the counts of this run. `ended` counts the batches that go no further than this worker.
     pub(crate) fn show(&self, batches: u64, frames: u64, busy: Duration, ended: u64) {
         self.batches.store(batches, Ordering::Relaxed);
@@ -92,15 +111,21 @@ pub(crate) struct Shown(Mutex<ShownStages>);
 #[derive(Debug, Default)]
 struct ShownStages {
     version: u64,
-    /// The name of each stage, and what its replicas show.
-    stages: Vec<(Arc<str>, Vec<Arc<Meter>>)>,
+    stages: Vec<ShownStage>,
     frames: u64,
     figures: Figures,
 }
 
+/// A stage to look at: its name, and what each of its replicas shows, on which kind of core.
+#[derive(Debug, Clone)]
+pub(crate) struct ShownStage {
+    pub(crate) name: Arc<str>,
+    pub(crate) replicas: Vec<(Arc<Meter>, Option<String>)>,
+}
+
 impl Shown {
     /// Shows these stages, and the frames and figures of the run before them.
-    pub(crate) fn show(&self, stages: Vec<(Arc<str>, Vec<Arc<Meter>>)>, frames: u64, figures: Figures) {
+    pub(crate) fn show(&self, stages: Vec<ShownStage>, frames: u64, figures: Figures) {
         let mut shown = self.get();
         *shown = ShownStages { version: shown.version + 1, stages, frames, figures };
     }
@@ -116,6 +141,17 @@ struct Watched {
     name: Arc<str>,
     /// For each replica, what it shows, and its working time then.
     replicas: Vec<(Arc<Meter>, u64)>,
+}
+
+/// What a task took on a kind of core since it was last looked.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TaskTime {
+    /// Its number in the chain.
+    pub(crate) task: usize,
+    pub(crate) kind: Option<String>,
+    /// All batches that were timed, together, and how many these are.
+    pub(crate) ns: u64,
+    pub(crate) count: u64,
 }
 
 /// The progress of a run; returned by [`Watch::status`]. `Display` is one line of at most 80 columns.
@@ -152,10 +188,9 @@ impl Watch {
     fn follow(&mut self) -> u64 {
         let shown = self.shown.get();
         if shown.version != self.version {
-            let replicas = |meters: &[Arc<Meter>]| meters.iter().map(|meter| (Arc::clone(meter), 0)).collect();
-            let watched = |(name, meters): &(Arc<str>, Vec<Arc<Meter>>)| Watched {
-                name: Arc::clone(name),
-                replicas: replicas(meters),
+            let watched = |stage: &ShownStage| Watched {
+                name: Arc::clone(&stage.name),
+                replicas: stage.replicas.iter().map(|(meter, _)| (Arc::clone(meter), 0)).collect(),
             };
             self.stages = shown.stages.iter().map(watched).collect();
             self.version = shown.version;
@@ -182,6 +217,25 @@ impl Watch {
             meter.asked.store(true, Ordering::Relaxed);
         }
         all
+    }
+
+    /// What the tasks of an observed run took since the last call, for each replica.
+    pub(crate) fn task_times(&self) -> Vec<TaskTime> {
+        let shown = self.shown.get();
+        let mut first = 0;
+        let mut times = Vec::new();
+        for stage in &shown.stages {
+            for (meter, kind) in &stage.replicas {
+                times.extend(meter.times.iter().enumerate().map(|(task, time)| TaskTime {
+                    task: first + task,
+                    kind: kind.clone(),
+                    ns: time.ns.swap(0, Ordering::Relaxed),
+                    count: time.count.swap(0, Ordering::Relaxed),
+                }));
+            }
+            first += stage.replicas.first().map_or(0, |(meter, _)| meter.times.len());
+        }
+        times
     }
 
     fn status_after(&mut self, time: Duration) -> Status {
@@ -255,11 +309,11 @@ mod tests {
         let meters: Vec<Arc<Meter>> = (0..3).map(|_| Arc::default()).collect();
         let [source, first, second] = [0, 1, 2].map(|index| Arc::clone(&meters[index]));
         let shown = Arc::<Shown>::default();
-        shown.show(
-            vec![("in".into(), meters[..1].to_vec()), ("out".into(), meters[1..].to_vec())],
-            0,
-            Figures::default(),
-        );
+        let stage = |name: &str, meters: &[Arc<Meter>]| ShownStage {
+            name: name.into(),
+            replicas: meters.iter().map(|meter| (Arc::clone(meter), None)).collect(),
+        };
+        shown.show(vec![stage("in", &meters[..1]), stage("out", &meters[1..])], 0, Figures::default());
         let mut watch = Watch::new(Arc::clone(&shown));
         source.show(9, 36, SECOND / 4, 1);
         first.show(3, 12, SECOND, 3);
@@ -283,7 +337,7 @@ mod tests {
 
         // The same run in another plan: what it delivered before counts.
         let meter = Arc::<Meter>::default();
-        shown.show(vec![("all".into(), vec![Arc::clone(&meter)])], 7, Figures::default());
+        shown.show(vec![stage("all", &[Arc::clone(&meter)])], 7, Figures::default());
         meter.show(2, 8, SECOND / 2, 2);
         let status = watch.status_after(SECOND);
         assert_eq!((status.frames, status.frames_per_second, status.batches_in_flight), (15, 15.0, 0));

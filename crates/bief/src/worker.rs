@@ -134,7 +134,8 @@ impl Worker {
 
     /// Shows what it does from now on.
     pub(crate) fn meter(&mut self) -> Arc<Meter> {
-        Arc::clone(self.meter.get_or_insert_default())
+        let tasks = self.stage.tasks().len();
+        Arc::clone(self.meter.get_or_insert_with(|| Arc::new(Meter::new(tasks))))
     }
 
     /// What its thread is called.
@@ -383,7 +384,7 @@ impl Worker {
             Some(outlet) => outlet.slot.begun = begun,
             None => observer.delivered(begun, &visit),
         }
-        observer.visited(visit, &self.count);
+        observer.visited(visit, &self.count, self.meter.as_deref());
     }
 
     /// Shows the counts to whoever watches, and what the tasks tell to who has asked for it.

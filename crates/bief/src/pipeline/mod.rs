@@ -29,7 +29,7 @@ use crate::task::{Node, named};
 pub use crate::trace::Trace;
 use crate::trace::Track;
 pub use crate::wait::Waiting;
-use crate::watch::Shown;
+use crate::watch::{Shown, ShownStage};
 pub use crate::watch::{StageStatus, Status, Watch};
 use crate::wire::WireInfo;
 use crate::worker::Worker;
@@ -163,6 +163,10 @@ impl Pipeline {
             real_time: None,
             has_far_memory: false,
         })
+    }
+
+    pub(crate) fn frames_per_batch(&self) -> usize {
+        self.batch
     }
 
     pub(crate) fn with_planned_period(mut self, period_ns: f64) -> Self {
@@ -582,7 +586,8 @@ impl Pipeline {
         let Some(shown) = &self.shown else { return };
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let replicas = self.workers.iter_mut().filter(|worker| worker.stage_index == index);
-            (Arc::clone(&plan.name), replicas.map(Worker::meter).collect())
+            let replicas = replicas.map(|worker| (worker.meter(), plan.kind.clone()));
+            ShownStage { name: Arc::clone(&plan.name), replicas: replicas.collect() }
         });
         shown.show(stages.collect(), self.earlier.frames, self.earlier.figures());
     }

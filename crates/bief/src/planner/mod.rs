@@ -1,15 +1,18 @@
 //! From a chain to a plan: machine, profile, schedule, places, class. What `bief rx` and `bief run` do is a [`Planner`] filled from
 //! options.
 
+mod adapt;
 mod application;
 mod latency;
 mod placing;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bief_schedule::strategy::{Exact, Strategy};
 use bief_schedule::{Goal, Platform, Profile, Schedule};
 
+pub use adapt::Adapting;
 pub use application::Application;
 use placing::{Class, Placing};
 
@@ -74,7 +77,7 @@ pub struct Planner {
     machine: Machine,
     cores: Option<String>,
     goal: Option<Goal>,
-    strategy: Box<dyn Strategy>,
+    strategy: Chosen,
     profiling: Profiling,
     profile: Option<Given<Profile>>,
     schedule: Option<Given<Schedule>>,
@@ -91,7 +94,7 @@ impl Planner {
             machine,
             cores: None,
             goal: None,
-            strategy: Box::new(Exact),
+            strategy: Chosen(Arc::new(Exact)),
             profiling: Profiling::default(),
             profile: None,
             schedule: None,
@@ -118,8 +121,8 @@ impl Planner {
 
     /// Cuts the chain into stages by this strategy, in place of [`Exact`].
     #[must_use]
-    pub fn strategy(mut self, strategy: impl Strategy + 'static) -> Self {
-        self.strategy = Box::new(strategy);
+    pub fn strategy(mut self, strategy: impl Strategy + Send + 'static) -> Self {
+        self.strategy = Chosen(Arc::new(strategy));
         self
     }
 
@@ -206,7 +209,7 @@ impl Planner {
         if let (Some(cores), None) = (&self.cores, &self.profile) {
             self.machine.platform().parse_part(cores)?;
         }
-        self.strategy.serves(&self.goal.unwrap_or_default())?;
+        self.strategy.0.serves(&self.goal.unwrap_or_default())?;
         self.class.check(self.goal)?;
         self.placing.check(&self.machine)
     }
@@ -227,23 +230,32 @@ impl Planner {
         };
         if let Some(given) = &self.schedule {
             given.value.period(&profile).map_err(|error| given.named(error.into()))?;
-            return Ok(self.planned(profile, given.value.clone(), None, Vec::new()));
+            return Ok(self.planned(profile, self.machine.platform(), given.value.clone(), None, Vec::new()));
         }
         let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
-        let plan = |profile: &Profile| Ok(self.strategy.plan(profile, &platform, &goal)?);
+        let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
         if self.rounds == 0 {
             let schedule = plan(&profile)?;
-            return Ok(self.planned(profile, schedule, None, notes));
+            return Ok(self.planned(profile, platform, schedule, None, notes));
         }
         let refined =
             refine(profile, self.rounds, plan, |profile, schedule| self.trial(application, profile, schedule))?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
-        Ok(self.planned(profile, schedule, Some(refined), notes))
+        Ok(self.planned(profile, platform, schedule, Some(refined), notes))
     }
 
-    fn planned(&self, profile: Profile, schedule: Schedule, refined: Option<Refined>, notes: Vec<String>) -> Planned {
+    fn planned(
+        &self,
+        profile: Profile,
+        platform: Platform,
+        schedule: Schedule,
+        refined: Option<Refined>,
+        notes: Vec<String>,
+    ) -> Planned {
         Planned {
+            strategy: self.strategy.clone(),
+            platform,
             machine: self.machine.clone(),
             profile,
             schedule,
@@ -308,7 +320,17 @@ impl std::fmt::Debug for Planner {
         let Self { machine, cores, goal, strategy, rounds, .. } = self;
         let mut shown = f.debug_struct("Planner");
         shown.field("machine", &machine.to_string()).field("cores", cores).field("goal", goal);
-        shown.field("strategy", &strategy.name()).field("rounds", rounds).finish_non_exhaustive()
+        shown.field("strategy", &strategy.0.name()).field("rounds", rounds).finish_non_exhaustive()
+    }
+}
+
+/// The strategy that plans are made by.
+#[derive(Clone)]
+struct Chosen(Arc<dyn Strategy + Send>);
+
+impl std::fmt::Debug for Chosen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
     }
 }
 
@@ -339,6 +361,9 @@ pub struct Planned {
     pub refined: Option<Refined>,
     /// What a person should know of it: cores that were asked for and are not there.
     pub notes: Vec<String>,
+    strategy: Chosen,
+    /// The cores that it may use.
+    platform: Platform,
     goal: Option<Goal>,
     watts: Option<Watts>,
     placing: Placing,

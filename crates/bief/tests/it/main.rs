@@ -1,5 +1,6 @@
 //! The runtime as its users see it.
 
+mod adapt;
 mod again;
 mod chain_file;
 mod change;

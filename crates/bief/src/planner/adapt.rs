@@ -1,0 +1,284 @@
+//! A plan that follows the world: what tasks take is looked at while a run goes on, and a better plan is put in force.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use bief_schedule::{Profile, Schedule, TaskProfile};
+
+use super::Planned;
+use crate::error::{Error, Result};
+use crate::pipeline::{Changer, Pipeline, Watch};
+use crate::report::Report;
+use crate::watch::TaskTime;
+
+/// How a run follows what changes ([`Planned::run_adapting`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adapting {
+    /// The time from one look at the run to the next; 100 ms unless set.
+    pub interval: Duration,
+    /// The plan is changed where another one makes the period shorter by at least this share; 0.05 unless set.
+    pub least_gain: f64,
+    /// So many looks in a row must find the same plan better; 2 unless set.
+    pub looks: u32,
+}
+
+impl Default for Adapting {
+    fn default() -> Self {
+        Self { interval: Duration::from_millis(100), least_gain: 0.05, looks: 2 }
+    }
+}
+
+/// A task counts as looked at once so many of its batches were timed.
+const MIN_SAMPLES: u64 = 5;
+/// What a look says of a task's time beside what was known before.
+const NEW_SHARE: f64 = 0.5;
+
+impl Planned {
+    /// Runs the pipeline, which [`pipeline`](Self::pipeline) made, and changes its plan where the tasks take other times than the
+    /// profile says and another plan is better by enough: as a signal changes its mode, a clock drops, or another program comes. The
+    /// changes, with their reasons, are in [`Report::changes`](crate::Report::changes).
+    ///
+    /// Times are those of [observed](Pipeline::observe) runs, about one percent of the batches; a batch in which the thread lost its core
+    /// does not count.
+    ///
+    /// # Errors
+    /// Those of [`Pipeline::changer`] and [`Pipeline::run`].
+    pub fn run_adapting(&self, pipeline: &mut Pipeline, adapting: Adapting) -> Result<Report> {
+        let changer = pipeline.changer()?;
+        let scale = pipeline.frames_per_batch() as f64 / f64::from(self.profile.frames_per_execution());
+        let mut adapter = Adapter::new(self, pipeline.watch(), scale, adapting);
+        let (run, over) = channel::<()>();
+        std::thread::scope(|scope| {
+            let follows = scope.spawn(move || {
+                while over.recv_timeout(adapting.interval) == Err(RecvTimeoutError::Timeout) {
+                    adapter.look(&changer);
+                }
+            });
+            let outcome = pipeline.run();
+            drop(run);
+            follows.join().map_err(Error::panic)?;
+            outcome
+        })
+    }
+}
+
+/// Looks at a run, and says when another plan is better.
+struct Adapter<'p> {
+    planned: &'p Planned,
+    watch: Watch,
+    /// Frames of a batch over those of an execution of the profile.
+    scale: f64,
+    adapting: Adapting,
+    /// The plan in force.
+    schedule: Schedule,
+    /// For each task, its times over those of the profile.
+    ratios: Vec<f64>,
+    /// For each task, what it took and should have taken since it was taken into account.
+    seen: Vec<Seen>,
+    /// A better plan, and how many looks in a row found it.
+    better: Option<(Schedule, u32)>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    count: u64,
+    ns: f64,
+    planned_ns: f64,
+}
+
+impl<'p> Adapter<'p> {
+    fn new(planned: &'p Planned, watch: Watch, scale: f64, adapting: Adapting) -> Self {
+        let tasks = planned.profile.tasks().len();
+        Self {
+            planned,
+            watch,
+            scale,
+            adapting,
+            schedule: planned.schedule.clone(),
+            ratios: vec![1.0; tasks],
+            seen: vec![Seen::default(); tasks],
+            better: None,
+        }
+    }
+
+    /// Takes what was seen since the last look into account, and asks for another plan where that is due.
+    fn look(&mut self, changer: &Changer) {
+        let times = self.watch.task_times();
+        self.learn(&times);
+        // What cannot be planned now may be so later: the plan in force stays.
+        let Some((schedule, gain)) = self.corrected().ok().and_then(|profile| self.better_plan(&profile)) else {
+            self.better = None;
+            return;
+        };
+        let looks = match self.better.take() {
+            Some((known, looks)) if known.stages() == schedule.stages() => looks + 1,
+            _ => 1,
+        };
+        if looks < self.adapting.looks {
+            self.better = Some((schedule, looks));
+            return;
+        }
+        if changer.change(&schedule, self.reason(gain)).is_ok() {
+            self.schedule = schedule;
+            self.seen.fill(Seen::default());
+        }
+    }
+
+    fn learn(&mut self, times: &[TaskTime]) {
+        let profile = &self.planned.profile;
+        for time in times.iter().filter(|time| time.count > 0) {
+            let kind = time.kind.as_ref().map_or(Some(0), |name| profile.kind(name));
+            let planned = kind.and_then(|kind| profile.tasks()[time.task].ns[kind]);
+            let Some(planned_ns) = planned else { continue };
+            let seen = &mut self.seen[time.task];
+            seen.count += time.count;
+            seen.ns += time.ns as f64;
+            seen.planned_ns += self.scale * planned_ns as f64 * time.count as f64;
+        }
+        for (seen, ratio) in self.seen.iter_mut().zip(&mut self.ratios) {
+            if seen.count < MIN_SAMPLES {
+                continue;
+            }
+            if seen.planned_ns > 0.0 {
+                *ratio += NEW_SHARE * (seen.ns / seen.planned_ns - *ratio);
+            }
+            *seen = Seen::default();
+        }
+    }
+
+    /// The profile with the times that were seen.
+    fn corrected(&self) -> Result<Profile> {
+        let profile = &self.planned.profile;
+        let tasks = profile.tasks().iter().zip(&self.ratios).map(|(task, ratio)| {
+            let ns = task.ns.iter().map(|ns| ns.map(|ns| ((ns as f64 * ratio).round() as u64).max(1)));
+            TaskProfile { seen: None, ns: ns.collect(), ..task.clone() }
+        });
+        let sync: Vec<u64> = (0..profile.kinds().len()).map(|kind| profile.sync_ns(kind)).collect();
+        let corrected = Profile::new(profile.kinds().to_vec(), tasks)?
+            .with_frames_per_execution(profile.frames_per_execution())?
+            .with_sync_ns(sync)?;
+        Ok(match profile.bits_per_frame() {
+            Some(bits) => corrected.with_bits_per_frame(bits)?,
+            None => corrected,
+        })
+    }
+
+    /// The plan that is better than the one in force, and by which share of the period.
+    fn better_plan(&self, profile: &Profile) -> Option<(Schedule, f64)> {
+        let goal = self.planned.goal.unwrap_or_default();
+        let plan = self.planned.strategy.0.plan(profile, &self.planned.platform, &goal).ok()?;
+        if plan.stages() == self.schedule.stages() {
+            return None;
+        }
+        let now = self.schedule.period(profile).ok()?;
+        let then = plan.period(profile).ok()?;
+        let gain = 1.0 - then.ns() / now.ns().max(1.0);
+        let longest = goal.longest_period(profile).ok()?;
+        let cores = |schedule: &Schedule| schedule.cores().values().sum::<u32>();
+        let is_better = match longest {
+            // Where a pace is demanded, being faster is of no use.
+            Some(longest) if now <= longest => cores(&plan) < cores(&self.schedule),
+            Some(_) => then < now,
+            None => gain >= self.adapting.least_gain,
+        };
+        is_better.then_some((plan, gain))
+    }
+
+    fn reason(&self, gain: f64) -> String {
+        let farthest = |a: &(usize, &f64), b: &(usize, &f64)| a.1.ln().abs().total_cmp(&b.1.ln().abs());
+        let most = self.ratios.iter().enumerate().max_by(farthest);
+        let task = most.map_or(String::new(), |(task, ratio)| {
+            format!("`{}` takes {ratio:.2} times as long as it was measured; ", self.planned.profile.tasks()[task].name)
+        });
+        if gain < 0.0 {
+            return format!("{task}fewer cores keep the pace");
+        }
+        format!("{task}the period becomes {:.1} % shorter", 100.0 * gain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bief_schedule::Stage;
+
+    use super::*;
+    use crate::machine::Machine;
+    use crate::planner::Planner;
+    use crate::watch::Shown;
+
+    /// Three sequential tasks of 10, 4 and 4 us on two cores, and what the plan is.
+    fn planned(goal: &str) -> Planned {
+        let task = |(name, ns)| TaskProfile::sequential(name, [ns]);
+        let profile = Profile::new(["cpu"], [("a", 10_000), ("b", 4_000), ("c", 4_000)].map(task)).unwrap();
+        let platform = bief_schedule::Platform::parse_cores("cpu=2", &profile).unwrap();
+        let planner = Planner::new(Machine::here()).goal(goal.parse().unwrap());
+        let schedule = planner.strategy.0.plan(&profile, &platform, &goal.parse().unwrap()).unwrap();
+        planner.planned(profile, platform, schedule, None, Vec::new())
+    }
+
+    fn adapter(planned: &Planned) -> Adapter<'_> {
+        Adapter::new(planned, Watch::new(Arc::<Shown>::default()), 1.0, Adapting::default())
+    }
+
+    fn times(us: [u64; 3]) -> Vec<TaskTime> {
+        let time = |(task, us)| TaskTime { task, kind: Some("cpu".into()), ns: us * 1000 * 20, count: 20 };
+        (0..).zip(us).map(time).collect()
+    }
+
+    /// The plan that is asked for after each of these looks, if any is.
+    fn better(adapter: &mut Adapter<'_>, us: [u64; 3]) -> Option<Vec<Stage>> {
+        adapter.learn(&times(us));
+        let profile = adapter.corrected().unwrap();
+        adapter.better_plan(&profile).map(|(plan, _)| plan.stages().to_vec())
+    }
+
+    #[test]
+    fn a_plan_is_better_once_tasks_take_other_times() {
+        let planned = planned("max-throughput");
+        assert_eq!(planned.schedule.stages(), [Stage::new(1, 1, "cpu"), Stage::new(2, 1, "cpu")]);
+        let mut adapter = adapter(&planned);
+        // As planned, and all slower alike.
+        assert_eq!(better(&mut adapter, [10, 4, 4]), None);
+        assert_eq!(better(&mut adapter, [20, 8, 8]), None);
+        let other = Some(vec![Stage::new(2, 1, "cpu"), Stage::new(1, 1, "cpu")]);
+        let plans: Vec<_> = (0..4).map(|_| better(&mut adapter, [5, 4, 11])).collect();
+        assert!(plans.contains(&other) && plans.last() == Some(&other), "{plans:?}");
+        assert!(adapter.reason(0.25).starts_with("`c` takes 2."), "{}", adapter.reason(0.25));
+        assert!(adapter.reason(0.25).ends_with("the period becomes 25.0 % shorter"));
+    }
+
+    #[test]
+    fn what_varies_a_little_changes_nothing() {
+        let planned = planned("max-throughput");
+        let mut adapter = adapter(&planned);
+        for round in 0..100 {
+            let us = if round % 2 == 0 { [10, 4, 4] } else { [9, 5, 4] };
+            assert_eq!(better(&mut adapter, us), None, "round {round}");
+        }
+    }
+
+    #[test]
+    fn where_a_pace_is_kept_only_fewer_cores_are_better() {
+        let planned = planned("fewest-cores,period=12us");
+        assert_eq!(planned.schedule.stages().len(), 2);
+        let mut adapter = adapter(&planned);
+        assert_eq!(better(&mut adapter, [5, 4, 11]), None, "the pace is kept");
+        let one = (0..8).filter_map(|_| better(&mut adapter, [2, 1, 1])).last();
+        assert_eq!(one, Some(vec![Stage::new(3, 1, "cpu")]));
+        assert!(adapter.reason(-0.5).ends_with("fewer cores keep the pace"));
+    }
+
+    #[test]
+    fn few_samples_are_collected() {
+        let planned = planned("max-throughput");
+        let mut adapter = adapter(&planned);
+        let one = TaskTime { task: 2, kind: Some("cpu".into()), ns: 12_000, count: 1 };
+        for look in 1..=MIN_SAMPLES {
+            assert_eq!(adapter.ratios[2], 1.0, "before look {look}");
+            adapter.learn(std::slice::from_ref(&one));
+        }
+        assert_eq!(adapter.ratios, [1.0, 1.0, 2.0]);
+    }
+}
