@@ -396,8 +396,8 @@ impl Profile {
     /// How long the oldest frame of an execution waits for the others, when executions come at that period; rounded up.
     pub(crate) fn filling_ns(&self, pace: Period) -> u64 {
         let frames = u128::from(self.frames_per_execution());
-        let waited = u128::from(pace.num()) * (frames - 1);
-        u64::try_from(waited.div_ceil(u128::from(pace.den()) * frames)).unwrap_or(u64::MAX)
+        let (waited, more) = pace.times(u64::from(self.frames_per_execution()) - 1);
+        u64::try_from(waited.saturating_add(more.into()).div_ceil(frames)).unwrap_or(u64::MAX)
     }
 
     /// What a stage on cores of `kind` spends on handing over, in nanoseconds per execution.
