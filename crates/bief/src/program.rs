@@ -110,7 +110,7 @@ impl Program {
     /// Those of [`run`](Self::run), a source that ends before anything could be measured, and more than memory can
     /// hold.
     pub fn profile(self, executions: usize) -> Result<Profile> {
-        let whole = self.named_stage(0..self.tasks.len(), 1, None);
+        let whole = self.named_stage(0..self.tasks.len(), 1, Vec::new());
         check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
@@ -140,7 +140,7 @@ impl Program {
     /// # Errors
     /// Those of [`profile`](Self::profile); a kind without a core.
     pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
-        let whole = self.named_stage(0..self.tasks.len(), 1, None);
+        let whole = self.named_stage(0..self.tasks.len(), 1, Vec::new());
         check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
@@ -172,7 +172,7 @@ impl Program {
     /// # Errors
     /// Those of [`profile_on`](Self::profile_on); no sizes, one that is given twice or 0; a task that never had a frame to work on.
     pub fn costs_on(self, machine: &Machine, batches: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
-        let whole = [self.named_stage(0..self.tasks.len(), 1, None)];
+        let whole = [self.named_stage(0..self.tasks.len(), 1, Vec::new())];
         let Some(&most) = batches.iter().max() else {
             return Err(Error::build("no sizes of batches to measure: give two or more"));
         };
@@ -225,7 +225,9 @@ impl Program {
         let plan = |stage: &Stage| {
             let tasks = first..first.saturating_add(stage.tasks);
             first = tasks.end;
-            self.named_stage(tasks, stage.cores as usize, Some(stage.kind.clone()).filter(|kind| !kind.is_empty()))
+            let named = stage.cores.iter().filter(|(kind, _)| !kind.is_empty());
+            let kinds = named.flat_map(|(kind, &cores)| std::iter::repeat_n(kind.clone(), cores as usize)).collect();
+            self.named_stage(tasks, stage.replicas() as usize, kinds)
         };
         let stages = stages.iter().map(plan).collect();
         self.staged(stages)
@@ -239,7 +241,7 @@ impl Program {
         let mut stages = Vec::new();
         let first_mark = self.marks.first().map_or(self.tasks.len(), |mark| mark.first_task);
         if first_mark > 0 {
-            stages.push(self.named_stage(0..first_mark, 1, None));
+            stages.push(self.named_stage(0..first_mark, 1, Vec::new()));
         }
         for (index, mark) in self.marks.iter().enumerate() {
             let end = self.marks.get(index + 1).map_or(self.tasks.len(), |next| next.first_task);
@@ -248,7 +250,7 @@ impl Program {
                 name: mark.name.clone(),
                 tasks,
                 threads: mark.threads,
-                kind: None,
+                kinds: Vec::new(),
                 planned_ns: None,
             });
         }
@@ -264,13 +266,13 @@ impl Program {
     }
 
     /// A stage named after its first task and, if there are more, its last.
-    fn named_stage(&self, tasks: std::ops::Range<usize>, threads: usize, kind: Option<String>) -> StagePlan {
+    fn named_stage(&self, tasks: std::ops::Range<usize>, threads: usize, kinds: Vec<String>) -> StagePlan {
         let name = match self.tasks.get(tasks.clone()) {
             Some([only]) => only.name.clone(),
             Some([first, .., last]) => format!("{} .. {}", first.name, last.name).into(),
             _ => "".into(),
         };
-        StagePlan { name, tasks, threads, kind, planned_ns: None }
+        StagePlan { name, tasks, threads, kinds, planned_ns: None }
     }
 }
 

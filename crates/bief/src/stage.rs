@@ -24,9 +24,25 @@ pub(crate) struct StagePlan {
     pub(crate) name: Arc<str>,
     pub(crate) tasks: Range<usize>,
     pub(crate) threads: usize,
-    pub(crate) kind: Option<String>,
+    /// The kind of core of each replica; empty where any will do.
+    pub(crate) kinds: Vec<String>,
     /// Planned time per execution, already divided by the replicas.
     pub(crate) planned_ns: Option<f64>,
+}
+
+impl StagePlan {
+    /// How many replicas have each kind of core, in their order.
+    pub(crate) fn threads_by_kind(&self) -> Vec<(&str, usize)> {
+        self.kinds.chunk_by(|a, b| a == b).map(|alike| (alike[0].as_str(), alike.len())).collect()
+    }
+
+    /// The kind of core of all replicas, if they have one.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        match self.threads_by_kind()[..] {
+            [(kind, _)] => Some(kind),
+            _ => None,
+        }
+    }
 }
 
 /// One replica of a stage: its tasks, the buffers of the wires that never leave it, and where every wire is just now.

@@ -76,7 +76,7 @@ pub(crate) fn rounds(refined: &Refined) -> Vec<String> {
             .schedule
             .stages()
             .iter()
-            .map(|stage| format!("{} on {} {}", stage.tasks, stage.cores, stage.kind))
+            .map(ToString::to_string)
             .collect();
         format!(
             "round {}: measured {:.1} us per execution, {:+.1} % from the plan; tasks: {}",

@@ -162,7 +162,7 @@ impl Exact {
     fn refused(&self, refused: Refused, profile: &Profile) -> Error {
         let tasks = counted(profile.tasks().len(), "task");
         let one_kind = match self.stages {
-            StageKinds::Mixed => "allow stages of one kind only (one-kind), ",
+            StageKinds::Mixed => "take stages of one kind (`exact:one-kind`, --stages one-kind), ",
             StageKinds::One => "",
         };
         let reason = match refused {

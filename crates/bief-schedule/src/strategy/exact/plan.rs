@@ -264,7 +264,7 @@ impl<'a> Planner<'a> {
         let reason = format!(
             "{}{both} can be scheduled on these cores in too many ways to try: give fewer cores, {}or ask for less",
             counted(self.profile.tasks().len(), "task"),
-            if self.instance.mixes() { "allow stages of one kind only (one-kind), " } else { "" }
+            if self.instance.mixes() { "take stages of one kind (`exact:one-kind`, --stages one-kind), " } else { "" }
         );
         unmet(self.goal, reason)
     }

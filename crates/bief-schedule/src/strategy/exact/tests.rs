@@ -663,7 +663,7 @@ fn chains_too_large_for_the_tables_are_refused() {
     let profile = Profile::new(["big", "little"], tasks).unwrap();
     let platform = Platform::parse_cores("big=16000,little=16000", &profile).unwrap();
     let error = Exact.schedule(&profile, &platform).unwrap_err();
-    assert!(error.to_string().ends_with("give fewer cores, allow stages of one kind only (one-kind), or take another strategy"), "{error}");
+    assert!(error.to_string().ends_with("give fewer cores, take stages of one kind (`exact:one-kind`, --stages one-kind), or take another strategy"), "{error}");
     let error = Exact::ONE_KIND.schedule(&profile, &platform).unwrap_err();
     assert!(error.to_string().ends_with("give fewer cores, or take another strategy"), "{error}");
 }
@@ -680,8 +680,8 @@ fn periods_without_an_exact_fraction_are_refused_with_the_remedy() {
     let error = Exact.schedule(&profile, &platform).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "strategy `exact`: tasks take so long that the period of kinds of core that share a stage has no exact fraction: allow \
-         stages of one kind only (one-kind), or give cores of fewer kinds"
+        "strategy `exact`: tasks take so long that the period of kinds of core that share a stage has no exact fraction: take \
+         stages of one kind (`exact:one-kind`, --stages one-kind), or give cores of fewer kinds"
     );
     Exact::ONE_KIND.schedule(&profile, &platform).unwrap();
     let error = Schedule::new("hand", [Stage::mixed(1, [("a", 1), ("b", 1), ("c", 1)])], &profile).unwrap_err();
