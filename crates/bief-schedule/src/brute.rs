@@ -68,9 +68,7 @@ fn allocations(
     }
     all.retain(|cores| {
         let kinds = cores.iter().filter(|&&cores| cores > 0).count();
-        kinds > 0
-            && (kinds == 1 || stages == StageKinds::Mixed)
-            && (replicable || cores.iter().sum::<u32>() == 1)
+        kinds > 0 && (kinds == 1 || stages == StageKinds::Mixed) && (replicable || cores.iter().sum::<u32>() == 1)
     });
     all
 }

@@ -33,7 +33,11 @@ impl Period {
 
     /// The fraction `num / den` nanoseconds, or `None` where `den` is zero.
     pub fn new(num: u64, den: u64) -> Option<Self> {
-        Self::wide(num.into(), den.into())
+        if den == 0 {
+            return None;
+        }
+        let common = gcd(num, den);
+        Some(Self { num: (num / common).into(), den: (den / common).into() })
     }
 
     /// The fraction `num / den` nanoseconds of long numbers, or `None` where `den` is zero, or the fraction 2^64 or more.
@@ -133,7 +137,10 @@ impl Period {
 
     /// The whole nanoseconds, rounded down.
     pub(crate) fn whole(self) -> u64 {
-        (self.num / self.den) as u64
+        match self.short() {
+            Some((num, den)) => num / den,
+            None => (self.num / self.den) as u64,
+        }
     }
 
     /// So many times the period in nanoseconds, rounded down, and whether something was left.
@@ -154,7 +161,8 @@ const MOST_NS: u128 = u64::MAX as u128;
 /// `count * num / den`, rounded down, and whether something was left. A quotient of more than 128 bits is 2^128 - 1.
 fn share(count: u64, num: u128, den: u128) -> (u128, bool) {
     if let Some(product) = u128::from(count).checked_mul(num) {
-        return (product / den, !product.is_multiple_of(den));
+        let quotient = product / den;
+        return (quotient, quotient * den != product);
     }
     let (whole, part) = (num / den, num % den);
     // Count times the part, bit by bit: both `left` and `part` are below `den`, which may have all 128 bits.
@@ -183,10 +191,10 @@ impl From<u64> for Period {
 
 impl Ord for Period {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (self.num.checked_mul(other.den), other.num.checked_mul(self.den)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => product(self.num, other.den).cmp(&product(other.num, self.den)),
+        if (self.num | self.den | other.num | other.den) <= MOST_NS {
+            return (self.num * other.den).cmp(&(other.num * self.den));
         }
+        product(self.num, other.den).cmp(&product(other.num, self.den))
     }
 }
 

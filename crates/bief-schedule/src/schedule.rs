@@ -408,7 +408,8 @@ pub(crate) fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Er
         {
             let reason = format!(
                 "it has {} cores, but its task `{}` may not be replicated: give the stage 1 core, or cut it there",
-                stage.replicas(), task.name
+                stage.replicas(),
+                task.name
             );
             return Err(refused(&place, reason));
         }

@@ -36,7 +36,10 @@ mod tests {
         assert_eq!(period(&[(600, 2), (900, 0)]), Some(Period::from(300)));
         assert_eq!(period(&[(600, 2), (0, 1)]), Some(Period::ZERO));
         assert_eq!(period(&[(u64::MAX, 16_000), (u64::MAX - 1, 16_000)]).unwrap().whole(), u64::MAX / 32_000);
-        assert_eq!(period(&[(7, 1), (11, 2), (13, 3), (17, 4)]), Period::new(17_017, 2431 + 2 * 1547 + 3 * 1309 + 4 * 1001));
+        assert_eq!(
+            period(&[(7, 1), (11, 2), (13, 3), (17, 4)]),
+            Period::new(17_017, 2431 + 2 * 1547 + 3 * 1309 + 4 * 1001)
+        );
         // Three of 64 bits without a common factor are too long.
         assert_eq!(period(&[(u64::MAX, 1), (u64::MAX - 1, 1), (u64::MAX - 4, 1)]), None);
     }

@@ -40,7 +40,9 @@ pub struct Stage {
 impl Stage {
     /// A stage of `tasks` tasks on `cores` cores of `kind`.
     pub fn new(tasks: usize, cores: u32, kind: impl Into<String>) -> Self {
-        Self::mixed(tasks, [(kind, cores)])
+        let mut by_kind = BTreeMap::new();
+        by_kind.insert(kind.into(), cores);
+        Self { tasks, cores: by_kind }
     }
 
     /// A stage of `tasks` tasks on so many cores of each of these kinds.

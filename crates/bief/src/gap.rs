@@ -275,7 +275,8 @@ pub(crate) mod tests {
                     KindReport::new((name, cores), tasks, elapsed, &Count { batches, busy, ..Count::default() }, None)
                 })
                 .collect();
-            let busy = parts.iter().map(|part| Duration::from_nanos((part.measured_ns * part.executions as f64) as u64));
+            let busy =
+                parts.iter().map(|part| Duration::from_nanos((part.measured_ns * part.executions as f64) as u64));
             let count = Count { busy: busy.sum(), ..Count::default() };
             let whole = StageReport::new(&plan, parts[0].tasks.clone(), EXECUTIONS, elapsed, &count);
             StageReport { kinds: if parts.len() > 1 { parts } else { Vec::new() }, ..whole }

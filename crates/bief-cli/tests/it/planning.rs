@@ -61,7 +61,10 @@ fn a_chain_is_measured_planned_refined_placed_and_run_on_emulated_cores() {
     for (placed, stage) in placement.stages().iter().zip(schedule.stages()) {
         for thread in placed.threads.iter().flatten() {
             let core = machine.core_of(*thread).unwrap();
-            assert!(stage.cores.contains_key(&machine.kinds()[core.kind].name), "a thread is on a core of its stage's kinds");
+            assert!(
+                stage.cores.contains_key(&machine.kinds()[core.kind].name),
+                "a thread is on a core of its stage's kinds"
+            );
         }
     }
     let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();

@@ -190,11 +190,10 @@ impl Optimiser {
     /// The numbers of source firings that are tried, ascending.
     fn ladder(&self, graph: &Graph) -> Vec<u64> {
         let sources = graph.nodes().iter().filter_map(|node| node.period);
-        let in_step =
-            sources.min().zip(graph.hyperperiod()).and_then(|(period, all)| {
-                let (num, den) = period.short()?;
-                all.scaled(den, num)?.short()
-            });
+        let in_step = sources.min().zip(graph.hyperperiod()).and_then(|(period, all)| {
+            let (num, den) = period.short()?;
+            all.scaled(den, num)?.short()
+        });
         let mut ladder = vec![self.max_firings];
         for first in [Some(1), in_step.map(|(firings, _)| firings)].into_iter().flatten() {
             let doubled = std::iter::successors(Some(first), |firings| firings.checked_mul(2));

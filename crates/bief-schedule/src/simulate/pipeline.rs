@@ -114,10 +114,14 @@ impl<'a> Pipeline<'a> {
         }
         let stages = schedule.stages().iter().zip(loads).map(|(stage, load)| Stage {
             tasks: load.tasks,
-            kinds: stage.cores.iter().flat_map(|(name, &cores)| {
-                let kind = profile.kind(name).expect("the stages go with the profile");
-                std::iter::repeat_n(kind, cores as usize)
-            }).collect(),
+            kinds: stage
+                .cores
+                .iter()
+                .flat_map(|(name, &cores)| {
+                    let kind = profile.kind(name).expect("the stages go with the profile");
+                    std::iter::repeat_n(kind, cores as usize)
+                })
+                .collect(),
         });
         Ok(Self {
             profile,

@@ -135,8 +135,7 @@ fn kinds_that_share_a_stage_have_its_period() {
         TaskProfile::sequential("send", [50, 80]),
     ];
     let profile = Profile::new(["big", "little"], tasks).unwrap().with_sync_ns([5, 7]).unwrap();
-    let stages =
-        [Stage::new(1, 1, "big"), Stage::mixed(1, [("big", 2), ("little", 3)]), Stage::new(1, 1, "little")];
+    let stages = [Stage::new(1, 1, "big"), Stage::mixed(1, [("big", 2), ("little", 3)]), Stage::new(1, 1, "little")];
     let schedule = Schedule::new("hand", stages, &profile).unwrap();
     let planned = schedule.planned_period();
     assert_eq!(Some(planned), Period::wide(735 * 1947, 2 * 1947 + 3 * 735));

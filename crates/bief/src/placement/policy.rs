@@ -85,7 +85,8 @@ impl Policy {
         let one_each = |cores: &[Vec<Vec<&Core>>], core: fn(usize, usize, usize) -> usize| {
             placed(&|index, stage| {
                 let of_thread = |thread: usize| {
-                    let is_alike = |stage: &StageSlots, other: usize| stage.kind_of(other) == stages[index].kind_of(thread);
+                    let is_alike =
+                        |stage: &StageSlots, other: usize| stage.kind_of(other) == stages[index].kind_of(thread);
                     let alike = |stage: &StageSlots| (0..stage.threads).filter(|&other| is_alike(stage, other)).count();
                     let before = stages[..index].iter().map(alike).sum::<usize>()
                         + (0..thread).filter(|&other| is_alike(stage, other)).count();

@@ -42,11 +42,17 @@ impl Candidates {
     fn set_capacity(&mut self, instance: &Instance, period: Period) {
         let all_ns = instance.max_work_ns();
         let most = instance.cores().iter().copied().max().unwrap_or(0);
-        let (whole, part, den) = (period.whole(), period.num() % period.den(), period.den());
-        let (mut capacity, mut carry) = (0u64, 0u128);
         self.capacity_ns.clear();
+        let Some((num, den)) = period.short() else {
+            let capacity = |cores: usize| u64::try_from(period.times(cores as u64).0).unwrap_or(u64::MAX);
+            let enough = (1..=most).find(|&cores| capacity(cores) >= all_ns).unwrap_or(most);
+            self.capacity_ns.extend((1..=enough).map(capacity));
+            return;
+        };
+        let (whole, part) = (num / den, num % den);
+        let (mut capacity, mut carry) = (0u64, 0u64);
         for _ in 0..most {
-            // Both are below `den`, which may be any 128-bit number.
+            // Both are below `den`, which may be any 64-bit number.
             let (sum, wrapped) = carry.overflowing_add(part);
             let over = wrapped || sum >= den;
             carry = if over { sum.wrapping_sub(den) } else { sum };
@@ -59,13 +65,21 @@ impl Candidates {
     }
 
     /// Finds the stages that end before task `to`; all earlier ends must have been asked for.
+    #[inline]
     pub(super) fn end_at(&mut self, instance: &Instance, to: usize) -> Result<&[Candidate], Refused> {
         let first = self.stages.len();
-        match (instance.mixes(), instance.cuts_cost()) {
-            (false, false) => self.longest_end_at(instance, to),
-            (false, true) => self.all_end_at(instance, to),
-            (true, false) => self.longest_mixed_end_at(instance, to)?,
-            (true, true) => self.all_mixed_end_at(instance, to)?,
+        if instance.mixes() {
+            if instance.cuts_cost() {
+                self.all_mixed_end_at(instance, to)?;
+            } else {
+                self.longest_mixed_end_at(instance, to)?;
+            }
+            // Where both will do, a stage on one kind of core is simpler, and is to be found first.
+            self.stages[first..].sort_by_key(|stage| stage.axis().is_none());
+        } else if instance.cuts_cost() {
+            self.all_end_at(instance, to);
+        } else {
+            self.longest_end_at(instance, to);
         }
         self.starts.push(self.stages.len());
         Ok(&self.stages[first..])

@@ -104,7 +104,8 @@ impl Costs {
                 most[kind.axis] = most[kind.axis].saturating_add(cores).min(kind.cores);
             }
             let extent = most.map(|most| most + 1);
-            let size = extent.iter().try_fold(1usize, |size, &extent| size.checked_mul(extent)).ok_or(Refused::TooLarge)?;
+            let size =
+                extent.iter().try_fold(1usize, |size, &extent| size.checked_mul(extent)).ok_or(Refused::TooLarge)?;
             if size > MAX_KEPT {
                 return Err(Refused::TooLarge);
             }
@@ -131,13 +132,7 @@ impl Costs {
     }
 
     /// Adds to `tried` what the stage makes of the schedules before it, where all together use so many cores.
-    fn extend(
-        &self,
-        prices: &Prices,
-        mut used: [usize; MAX_KINDS],
-        stage: &LastStage,
-        tried: &mut Vec<Costed>,
-    ) {
+    fn extend(&self, prices: &Prices, mut used: [usize; MAX_KINDS], stage: &LastStage, tried: &mut Vec<Costed>) {
         for (used, &cores) in used.iter_mut().zip(&stage.candidate.cores) {
             let Some(before_it) = used.checked_sub(usize::from(cores)) else { return };
             *used = before_it;
@@ -279,9 +274,11 @@ fn mixed_stage(
     let used = works.iter().zip(&candidate.cores).filter(|&(_, &cores)| cores > 0);
     let slowest_ns = used.filter_map(|(&work, _)| work).max().expect("the stage has cores");
     let waiting_ns = prices.pace.map_or(0, |pace| waiting_ns(slowest_ns, pace));
-    let price = instance.kinds().iter().zip(&prices.of_kinds).map(|(kind, price)| {
-        u64::from(candidate.cores[kind.axis]).saturating_mul(*price)
-    });
+    let price = instance
+        .kinds()
+        .iter()
+        .zip(&prices.of_kinds)
+        .map(|(kind, price)| u64::from(candidate.cores[kind.axis]).saturating_mul(*price));
     let (energy, more) = own.times(price.fold(0, u64::saturating_add));
     Ok(LastStage {
         candidate,

@@ -26,8 +26,10 @@ impl Candidate {
     /// The axis of its kind, where it has cores of one.
     #[inline]
     pub(super) fn axis(&self) -> Option<usize> {
-        let mut along = (0..MAX_KINDS).filter(|&axis| self.cores[axis] > 0);
-        along.next().filter(|_| along.next().is_none())
+        // All numbers at once, the first axis in the lowest bits.
+        let all = self.cores.iter().rev().fold(0u64, |all, &cores| all << 16 | u64::from(cores));
+        let axis = all.trailing_zeros() / 16;
+        (axis < MAX_KINDS as u32 && all >> (16 * axis) <= 0xffff).then_some(axis as usize)
     }
 }
 
@@ -183,6 +185,10 @@ impl<'a> Instance<'a> {
 
     /// A stage that ends before task `to`, for a schedule.
     pub(super) fn stage(&self, profile: &Profile, to: usize, stage: Candidate) -> Stage {
+        if let Some(axis) = stage.axis() {
+            let kind = profile.kinds()[self.kind_on(axis).position].as_str();
+            return Stage::new(to - stage.from as usize, u32::from(stage.cores[axis]), kind);
+        }
         let used = self.kinds.iter().filter(|kind| stage.cores[kind.axis] > 0);
         let cores = used.map(|kind| (profile.kinds()[kind.position].as_str(), u32::from(stage.cores[kind.axis])));
         Stage::mixed(to - stage.from as usize, cores)

@@ -11,8 +11,8 @@ mod table;
 
 pub use optimum::Optimum;
 
-use super::{Capabilities, Strategy};
 use self::search::Refused;
+use super::{Capabilities, Strategy};
 use crate::error::{Error, ErrorKind};
 use crate::goal::Goal;
 use crate::platform::Platform;
@@ -189,7 +189,9 @@ impl Strategy for Exact {
 
     fn summary(&self) -> &'static str {
         match self.stages {
-            StageKinds::Mixed => "The shortest period on cores of up to four kinds, and every number of cores that reaches it.",
+            StageKinds::Mixed => {
+                "The shortest period on cores of up to four kinds, and every number of cores that reaches it."
+            }
             StageKinds::One => "The same with cores of one kind for each stage.",
         }
     }

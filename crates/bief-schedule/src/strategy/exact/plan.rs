@@ -4,9 +4,9 @@ mod saturation;
 
 use std::cell::Cell;
 
+use super::candidates::Mix;
 use super::cost::{Costed, Costs, Prices};
 use super::instance::{Instance, fraction};
-use super::candidates::Mix;
 use super::search::Refused;
 use super::{Exact, Optimum};
 use crate::error::{Error, ErrorKind};
@@ -206,15 +206,26 @@ impl<'a> Planner<'a> {
             of_kinds,
             latency: goal.latency.is_some(),
             // Works are whole: so is the latency.
-            latency_at_most: goal
-                .latency
-                .map_or(u64::MAX, |latency| latency.whole().saturating_sub(filling_ns)),
+            latency_at_most: goal.latency.map_or(u64::MAX, |latency| latency.whole().saturating_sub(filling_ns)),
             pace,
             energy_at_most: u128::MAX,
             full: false,
         };
         let steps = Cell::new(MAX_STEPS);
-        Ok(Self { exact, profile, goal, instance, prices, saturating, longest, shortest, idle, budget, filling_ns, steps })
+        Ok(Self {
+            exact,
+            profile,
+            goal,
+            instance,
+            prices,
+            saturating,
+            longest,
+            shortest,
+            idle,
+            budget,
+            filling_ns,
+            steps,
+        })
     }
 
     /// The best schedule that runs with the period `pace`, or as fast as it can.
@@ -245,9 +256,7 @@ impl<'a> Planner<'a> {
 
     /// The schedules that fit in the period and, if they run with it, meet the demands, but for the full stage.
     fn costs(&self, period: Period) -> Result<Costs, Error> {
-        let energy_at_most = self.budget.map_or(u128::MAX, |budget| {
-            period.times(budget).0
-        });
+        let energy_at_most = self.budget.map_or(u128::MAX, |budget| period.times(budget).0);
         self.costs_of(period, &Prices { energy_at_most, ..self.prices.clone() })
     }
 

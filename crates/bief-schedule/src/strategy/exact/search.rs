@@ -71,13 +71,16 @@ impl<'a> Search<'a> {
             let mut extent = [1; VALUE];
             let mut needed = [0; VALUE];
             for kind in self.instance.kinds().iter().filter(|kind| kind.axis < VALUE) {
-                let mut least = u32::MAX;
-                for stage in stages.iter().filter(|stage| stage.axis() == Some(kind.axis)) {
-                    let before = self.alone[stage.from as usize][kind.axis];
-                    least = least.min(before.saturating_add(u32::from(stage.cores[kind.axis])));
+                needed[kind.axis] = u32::MAX;
+            }
+            for stage in stages {
+                if let Some(axis) = stage.axis().filter(|&axis| axis < VALUE) {
+                    let before = self.alone[stage.from as usize][axis];
+                    needed[axis] = needed[axis].min(before.saturating_add(u32::from(stage.cores[axis])));
                 }
-                needed[kind.axis] = least;
-                extent[kind.axis] = kind.cores.min(least as usize) + 1;
+            }
+            for kind in self.instance.kinds().iter().filter(|kind| kind.axis < VALUE) {
+                extent[kind.axis] = kind.cores.min(needed[kind.axis] as usize) + 1;
             }
             self.alone.push(needed);
             let values = Table::<i16>::size(extent);

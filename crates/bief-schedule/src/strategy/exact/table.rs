@@ -174,13 +174,8 @@ impl<V: Value> Table<V> {
             if to == 0 {
                 return None;
             }
-            let stages = ending_at(to);
-            let own = |stage: &&Candidate| stage.axis().is_some();
-            // Where both will do, a stage on one kind of core is simpler.
-            let (stage, before, before_value) = stages
+            let (stage, before, before_value) = ending_at(to)
                 .iter()
-                .filter(own)
-                .chain(stages.iter().filter(|stage| !own(stage)))
                 .find_map(|stage| {
                     let mut before = cores;
                     for (before, &cores) in before.iter_mut().zip(&stage.cores) {

@@ -371,7 +371,8 @@ fn check_plan_of(
     match goal.aim {
         Aim::MaxThroughput => {
             if goal.power.is_none() && goal.latency.is_none() {
-                let fewest = brute::optimum_if_any(profile, cores, exact.stages).unwrap().fewest_stages.into_iter().min();
+                let fewest =
+                    brute::optimum_if_any(profile, cores, exact.stages).unwrap().fewest_stages.into_iter().min();
                 prop_assert_eq!(Some(plan.stages().len()), fewest);
             }
         }
@@ -663,7 +664,12 @@ fn chains_too_large_for_the_tables_are_refused() {
     let profile = Profile::new(["big", "little"], tasks).unwrap();
     let platform = Platform::parse_cores("big=16000,little=16000", &profile).unwrap();
     let error = Exact.schedule(&profile, &platform).unwrap_err();
-    assert!(error.to_string().ends_with("give fewer cores, take stages of one kind (`exact:one-kind`, --stages one-kind), or take another strategy"), "{error}");
+    assert!(
+        error.to_string().ends_with(
+            "give fewer cores, take stages of one kind (`exact:one-kind`, --stages one-kind), or take another strategy"
+        ),
+        "{error}"
+    );
     let error = Exact::ONE_KIND.schedule(&profile, &platform).unwrap_err();
     assert!(error.to_string().ends_with("give fewer cores, or take another strategy"), "{error}");
 }
@@ -671,11 +677,9 @@ fn chains_too_large_for_the_tables_are_refused() {
 /// Hours on three kinds: nothing is rounded silently.
 #[test]
 fn periods_without_an_exact_fraction_are_refused_with_the_remedy() {
-    let profile = Profile::new(
-        ["a", "b", "c"],
-        [TaskProfile::replicable("t", [(1 << 60) - 1, (1 << 60) - 3, (1 << 60) - 5])],
-    )
-    .unwrap();
+    let profile =
+        Profile::new(["a", "b", "c"], [TaskProfile::replicable("t", [(1 << 60) - 1, (1 << 60) - 3, (1 << 60) - 5])])
+            .unwrap();
     let platform = platform(&profile, &[1, 1, 1]);
     let error = Exact.schedule(&profile, &platform).unwrap_err();
     assert_eq!(

@@ -89,9 +89,7 @@ impl Fewest {
     /// All numbers along the first axes, in the order of the values.
     pub(in crate::strategy::exact) fn all_cores(&self) -> impl Iterator<Item = [usize; VALUE]> + use<> {
         let extent = self.extent;
-        (0..extent[0]).flat_map(move |i| {
-            (0..extent[1]).flat_map(move |j| (0..extent[2]).map(move |k| [i, j, k]))
-        })
+        (0..extent[0]).flat_map(move |i| (0..extent[1]).flat_map(move |j| (0..extent[2]).map(move |k| [i, j, k])))
     }
 
     /// The cores with which the stage fits and with one less of any kind does not.
