@@ -1,13 +1,14 @@
 //! Time to compute a schedule: every strategy on the same chains, exact also where the others end.
 //!
 //! `exact` is measured as period, front and the stages of its first point; `exact, all stages` is what the schedules with
-//! the fewest stages of all other points of the front cost on top.
+//! the fewest stages of all other points of the front cost on top. Both with stages that kinds of core share, and (`one-kind`)
+//! without.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use bief_schedule::strategy::Exact;
-use bief_schedule::{Platform, Profile, TaskProfile, sample_chain, strategies};
+use bief_schedule::{Platform, Profile, Strategy, TaskProfile, sample_chain, strategies};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use fastrand::Rng;
@@ -43,21 +44,31 @@ fn platform(profile: &Profile, cores: &[u32]) -> Platform {
 
 fn exact(group: &mut BenchmarkGroup<WallTime>, case: &str, profiles: &[Profile], cores: &[u32]) {
     let platform = platform(&profiles[0], cores);
-    let mut turn = profiles.iter().cycle();
-    group.bench_function(BenchmarkId::new("exact", case), |b| {
-        b.iter(|| Exact.optimum(turn.next().unwrap(), black_box(&platform)).unwrap().stages(0));
-    });
-    let optima: Vec<_> = profiles.iter().map(|profile| Exact.optimum(profile, &platform).unwrap()).collect();
-    let mut turn = optima.iter().cycle();
-    group.bench_function(BenchmarkId::new("exact, all stages", case), |b| {
-        b.iter(|| turn.next().unwrap().fewest_stages().unwrap());
-    });
+    for exact in [Exact::ONE_KIND, Exact] {
+        let name = exact.name();
+        let optima: Result<Vec<_>, _> = profiles.iter().map(|profile| exact.optimum(profile, &platform)).collect();
+        let optima = match optima {
+            Ok(optima) => optima,
+            Err(error) => {
+                println!("{case} is left out: {error}");
+                continue;
+            }
+        };
+        let mut turn = profiles.iter().cycle();
+        group.bench_function(BenchmarkId::new(name, case), |b| {
+            b.iter(|| exact.optimum(turn.next().unwrap(), black_box(&platform)).unwrap().stages(0));
+        });
+        let mut turn = optima.iter().cycle();
+        group.bench_function(BenchmarkId::new(format!("{name}, all stages"), case), |b| {
+            b.iter(|| turn.next().unwrap().fewest_stages().unwrap());
+        });
+    }
 }
 
 fn others(group: &mut BenchmarkGroup<WallTime>, case: &str, profiles: &[Profile], cores: &[u32]) {
     let both = platform(&profiles[0], cores);
     let big = platform(&profiles[0], &cores[..1]);
-    for strategy in strategies().iter().filter(|strategy| strategy.name() != "exact") {
+    for strategy in strategies().iter().filter(|strategy| !strategy.name().starts_with(Exact.name())) {
         let platform = if strategy.capabilities().max_kinds == 1 { &big } else { &both };
         let mut turn = profiles.iter().cycle();
         group.bench_function(BenchmarkId::new(strategy.name(), case), |b| {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::Stage;
+use crate::strategy::StageKinds;
 
 /// The best that any schedule reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +19,10 @@ pub(crate) struct Optimum {
 
 /// Tries every cut of the chain, and for each every allocation of the cores; `None` where no schedule is possible, as tasks
 /// cannot run where there are cores.
-pub(crate) fn optimum_if_any(profile: &Profile, cores: &[u32]) -> Option<Optimum> {
+pub(crate) fn optimum_if_any(profile: &Profile, cores: &[u32], stages: StageKinds) -> Option<Optimum> {
     let mut found = Vec::new();
     let empty = Partial { period: Period::ZERO, used: vec![0; cores.len()], stages: 0 };
-    extend(profile, cores, 0, &empty, &mut found);
+    extend(profile, cores, stages, 0, &empty, &mut found);
     let period = found.iter().map(|partial| partial.period).min()?;
     found.retain(|partial| partial.period == period);
     let dominates = |a: &[u32], b: &[u32]| a != b && a.iter().zip(b).all(|(a, b)| a <= b);
@@ -39,33 +40,59 @@ pub(crate) fn optimum_if_any(profile: &Profile, cores: &[u32]) -> Option<Optimum
     Some(Optimum { period, fewest_stages: front.iter().map(fewest).collect(), front })
 }
 
-/// The same for a chain that can run on the cores.
+/// The same for a chain that can run on the cores, where each stage has one kind.
 pub(crate) fn optimum(profile: &Profile, cores: &[u32]) -> Optimum {
-    optimum_if_any(profile, cores).expect("every task can run on every kind")
+    optimum_if_any(profile, cores, StageKinds::One).expect("every task can run on every kind")
 }
 
 /// The stages of every schedule there is, wasteful ones included.
-pub(crate) fn schedules(profile: &Profile, cores: &[u32]) -> Vec<Vec<Stage>> {
+pub(crate) fn schedules(profile: &Profile, cores: &[u32], stages: StageKinds) -> Vec<Vec<Stage>> {
     let mut found = Vec::new();
-    extend_stages(profile, cores, 0, &mut Vec::new(), &mut found);
+    extend_stages(profile, cores, stages, 0, &mut Vec::new(), &mut found);
     found
 }
 
-fn extend_stages(profile: &Profile, left: &[u32], from: usize, before: &mut Vec<Stage>, found: &mut Vec<Vec<Stage>>) {
+/// Every number of cores of each kind that a stage may have, of those that are left.
+fn allocations(
+    profile: &Profile,
+    left: &[u32],
+    tasks: Range<usize>,
+    replicable: bool,
+    stages: StageKinds,
+) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = vec![Vec::new()];
+    for (kind, &left) in left.iter().enumerate() {
+        let most = if work(profile, tasks.clone(), kind).is_some() { left } else { 0 };
+        let with = |cores: Vec<u32>| (0..=most).map(move |more| [&cores[..], &[more]].concat());
+        all = all.into_iter().flat_map(with).collect();
+    }
+    all.retain(|cores| {
+        let kinds = cores.iter().filter(|&&cores| cores > 0).count();
+        kinds > 0 && (kinds == 1 || stages == StageKinds::Mixed) && (replicable || cores.iter().sum::<u32>() == 1)
+    });
+    all
+}
+
+fn extend_stages(
+    profile: &Profile,
+    left: &[u32],
+    stages: StageKinds,
+    from: usize,
+    before: &mut Vec<Stage>,
+    found: &mut Vec<Vec<Stage>>,
+) {
     if from == profile.tasks().len() {
         found.push(before.clone());
         return;
     }
     for to in from + 1..=profile.tasks().len() {
         let replicable = profile.tasks()[from..to].iter().all(|task| task.replicable);
-        for kind in (0..left.len()).filter(|&kind| work(profile, from..to, kind).is_some()) {
-            for cores in 1..=if replicable { left[kind] } else { left[kind].min(1) } {
-                let mut rest = left.to_vec();
-                rest[kind] -= cores;
-                before.push(Stage::new(to - from, cores, profile.kinds()[kind].as_str()));
-                extend_stages(profile, &rest, to, before, found);
-                before.pop();
-            }
+        for cores in allocations(profile, left, from..to, replicable, stages) {
+            let rest: Vec<u32> = left.iter().zip(&cores).map(|(left, cores)| left - cores).collect();
+            let named = profile.kinds().iter().zip(&cores).filter(|&(_, &cores)| cores > 0);
+            before.push(Stage::mixed(to - from, named.map(|(kind, &cores)| (kind.as_str(), cores))));
+            extend_stages(profile, &rest, stages, to, before, found);
+            before.pop();
         }
     }
 }
@@ -80,6 +107,19 @@ fn work(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
     Some(times?.iter().sum::<u64>() + profile.sync_ns(kind) + enter + leave)
 }
 
+/// The period of a stage, as all of its cores would have it in the time in which each of them does a whole number of executions.
+fn stage_period(profile: &Profile, tasks: Range<usize>, cores: &[u32]) -> Period {
+    let used = || (0..cores.len()).filter(|&kind| cores[kind] > 0);
+    let works: Vec<u128> =
+        used().map(|kind| work(profile, tasks.clone(), kind).expect("the stage runs there").into()).collect();
+    if works.contains(&0) {
+        return Period::ZERO;
+    }
+    let time: u128 = works.iter().product();
+    let done = used().zip(&works).map(|(kind, work)| u128::from(cores[kind]) * (time / work)).sum();
+    Period::wide(time, done).unwrap()
+}
+
 #[derive(Clone)]
 struct Partial {
     period: Period,
@@ -87,7 +127,14 @@ struct Partial {
     stages: usize,
 }
 
-fn extend(profile: &Profile, cores: &[u32], from: usize, before: &Partial, found: &mut Vec<Partial>) {
+fn extend(
+    profile: &Profile,
+    cores: &[u32],
+    stages: StageKinds,
+    from: usize,
+    before: &Partial,
+    found: &mut Vec<Partial>,
+) {
     if from == profile.tasks().len() {
         found.push(before.clone());
         return;
@@ -95,17 +142,13 @@ fn extend(profile: &Profile, cores: &[u32], from: usize, before: &Partial, found
     for to in from + 1..=profile.tasks().len() {
         let tasks = &profile.tasks()[from..to];
         let replicable = tasks.iter().all(|task| task.replicable);
-        for kind in 0..cores.len() {
-            let Some(work) = work(profile, from..to, kind) else { continue };
-            let left = cores[kind] - before.used[kind];
-            let most = if replicable { left } else { left.min(1) };
-            for stage_cores in 1..=most {
-                let mut with = before.clone();
-                with.period = with.period.max(Period::new(work, u64::from(stage_cores)).unwrap());
-                with.used[kind] += stage_cores;
-                with.stages += 1;
-                extend(profile, cores, to, &with, found);
-            }
+        let left: Vec<u32> = cores.iter().zip(&before.used).map(|(cores, used)| cores - used).collect();
+        for own in allocations(profile, &left, from..to, replicable, stages) {
+            let mut with = before.clone();
+            with.period = with.period.max(stage_period(profile, from..to, &own));
+            with.used.iter_mut().zip(&own).for_each(|(used, own)| *used += own);
+            with.stages += 1;
+            extend(profile, cores, stages, to, &with, found);
         }
     }
 }

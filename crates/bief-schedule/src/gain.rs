@@ -22,7 +22,7 @@ pub struct Gain {
 ///
 /// # Errors
 ///
-/// Those of [`Exact::optimum`].
+/// Those of [`Exact::optimum`], whose stages may have cores of several kinds; [`Exact::gains`] is for others, too.
 ///
 /// # Example
 ///
@@ -36,19 +36,30 @@ pub struct Gain {
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 pub fn gains(profile: &Profile, platform: &Platform) -> Result<Vec<Gain>, Error> {
-    let now = Exact.optimum(profile, platform)?.period();
-    let mut gains = Vec::new();
-    for (index, kind) in platform.kinds().iter().enumerate() {
-        if kind.cores == 0 || kind.cores == Platform::MAX_CORES {
-            continue;
+    Exact.gains(profile, platform)
+}
+
+impl Exact {
+    /// The [gains](gains()) where schedules have such stages.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`optimum`](Self::optimum).
+    pub fn gains(&self, profile: &Profile, platform: &Platform) -> Result<Vec<Gain>, Error> {
+        let now = self.optimum(profile, platform)?.period();
+        let mut gains = Vec::new();
+        for (index, kind) in platform.kinds().iter().enumerate() {
+            if kind.cores == 0 || kind.cores == Platform::MAX_CORES {
+                continue;
+            }
+            let mut kinds = platform.kinds().to_vec();
+            kinds[index] = CoreKind { cores: kind.cores + 1, ..kind.clone() };
+            let period = self.optimum(profile, &Platform::new(kinds)?)?.period();
+            if period < now {
+                gains.push(Gain { kind: kind.name.clone(), period });
+            }
         }
-        let mut kinds = platform.kinds().to_vec();
-        kinds[index] = CoreKind { cores: kind.cores + 1, ..kind.clone() };
-        let period = Exact.optimum(profile, &Platform::new(kinds)?)?.period();
-        if period < now {
-            gains.push(Gain { kind: kind.name.clone(), period });
-        }
+        gains.sort_by_key(|gain| gain.period);
+        Ok(gains)
     }
-    gains.sort_by_key(|gain| gain.period);
-    Ok(gains)
 }

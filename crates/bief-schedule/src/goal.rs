@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind};
-use crate::period::Period;
+use crate::period::{Period, gcd};
 use crate::profile::Profile;
 
 /// The goal of a schedule: an aim, and demands that bound it.
@@ -118,16 +118,20 @@ impl Goal {
         {
             return refused("power", format!("{power} W: demand 0 W or more"));
         }
+        let short = |rate: Period| {
+            let reason = "its numerator or denominator has more than 64 bits: round it";
+            rate.short().ok_or_else(|| Error::new(ErrorKind::Goal, "goal, rate", reason))
+        };
         let by_rate = match self.rate {
             None => None,
-            Some(Rate::Frames(rate)) => Some(time_for(1, rate, profile)),
+            Some(Rate::Frames(rate)) => Some(time_for(1, short(rate)?, profile)),
             Some(Rate::Bits(rate)) => {
                 let bits = profile.bits_per_frame().ok_or_else(|| {
                     let reason = "the profile does not say how many bits a frame carries: demand frames/s, \
                                   or add \"bits_per_frame\" to the profile";
                     Error::new(ErrorKind::Goal, format!("goal `{self}`, rate"), reason)
                 })?;
-                Some(time_for(bits, rate, profile))
+                Some(time_for(bits, short(rate)?, profile))
             }
         };
         Ok(match (self.period, by_rate) {
@@ -137,16 +141,15 @@ impl Goal {
     }
 }
 
-/// The nanoseconds in which one execution delivers at `rate`, when each of its frames counts `each`; rounded down where it
-/// is no fraction of 64-bit numbers.
-fn time_for(each: u64, rate: Period, profile: &Profile) -> Period {
-    // each * frames * 1e9 * rate.den / rate.num, all that can be cancelled before it is multiplied.
-    let per_second = Period::new(1_000_000_000, rate.num()).expect("checked: a rate is more than zero");
+/// The nanoseconds in which one execution delivers at the rate `num / den`, when each of its frames counts `each`; rounded down
+/// where it is no fraction of 64-bit numbers.
+fn time_for(each: u64, (num, den): (u64, u64), profile: &Profile) -> Period {
+    // each * frames * 1e9 * den / num, all that can be cancelled before it is multiplied.
     let frames = u64::from(profile.frames_per_execution());
-    let (mut over, mut under) = ([each, frames, per_second.num(), rate.den()], per_second.den());
+    let (mut over, mut under) = ([each, frames, 1_000_000_000, den], num);
     for factor in &mut over {
-        let common = Period::new(*factor, under).expect("a denominator is not zero");
-        (*factor, under) = (common.num(), common.den());
+        let common = gcd(*factor, under);
+        (*factor, under) = (*factor / common, under / common);
     }
     // What is left is in lowest terms: below 2^64 * 2^32 and 2^30 * 2^64.
     let left = u128::from(over[0]) * u128::from(over[1]);
@@ -233,8 +236,8 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<Period> {
             (whole(&format!("{before}{part}"))?, den)
         }
     };
-    let common = Period::new(scale, den)?;
-    let value = Period::new(num.checked_mul(common.num())?, common.den())?;
+    let (scale, den) = Period::new(scale, den)?.short()?;
+    let value = Period::new(num.checked_mul(scale)?, den)?;
     (value > Period::ZERO).then_some(value)
 }
 
@@ -290,9 +293,9 @@ impl fmt::Display for Goal {
 
 /// The value in the greatest unit that leaves it whole, or as a fraction of the smallest.
 fn written(value: Period, units: &[(&str, u64)]) -> String {
-    let whole = units.iter().rev().find(|(_, scale)| value.den() == 1 && value.num().is_multiple_of(*scale));
+    let whole = units.iter().rev().find(|(_, scale)| value.den() == 1 && value.num().is_multiple_of((*scale).into()));
     match whole {
-        Some((unit, scale)) => format!("{}{unit}", value.num() / scale),
+        Some((unit, scale)) => format!("{}{unit}", value.num() / u128::from(*scale)),
         None => format!("{value}{}", units[0].0),
     }
 }

@@ -9,7 +9,7 @@
 //! Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*: the weight of a
 //! stage `s` on `r` cores of kind `v` is the sum of its tasks' times on `v`, divided by `r` if all of them
 //! may be replicated (eq. 1); the period is the greatest weight (eq. 2); no more cores of a kind are used
-//! than there are (eq. 3). Times are whole nanoseconds and periods exact fractions ([`Period`]).
+//! than there are (eq. 3). Beyond the paper, cores of several kinds may share a stage ([`Stage::mixed`]). Times are whole nanoseconds and periods exact fractions ([`Period`]).
 //!
 //! The module [`mod@strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them
 //! unnecessary: it finds the shortest period and all core counts that reach it in microseconds. A [`Goal`] asks for
@@ -41,7 +41,7 @@
 //! let platform = Platform::parse_cores("big=1,little=7", &profile)?;
 //! let schedule = strategy("exact")?.schedule(&profile, &platform)?;
 //! for stage in schedule.stages() {
-//!     println!("{} tasks on {} {} cores", stage.tasks, stage.cores, stage.kind);
+//!     println!("{} tasks on {}", stage.tasks, stage.core_list());
 //! }
 //! assert_eq!(schedule.planned_period().to_string(), "4250900/3");
 //! assert_eq!(schedule.limit(&profile)?, Limit::Stage(1));
@@ -67,7 +67,9 @@ mod profile;
 pub mod realtime;
 mod sample;
 mod schedule;
+mod share;
 pub mod simulate;
+mod stage;
 pub mod strategy;
 
 pub use error::{Error, ErrorKind};

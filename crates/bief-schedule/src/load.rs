@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::{Schedule, Stage, check_stages};
+use crate::share::shared_period;
 
 /// The load of a stage on a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +16,18 @@ pub struct StageLoad {
     pub tasks: Range<usize>,
     /// Whether all of them may be replicated, so that more cores would shorten the stage's period.
     pub replicable: bool,
-    /// The work of one execution, hand-over included, in nanoseconds on one core of the stage's kind. It is what the
-    /// stage adds to the latency of a frame, however many replicas it has.
+    /// The work of one execution, hand-over included, in nanoseconds on one core of the stage's kind, and of several on the
+    /// slowest for it. It is what the stage adds to the latency of a frame, however many replicas it has.
     pub work_ns: u64,
-    /// The work divided by the replicas that share it (eq. 1).
+    /// The same for each of its kinds.
+    pub works_ns: BTreeMap<String, u64>,
+    /// The work divided by the replicas that share it (eq. 1); where they are of several kinds, 1 / Σ(cores / work).
     pub period: Period,
 }
 
 impl StageLoad {
     /// The share of the time, from 0 to 1, that the stage's cores are busy in a pipeline of that period; 0 where the period
-    /// is zero.
+    /// is zero. Cores of several kinds are taken to be equally busy: they share frames in proportion to their speeds.
     pub fn utilisation(&self, period: Period) -> f64 {
         if period == Period::ZERO { 0.0 } else { self.period.ns() / period.ns() }
     }
@@ -47,24 +50,33 @@ impl Schedule {
     /// # Errors
     ///
     /// [`ErrorKind::Schedule`](crate::ErrorKind::Schedule) where the stages do not go with the profile (see
-    /// [`check`](Self::check)).
+    /// [`check`](Self::check)), or kinds of core share a stage whose period is no fraction of 128-bit numbers.
     pub fn loads(&self, profile: &Profile) -> Result<Vec<StageLoad>, Error> {
         check_stages(self.stages(), profile)?;
         let mut start = 0;
-        let load = |stage: &Stage| {
+        let load = |(index, stage): (usize, &Stage)| {
             let tasks = start..start + stage.tasks;
             start = tasks.end;
-            let kind = profile.kind(&stage.kind).expect("check_stages found the kind");
-            let replicable = profile.is_replicable(tasks.clone());
-            let work_ns = profile.stage_ns(tasks.clone(), kind).expect("check_stages found that the tasks run there");
-            StageLoad {
+            let work = |name: &String| {
+                let kind = profile.kind(name).expect("check_stages found the kind");
+                profile.stage_ns(tasks.clone(), kind).expect("check_stages found that the tasks run there")
+            };
+            let works_ns: BTreeMap<String, u64> = stage.cores.keys().map(|kind| (kind.clone(), work(kind))).collect();
+            let shares = works_ns.values().copied().zip(stage.cores.values().copied());
+            let period = shared_period(shares).ok_or_else(|| {
+                let reason = "its tasks take so long that the period of the kinds of core that share it has no exact fraction: give \
+                              it cores of one kind";
+                Error::new(ErrorKind::Schedule, format!("schedule, stages[{index}]"), reason)
+            })?;
+            Ok(StageLoad {
+                replicable: profile.is_replicable(tasks.clone()),
                 tasks,
-                replicable,
-                work_ns,
-                period: Period::shared(work_ns, if replicable { stage.cores } else { 1 }),
-            }
+                work_ns: works_ns.values().copied().max().expect("check_itself found cores"),
+                works_ns,
+                period,
+            })
         };
-        Ok(self.stages().iter().map(load).collect())
+        self.stages().iter().enumerate().map(load).collect()
     }
 
     /// The period on a profile (eq. 2): that of the slowest stage, and no less than what the cores of a
@@ -89,7 +101,7 @@ impl Schedule {
     }
 
     /// How long one execution is under way in the stages, in nanoseconds: the sum of their works on the kinds that they run
-    /// on. Waiting between stages comes on top, and waiting for a core where threads share cores.
+    /// on, on the slowest where a stage has several. Waiting between stages comes on top, and waiting for a core where threads share cores.
     ///
     /// # Errors
     ///
@@ -121,6 +133,13 @@ impl Schedule {
     /// the time for which the oldest frame waits until its execution is complete: what
     /// [`realtime`](crate::realtime) proves of stages on cores of their own.
     ///
+    /// At a stage with cores of several kinds an execution may have to wait for a free one, by less than what the slowest works beyond the
+    /// pace. Let all `m` cores be busy from the moment `s`, at which execution `j` took the last free one, to the moment `c`, at which
+    /// execution `k` that waited is taken. In between each core with the work `W` ends at least `(c - s) / W - 1` executions,
+    /// together `N` of at least `(c - s) / p - m`, where `p` is the stage's period; these are those before `k`, so `k` is
+    /// `j + N + 1`. It was due `N + 1` paces after `j`, and waits no longer than `p (N + m)` less that; as `p` is no more than the
+    /// pace, and `p m` no more than the greatest work, that is no more than this work less the pace.
+    ///
     /// # Errors
     ///
     /// Those of [`loads`](Self::loads).
@@ -142,13 +161,16 @@ impl Schedule {
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     pub fn latency_bound_ns(&self, profile: &Profile, pace: Period) -> Result<Option<u64>, Error> {
-        let latency = self.latency_ns(profile)?;
+        let loads = self.loads(profile)?;
+        let waits = loads.iter().filter(|load| load.works_ns.len() > 1).map(|load| waiting_ns(load.work_ns, pace));
+        let latency = waits.fold(self.latency_ns(profile)?, u64::saturating_add);
         let is_kept = !self.is_oversubscribed() && self.period(profile)? <= pace;
         Ok(is_kept.then(|| latency.saturating_add(profile.filling_ns(pace))))
     }
 
     /// How many cores of each kind are busy on average in a pipeline of that period, in nanoseconds: for each stage its work
-    /// divided by the period, and no more than its cores, which can do no more. In a period of no time nothing is done.
+    /// divided by the period, and no more than its cores, which can do no more. Cores of several kinds share a stage's frames in
+    /// proportion to their speeds: all are busy for the same part of the time. In a period of no time nothing is done.
     ///
     /// # Errors
     ///
@@ -170,8 +192,14 @@ impl Schedule {
     pub fn busy_cores(&self, profile: &Profile, period_ns: f64) -> Result<BTreeMap<String, f64>, Error> {
         let mut busy = BTreeMap::new();
         for (stage, load) in self.stages().iter().zip(self.loads(profile)?) {
-            let share = if period_ns > 0.0 { load.work_ns as f64 / period_ns } else { 0.0 };
-            *busy.entry(stage.kind.clone()).or_default() += share.min(f64::from(stage.cores));
+            for (kind, &cores) in &stage.cores {
+                let work_ns = match stage.cores.len() {
+                    1 => load.work_ns as f64,
+                    _ => load.period.ns() * f64::from(cores),
+                };
+                let share = if period_ns > 0.0 { work_ns / period_ns } else { 0.0 };
+                *busy.entry(kind.clone()).or_default() += share.min(f64::from(cores));
+            }
         }
         Ok(busy)
     }
@@ -186,8 +214,9 @@ impl Schedule {
         }
         if self.is_oversubscribed() {
             for (kind, &cores) in self.cores() {
-                let on_kind = self.stages().iter().zip(&loads).filter(|(stage, _)| stage.kind == *kind);
-                let shared = Period::shared(on_kind.map(|(_, load)| load.work_ns).sum(), cores);
+                // Where threads share cores, each stage has one kind.
+                let on_kind = loads.iter().filter_map(|load| load.works_ns.get(kind));
+                let shared = Period::shared(on_kind.sum(), cores);
                 if shared > slowest.1 {
                     slowest = (Limit::Cores(kind.clone()), shared);
                 }
@@ -195,4 +224,10 @@ impl Schedule {
         }
         Ok(slowest)
     }
+}
+
+/// How long an execution waits at most, at that pace, for one of a stage's cores of several kinds, the slowest of which works so
+/// long on one: what [`Schedule::latency_bound_ns`] proves.
+pub(crate) fn waiting_ns(slowest_ns: u64, pace: Period) -> u64 {
+    slowest_ns.saturating_sub(pace.whole())
 }

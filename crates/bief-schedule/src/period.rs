@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// A time between two executions, in nanoseconds, as an exact fraction in lowest terms.
+/// A time between two executions, in nanoseconds, as an exact fraction in lowest terms; below 2^64 ns.
 ///
 /// The work of a stage is an integer of nanoseconds and its replicas are counted, so every period that a
 /// schedule can have is such a fraction (eq. 1), and two periods compare exactly: no tolerance decides
-/// between schedules.
+/// between schedules. Cores of several kinds that share a stage make for long fractions: numerator and denominator have 128 bits.
 ///
 /// It is written, and read by [`str::parse`], as `num` or `num/den`.
 ///
@@ -23,8 +23,8 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Period {
-    num: u64,
-    den: u64,
+    num: u128,
+    den: u128,
 }
 
 impl Period {
@@ -37,6 +37,15 @@ impl Period {
             return None;
         }
         let common = gcd(num, den);
+        Some(Self { num: (num / common).into(), den: (den / common).into() })
+    }
+
+    /// The fraction `num / den` nanoseconds of long numbers, or `None` where `den` is zero, or the fraction 2^64 or more.
+    pub fn wide(num: u128, den: u128) -> Option<Self> {
+        if den == 0 || num / den > MOST_NS {
+            return None;
+        }
+        let common = gcd_wide(num, den);
         Some(Self { num: num / common, den: den / common })
     }
 
@@ -45,13 +54,19 @@ impl Period {
         Self::new(work, u64::from(cores)).expect("work is shared by at least one core")
     }
 
+    /// Numerator and denominator, where both have at most 64 bits.
+    pub(crate) fn short(self) -> Option<(u64, u64)> {
+        Some((u64::try_from(self.num).ok()?, u64::try_from(self.den).ok()?))
+    }
+
     /// This period times `num / den`, or `None` where `den` is zero or the product no fraction of 64-bit numbers.
     pub(crate) fn scaled(self, num: u64, den: u64) -> Option<Self> {
         // Both fractions in lowest terms, and then each numerator beside the other's denominator: so is the product.
         let factor = Self::new(num, den)?;
-        let left = Self::new(self.num, factor.den)?;
-        let right = Self::new(factor.num, self.den)?;
-        Some(Self { num: left.num.checked_mul(right.num)?, den: left.den.checked_mul(right.den)? })
+        let (left, right) = (gcd_wide(self.num, factor.den), gcd_wide(factor.num, self.den));
+        let num = (self.num / left).checked_mul(factor.num / right)?;
+        let (num, den) = Self { num, den: (self.den / right).checked_mul(factor.den / left)? }.short()?;
+        Some(Self { num: num.into(), den: den.into() })
     }
 
     /// The simplest of the fractions that round to `ns`: what a period was before it was written with the
@@ -88,17 +103,17 @@ impl Period {
             }
             rest = (rest.1, rest.0 % rest.1);
         }
-        Self::new(u64::try_from(last.0).ok()?, u64::try_from(last.1).ok()?)
+        Self::wide(last.0, last.1)
     }
 
     /// A short fraction about half-way between two periods, or `low` where there is none.
     pub(crate) fn between(low: Self, high: Self) -> Self {
         // As many binary places as leave the integer below 2^62.
-        let places = (high.num / high.den).leading_zeros().saturating_sub(2);
-        let scaled = |period: Self| (u128::from(period.num) << places) / u128::from(period.den);
+        let places = high.whole().leading_zeros().saturating_sub(2);
+        let scaled = |period: Self| period.times(1 << places).0;
         let middle = u64::try_from((scaled(low) + scaled(high)) / 2).expect("below `high`, so below 2^64");
         let common = middle.trailing_zeros().min(places);
-        let middle = Self { num: middle >> common, den: 1 << (places - common) };
+        let middle = Self { num: (middle >> common).into(), den: 1 << (places - common) };
         match (low.cmp(&middle), middle.cmp(&high)) {
             (Ordering::Less, Ordering::Less) => middle,
             _ => low,
@@ -106,12 +121,12 @@ impl Period {
     }
 
     /// The numerator, in nanoseconds.
-    pub fn num(self) -> u64 {
+    pub fn num(self) -> u128 {
         self.num
     }
 
     /// The denominator, at least 1.
-    pub fn den(self) -> u64 {
+    pub fn den(self) -> u128 {
         self.den
     }
 
@@ -119,19 +134,80 @@ impl Period {
     pub fn ns(self) -> f64 {
         self.num as f64 / self.den as f64
     }
+
+    /// The whole nanoseconds, rounded down.
+    pub(crate) fn whole(self) -> u64 {
+        match self.short() {
+            Some((num, den)) => num / den,
+            None => (self.num / self.den) as u64,
+        }
+    }
+
+    /// So many times the period in nanoseconds, rounded down, and whether something was left.
+    pub(crate) fn times(self, count: u64) -> (u128, bool) {
+        share(count, self.num, self.den)
+    }
+
+    /// How often the period goes into `ns` nanoseconds, rounded down, and whether something was left; `None` for a period of no
+    /// time. What exceeds 128 bits is 2^128 - 1.
+    pub(crate) fn goes_into(self, ns: u64) -> Option<(u128, bool)> {
+        (self.num > 0).then(|| share(ns, self.den, self.num))
+    }
+}
+
+/// The most whole nanoseconds of a period.
+const MOST_NS: u128 = u64::MAX as u128;
+
+/// `count * num / den`, rounded down, and whether something was left. A quotient of more than 128 bits is 2^128 - 1.
+fn share(count: u64, num: u128, den: u128) -> (u128, bool) {
+    if let Some(product) = u128::from(count).checked_mul(num) {
+        let quotient = product / den;
+        return (quotient, quotient * den != product);
+    }
+    let (whole, part) = (num / den, num % den);
+    // Count times the part, bit by bit: both `left` and `part` are below `den`, which may have all 128 bits.
+    let (mut quotient, mut left) = (0u128, 0u128);
+    let add = |left: &mut u128, more: u128| {
+        let (sum, wrapped) = left.overflowing_add(more);
+        let over = wrapped || sum >= den;
+        *left = if over { sum.wrapping_sub(den) } else { sum };
+        u128::from(over)
+    };
+    for bit in (0..u64::BITS).rev() {
+        let twice = left;
+        quotient = 2 * quotient + add(&mut left, twice);
+        if count >> bit & 1 == 1 {
+            quotient += add(&mut left, part);
+        }
+    }
+    (whole.saturating_mul(count.into()).saturating_add(quotient), left > 0)
 }
 
 impl From<u64> for Period {
     fn from(ns: u64) -> Self {
-        Self { num: ns, den: 1 }
+        Self { num: ns.into(), den: 1 }
     }
 }
 
 impl Ord for Period {
     fn cmp(&self, other: &Self) -> Ordering {
-        let cross = |a: u64, b: u64| u128::from(a) * u128::from(b);
-        cross(self.num, other.den).cmp(&cross(other.num, self.den))
+        if (self.num | self.den | other.num | other.den) <= MOST_NS {
+            return (self.num * other.den).cmp(&(other.num * self.den));
+        }
+        product(self.num, other.den).cmp(&product(other.num, self.den))
     }
+}
+
+/// A product of two numbers, its upper half first.
+fn product(a: u128, b: u128) -> (u128, u128) {
+    let half = |number: u128| (number >> 64, number & u128::from(u64::MAX));
+    let ((a1, a0), (b1, b0)) = (half(a), half(b));
+    let (low, cross) = (a0 * b0, a1 * b0);
+    // Neither sum reaches 2^128: a product of two 64-bit numbers leaves room for two more of them.
+    let middle = cross + (low >> 64);
+    let (middle_high, middle_low) = half(middle);
+    let second = a0 * b1 + middle_low;
+    (a1 * b1 + middle_high + (second >> 64), second << 64 | half(low).1)
 }
 
 impl PartialOrd for Period {
@@ -157,9 +233,22 @@ impl FromStr for Period {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let integer = |digits: &str| digits.trim().parse().map_err(|_| ParsePeriodError);
         match text.split_once('/') {
-            None => Ok(Self::from(integer(text)?)),
-            Some((num, den)) => Self::new(integer(num)?, integer(den)?).ok_or(ParsePeriodError),
+            None => Self::wide(integer(text)?, 1).ok_or(ParsePeriodError),
+            Some((num, den)) => Self::wide(integer(num)?, integer(den)?).ok_or(ParsePeriodError),
         }
+    }
+}
+
+/// The greatest common divisor, by long division only as long as the numbers are long.
+pub(crate) fn gcd_wide(mut a: u128, mut b: u128) -> u128 {
+    loop {
+        if let (Ok(a), Ok(b)) = (u64::try_from(a), u64::try_from(b)) {
+            return gcd(a, b).into();
+        }
+        if b == 0 {
+            return a;
+        }
+        (a, b) = (b, a % b);
     }
 }
 
@@ -213,6 +302,19 @@ mod tests {
     }
 
     #[test]
+    fn periods_of_128_bits_compare_and_divide_exactly() {
+        let a = Period::wide(u128::MAX, u128::MAX - 1).unwrap();
+        let b = Period::wide(u128::MAX - 1, u128::MAX - 2).unwrap();
+        assert!(a < b && Period::from(1) < a && b < Period::from(2));
+        assert_eq!(Period::wide(u128::MAX, 1 << 63), None);
+        assert_eq!(a.times(u64::MAX), (u128::from(u64::MAX), true));
+        assert_eq!(a.goes_into(u64::MAX), Some((u128::from(u64::MAX) - 1, true)));
+        assert_eq!(Period::from(7).goes_into(21), Some((3, false)));
+        assert_eq!(Period::wide(1, u128::MAX).unwrap().goes_into(2), Some((u128::MAX, false)));
+        assert_eq!(a.to_string().parse(), Ok(a));
+    }
+
+    #[test]
     fn neighbours_have_nothing_between() {
         let (low, high) = (Period::from(u64::MAX - 1), Period::from(u64::MAX));
         assert_eq!(Period::between(low, high), low);
@@ -231,6 +333,23 @@ mod tests {
             let (low, high) = (a.min(b), a.max(b));
             let middle = Period::between(low, high);
             prop_assert!(low < middle && middle < high && middle.den().is_power_of_two());
+        }
+
+        #[test]
+        fn long_numbers_divide_as_short_ones(
+            count in 0u64..1 << 40,
+            num in 1u128..1 << 40,
+            den in 1u128..1 << 40,
+            factor in (1u128 << 64)..1 << 80,
+        ) {
+            let product = u128::from(count) * num;
+            let expected = (product / den, product % den > 0);
+            prop_assert_eq!(share(count, num, den), expected);
+            prop_assert_eq!(share(count, num * factor, den * factor), expected);
+            let (high, low) = super::product(num * factor, den * factor);
+            prop_assert_eq!(low, (num * factor).wrapping_mul(den * factor));
+            let approximate = (num * factor) as f64 * (den * factor) as f64 / 2f64.powi(128);
+            prop_assert!((high as f64 - approximate).abs() <= 1.0 + approximate * 1e-12);
         }
 
         #[test]

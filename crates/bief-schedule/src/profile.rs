@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind};
 use crate::json::{self, Document, Format, Object};
 use crate::period::Period;
+use crate::share::shared_period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
@@ -396,8 +397,8 @@ impl Profile {
     /// How long the oldest frame of an execution waits for the others, when executions come at that period; rounded up.
     pub(crate) fn filling_ns(&self, pace: Period) -> u64 {
         let frames = u128::from(self.frames_per_execution());
-        let waited = u128::from(pace.num()) * (frames - 1);
-        u64::try_from(waited.div_ceil(u128::from(pace.den()) * frames)).unwrap_or(u64::MAX)
+        let (waited, more) = pace.times(u64::from(self.frames_per_execution()) - 1);
+        u64::try_from(waited.saturating_add(more.into()).div_ceil(frames)).unwrap_or(u64::MAX)
     }
 
     /// What a stage on cores of `kind` spends on handing over, in nanoseconds per execution.
@@ -486,6 +487,26 @@ impl Profile {
         assert!(cores > 0, "a stage without cores has no period");
         let replicas = if self.is_replicable(tasks.clone()) { cores } else { 1 };
         self.stage_ns(tasks, kind).map(|work_ns| Period::shared(work_ns, replicas))
+    }
+
+    /// The period of a stage that cores of several kinds share, so many of each, given by their positions: 1 / Σ(cores / work). `None` where
+    /// a task cannot run on one of them, there is no core, or the period is no fraction of 128-bit numbers.
+    ///
+    /// ```
+    /// use bief_schedule::{Period, Profile, TaskProfile};
+    ///
+    /// let profile = Profile::new(["big", "little"], [TaskProfile::replicable("decode", [600, 900])])?;
+    /// assert_eq!(profile.mixed_period(0..1, [(0, 2), (1, 1)]), Some(Period::from(225)));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain, or a kind is no position among the kinds.
+    pub fn mixed_period(&self, tasks: Range<usize>, cores: impl IntoIterator<Item = (usize, u32)>) -> Option<Period> {
+        let share = |(kind, cores)| Some((self.stage_ns(tasks.clone(), kind)?, cores));
+        let shares = cores.into_iter().filter(|&(_, cores)| cores > 0).map(share).collect::<Option<Vec<_>>>()?;
+        if shares.is_empty() { None } else { shared_period(shares) }
     }
 
     /// The frames per second of a pipeline with a period of `period_ns` nanoseconds; infinite where the

@@ -10,30 +10,12 @@ use crate::json::{self, Document, Format, Object};
 use crate::period::Period;
 use crate::platform::Platform;
 use crate::profile::{Profile, counted};
+pub use crate::stage::Stage;
 
 const DOCUMENT: Document = Document {
     name: "schedule",
     shape: r#"{"format": 1, "strategy": "otac", "period_ns": 5013000, "cores": {"big": 4}, "stages": [{"tasks": 5, "cores": 1, "kind": "big"}]}; "period_exact", "oversubscribed", "watts" and "front" may be left out"#,
 };
-
-/// A sequence of neighbouring tasks and the cores that execute it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stage {
-    /// How many tasks it takes, at least 1: those that follow the tasks of the stage before.
-    pub tasks: usize,
-    /// How many cores execute it, each on its own frames; at least 1, and 1 if a task may not be replicated.
-    pub cores: u32,
-    /// The kind of these cores.
-    pub kind: String,
-}
-
-impl Stage {
-    /// A stage of `tasks` tasks on `cores` cores of `kind`.
-    pub fn new(tasks: usize, cores: u32, kind: impl Into<String>) -> Self {
-        Self { tasks, cores, kind: kind.into() }
-    }
-}
 
 /// Stages on Pareto-least numbers of cores for the schedule's period or, where a period was demanded, for one that is no
 /// longer.
@@ -73,6 +55,8 @@ impl FrontPoint {
 ///   ]
 /// }
 /// ```
+///
+/// A [stage](Stage) on cores of several kinds lists them: `{"tasks": 3, "cores": {"big": 2, "little": 1}}`.
 ///
 /// `cores` counts the cores that the stages use. Keys that may be left out: `period_exact` (the period as a
 /// text `"num/den"`, written where it is no integer; without it `period_ns` is read as the simplest
@@ -268,7 +252,7 @@ impl Schedule {
 
     /// Checks that the schedule can run the profiled chain on the platform: the stages take all its tasks,
     /// a stage with a task that may not be replicated has one core (eq. 1), every kind is known, every task can run on
-    /// the kind of its stage, and no more cores are used than there are (eq. 3).
+    /// the kinds of its stage, and no more cores are used than there are (eq. 3).
     ///
     /// # Errors
     ///
@@ -321,9 +305,9 @@ impl Schedule {
 /// The threads that the stages have on each kind of core.
 fn threads(stages: &[Stage]) -> BTreeMap<String, u32> {
     let mut threads = BTreeMap::new();
-    for stage in stages {
-        let count: &mut u32 = threads.entry(stage.kind.clone()).or_default();
-        *count = count.saturating_add(stage.cores);
+    for (kind, &cores) in stages.iter().flat_map(|stage| &stage.cores) {
+        let count: &mut u32 = threads.entry(kind.clone()).or_default();
+        *count = count.saturating_add(cores);
     }
     threads
 }
@@ -343,10 +327,18 @@ fn check_shape(key: &str, stages: &[Stage], cores: &BTreeMap<String, u32>, overs
         if stage.tasks == 0 {
             return Err(refused(&place, "0 tasks: a stage has at least one; leave an empty stage out"));
         }
-        if stage.cores == 0 || stage.cores > Platform::MAX_CORES {
-            let reason = format!("{} cores: a stage has from 1 to {} cores", stage.cores, Platform::MAX_CORES);
+        let wrong = |&&cores: &&u32| cores == 0 || cores > Platform::MAX_CORES;
+        let wrong = if stage.cores.is_empty() { Some(&0) } else { stage.cores.values().find(wrong) };
+        if let Some(cores) = wrong {
+            let of_each = if stage.cores.len() > 1 { " of each of its kinds" } else { "" };
+            let reason = format!("{cores} cores: a stage has from 1 to {} cores{of_each}", Platform::MAX_CORES);
             return Err(refused(&place, reason));
         }
+    }
+    if oversubscribed && let Some(index) = stages.iter().position(|stage| stage.cores.len() > 1) {
+        let reason = "oversubscribed, but it has cores of several kinds, which share its frames only where each has a core of \
+                      its own: give it cores of one kind, or as many cores as there are threads";
+        return Err(refused(&format!("{key}stages[{index}]"), reason));
     }
     let key = format!("{key}cores");
     let threads = threads(stages);
@@ -390,33 +382,34 @@ pub(crate) fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Er
     let mut start = 0;
     for (index, stage) in stages.iter().enumerate() {
         let place = format!("stages[{index}]");
-        let Some(kind) = profile.kind(&stage.kind) else {
-            let reason = format!(
-                "it runs on cores of kind `{}`, the profile has times for {}: schedule for this profile",
-                stage.kind,
-                profile.kind_list()
-            );
-            return Err(refused(&place, reason));
-        };
         let tasks = start..start + stage.tasks;
         start = tasks.end;
-        let elsewhere = profile.tasks()[tasks.clone()].iter().find(|task| task.ns[kind].is_none());
-        if let Some(task) = elsewhere {
-            let reason = format!(
-                "it runs on cores of kind `{}`, on which its task `{}` cannot run: give that task a stage on {}",
-                stage.kind,
-                task.name,
-                profile.kinds_of(task)
-            );
-            return Err(refused(&place, reason));
+        for name in stage.cores.keys() {
+            let Some(kind) = profile.kind(name) else {
+                let reason = format!(
+                    "it runs on cores of kind `{name}`, the profile has times for {}: schedule for this profile",
+                    profile.kind_list()
+                );
+                return Err(refused(&place, reason));
+            };
+            let elsewhere = profile.tasks()[tasks.clone()].iter().find(|task| task.ns[kind].is_none());
+            if let Some(task) = elsewhere {
+                let reason = format!(
+                    "it runs on cores of kind `{name}`, on which its task `{}` cannot run: give that task a stage on {}",
+                    task.name,
+                    profile.kinds_of(task)
+                );
+                return Err(refused(&place, reason));
+            }
         }
         let sequential = profile.tasks()[tasks].iter().find(|task| !task.replicable);
         if let Some(task) = sequential
-            && stage.cores > 1
+            && stage.replicas() > 1
         {
             let reason = format!(
                 "it has {} cores, but its task `{}` may not be replicated: give the stage 1 core, or cut it there",
-                stage.cores, task.name
+                stage.replicas(),
+                task.name
             );
             return Err(refused(&place, reason));
         }
@@ -454,7 +447,7 @@ impl From<Schedule> for ScheduleJson {
             format: Format,
             strategy: schedule.strategy,
             period_exact: fraction.as_ref().map(|_| period.to_string()),
-            period_ns: fraction.unwrap_or(Number::from(period.num())),
+            period_ns: fraction.unwrap_or(Number::from(period.whole())),
             oversubscribed: schedule.oversubscribed,
             watts: schedule.watts,
             cores: schedule.cores,

@@ -23,8 +23,13 @@ pub(crate) fn pipeline<'a>(stages: impl Iterator<Item = Cluster<'a>>, wires: &[W
     graph(wires, |dot| {
         for (index, Cluster { plan, tasks, measured_ns }) in stages.enumerate() {
             let mut label = format!("{}\n{} thread(s)", plan.name, plan.threads);
-            if let Some(kind) = &plan.kind {
-                write!(label, " on {kind}")?;
+            match &plan.threads_by_kind()[..] {
+                [] => {}
+                [(kind, _)] => write!(label, " on {kind}")?,
+                kinds => {
+                    let kinds: Vec<String> = kinds.iter().map(|(kind, threads)| format!("{threads} {kind}")).collect();
+                    write!(label, " on {}", kinds.join(" + "))?;
+                }
             }
             for (word, ns) in [("planned", plan.planned_ns), ("measured", measured_ns)] {
                 if let Some(ns) = ns {

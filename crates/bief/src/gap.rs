@@ -4,7 +4,7 @@
 use bief_schedule::{Profile, TaskProfile};
 
 use crate::error::{Error, Result};
-use crate::report::{Gap, Report, StageReport};
+use crate::report::{Gap, KindReport, Report, StageReport, TaskReport};
 
 /// The part of a task's measured time that is its own at least, whatever its cuts were planned to cost.
 const LEAST_OWN: f64 = 0.05;
@@ -19,24 +19,64 @@ struct Task<'a> {
     mean: f64,
 }
 
+/// What the replicas of a stage on one kind of core did: most stages have one such part.
+struct Part<'a> {
+    /// The position of the kind in the profile.
+    kind: usize,
+    /// Which part of the stage's executions was theirs.
+    share: f64,
+    /// What one of them worked for an execution.
+    work: f64,
+    tasks: Vec<Task<'a>>,
+}
+
+impl Part<'_> {
+    fn sum(&self, part: fn(&Task<'_>) -> f64) -> f64 {
+        self.tasks.iter().map(part).sum()
+    }
+}
+
 impl Report {
-    /// What the run tells about the tasks of a stage; `None` unless it was observed.
-    fn tasks<'a>(&'a self, stage: &'a StageReport, first: usize, profile: &Profile) -> Option<Vec<Task<'a>>> {
-        let kind = kind_of(stage, profile)?;
+    /// What the run tells about a stage, by kind of core; `None` unless it was observed.
+    fn parts<'a>(&'a self, stage: &'a StageReport, first: usize, profile: &Profile) -> Option<Vec<Part<'a>>> {
+        if stage.kinds.is_empty() {
+            let kind = stage.kind.as_ref().map_or(Some(0), |name| profile.kind(name))?;
+            let work = stage.measured_ns * stage.threads as f64;
+            return Some(vec![Part { kind, share: 1.0, work, tasks: self.tasks(&stage.tasks, first, kind, profile)? }]);
+        }
+        let all: u64 = stage.kinds.iter().map(|kind| kind.executions).sum();
+        // Those that did nothing tell nothing.
+        let active = stage.kinds.iter().filter(|kind| kind.executions > 0);
+        let part = |of: &'a KindReport| {
+            let kind = profile.kind(&of.kind)?;
+            let share = of.executions as f64 / all as f64;
+            Some(Part { kind, share, work: of.measured_ns, tasks: self.tasks(&of.tasks, first, kind, profile)? })
+        };
+        active.map(part).collect::<Option<Vec<_>>>().filter(|parts| !parts.is_empty())
+    }
+
+    /// What the run tells about a stage's tasks on a kind of core; `None` unless it was observed.
+    fn tasks<'a>(
+        &self,
+        reports: &'a [TaskReport],
+        first: usize,
+        kind: usize,
+        profile: &Profile,
+    ) -> Option<Vec<Task<'a>>> {
         let scale = self.scale(profile);
-        let task = |(index, task): (usize, &'a crate::report::TaskReport)| {
+        let task = |(index, task): (usize, &'a TaskReport)| {
             let number = first + index;
             let own_ns = profile.tasks().get(number)?.ns[kind]?;
             let enter_ns = if index == 0 { profile.enter_ns(number, kind) } else { 0 };
-            let leave_ns = if index + 1 == stage.tasks.len() { profile.leave_ns(number, kind) } else { 0 };
+            let leave_ns = if index + 1 == reports.len() { profile.leave_ns(number, kind) } else { 0 };
             let cuts = (enter_ns + leave_ns) as f64 * scale;
             let planned = own_ns as f64 * scale + cuts;
             let (usual, mean) =
                 task.times.map_or((0.0, 0.0), |times| (times.usual_ns * times.share, times.mean_ns * times.share));
             Some(Task { name: &task.name, planned, cuts, usual, mean })
         };
-        let is_observed = stage.tasks.iter().any(|task| task.times.is_some());
-        is_observed.then(|| stage.tasks.iter().enumerate().map(task).collect())?
+        let is_observed = reports.iter().any(|task| task.times.is_some());
+        is_observed.then(|| reports.iter().enumerate().map(task).collect())?
     }
 
     /// Executions of the profile in one of the run.
@@ -44,53 +84,56 @@ impl Report {
         self.batch as f64 / f64::from(profile.frames_per_execution())
     }
 
-    /// What the run tells about the tasks of every stage; `None` unless it was observed, or for a profile of another chain.
-    fn all_tasks<'a>(&'a self, profile: &Profile) -> Option<Vec<Vec<Task<'a>>>> {
+    /// What the run tells about every stage; `None` unless it was observed, or for a profile of another chain.
+    fn all_parts<'a>(&'a self, profile: &Profile) -> Option<Vec<Vec<Part<'a>>>> {
         let mut first = 0;
-        let tasks = self.stages.iter().map(|stage| {
-            let tasks = self.tasks(stage, first, profile);
+        let parts = self.stages.iter().map(|stage| {
+            let parts = self.parts(stage, first, profile);
             first += stage.tasks.len();
-            tasks
+            parts
         });
-        let tasks = tasks.collect::<Option<Vec<_>>>()?;
-        (first == profile.tasks().len()).then_some(tasks)
+        let parts = parts.collect::<Option<Vec<_>>>()?;
+        (first == profile.tasks().len()).then_some(parts)
     }
 
     /// Notes for each stage where its time went, if the run was observed and executed anything.
     pub(crate) fn explain(&mut self, profile: &Profile) {
-        let Some(tasks) = self.all_tasks(profile).filter(|_| self.executions > 0) else { return };
-        let gaps: Vec<Gap> = self
-            .stages
-            .iter()
-            .zip(&tasks)
-            .map(|(stage, own)| {
-                let same_kind = self.stages.iter().zip(&tasks).filter(|(other, _)| other.kind == stage.kind);
-                let clock = common_factor(same_kind.flat_map(|(_, tasks)| tasks));
-                self.gap(stage, own, clock, profile)
-            })
-            .collect();
+        let Some(parts) = self.all_parts(profile).filter(|_| self.executions > 0) else { return };
+        let clock = |kind: usize| {
+            let on_kind = parts.iter().flatten().filter(|part| part.kind == kind);
+            common_factor(on_kind.flat_map(|part| &part.tasks))
+        };
+        let clocks: Vec<f64> = (0..profile.kinds().len()).map(clock).collect();
+        let stages = self.stages.iter().zip(&parts);
+        let gaps: Vec<Gap> = stages.map(|(stage, own)| self.gap(stage, own, &clocks, profile)).collect();
         self.stages.iter_mut().zip(gaps).for_each(|(stage, gap)| stage.gap = Some(gap));
     }
 
-    fn gap(&self, stage: &StageReport, tasks: &[Task<'_>], clock: f64, profile: &Profile) -> Gap {
+    fn gap(&self, stage: &StageReport, parts: &[Part<'_>], clocks: &[f64], profile: &Profile) -> Gap {
+        // Per execution of the stage, each kind by the part that was its own, and replica.
         let replicas = stage.threads as f64;
-        let sum = |part: fn(&Task<'_>) -> f64| tasks.iter().map(part).sum::<f64>() / replicas;
-        let (planned, usual, mean) = (sum(|task| task.planned), sum(|task| task.usual), sum(|task| task.mean));
-        let sync = kind_of(stage, profile).map_or(0, |kind| profile.sync_ns(kind)) as f64 * self.scale(profile);
-        let beyond = |task: &&Task<'_>| task.usual - clock * task.planned;
-        let slowest = tasks.iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)));
+        let sum = |of_part: &dyn Fn(&Part<'_>) -> f64| {
+            parts.iter().map(|part| part.share * of_part(part)).sum::<f64>() / replicas
+        };
+        let planned = sum(&|part| part.sum(|task| task.planned));
+        let (usual, mean) = (sum(&|part| part.sum(|task| task.usual)), sum(&|part| part.sum(|task| task.mean)));
+        let at_clock = sum(&|part| clocks[part.kind] * part.sum(|task| task.planned));
+        let sync = sum(&|part| profile.sync_ns(part.kind) as f64 * self.scale(profile));
+        let beyond = |part: &Part<'_>, task: &Task<'_>| part.share * (task.usual - clocks[part.kind] * task.planned);
+        let tasks = parts.iter().flat_map(|part| part.tasks.iter().map(move |task| (beyond(part, task), task.name)));
+        let slowest = tasks.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(beyond, _)| *beyond > 0.0);
         Gap {
-            planned_ns: planned + sync / replicas,
-            clock_ns: (clock - 1.0) * planned,
-            cache_ns: usual - clock * planned,
-            slowest_task: slowest.filter(|task| beyond(task) > 0.0).map(|task| task.name.to_owned()),
+            planned_ns: planned + sync,
+            clock_ns: at_clock - planned,
+            cache_ns: usual - at_clock,
+            slowest_task: slowest.map(|(_, name)| name.to_owned()),
             interrupted_ns: mean - usual,
-            hand_over_ns: stage.measured_ns - mean - sync / replicas,
+            hand_over_ns: stage.measured_ns - mean - sync,
             waiting_ns: self.measured_period_ns - stage.measured_ns,
         }
     }
 
-    /// The profile corrected by this run: each task on the kind of core that it ran on, and the hand-over of the kinds
+    /// The profile corrected by this run: each task on the kinds of core that it ran on, and the hand-over of the kinds
     /// that were used. On other kinds a task's time is scaled by the same factor.
     ///
     /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
@@ -100,7 +143,7 @@ impl Report {
     /// # Errors
     /// A run that was not observed, or a profile of another chain.
     pub fn corrected(&self, profile: &Profile) -> Result<Profile> {
-        let Some(tasks) = self.all_tasks(profile).filter(|_| self.executions > 0) else {
+        let Some(stages) = self.all_parts(profile).filter(|_| self.executions > 0) else {
             return Err(Error::build(
                 "this run cannot correct the profile: it must be an observed run of the chain that was profiled, with at \
                  least one execution",
@@ -108,35 +151,37 @@ impl Report {
         };
         let scale = self.scale(profile);
         let own = |task: &Task<'_>| if self.shares_cores { task.usual } else { task.mean };
-        let mean = |tasks: &[Task<'_>]| tasks.iter().map(own).sum::<f64>();
-        let work = |stage: &StageReport, tasks: &[Task<'_>]| {
-            let others = tasks.iter().map(|task| task.mean - own(task)).sum::<f64>();
-            stage.measured_ns * stage.threads as f64 - others
-        };
+        let mean = |part: &Part<'_>| part.tasks.iter().map(own).sum::<f64>();
+        let work = |part: &Part<'_>| part.work - part.tasks.iter().map(|task| task.mean - own(task)).sum::<f64>();
         let sync: Vec<f64> = (0..profile.kinds().len())
             .map(|kind| {
-                let on_kind = self.stages.iter().zip(&tasks).filter(|(stage, _)| kind_of(stage, profile) == Some(kind));
-                let beyond: Vec<f64> =
-                    on_kind.map(|(stage, tasks)| (work(stage, tasks) - mean(tasks)).max(0.0)).collect();
+                let on_kind = stages.iter().flatten().filter(|part| part.kind == kind);
+                let beyond: Vec<f64> = on_kind.map(|part| (work(part) - mean(part)).max(0.0)).collect();
                 match beyond.len() {
                     0 => profile.sync_ns(kind) as f64 * scale,
-                    stages => beyond.iter().sum::<f64>() / stages as f64,
+                    parts => beyond.iter().sum::<f64>() / parts as f64,
                 }
             })
             .collect();
         let mut old = profile.tasks().iter();
         let mut corrected = Vec::new();
-        for (stage, tasks) in self.stages.iter().zip(&tasks) {
-            let kind = kind_of(stage, profile).expect("the tasks were found on it");
-            // What is not in the mean hand-over is the tasks' own.
-            let share = ((work(stage, tasks) - sync[kind]) / mean(tasks)).max(0.0);
-            for (task, old) in tasks.iter().zip(&mut old) {
-                let whole = own(task) * if share.is_finite() { share } else { 1.0 };
-                // The cuts are counted by themselves.
-                let ns = (whole - task.cuts).max(whole * LEAST_OWN) / scale;
-                let factor = old.ns[kind].filter(|&old| old > 0).map_or(1.0, |old| ns / old as f64);
-                let times = old.ns.iter().enumerate().map(|(other, old)| {
-                    let ns = if other == kind { ns } else { (*old)? as f64 * factor };
+        for parts in &stages {
+            for (index, old) in (0..parts[0].tasks.len()).zip(&mut old) {
+                let mut measured = vec![None; profile.kinds().len()];
+                let mut factors = Vec::new();
+                for part in parts {
+                    let task = &part.tasks[index];
+                    // What is not in the mean hand-over is the tasks' own.
+                    let share = ((work(part) - sync[part.kind]) / mean(part)).max(0.0);
+                    let whole = own(task) * if share.is_finite() { share } else { 1.0 };
+                    // The cuts are counted by themselves.
+                    let ns = (whole - task.cuts).max(whole * LEAST_OWN) / scale;
+                    measured[part.kind] = Some(ns);
+                    factors.push(old.ns[part.kind].filter(|&old| old > 0).map_or(1.0, |old| ns / old as f64));
+                }
+                let factor = factors.iter().sum::<f64>() / factors.len() as f64;
+                let times = old.ns.iter().zip(measured).map(|(old, measured)| {
+                    let ns = measured.map_or_else(|| Some((*old)? as f64 * factor), Some)?;
                     Some((ns.round() as u64).max(1))
                 });
                 corrected.push(TaskProfile { seen: None, ns: times.collect(), ..old.clone() });
@@ -154,10 +199,6 @@ impl Report {
         }
         Ok(new)
     }
-}
-
-fn kind_of(stage: &StageReport, profile: &Profile) -> Option<usize> {
-    stage.kind.as_ref().map_or(Some(0), |name| profile.kind(name))
 }
 
 /// The factor by which a quarter of the planned work took no more than longer.
@@ -207,25 +248,40 @@ pub(crate) mod tests {
         const EXECUTIONS: u64 = 1000;
         let loads = schedule.loads(truth).unwrap();
         let period = schedule.period(truth).unwrap().ns().ceil() as u64 + wait;
+        let elapsed = Duration::from_nanos(period * EXECUTIONS);
         let stages = schedule.stages().iter().zip(&loads).map(|(stage, load)| {
+            let threads = stage.cores.iter().map(|(kind, &cores)| (kind.as_str(), cores as usize));
             let plan = StagePlan {
                 name: "stage".into(),
                 tasks: load.tasks.clone(),
-                threads: stage.cores as usize,
-                kind: Some(stage.kind.clone()),
+                threads: stage.replicas() as usize,
+                kinds: threads.clone().flat_map(|(kind, cores)| vec![kind.to_owned(); cores]).collect(),
                 planned_ns: None,
             };
-            let count = Count { busy: Duration::from_nanos(load.work_ns * EXECUTIONS), ..Count::default() };
-            let kind = truth.kind(&stage.kind).unwrap();
-            let task = |task: &TaskProfile| {
-                let mut times = Histogram::new();
-                times.record(task.ns[kind].unwrap(), EXECUTIONS);
-                TaskReport { name: task.name.clone(), times: Times::of(&times, &Interrupted::default(), EXECUTIONS) }
-            };
-            let tasks = truth.tasks()[load.tasks.clone()].iter().map(task).collect();
-            StageReport::new(&plan, tasks, EXECUTIONS, Duration::from_nanos(period * EXECUTIONS), &count)
+            // Each kind does its part, in proportion to its speed.
+            let parts: Vec<KindReport> = threads
+                .map(|(name, cores)| {
+                    let (kind, work_ns) = (truth.kind(name).unwrap(), load.works_ns[name]);
+                    let share = cores as f64 * load.period.ns() / work_ns as f64;
+                    let batches = (EXECUTIONS as f64 * share).round() as u64;
+                    let busy = Duration::from_nanos(work_ns * batches);
+                    let task = |task: &TaskProfile| {
+                        let mut times = Histogram::new();
+                        times.record(task.ns[kind].unwrap(), batches);
+                        let times = Times::of(&times, &Interrupted::default(), batches);
+                        TaskReport { name: task.name.clone(), times }
+                    };
+                    let tasks = truth.tasks()[load.tasks.clone()].iter().map(task).collect();
+                    KindReport::new((name, cores), tasks, elapsed, &Count { batches, busy, ..Count::default() }, None)
+                })
+                .collect();
+            let busy =
+                parts.iter().map(|part| Duration::from_nanos((part.measured_ns * part.executions as f64) as u64));
+            let count = Count { busy: busy.sum(), ..Count::default() };
+            let whole = StageReport::new(&plan, parts[0].tasks.clone(), EXECUTIONS, elapsed, &count);
+            StageReport { kinds: if parts.len() > 1 { parts } else { Vec::new() }, ..whole }
         });
-        Report::new(2, EXECUTIONS, Duration::from_nanos(period * EXECUTIONS), None, 1, stages.collect())
+        Report::new(2, EXECUTIONS, elapsed, None, 1, stages.collect())
     }
 
     fn schedule(profile: &Profile) -> Schedule {
@@ -254,6 +310,34 @@ pub(crate) mod tests {
         let table = report.to_string();
         assert!(table.contains("where the period goes") && table.contains("+0.4    +0.6"), "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
+
+    /// A stage of both kinds tells about both.
+    #[test]
+    fn kinds_that_share_a_stage_are_corrected_each() {
+        let plan = profile(&[(false, 1000, 2000), (true, 3000, 9000), (true, 2000, 5000)], 100);
+        let truth = profile(&[(false, 1000, 2000), (true, 3300, 18000), (true, 2000, 10000)], 200);
+        let stages = [Stage::new(1, 1, "big"), Stage::mixed(2, [("big", 2), ("little", 1)])];
+        let schedule = Schedule::new("hand", stages, &plan).unwrap();
+        let mut report = run(&schedule, &truth, 300);
+        report.explain(&plan);
+        let gap = report.stages[1].gap.as_ref().unwrap();
+        let sum = gap.planned_ns + gap.clock_ns + gap.cache_ns + gap.interrupted_ns + gap.hand_over_ns + gap.waiting_ns;
+        assert!((sum / report.measured_period_ns - 1.0).abs() < 1e-9, "{gap:?}");
+        assert!(gap.clock_ns > 0.0 && gap.hand_over_ns > 0.0, "{gap:?}");
+        let busy: Vec<(Option<&str>, f64)> = report.busy_cores().collect();
+        assert_eq!(busy.iter().map(|(kind, _)| kind.unwrap()).collect::<Vec<_>>(), ["big", "big", "little"]);
+        let table = report.to_string();
+        assert!(table.contains("each little") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+        let corrected = report.corrected(&plan).unwrap();
+        for (tasks, kind) in [(0..1, 0), (1..3, 0), (1..3, 1)] {
+            let [found, real] = [&corrected, &truth].map(|of| of.stage_ns(tasks.clone(), kind).unwrap() as f64);
+            assert!((found / real - 1.0).abs() < 0.003, "{found} for {real}");
+        }
+        assert_eq!(corrected.tasks()[1].ns[0], Some(3300));
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["stages"][1]["kinds"][1]["kind"], "little");
+        assert!(json["stages"][0].get("kinds").is_none());
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Program {
     /// Those of [`run`](Self::run), a source that ends before anything could be measured, and more than memory can
     /// hold.
     pub fn profile(self, executions: usize) -> Result<Profile> {
-        let whole = self.named_stage(0..self.tasks.len(), 1, None);
+        let whole = self.named_stage(0..self.tasks.len(), 1, Vec::new());
         check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
@@ -140,7 +140,7 @@ impl Program {
     /// # Errors
     /// Those of [`profile`](Self::profile); a kind without a core.
     pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
-        let whole = self.named_stage(0..self.tasks.len(), 1, None);
+        let whole = self.named_stage(0..self.tasks.len(), 1, Vec::new());
         check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
@@ -172,7 +172,7 @@ impl Program {
     /// # Errors
     /// Those of [`profile_on`](Self::profile_on); no sizes, one that is given twice or 0; a task that never had a frame to work on.
     pub fn costs_on(self, machine: &Machine, batches: &[usize], profiling: Profiling) -> Result<Vec<BatchCosts>> {
-        let whole = [self.named_stage(0..self.tasks.len(), 1, None)];
+        let whole = [self.named_stage(0..self.tasks.len(), 1, Vec::new())];
         let Some(&most) = batches.iter().max() else {
             return Err(Error::build("no sizes of batches to measure: give two or more"));
         };
@@ -233,7 +233,7 @@ impl Program {
         let mut stages = Vec::new();
         let first_mark = self.marks.first().map_or(self.tasks.len(), |mark| mark.first_task);
         if first_mark > 0 {
-            stages.push(self.named_stage(0..first_mark, 1, None));
+            stages.push(self.named_stage(0..first_mark, 1, Vec::new()));
         }
         for (index, mark) in self.marks.iter().enumerate() {
             let end = self.marks.get(index + 1).map_or(self.tasks.len(), |next| next.first_task);
@@ -242,7 +242,7 @@ impl Program {
                 name: mark.name.clone(),
                 tasks,
                 threads: mark.threads,
-                kind: None,
+                kinds: Vec::new(),
                 planned_ns: None,
             });
         }
@@ -257,9 +257,9 @@ impl Program {
         }
     }
 
-    fn named_stage(&self, tasks: std::ops::Range<usize>, threads: usize, kind: Option<String>) -> StagePlan {
+    fn named_stage(&self, tasks: std::ops::Range<usize>, threads: usize, kinds: Vec<String>) -> StagePlan {
         let names: Vec<_> = self.tasks.iter().map(|task| &task.name).collect();
-        StagePlan::named(&names, tasks, threads, kind)
+        StagePlan::named(&names, tasks, threads, kinds)
     }
 }
 

@@ -93,8 +93,11 @@ pub struct StageReport {
     pub tasks: Vec<TaskReport>,
     /// Replicas that ran it.
     pub threads: usize,
-    /// Kind of core that the schedule asked for.
+    /// Kind of core that the schedule asked for, where it is one.
     pub kind: Option<String>,
+    /// What the replicas on each kind of core did, where the schedule asked for several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindReport>,
     /// Planned time per execution, divided by the replicas; `None` without a profile.
     pub planned_ns: Option<f64>,
     /// Working time per execution, divided by the replicas.
@@ -116,6 +119,47 @@ pub struct StageReport {
     /// Where the period went; `None` unless the run was observed and stood beside a profile
     /// ([`Pipeline::compare_with`](crate::Pipeline::compare_with)).
     pub gap: Option<Gap>,
+}
+
+/// The result of the replicas of a stage that run on cores of one of its several kinds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KindReport {
+    /// The kind of core.
+    pub kind: String,
+    /// Replicas on such cores.
+    pub threads: usize,
+    /// Batches that they worked on.
+    pub executions: u64,
+    /// Planned time of a batch on one core; `None` without a profile.
+    pub planned_ns: Option<f64>,
+    /// Working time of a batch on one core.
+    pub measured_ns: f64,
+    /// Share of the run that they worked, 0 to 1.
+    pub busy: f64,
+    /// The stage's tasks, in order, as they ran there.
+    pub tasks: Vec<TaskReport>,
+}
+
+impl KindReport {
+    pub(crate) fn new(
+        (kind, threads): (&str, usize),
+        tasks: Vec<TaskReport>,
+        elapsed: Duration,
+        count: &Count,
+        planned_ns: Option<f64>,
+    ) -> Self {
+        let all = elapsed.as_secs_f64() * threads as f64;
+        Self {
+            kind: kind.to_owned(),
+            threads,
+            executions: count.batches,
+            planned_ns,
+            measured_ns: per(count.busy, count.batches),
+            busy: if all > 0.0 { (count.busy.as_secs_f64() / all).min(1.0) } else { 0.0 },
+            tasks,
+        }
+    }
 }
 
 /// The parts of a stage's measured period, in nanoseconds per execution and replica: they add up to
@@ -270,9 +314,14 @@ impl Report {
         self.measured_period_ns = per(elapsed, self.executions);
     }
 
-    /// For each stage its kind of cores, and how many of them it kept busy.
+    /// For each kind of core of each stage, how many of them it kept busy.
     pub(crate) fn busy_cores(&self) -> impl Iterator<Item = (Option<&str>, f64)> {
-        self.stages.iter().map(|stage| (stage.kind.as_deref(), stage.busy * stage.threads as f64))
+        self.stages.iter().flat_map(|stage| {
+            let whole = (stage.kind.as_deref(), stage.busy * stage.threads as f64);
+            let of_kind = |kind: &'_ KindReport| kind.busy * kind.threads as f64;
+            let parts = stage.kinds.iter().map(move |kind| (Some(kind.kind.as_str()), of_kind(kind)));
+            parts.chain(stage.kinds.is_empty().then_some(whole))
+        })
     }
 }
 
@@ -290,7 +339,8 @@ impl StageReport {
             name: plan.name.to_string(),
             tasks,
             threads: plan.threads,
-            kind: plan.kind.clone(),
+            kind: plan.kind().map(str::to_owned),
+            kinds: Vec::new(),
             planned_ns: plan.planned_ns,
             measured_ns: measured_ns(count, executions, plan.threads),
             busy: share(count.busy),
@@ -364,7 +414,7 @@ mod tests {
     use super::*;
 
     fn stage(name: &str, threads: usize, busy_us: u64) -> StageReport {
-        let plan = StagePlan { name: name.into(), tasks: 0..1, threads, kind: None, planned_ns: Some(5000.0) };
+        let plan = StagePlan { name: name.into(), tasks: 0..1, threads, kinds: Vec::new(), planned_ns: Some(5000.0) };
         let elapsed = Duration::from_millis(1);
         let count = Count {
             frames: 99,

@@ -24,7 +24,8 @@ pub(crate) struct StagePlan {
     pub(crate) name: Arc<str>,
     pub(crate) tasks: Range<usize>,
     pub(crate) threads: usize,
-    pub(crate) kind: Option<String>,
+    /// The kind of core of each replica; empty where any will do.
+    pub(crate) kinds: Vec<String>,
     /// Planned time per execution, already divided by the replicas.
     pub(crate) planned_ns: Option<f64>,
 }
@@ -36,28 +37,48 @@ pub(crate) fn plans<'n>(stages: &[bief_schedule::Stage], names: impl Iterator<It
     let plan = |stage: &bief_schedule::Stage| {
         let tasks = first..first.saturating_add(stage.tasks);
         first = tasks.end;
-        let kind = Some(stage.kind.clone()).filter(|kind| !kind.is_empty());
-        StagePlan::named(&names, tasks, stage.cores as usize, kind)
+        let named = stage.cores.iter().filter(|(kind, _)| !kind.is_empty());
+        let kinds = named.flat_map(|(kind, &cores)| std::iter::repeat_n(kind.clone(), cores as usize)).collect();
+        StagePlan::named(&names, tasks, stage.replicas() as usize, kinds)
     };
     stages.iter().map(plan).collect()
 }
 
 impl StagePlan {
     /// A stage named after its first task and, if there are more, its last.
-    pub(crate) fn named(names: &[&Arc<str>], tasks: Range<usize>, threads: usize, kind: Option<String>) -> Self {
+    pub(crate) fn named(names: &[&Arc<str>], tasks: Range<usize>, threads: usize, kinds: Vec<String>) -> Self {
         let name = match names.get(tasks.clone()) {
             Some([only]) => Arc::clone(only),
             Some([first, .., last]) => format!("{first} .. {last}").into(),
             _ => "".into(),
         };
-        Self { name, tasks, threads, kind, planned_ns: None }
+        Self { name, tasks, threads, kinds, planned_ns: None }
+    }
+
+    /// How many replicas have each kind of core, in their order.
+    pub(crate) fn threads_by_kind(&self) -> Vec<(&str, usize)> {
+        self.kinds.chunk_by(|a, b| a == b).map(|alike| (alike[0].as_str(), alike.len())).collect()
+    }
+
+    /// The kind of core of all replicas, if they have one.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        match self.threads_by_kind()[..] {
+            [(kind, _)] => Some(kind),
+            _ => None,
+        }
     }
 }
 
 impl std::fmt::Display for StagePlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} on {}", self.name, self.threads)?;
-        self.kind.as_ref().map_or(Ok(()), |kind| write!(f, " {kind}"))
+        write!(f, "{} on ", self.name)?;
+        match &self.threads_by_kind()[..] {
+            [] => write!(f, "{}", self.threads),
+            kinds => {
+                let each: Vec<String> = kinds.iter().map(|(kind, threads)| format!("{threads} {kind}")).collect();
+                f.write_str(&each.join(" + "))
+            }
+        }
     }
 }
 

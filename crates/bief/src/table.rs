@@ -56,6 +56,17 @@ impl Report {
                 100.0 * stage.waiting_for_input,
                 100.0 * stage.waiting_for_output,
             )?;
+            for kind in &stage.kinds {
+                writeln!(
+                    f,
+                    "  {:<28} {:>7} {:>10} {:>11} {:>5.0}",
+                    fitted(&format!("each {}, {} batches", kind.kind, kind.executions), 28),
+                    kind.threads,
+                    planned(kind.planned_ns),
+                    microseconds(kind.measured_ns),
+                    100.0 * kind.busy,
+                )?;
+            }
         }
         write!(
             f,

@@ -48,7 +48,7 @@ pub(crate) struct Worker {
     /// Number of its stage.
     pub(crate) stage_index: usize,
     pub(crate) stage: Stage,
-    replica: usize,
+    pub(crate) replica: usize,
     replicas: usize,
     /// The batch of a chain on one core.
     own: Batch,

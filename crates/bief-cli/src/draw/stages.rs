@@ -179,7 +179,7 @@ impl Picture<'_> {
             let shown = names.join(" ").matches(", ").count() + 1;
             names.push(format!("and {} more", listed.len() - shown));
         }
-        let cores = self.schedule.stages()[stage].cores;
+        let cores = self.schedule.stages()[stage].replicas();
         let box_height = if cores == 1 { ONE_CORE } else { (LANE * f64::from(cores)).min(HIGHEST) };
         let height = box_height.max(ONE_CORE - 8.0 + LINE * names.len() as f64);
         Row { stage, load, names, top, height, box_height }
@@ -194,7 +194,8 @@ impl Picture<'_> {
         let [x, y] = row.node();
         self.drawing.circle([x, y], 14.0, if limits { "limit" } else { "node" });
         self.drawing.text([x, y + 4.5], 12.0, Anchor::Middle, "number bold", &(row.stage + 1).to_string());
-        let heading = format!("{} × {}", stage.cores, stage.kind);
+        let heading: Vec<String> = stage.cores.iter().map(|(kind, cores)| format!("{cores} × {kind}")).collect();
+        let heading = heading.join(" + ");
         let heading = fitted(&heading, NAMES[1] - NAMES[0], 13.0);
         self.drawing.text([NAMES[0], row.top + 13.0], 13.0, Anchor::Start, "ink bold", &heading);
         for (line, names) in row.names.iter().enumerate() {
@@ -203,10 +204,17 @@ impl Picture<'_> {
         }
 
         let width = busy * (BOXES[1] - BOXES[0]);
-        self.tasks(row, width);
-        if stage.cores <= MOST_LANES {
-            for lane in 1..stage.cores {
-                let y = row.top + row.box_height * f64::from(lane) / f64::from(stage.cores);
+        let replicas = stage.replicas();
+        let mut top = row.top;
+        for (kind, &cores) in &stage.cores {
+            let height = row.box_height * f64::from(cores) / f64::from(replicas);
+            let lane = height / f64::from(if replicas <= MOST_LANES { cores } else { 1 });
+            self.tasks(row, kind, [BOXES[0], top, width, height], lane);
+            top += height;
+        }
+        if replicas <= MOST_LANES {
+            for lane in 1..replicas {
+                let y = row.top + row.box_height * f64::from(lane) / f64::from(replicas);
                 self.drawing.line([BOXES[0], y], [BOXES[0] + width, y], "gap");
             }
         }
@@ -218,28 +226,27 @@ impl Picture<'_> {
         self.drawing.text([WIDTH - MARGIN, y], 12.0, Anchor::End, "soft", &period);
     }
 
-    /// Draws a stage's tasks side by side, in a box of `width`.
-    fn tasks(&mut self, row: &Row, width: f64) {
-        let stage = &self.schedule.stages()[row.stage];
+    /// Draws a stage's tasks side by side as they run on a kind of core, in a box (left, top, width, height) with lanes of that
+    /// height.
+    fn tasks(&mut self, row: &Row, name: &str, [left, top, width, height]: [f64; 4], lane: f64) {
         let profile = self.profile;
-        let kind = profile.kind(&stage.kind).expect("the schedule's loads are known, hence its kinds");
-        let work = Period::from(row.load.work_ns);
-        let lane = row.box_height / f64::from(if stage.cores <= MOST_LANES { stage.cores } else { 1 });
-        let mut x = BOXES[0];
+        let kind = profile.kind(name).expect("the schedule's loads are known, hence its kinds");
+        let work = Period::from(row.load.works_ns[name]);
+        let mut x = left;
         for task in row.load.tasks.clone() {
             let of = &profile.tasks()[task];
             let ns = of.ns[kind].expect("the schedule's loads are known, hence its tasks run on its kinds");
             let wide = width * share(Period::from(ns), work);
-            let class = self.task_class(&stage.kind, of.replicable);
-            self.drawing.rect([x, row.top, wide, row.box_height], 0.0, &class);
-            if x > BOXES[0] && wide > 3.0 {
-                self.drawing.line([x, row.top], [x, row.top + row.box_height], "gap thin");
+            let class = self.task_class(name, of.replicable);
+            self.drawing.rect([x, top, wide, height], 0.0, &class);
+            if x > left && wide > 3.0 {
+                self.drawing.line([x, top], [x, top + height], "gap thin");
             }
             let number = (task + 1).to_string();
             if lane >= 14.0 && text_width(&number, 11.0) + 6.0 <= wide {
                 let text = if wide < LEAST_LABEL { number } else { fitted(&self.label(task), wide - 6.0, 11.0) };
                 let class = if of.replicable { "on-light" } else { "on-dark" };
-                let y = row.top + lane.min(ONE_CORE) / 2.0 + 4.0;
+                let y = top + lane.min(ONE_CORE) / 2.0 + 4.0;
                 self.drawing.text([x + wide / 2.0, y], 11.0, Anchor::Middle, class, &text);
             }
             x += wide;
@@ -248,7 +255,7 @@ impl Picture<'_> {
         let beside_ns = profile.sync_ns(kind) + profile.cut_ns(row.load.tasks.clone(), kind);
         let beside = width * share(Period::from(beside_ns), work);
         if beside > 0.0 {
-            self.drawing.rect([x, row.top, beside, row.box_height], 0.0, "sync");
+            self.drawing.rect([x, top, beside, height], 0.0, "sync");
         }
     }
 

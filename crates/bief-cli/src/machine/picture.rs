@@ -239,8 +239,11 @@ mod tests {
     #[test]
     fn cores_name_the_stages_that_run_on_them() {
         let machine = super::super::x7_ti();
-        let seats =
-            |name: &str, kind: &str, threads| StageSlots { name: name.into(), kind: Some(kind.into()), threads };
+        let seats = |name: &str, kind: &str, threads| StageSlots {
+            name: name.into(),
+            kinds: vec![kind.into(); threads],
+            threads,
+        };
         let stages = [seats("front <1>", "big", 1), seats("decode", "medium", 3), seats("out", "little", 1)];
         let placed = |policy: Policy| svg(&machine, Some(&policy.place(&machine, &stages).unwrap()));
         let count = |svg: &str, mark: &str| svg.matches(&format!(">{mark}<")).count();

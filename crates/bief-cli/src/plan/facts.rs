@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Aim, CoreKind, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains, strategy};
+use bief_schedule::{Aim, CoreKind, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, strategy};
 
 use crate::failure::Failure;
 use crate::text::{counted, kind_name, listed, printable};
@@ -73,8 +73,7 @@ impl Plan<'_> {
         let first = match schedule.limit(profile).map_err(Failure::from_error)? {
             Limit::Stage(first) => first,
             Limit::Cores(kind) => {
-                let threads: u32 =
-                    schedule.stages().iter().filter(|stage| stage.kind == kind).map(|stage| stage.cores).sum();
+                let threads: u32 = schedule.stages().iter().filter_map(|stage| stage.cores.get(&kind)).sum();
                 let name = kind_name(&kind);
                 return Ok(Some(match schedule.cores()[&kind] {
                     1 => {
@@ -88,7 +87,7 @@ impl Plan<'_> {
         };
         // Of the stages that take the whole period, one that no schedule can make shorter is the true reason.
         let task_alone = |task: usize, stage: usize| {
-            let kind = profile.kind(&schedule.stages()[stage].kind);
+            let kind = schedule.stages()[stage].kind().and_then(|kind| profile.kind(kind));
             kind.is_some_and(|kind| profile.stage_period(task..task + 1, 1, kind) == Some(loads[first].period))
         };
         let hard = (first..loads.len()).filter(|&stage| loads[stage].period == loads[first].period).find_map(|stage| {
@@ -109,14 +108,21 @@ impl Plan<'_> {
         let stage = &schedule.stages()[first];
         let tasks = loads[first].tasks.clone();
         let sequential = tasks.clone().find(|&task| !profile.tasks()[task].replicable);
-        let reason = match (sequential, tasks.len(), stage.cores) {
+        let shared = match stage.cores.len() {
+            1 => counted(stage.replicas() as usize, "core"),
+            _ => {
+                let kinds = stage.cores.iter().map(|(kind, cores)| format!("{cores} {}", kind_name(kind)));
+                format!("{} cores", kinds.collect::<Vec<_>>().join(" and "))
+            }
+        };
+        let reason = match (sequential, tasks.len(), stage.replicas()) {
             (Some(task), count, _) => {
                 format!("its {count} tasks have one core, as `{}` may not be replicated", name(task))
             }
             (None, 1, 1) => format!("its task `{}` has one core", name(tasks.start)),
-            (None, 1, cores) => format!("its task `{}` is shared by {cores} cores", name(tasks.start)),
+            (None, 1, _) => format!("its task `{}` is shared by {shared}", name(tasks.start)),
             (None, count, 1) => format!("its {count} tasks have one core"),
-            (None, count, cores) => format!("its {count} tasks are shared by {cores} cores"),
+            (None, count, _) => format!("its {count} tasks are shared by {shared}"),
         };
         let given: u32 = platform.kinds().iter().map(|kind| kind.cores).sum();
         let used: u32 = schedule.cores().values().sum();
@@ -165,7 +171,9 @@ impl Plan<'_> {
     fn remedy(&self) -> Option<String> {
         let Self { profile, platform, schedule, .. } = self;
         let period = schedule.planned_period();
-        let least = Exact.optimum(profile, platform).ok()?.period();
+        // Where stages of one kind were asked for, with such stages.
+        let exact = if schedule.strategy() == Exact::ONE_KIND.name() { Exact::ONE_KIND } else { Exact };
+        let least = exact.optimum(profile, platform).ok()?.period();
         let less = |shorter: Period| {
             let percent = 100.0 * (1.0 - shorter.ns() / period.ns());
             let digits = usize::from(percent < 1.0);
@@ -174,7 +182,8 @@ impl Plan<'_> {
         match period.cmp(&least) {
             Ordering::Less => None,
             Ordering::Equal => {
-                let gains: Vec<String> = gains(profile, platform)
+                let gains: Vec<String> = exact
+                    .gains(profile, platform)
                     .ok()?
                     .iter()
                     .map(|gain| format!("one more {} core: {}", kind_name(&gain.kind), less(gain.period)))
@@ -184,7 +193,7 @@ impl Plan<'_> {
             Ordering::Greater if follows_goals(schedule) => {
                 Some(format!("Without the demands of the goal, {} is possible on these cores.", less(least)))
             }
-            Ordering::Greater => Some(format!("`{}` reaches {} on these cores.", Exact.name(), less(least))),
+            Ordering::Greater => Some(format!("`{}` reaches {} on these cores.", exact.name(), less(least))),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::draw::{self, stages};
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::json::{self, JsonArgs};
+use crate::planning::StagesArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,8 @@ Examples:
       all strategies, on some of the cores
   bief plan ai370 --goal least-power,rate=30Mb/s --svg plan.svg
       the pipeline of least power that is fast enough, and a picture of it
+  bief plan x7_ti --cores big=3,little=4 --stages one-kind
+      every stage on cores of one kind, where cores of several may share one
   bief plan receiver.json --cores 4
       the best pipeline on 4 cores, for a profile with one kind of core
   bief plan receiver.json --platform laptop.json --strategy thread_per_task
@@ -34,14 +37,14 @@ Examples:
   cat receiver.json | bief plan - --cores 4 --json > schedule.json
       profile from standard input, schedule to standard output";
 
-const JSON: &str = "\
-JSON:
-  One object: strategy, period_ns, cores, stages in the order of the chain,
-  watts if known, and, for exact, front. Each entry of front is a choice of
+const JSON: &str = r#"JSON:
+  One object: strategy, period_ns, cores, stages in the order of the chain (on
+  cores of one kind: "cores": 3, "kind": "big"; of several: "cores": {"big": 2,
+  "little": 1}), watts if known, and, for exact, front. Each entry of front is a choice of
   cores, with its stages, that reaches the same period, or the one that the goal
   demands; no entry can use fewer cores of one kind without more of another. The
   schedule's own choice is among them. Goals with least-power, power or latency
-  have no front. With --strategy all: a list with one object per row.";
+  have no front. With --strategy all: a list with one object per row."#;
 
 /// What `--strategy` takes in place of a name.
 const ALL: &str = "all";
@@ -69,6 +72,9 @@ pub(crate) struct PlanArgs {
     /// How to cut the chain into stages
     #[arg(long, value_name = "NAME", default_value = Exact.name(), value_parser = strategy_names())]
     strategy: String,
+
+    #[command(flatten)]
+    stages: StagesArgs,
 
     /// What to optimise, and within which limits [default: fewest-big]
     ///
@@ -125,6 +131,7 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     args.json.claim(&mut files)?;
     args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
     let goal = args.goal.unwrap_or_default();
+    args.strategy = args.stages.strategy(&args.strategy)?;
     if args.strategy != ALL {
         strategy(&args.strategy).and_then(|strategy| strategy.serves(&goal)).map_err(Failure::from_error)?;
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bief_schedule::Profile;
+use bief_schedule::{Profile, Stage};
 
 use super::facts::Plan;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(super) fn table(plan: &Plan) -> Result<String, Failure> {
         .map(|(index, (stage, load))| Row {
             number: (index + 1).to_string(),
             tasks: span(&load.tasks),
-            cores: format!("{} {}", stage.cores, shortened(&stage.kind, 12)),
+            cores: cores(stage),
             period: unit.show(load.period),
             load: share(load.period, period),
         })
@@ -69,6 +69,8 @@ pub(super) fn table(plan: &Plan) -> Result<String, Failure> {
 
 /// The length of the bar of a stage that is busy all the time.
 const BAR: usize = 10;
+/// The width of the cores of a stage that several kinds share.
+const MOST_CORES: usize = 21;
 /// The width of the names, which is left beside the longest times and the largest numbers of all.
 const LEAST_NAMES: usize = 5;
 
@@ -78,6 +80,17 @@ struct Row {
     cores: String,
     period: String,
     load: f64,
+}
+
+/// The cores of a stage by kind, in a column that leaves room for the others.
+fn cores(stage: &Stage) -> String {
+    let each = MOST_CORES / stage.cores.len().max(1);
+    let of_kind = |(kind, cores): (&String, &u32)| {
+        let cores = cores.to_string();
+        format!("{cores} {}", shortened(kind, each.saturating_sub(cores.len() + 3).clamp(1, 12)))
+    };
+    let listed: Vec<String> = stage.cores.iter().map(of_kind).collect();
+    shortened(&listed.join(" + "), MOST_CORES.max(listed[0].chars().count()))
 }
 
 /// Positions as a reader counts them, from 1.

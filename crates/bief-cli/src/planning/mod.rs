@@ -2,6 +2,7 @@
 
 mod class;
 mod outcome;
+mod stages;
 mod watts;
 
 use std::num::NonZeroUsize;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use bief::machine::energy::{EnergyMeter, Meter};
 use bief::placement::{Pinning, Placement, Policy};
 use bief::plan::{Load, Profiling};
+use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Goal, Profile, Schedule, strategy};
 use bief::{Application, Machine, Pipeline, Planned, Planner, Report};
 use clap::Args;
@@ -22,15 +24,17 @@ use crate::files::Files;
 use class::ClassArgs;
 use outcome::tells;
 pub(crate) use outcome::{against_plan, rounds};
+pub(crate) use stages::StagesArgs;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 18] = [
+pub(crate) const OPTIONS: [&str; 19] = [
     "machine",
     "loaded",
     "executions",
     "cores",
     "goal",
     "strategy",
+    "stages",
     "profile",
     "schedule",
     "refine",
@@ -114,11 +118,13 @@ pub(crate) struct PlanningArgs {
     /// How to cut the chain into stages, as in `bief plan --strategy` [default: exact]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
+    #[command(flatten)]
+    stages: StagesArgs,
     /// Plan with this profile of the chain instead of measuring its tasks
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["loaded", "executions"])]
     profile: Option<PathBuf>,
     /// Run this schedule, written by --save-plan or `bief plan --json`, instead of planning
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["cores", "goal", "strategy", "refine"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["cores", "goal", "strategy", "stages", "refine"])]
     schedule: Option<PathBuf>,
     /// Try the plan, correct the profile with the measured times, plan again: up to N times, until the gap is below 1 %
     /// or no better plan is left
@@ -234,6 +240,7 @@ impl PlanningArgs {
             || self.cores.is_some()
             || self.goal.is_some()
             || self.strategy.is_some()
+            || self.stages.is_given()
             || self.profile.is_some()
             || self.schedule.is_some()
             || self.refine.is_some()
@@ -262,8 +269,9 @@ impl PlanningArgs {
         if let Some(goal) = self.goal {
             planner = planner.goal(goal);
         }
-        if let Some(name) = &self.strategy {
-            planner = planner.strategy(strategy(name).map_err(Failure::from_error)?);
+        if self.strategy.is_some() || self.stages.is_given() {
+            let name = self.stages.strategy(self.strategy.as_deref().unwrap_or(Exact.name()))?;
+            planner = planner.strategy(strategy(&name).map_err(Failure::from_error)?);
         }
         if let Some(path) = &self.profile {
             planner = planner.profile(read(path, Profile::from_json)?, path.display().to_string());

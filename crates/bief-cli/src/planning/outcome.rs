@@ -72,12 +72,7 @@ pub(crate) fn against_plan(report: &Report) -> Option<String> {
 /// How a plan was refined: a line for each round, and why there are no more.
 pub(crate) fn rounds(refined: &Refined) -> Vec<String> {
     let round = |(index, round): (usize, &bief::plan::Round)| {
-        let stages: Vec<String> = round
-            .schedule
-            .stages()
-            .iter()
-            .map(|stage| format!("{} on {} {}", stage.tasks, stage.cores, stage.kind))
-            .collect();
+        let stages: Vec<String> = round.schedule.stages().iter().map(ToString::to_string).collect();
         format!(
             "round {}: measured {:.1} us per execution, {:+.1} % from the plan; tasks: {}",
             index + 1,

@@ -80,7 +80,7 @@ impl Contender {
             Self::Fertac => &Fertac,
             Self::TwoCatac => &TwoCatac,
             Self::Herad => &Herad,
-            Self::Exact => &Exact,
+            Self::Exact => &Exact::ONE_KIND,
             Self::NicolBig => &Nicol,
             Self::BisectionBig => &RecursiveBisection,
             Self::ThreadPerTask => &ThreadPerTask::R1,
@@ -130,8 +130,8 @@ impl Ready {
         if self.contender != Contender::Exact {
             return self.schedule(profile);
         }
-        let stages = Exact.optimum(profile, &self.platform)?.stages(0);
-        Schedule::new(Exact.name(), stages, profile)
+        let stages = Exact::ONE_KIND.optimum(profile, &self.platform)?.stages(0);
+        Schedule::new(Exact::ONE_KIND.name(), stages, profile)
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
         let chain = Family { tasks: 20, ratio: 0.5, seed: 1 }.chain(0).unwrap();
         for contender in Contender::COMPARED.into_iter().chain(Contender::WITHOUT_REPLICAS) {
             let schedule = contender.on(CORES).unwrap().schedule(&chain).unwrap();
-            let only = |kind: &str| schedule.stages().iter().all(|stage| stage.kind == kind);
+            let only = |kind: &str| schedule.stages().iter().all(|stage| stage.kind() == Some(kind));
             assert_eq!(only("big"), contender.name().ends_with("(B)"), "{}", contender.name());
             assert_eq!(only("little"), contender.name().ends_with("(L)"), "{}", contender.name());
         }

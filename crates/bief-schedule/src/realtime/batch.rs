@@ -81,11 +81,9 @@ impl Graph {
     pub fn hyperperiod(&self) -> Option<Period> {
         (0..self.nodes().len()).map(|node| self.period(node)).try_fold(None, |common: Option<Period>, period| {
             let Some(common) = common else { return Some(Some(period)) };
-            let times = period.num() / gcd(common.num(), period.num());
-            let num = common.num().checked_mul(times)?;
-            Some(Some(
-                Period::new(num, gcd(common.den(), period.den())).expect("a divisor of denominators is not zero"),
-            ))
+            let ((num, den), (other_num, other_den)) = (common.short()?, period.short()?);
+            let num = num.checked_mul(other_num / gcd(num, other_num))?;
+            Some(Some(Period::new(num, gcd(den, other_den)).expect("a divisor of denominators is not zero")))
         })?
     }
 }
@@ -126,7 +124,7 @@ pub fn rate_exploiting(graph: &Graph, firings: u64) -> Result<Vec<u64>, Error> {
     let mut batches = vec![1; graph.nodes().len()];
     for &node in graph.order() {
         let fits = quotient(step, graph.period(node)).ok_or_else(too_long)?;
-        let most = fits.num() / fits.den();
+        let most = fits.whole();
         batches[node] = match most {
             0 => 1,
             _ if fits.den() == 1 => most,
@@ -149,8 +147,9 @@ fn aligned(graph: &Graph, batches: &[u64], node: usize, most: u64) -> u64 {
         inputs.iter().all(divides)
     };
     let candidates = inputs.iter().filter_map(|input| {
-        let multiple = most / input.num() * input.num();
-        let divisor = || (1..=most.min(DIVISORS_TRIED)).rev().find(|divisor| input.num().is_multiple_of(*divisor));
+        let (num, _) = input.short()?;
+        let multiple = most / num * num;
+        let divisor = || (1..=most.min(DIVISORS_TRIED)).rev().find(|divisor| num.is_multiple_of(*divisor));
         if multiple > 0 { Some(multiple) } else { divisor() }
     });
     candidates.filter(|&batch| in_step(batch)).max().unwrap_or(most)
@@ -158,5 +157,6 @@ fn aligned(graph: &Graph, batches: &[u64], node: usize, most: u64) -> u64 {
 
 /// How often a period fits into another.
 fn quotient(long: Period, short: Period) -> Option<Period> {
-    long.scaled(short.den(), short.num())
+    let (num, den) = short.short()?;
+    long.scaled(den, num)
 }

@@ -52,7 +52,10 @@ impl Node {
     /// [`ErrorKind::Graph`] where `hz` is not a number from 2^-10 on, or its period no fraction of 64-bit numbers.
     pub fn source_hz(name: impl Into<String>, hz: f64, cost: Cost) -> Result<Self, Error> {
         let name = name.into();
-        let period = Period::from_ns(hz).and_then(|hz| Period::from(1_000_000_000).scaled(hz.den(), hz.num()));
+        let period = Period::from_ns(hz).and_then(|hz| {
+            let (num, den) = hz.short()?;
+            Period::from(1_000_000_000).scaled(den, num)
+        });
         match period {
             Some(period) => Ok(Self::source(name, period, cost)),
             None => Err(refused(

@@ -190,10 +190,12 @@ impl Optimiser {
     /// The numbers of source firings that are tried, ascending.
     fn ladder(&self, graph: &Graph) -> Vec<u64> {
         let sources = graph.nodes().iter().filter_map(|node| node.period);
-        let in_step =
-            sources.min().zip(graph.hyperperiod()).and_then(|(period, all)| all.scaled(period.den(), period.num()));
+        let in_step = sources.min().zip(graph.hyperperiod()).and_then(|(period, all)| {
+            let (num, den) = period.short()?;
+            all.scaled(den, num)?.short()
+        });
         let mut ladder = vec![self.max_firings];
-        for first in [Some(1), in_step.map(|firings| firings.num())].into_iter().flatten() {
+        for first in [Some(1), in_step.map(|(firings, _)| firings)].into_iter().flatten() {
             let doubled = std::iter::successors(Some(first), |firings| firings.checked_mul(2));
             ladder.extend(doubled.take_while(|&firings| firings <= self.max_firings));
         }

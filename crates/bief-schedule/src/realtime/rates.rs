@@ -29,7 +29,10 @@ pub(super) fn rates(graph: &Graph) -> Result<Vec<FiringRate>, Error> {
     let mut rates = vec![FiringRate { firings: 1, interval_ns: 1 }; graph.nodes().len()];
     for &node in graph.order() {
         rates[node] = match graph.nodes()[node].period {
-            Some(period) => FiringRate { firings: period.den(), interval_ns: period.num() },
+            Some(period) => {
+                let (interval_ns, firings) = period.short().ok_or_else(|| too_unlike(graph, node))?;
+                FiringRate { firings, interval_ns }
+            }
             None => {
                 let period = common_period(graph, node, &rates)?;
                 follow(graph, node, &rates, period).ok_or_else(|| too_unlike(graph, node))?
@@ -75,9 +78,10 @@ fn follow(graph: &Graph, node: usize, rates: &[FiringRate], period: Period) -> O
         let own = from.interval_ns.checked_mul(left / gcd(from.firings, left))?;
         interval = own.checked_mul(interval / gcd(interval, own))?;
     }
-    let firings = Period::from(interval).scaled(period.den(), period.num())?;
-    debug_assert_eq!(firings.den(), 1, "an interval holds a whole number of firings");
-    Some(FiringRate { firings: firings.num(), interval_ns: interval })
+    let (num, den) = period.short()?;
+    let (firings, left) = Period::from(interval).scaled(den, num)?.short()?;
+    debug_assert_eq!(left, 1, "an interval holds a whole number of firings");
+    Some(FiringRate { firings, interval_ns: interval })
 }
 
 fn too_unlike(graph: &Graph, node: usize) -> Error {

@@ -176,6 +176,11 @@ impl<'a> GlobalEdf<'a> {
     }
 }
 
+/// Numerator and denominator of a period of the graph.
+fn short(period: Period) -> (u64, u64) {
+    period.short().expect("the graph has checked its rates")
+}
+
 fn too_long() -> Error {
     let reason = "the simulated time passes 2^64 units: give fewer jobs, or periods with common factors";
     refused("time", reason)
@@ -229,10 +234,10 @@ impl<'a> Machine<'a> {
         let nodes = 0..graph.nodes().len();
         // What a source's job gathers arrives in equal steps, which are whole, too.
         let steps = nodes.clone().filter_map(|node| graph.period(node).scaled(1, graph.batch(node)));
-        let scale = steps.fold(1, |scale, step| lcm(scale, step.den()));
+        let scale = steps.fold(1, |scale, step| lcm(scale, short(step).1));
         let units = |period: Period| -> Option<u64> {
-            let units = u128::from(period.num()) * u128::from(scale / period.den());
-            u64::try_from(units).ok()
+            let (num, den) = short(period);
+            num.checked_mul(scale / den)
         };
         let periods = nodes.clone().map(|node| units(graph.period(node))).collect::<Option<Vec<u64>>>();
         let periods = periods.filter(|_| scale < u64::MAX).ok_or_else(too_long)?;

@@ -19,33 +19,37 @@ const DEFAULT_DEPTH: u64 = 4;
 ///
 /// # Model
 ///
-/// It is that of the runtime. Between a stage of *m* replicas and one of *n* there are lcm(*m*, *n*) rings, each with one
-/// replica that sends and one that receives; execution *k* goes through ring *k* mod lcm(*m*, *n*), and replica *r* of *m*
-/// handles the executions *k* with *k* mod *m* = *r*, in order. A replica
+/// Between a stage of *m* replicas and one of *n* there is a ring of depth · max(*m*, *n*) slots, and execution *k* lies in slot *k*
+/// mod their number. Executions go to the replica that is free, in order: a replica
 ///
-/// 1. takes its input as soon as it is there. This frees the ring's slot at once, before the work: the runtime exchanges
-///    the full slot for the empty one that the replica has from the execution before;
+/// 1. claims the next number when it is free, and takes that input as soon as it is there. This frees the ring's slot at once,
+///    before the work: the full slot is exchanged for the empty one that the replica has from the execution before;
 /// 2. works for the sum of the times that its tasks draw ([`Times`]) and of the profile's
-///    [`sync_ns`](Profile::sync_ns), both divided by the speed of its kind of core and rounded to nanoseconds;
-/// 3. hands its output on, and waits for that while the ring has no free slot. Only then it takes the next input.
+///    [`sync_ns`](Profile::sync_ns) and [`cut_ns`](Profile::cut_ns), all divided by the speed of its kind of core and rounded to
+///    nanoseconds;
+/// 3. hands its output on, and waits for that while the execution's slot is not free. Only then it claims the next number.
 ///
-/// Handing over itself takes no other time than `sync_ns`. Every execution passes every stage: none is skipped.
+/// Handing over itself takes no other time than these. Every execution passes every stage: none is skipped.
 /// A source delivers without waiting, or paced ([`paced`](Self::paced)).
 ///
 /// # Constant times
 ///
-/// With constant times the period tends to that of [`Schedule::period`], **whatever the depth**: each execution follows the
-/// one that its replica handled *m* executions before by at least the stage's work, and since a slot is freed when the input
-/// is taken, no other chain of executions that wait for each other holds any work. (In max-plus terms: in the graph of who
-/// waits for whom, the circuits are one per stage, of the stage's work over *m* executions, and one per boundary, of no time
-/// over a ring's slots; the longest mean is the period.) Depth decides how much *variation* is ridden out, and
-/// how long an execution waits behind others. Paced at that period or slower, nothing ever waits, and the latency of every
-/// execution is the sum of the stages' works.
+/// With constant times, and stages on cores of one kind each, replicas take turns, and the period tends to that of
+/// [`Schedule::period`], **whatever the depth**: each execution follows the one that its replica handled *m* executions before by at
+/// least the stage's work, and since a slot is freed when the input is taken, no other chain of executions that wait for each other
+/// holds any work. (In max-plus terms: in the graph of who waits for whom, the circuits are one per stage, of the stage's work over
+/// *m* executions, and one per boundary, of no time over a ring's slots; the longest mean is the period.) Depth decides how much
+/// *variation* is ridden out, and how long an execution waits behind others. Paced at that period or slower, nothing ever waits, and
+/// the latency of every execution is the sum of the stages' works.
+///
+/// Where cores of several kinds share a stage, its frames come out of order, as a slow core holds one while fast ones do many, and
+/// the next stage waits for it: the period is that of [`Schedule::period`] once the rings have room for what is done in between, and
+/// longer where they have not.
 ///
 /// # Cost
 ///
-/// Time in proportion to executions times tasks. Memory: 8 bytes per execution measured, and 8 per slot of the rings or per
-/// execution, whichever are fewer, at each boundary.
+/// Time in proportion to executions times tasks. Memory: 8 bytes per execution measured,
+/// and 16 per slot of the rings or per execution, whichever are fewer, at each boundary.
 ///
 /// # Example
 ///
@@ -90,8 +94,8 @@ pub struct Pipeline<'a> {
 #[derive(Debug, Clone)]
 struct Stage {
     tasks: Range<usize>,
-    replicas: u32,
-    kind: usize,
+    /// For each replica, its kind of core.
+    kinds: Vec<usize>,
 }
 
 impl<'a> Pipeline<'a> {
@@ -110,8 +114,14 @@ impl<'a> Pipeline<'a> {
         }
         let stages = schedule.stages().iter().zip(loads).map(|(stage, load)| Stage {
             tasks: load.tasks,
-            replicas: stage.cores,
-            kind: profile.kind(&stage.kind).expect("the stages go with the profile"),
+            kinds: stage
+                .cores
+                .iter()
+                .flat_map(|(name, &cores)| {
+                    let kind = profile.kind(name).expect("the stages go with the profile");
+                    std::iter::repeat_n(kind, cores as usize)
+                })
+                .collect(),
         });
         Ok(Self {
             profile,
@@ -123,7 +133,7 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// Sets how many executions each ring holds, at least 1 (4 unless set).
+    /// Sets how many executions each ring holds for each replica of the side that has more, at least 1 (4 unless set).
     ///
     /// # Errors
     ///
@@ -143,8 +153,9 @@ impl<'a> Pipeline<'a> {
     /// [`ErrorKind::Simulation`] where a number is out of its range, or samples do not go with the profile or are missing for a
     /// task on the kind of core that it runs on.
     pub fn times(mut self, times: Times) -> Result<Self, Error> {
-        let kinds: Vec<usize> = self.stages.iter().flat_map(|stage| stage.tasks.clone().map(|_| stage.kind)).collect();
-        times.check(self.profile, &kinds)?;
+        for stage in &self.stages {
+            times.check(self.profile, stage.tasks.clone(), &stage.kinds)?;
+        }
         self.times = times;
         Ok(self)
     }
@@ -177,7 +188,7 @@ impl<'a> Pipeline<'a> {
 
     /// Simulates so many executions and reports on the second half of them: the first half fills the pipeline. Where the
     /// half holds as many executions as the least common multiple of all replicas, it is cut to a multiple of this number,
-    /// over which constant times give the exact period.
+    /// over which constant times give the exact period, if each stage has one kind of core.
     ///
     /// The same state of `random` gives the same report; constant times do not use it.
     ///
@@ -190,8 +201,7 @@ impl<'a> Pipeline<'a> {
             return Err(refused("executions", reason));
         }
         let warm_up = executions - self.measured(executions);
-        let mut recurrence = Recurrence::new(self.stages.iter().map(|stage| stage.replicas), self.depth);
-        let mut works = vec![0; self.stages.len()];
+        let mut recurrence = Recurrence::new(self.stages.iter().map(|stage| stage.kinds.len() as u32), self.depth);
         let mut tallies = vec![Tally::default(); self.stages.len()];
         let mut latencies = Vec::new();
         let (mut start, mut completed) = (0, 0);
@@ -204,10 +214,8 @@ impl<'a> Pipeline<'a> {
                 None => None,
                 Some(interval) => Some(release(interval, index).ok_or_else(too_long)?),
             };
-            for (work, stage) in works.iter_mut().zip(&self.stages) {
-                *work = self.draw(stage, random).ok_or_else(too_long)?;
-            }
-            let visits = recurrence.pass(released, &works).ok_or_else(too_long)?;
+            let draw = |stage: usize, replica: usize| self.draw(&self.stages[stage], replica, random);
+            let visits = recurrence.pass(released, draw).ok_or_else(too_long)?;
             completed = completed.max(visits[visits.len() - 1].sent);
             if index < warm_up {
                 start = completed;
@@ -219,8 +227,9 @@ impl<'a> Pipeline<'a> {
             }
         }
         let stages = self.stages.iter().zip(&tallies).enumerate().map(|(index, (stage, tally))| {
-            let rings = (index > 0).then(|| recurrence.rings(index));
-            tally.report(stage.tasks.len(), stage.replicas, &self.profile.kinds()[stage.kind], rings)
+            let slots = (index > 0).then(|| recurrence.slots(index));
+            let kinds = stage.kinds.iter().map(|&kind| self.profile.kinds()[kind].as_str());
+            tally.report(stage.tasks.len(), kinds, slots)
         });
         let span_ns = completed - start;
         let period_ns = span_ns as f64 / (executions - warm_up) as f64;
@@ -239,25 +248,26 @@ impl<'a> Pipeline<'a> {
     /// How many of the executions are reported on.
     fn measured(&self, executions: u64) -> u64 {
         let half = executions / 2;
-        let cycle = self.stages.iter().fold(1, |cycle, stage| lcm(cycle, u64::from(stage.replicas)));
+        let cycle = self.stages.iter().fold(1, |cycle, stage| lcm(cycle, stage.kinds.len() as u64));
         if half < cycle { half } else { half - half % cycle }
     }
 
-    /// Draws the work of one execution at a stage; `None` where it is 2^64 ns or more.
-    fn draw(&self, stage: &Stage, random: &mut Rng) -> Option<u64> {
-        let speed = self.speeds[stage.kind];
-        let mut work = at_speed(self.profile.sync_ns(stage.kind), speed)?;
+    /// Draws the work of one execution at a replica of a stage; `None` where it is 2^64 ns or more.
+    fn draw(&self, stage: &Stage, replica: usize, random: &mut Rng) -> Option<u64> {
+        let kind = stage.kinds[replica];
+        let speed = self.speeds[kind];
+        let handing_over = self.profile.sync_ns(kind).checked_add(self.profile.cut_ns(stage.tasks.clone(), kind))?;
+        let mut work = at_speed(handing_over, speed)?;
         for task in stage.tasks.clone() {
-            let ns = self.profile.tasks()[task].ns[stage.kind].expect("the stages go with the profile");
-            work = work.checked_add(self.times.draw(task, ns, stage.kind, speed, random)?)?;
+            let ns = self.profile.tasks()[task].ns[kind].expect("the stages go with the profile");
+            work = work.checked_add(self.times.draw(task, ns, kind, speed, random)?)?;
         }
         Some(work)
     }
 }
 
 fn release(interval: Period, index: u64) -> Option<u64> {
-    let ns = u128::from(index) * u128::from(interval.num()) / u128::from(interval.den());
-    u64::try_from(ns).ok()
+    u64::try_from(interval.times(index).0).ok()
 }
 
 fn refused(place: &str, reason: impl Into<String>) -> Error {

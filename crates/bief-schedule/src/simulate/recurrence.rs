@@ -1,15 +1,18 @@
 //! When each stage takes, finishes and hands on each execution.
 //!
-//! Who handles an execution and which ring it goes through depends on its number alone, so no queue of events is needed:
-//! every moment of execution *k* follows from moments of earlier executions, by sums and maxima.
+//! Replicas take executions in order, each when it is free, and slots are numbered, so no queue of events is needed: every moment
+//! of execution *k* follows from moments of earlier executions, by sums, minima and maxima.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
-use crate::period::Period;
+use crate::period::gcd;
 
 /// One execution at one stage; moments in nanoseconds from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visit {
+    /// The replica that handled it.
+    pub(super) replica: usize,
     /// The replica became free.
     pub(super) free: u64,
     /// The input was there.
@@ -20,7 +23,7 @@ pub(super) struct Visit {
     pub(super) done: u64,
     /// The output was handed on, which made the replica free.
     pub(super) sent: u64,
-    /// How many executions waited in the input's ring when this one had arrived, itself included; 0 where it did not wait.
+    /// How many executions up to this one no replica had claimed when it had arrived; 0 where it did not wait.
     pub(super) in_ring: u64,
 }
 
@@ -29,49 +32,52 @@ pub(super) struct Visit {
 pub(super) struct Recurrence {
     stages: Vec<State>,
     visits: Vec<Visit>,
-    passed: u64,
 }
 
 #[derive(Debug)]
 struct State {
-    /// When each replica becomes free.
-    free: Vec<u64>,
-    /// When the latest executions were taken, at most `slots` of them, the oldest first.
-    taken: VecDeque<u64>,
-    /// Rings before the stage.
-    rings: u64,
-    /// Slots of all these rings together.
+    /// When each replica becomes free, the first on top.
+    free: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When the latest executions were claimed and taken, at most `slots` of them, in their order.
+    taken: VecDeque<(u64, u64)>,
+    /// Slots of the ring before the stage.
     slots: u64,
 }
 
 impl Recurrence {
-    /// An empty pipeline of stages with these numbers of replicas, joined by rings of `depth` slots.
+    /// An empty pipeline of stages with these numbers of replicas, joined by rings of `depth` slots for each replica of the side
+    /// that has more.
     pub(super) fn new(replicas: impl IntoIterator<Item = u32>, depth: u64) -> Self {
         let mut before = 1;
         let stage = |replicas: u32| {
-            let rings = lcm(u64::from(before), u64::from(replicas));
+            let most = before.max(replicas);
             before = replicas;
-            let free = vec![0; replicas as usize];
-            State { free, taken: VecDeque::new(), rings, slots: rings.saturating_mul(depth) }
+            let free = (0..replicas as usize).map(|replica| Reverse((0, replica))).collect();
+            State { free, taken: VecDeque::new(), slots: depth.saturating_mul(most.into()) }
         };
-        Self { stages: replicas.into_iter().map(stage).collect(), visits: Vec::new(), passed: 0 }
+        Self { stages: replicas.into_iter().map(stage).collect(), visits: Vec::new() }
     }
 
-    /// Rings before `stage`.
-    pub(super) fn rings(&self, stage: usize) -> u64 {
-        self.stages[stage].rings
+    /// Slots of the ring before `stage`.
+    pub(super) fn slots(&self, stage: usize) -> u64 {
+        self.stages[stage].slots
     }
 
-    /// Passes the next execution, with its work at each stage, through the pipeline; it is there for the first stage from
-    /// `released` on, or whenever that stage is free. `None` where a moment passes 2^64 ns.
-    pub(super) fn pass(&mut self, released: Option<u64>, works: &[u64]) -> Option<&[Visit]> {
+    /// Passes the next execution through the pipeline, with the work that a replica of each stage has with it; it is there for the
+    /// first stage from `released` on, or whenever that stage is free. `None` where a moment passes 2^64 ns.
+    pub(super) fn pass(
+        &mut self,
+        released: Option<u64>,
+        mut work: impl FnMut(usize, usize) -> Option<u64>,
+    ) -> Option<&[Visit]> {
         self.visits.clear();
         let mut arrived = released;
-        for (index, &work) in works.iter().enumerate() {
+        for index in 0..self.stages.len() {
             let room = self.stages.get_mut(index + 1).map_or(0, State::room);
             let stage = &mut self.stages[index];
-            let replica = (self.passed % stage.free.len() as u64) as usize;
-            let free = stage.free[replica];
+            // The next number is for the one that has been free for longest, or will be first.
+            let Reverse((free, replica)) = stage.free.pop().expect("a stage has a replica");
+            let work = work(index, replica)?;
             let arrival = arrived.unwrap_or(free);
             let taken = arrival.max(free);
             let done = taken.checked_add(work)?;
@@ -79,13 +85,12 @@ impl Recurrence {
             let mut in_ring = 0;
             if index > 0 {
                 in_ring = if taken > arrival { 1 + stage.waiting(arrival) } else { 0 };
-                stage.taken.push_back(taken);
+                stage.taken.push_back((free, taken));
             }
-            stage.free[replica] = sent;
-            self.visits.push(Visit { free, arrived: arrival, taken, done, sent, in_ring });
+            stage.free.push(Reverse((sent, replica)));
+            self.visits.push(Visit { replica, free, arrived: arrival, taken, done, sent, in_ring });
             arrived = Some(sent);
         }
-        self.passed += 1;
         Some(&self.visits)
     }
 }
@@ -93,31 +98,23 @@ impl Recurrence {
 impl State {
     /// When the slot that the next execution goes into was freed.
     fn room(&mut self) -> u64 {
-        if self.taken.len() as u64 == self.slots { self.taken.pop_front().expect("a ring has a slot") } else { 0 }
+        if self.taken.len() as u64 == self.slots { self.taken.pop_front().expect("a ring has a slot").1 } else { 0 }
     }
 
-    /// How many earlier executions of the next one's ring are still in it after `moment`.
+    /// How many earlier executions are claimed only after `moment`: their numbers are claimed in order.
     fn waiting(&self, moment: u64) -> u64 {
-        // One replica takes all of a ring, in order, so those that wait are the latest.
-        let (mut waiting, mut beyond) = (0, self.taken.len() as u64 / self.rings + 1);
-        while beyond - waiting > 1 {
-            let middle = waiting.midpoint(beyond);
-            let position = self.taken.len() - (middle * self.rings) as usize;
-            if self.taken[position] > moment { waiting = middle } else { beyond = middle }
-        }
-        waiting
+        (self.taken.len() - self.taken.partition_point(|&(claimed, _)| claimed <= moment)) as u64
     }
 }
 
 /// The least common multiple, or 2^64 - 1 where it is greater.
 pub(super) fn lcm(a: u64, b: u64) -> u64 {
-    // What is left of `b` in lowest terms is what `a` lacks.
-    a.saturating_mul(Period::new(a, b).map_or(1, Period::den))
+    a.saturating_mul(b / gcd(a, b).max(1))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
 
@@ -146,19 +143,21 @@ mod tests {
     /// The runtime played event by event: threads that receive, work and send, and rings that hold what was sent. Gives the
     /// visits of each execution at each stage.
     fn played(replicas: &[u32], depth: usize, releases: Option<&[u64]>, works: &[Vec<u64>]) -> Vec<Vec<Visit>> {
-        let ring_count = |before: u32, after: u32| {
-            (1..).find(|rings| rings % before as usize == 0 && rings % after as usize == 0).unwrap()
-        };
-        // Before the first stage there are no rings.
-        let mut rings: Vec<Vec<VecDeque<usize>>> = vec![Vec::new()];
-        rings.extend(replicas.windows(2).map(|pair| vec![VecDeque::new(); ring_count(pair[0], pair[1])]));
-        let nothing = Visit { free: 0, arrived: 0, taken: 0, done: 0, sent: 0, in_ring: 0 };
+        // For each stage, how many slots the ring before it has, the executions that lie in it, and the next to be taken.
+        let mut slots = vec![usize::MAX];
+        slots.extend(replicas.windows(2).map(|pair| depth * pair[0].max(pair[1]) as usize));
+        let mut ring: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); replicas.len()];
+        let mut next: Vec<usize> = replicas.iter().map(|&replicas| replicas as usize).collect();
+        let nothing = Visit { replica: 0, free: 0, arrived: 0, taken: 0, done: 0, sent: 0, in_ring: 0 };
         let mut threads = Vec::new();
         for (stage, &replicas) in replicas.iter().enumerate() {
             for replica in 0..replicas as usize {
+                // Each claims the next number when it is free.
                 threads.push(Thread { stage, execution: replica, doing: Doing::Receive, visit: nothing });
             }
         }
+        // The executions that were taken from the ring before each stage.
+        let mut gone: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); replicas.len()];
         let mut sent: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         let mut in_ring: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         let mut visits: Vec<Vec<Visit>> = vec![vec![nothing; replicas.len()]; works.len()];
@@ -172,11 +171,10 @@ mod tests {
                     match thread.doing {
                         Doing::Receive => {
                             let arrived = if stage > 0 {
-                                let ring = execution % rings[stage].len();
-                                if rings[stage][ring].front() != Some(&execution) {
+                                if !ring[stage].remove(&execution) {
                                     continue;
                                 }
-                                rings[stage][ring].pop_front();
+                                gone[stage].insert(execution);
                                 sent[&(execution, stage - 1)]
                             } else {
                                 releases.map_or(now, |releases| releases[execution])
@@ -195,17 +193,18 @@ mod tests {
                             thread.doing = Doing::Send;
                         }
                         Doing::Send => {
-                            if let Some(rings) = rings.get_mut(stage + 1) {
-                                let ring = execution % rings.len();
-                                if rings[ring].len() == depth {
+                            if let Some(ring) = ring.get_mut(stage + 1) {
+                                let before = execution.checked_sub(slots[stage + 1]);
+                                if before.is_some_and(|before| !gone[stage + 1].contains(&before)) {
                                     continue;
                                 }
-                                rings[ring].push_back(execution);
+                                ring.insert(execution);
                             }
                             sent.insert((execution, stage), now);
                             visits[execution][stage] = Visit { sent: now, ..thread.visit };
                             thread.visit.free = now;
-                            thread.execution += replicas[stage] as usize;
+                            thread.execution = next[stage];
+                            next[stage] += 1;
                             thread.doing = Doing::Receive;
                         }
                     }
@@ -213,11 +212,9 @@ mod tests {
                 }
             }
             // What was sent just now and is still in its ring has to wait there.
-            for (stage, rings) in rings.iter().enumerate() {
-                for (position, &execution) in rings.iter().flat_map(|ring| ring.iter().enumerate()) {
-                    if sent[&(execution, stage - 1)] == now {
-                        in_ring.insert((execution, stage), position as u64 + 1);
-                    }
+            for (stage, ring) in ring.iter().enumerate() {
+                for &execution in ring.iter().filter(|&&execution| sent[&(execution, stage - 1)] == now) {
+                    in_ring.insert((execution, stage), (execution + 1 - next[stage]) as u64);
                 }
             }
             let next_event = |thread: &Thread| match thread.doing {
@@ -240,8 +237,11 @@ mod tests {
     fn computed(replicas: &[u32], depth: u64, releases: Option<&[u64]>, works: &[Vec<u64>]) -> Vec<Vec<Visit>> {
         let mut recurrence = Recurrence::new(replicas.iter().copied(), depth);
         let release = |execution: usize| releases.map(|releases| releases[execution]);
-        let pass =
-            |(execution, works): (usize, &Vec<u64>)| recurrence.pass(release(execution), works).unwrap().to_vec();
+        let pass = |(execution, works): (usize, &Vec<u64>)| {
+            let visits = recurrence.pass(release(execution), |stage, _| Some(works[stage])).unwrap();
+            // Of replicas that are free at the same moment any may go first.
+            visits.iter().map(|visit| Visit { replica: 0, ..*visit }).collect()
+        };
         works.iter().enumerate().map(pass).collect()
     }
 
@@ -284,8 +284,9 @@ mod tests {
 
         #[test]
         fn a_ring_never_holds_more_than_its_slots((replicas, works, _) in pipelines(), depth in 1u64..=3) {
+            let slots = depth * u64::from(*replicas.iter().max().unwrap());
             for visit in computed(&replicas, depth, None, &works).iter().flatten() {
-                prop_assert!(visit.in_ring <= depth);
+                prop_assert!(visit.in_ring <= slots);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What a simulation found.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::recurrence::Visit;
@@ -78,8 +80,10 @@ pub struct StageReport {
     pub tasks: usize,
     /// Its replicas.
     pub replicas: u32,
-    /// The kind of core that they run on.
-    pub kind: String,
+    /// How many of them run on each kind of core.
+    pub cores: BTreeMap<String, u32>,
+    /// How many of the executions the cores of each kind worked on.
+    pub executions: BTreeMap<String, u64>,
     /// The mean work of one execution, as drawn, hand-over included, in nanoseconds.
     pub work_ns: f64,
     /// Share of their time that the replicas worked (the utilisation of their cores), 0 to 1.
@@ -88,18 +92,18 @@ pub struct StageReport {
     pub waiting_for_input: f64,
     /// Share of their time that they waited for room in the output, 0 to 1.
     pub waiting_for_output: f64,
-    /// The rings that the stage's input comes through; `None` for the first stage.
+    /// The ring that the stage's input comes through; `None` for the first stage.
     pub input: Option<RingReport>,
 }
 
-/// How full the rings between two stages were.
+/// How full the ring between two stages was.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RingReport {
-    /// How many rings there are.
-    pub rings: u64,
-    /// How many executions waited in one ring, on average over time and rings (by Little's law, of those measured).
+    /// How many slots it has.
+    pub slots: u64,
+    /// How many executions waited in it, on average over time (by Little's law, of those measured).
     pub mean: f64,
-    /// The most that ever waited in one ring: at most its depth.
+    /// The most numbers up to one that arrived that no replica had claimed: at most its slots.
     pub max: u64,
 }
 
@@ -110,8 +114,10 @@ pub(super) struct Tally {
     busy: u128,
     waiting_for_input: u128,
     waiting_for_output: u128,
-    in_rings: u128,
+    in_ring: u128,
     max_in_ring: u64,
+    /// For each replica, how many executions it took.
+    taken_by: Vec<u64>,
 }
 
 impl Tally {
@@ -120,28 +126,41 @@ impl Tally {
         self.busy += u128::from(visit.done - visit.taken);
         self.waiting_for_input += u128::from(visit.taken - visit.free);
         self.waiting_for_output += u128::from(visit.sent - visit.done);
-        self.in_rings += u128::from(visit.taken - visit.arrived);
+        self.in_ring += u128::from(visit.taken - visit.arrived);
         self.max_in_ring = self.max_in_ring.max(visit.in_ring);
+        if self.taken_by.len() <= visit.replica {
+            self.taken_by.resize(visit.replica + 1, 0);
+        }
+        self.taken_by[visit.replica] += 1;
     }
 
-    /// The report of a stage that is fed by so many rings, if by any.
-    pub(super) fn report(&self, tasks: usize, replicas: u32, kind: &str, rings: Option<u64>) -> StageReport {
+    /// The report of a stage whose replicas run on these kinds of core, and which is fed by a ring of so many slots, if by any.
+    pub(super) fn report<'k>(
+        &self,
+        tasks: usize,
+        kinds: impl IntoIterator<Item = &'k str>,
+        slots: Option<u64>,
+    ) -> StageReport {
+        let (mut cores, mut executions) = (BTreeMap::new(), BTreeMap::new());
+        for (replica, kind) in kinds.into_iter().enumerate() {
+            *cores.entry(kind.to_owned()).or_default() += 1;
+            *executions.entry(kind.to_owned()).or_default() += self.taken_by.get(replica).copied().unwrap_or(0);
+        }
+        let replicas = cores.values().sum();
         let all = self.busy + self.waiting_for_input + self.waiting_for_output;
         let share = |time: u128| if all > 0 { time as f64 / all as f64 } else { 0.0 };
-        let input = |rings: u64| RingReport {
-            rings,
-            mean: share(self.in_rings) * f64::from(replicas) / rings as f64,
-            max: self.max_in_ring,
-        };
+        let input =
+            |slots: u64| RingReport { slots, mean: share(self.in_ring) * f64::from(replicas), max: self.max_in_ring };
         StageReport {
             tasks,
             replicas,
-            kind: kind.to_owned(),
+            cores,
+            executions,
             work_ns: self.busy as f64 / self.visits as f64,
             busy: share(self.busy),
             waiting_for_input: share(self.waiting_for_input),
             waiting_for_output: share(self.waiting_for_output),
-            input: rings.map(input),
+            input: slots.map(input),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! How long a task takes, execution by execution.
 
+use std::ops::Range;
+
 use fastrand::Rng;
 
 use crate::error::{Error, ErrorKind};
@@ -34,8 +36,8 @@ pub enum Times {
 }
 
 impl Times {
-    /// Checks that there are times for all tasks, each on the kind of core that it runs on.
-    pub(super) fn check(&self, profile: &Profile, kinds: &[usize]) -> Result<(), Error> {
+    /// Checks that there are times for the tasks of a stage on the kinds of core that it runs on.
+    pub(super) fn check(&self, profile: &Profile, tasks: Range<usize>, kinds: &[usize]) -> Result<(), Error> {
         match self {
             Self::Constant => Ok(()),
             Self::Uniform { spread } if (0.0..=1.0).contains(spread) => Ok(()),
@@ -44,7 +46,7 @@ impl Times {
             Self::Exponential { mean_ns } => {
                 Err(refused("mean_ns", format!("{mean_ns} ns: write a finite mean delay of 0 ns or more")))
             }
-            Self::Samples(samples) => check_samples(samples, profile, kinds),
+            Self::Samples(samples) => check_samples(samples, profile, tasks, kinds),
         }
     }
 
@@ -75,13 +77,18 @@ fn rounded(ns: f64) -> Option<u64> {
     (ns < 2f64.powi(64)).then_some(ns.round() as u64)
 }
 
-fn check_samples(samples: &[Vec<Vec<u64>>], profile: &Profile, kinds: &[usize]) -> Result<(), Error> {
+fn check_samples(
+    samples: &[Vec<Vec<u64>>],
+    profile: &Profile,
+    stage: Range<usize>,
+    kinds: &[usize],
+) -> Result<(), Error> {
     let (given, tasks) = (samples.len(), profile.tasks().len());
     if given != tasks {
         let reason = format!("they are of {given} tasks, the profile has {tasks}: give one list per task");
         return Err(refused("samples", reason));
     }
-    for (index, ((task, samples), &kind)) in profile.tasks().iter().zip(samples).zip(kinds).enumerate() {
+    for (index, (task, samples)) in profile.tasks().iter().zip(samples).enumerate().take(stage.end).skip(stage.start) {
         let place = format!("samples[{index}] (`{}`)", task.name);
         if samples.len() != profile.kinds().len() {
             let reason = format!(
@@ -92,7 +99,7 @@ fn check_samples(samples: &[Vec<Vec<u64>>], profile: &Profile, kinds: &[usize]) 
             );
             return Err(refused(&place, reason));
         }
-        if samples[kind].is_empty() {
+        if let Some(&kind) = kinds.iter().find(|&&kind| samples[kind].is_empty()) {
             let name = &profile.kinds()[kind];
             let reason = format!("there is none for `{name}`, on which the task runs: give at least one time");
             return Err(refused(&place, reason));

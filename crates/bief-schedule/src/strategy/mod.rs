@@ -21,7 +21,7 @@ mod thread_per_task;
 mod two_catac;
 mod work;
 
-pub use exact::{Exact, Optimum};
+pub use exact::{Exact, Optimum, StageKinds};
 pub use fertac::Fertac;
 pub use herad::Herad;
 pub use nicol::Nicol;
@@ -66,7 +66,7 @@ pub trait Strategy: Sync {
     /// let goal: Goal = "fewest-cores,period=450ns".parse()?;
     /// assert_eq!(strategy("exact")?.plan(&profile, &platform, &goal)?.stages()[0].cores, 2);
     /// let error = strategy("otac")?.plan(&profile, &platform, &goal).unwrap_err();
-    /// assert!(error.reason().ends_with("leave the goal out, or take one of: exact"));
+    /// assert!(error.reason().ends_with("leave the goal out, or take one of: exact, exact:one-kind"));
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
@@ -156,6 +156,7 @@ impl Default for Capabilities {
 pub fn strategies() -> &'static [&'static dyn Strategy] {
     &[
         &Exact,
+        &Exact::ONE_KIND,
         &Nicol,
         &RecursiveBisection,
         &Otac,
@@ -345,11 +346,16 @@ mod tests {
             let profile = profile.with_sync_ns(sync.map(|ns| ns.saturating_sub(15))).unwrap();
             let cores = format!("big={big},little={little}");
             let best = brute::optimum(&profile, &[big, little]).period;
+            let best_mixed = brute::optimum_if_any(&profile, &[big, little], StageKinds::Mixed).unwrap().period;
             for strategy in strategies() {
                 if strategy.capabilities().max_kinds == 1 && big > 0 && little > 0 {
                     continue;
                 }
                 let schedule = scheduled(*strategy, &profile, &cores);
+                if strategy.name() == "exact" {
+                    prop_assert_eq!(schedule.planned_period(), best_mixed);
+                    continue;
+                }
                 // Threads that share cores share them more evenly than stages can be cut.
                 prop_assert!(
                     schedule.planned_period() >= best || schedule.is_oversubscribed(),
@@ -375,20 +381,25 @@ mod tests {
             });
             let profile = Profile::new(["big", "little"], tasks.collect::<Vec<_>>()).unwrap().with_sync_ns(sync).unwrap();
             let platform = Platform::parse_cores(&format!("big={big},little={little}"), &profile).unwrap();
-            let best = brute::optimum_if_any(&profile, &[big, little]).map(|best| best.period);
+            let best = brute::optimum_if_any(&profile, &[big, little], StageKinds::One).map(|best| best.period);
             for strategy in strategies() {
                 let schedule = match strategy.schedule(&profile, &platform) {
                     Ok(schedule) => schedule,
                     Err(error) => {
                         prop_assert_eq!(error.kind(), ErrorKind::Strategy);
-                        prop_assert!(best.is_none() || !["exact", "herad", "thread_per_task"].contains(&strategy.name()));
+                        let able = ["exact", "exact:one-kind", "herad", "thread_per_task"];
+                        prop_assert!(best.is_none() || !able.contains(&strategy.name()));
                         continue;
                     }
                 };
                 schedule.check(&profile, &platform).unwrap();
                 prop_assert_eq!(schedule.period(&profile).unwrap(), schedule.planned_period());
+                if strategy.name() == "exact" {
+                    prop_assert!(best.is_some() && Some(schedule.planned_period()) <= best);
+                    continue;
+                }
                 prop_assert!(schedule.is_oversubscribed() || Some(schedule.planned_period()) >= best && best.is_some());
-                if ["exact", "herad"].contains(&strategy.name()) {
+                if ["exact:one-kind", "herad"].contains(&strategy.name()) {
                     prop_assert_eq!(Some(schedule.planned_period()), best);
                 }
             }

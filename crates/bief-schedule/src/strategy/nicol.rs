@@ -141,7 +141,7 @@ mod tests {
         fn no_partition_is_better(tasks in chains(30), cores in 1u32..=12, sync in 0u64..=20) {
             let profile = profile_of(&tasks, sync.saturating_sub(15));
             let schedule = scheduled(&Nicol, &profile, &cores.to_string());
-            prop_assert!(schedule.stages().iter().all(|stage| stage.cores == 1));
+            prop_assert!(schedule.stages().iter().all(|stage| stage.replicas() == 1));
             let shortest = shortest_by_recurrence(&profile, cores as usize);
             prop_assert_eq!(schedule.planned_period(), Period::from(shortest));
         }

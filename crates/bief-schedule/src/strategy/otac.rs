@@ -121,7 +121,7 @@ mod tests {
         fn the_unit_of_time_does_not_change_the_period(tasks in chains(20), cores in 1u32..=16) {
             let longer: Vec<_> = tasks.iter().map(|&(replicable, ns)| (replicable, ns * 100_000)).collect();
             let (period, longer) = (otac(&tasks, cores).planned_period(), otac(&longer, cores).planned_period());
-            prop_assert_eq!(Period::new(period.num() * 100_000, period.den()), Some(longer));
+            prop_assert_eq!(Period::wide(period.num() * 100_000, period.den()), Some(longer));
         }
     }
 

@@ -111,7 +111,7 @@ mod tests {
         fn it_is_a_partition_and_never_better_than_nicol(tasks in chains(30), cores in 1u32..=12) {
             let profile = profile_of(&tasks, 0);
             let schedule = scheduled(&RecursiveBisection, &profile, &cores.to_string());
-            prop_assert!(schedule.stages().iter().all(|stage| stage.cores == 1));
+            prop_assert!(schedule.stages().iter().all(|stage| stage.replicas() == 1));
             let nicol = scheduled(&Nicol, &profile, &cores.to_string());
             prop_assert!(schedule.planned_period() >= nicol.planned_period());
         }

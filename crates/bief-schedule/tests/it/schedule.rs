@@ -27,15 +27,20 @@ fn stages(list: &[(usize, u32, &str)]) -> Vec<Stage> {
 fn loads_follow_equation_1_and_the_period_equation_2() {
     let list = stages(&[(1, 1, "little"), (2, 4, "big"), (1, 1, "little")]);
     let schedule = Schedule::new("hand", list, &profile()).unwrap();
-    let load = |tasks, replicable, work_ns, period: u64| StageLoad {
+    let load = |tasks, replicable, kind: &str, work_ns, period: u64| StageLoad {
         tasks,
         replicable,
         work_ns,
+        works_ns: [(kind.to_owned(), work_ns)].into(),
         period: Period::from(period),
     };
     assert_eq!(
         schedule.loads(&profile()).unwrap(),
-        [load(0..1, false, 300, 300), load(1..3, true, 1500, 375), load(3..4, false, 100, 100)]
+        [
+            load(0..1, false, "little", 300, 300),
+            load(1..3, true, "big", 1500, 375),
+            load(3..4, false, "little", 100, 100)
+        ]
     );
     assert_eq!(schedule.planned_period(), Period::from(375));
     assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(1)));
@@ -135,7 +140,7 @@ fn threads_go_to_the_kind_that_they_leave_fastest() {
     // decode on big (900), filter on little (900 beats 1500 on the one big core), then the lighter ones.
     let platform = Platform::parse_cores("big=1,little=2", &profile()).unwrap();
     let schedule = ThreadPerTask::R1.schedule(&profile(), &platform).unwrap();
-    let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind.as_str()).collect();
+    let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind().unwrap()).collect();
     assert_eq!(kinds, ["little", "little", "big", "little"]);
     assert!(schedule.is_oversubscribed());
     assert_eq!(schedule.planned_period(), Period::from(900));
@@ -167,14 +172,16 @@ fn strategies_are_found_by_name() {
     assert_eq!(strategy("thread_per_task:1").unwrap().name(), "thread_per_task");
     for (name, reason) in [
         ("thread_per_task:7", "`thread_per_task` takes no parameter `7`: write one of 1, 2, 3"),
-        ("exact:1", "`exact` takes no parameter: write `exact`"),
+        ("exact:1", "`exact` takes no parameter `1`: write one of mixed, one-kind"),
+        ("otac:1", "`otac` takes no parameter: write `otac`"),
     ] {
         assert_eq!(strategy(name).err().unwrap().reason(), reason);
     }
     for listed in strategies() {
         for value in listed.capabilities().parameters {
-            let name = format!("thread_per_task:{value}");
-            assert!([name.as_str(), "thread_per_task"].contains(&strategy(&name).unwrap().name()));
+            let family = listed.name().split(':').next().unwrap();
+            let name = format!("{family}:{value}");
+            assert!([name.as_str(), family].contains(&strategy(&name).unwrap().name()));
         }
     }
 }
@@ -192,7 +199,7 @@ fn a_goal_is_served_or_refused() {
                 assert!(!serves);
                 assert_eq!(error.place(), format!("strategy `{}`", strategy.name()));
                 let reason = "it serves no goal but `fewest-big`, and `fewest-cores,period=1s` is given: leave the goal out, \
-                              or take one of: exact";
+                              or take one of: exact, exact:one-kind";
                 assert_eq!(error.reason(), reason);
             }
         }
@@ -218,7 +225,7 @@ fn tasks_run_where_they_can() {
     let platform = Platform::parse_cores("big=2,little=1", &three_places()).unwrap();
     for strategy in strategies().iter().filter(|strategy| strategy.capabilities().absent_times) {
         let schedule = strategy.schedule(&three_places(), &platform).unwrap();
-        let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind.as_str()).collect();
+        let kinds: Vec<_> = schedule.stages().iter().map(|stage| stage.kind().unwrap()).collect();
         assert_eq!(kinds, ["big", "little", "big"], "{}", strategy.name());
         assert_eq!(schedule.planned_period(), Period::from(900));
     }

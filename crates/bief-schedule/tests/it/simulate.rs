@@ -8,6 +8,12 @@ use fastrand::Rng;
 use proptest::prelude::*;
 
 /// One task per stage, on cores of one kind: `(work, replicas)`.
+/// The period and a fraction of a nanosecond.
+fn slowed(period: Period, (num, den): (u64, u64)) -> Period {
+    let (num, den) = (u128::from(num), u128::from(den));
+    Period::wide(period.num() * den + num * period.den(), period.den() * den).unwrap()
+}
+
 fn one_task_per_stage(stages: &[(u64, u32)]) -> (Profile, Schedule) {
     let tasks = stages.iter().map(|&(work, _)| TaskProfile::replicable("task", [work]));
     let profile = Profile::new(["core"], tasks).unwrap();
@@ -60,13 +66,13 @@ proptest! {
         let profile = profile.with_frames_per_execution(frames).unwrap();
         let period = schedule.planned_period();
         prop_assume!(period > Period::ZERO);
-        let pace = Period::new(period.num() * slower.1 + slower.0 * period.den(), period.den() * slower.1).unwrap();
+        let pace = slowed(period, slower);
         let bound = schedule.latency_bound_ns(&profile, pace).unwrap().expect("it keeps up");
         prop_assert!(bound >= schedule.latency_ns(&profile).unwrap());
 
         let works: Vec<(u64, u32)> =
-            schedule.loads(&profile).unwrap().iter().zip(schedule.stages()).map(|(load, stage)| (load.work_ns, stage.cores)).collect();
-        let frame = Period::new(pace.num(), pace.den() * u64::from(frames)).unwrap();
+            schedule.loads(&profile).unwrap().iter().zip(schedule.stages()).map(|(load, stage)| (load.work_ns, stage.replicas())).collect();
+        let frame = Period::wide(pace.num(), pace.den() * u128::from(frames)).unwrap();
         let cost = |work: u64| Cost { init_ns: work as f64, per_sample_ns: 0.0 };
         let node = |(index, &(work, cores)): (usize, &(u64, u32))| match index {
             0 => Node::source("0", frame, cost(work)).on_own_cores(cores),
@@ -87,7 +93,7 @@ proptest! {
     ) {
         let period = schedule.planned_period();
         let interval =
-            Period::new(period.num() * slower.1 + slower.0 * period.den(), period.den() * slower.1).unwrap();
+            slowed(period, slower);
         let pipeline = Pipeline::new(&profile, &schedule).unwrap().depth(depth).unwrap().paced(interval);
         let report = run(&pipeline, 500);
         let work: u64 = schedule.loads(&profile).unwrap().iter().map(|load| load.work_ns).sum();
@@ -113,10 +119,40 @@ proptest! {
         for stage in &report.stages {
             let all = stage.busy + stage.waiting_for_input + stage.waiting_for_output;
             prop_assert!((all - 1.0).abs() < 1e-12, "{stage:?}");
-            prop_assert!(stage.input.is_none_or(|ring| ring.max <= depth), "{stage:?}");
+            prop_assert!(stage.input.is_none_or(|ring| ring.max <= ring.slots), "{stage:?}");
         }
         prop_assert_eq!(report.stages[0].waiting_for_input, 0.0);
         prop_assert_eq!(report.stages.last().unwrap().waiting_for_output, 0.0);
+    }
+}
+
+/// Each frame goes to the core that is free: a fast one does more of them, and the period is the planned one.
+#[test]
+fn kinds_that_share_a_stage_have_its_period() {
+    let tasks = [
+        TaskProfile::sequential("receive", [100, 150]),
+        TaskProfile::replicable("decode", [700, 1900]).with_cut_ns([20, 30], [10, 10]),
+        TaskProfile::sequential("send", [50, 80]),
+    ];
+    let profile = Profile::new(["big", "little"], tasks).unwrap().with_sync_ns([5, 7]).unwrap();
+    let stages = [Stage::new(1, 1, "big"), Stage::mixed(1, [("big", 2), ("little", 3)]), Stage::new(1, 1, "little")];
+    let schedule = Schedule::new("hand", stages, &profile).unwrap();
+    let planned = schedule.planned_period();
+    assert_eq!(Some(planned), Period::wide(735 * 1947, 2 * 1947 + 3 * 735));
+    let pipeline = Pipeline::new(&profile, &schedule).unwrap();
+    let report = run(&pipeline, 100_000);
+    assert!((report.period_ns / planned.ns() - 1.0).abs() < 1e-3, "{} for {planned}", report.period_ns);
+    let shared = &report.stages[1];
+    let expected = |work: f64, cores: f64| 50_000.0 * cores * planned.ns() / work;
+    for (kind, executions) in [("big", expected(735.0, 2.0)), ("little", expected(1947.0, 3.0))] {
+        assert!((shared.executions[kind] as f64 / executions - 1.0).abs() < 1e-2, "{kind}: {executions} {shared:?}");
+    }
+    assert_eq!((shared.replicas, shared.cores["big"], shared.cores["little"]), (5, 2, 3));
+    // At the demanded pace no frame is later than is promised.
+    for pace in [planned, slowed(planned, (1, 10)), slowed(planned, (77, 2)), Period::from(900), Period::from(5000)] {
+        let bound = schedule.latency_bound_ns(&profile, pace).unwrap().unwrap();
+        let report = run(&pipeline.clone().depth(64).unwrap().paced(pace), 20_000);
+        assert!(report.latency_ns.max <= bound + 1, "{} for {bound} at {pace}", report.latency_ns.max);
     }
 }
 
@@ -134,8 +170,8 @@ fn a_slow_stage_fills_the_ring_before_it() {
         assert_eq!((second.busy, second.waiting_for_input, second.waiting_for_output), (1.0, 0.0, 0.0));
         assert_eq!((third.busy, third.waiting_for_input, third.waiting_for_output), (2.0 / 3.0, 1.0 / 3.0, 0.0));
         assert_eq!(first.input, None);
-        assert_eq!(second.input, Some(RingReport { rings: 1, mean: depth as f64, max: depth }));
-        assert_eq!(third.input, Some(RingReport { rings: 1, mean: 0.0, max: 0 }));
+        assert_eq!(second.input, Some(RingReport { slots: depth, mean: depth as f64, max: depth }));
+        assert_eq!(third.input, Some(RingReport { slots: depth, mean: 0.0, max: 0 }));
     }
 }
 
@@ -247,16 +283,17 @@ fn a_report_is_written_as_json() {
     assert_eq!(report["frames_per_second"], 2e6);
     assert_eq!(report["mbps"], 2000.0);
     assert_eq!(report["latency_ns"]["p999"], 5000);
-    assert_eq!(report["stages"][1]["kind"], "core");
+    assert_eq!(report["stages"][1]["cores"]["core"], 3);
     assert_eq!(report["stages"][1]["busy"], 0.5);
-    assert_eq!(report["stages"][1]["input"]["rings"], 3);
+    assert_eq!(report["stages"][1]["executions"]["core"], 300);
+    assert_eq!(report["stages"][1]["input"]["slots"], 12);
 }
 
 #[test]
 fn the_widest_stages_and_the_deepest_rings_run() {
     let (profile, schedule) = one_task_per_stage(&[(16_000, 16_000), (15_999, 15_999), (1, 1)]);
     let report = run(&Pipeline::new(&profile, &schedule).unwrap().depth(u64::MAX).unwrap(), 100_000);
-    assert_eq!(report.stages[1].input.unwrap().rings, 16_000 * 15_999);
+    assert_eq!(report.stages[1].input.unwrap().slots, u64::MAX);
     assert!((report.period_ns - 1.0).abs() < 0.35, "{}", report.period_ns);
 }
 

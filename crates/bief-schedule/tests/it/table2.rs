@@ -45,7 +45,7 @@ impl Row {
         assert!((period_us - from_table_3).abs() < 0.0051, "{id}: {period_us} us, not {from_table_3}");
         let Ok(Limit::Stage(slowest)) = schedule.limit(&self.profile) else { panic!("{id}: threads share cores") };
         let stage = &schedule.stages()[slowest];
-        let cut_us = 0.1 * stage.tasks as f64 / f64::from(stage.cores);
+        let cut_us = 0.1 * stage.tasks as f64 / f64::from(stage.replicas());
         let over_us = self.published["period_us"].as_f64().unwrap() - period_us;
         assert!((-0.05..cut_us + 0.05).contains(&over_us), "{id}: the table's period is {over_us} us longer");
         let mbps = schedule.mbps(&self.profile).unwrap();
@@ -135,7 +135,7 @@ fn threads_per_task_are_those_of_the_comparison() {
         let schedule = strategy(name).unwrap().schedule(&profile, &platform).unwrap();
         schedule.check(&profile, &platform).unwrap();
         assert_eq!(schedule.stages().len(), 23);
-        assert_eq!(schedule.stages().iter().map(|stage| stage.cores).sum::<u32>(), threads, "{name}");
+        assert_eq!(schedule.stages().iter().map(|stage| stage.replicas()).sum::<u32>(), threads, "{name}");
         assert!(schedule.is_oversubscribed());
     }
 }

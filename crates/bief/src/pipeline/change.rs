@@ -208,10 +208,10 @@ impl Pipeline {
         let last = self.stages.len() - 1;
         let latency = self.histogram(last, |observer| &observer.latency);
         let (first, end) = (self.count(0), self.count(last));
-        let busy = self
-            .workers
-            .iter()
-            .map(|worker| (self.stages[worker.stage_index].kind.clone(), worker.count.busy.as_secs_f64()));
+        let busy = self.workers.iter().map(|worker| {
+            let kind = self.stages[worker.stage_index].kinds.get(worker.replica).cloned();
+            (kind, worker.count.busy.as_secs_f64())
+        });
         self.earlier.busy.extend(busy);
         self.earlier.latency.get_or_insert_with(Histogram::new).merge(&latency);
         self.earlier.executions += first.batches;

@@ -119,7 +119,7 @@ impl Pipeline {
     /// The whole chain as one stage, run by the calling thread.
     pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<WireInfo>, batch: usize) -> Result<Self> {
         let range = 0..tasks.len();
-        let stage = StagePlan { name: "chain".into(), tasks: range, threads: 1, kind: None, planned_ns: None };
+        let stage = StagePlan { name: "chain".into(), tasks: range, threads: 1, kinds: Vec::new(), planned_ns: None };
         Self::of(tasks, wires, batch, vec![stage], None)
     }
 
@@ -263,7 +263,7 @@ impl Pipeline {
     pub fn slots(&self) -> Vec<StageSlots> {
         let seats = |plan: &StagePlan| StageSlots {
             name: plan.name.to_string(),
-            kind: plan.kind.clone(),
+            kinds: plan.kinds.clone(),
             threads: plan.threads,
         };
         self.stages.iter().map(seats).collect()
@@ -467,7 +467,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name, or by which a task cannot
-    /// run on the kind of its stage.
+    /// run on a kind of its stage.
     pub fn compare_with(mut self, profile: &Profile) -> Result<Self> {
         check::profile(profile, self.tasks.iter().map(|(name, replicable)| (&**name, *replicable)))?;
         self.plan_stages(profile)?;
@@ -478,20 +478,31 @@ impl Pipeline {
     /// Notes what a profile says of its stages.
     fn plan_stages(&mut self, profile: &Profile) -> Result<()> {
         for stage in &mut self.stages {
-            let kind = match &stage.kind {
-                None => 0,
-                Some(name) => profile.kind(name).ok_or_else(|| {
+            let mut cores = Vec::new();
+            for (name, threads) in stage.threads_by_kind() {
+                let kind = profile.kind(name).ok_or_else(|| {
                     Error::build(format!(
                         "stage `{}` runs on `{name}`, a kind that the profile does not have",
                         stage.name
                     ))
-                })?,
-            };
-            let cores = stage.threads as u32;
+                })?;
+                cores.push((kind, threads as u32));
+            }
+            if cores.is_empty() {
+                cores.push((0, stage.threads as u32));
+            }
+            if let Some((kind, _)) = cores.iter().find(|&&(kind, _)| !profile.can_run(stage.tasks.clone(), kind)) {
+                let kind = &profile.kinds()[*kind];
+                let reason = format!("the profile has a task of stage `{}` that cannot run on `{kind}`", stage.name);
+                return Err(Error::build(reason));
+            }
             let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
-            let planned = profile.stage_period(stage.tasks.clone(), cores, kind).ok_or_else(|| {
-                let kind = &profile.kinds()[kind];
-                Error::build(format!("the profile has a task of stage `{}` that cannot run on `{kind}`", stage.name))
+            let planned = profile.mixed_period(stage.tasks.clone(), cores).ok_or_else(|| {
+                Error::build(format!(
+                    "stage `{}`: its tasks take so long that the period of the kinds of core that share it has no exact \
+                     fraction: give it cores of one kind",
+                    stage.name
+                ))
             })?;
             stage.planned_ns = Some(planned.ns() * scale);
         }
@@ -586,7 +597,10 @@ impl Pipeline {
         let Some(shown) = &self.shown else { return };
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
             let replicas = self.workers.iter_mut().filter(|worker| worker.stage_index == index);
-            let replicas = replicas.map(|worker| (worker.meter(), plan.kind.clone()));
+            let replicas = replicas.map(|worker| {
+                let kind = plan.kinds.get(worker.replica).cloned();
+                (worker.meter(), kind)
+            });
             ShownStage { name: Arc::clone(&plan.name), replicas: replicas.collect() }
         });
         shown.show(stages.collect(), self.earlier.frames, self.earlier.figures());

@@ -16,7 +16,8 @@ use crate::machine::energy::Measured;
 use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
-use crate::report::{BoundaryReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+use crate::report::{BoundaryReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+use crate::stage::StagePlan;
 use crate::worker::Worker;
 
 impl Pipeline {
@@ -42,16 +43,14 @@ impl Pipeline {
         let earlier = std::mem::take(&mut self.earlier);
         let executions = self.count(0).batches;
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
-            let timed = self.observers(index).map(|observer| observer.timed).sum();
-            let tasks = plan.tasks.clone().enumerate().map(|(task, number)| {
-                let mut interrupted = Interrupted::default();
-                self.observers(index).for_each(|observer| interrupted.merge(&observer.interrupted[task]));
-                let times = self.histogram(index, |observer| &observer.tasks[task]);
-                TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
-            });
+            let tasks = self.task_reports(plan, &self.workers_of(index).collect::<Vec<_>>());
+            let kinds = match plan.kind() {
+                Some(_) => Vec::new(),
+                None => self.kind_reports(index, elapsed),
+            };
             let mut lost = self.workers_of(index).map(|worker| worker.stage.lost());
             let lost = lost.try_fold(0, |sum: u64, lost| Ok::<_, Error>(sum.saturating_add(lost?)))?;
-            Ok(StageReport { lost, ..StageReport::new(plan, tasks.collect(), executions, elapsed, &self.count(index)) })
+            Ok(StageReport { lost, kinds, ..StageReport::new(plan, tasks, executions, elapsed, &self.count(index)) })
         });
         let stages = stages.collect::<Result<Vec<_>>>()?;
         let boundaries: Vec<BoundaryReport> = self
@@ -117,6 +116,39 @@ impl Pipeline {
             report.explain(profile);
         }
         Ok(report)
+    }
+
+    /// The tasks of a stage, as these of its replicas ran them.
+    fn task_reports(&self, plan: &StagePlan, workers: &[&Worker]) -> Vec<TaskReport> {
+        let observers = || workers.iter().filter_map(|worker| worker.observer.as_deref());
+        let timed = observers().map(|observer| observer.timed).sum();
+        let task = |(task, number): (usize, usize)| {
+            let (mut times, mut interrupted) = (Histogram::new(), Interrupted::default());
+            for observer in observers() {
+                times.merge(&observer.tasks[task]);
+                interrupted.merge(&observer.interrupted[task]);
+            }
+            TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
+        };
+        plan.tasks.clone().enumerate().map(task).collect()
+    }
+
+    /// What the replicas on each kind of core of a stage did.
+    fn kind_reports(&self, stage: usize, elapsed: Duration) -> Vec<KindReport> {
+        let plan = &self.stages[stage];
+        let mut workers = self.workers_of(stage);
+        let planned = |kind: &str| {
+            let profile = self.profile.as_ref()?;
+            let ns = profile.stage_ns(plan.tasks.clone(), profile.kind(kind)?)?;
+            Some(ns as f64 * self.batch as f64 / f64::from(profile.frames_per_execution()))
+        };
+        let report = |(kind, threads): (&str, usize)| {
+            let own: Vec<&Worker> = workers.by_ref().take(threads).collect();
+            let mut count = Count::default();
+            own.iter().for_each(|worker| count += &worker.count);
+            KindReport::new((kind, threads), self.task_reports(plan, &own), elapsed, &count, planned(kind))
+        };
+        plan.threads_by_kind().into_iter().map(report).collect()
     }
 
     /// What the tasks tell, those of replicas put together.

@@ -56,7 +56,7 @@ pub enum Pinning {
 /// use bief::Machine;
 ///
 /// let machine = Machine::here();
-/// let stages = [StageSlots { name: "front".into(), kind: None, threads: 1 }];
+/// let stages = [StageSlots { name: "front".into(), kinds: Vec::new(), threads: 1 }];
 /// let placement = Policy::Packed.place(&machine, &stages)?;
 /// assert_eq!(placement.stages()[0].threads[0], machine.cores()[0].threads);
 /// assert_eq!(Placement::from_json(&placement.to_json())?, placement);
@@ -91,10 +91,17 @@ pub struct PlacedStage {
 pub struct StageSlots {
     /// The stage's name.
     pub name: String,
-    /// The kind of core that its schedule asks for; `None` where any will do.
-    pub kind: Option<String>,
+    /// The kind of core that its schedule asks for, for each of its threads; empty where any will do.
+    pub kinds: Vec<String>,
     /// How many threads it has.
     pub threads: usize,
+}
+
+impl StageSlots {
+    /// The kind of core that a thread is to run on; `None` where any will do.
+    pub(crate) fn kind_of(&self, thread: usize) -> Option<&str> {
+        self.kinds.get(thread).map(String::as_str)
+    }
 }
 
 impl Placement {

@@ -73,7 +73,7 @@ impl Policy {
     /// A stage for a kind of core that the machine does not have, where the policy gives it one; explicit places that name what the machine does not have, or
     /// that are not for these stages.
     pub fn place(&self, machine: &Machine, stages: &[StageSlots]) -> Result<Placement> {
-        let cores = || kinds(machine, stages);
+        let cores = || thread_cores(machine, stages);
         let placed = |threads: &dyn Fn(usize, &StageSlots) -> Vec<Vec<usize>>| {
             let stage = |(index, stage): (usize, &StageSlots)| PlacedStage {
                 name: stage.name.clone(),
@@ -82,32 +82,39 @@ impl Policy {
             Placement::new(self, stages.iter().enumerate().map(stage).collect())
         };
         // Which core, of the cores that a stage may use, each of its threads gets: of all threads that may use the same.
-        let one_each = |cores: &[Vec<&Core>], core: fn(usize, usize, usize) -> usize| {
+        let one_each = |cores: &[Vec<Vec<&Core>>], core: fn(usize, usize, usize) -> usize| {
             placed(&|index, stage| {
-                let threads = |stages: &[StageSlots]| -> usize {
-                    stages.iter().filter(|other| other.kind == stage.kind).map(|other| other.threads).sum()
+                let of_thread = |thread: usize| {
+                    let is_alike =
+                        |stage: &StageSlots, other: usize| stage.kind_of(other) == stages[index].kind_of(thread);
+                    let alike = |stage: &StageSlots| (0..stage.threads).filter(|&other| is_alike(stage, other)).count();
+                    let before = stages[..index].iter().map(alike).sum::<usize>()
+                        + (0..thread).filter(|&other| is_alike(stage, other)).count();
+                    let (all, cores) = (stages.iter().map(alike).sum(), &cores[index][thread]);
+                    cores[core(before, all, cores.len())].threads.clone()
                 };
-                let (first, all, cores) = (threads(&stages[..index]), threads(stages), &cores[index]);
-                (first..first + stage.threads)
-                    .map(|thread| cores[core(thread, all, cores.len())].threads.clone())
-                    .collect()
+                (0..stage.threads).map(of_thread).collect()
             })
         };
         Ok(match self {
             Self::Loose | Self::Dynamic => placed(&|_, stage| vec![all_threads(machine); stage.threads]),
             Self::Guided => {
                 let cores = cores()?;
-                placed(&|index, stage| {
-                    let mut threads: Vec<usize> = cores[index].iter().flat_map(|core| core.threads.clone()).collect();
-                    threads.sort_unstable();
-                    vec![threads; stage.threads]
+                placed(&|index, _| {
+                    let of_thread = |cores: &Vec<&Core>| {
+                        let mut threads: Vec<usize> = cores.iter().flat_map(|core| core.threads.clone()).collect();
+                        threads.sort_unstable();
+                        threads
+                    };
+                    cores[index].iter().map(of_thread).collect()
                 })
             }
             Self::Packed => {
                 one_each(&cores()?, |thread, all, cores| if all <= cores { thread } else { thread * cores / all })
             }
             Self::Distant => {
-                let by_turns: Vec<Vec<&Core>> = cores()?.into_iter().map(by_turns).collect();
+                let of_stage = |threads: Vec<Vec<_>>| threads.into_iter().map(by_turns).collect();
+                let by_turns: Vec<Vec<Vec<&Core>>> = cores()?.into_iter().map(of_stage).collect();
                 one_each(&by_turns, |thread, _, cores| thread % cores)
             }
             Self::Explicit(explicit) => Placement::new(self, explicit.place(machine, stages)?),
@@ -128,12 +135,14 @@ impl Policy {
     }
 }
 
-/// For each stage, the cores that it may use: those of its kind, or all, the fastest kind first.
-fn kinds<'m>(machine: &'m Machine, stages: &[StageSlots]) -> Result<Vec<Vec<&'m Core>>> {
-    let of_stage = |stage: &StageSlots| {
+/// For each thread of each stage, the cores that it may use: those of its kind, or all, the fastest kind first.
+fn thread_cores<'m>(machine: &'m Machine, stages: &[StageSlots]) -> Result<Vec<Vec<Vec<&'m Core>>>> {
+    let of_thread = |stage: &StageSlots, thread: usize| {
         let of_kind = |kind: usize| machine.cores().iter().filter(move |core| core.kind == kind);
-        let Some(name) = &stage.kind else { return Ok((0..machine.kinds().len()).flat_map(of_kind).collect()) };
-        let kind = machine.kinds().iter().position(|kind| kind.name == *name);
+        let Some(name) = stage.kind_of(thread) else {
+            return Ok((0..machine.kinds().len()).flat_map(of_kind).collect());
+        };
+        let kind = machine.kinds().iter().position(|kind| kind.name == name);
         let cores: Vec<&Core> = kind.into_iter().flat_map(of_kind).collect();
         if cores.is_empty() {
             let kinds: Vec<&str> = machine.kinds().iter().map(|kind| kind.name.as_str()).collect();
@@ -146,7 +155,7 @@ fn kinds<'m>(machine: &'m Machine, stages: &[StageSlots]) -> Result<Vec<Vec<&'m 
         }
         Ok(cores)
     };
-    stages.iter().map(of_stage).collect()
+    stages.iter().map(|stage| (0..stage.threads).map(|thread| of_thread(stage, thread)).collect()).collect()
 }
 
 /// Cores by turns from different packages and, within these, from different clusters.

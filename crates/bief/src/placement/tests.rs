@@ -34,7 +34,7 @@ pub(super) fn illustrated() -> Machine {
 pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<StageSlots> {
     let seats = |&(name, kind, threads): &(&str, Option<&str>, usize)| StageSlots {
         name: name.to_owned(),
-        kind: kind.map(str::to_owned),
+        kinds: vec![kind; threads].into_iter().flatten().map(str::to_owned).collect(),
         threads,
     };
     stages.iter().map(seats).collect()

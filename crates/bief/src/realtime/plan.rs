@@ -122,21 +122,25 @@ impl LatencyPlan {
 
 impl StageTiming {
     /// The timing of a schedule's stages if executions of the chain come at that period. A stage takes the 99th
-    /// percentile of each of its tasks if the profile has it, else the task's time; plus the hand-over and the cuts.
+    /// percentile of each of its tasks if the profile has it, else the task's time; plus the hand-over and the cuts. Of several kinds
+    /// of core the slowest counts.
     ///
     /// # Errors
     /// A schedule that does not go with the profile.
     pub fn of_schedule(schedule: &Schedule, profile: &Profile, period: Duration) -> Result<Vec<Self>> {
         let loads = schedule.loads(profile)?;
         let timing = |(stage, load): (&Stage, StageLoad)| {
-            let kind = profile.kind(&stage.kind).expect("a stage with a load has a kind of the profile");
-            let usual = |task: &TaskProfile| {
-                let seen = task.seen.as_ref().and_then(|seen| seen[kind]).map(|seen| seen.p99_ns);
-                seen.max(task.ns[kind]).expect("a stage with a load has tasks that run on its kind")
+            let on_kind = |name: &String| {
+                let kind = profile.kind(name).expect("a stage with a load has kinds of the profile");
+                let usual = |task: &TaskProfile| {
+                    let seen = task.seen.as_ref().and_then(|seen| seen[kind]).map(|seen| seen.p99_ns);
+                    seen.max(task.ns[kind]).expect("a stage with a load has tasks that run on its kinds")
+                };
+                let work: u64 = profile.tasks()[load.tasks.clone()].iter().map(usual).sum();
+                work + profile.sync_ns(kind) + profile.cut_ns(load.tasks.clone(), kind)
             };
-            let work: u64 = profile.tasks()[load.tasks.clone()].iter().map(usual).sum();
-            let beside = profile.sync_ns(kind) + profile.cut_ns(load.tasks, kind);
-            Self::new(period, Duration::from_nanos(work + beside))
+            let slowest = stage.cores.keys().map(on_kind).max().expect("a stage with a load has cores");
+            Self::new(period, Duration::from_nanos(slowest))
         };
         Ok(schedule.stages().iter().zip(loads).map(timing).collect())
     }

@@ -295,7 +295,7 @@ mod tests {
     const US: fn(u64) -> Duration = Duration::from_micros;
 
     fn stages(threads: &[usize]) -> Vec<StageSlots> {
-        threads.iter().map(|&threads| StageSlots { name: format!("s{threads}"), kind: None, threads }).collect()
+        threads.iter().map(|&threads| StageSlots { name: format!("s{threads}"), kinds: Vec::new(), threads }).collect()
     }
 
     #[test]

@@ -254,7 +254,8 @@ fn a_program_is_cut_without_a_plan() {
     let rig = rig(100, 1, [1; 3], [Act::Pass; 3]);
     let mut pipeline =
         rig.chain.build().unwrap().cut(&[Stage::new(1, 1, ""), Stage::new(3, 4, "big"), Stage::new(1, 1, "")]).unwrap();
-    let stages: Vec<_> = pipeline.slots().into_iter().map(|stage| (stage.threads, stage.kind)).collect();
+    let stages: Vec<_> =
+        pipeline.slots().into_iter().map(|stage| (stage.threads, stage.kinds.first().cloned())).collect();
     assert_eq!(stages, [(1, None), (4, Some("big".to_owned())), (1, None)]);
     let report = watched(move || pipeline.run().unwrap());
     assert_eq!((report.frames, report.planned_period_ns), (100, None));

@@ -101,7 +101,7 @@ fn rates(trial: &Trial, frames: f64) -> [f64; 2] {
 
 /// The stages as `3 on 1 big | 6 on 1 little`.
 fn stages(schedule: &Schedule) -> String {
-    let stages = schedule.stages().iter().map(|stage| format!("{} on {} {}", stage.tasks, stage.cores, stage.kind));
+    let stages = schedule.stages().iter().map(ToString::to_string);
     stages.collect::<Vec<_>>().join(" | ")
 }
 

@@ -179,6 +179,6 @@ mod tests {
         assert_eq!((shared.stages().len(), shared.planned_period().ns()), (3, 101_000.0));
         let own = on(8);
         assert!(!own.is_oversubscribed());
-        assert!(own.stages().iter().map(|stage| stage.cores).sum::<u32>() <= 4);
+        assert!(own.stages().iter().map(|stage| stage.replicas()).sum::<u32>() <= 4);
     }
 }

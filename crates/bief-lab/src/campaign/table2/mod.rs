@@ -185,7 +185,7 @@ fn cut_us(schedule: &Schedule, profile: &Profile) -> Result<f64, bief_schedule::
     Ok(match schedule.limit(profile)? {
         Limit::Stage(slowest) => {
             let stage = &schedule.stages()[slowest];
-            0.1 * stage.tasks as f64 / f64::from(stage.cores)
+            0.1 * stage.tasks as f64 / f64::from(stage.replicas())
         }
         Limit::Cores(_) => 0.0,
     })
@@ -212,7 +212,10 @@ fn decomposition<'a>(stages: impl Iterator<Item = (usize, u32, &'a str)>) -> Str
 
 impl Row {
     fn computed_stages(&self) -> String {
-        decomposition(self.schedule.stages().iter().map(|stage| (stage.tasks, stage.cores, stage.kind.as_str())))
+        decomposition(self.schedule.stages().iter().map(|stage| {
+            let kind = stage.kind().expect("the papers' stages have one kind");
+            (stage.tasks, stage.replicas(), kind)
+        }))
     }
 
     fn printed_stages(&self) -> String {

@@ -1,8 +1,12 @@
 //! The stages that a schedule of a given period needs to be made of.
 
+mod mixed;
+
 use super::instance::{Candidate, Instance, fraction};
+use super::search::Refused;
 use crate::period::Period;
 use crate::strategy::work::less;
+pub(super) use mixed::{Fewest, Mix};
 
 /// For each end, kind and number of cores the longest stage that fits in a period; a stage on more cores only where it
 /// is longer than on fewer.
@@ -16,6 +20,8 @@ pub(super) struct Candidates {
     capacity_ns: Vec<u64>,
     /// For each kind, the first task of the longest one-core stage that ends where the last one did.
     one_core_from: Vec<usize>,
+    /// What is looked up for stages of several kinds.
+    pub(super) mix: Mix,
 }
 
 impl Candidates {
@@ -29,16 +35,22 @@ impl Candidates {
         self.one_core_from.clear();
         self.one_core_from.resize(instance.kinds().len(), 0);
         self.set_capacity(instance, period);
+        self.mix.begin(period);
     }
 
     /// The work that u cores do in the period is u times the period, rounded down; it is added up, not multiplied out.
     fn set_capacity(&mut self, instance: &Instance, period: Period) {
         let all_ns = instance.max_work_ns();
         let most = instance.cores().iter().copied().max().unwrap_or(0);
-        let (whole, part) = (period.num() / period.den(), period.num() % period.den());
-        let den = period.den();
-        let (mut capacity, mut carry) = (0u64, 0u64);
         self.capacity_ns.clear();
+        let Some((num, den)) = period.short() else {
+            let capacity = |cores: usize| u64::try_from(period.times(cores as u64).0).unwrap_or(u64::MAX);
+            let enough = (1..=most).find(|&cores| capacity(cores) >= all_ns).unwrap_or(most);
+            self.capacity_ns.extend((1..=enough).map(capacity));
+            return;
+        };
+        let (whole, part) = (num / den, num % den);
+        let (mut capacity, mut carry) = (0u64, 0u64);
         for _ in 0..most {
             // Both are below `den`, which may be any 64-bit number.
             let (sum, wrapped) = carry.overflowing_add(part);
@@ -53,15 +65,24 @@ impl Candidates {
     }
 
     /// Finds the stages that end before task `to`; all earlier ends must have been asked for.
-    pub(super) fn end_at(&mut self, instance: &Instance, to: usize) -> &[Candidate] {
+    #[inline]
+    pub(super) fn end_at(&mut self, instance: &Instance, to: usize) -> Result<&[Candidate], Refused> {
         let first = self.stages.len();
-        if instance.cuts_cost() {
+        if instance.mixes() {
+            if instance.cuts_cost() {
+                self.all_mixed_end_at(instance, to)?;
+            } else {
+                self.longest_mixed_end_at(instance, to)?;
+            }
+            // Where both will do, a stage on one kind of core is simpler, and is to be found first.
+            self.stages[first..].sort_by_key(|stage| stage.axis().is_none());
+        } else if instance.cuts_cost() {
             self.all_end_at(instance, to);
         } else {
             self.longest_end_at(instance, to);
         }
         self.starts.push(self.stages.len());
-        &self.stages[first..]
+        Ok(&self.stages[first..])
     }
 
     /// Finds for each kind and number of cores the longest stage that fits.
@@ -69,7 +90,7 @@ impl Candidates {
     fn longest_end_at(&mut self, instance: &Instance, to: usize) {
         let sequential_start = instance.run_start(to);
         let one_core_ns = self.capacity_ns[0];
-        for (index, (kind, one_core_from)) in instance.kinds().iter().zip(&mut self.one_core_from).enumerate() {
+        for (kind, one_core_from) in instance.kinds().iter().zip(&mut self.one_core_from) {
             let work_ns = kind.work.ending_at(to);
             // No stage reaches back over a task that cannot run on the kind.
             let runnable_from = kind.work.runnable_from(to);
@@ -80,7 +101,7 @@ impl Candidates {
             }
             *one_core_from = from;
             if from < to {
-                self.stages.push(Candidate { from: from as u32, cores: 1, kind: index as u8 });
+                self.stages.push(Candidate::of_one(from, kind.axis, 1));
             }
             let mut cores = 1;
             'longer: while from > run_start {
@@ -100,7 +121,7 @@ impl Candidates {
                 while from > run_start && work_ns(from - 1) <= capacity_ns {
                     from -= 1;
                 }
-                self.stages.push(Candidate { from: from as u32, cores: cores as u16, kind: index as u8 });
+                self.stages.push(Candidate::of_one(from, kind.axis, cores));
             }
         }
     }
@@ -110,7 +131,7 @@ impl Candidates {
         let Self { stages, capacity_ns, .. } = self;
         let capacity_ns = |cores: usize| capacity_ns.get(cores - 1).copied().unwrap_or(u64::MAX);
         let sequential_start = instance.run_start(to);
-        for (index, kind) in instance.kinds().iter().enumerate() {
+        for kind in instance.kinds() {
             let most_ns = [capacity_ns(1), capacity_ns(kind.cores)];
             let mut cores = 1;
             for from in (kind.work.runnable_from(to)..to).rev() {
@@ -130,7 +151,7 @@ impl Candidates {
                 while cores > 1 && capacity_ns(cores - 1) >= work_ns {
                     cores -= 1;
                 }
-                stages.push(Candidate { from: from as u32, cores: cores as u16, kind: index as u8 });
+                stages.push(Candidate::of_one(from, kind.axis, cores));
             }
         }
     }
@@ -147,10 +168,15 @@ impl Candidates {
 
     /// The shortest of the longer periods in which one of the stages found could take one more task. In all periods
     /// before it the stages are the same.
-    pub(super) fn next_period(&self, instance: &Instance) -> Period {
-        if instance.cuts_cost() {
-            return self.next_of_all(instance);
+    pub(super) fn next_period(&mut self, instance: &Instance) -> Result<Period, Refused> {
+        match (instance.mixes(), instance.cuts_cost()) {
+            (true, _) => self.next_of_mixed(instance),
+            (false, true) => Ok(self.next_of_all(instance)),
+            (false, false) => Ok(self.next_of_longest(instance)),
         }
+    }
+
+    fn next_of_longest(&self, instance: &Instance) -> Period {
         let mut next = (u64::MAX, 1);
         let mut consider = |work_ns: u64, cores: usize| {
             if less((work_ns, cores), next) {
@@ -160,15 +186,16 @@ impl Candidates {
         for to in 1..self.starts.len() {
             let sequential_start = instance.run_start(to);
             let mut stages = self.ending_at(to).iter().peekable();
-            for (index, kind) in instance.kinds().iter().enumerate() {
+            for kind in instance.kinds() {
                 let runnable_from = kind.work.runnable_from(to);
                 let run_start = sequential_start.max(runnable_from);
                 let mut from = to;
                 let mut alone = true;
-                while let Some(stage) = stages.next_if(|stage| usize::from(stage.kind) == index) {
-                    if stage.cores > 1 {
+                while let Some(stage) = stages.next_if(|stage| stage.cores[kind.axis] > 0) {
+                    let cores = usize::from(stage.cores[kind.axis]);
+                    if cores > 1 {
                         // The stage before could not be longer on any number of cores below this one.
-                        consider(kind.work.ns(from - 1, to), usize::from(stage.cores) - 1);
+                        consider(kind.work.ns(from - 1, to), cores - 1);
                         alone = false;
                     }
                     from = stage.from as usize;

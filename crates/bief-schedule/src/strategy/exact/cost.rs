@@ -1,14 +1,21 @@
 //! Schedules that fit in a period, with what they cost besides cores: energy, and latency.
 //!
-//! Both add up over the stages, and neither depends on how many replicas share a stage's work; so each stage gets the
-//! fewest cores that fit. Longest stages no longer suffice: a shorter one may be cheaper on another kind. Every stage that
-//! fits is tried, for every number of cores used so far, and of the schedules that use the same cores those are kept that no
+//! Both add up over the stages, and neither depends on how many replicas of one kind share a stage's work; so each stage of one
+//! kind gets the fewest cores that fit. Longest stages no longer suffice: a shorter one may be cheaper on another kind. Every stage
+//! that fits is tried, for every number of cores used so far, and of the schedules that use the same cores those are kept that no
 //! other beats in all that is wanted.
+//!
+//! Where kinds share a stage in proportion to their speeds, its energy is the mean of what it costs on each, weighed by the frames
+//! that each takes. One core less of a kind on which it costs no less than this mean is no dearer, and no later: stages are tried on
+//! all cores with which they would not fit without such a core. Their energy is no whole number, and is rounded up to one: by
+//! less than 10^-15 J.
 
 use std::cell::Cell;
 
-use super::instance::{Candidate, Instance, MAX_KINDS};
-use super::search::TooLarge;
+use super::candidates::Fewest;
+use super::instance::{Candidate, Instance, MAX_KINDS, VALUE, Works, fraction};
+use super::search::Refused;
+use crate::load::waiting_ns;
 use crate::period::Period;
 
 /// The most schedules of first tasks that are kept, over all ends: about 300 MiB.
@@ -24,6 +31,8 @@ pub(super) struct Prices {
     pub(super) latency: bool,
     /// The most latency that is of use, in nanoseconds.
     pub(super) latency_at_most: u64,
+    /// The pace at which executions come, where one is demanded: they may wait for kinds that share a stage.
+    pub(super) pace: Option<Period>,
     /// The most energy of one execution that is of use, as prices times nanoseconds.
     pub(super) energy_at_most: u128,
     /// Whether it counts that a stage takes the whole period.
@@ -81,8 +90,8 @@ impl Costs {
         period: Period,
         prices: &Prices,
         steps: &Cell<u64>,
-    ) -> Result<Self, TooLarge> {
-        let nothing = Candidate { from: 0, cores: 0, kind: 0 };
+    ) -> Result<Self, Refused> {
+        let nothing = Candidate { from: 0, cores: [0; MAX_KINDS] };
         let empty = Costed { energy: 0, latency_ns: 0, stages: 0, full: false, last: nothing, before: 0 };
         let mut costs = Self { kept: vec![empty], boxes: vec![CostBox { extent: [1; MAX_KINDS], starts: vec![0, 1] }] };
         let rest = Rest::new(instance, prices);
@@ -95,24 +104,25 @@ impl Costs {
                 most[kind.axis] = most[kind.axis].saturating_add(cores).min(kind.cores);
             }
             let extent = most.map(|most| most + 1);
-            let size = extent.iter().try_fold(1usize, |size, &extent| size.checked_mul(extent)).ok_or(TooLarge)?;
+            let size =
+                extent.iter().try_fold(1usize, |size, &extent| size.checked_mul(extent)).ok_or(Refused::TooLarge)?;
             if size > MAX_KEPT {
-                return Err(TooLarge);
+                return Err(Refused::TooLarge);
             }
-            let stages = last_stages(instance, period, prices, to);
+            let stages = last_stages(instance, period, prices, to, steps)?;
             let mut here = CostBox { extent, starts: Vec::with_capacity(size + 1) };
             for index in 0..size {
                 here.starts.push(costs.kept.len() as u32);
                 let used = here.used(index);
                 for stage in &stages {
-                    costs.extend(instance, prices, used, stage, &mut tried);
+                    costs.extend(prices, used, stage, &mut tried);
                 }
-                let left = steps.get().checked_sub((stages.len() + tried.len()) as u64).ok_or(TooLarge)?;
+                let left = steps.get().checked_sub((stages.len() + tried.len()) as u64).ok_or(Refused::TooLarge)?;
                 steps.set(left);
                 tried.retain(|schedule| rest.may_meet(schedule, to, prices));
                 keep_unbeaten(&mut tried, &mut costs.kept);
                 if costs.kept.len() > MAX_KEPT {
-                    return Err(TooLarge);
+                    return Err(Refused::TooLarge);
                 }
             }
             here.starts.push(costs.kept.len() as u32);
@@ -122,17 +132,11 @@ impl Costs {
     }
 
     /// Adds to `tried` what the stage makes of the schedules before it, where all together use so many cores.
-    fn extend(
-        &self,
-        instance: &Instance,
-        prices: &Prices,
-        mut used: [usize; MAX_KINDS],
-        stage: &LastStage,
-        tried: &mut Vec<Costed>,
-    ) {
-        let axis = instance.kinds()[usize::from(stage.candidate.kind)].axis;
-        let Some(before_it) = used[axis].checked_sub(usize::from(stage.candidate.cores)) else { return };
-        used[axis] = before_it;
+    fn extend(&self, prices: &Prices, mut used: [usize; MAX_KINDS], stage: &LastStage, tried: &mut Vec<Costed>) {
+        for (used, &cores) in used.iter_mut().zip(&stage.candidate.cores) {
+            let Some(before_it) = used.checked_sub(usize::from(cores)) else { return };
+            *used = before_it;
+        }
         let before = &self.boxes[stage.candidate.from as usize];
         if used.iter().zip(&before.extent).any(|(used, extent)| used >= extent) {
             return;
@@ -184,8 +188,15 @@ struct LastStage {
     full: bool,
 }
 
-/// All stages that end at `to` and fit in the period, each on the fewest cores.
-fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) -> Vec<LastStage> {
+/// All stages that end at `to` and fit in the period, each on the fewest cores of one kind, or on cores of several of which none
+/// can be spared without a loss.
+fn last_stages(
+    instance: &Instance,
+    period: Period,
+    prices: &Prices,
+    to: usize,
+    steps: &Cell<u64>,
+) -> Result<Vec<LastStage>, Refused> {
     let mut stages = Vec::new();
     for (index, kind) in instance.kinds().iter().enumerate() {
         for from in (kind.work.runnable_from(to)..to).rev() {
@@ -199,14 +210,114 @@ fn last_stages(instance: &Instance, period: Period, prices: &Prices, to: usize) 
                 break;
             };
             stages.push(LastStage {
-                candidate: Candidate { from: from as u32, cores: cores as u16, kind: index as u8 },
+                candidate: Candidate::of_one(from, kind.axis, cores),
                 work_ns,
                 energy: u128::from(work_ns) * u128::from(prices.of_kinds[index]),
                 full: prices.full && is_full(work_ns, cores, period),
             });
         }
     }
-    stages
+    if instance.mixes() {
+        mixed_last_stages(instance, period, prices, to, steps, &mut stages)?;
+    }
+    Ok(stages)
+}
+
+/// Those on cores of several kinds.
+fn mixed_last_stages(
+    instance: &Instance,
+    period: Period,
+    prices: &Prices,
+    to: usize,
+    steps: &Cell<u64>,
+    stages: &mut Vec<LastStage>,
+) -> Result<(), Refused> {
+    let mut fewest = Fewest::default();
+    for from in (instance.run_start(to)..to).rev() {
+        let works = instance.works(from, to);
+        let mut entries = 0;
+        let fits = fewest.find(instance, &works, period, &mut entries)?;
+        steps.set(steps.get().checked_sub(entries).ok_or(Refused::TooLarge)?);
+        if !fits {
+            // A longer one fits only where it costs less to cut there.
+            if instance.cuts_cost() {
+                continue;
+            }
+            break;
+        }
+        for [i, j, k] in fewest.all_cores() {
+            let Some(least) = fewest.get([i, j, k]) else { continue };
+            let most = if works[VALUE].is_some() { instance.cores()[VALUE] } else { least };
+            for cores in (least..=most).map(|last| [i, j, k, last]) {
+                if dear_axes(instance, prices, &works, cores).any(|axis| fits_without(&fewest, cores, axis)) {
+                    // With more along the last axis, too.
+                    break;
+                }
+                let candidate = Candidate { from: from as u32, cores: cores.map(|cores| cores as u16) };
+                if candidate.axis().is_none() {
+                    stages.push(mixed_stage(instance, period, prices, (candidate, to))?);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mixed_stage(
+    instance: &Instance,
+    period: Period,
+    prices: &Prices,
+    (candidate, to): (Candidate, usize),
+) -> Result<LastStage, Refused> {
+    let own = instance.period_of(to, &candidate).ok_or(Refused::TooLong)?;
+    let works = instance.works(candidate.from as usize, to);
+    let used = works.iter().zip(&candidate.cores).filter(|&(_, &cores)| cores > 0);
+    let slowest_ns = used.filter_map(|(&work, _)| work).max().expect("the stage has cores");
+    let waiting_ns = prices.pace.map_or(0, |pace| waiting_ns(slowest_ns, pace));
+    let price = instance
+        .kinds()
+        .iter()
+        .zip(&prices.of_kinds)
+        .map(|(kind, price)| u64::from(candidate.cores[kind.axis]).saturating_mul(*price));
+    let (energy, more) = own.times(price.fold(0, u64::saturating_add));
+    Ok(LastStage {
+        candidate,
+        work_ns: slowest_ns.saturating_add(waiting_ns),
+        energy: energy + u128::from(more),
+        full: prices.full && own == period,
+    })
+}
+
+/// The axes of cores on which the stage costs no less than on all of its cores together, or nothing: of which one less is no loss
+/// if it fits without.
+fn dear_axes(
+    instance: &Instance,
+    prices: &Prices,
+    works: &Works,
+    cores: [usize; MAX_KINDS],
+) -> impl Iterator<Item = usize> + use<> {
+    let mut energies = [None; MAX_KINDS];
+    let (mut power, mut speed) = (0.0, 0.0);
+    for (kind, &price) in instance.kinds().iter().zip(&prices.of_kinds) {
+        if let (Some(work), 1..) = (works[kind.axis], cores[kind.axis]) {
+            energies[kind.axis] = Some(work as f64 * price as f64);
+            power += cores[kind.axis] as f64 * price as f64;
+            speed += cores[kind.axis] as f64 / work as f64;
+        }
+    }
+    // Where rounding leaves a doubt, the core is kept: that is only one more stage to try.
+    let mean = power / speed * (1.0 + 1e-9);
+    (0..MAX_KINDS).filter(move |&axis| energies[axis].is_some_and(|energy| energy >= mean))
+}
+
+/// Whether one core less along the axis is enough.
+fn fits_without(fewest: &Fewest, [i, j, k, last]: [usize; MAX_KINDS], axis: usize) -> bool {
+    let mut cores = [i, j, k];
+    if axis == VALUE {
+        return fewest.get(cores).is_some_and(|least| least < last);
+    }
+    cores[axis] -= 1;
+    fewest.get(cores).is_some_and(|least| least <= last)
 }
 
 /// For each end, the least that the tasks after it cost, each on the kind that suits it best, of those on which it can run.
@@ -260,13 +371,10 @@ fn cores_for(work_ns: u64, period: Period) -> Option<usize> {
     if work_ns == 0 {
         return Some(1);
     }
-    if period == Period::ZERO {
-        return None;
-    }
-    let cores = (u128::from(work_ns) * u128::from(period.den())).div_ceil(u128::from(period.num()));
-    usize::try_from(cores).ok()
+    let (whole, more) = period.goes_into(work_ns)?;
+    usize::try_from(whole).ok()?.checked_add(usize::from(more))
 }
 
 fn is_full(work_ns: u64, cores: usize, period: Period) -> bool {
-    u128::from(work_ns) * u128::from(period.den()) == u128::from(period.num()) * cores as u128
+    fraction((work_ns, cores)) == period
 }

@@ -1,16 +1,36 @@
 //! The chain and the cores as the solver sees them.
 
+use super::StageKinds;
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::Stage;
+use crate::share::shared_period;
 use crate::strategy::work::{Work, less, run_starts};
 
-/// A stage that ends at a known task: where it begins, its kind (by index in the instance) and its cores.
+/// A stage that ends at a known task: where it begins, and its cores along each axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) from: u32,
-    pub(super) cores: u16,
-    pub(super) kind: u8,
+    pub(super) cores: [u16; MAX_KINDS],
+}
+
+impl Candidate {
+    /// A stage with cores of one kind.
+    #[inline]
+    pub(super) fn of_one(from: usize, axis: usize, cores: usize) -> Self {
+        let mut along = [0; MAX_KINDS];
+        along[axis] = cores as u16;
+        Self { from: from as u32, cores: along }
+    }
+
+    /// The axis of its kind, where it has cores of one.
+    #[inline]
+    pub(super) fn axis(&self) -> Option<usize> {
+        // All numbers at once, the first axis in the lowest bits.
+        let all = self.cores.iter().rev().fold(0u64, |all, &cores| all << 16 | u64::from(cores));
+        let axis = all.trailing_zeros() / 16;
+        (axis < MAX_KINDS as u32 && all >> (16 * axis) <= 0xffff).then_some(axis as usize)
+    }
 }
 
 /// How many kinds of cores the solver can use together.
@@ -34,7 +54,12 @@ pub(super) struct Instance<'a> {
     lower_bound: Period,
     /// Whether cutting costs: then a longer stage may have less work.
     cuts_cost: bool,
+    /// Whether a stage may have cores of several kinds.
+    mixes: bool,
 }
+
+/// The work of a stage on one core along each axis, in nanoseconds: `None` where there is none on which it can run.
+pub(super) type Works = [Option<u64>; MAX_KINDS];
 
 /// One kind of core.
 pub(super) struct Kind<'a> {
@@ -47,7 +72,7 @@ pub(super) struct Kind<'a> {
 
 impl<'a> Instance<'a> {
     /// The chain of `profile` on `cores`: positions of kinds in the profile, and how many cores each has, at least 1.
-    pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)]) -> Self {
+    pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)], stages: StageKinds) -> Self {
         let mut ascending = cores.to_vec();
         ascending.sort_by_key(|&(_, cores)| cores);
         let first_axis = MAX_KINDS - ascending.len();
@@ -71,6 +96,7 @@ impl<'a> Instance<'a> {
             cores: on_axis,
             lower_bound: Period::ZERO,
             cuts_cost: profile.has_cut_costs(),
+            mixes: stages == StageKinds::Mixed && cores.len() > 1,
         };
         instance.lower_bound = instance.heaviest_task();
         // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
@@ -112,6 +138,42 @@ impl<'a> Instance<'a> {
         self.cuts_cost
     }
 
+    /// Whether a stage may have cores of several kinds.
+    #[inline]
+    pub(super) fn mixes(&self) -> bool {
+        self.mixes
+    }
+
+    /// The kind of an axis that has one.
+    #[inline]
+    pub(super) fn kind_on(&self, axis: usize) -> &Kind<'a> {
+        &self.kinds[axis + self.kinds.len() - MAX_KINDS]
+    }
+
+    /// The works of the stage `from..to`.
+    pub(super) fn works(&self, from: usize, to: usize) -> Works {
+        let mut works = [None; MAX_KINDS];
+        for kind in self.kinds.iter().filter(|kind| kind.work.can_run(from, to)) {
+            works[kind.axis] = Some(kind.work.ns(from, to));
+        }
+        works
+    }
+
+    /// The same without what the cuts on its sides cost: none of them falls as the stage gets longer.
+    pub(super) fn uncut_works(&self, from: usize, to: usize) -> Works {
+        let mut works = [None; MAX_KINDS];
+        for kind in self.kinds.iter().filter(|kind| kind.work.can_run(from, to)) {
+            works[kind.axis] = Some(kind.work.uncut_ns(from, to));
+        }
+        works
+    }
+
+    /// The period of a stage that ends before task `to`; `None` where it has no exact fraction.
+    pub(super) fn period_of(&self, to: usize, stage: &Candidate) -> Option<Period> {
+        let works = self.works(stage.from as usize, to);
+        shared_period((0..MAX_KINDS).filter_map(|axis| Some((works[axis]?, u32::from(stage.cores[axis])))))
+    }
+
     /// Cores along the axes, as cores of each kind of the profile.
     pub(super) fn counts(&self, profile: &Profile, used: [usize; MAX_KINDS]) -> Vec<u32> {
         let mut counts = vec![0; profile.kinds().len()];
@@ -123,8 +185,13 @@ impl<'a> Instance<'a> {
 
     /// A stage that ends before task `to`, for a schedule.
     pub(super) fn stage(&self, profile: &Profile, to: usize, stage: Candidate) -> Stage {
-        let kind = &profile.kinds()[self.kinds[usize::from(stage.kind)].position];
-        Stage::new(to - stage.from as usize, u32::from(stage.cores), kind.as_str())
+        if let Some(axis) = stage.axis() {
+            let kind = profile.kinds()[self.kind_on(axis).position].as_str();
+            return Stage::new(to - stage.from as usize, u32::from(stage.cores[axis]), kind);
+        }
+        let used = self.kinds.iter().filter(|kind| stage.cores[kind.axis] > 0);
+        let cores = used.map(|kind| (profile.kinds()[kind.position].as_str(), u32::from(stage.cores[kind.axis])));
+        Stage::mixed(to - stage.from as usize, cores)
     }
 
     /// The shortest period on one core, which a schedule always reaches; `None` where there is no kind on which all tasks
@@ -139,11 +206,20 @@ impl<'a> Instance<'a> {
         self.kinds.iter().map(|kind| kind.work.max_ns()).max().expect("a platform has a core")
     }
 
-    /// No stage is shorter than its heaviest task on the kind, and the replicas, that suit that task best.
+    /// No stage is shorter than its heaviest task on the kind, and the replicas, that suit that task best, or on all replicas of
+    /// all kinds where they may share a stage.
     fn heaviest_task(&self) -> Period {
         let mut heaviest = (0, 1);
+        let mut heaviest_mixed = Period::ZERO;
         for to in 1..=self.tasks() {
             let replicable = self.run_start[to] < to;
+            if replicable && self.mixes {
+                // All cores together: where their period is too long a fraction, the task tells nothing.
+                let works = self.uncut_works(to - 1, to);
+                let cores = (0..MAX_KINDS).filter_map(|axis| Some((works[axis]?, self.cores[axis] as u32)));
+                heaviest_mixed = heaviest_mixed.max(shared_period(cores).unwrap_or(Period::ZERO));
+                continue;
+            }
             let mut best = (u64::MAX, 1);
             for kind in self.kinds.iter().filter(|kind| kind.work.can_run(to - 1, to)) {
                 let here = (kind.work.uncut_ns(to - 1, to), if replicable { kind.cores } else { 1 });
@@ -155,12 +231,12 @@ impl<'a> Instance<'a> {
                 heaviest = best;
             }
         }
-        fraction(heaviest)
+        fraction(heaviest).max(heaviest_mixed)
     }
 
     /// Cores that are busy all the time cannot do the work faster: weigh the cores of each kind by some factor, and count
     /// each task on the kind where it weighs least, of those on which it can run; then no period is shorter than the weighed
-    /// work divided by the weighed cores. Any factors give a bound; a grid of them is tried.
+    /// work divided by the weighed cores, however stages share their frames among kinds. Any factors give a bound; a grid of them is tried.
     fn shared_load(&self) -> Period {
         let kinds = self.kinds.len();
         let steps: u32 = [1, 8, 8, 6][kinds - 1];

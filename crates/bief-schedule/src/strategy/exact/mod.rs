@@ -11,6 +11,7 @@ mod table;
 
 pub use optimum::Optimum;
 
+use self::search::Refused;
 use super::{Capabilities, Strategy};
 use crate::error::{Error, ErrorKind};
 use crate::goal::Goal;
@@ -18,12 +19,25 @@ use crate::platform::Platform;
 use crate::profile::{Profile, TaskProfile, counted};
 use crate::schedule::Schedule;
 
+/// The kinds of core that a stage may have, whose tasks may all be replicated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum StageKinds {
+    /// Any of them together: each frame goes to the core that is free.
+    #[default]
+    Mixed,
+    /// One, as in the published strategies.
+    One,
+}
+
 /// The shortest period on cores of up to four kinds, in exact arithmetic, with every number of cores that reaches it.
 ///
 /// [`schedule`](Strategy::schedule) gives the schedule with the fewest cores of the first kind, then of the second, and so
 /// on (HeRAD's choice), which has no more stages than any other on those cores, and the [front](Schedule::front).
 /// [`plan`](Strategy::plan) takes a [`Goal`](crate::Goal); [`optimum`](Self::optimum) gives period and front without naming
 /// stages, which is the fastest.
+///
+/// Written alone, as a value, `Exact` lets cores of several kinds share a stage. Stages of one kind each are those of
+/// [`Exact::ONE_KIND`](struct@Exact), the strategy `exact:one-kind`.
 ///
 /// # Example
 ///
@@ -39,16 +53,21 @@ use crate::schedule::Schedule;
 ///         TaskProfile::replicable("decode", [500, 900]),
 ///     ],
 /// )?;
-/// let schedule = Exact.schedule(&profile, &Platform::parse_cores("big=2,little=4", &profile)?)?;
-/// assert_eq!(schedule.planned_period(), Period::from(400));
-/// assert_eq!(schedule.stages(), [Stage::new(1, 1, "big"), Stage::new(2, 4, "little")]);
+/// let platform = Platform::parse_cores("big=2,little=3", &profile)?;
+/// let schedule = Exact.schedule(&profile, &platform)?;
+/// assert_eq!(schedule.stages(), [Stage::new(1, 1, "little"), Stage::mixed(2, [("big", 2), ("little", 2)])]);
+/// assert_eq!(schedule.planned_period(), Period::from(450));
+/// // Where each stage has one kind, it takes longer.
+/// let schedule = Exact::ONE_KIND.schedule(&profile, &platform)?;
+/// assert_eq!(schedule.planned_period(), Period::from(500));
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 ///
 /// # The problem
 ///
 /// A stage `from..to` on `u` cores of kind `v` fits in a period `P` where its work, hand-over and cuts included, is at most `u P`;
-/// `u` is 1 where a task of it may not be replicated (eq. 1). The work on a kind on which one of its tasks cannot run is
+/// `u` is 1 where a task of it may not be replicated (eq. 1). On cores of several kinds, `u_v` of each with the work `W_v`, it fits
+/// where Σ `u_v / W_v` is at least `1 / P`: in a time `t` the cores of a kind do `u_v t / W_v` executions. The work on a kind on which one of its tasks cannot run is
 /// infinite: such a stage fits in no period. A schedule is a cut of the chain into stages that fit, on
 /// no more cores of a kind than there are (eq. 3). Works are whole nanoseconds and periods exact fractions, so every
 /// comparison is exact.
@@ -80,6 +99,27 @@ use crate::schedule::Schedule;
 ///    bound is the period of the chain on one core. Where no kind runs all tasks there is none: what does not fit in the
 ///    longest finite work of a kind fits in no period, and if it fits, the period of the schedule found is the bound.
 ///
+/// # Where kinds share a stage
+///
+/// The cores of a stage are then a vector `u` with a number for each kind. All of the above holds with vectors for numbers, as it
+/// needs no more than that a stage that fits still fits with fewer tasks or with more cores:
+///
+/// - In (2), of the stages that end at `to` on the cores `u`, those that fit are the shorter ones, as each `W_v` grows with the tasks
+///   (or becomes infinite: then `u_v` must be 0). The candidates are the longest ones for each `u`, where one core less of any kind in
+///   `u` makes it shorter. For each number of cores of all kinds but the last, the fewest of the last with which a stage fits
+///   follow from the sum; of these vectors those are left of which no core can be spared.
+/// - In (3), `F(to, x)` is the least of `F(from, x - u) + u_last`, where `x - u` is taken for each kind but the last. (4) and (5) do
+///   not ask what candidates look like.
+/// - In (6), the candidates depend on `P` through comparisons of 1 / Σ `u_v / W_v` with `P`. The next period is the least of
+///   these above `P`, over all stages and all vectors with which they do not fit: of those with the same cores of all kinds but
+///   the last, the one with most of the last.
+/// - *Bounds.* No stage is shorter than one of its heaviest task on all cores. A stage that gives the share `s_v` of its
+///   executions to the kind `v` keeps the cores of the kind busy for `s_v W_v` of them, so the weighed load, in which each
+///   task counts where it weighs least, stays a bound. The upper bound is the shortest period of stages of one kind.
+///
+/// Sums are compared in rounded numbers where these leave no doubt, and else exactly, as fractions of 128-bit numbers. On two kinds
+/// these hold whatever can be; on more, times of hours or, on four, of seconds may need longer ones: that is refused.
+///
 /// # Where cutting costs
 ///
 /// A stage pays for the task that it begins with and for the one that it ends with ([`TaskProfile::enter_ns`]), so one more
@@ -88,7 +128,7 @@ use crate::schedule::Schedule;
 /// what is before it needs as few cores as possible, whether or not fewer tasks need fewer. So do (4) and (5). A run of tasks
 /// that needs too many cores may be the beginning of one that does not: no end ends the trial of a period. In (6) the next
 /// period is the least `work / u` above `P` of *any* stage, as any may become a candidate. The lower bound counts tasks and one
-/// hand-over; cuts only add to that.
+/// hand-over; cuts only add to that. Shared stages are candidates on every vector of which no core can be spared.
 ///
 /// Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
 /// not depend on how many there are.
@@ -99,20 +139,61 @@ use crate::schedule::Schedule;
 /// the neighbouring tasks that may be replicated. A period is tried in `T` times the box (the product of the cores, or of
 /// what is needed if that is less, of all kinds but the one with most cores). Where the heaviest sequential task limits the
 /// period, one period is tried, else about ten. Memory is the tasks times the box, two bytes each. Where cutting costs, `T` may
-/// reach the square of the tasks times the kinds.
+/// reach the square of the tasks times the kinds. Where kinds share stages, a stage may have as many candidates as there are numbers of
+/// cores of all kinds but one, and about twice as many periods are tried.
 ///
 /// The model, and the optimality of HeRAD for the first point of the front, are those of Idouar et al., *Energy-Aware
 /// Scheduling Strategies for Partially-Replicable Task Chains on Heterogeneous Processors*; the algorithm is this project's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exact;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exact {
+    /// The kinds of core that a stage may have.
+    pub stages: StageKinds,
+}
+
+/// [`Exact`](struct@Exact) as it is by default: cores of several kinds may share a stage.
+#[expect(non_upper_case_globals, reason = "it is written as the other strategies are")]
+pub const Exact: Exact = Exact { stages: StageKinds::Mixed };
+
+impl Exact {
+    /// With stages of one kind each.
+    pub const ONE_KIND: Self = Self { stages: StageKinds::One };
+
+    /// Why a search was given up.
+    fn refused(&self, refused: Refused, profile: &Profile) -> Error {
+        let tasks = counted(profile.tasks().len(), "task");
+        let one_kind = match self.stages {
+            StageKinds::Mixed => "take stages of one kind (`exact:one-kind`, --stages one-kind), ",
+            StageKinds::One => "",
+        };
+        let reason = match refused {
+            Refused::TooLarge => format!(
+                "the tables for {tasks} on these cores are too large or take too long: give fewer cores, {one_kind}or take \
+                 another strategy"
+            ),
+            Refused::TooLong => format!(
+                "tasks take so long that the period of kinds of core that share a stage has no exact fraction: \
+                 {one_kind}or give cores of fewer kinds"
+            ),
+        };
+        Error::new(ErrorKind::Strategy, format!("strategy `{}`", self.name()), reason)
+    }
+}
 
 impl Strategy for Exact {
     fn name(&self) -> &'static str {
-        "exact"
+        match self.stages {
+            StageKinds::Mixed => "exact",
+            StageKinds::One => "exact:one-kind",
+        }
     }
 
     fn summary(&self) -> &'static str {
-        "The shortest period on cores of up to four kinds, and every number of cores that reaches it."
+        match self.stages {
+            StageKinds::Mixed => {
+                "The shortest period on cores of up to four kinds, and every number of cores that reaches it."
+            }
+            StageKinds::One => "The same with cores of one kind for each stage.",
+        }
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -121,7 +202,7 @@ impl Strategy for Exact {
             goals: true,
             absent_times: true,
             cut_costs: true,
-            parameters: &[],
+            parameters: &["mixed", "one-kind"],
         }
     }
 
@@ -168,7 +249,7 @@ impl Strategy for Exact {
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
-        plan::plan(profile, platform, goal)
+        plan::plan(*self, profile, platform, goal)
     }
 }
 
@@ -180,14 +261,6 @@ fn too_few_cores(profile: &Profile, task: &TaskProfile) -> Error {
         task.name,
         task.name,
         profile.kinds_of(task)
-    );
-    Error::new(ErrorKind::Strategy, "strategy `exact`", reason)
-}
-
-fn too_large(profile: &Profile) -> Error {
-    let reason = format!(
-        "the tables for {} on these cores are too large or take too long: give fewer cores, or take another strategy",
-        counted(profile.tasks().len(), "task")
     );
     Error::new(ErrorKind::Strategy, "strategy `exact`", reason)
 }

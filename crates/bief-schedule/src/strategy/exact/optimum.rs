@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::instance::{MAX_KINDS, VALUE};
-use super::search::{MAX_KEPT, Search};
+use super::search::{MAX_KEPT, Refused, Search};
 use super::table::{CoresAndStages, Table, Value};
-use super::{Exact, too_few_cores, too_large};
+use super::{Exact, StageKinds, too_few_cores};
 use crate::error::Error;
 use crate::period::Period;
 use crate::platform::Platform;
@@ -34,6 +34,7 @@ use crate::strategy::given_cores;
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 pub struct Optimum<'a> {
+    exact: Exact,
     profile: &'a Profile,
     search: Search<'a>,
     period: Period,
@@ -48,12 +49,18 @@ impl Exact {
     ///
     /// [`ErrorKind::Platform`](crate::ErrorKind::Platform) where the platform has cores of a kind that the profile does
     /// not know; [`ErrorKind::Strategy`](crate::ErrorKind::Strategy) where it has cores of more than four kinds, none on which
-    /// some task can run, or too few for tasks that run on different kinds; and where the chain and the cores are so many
-    /// that the tables would not fit in memory.
+    /// some task can run, or too few for tasks that run on different kinds; where the chain and the cores are so many
+    /// that the tables would not fit in memory, or take more than some ten seconds; and where tasks take so long that the period of
+    /// kinds of core that share a stage has no exact fraction of 128-bit numbers.
     pub fn optimum<'a>(&self, profile: &'a Profile, platform: &Platform) -> Result<Optimum<'a>, Error> {
         let mut search = self.search(profile, platform)?;
-        match search.run().map_err(|_| too_large(profile))? {
-            Some(period) => Ok(Optimum::new(profile, search, period)),
+        // Stages of one kind are found quickly, and have a period that is near.
+        let known = match search.instance.mixes() {
+            true => Self { stages: StageKinds::One }.search(profile, platform)?.run(None),
+            false => Ok(None),
+        };
+        match known.and_then(|known| search.run(known)).map_err(|refused| self.refused(refused, profile))? {
+            Some(period) => Ok(Optimum::new(*self, profile, search, period)),
             None => Err(too_few_cores(profile, &profile.tasks()[search.table.ends() - 1])),
         }
     }
@@ -71,22 +78,22 @@ impl Exact {
         period: Period,
     ) -> Result<Option<Optimum<'a>>, Error> {
         let mut search = self.search(profile, platform)?;
-        let fits = search.fits(period).map_err(|_| too_large(profile))?;
-        Ok(fits.then(|| Optimum::new(profile, search, period)))
+        let fits = search.fits(period).map_err(|refused| self.refused(refused, profile))?;
+        Ok(fits.then(|| Optimum::new(*self, profile, search, period)))
     }
 
     fn search<'a>(&self, profile: &'a Profile, platform: &Platform) -> Result<Search<'a>, Error> {
-        Ok(Search::new(profile, &given_cores(self, profile, platform)?))
+        Ok(Search::new(profile, &given_cores(self, profile, platform)?, self.stages))
     }
 }
 
 impl<'a> Optimum<'a> {
-    fn new(profile: &'a Profile, search: Search<'a>, period: Period) -> Self {
+    fn new(exact: Exact, profile: &'a Profile, search: Search<'a>, period: Period) -> Self {
         let instance = &search.instance;
         let mut points: Vec<_> = front_of(&search).into_iter().map(|point| instance.counts(profile, point)).collect();
         points.sort_unstable();
         let front = points.concat();
-        Self { profile, search, period, front }
+        Self { exact, profile, search, period, front }
     }
 
     /// The shortest period, or the one that was asked for.
@@ -132,12 +139,12 @@ impl<'a> Optimum<'a> {
         let Search { instance, candidates, .. } = &self.search;
         let values = Table::<CoresAndStages>::size(extent).saturating_mul(instance.tasks());
         if values > MAX_KEPT / 2 {
-            return Err(too_large(self.profile));
+            return Err(self.exact.refused(Refused::TooLarge, self.profile));
         }
         let mut table = Table::<CoresAndStages>::default();
         table.begin(instance.tasks());
         for to in 1..=instance.tasks() {
-            table.push(instance, extent, candidates.ending_at(to));
+            table.push(extent, candidates.ending_at(to));
         }
         Ok(self.front().map(|counts| FrontPoint::new(self.named(&table, self.axes(counts)))).collect())
     }
@@ -155,7 +162,7 @@ impl<'a> Optimum<'a> {
 
     fn named<V: Value>(&self, table: &Table<V>, cores: [usize; VALUE]) -> Vec<Stage> {
         let Search { instance, candidates, .. } = &self.search;
-        let backwards = table.stages_backwards(instance, cores, |to| candidates.ending_at(to));
+        let backwards = table.stages_backwards(cores, |to| candidates.ending_at(to));
         let mut stages: Vec<Stage> = backwards.map(|(to, stage)| instance.stage(self.profile, to, stage)).collect();
         stages.reverse();
         stages

@@ -4,9 +4,10 @@ mod saturation;
 
 use std::cell::Cell;
 
+use super::candidates::Mix;
 use super::cost::{Costed, Costs, Prices};
 use super::instance::{Instance, fraction};
-use super::search::TooLarge;
+use super::search::Refused;
 use super::{Exact, Optimum};
 use crate::error::{Error, ErrorKind};
 use crate::goal::{Aim, Goal};
@@ -23,17 +24,17 @@ use saturation::Saturating;
 const MAX_STEPS: u64 = 1 << 30;
 
 /// The schedule that serves a goal best: [`Exact`]'s [`plan`](Strategy::plan).
-pub(super) fn plan(profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+pub(super) fn plan(exact: Exact, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
     let longest = goal.longest_period(profile)?;
     let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput);
     let (stages, front) = if goal.aim == Aim::LeastPower || goal.power.is_some() || goal.latency.is_some() {
-        Planner::new(profile, platform, goal, longest)?.plan(pace)?
+        Planner::new(exact, profile, platform, goal, longest)?.plan(pace)?
     } else {
-        let front = front_for(profile, platform, goal, longest)?.fewest_stages()?;
+        let front = front_for(exact, profile, platform, goal, longest)?.fewest_stages()?;
         let best = front.iter().min_by_key(|point| rank(goal.aim, &counts(point, profile), point.stages.len()));
         (best.expect("a front has a point").stages.clone(), front)
     };
-    let schedule = Schedule::new(Exact.name(), stages, profile)?.with_front(front)?;
+    let schedule = Schedule::new(exact.name(), stages, profile)?.with_front(front)?;
     match Power::paced(&schedule, profile, platform, pace.unwrap_or(schedule.planned_period()))? {
         Some(power) => schedule.with_watts(power.watts),
         None => Ok(schedule),
@@ -42,17 +43,18 @@ pub(super) fn plan(profile: &Profile, platform: &Platform, goal: &Goal) -> Resul
 
 /// The front of the shortest period, or of the one that is demanded.
 fn front_for<'a>(
+    exact: Exact,
     profile: &'a Profile,
     platform: &Platform,
     goal: &Goal,
     longest: Option<Period>,
 ) -> Result<Optimum<'a>, Error> {
     if let (Some(longest), false) = (longest, goal.aim == Aim::MaxThroughput)
-        && let Some(front) = Exact.within(profile, platform, longest)?
+        && let Some(front) = exact.within(profile, platform, longest)?
     {
         return Ok(front);
     }
-    let optimum = Exact.optimum(profile, platform)?;
+    let optimum = exact.optimum(profile, platform)?;
     check_period(goal, longest, optimum.period())?;
     Ok(optimum)
 }
@@ -135,6 +137,7 @@ fn shown(period: Period) -> String {
 
 /// A goal for which stages are not only counted but have a price.
 struct Planner<'a> {
+    exact: Exact,
     profile: &'a Profile,
     goal: &'a Goal,
     instance: Instance<'a>,
@@ -159,10 +162,16 @@ struct Planner<'a> {
 type Planned = (Vec<Stage>, Vec<FrontPoint>);
 
 impl<'a> Planner<'a> {
-    fn new(profile: &'a Profile, platform: &Platform, goal: &'a Goal, longest: Option<Period>) -> Result<Self, Error> {
-        let shortest = Exact.optimum(profile, platform)?.period();
+    fn new(
+        exact: Exact,
+        profile: &'a Profile,
+        platform: &Platform,
+        goal: &'a Goal,
+        longest: Option<Period>,
+    ) -> Result<Self, Error> {
+        let shortest = exact.optimum(profile, platform)?.period();
         check_period(goal, longest, shortest)?;
-        let instance = Instance::new(profile, &given_cores(&Exact, profile, platform)?);
+        let instance = Instance::new(profile, &given_cores(&exact, profile, platform)?, exact.stages);
         let energy = goal.aim == Aim::LeastPower || goal.power.is_some();
         let watts = instance.kinds().iter().map(|kind| {
             let name = &profile.kinds()[kind.position];
@@ -197,14 +206,26 @@ impl<'a> Planner<'a> {
             of_kinds,
             latency: goal.latency.is_some(),
             // Works are whole: so is the latency.
-            latency_at_most: goal
-                .latency
-                .map_or(u64::MAX, |latency| (latency.num() / latency.den()).saturating_sub(filling_ns)),
+            latency_at_most: goal.latency.map_or(u64::MAX, |latency| latency.whole().saturating_sub(filling_ns)),
+            pace,
             energy_at_most: u128::MAX,
             full: false,
         };
         let steps = Cell::new(MAX_STEPS);
-        Ok(Self { profile, goal, instance, prices, saturating, longest, shortest, idle, budget, filling_ns, steps })
+        Ok(Self {
+            exact,
+            profile,
+            goal,
+            instance,
+            prices,
+            saturating,
+            longest,
+            shortest,
+            idle,
+            budget,
+            filling_ns,
+            steps,
+        })
     }
 
     /// The best schedule that runs with the period `pace`, or as fast as it can.
@@ -235,23 +256,24 @@ impl<'a> Planner<'a> {
 
     /// The schedules that fit in the period and, if they run with it, meet the demands, but for the full stage.
     fn costs(&self, period: Period) -> Result<Costs, Error> {
-        let energy_at_most = self.budget.map_or(u128::MAX, |budget| {
-            // Both are 64-bit numbers.
-            u128::from(budget) * u128::from(period.num()) / u128::from(period.den())
-        });
+        let energy_at_most = self.budget.map_or(u128::MAX, |budget| period.times(budget).0);
         self.costs_of(period, &Prices { energy_at_most, ..self.prices.clone() })
     }
 
     fn costs_of(&self, period: Period, prices: &Prices) -> Result<Costs, Error> {
-        Costs::new(&self.instance, period, prices, &self.steps).map_err(|TooLarge| self.too_large())
+        Costs::new(&self.instance, period, prices, &self.steps).map_err(|refused| self.refused(refused))
     }
 
-    fn too_large(&self) -> Error {
+    fn refused(&self, refused: Refused) -> Error {
+        if refused == Refused::TooLong {
+            return self.exact.refused(refused, self.profile);
+        }
         let power = self.prices.of_kinds.iter().any(|&price| price > 0);
         let both = if self.prices.latency && power { ", for power and latency together," } else { "" };
         let reason = format!(
-            "{}{both} can be scheduled on these cores in too many ways to try: give fewer cores, or ask for less",
-            counted(self.profile.tasks().len(), "task")
+            "{}{both} can be scheduled on these cores in too many ways to try: give fewer cores, {}or ask for less",
+            counted(self.profile.tasks().len(), "task"),
+            if self.instance.mixes() { "take stages of one kind (`exact:one-kind`, --stages one-kind), " } else { "" }
         );
         unmet(self.goal, reason)
     }
@@ -332,9 +354,15 @@ impl<'a> Planner<'a> {
 
     /// The least period longer than this one that any stage can have.
     fn next_period(&self, period: Period) -> Result<Option<Period>, Error> {
+        if self.instance.mixes() {
+            let mut mix = Mix::default();
+            let next = mix.next_of_chain(&self.instance, period).map_err(|refused| self.refused(refused))?;
+            self.steps.set(self.steps.get().checked_sub(mix.entries).ok_or_else(|| self.refused(Refused::TooLarge))?);
+            return Ok(next);
+        }
         let tasks = self.instance.tasks() as u64;
         let stages = self.instance.kinds().len() as u64 * tasks * (tasks + 1) / 2;
-        self.steps.set(self.steps.get().checked_sub(stages).ok_or_else(|| self.too_large())?);
+        self.steps.set(self.steps.get().checked_sub(stages).ok_or_else(|| self.refused(Refused::TooLarge))?);
         let mut next = None;
         for kind in self.instance.kinds() {
             for to in 1..=self.instance.tasks() {
@@ -345,11 +373,8 @@ impl<'a> Planner<'a> {
                     }
                     let most = if from < self.instance.run_start(to) { 1 } else { kind.cores };
                     // The most cores on which the stage still takes longer than the period.
-                    let cores = if period == Period::ZERO {
-                        most as u128
-                    } else {
-                        (u128::from(work_ns) * u128::from(period.den())).div_ceil(u128::from(period.num())) - 1
-                    };
+                    let enough = period.goes_into(work_ns).map(|(whole, more)| whole.saturating_add(more.into()));
+                    let cores = enough.map_or(most as u128, |enough| enough - 1);
                     let here = (work_ns, cores.min(most as u128) as usize);
                     if here.1 > 0 && next.is_none_or(|next| less(here, next)) {
                         next = Some(here);
@@ -365,8 +390,12 @@ impl<'a> Planner<'a> {
         self.late(period).unwrap_or_else(|| {
             let least = self.costs_of(period, &self.prices).map(|costs| {
                 let least = costs.schedules().map(|(_, costed)| costed.energy).min().unwrap_or(0);
-                let microwatts = least.saturating_mul(u128::from(period.den())).div_ceil(u128::from(period.num()));
-                u64::try_from(microwatts).unwrap_or(u64::MAX)
+                let microwatts = match u64::try_from(least) {
+                    Ok(least) => period.goes_into(least).map(|(whole, more)| whole.saturating_add(more.into())),
+                    // The period is so long that its whole nanoseconds tell enough.
+                    Err(_) => Some(least.div_ceil(period.whole().max(1).into())),
+                };
+                u64::try_from(microwatts.unwrap_or(0)).unwrap_or(u64::MAX)
             });
             match least {
                 Err(error) => error,

@@ -1,5 +1,6 @@
 //! The search for the shortest period.
 
+use super::StageKinds;
 use super::candidates::Candidates;
 use super::instance::{Instance, VALUE, fraction};
 use super::table::Table;
@@ -13,9 +14,17 @@ pub(super) const MAX_KEPT: usize = 1 << 29;
 /// The most values that are computed in all periods tried together: about ten seconds.
 const MAX_STEPS: u64 = 1 << 37;
 
-/// The chain and cores are so many that the tables would not fit in memory, or take too long.
-#[derive(Debug)]
-pub(super) struct TooLarge;
+/// Why a search is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The chain and cores are so many that the tables would not fit in memory, or take too long.
+    TooLarge,
+    /// Tasks take so long that the period of a stage on cores of several kinds is no fraction of 128-bit numbers.
+    TooLong,
+}
+
+/// What trying one number of cores for a shared stage takes, in values of a table.
+const STEPS_PER_ENTRY: u64 = 128;
 
 /// Tries periods, and keeps the tables of the one tried last.
 pub(super) struct Search<'a> {
@@ -32,8 +41,8 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search for a profiled chain on cores of some kinds, given by their positions in the profile.
-    pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)]) -> Self {
-        let instance = Instance::new(profile, cores);
+    pub(super) fn new(profile: &'a Profile, cores: &[(usize, u32)], stages: StageKinds) -> Self {
+        let instance = Instance::new(profile, cores, stages);
         Self {
             instance,
             candidates: Candidates::default(),
@@ -47,7 +56,7 @@ impl<'a> Search<'a> {
     /// Fills the tables for a period, and says whether any schedule has no longer one.
     ///
     /// Where none has, the tables end at the first task that does not fit, unless cutting costs.
-    pub(super) fn fits(&mut self, period: Period) -> Result<bool, TooLarge> {
+    pub(super) fn fits(&mut self, period: Period) -> Result<bool, Refused> {
         self.tried += 1;
         let most = self.instance.cores()[VALUE];
         self.candidates.begin(&self.instance, period);
@@ -58,27 +67,31 @@ impl<'a> Search<'a> {
         self.alone.push([0; VALUE]);
         let mut least = 0;
         for to in 1..=self.instance.tasks() {
-            let mut stages = self.candidates.end_at(&self.instance, to).iter().peekable();
+            let stages = self.candidates.end_at(&self.instance, to)?;
             let mut extent = [1; VALUE];
             let mut needed = [0; VALUE];
-            for (index, kind) in self.instance.kinds().iter().enumerate().filter(|(_, kind)| kind.axis < VALUE) {
-                let mut least = u32::MAX;
-                while let Some(stage) = stages.next_if(|stage| usize::from(stage.kind) == index) {
-                    let before = self.alone[stage.from as usize][kind.axis];
-                    least = least.min(before.saturating_add(u32::from(stage.cores)));
+            for kind in self.instance.kinds().iter().filter(|kind| kind.axis < VALUE) {
+                needed[kind.axis] = u32::MAX;
+            }
+            for stage in stages {
+                if let Some(axis) = stage.axis().filter(|&axis| axis < VALUE) {
+                    let before = self.alone[stage.from as usize][axis];
+                    needed[axis] = needed[axis].min(before.saturating_add(u32::from(stage.cores[axis])));
                 }
-                needed[kind.axis] = least;
-                extent[kind.axis] = kind.cores.min(least as usize) + 1;
+            }
+            for kind in self.instance.kinds().iter().filter(|kind| kind.axis < VALUE) {
+                extent[kind.axis] = kind.cores.min(needed[kind.axis] as usize) + 1;
             }
             self.alone.push(needed);
             let values = Table::<i16>::size(extent);
             let stages = self.candidates.ending_at(to).len();
             self.steps = self.steps.saturating_add(values.saturating_mul(stages) as u64);
             let kept = self.table.len().saturating_add(values);
-            if kept > MAX_KEPT || self.candidates.len() > MAX_KEPT / 4 || self.steps > MAX_STEPS {
-                return Err(TooLarge);
+            let steps = self.steps.saturating_add(self.candidates.mix.entries * STEPS_PER_ENTRY);
+            if kept > MAX_KEPT || self.candidates.len() > MAX_KEPT / 8 || steps > MAX_STEPS {
+                return Err(Refused::TooLarge);
             }
-            least = self.table.push(&self.instance, extent, self.candidates.ending_at(to));
+            least = self.table.push(extent, self.candidates.ending_at(to));
             // Where cutting costs, more tasks may need fewer cores.
             if least as usize > most && !self.instance.cuts_cost() {
                 return Ok(false);
@@ -88,25 +101,26 @@ impl<'a> Search<'a> {
     }
 
     /// Finds the shortest period, and fills the tables for it; `None` where nothing fits in any period, as tasks that run
-    /// on different kinds need more cores than there are. The tables then end at the first task that does not fit.
-    pub(super) fn run(&mut self) -> Result<Option<Period>, TooLarge> {
+    /// on different kinds need more cores than there are. The tables then end at the first task that does not fit. `known` is a
+    /// period that some schedule has, where one is known.
+    pub(super) fn run(&mut self, known: Option<Period>) -> Result<Option<Period>, Refused> {
         // No period below `low` fits; `high` fits, and some schedule has exactly this period.
         let mut low = self.instance.lower_bound();
-        let mut high = match self.instance.one_core() {
+        let mut high = match known.or_else(|| self.instance.one_core()) {
             Some(period) => period,
-            None if self.fits(Period::from(self.instance.max_work_ns()))? => self.realised_period(),
+            None if self.fits(Period::from(self.instance.max_work_ns()))? => self.realised_period()?,
             None => return Ok(None),
         };
         let mut period = low;
         // As long as nothing but the one-core period is known to fit, `high` is far off: go up in growing steps.
-        let mut step = Some(2u32);
+        let mut step = Some(2u32).filter(|_| known.is_none());
         loop {
             let fits = self.fits(period)?;
             if fits {
-                high = self.realised_period();
+                high = self.realised_period()?;
                 step = None;
             } else {
-                low = self.candidates.next_period(&self.instance);
+                low = self.candidates.next_period(&self.instance)?;
                 step = step.and_then(|step| step.checked_sub(1));
             }
             if high <= low {
@@ -122,23 +136,27 @@ impl<'a> Search<'a> {
     }
 
     /// The period of one of the schedules that fit in the period tried last.
-    fn realised_period(&self) -> Period {
+    fn realised_period(&self) -> Result<Period, Refused> {
         let most: [usize; VALUE] = std::array::from_fn(|axis| self.instance.cores()[axis]);
-        let stages = self.table.stages_backwards(&self.instance, most, |to| self.candidates.ending_at(to));
-        let mut longest = (0, 1);
+        let stages = self.table.stages_backwards(most, |to| self.candidates.ending_at(to));
+        let (mut longest, mut longest_mixed) = ((0, 1), Period::ZERO);
         for (to, stage) in stages {
-            let work_ns = self.instance.kinds()[usize::from(stage.kind)].work.ns(stage.from as usize, to);
-            let here = (work_ns, usize::from(stage.cores));
+            let Some(axis) = stage.axis() else {
+                longest_mixed = longest_mixed.max(self.instance.period_of(to, &stage).ok_or(Refused::TooLong)?);
+                continue;
+            };
+            let work_ns = self.instance.kind_on(axis).work.ns(stage.from as usize, to);
+            let here = (work_ns, usize::from(stage.cores[axis]));
             if less(longest, here) {
                 longest = here;
             }
         }
-        fraction(longest)
+        Ok(fraction(longest).max(longest_mixed))
     }
 }
 
 /// A period longer by one part in 2^step, where it can be written.
 fn stretched(period: Period, step: u32) -> Option<Period> {
     let num = period.num().checked_mul((1 << step) + 1)?;
-    Period::new(num, period.den().checked_mul(1 << step)?)
+    Period::wide(num, period.den().checked_mul(1 << step)?)
 }

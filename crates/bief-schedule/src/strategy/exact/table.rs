@@ -1,7 +1,7 @@
 //! The dynamic programming tables: for the first tasks of the chain and every number of cores along the first axes, the
 //! least that is needed along the last.
 
-use super::instance::{Candidate, Instance, MAX_KINDS, VALUE};
+use super::instance::{Candidate, VALUE};
 
 /// What a table counts. A greater value is worse, and adding to the worst keeps it the worst.
 pub(super) trait Value: Copy + Ord {
@@ -103,22 +103,23 @@ impl<V: Value> Table<V> {
 
     /// Adds the values of the next end, of which at least `extent` are wanted along each axis, from the stages that end
     /// there. Returns the last of those that are wanted.
-    pub(super) fn push(&mut self, instance: &Instance, extent: [usize; VALUE], stages: &[Candidate]) -> V {
+    pub(super) fn push(&mut self, extent: [usize; VALUE], stages: &[Candidate]) -> V {
         let new = Block { at: self.values.len(), extent: padded(extent) };
         let width = new.extent[2];
         self.values.resize(new.at + new.rows() * (width + LANES), V::WORST);
         let (before, values) = self.values.split_at_mut(new.at);
         for stage in stages {
             let source = self.blocks[stage.from as usize];
-            let axis = instance.kinds()[usize::from(stage.kind)].axis;
-            let cost = V::stage(if axis == VALUE { stage.cores } else { 0 });
+            let shift: [usize; VALUE] = std::array::from_fn(|axis| usize::from(stage.cores[axis]));
+            let cost = V::stage(stage.cores[VALUE]);
             if new.rows() == 1 && source.rows() == 1 {
-                let shift = if axis == VALUE { 0 } else { usize::from(stage.cores) };
-                relax(values, &before[source.at..source.at + source.extent[2]], shift, cost);
+                // Where no cores are wanted along the outer axes, stages on such cores are not, either.
+                if shift[0] + shift[1] > 0 {
+                    continue;
+                }
+                relax(values, &before[source.at..source.at + source.extent[2]], shift[2], cost);
                 continue;
             }
-            let mut shift = [0; MAX_KINDS];
-            shift[axis] = usize::from(stage.cores);
             for i in shift[0]..extent[0] {
                 for j in shift[1]..extent[1] {
                     let from =
@@ -164,7 +165,6 @@ impl<V: Value> Table<V> {
     /// `ending_at` gives the stages that the values were made from.
     pub(super) fn stages_backwards<'a>(
         &'a self,
-        instance: &'a Instance,
         mut cores: [usize; VALUE],
         ending_at: impl Fn(usize) -> &'a [Candidate],
     ) -> impl Iterator<Item = (usize, Candidate)> {
@@ -177,16 +177,12 @@ impl<V: Value> Table<V> {
             let (stage, before, before_value) = ending_at(to)
                 .iter()
                 .find_map(|stage| {
-                    let axis = instance.kinds()[usize::from(stage.kind)].axis;
                     let mut before = cores;
-                    let cost = if axis == VALUE {
-                        V::stage(stage.cores)
-                    } else {
-                        before[axis] = before[axis].checked_sub(usize::from(stage.cores))?;
-                        V::stage(0)
-                    };
+                    for (before, &cores) in before.iter_mut().zip(&stage.cores) {
+                        *before = before.checked_sub(usize::from(cores))?;
+                    }
                     let before_value = self.get(stage.from as usize, before);
-                    (before_value.plus(cost) == value).then_some((*stage, before, before_value))
+                    (before_value.plus(V::stage(stage.cores[VALUE])) == value).then_some((*stage, before, before_value))
                 })
                 .expect("every value comes from one of the stages");
             let end = to;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
-use super::Exact;
+use super::{Exact, StageKinds};
 use crate::brute;
 use crate::error::ErrorKind;
 use crate::goal::{Aim, Goal, Rate};
@@ -11,7 +11,7 @@ use crate::period::Period;
 use crate::platform::{CoreKind, Platform};
 use crate::power::Power;
 use crate::profile::{Profile, TaskProfile};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Stage};
 use crate::strategy::Strategy as _;
 
 /// Times of all magnitudes from 1 ns to 10 s, with many ties and zeros.
@@ -91,16 +91,21 @@ fn platform(profile: &Profile, cores: &[u32]) -> Platform {
     Platform::new(profile.kinds().iter().zip(cores).map(|(kind, &cores)| CoreKind::new(kind, cores))).unwrap()
 }
 
-/// Period, front and stage counts against everything that can be tried.
+/// Period, front and stage counts against everything that can be tried, with stages of one kind.
 fn check(profile: &Profile, cores: &[u32]) -> Result<(), TestCaseError> {
+    check_stages(profile, cores, StageKinds::One)
+}
+
+fn check_stages(profile: &Profile, cores: &[u32], stages: StageKinds) -> Result<(), TestCaseError> {
     prop_assume!(cores.iter().any(|&cores| cores > 0));
     let platform = platform(profile, cores);
-    let Some(best) = brute::optimum_if_any(profile, cores) else {
-        let error = Exact.optimum(profile, &platform).unwrap_err();
+    let exact = Exact { stages };
+    let Some(best) = brute::optimum_if_any(profile, cores, stages) else {
+        let error = exact.optimum(profile, &platform).unwrap_err();
         prop_assert_eq!(error.kind(), ErrorKind::Strategy);
         return Ok(());
     };
-    let optimum = Exact.optimum(profile, &platform).unwrap();
+    let optimum = exact.optimum(profile, &platform).unwrap();
     prop_assert_eq!(optimum.period(), best.period);
     prop_assert_eq!(optimum.front().collect::<Vec<_>>(), best.front.iter().map(|point| &point[..]).collect::<Vec<_>>());
     let fewest = optimum.fewest_stages().unwrap();
@@ -115,9 +120,11 @@ fn check(profile: &Profile, cores: &[u32]) -> Result<(), TestCaseError> {
             prop_assert_eq!(&used, &best.front[index]);
         }
     }
-    let schedule = Exact.schedule(profile, &platform).unwrap();
+    let schedule = exact.schedule(profile, &platform).unwrap();
     schedule.check(profile, &platform).unwrap();
     prop_assert_eq!(schedule.stages(), &fewest[0].stages[..]);
+    // Written and read, it is the same.
+    prop_assert_eq!(&Schedule::from_json(&schedule.to_json()).unwrap(), &schedule);
     Ok(())
 }
 
@@ -201,6 +208,67 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(800))]
+
+    #[test]
+    fn two_kinds_that_share_stages(profile in chain(2, 5), cores in [0u32..=4, 0u32..=4]) {
+        check_stages(&profile, &cores, StageKinds::Mixed)?;
+    }
+
+    #[test]
+    fn two_kinds_that_share_stages_and_tasks_that_cannot_run_on_both(
+        profile in with_absent_times(chain(2, 5)),
+        cores in [0u32..=4, 0u32..=4],
+    ) {
+        check_stages(&profile, &cores, StageKinds::Mixed)?;
+    }
+
+    #[test]
+    fn two_kinds_that_share_stages_and_cuts_that_cost(
+        profile in with_cut_costs(with_absent_times(chain(2, 5))),
+        cores in [0u32..=3, 0u32..=3],
+    ) {
+        check_stages(&profile, &cores, StageKinds::Mixed)?;
+    }
+
+    #[test]
+    fn one_kind_has_nobody_to_share_with(profile in with_cut_costs(chain(1, 5)), cores in 1u32..=4) {
+        check_stages(&profile, &[cores], StageKinds::Mixed)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn three_kinds_that_share_stages(
+        profile in with_absent_times(chain(3, 4)),
+        cores in [0u32..=2, 0u32..=2, 0u32..=2],
+    ) {
+        check_stages(&profile, &cores, StageKinds::Mixed)?;
+    }
+
+    #[test]
+    fn three_kinds_that_share_stages_and_cuts_that_cost(
+        profile in with_cut_costs(chain(3, 3)),
+        cores in [0u32..=2, 0u32..=2, 0u32..=2],
+    ) {
+        check_stages(&profile, &cores, StageKinds::Mixed)?;
+    }
+
+    #[test]
+    fn four_kinds_that_share_stages(profile in chain(4, 3), cores in [0u32..=1, 0u32..=2, 0u32..=1, 0u32..=1]) {
+        // Times of seconds on four kinds may have no exact period.
+        let short = |ns: Option<u64>| ns.map(|ns| ns % 1_000_000_000);
+        let tasks = profile.tasks().iter().map(|task| {
+            TaskProfile { ns: task.ns.iter().copied().map(short).collect(), ..task.clone() }
+        });
+        let profile = with_tasks(&profile, tasks);
+        check_stages(&profile, &cores, StageKinds::Mixed)?;
+    }
+}
+
 /// A schedule, and all that a goal can ask about it.
 struct Tried {
     schedule: Schedule,
@@ -208,8 +276,18 @@ struct Tried {
     latency_ns: u64,
 }
 
-/// What the plan for a goal must be, by trying everything.
+/// What the plan for a goal must be, by trying everything, with stages of one kind.
 fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal) -> Result<(), TestCaseError> {
+    check_plan_of(Exact::ONE_KIND, profile, platform, cores, goal)
+}
+
+fn check_plan_of(
+    exact: Exact,
+    profile: &Profile,
+    platform: &Platform,
+    cores: &[u32],
+    goal: &Goal,
+) -> Result<(), TestCaseError> {
     let longest = goal.longest_period(profile).unwrap();
     let paced = longest.filter(|_| goal.aim != Aim::MaxThroughput);
     let watts = |schedule: &Schedule| {
@@ -219,9 +297,14 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
     let cores_of = |schedule: &Schedule| -> Vec<u32> {
         profile.kinds().iter().map(|kind| schedule.cores().get(kind).copied().unwrap_or(0)).collect()
     };
-    let tried = brute::schedules(profile, cores).into_iter().map(|stages| {
+    let latency_of = |schedule: &Schedule| match paced {
+        // Frames may wait for kinds that share a stage.
+        Some(pace) => schedule.latency_bound_ns(profile, pace).unwrap().unwrap_or(u64::MAX),
+        None => schedule.latency_ns(profile).unwrap(),
+    };
+    let tried = brute::schedules(profile, cores, exact.stages).into_iter().map(|stages| {
         let schedule = Schedule::new("brute", stages, profile).unwrap();
-        Tried { cores: cores_of(&schedule), latency_ns: schedule.latency_ns(profile).unwrap(), schedule }
+        Tried { cores: cores_of(&schedule), latency_ns: latency_of(&schedule), schedule }
     });
     let mut meeting: Vec<Tried> = tried
         .filter(|tried| longest.is_none_or(|longest| tried.schedule.planned_period() <= longest))
@@ -233,8 +316,8 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
     {
         meeting.retain(|tried| tried.schedule.planned_period() == shortest);
     }
-    let plan = Exact.plan(profile, platform, goal);
-    if brute::optimum_if_any(profile, cores).is_none() {
+    let plan = exact.plan(profile, platform, goal);
+    if brute::optimum_if_any(profile, cores, exact.stages).is_none() {
         prop_assert_eq!(plan.unwrap_err().kind(), ErrorKind::Strategy);
         return Ok(());
     }
@@ -270,7 +353,7 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
                 return Ok(());
             }
         }
-        if let Err(next) = Exact.plan(profile, platform, &better) {
+        if let Err(next) = exact.plan(profile, platform, &better) {
             prop_assert_ne!(next.reason(), error.reason());
         }
         return Ok(());
@@ -278,7 +361,7 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
     let plan = plan.unwrap();
     plan.check(profile, platform).unwrap();
     let used = cores_of(&plan);
-    prop_assert!(goal.latency.is_none_or(|latency| Period::from(plan.latency_ns(profile).unwrap()) <= latency));
+    prop_assert!(goal.latency.is_none_or(|latency| Period::from(latency_of(&plan)) <= latency));
     prop_assert!((plan.watts().unwrap() - watts(&plan)).abs() < 1e-9);
     prop_assert!(goal.power.is_none_or(|power| watts(&plan) <= power));
     match paced {
@@ -288,7 +371,8 @@ fn check_plan(profile: &Profile, platform: &Platform, cores: &[u32], goal: &Goal
     match goal.aim {
         Aim::MaxThroughput => {
             if goal.power.is_none() && goal.latency.is_none() {
-                let fewest = brute::optimum(profile, cores).fewest_stages.into_iter().min();
+                let fewest =
+                    brute::optimum_if_any(profile, cores, exact.stages).unwrap().fewest_stages.into_iter().min();
                 prop_assert_eq!(Some(plan.stages().len()), fewest);
             }
         }
@@ -417,6 +501,53 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn plans_with_shared_stages_serve_their_goals(
+        profile in light_chain(2, 3),
+        cores in [0u32..=3, 0u32..=3],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0]);
+        check_plan_of(Exact, &profile, &with_watts(&profile, &cores), &cores, &goal)?;
+    }
+
+    #[test]
+    fn plans_with_shared_stages_where_not_all_is_free_or_possible_serve_their_goals(
+        profile in with_cut_costs(with_absent_times(light_chain(2, 3))),
+        cores in [0u32..=2, 0u32..=3],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0]);
+        check_plan_of(Exact, &profile, &with_watts(&profile, &cores), &cores, &goal)?;
+    }
+
+    #[test]
+    fn plans_with_stages_shared_by_three_kinds_serve_their_goals(
+        profile in light_chain(3, 2),
+        cores in [0u32..=2, 0u32..=2, 0u32..=2],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0, 0]);
+        check_plan_of(Exact, &profile, &with_watts(&profile, &cores), &cores, &goal)?;
+    }
+
+    #[test]
+    fn least_power_is_found_where_one_of_the_kinds_that_share_stages_saturates(
+        profile in light_chain(2, 3),
+        cores in [0u32..=3, 0u32..=3],
+        kind in 0usize..2,
+        saturation in prop_oneof![0.05f64..=0.5, 0.5f64..=3.0, 3.0f64..=50.0],
+        goal in goals(),
+    ) {
+        prop_assume!(cores != [0, 0]);
+        let goal = Goal { aim: Aim::LeastPower, power: None, ..goal };
+        check_plan_of(Exact, &profile, &saturating(&profile, &cores, kind, saturation), &cores, &goal)?;
+    }
+}
+
 #[test]
 fn power_is_not_searched_for_where_it_bends_too_often() {
     let profile = Profile::new(["big", "little"], [TaskProfile::replicable("t", [10, 20])]).unwrap();
@@ -473,7 +604,7 @@ fn goals_that_cannot_be_met_say_what_can() {
     let known = Platform::from_json(known).unwrap();
     let message = |platform: &Platform, goal: &str| {
         let goal = goal.parse().unwrap();
-        Exact.plan(&profile, platform, &goal).unwrap_err().to_string()
+        Exact::ONE_KIND.plan(&profile, platform, &goal).unwrap_err().to_string()
     };
     assert_eq!(
         message(&known, "fewest-big,period=300ns"),
@@ -533,7 +664,32 @@ fn chains_too_large_for_the_tables_are_refused() {
     let profile = Profile::new(["big", "little"], tasks).unwrap();
     let platform = Platform::parse_cores("big=16000,little=16000", &profile).unwrap();
     let error = Exact.schedule(&profile, &platform).unwrap_err();
+    assert!(
+        error.to_string().ends_with(
+            "give fewer cores, take stages of one kind (`exact:one-kind`, --stages one-kind), or take another strategy"
+        ),
+        "{error}"
+    );
+    let error = Exact::ONE_KIND.schedule(&profile, &platform).unwrap_err();
     assert!(error.to_string().ends_with("give fewer cores, or take another strategy"), "{error}");
+}
+
+/// Hours on three kinds: nothing is rounded silently.
+#[test]
+fn periods_without_an_exact_fraction_are_refused_with_the_remedy() {
+    let profile =
+        Profile::new(["a", "b", "c"], [TaskProfile::replicable("t", [(1 << 60) - 1, (1 << 60) - 3, (1 << 60) - 5])])
+            .unwrap();
+    let platform = platform(&profile, &[1, 1, 1]);
+    let error = Exact.schedule(&profile, &platform).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "strategy `exact`: tasks take so long that the period of kinds of core that share a stage has no exact fraction: take \
+         stages of one kind (`exact:one-kind`, --stages one-kind), or give cores of fewer kinds"
+    );
+    Exact::ONE_KIND.schedule(&profile, &platform).unwrap();
+    let error = Schedule::new("hand", [Stage::mixed(1, [("a", 1), ("b", 1), ("c", 1)])], &profile).unwrap_err();
+    assert!(error.reason().ends_with("has no exact fraction: give it cores of one kind"), "{error}");
 }
 
 #[test]

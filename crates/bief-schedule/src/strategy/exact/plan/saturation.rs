@@ -17,8 +17,10 @@ use super::{Planned, Planner};
 use crate::error::Error;
 use crate::period::Period;
 use crate::platform::CoreKind;
+use crate::share::shared_period;
 use crate::strategy::exact::cost::Prices;
 use crate::strategy::exact::instance::Kind;
+use crate::strategy::exact::search::Refused;
 
 /// The highest price in the solver's whole numbers: finer than what watts are known to.
 const HIGHEST_PRICE: f64 = (1u64 << 40) as f64;
@@ -114,14 +116,19 @@ impl Planner<'_> {
         for stage in &planned.0 {
             let tasks = start..start + stage.tasks;
             start = tasks.end;
-            let of_kind = |kind: &Kind<'_>| self.profile.kinds()[kind.position] == stage.kind;
-            let position = self.instance.kinds().iter().position(of_kind).expect("the stage is one of the instance");
-            let work_ns = self.instance.kinds()[position].work.ns(tasks.start, tasks.end) as f64;
-            let share = if period == Period::ZERO { 0.0 } else { work_ns / period.ns() };
-            if position == saturating.position {
-                busy += share;
-            } else {
-                others += share * saturating.watts[position];
+            let cores = |kind: &Kind<'_>| stage.cores.get(&self.profile.kinds()[kind.position]).copied().unwrap_or(0);
+            let works = self.instance.works(tasks.start, tasks.end);
+            let shares = self.instance.kinds().iter().filter_map(|kind| Some((works[kind.axis]?, cores(kind))));
+            let own = shared_period(shares).ok_or_else(|| self.refused(Refused::TooLong))?;
+            // All cores of a stage are as busy.
+            let share = if period == Period::ZERO { 0.0 } else { own.ns() / period.ns() };
+            for (position, kind) in self.instance.kinds().iter().enumerate() {
+                let on_kind = share * f64::from(cores(kind));
+                if position == saturating.position {
+                    busy += on_kind;
+                } else {
+                    others += on_kind * saturating.watts[position];
+                }
             }
         }
         let watts = saturating.power(busy, others);
