@@ -17,7 +17,7 @@ use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::planning::{OPTIONS, PlanningArgs, against_plan, rounds};
+use crate::planning::{OPTIONS, PlanningArgs, against_plan, changes, rounds};
 use crate::progress::{shown, spinner};
 use crate::seeing::SeeingArgs;
 use crate::text::{COLUMNS, counted, listed, wrapped};
@@ -187,7 +187,11 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
             bar.set_message(watch.status().to_string());
         }
     };
-    let outcome = shown(&bar, look, || pipeline.run());
+    let run = || match &planned {
+        Some(planned) => args.planning.run(planned, &mut pipeline, false),
+        None => pipeline.run(),
+    };
+    let outcome = shown(&bar, look, run);
     let interrupted = interrupted.load(Ordering::Relaxed);
     args.seeing.write(&pipeline)?;
     let report = match outcome {
@@ -218,7 +222,11 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     })?;
     if !args.json.on_stdout() {
         let refined = planned.iter().filter_map(|planned| planned.refined.as_ref()).flat_map(rounds);
-        let plan: Vec<String> = refined.chain(against_plan(&report)).flat_map(|line| wrapped(&line, COLUMNS)).collect();
+        let plan: Vec<String> = refined
+            .chain(changes(&report))
+            .chain(against_plan(&report))
+            .flat_map(|line| wrapped(&line, COLUMNS))
+            .collect();
         let shown = args.seeing.shown(&report);
         let plan = if plan.is_empty() { String::new() } else { format!("\n\n{}", plan.join("\n")) };
         let text = format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bief::machine::energy::{EnergyMeter, Meter};
 use bief::placement::{Pinning, Placement, Policy};
-use bief::plan::{Load, Profiling};
+use bief::plan::{Adapting, Load, Profiling};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Goal, Profile, Schedule, strategy};
 use bief::{Application, Machine, Pipeline, Planned, Planner, Report};
@@ -23,11 +23,11 @@ use crate::failure::{Failure, warn};
 use crate::files::Files;
 use class::ClassArgs;
 use outcome::tells;
-pub(crate) use outcome::{against_plan, rounds};
+pub(crate) use outcome::{against_plan, changes, rounds};
 pub(crate) use stages::StagesArgs;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 19] = [
+pub(crate) const OPTIONS: [&str; 21] = [
     "machine",
     "loaded",
     "executions",
@@ -38,6 +38,8 @@ pub(crate) const OPTIONS: [&str; 19] = [
     "profile",
     "schedule",
     "refine",
+    "adapt",
+    "no_adapt",
     "rt",
     "class",
     "watts",
@@ -130,6 +132,13 @@ pub(crate) struct PlanningArgs {
     /// or no better plan is left
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     refine: Option<u32>,
+    /// Change the plan while the chain runs, where its tasks take other times than planned and another plan is 5 % better
+    /// [default: for live input]
+    #[arg(long)]
+    adapt: bool,
+    /// Keep the plan for the whole run, of live input, too
+    #[arg(long, conflicts_with = "adapt")]
+    no_adapt: bool,
     #[command(flatten)]
     class: ClassArgs,
     #[command(flatten)]
@@ -244,6 +253,8 @@ impl PlanningArgs {
             || self.profile.is_some()
             || self.schedule.is_some()
             || self.refine.is_some()
+            || self.adapt
+            || self.no_adapt
             || self.class.is_given()
             || self.save_profile.is_some()
             || self.save_plan.is_some()
@@ -300,6 +311,16 @@ impl PlanningArgs {
             meter = meter.with_meter(external);
         }
         Ok(pipeline.meter(meter))
+    }
+
+    /// Runs a planned pipeline, in other plans where these become better; unless told otherwise, only live input has the time for
+    /// that.
+    pub(crate) fn run(&self, planned: &Planned, pipeline: &mut Pipeline, is_live: bool) -> bief::Result<Report> {
+        let may_adapt = is_live && !self.no_adapt && pipeline.changer().is_ok();
+        if self.adapt || may_adapt {
+            return planned.run_adapting(pipeline, Adapting::default());
+        }
+        pipeline.run()
     }
 
     pub(crate) fn placing(&self) -> &PlacingArgs {

@@ -2,7 +2,7 @@
 
 use bief::Report;
 use bief::plan::{Ended, Refined};
-use bief::report::Gap;
+use bief::report::{Gap, PlanChange};
 
 use crate::text::{counted, printable};
 
@@ -67,6 +67,27 @@ pub(crate) fn against_plan(report: &Report) -> Option<String> {
         .collect();
     let told = if told.is_empty() { String::new() } else { format!(" {}.", told.join("; ")) };
     Some(format!("{heading}, in the stage `{}`:{told}", printable(&stage.name)))
+}
+
+/// The plans that a run was changed to, and why: a line for each, of the last few.
+pub(crate) fn changes(report: &Report) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let left_out = report.changes.len().saturating_sub(SHOWN);
+    let change = |change: &PlanChange| {
+        format!(
+            "after {:.2} s, from frame {}: {} ({}); it paused for {:.1} ms",
+            change.seconds,
+            change.frame,
+            change.stages.iter().map(|stage| printable(stage).to_string()).collect::<Vec<_>>().join(" | "),
+            printable(&change.reason),
+            1e3 * change.pause_seconds
+        )
+    };
+    let heading = (!report.changes.is_empty()).then(|| {
+        let shown = if left_out > 0 { format!(", the last {SHOWN} of them") } else { String::new() };
+        format!("The plan was changed {}{shown}:", counted(report.changes.len(), "time"))
+    });
+    heading.into_iter().chain(report.changes.iter().skip(left_out).map(change)).collect()
 }
 
 /// How a plan was refined: a line for each round, and why there are no more.

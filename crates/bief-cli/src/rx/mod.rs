@@ -34,6 +34,8 @@ Examples:
   radio | bief rx - --live --format cu8 --sps 4 -o - | player
   bief rx capture.sigmf-meta --constellation symbols.svg
   bief rx capture.sigmf-meta --goal fewest-cores,rate=30Mb/s --refine 3
+  radio | bief rx - --live --format cu8 --sps 4 --no-adapt
+                                         one plan, whatever changes meanwhile
   bief rx capture.sigmf-meta --place guided --save-profile receiver.json
   bief rx capture.sigmf-meta --json      the figures as JSON
 
@@ -105,7 +107,9 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     // It tells what was received after a fault, too.
     let mut watch = pipeline.watch();
-    let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), || pipeline.run());
+    let is_live = args.live || args.signal.recording.is_live();
+    let run = || args.planning.run(&planned, &mut pipeline, is_live);
+    let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), run);
     let told = watch.figures();
     let mut pictures = args.seeing.write(&pipeline);
     if let Some(path) = &args.constellation {

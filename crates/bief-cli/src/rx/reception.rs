@@ -5,7 +5,7 @@ use bief_radio::dvbs2::{Figures, StreamFigures};
 use indicatif::ProgressBar;
 
 use super::outputs::Outputs;
-use crate::planning::{against_plan, rounds};
+use crate::planning::{against_plan, changes, rounds};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
 use crate::text::{COLUMNS, printable, wrapped};
@@ -120,7 +120,7 @@ impl Reception {
         rows.extend(figures.streams.iter().flat_map(|stream| self.stream(stream)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
-            let plan = self.planned.refined.iter().flat_map(rounds).chain(against_plan(report));
+            let plan = self.planned.refined.iter().flat_map(rounds).chain(changes(report)).chain(against_plan(report));
             let plan: Vec<String> = plan.flat_map(|line| wrapped(&line, COLUMNS)).collect();
             return format!("{}\n\n{}\n\n{}", facts(&rows), seeing.shown(report), plan.join("\n"));
         }

@@ -27,6 +27,20 @@ fn emulated(folder: &Folder) -> Option<()> {
 }
 
 #[test]
+fn a_plan_that_may_change_gives_the_same_packets() {
+    let folder = Folder::new("planning-adapt");
+    folder.succeed(["rx", "-o", "plain.ts"]);
+    folder.succeed("rx --executions 20 --adapt --json run.json -o adapted.ts".split_whitespace());
+    assert!(folder.read("adapted.ts") == folder.read("plain.ts"));
+    let run: Value = serde_json::from_str(&text(&folder, "run.json")).unwrap();
+    assert!(run["report"]["frames"].as_u64().is_some_and(|frames| frames > 0), "{run}");
+
+    assert_usage(&folder, &["rx", "--adapt", "--no-adapt"], "--no-adapt");
+    let told = folder.fail("rx --executions 20 --adapt --place dynamic -o none.ts".split_whitespace());
+    assert!(told.contains("the plan of this pipeline cannot change while it runs"), "{told}");
+}
+
+#[test]
 #[ignore = "long: part of .ci/run"]
 fn a_chain_is_measured_planned_refined_placed_and_run_on_emulated_cores() {
     let folder = Folder::new("planning-emulated");
