@@ -300,11 +300,20 @@ mod tests {
     #[test]
     fn power_and_other_numbers_of_cores_are_told() {
         let (profile, platform) = mac_studio();
-        let text = said(&profile, &platform, "exact");
+        let text = said(&profile, &platform, "exact:one-kind");
         assert!(text.contains(" W are drawn: 11.3 mJ per frame, 792 nJ per bit."), "{text}");
         assert!(text.contains("\nAlso: 9 big + 1 little in 5 stages, 10 big in 5 stages."), "{text}");
         let text = of_cores(&profile, "big=16,little=4", "exact");
         assert!(text.contains("\nA frame spends ") && text.contains(" in the stages.\n"), "no watts are known: {text}");
+    }
+
+    #[test]
+    fn kinds_that_share_the_stage_that_limits_are_told() {
+        let profile = Profile::from_json(shipped("x7_ti").unwrap().profile).unwrap();
+        let text = of_cores(&profile, "big=3,little=4", "exact");
+        assert!(text.contains(" is shared by 1 big and 2 little cores; all cores are in use."), "{text}");
+        let text = of_cores(&profile, "big=3,little=4", "exact:one-kind");
+        assert!(text.contains("Period 2707.3 us") && !text.contains("shared by 1 big"), "{text}");
     }
 
     #[test]
@@ -328,7 +337,7 @@ mod tests {
     fn other_numbers_of_cores_need_not_have_the_period_of_the_schedule_to_be_fast_enough() {
         let (profile, platform) = mac_studio();
         let goal = "fewest-cores,period=1897600ns".parse().unwrap();
-        let schedule = &Exact.plan(&profile, &platform, &goal).unwrap();
+        let schedule = &Exact::ONE_KIND.plan(&profile, &platform, &goal).unwrap();
         let pace = Some(Period::from(1_897_600));
         let text = Plan { profile: &profile, platform: &platform, schedule, pace }.facts().unwrap().join("\n");
         assert_eq!(schedule.cores().values().sum::<u32>(), 6);

@@ -366,11 +366,34 @@ fn plan_shows_a_schedule_and_writes_it() {
 }
 
 #[test]
+fn plan_shares_stages_among_kinds_unless_told_not_to() {
+    let folder = Folder::new("stages");
+    let plan =
+        |more: &[&str]| folder.succeed(["plan", "x7_ti", "--cores", "big=3,little=4"].iter().chain(more).copied());
+    let shown = plan(&[]);
+    assert!(shown.contains("2428.0 us") && shown.contains("1 big + 2 little"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert_eq!(plan(&["--stages", "mixed"]), shown);
+    let one_kind = plan(&["--stages", "one-kind"]);
+    assert!(one_kind.contains("2707.3 us") && one_kind.starts_with("exact:one-kind: "), "{one_kind}");
+    assert_eq!(plan(&["--strategy", "exact:one-kind"]), one_kind);
+    let json: Value = serde_json::from_str(&plan(&["--json"])).unwrap();
+    let stages = json["stages"].as_array().unwrap();
+    assert!(stages.iter().any(|stage| stage["cores"] == serde_json::json!({"big": 1, "little": 2})), "{json}");
+    let svg = plan(&["--svg", "-"]);
+    assert!(svg.contains("1 × big + 2 × little"), "{svg}");
+    for strategy in ["herad", "all"] {
+        let error = folder.fail(["plan", "x7_ti", "--stages", "mixed", "--strategy", strategy]);
+        assert!(error.contains("--stages mixed is for the strategy `exact`"), "{error}");
+    }
+}
+
+#[test]
 fn plan_knows_profiles_by_name() {
     let folder = Folder::new("shipped");
     for (name, machine, cores) in [
         ("orange_pi_5_plus", "Orange Pi 5+", "4 of 4 big and 4 of 4 little"),
-        ("mac_studio", "Mac Studio", "8 of 16 big and 4 of 4 little"),
+        ("mac_studio", "Mac Studio", "7 of 16 big and 4 of 4 little"),
         ("ai370", "AI370", "1 of 4 big and 6 of 8 little"),
         ("x7_ti", "X7 Ti", "5 of 6 big and 8 of 8 little"),
     ] {
@@ -399,8 +422,14 @@ fn plan_knows_profiles_by_name() {
 fn plan_compares_all_strategies() {
     let folder = Folder::new("all");
     let shown = folder.succeed(["plan", "mac_studio", "--strategy", "all"]);
-    for part in ["\nexact ", "\notac (big) ", "\notac (little) ", "\nthread_per_task", "\nexact: 23 tasks in 7 stages"]
-    {
+    for part in [
+        "\nexact ",
+        "\notac (big) ",
+        "\notac (little) ",
+        "\nthread_per_task",
+        "\nexact:one-kind ",
+        "\nexact: 23 tasks in 6 stages",
+    ] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
@@ -429,7 +458,7 @@ fn plan_follows_a_goal() {
     };
     let cores =
         |schedule: &Value| schedule["cores"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
-    assert_eq!(cores(&json("fewest-big")), 12);
+    assert_eq!(cores(&json("fewest-big")), 11);
     assert_eq!(cores(&json("fewest-cores")), 10);
     let frugal = json("least-power,rate=30Mb/s");
     let period = frugal["period_ns"].as_f64().unwrap();
@@ -437,9 +466,12 @@ fn plan_follows_a_goal() {
     let shown = folder.succeed(["plan", "mac_studio", "--goal", "least-power,rate=30Mb/s"]);
     assert!(shown.replace('\n', " ").contains("Without the demands of the goal, 950.9 us"), "{shown}");
     let shown = folder.succeed(["plan", "mac_studio", "--goal", "fewest-cores,rate=30Mb/s"]);
-    assert!(shown.contains("\nAlso fast enough: 5 big + 1 little in 4 stages"), "{shown}");
+    assert!(shown.contains("\nAlso fast enough: ") && shown.contains("5 big + 1 little in 4 stages"), "{shown}");
     let shown = folder.succeed(["plan", "mac_studio", "--goal", "fewest-cores,rate=30Mb/s", "--strategy", "all"]);
-    assert!(shown.contains("\nnicol (big)< ") && shown.contains("\nOnly `exact` follows the goal.\n"), "{shown}");
+    assert!(
+        shown.contains("\nnicol (big)< ") && shown.contains("\nOnly `exact` and `exact:one-kind` follow the goal.\n"),
+        "{shown}"
+    );
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
 }
 

@@ -83,6 +83,84 @@ fn schedules_that_do_not_go_with_the_profile_are_refused() {
 }
 
 #[test]
+fn cores_of_several_kinds_share_a_stage() {
+    let list = [Stage::new(1, 1, "little"), Stage::mixed(2, [("big", 2), ("little", 3)]), Stage::new(1, 1, "big")];
+    let schedule = Schedule::new("hand", list, &profile()).unwrap();
+    let load = &schedule.loads(&profile()).unwrap()[1];
+    // In 7200 ns the big cores do 4.8 executions each, the little ones 3.
+    assert_eq!(Some(load.period), Period::new(12_000, 31));
+    assert_eq!((load.work_ns, load.works_ns["big"], load.works_ns["little"]), (2400, 1500, 2400));
+    assert_eq!(schedule.limit(&profile()), Ok(Limit::Stage(1)));
+    assert_eq!(schedule.latency_ns(&profile()), Ok(300 + 2400 + 100));
+    // They are all as busy; and an execution may wait for one of them.
+    let busy = schedule.busy_cores(&profile(), 775.0).unwrap();
+    let share = 12_000.0 / 31.0 / 775.0;
+    assert!((busy["big"] - (2.0 * share + 100.0 / 775.0)).abs() < 1e-12, "{busy:?}");
+    assert!((busy["little"] - (3.0 * share + 300.0 / 775.0)).abs() < 1e-12, "{busy:?}");
+    assert_eq!(schedule.latency_bound_ns(&profile(), Period::from(1000)), Ok(Some(2800 + 1400)));
+    assert_eq!(schedule.latency_bound_ns(&profile(), Period::from(387)), Ok(None));
+
+    let json = schedule.to_json();
+    assert!(json.contains(r#"{"tasks": 2, "cores": {"big": 2, "little": 3}}"#), "{json}");
+    assert!(json.contains(r#"{"tasks": 1, "cores": 1, "kind": "little"}"#), "{json}");
+    assert!(json.contains(r#""period_exact": "12000/31""#), "{json}");
+    assert_eq!(Schedule::from_json(&json), Ok(schedule));
+}
+
+#[test]
+fn stages_of_several_kinds_that_cannot_be_are_refused() {
+    let refused = |stages: Vec<Stage>| Schedule::new("hand", stages, &profile()).unwrap_err().to_string();
+    let with = |cores: &[(&str, u32)]| {
+        vec![Stage::new(1, 1, "big"), Stage::mixed(2, cores.iter().copied()), Stage::new(1, 1, "big")]
+    };
+    assert_eq!(
+        refused(with(&[("big", 1), ("huge", 1)])),
+        "schedule, stages[1]: it runs on cores of kind `huge`, the profile has times for big, little: schedule for this profile"
+    );
+    assert_eq!(
+        refused(with(&[("big", 1), ("little", 0)])),
+        "schedule, stages[1]: 0 cores: a stage has from 1 to 16000 cores of each of its kinds"
+    );
+    assert_eq!(refused(with(&[])), "schedule, stages[1]: 0 cores: a stage has from 1 to 16000 cores");
+    assert_eq!(
+        refused(vec![Stage::new(1, 1, "big"), Stage::mixed(3, [("big", 1), ("little", 1)])]),
+        "schedule, stages[1]: it has 2 cores, but its task `send` may not be replicated: give the stage 1 core, or cut it there"
+    );
+    let stages = vec![Stage::new(1, 1, "big"), Stage::mixed(1, [("big", 1), ("little", 1)]), Stage::new(1, 1, "big")];
+    assert!(
+        Schedule::new("hand", stages, &three_places())
+            .unwrap_err()
+            .reason()
+            .contains("`filter` cannot run: give that task")
+    );
+
+    let read = |stage: &str| {
+        let text = format!(
+            r#"{{"format": 1, "strategy": "hand", "period_ns": 9, "cores": {{"big": 1}}, "stages": [{stage}]}}"#
+        );
+        Schedule::from_json(&text).unwrap_err().to_string()
+    };
+    for (stage, message) in [
+        (r#"{"tasks": 1, "cores": {"big": 1, "big": 2}}"#, "kind `big` is named twice"),
+        (
+            r#"{"tasks": 1, "cores": {"big": 1}, "kind": "big"}"#,
+            "`kind` beside cores that are listed by kind: leave it out",
+        ),
+        (r#"{"tasks": 1, "cores": 1}"#, "missing field `kind`"),
+        (r#"{"tasks": 1, "cores": "two", "kind": "big"}"#, "or one for each kind such as"),
+        (r#"{"tasks": 1, "cores": {}}"#, "0 cores: a stage has from 1"),
+    ] {
+        let error = read(stage);
+        assert!(error.contains(message), "{stage}: {error}");
+    }
+    let shared = r#"{"format": 1, "strategy": "hand", "period_ns": 9, "oversubscribed": true, "cores": {"big": 1, "little": 1},
+        "stages": [{"tasks": 1, "cores": {"big": 2, "little": 1}}]}"#;
+    let error = Schedule::from_json(shared).unwrap_err();
+    assert_eq!(error.place(), "schedule, stages[0]");
+    assert!(error.reason().starts_with("oversubscribed, but it has cores of several kinds"), "{error}");
+}
+
+#[test]
 fn schedules_that_need_more_cores_than_there_are_are_refused() {
     let list = stages(&[(1, 1, "little"), (2, 4, "big"), (1, 1, "little")]);
     let schedule = Schedule::new("hand", list, &profile()).unwrap();

@@ -159,3 +159,27 @@ fn documents_of_other_formats_are_refused() {
     assert!(error(r#"{"format": 1, "policy": "packed", "stages": [], "x": 1}"#).contains("unknown field `x`"));
     assert!(error("{").contains("line 1"));
 }
+
+/// Replicas of a stage that kinds share have a core of their kind each.
+#[test]
+fn each_replica_of_a_shared_stage_is_on_its_kind() {
+    let machine = illustrated();
+    let mut stages = seats(&[("front", Some("big"), 1), ("decode", None, 4), ("back", Some("little"), 1)]);
+    stages[1].kinds = ["big", "big", "little", "little"].map(str::to_owned).to_vec();
+    for policy in [Policy::Packed, Policy::Distant, Policy::Guided] {
+        let placement = policy.place(&machine, &stages).unwrap();
+        let mut taken = BTreeSet::new();
+        for (stage, placed) in stages.iter().zip(placement.stages()) {
+            for (replica, threads) in placed.threads.iter().enumerate() {
+                for &thread in threads {
+                    let kind = machine.core_of(thread).unwrap().kind;
+                    assert_eq!(Some(machine.kinds()[kind].name.as_str()), stage.kind_of(replica), "{placement}");
+                }
+                assert!(policy == Policy::Guided || taken.insert(threads.clone()), "{placement}");
+            }
+        }
+    }
+    stages[1].kinds[3] = "tiny".to_owned();
+    let error = Policy::Packed.place(&machine, &stages).unwrap_err().to_string();
+    assert!(error.contains("stage `decode` is planned for cores of the kind `tiny`"), "{error}");
+}

@@ -209,7 +209,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(800))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn two_kinds_that_share_stages(profile in chain(2, 5), cores in [0u32..=4, 0u32..=4]) {
@@ -239,7 +239,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn three_kinds_that_share_stages(
@@ -502,7 +502,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn plans_with_shared_stages_serve_their_goals(
