@@ -32,7 +32,7 @@ pub struct Gain {
 /// let profile = Profile::new(["big", "little"], [TaskProfile::replicable("decode", [300, 600])])?;
 /// let gains = gains(&profile, &Platform::parse_cores("big=2,little=4", &profile)?)?;
 /// assert_eq!(gains[0].kind, "big");
-/// assert_eq!(gains[0].period, Period::from(100));
+/// assert_eq!(gains[0].period, Period::from(60));
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 pub fn gains(profile: &Profile, platform: &Platform) -> Result<Vec<Gain>, Error> {

@@ -11,7 +11,7 @@
 //! may be replicated (eq. 1); the period is the greatest weight (eq. 2); no more cores of a kind are used
 //! than there are (eq. 3). Beyond the paper, cores of several kinds may share a stage ([`Stage::mixed`]). Times are whole nanoseconds and periods exact fractions ([`Period`]).
 //!
-//! The module [`mod@strategy`] holds the published strategies and [`Exact`](strategy::Exact), which makes them
+//! The module [`mod@strategy`] holds the published strategies and [`Exact`](struct@strategy::Exact), which makes them
 //! unnecessary: it finds the shortest period and all core counts that reach it in microseconds. A [`Goal`] asks for
 //! more: few cores, little [power](Power), a rate, a latency. [`gains`] shows the gain from one more core, and
 //! [`simulate`] how a schedule behaves when times vary.
@@ -39,7 +39,7 @@
 //! .with_bits_per_frame(14_232)?;
 //!
 //! let platform = Platform::parse_cores("big=1,little=7", &profile)?;
-//! let schedule = strategy("exact")?.schedule(&profile, &platform)?;
+//! let schedule = strategy("exact:one-kind")?.schedule(&profile, &platform)?;
 //! for stage in schedule.stages() {
 //!     println!("{} tasks on {}", stage.tasks, stage.core_list());
 //! }

@@ -64,7 +64,7 @@ pub trait Strategy: Sync {
     /// let profile = Profile::new(["cpu"], [TaskProfile::replicable("decode", [900])])?;
     /// let platform = Platform::parse_cores("4", &profile)?;
     /// let goal: Goal = "fewest-cores,period=450ns".parse()?;
-    /// assert_eq!(strategy("exact")?.plan(&profile, &platform, &goal)?.stages()[0].cores, 2);
+    /// assert_eq!(strategy("exact")?.plan(&profile, &platform, &goal)?.stages()[0].replicas(), 2);
     /// let error = strategy("otac")?.plan(&profile, &platform, &goal).unwrap_err();
     /// assert!(error.reason().ends_with("leave the goal out, or take one of: exact, exact:one-kind"));
     /// # Ok::<(), bief_schedule::Error>(())

@@ -32,7 +32,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
-/// Unless told otherwise it measures on all kinds of cores of its machine, takes the strategy [`Exact`] with the goal of the
+/// Unless told otherwise it measures on all kinds of cores of its machine, takes the strategy [`Exact`](struct@Exact) with the goal of the
 /// shortest period on the fewest big cores, and places threads [`Policy::Packed`].
 ///
 /// ```
@@ -119,7 +119,7 @@ impl Planner {
         self
     }
 
-    /// Cuts the chain into stages by this strategy, in place of [`Exact`].
+    /// Cuts the chain into stages by this strategy, in place of [`Exact`](struct@Exact).
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy + Send + 'static) -> Self {
         self.strategy = Chosen(Arc::new(strategy));

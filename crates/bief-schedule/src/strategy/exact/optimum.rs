@@ -29,8 +29,8 @@ use crate::strategy::given_cores;
 /// )?;
 /// let optimum = Exact.optimum(&profile, &Platform::parse_cores("big=4,little=4", &profile)?)?;
 /// assert_eq!(optimum.period(), Period::from(30));
-/// assert_eq!(optimum.front().collect::<Vec<_>>(), [[1, 4], [3, 0]]);
-/// assert_eq!(optimum.fewest_stages()?[1].stages.len(), 2);
+/// assert_eq!(optimum.front().collect::<Vec<_>>(), [[1, 4], [2, 2], [3, 0]]);
+/// assert_eq!(optimum.fewest_stages()?[2].stages.len(), 2);
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
 pub struct Optimum<'a> {

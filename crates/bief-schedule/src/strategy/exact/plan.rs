@@ -23,7 +23,7 @@ use saturation::Saturating;
 /// The most schedules of first tasks that are tried for a goal: some ten seconds.
 const MAX_STEPS: u64 = 1 << 30;
 
-/// The schedule that serves a goal best: [`Exact`]'s [`plan`](Strategy::plan).
+/// The schedule that serves a goal best: [`Exact`](struct@Exact)'s [`plan`](Strategy::plan).
 pub(super) fn plan(exact: Exact, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
     let longest = goal.longest_period(profile)?;
     let pace = longest.filter(|_| goal.aim != Aim::MaxThroughput);
