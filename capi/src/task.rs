@@ -1,0 +1,594 @@
+//! Tasks of C: structs of functions, and the batches that they work on.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use runtime::raw::{BatchFrames, BatchView, Direction, RawTask, Shape, SocketKind};
+use runtime::report::Figures;
+use runtime::{Error, Result};
+
+use crate::fault::{Fault, ForeignError, guarded};
+use crate::sized::{self, Sized_};
+use crate::sockets::Declared;
+use crate::text::{optional, text};
+
+/// The frame goes on.
+pub const BIEF_NEXT: i32 = 0;
+/// The frame is taken out: the tasks that follow do not see it.
+pub const BIEF_SKIP: i32 = 1;
+/// The stream has ended: neither this frame nor any later one goes on.
+pub const BIEF_STOP: i32 = 2;
+
+/// Room for what a task has to say when it fails, in bytes.
+const ERROR_SIZE: usize = 1024;
+
+/// What a task sees of one socket: a frame, or, if it takes batches, frames one after the other.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bief_slice {
+    /// The elements; those of an input are not to be written. The first is aligned to 64 bytes where a batch begins, else to
+    /// its own size.
+    pub data: *mut c_void,
+    /// How many elements a frame has. Of a variable frame that the task makes or rewrites it is set by the task: it is 0 for
+    /// what it makes, and at most `capacity`.
+    pub len: usize,
+    /// How many elements a frame has room for.
+    pub capacity: usize,
+}
+
+/// What a task is told of one call, and what it answers beside its status.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bief_call {
+    /// sizeof(bief_call) of the library: fields beyond it are not there.
+    pub size: usize,
+    /// The number of the (first) frame, as the source counts; -1 where frames have no number.
+    pub frame: i64,
+    /// How many frames there are: 1, unless the task takes batches.
+    pub frames: usize,
+    /// Of a task that takes batches and returns BIEF_STOP or less than 0: how many of the frames it had finished before. They
+    /// go on. It is 0 before each call.
+    pub done: usize,
+    /// Where a task that fails writes why, as text that ends with a zero. It is empty before each call.
+    pub error: *mut c_char,
+    /// How many bytes there is room for.
+    pub error_size: usize,
+}
+
+/// What a task of C is told to report of its work: see bief_figure_count.
+pub struct bief_figures {
+    figures: Figures,
+}
+
+/// A task. Functions that it does not need are NULL. No function may let a C++ exception pass, or leave by longjmp.
+///
+/// A state is used by one thread at a time, though not always by the same one. What copies of it share is used by several
+/// threads at once, and must be made for that.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct bief_task {
+    /// sizeof(bief_task), set by the program.
+    pub size: usize,
+    /// Its name in profiles, reports and errors. A number is added where the chain has that name.
+    pub name: *const c_char,
+    /// Its sockets, in the order in which `run` gets them, separated by commas: `in f32`, `in-place complex<f32>` (rewritten),
+    /// `out 64 x u8`, `in variable u8` (each frame has a length of its own), `out variable 188 x u8` (at most 188). Elements
+    /// are u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 complex<f32> complex<f64>; complex numbers are real part, imaginary part. A
+    /// number says how long frames are, several (`8 x 8 x f32`) their shape. An input without one takes any length; an output
+    /// without one is as long as the first input.
+    pub sockets: *const c_char,
+    /// Handed to every function.
+    pub state: *mut c_void,
+    /// Works on a frame: BIEF_NEXT, BIEF_SKIP, BIEF_STOP, or less than 0 to end the run with an error.
+    pub run: Option<unsafe extern "C" fn(state: *mut c_void, sockets: *mut bief_slice, call: *mut bief_call) -> i32>,
+    /// Sets the lengths of outputs that neither `sockets` nor the first input tell, from those of the inputs; `outputs` holds
+    /// what is known already. Returns 0, or less than 0 for inputs that do not fit, and says in `call` what does. Asked when
+    /// the task is added.
+    pub lens: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            inputs: *const usize,
+            outputs: *mut usize,
+            call: *mut bief_call,
+        ) -> i32,
+    >,
+    /// Makes a state that does the same, for a replica on another core: returns 0 and sets `copy`, or less than 0 if it cannot.
+    /// NULL for a task that remembers something from frame to frame: it is never replicated. Copies are also made to find out
+    /// whether there can be one. Never called while `run` is, for the same state.
+    pub copy: Option<unsafe extern "C" fn(state: *const c_void, copy: *mut *mut c_void) -> i32>,
+    /// Frees a state: the first one and each copy, once.
+    pub free: Option<unsafe extern "C" fn(state: *mut c_void)>,
+    /// Called after the last frame of a run, also of one that failed: the place to flush. Returns 0, or less than 0.
+    pub finish: Option<unsafe extern "C" fn(state: *mut c_void, call: *mut bief_call) -> i32>,
+    /// Called before each run of a pipeline but the first: the place to begin anew. Returns 0, or less than 0.
+    pub reset: Option<unsafe extern "C" fn(state: *mut c_void, call: *mut bief_call) -> i32>,
+    /// How many elements a source had to drop in this run, because they came faster than it was asked for them.
+    pub lost: Option<unsafe extern "C" fn(state: *const c_void) -> u64>,
+    /// Tells what the task has counted and measured in this run, by bief_figure_count and bief_figure_level.
+    pub figures: Option<unsafe extern "C" fn(state: *const c_void, figures: *mut bief_figures)>,
+    /// Not 0: `run` takes frames that lie one after the other at once, `call->frames` of them, each of `len` elements. Only for
+    /// tasks whose frames all have one length. What `run` returns then counts for all of them.
+    pub batches: i32,
+}
+
+// SAFETY: `repr(C)`, the size first; zeros are null pointers, functions that are not there, and numbers.
+unsafe impl Sized_ for bief_task {
+    const NAME: &'static str = "bief_task";
+}
+
+/// For `copy` of tasks whose state is only read, or that have none: copies are the same pointer. `free` must be NULL then.
+///
+/// # Safety
+/// `copy` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bief_share(state: *const c_void, copy: *mut *mut c_void) -> i32 {
+    guarded(|| {
+        if copy.is_null() {
+            return Err(Fault::argument("no place for the copy: the pointer is NULL"));
+        }
+        // SAFETY: passed on to the caller.
+        unsafe { copy.write(state.cast_mut()) };
+        Ok(())
+    })
+}
+
+/// Reports how often something happened in this run, or how much of something there was: replicas add up. A count
+/// `information` in `bits` tells profiles how many bits a frame carries.
+///
+/// # Safety
+/// `figures` is what `figures` of a task was given, texts end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bief_figure_count(
+    figures: *mut bief_figures,
+    name: *const c_char,
+    unit: *const c_char,
+    count: u64,
+) -> i32 {
+    guarded(|| {
+        // SAFETY: passed on to the caller.
+        let (figures, name, unit) =
+            unsafe { (crate::fault::handle(figures, "figures")?, text(name, "name")?, optional(unit, "unit")?) };
+        figures.figures.count(name.to_owned(), unit.unwrap_or_default().to_owned(), count);
+        Ok(())
+    })
+}
+
+/// Reports what was measured in this run, and how much stands behind it (frames, most often): replicas become their mean by
+/// weight. A value that is not finite, or has no weight, is left out.
+///
+/// # Safety
+/// As bief_figure_count.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bief_figure_level(
+    figures: *mut bief_figures,
+    name: *const c_char,
+    unit: *const c_char,
+    mean: f64,
+    weight: f64,
+) -> i32 {
+    guarded(|| {
+        // SAFETY: passed on to the caller.
+        let (figures, name, unit) =
+            unsafe { (crate::fault::handle(figures, "figures")?, text(name, "name")?, optional(unit, "unit")?) };
+        figures.figures.level(name.to_owned(), unit.unwrap_or_default().to_owned(), mean, weight);
+        Ok(())
+    })
+}
+
+/// Room for the call of a function, and for what it says.
+pub(crate) struct Call {
+    call: bief_call,
+    error: Box<[u8; ERROR_SIZE]>,
+}
+
+impl Call {
+    pub(crate) fn new() -> Self {
+        let call = bief_call {
+            size: size_of::<bief_call>(),
+            frame: -1,
+            frames: 0,
+            done: 0,
+            error: std::ptr::null_mut(),
+            error_size: ERROR_SIZE,
+        };
+        Self { call, error: Box::new([0; ERROR_SIZE]) }
+    }
+
+    /// Ready for a function that works on so many frames.
+    #[inline]
+    pub(crate) fn begin(&mut self, frame: i64, frames: usize) -> *mut bief_call {
+        self.error[0] = 0;
+        let error = self.error.as_mut_ptr().cast();
+        self.call = bief_call { frame, frames, done: 0, error, ..self.call };
+        &raw mut self.call
+    }
+
+    /// What a function that failed has to say.
+    #[cold]
+    pub(crate) fn error(&mut self, code: i32) -> Error {
+        self.error[ERROR_SIZE - 1] = 0;
+        let text = CStr::from_bytes_until_nul(&self.error[..]).unwrap_or_default().to_string_lossy();
+        let message = match text.is_empty() {
+            true => format!("returned {code}, and did not say why"),
+            false => text.into_owned(),
+        };
+        Error::from_source(ForeignError { code, message })
+    }
+
+    /// Whether nothing was said.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.error[0] == 0
+    }
+
+    /// The outcome of a function that returns 0, or less than 0.
+    fn outcome(&mut self, code: i32) -> Result<()> {
+        if code < 0 { Err(self.error(code)) } else { Ok(()) }
+    }
+}
+
+/// A state of a task of C.
+struct State {
+    pointer: *mut c_void,
+    free: Option<unsafe extern "C" fn(*mut c_void)>,
+    /// Whether it is freed here: not where the task was refused.
+    is_owned: Arc<AtomicBool>,
+}
+
+// SAFETY: the header asks that a state may go from thread to thread.
+unsafe impl Send for State {}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(free) = self.free.filter(|_| self.is_owned.load(Ordering::Relaxed)) {
+            // SAFETY: the header asks that each state can be freed once; nobody uses it any more.
+            unsafe { free(self.pointer) };
+        }
+    }
+}
+
+/// What all replicas have in common.
+struct Spec {
+    name: String,
+    sockets: Vec<Declared>,
+    functions: bief_task,
+}
+
+// SAFETY: the functions may be called from any thread, as the header asks, and its pointers are not used: texts were copied.
+unsafe impl Send for Spec {}
+// SAFETY: as before; nothing in it changes.
+unsafe impl Sync for Spec {}
+
+/// Where a socket's frames are in a batch.
+#[derive(Clone, Copy)]
+struct Place {
+    data: *mut u8,
+    /// Bytes from one frame to the next.
+    step: usize,
+    len: usize,
+}
+
+/// A task of C.
+pub(crate) struct CTask {
+    spec: Arc<Spec>,
+    state: State,
+    call: Call,
+    slices: Vec<bief_slice>,
+    places: Vec<Place>,
+}
+
+// SAFETY: the state may go from thread to thread; places and slices are set before each use.
+unsafe impl Send for CTask {}
+
+impl CTask {
+    /// The task that C describes, and whether its state belongs to it: not before it is added.
+    ///
+    /// # Safety
+    /// `task` is null or a task as the header asks.
+    pub(crate) unsafe fn new(task: *const bief_task) -> Result<(Self, Arc<AtomicBool>), Fault> {
+        // SAFETY: passed on to the caller.
+        let task = unsafe { sized::read(task)? };
+        // SAFETY: as before.
+        let name = unsafe { text(task.name, "bief_task.name")? };
+        // SAFETY: as before.
+        let sockets = unsafe { text(task.sockets, "bief_task.sockets")? };
+        if name.is_empty() {
+            return Err(Fault::argument("bief_task.name is empty: profiles, reports and errors need it"));
+        }
+        if task.run.is_none() {
+            return Err(Fault::argument(format!("task `{name}`: no bief_task.run: the pointer is NULL")));
+        }
+        let sockets = Declared::all(sockets)?;
+        if sockets.iter().any(|socket| socket.kind.is_variable()) && task.batches != 0 {
+            return Err(Fault::argument(format!(
+                "task `{name}`: it takes batches, but a socket is variable: take frames one by one, or frames of one length"
+            )));
+        }
+        let owned = Arc::new(AtomicBool::new(false));
+        let spec = Spec { name: name.to_owned(), sockets, functions: task };
+        let state = State { pointer: task.state, free: task.free, is_owned: Arc::clone(&owned) };
+        Ok((Self::of(Arc::new(spec), state), owned))
+    }
+
+    fn of(spec: Arc<Spec>, state: State) -> Self {
+        let slice = bief_slice { data: std::ptr::null_mut(), len: 0, capacity: 0 };
+        let place = Place { data: std::ptr::null_mut(), step: 0, len: 0 };
+        let count = spec.sockets.len();
+        Self { spec, state, call: Call::new(), slices: vec![slice; count], places: vec![place; count] }
+    }
+
+    fn sockets(&self, outputs: bool) -> impl Iterator<Item = &Declared> {
+        self.spec.sockets.iter().filter(move |socket| socket.is_output() == outputs)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub(crate) fn output_count(&self) -> usize {
+        self.sockets(true).count()
+    }
+
+    /// Finds where the frames of this batch are.
+    #[inline]
+    fn find(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let (mut input, mut output) = (0, 0);
+        for ((place, slice), socket) in self.places.iter_mut().zip(&mut self.slices).zip(&self.spec.sockets) {
+            let direction = socket.kind.direction();
+            let (sockets, number) = match direction {
+                Direction::Out => (&mut batch.outputs, &mut output),
+                _ => (&mut batch.inputs, &mut input),
+            };
+            let mut view = sockets.get_mut(*number)?;
+            *number += 1;
+            let (len, stride) = (view.view().len(), view.view().stride());
+            let (data, bytes) = match direction {
+                // Only read: the header asks for it.
+                Direction::In => {
+                    let bytes = view.view().bytes()?;
+                    (bytes.as_ptr().cast_mut(), bytes.len())
+                }
+                _ => {
+                    let bytes = view.bytes()?;
+                    (bytes.as_mut_ptr(), bytes.len())
+                }
+            };
+            let elements = if stride == 0 { len } else { stride * batch.frames.count() };
+            *place = Place { data, step: bytes.checked_div(elements).unwrap_or(0) * stride, len };
+            slice.capacity = len;
+        }
+        Ok(())
+    }
+
+    /// Lets the function work on these frames.
+    #[inline]
+    fn call(&mut self, frames: Range<usize>, first: Option<u64>) -> i32 {
+        for (slice, place) in self.slices.iter_mut().zip(&self.places) {
+            slice.data = place.data.wrapping_add(frames.start * place.step).cast();
+            slice.len = place.len;
+        }
+        self.invoke(frames, first)
+    }
+
+    #[inline]
+    fn invoke(&mut self, frames: Range<usize>, first: Option<u64>) -> i32 {
+        let frame = first.map_or(-1, |first| (first + frames.start as u64) as i64);
+        let call = self.call.begin(frame, frames.len());
+        let run = self.spec.functions.run.expect("checked when it was made");
+        // SAFETY: the slices tell where the frames of this batch are, which nobody else uses meanwhile; the header asks the rest.
+        unsafe { run(self.state.pointer, self.slices.as_mut_ptr(), call) }
+    }
+
+    /// What a task returned that is none of the flows.
+    #[cold]
+    fn failed(&mut self, code: i32) -> Error {
+        if code < 0 {
+            return self.call.error(code);
+        }
+        Error::new(format!("returned {code}: return BIEF_NEXT, BIEF_SKIP, BIEF_STOP, or less than 0 for an error"))
+    }
+
+    /// Frames one by one, all of one length.
+    fn run_fixed(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
+        let first = frames.first();
+        for position in 0..frames.count() {
+            if !frames.is_live(position) {
+                continue;
+            }
+            frames.begin(position);
+            match self.call(position..position + 1, first) {
+                BIEF_NEXT => {}
+                BIEF_SKIP => frames.skip(position),
+                BIEF_STOP => {
+                    frames.stop(position);
+                    break;
+                }
+                code => return Err(self.failed(code)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Frames one by one, some of which have a length of their own.
+    fn run_variable(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let first = batch.frames.first();
+        for position in 0..batch.frames.count() {
+            if !batch.frames.is_live(position) {
+                continue;
+            }
+            batch.frames.begin(position);
+            let mut input = 0;
+            for ((slice, place), socket) in self.slices.iter_mut().zip(&self.places).zip(&self.spec.sockets) {
+                slice.data = place.data.wrapping_add(position * place.step).cast();
+                slice.len = place.len;
+                if socket.is_output() {
+                    // What it makes is empty until it says otherwise.
+                    slice.len = if socket.kind.is_variable() { 0 } else { place.len };
+                    continue;
+                }
+                if let Some(lens) = batch.inputs.get(input)?.lens() {
+                    slice.len = lens[position];
+                }
+                input += 1;
+            }
+            let code = self.invoke(position..position + 1, first);
+            match code {
+                BIEF_NEXT => self.set_lens(batch, position)?,
+                BIEF_SKIP => batch.frames.skip(position),
+                BIEF_STOP => {
+                    batch.frames.stop(position);
+                    break;
+                }
+                code => return Err(self.failed(code)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over how long the task made its frames.
+    fn set_lens(&mut self, batch: &mut BatchView<'_>, position: usize) -> Result<()> {
+        let (mut input, mut output) = (0, 0);
+        for (slice, socket) in self.slices.iter().zip(&self.spec.sockets) {
+            let (sockets, number) = match socket.is_output() {
+                true => (&mut batch.outputs, &mut output),
+                false => (&mut batch.inputs, &mut input),
+            };
+            if socket.kind.is_variable() && socket.kind.direction() != Direction::In {
+                sockets.get_mut(*number)?.set_len(position, slice.len)?;
+            }
+            *number += 1;
+        }
+        Ok(())
+    }
+
+    /// Frames that lie one after the other at once.
+    fn run_batches(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
+        let first = frames.first();
+        let mut next = 0;
+        while next < frames.count() {
+            if !frames.is_live(next) {
+                next += 1;
+                continue;
+            }
+            let start = next;
+            while next < frames.count() && frames.is_live(next) {
+                next += 1;
+            }
+            frames.begin(start);
+            let code = self.call(start..next, first);
+            let done = start + self.call.call.done.min(next - start);
+            match code {
+                BIEF_NEXT => {}
+                BIEF_SKIP => (start..next).for_each(|position| frames.skip(position)),
+                BIEF_STOP => {
+                    frames.stop(done);
+                    break;
+                }
+                code => {
+                    frames.begin(done.min(next - 1));
+                    return Err(self.failed(code));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RawTask for CTask {
+    fn name(&self) -> String {
+        self.spec.name.clone()
+    }
+
+    fn inputs(&self) -> Vec<SocketKind> {
+        self.sockets(false).map(|socket| socket.kind).collect()
+    }
+
+    fn outputs(&self) -> Vec<SocketKind> {
+        self.sockets(true).map(|socket| socket.kind).collect()
+    }
+
+    fn lens(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+        for (number, (socket, shape)) in self.sockets(false).zip(inputs).enumerate() {
+            if let Some(reason) = socket.refuses(number, shape) {
+                return Err(Error::new(reason));
+            }
+        }
+        let mut shapes: Vec<Option<Shape>> =
+            self.sockets(true).map(|socket| socket.shape.clone().or_else(|| inputs.first().cloned())).collect();
+        if let Some(lens) = self.spec.functions.lens {
+            let inputs: Vec<usize> = inputs.iter().map(Shape::len).collect();
+            let mut outputs: Vec<usize> = shapes.iter().map(|shape| shape.as_ref().map_or(0, Shape::len)).collect();
+            let mut call = Call::new();
+            // SAFETY: both sides have as many lengths as the task has sockets; the header asks the rest.
+            let code = unsafe { lens(self.state.pointer, inputs.as_ptr(), outputs.as_mut_ptr(), call.begin(-1, 0)) };
+            call.outcome(code)?;
+            for (shape, len) in shapes.iter_mut().zip(outputs) {
+                if shape.as_ref().is_none_or(|shape| shape.len() != len) {
+                    *shape = (len > 0).then(|| len.into());
+                }
+            }
+        }
+        let known = shapes.into_iter().enumerate().map(|(number, shape)| {
+            shape.ok_or_else(|| {
+                Error::new(format!(
+                    "nothing says how long the frames of output {number} are: write it as in `out 64 x f32`, or set it in \
+                     bief_task.lens"
+                ))
+            })
+        });
+        known.collect()
+    }
+
+    fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        self.find(batch)?;
+        if self.spec.functions.batches != 0 {
+            return self.run_batches(&mut batch.frames);
+        }
+        match self.spec.sockets.iter().any(|socket| socket.kind.is_variable()) {
+            true => self.run_variable(batch),
+            false => self.run_fixed(&mut batch.frames),
+        }
+    }
+
+    fn replica(&self) -> Option<Self> {
+        let copy = self.spec.functions.copy?;
+        let mut pointer = std::ptr::null_mut();
+        // SAFETY: the state lives, and does not work: a replica is made between frames.
+        let made = unsafe { copy(self.state.pointer, &mut pointer) };
+        let state = State { pointer, free: self.spec.functions.free, is_owned: Arc::new(AtomicBool::new(true)) };
+        if made < 0 {
+            // There is nothing to free.
+            state.is_owned.store(false, Ordering::Relaxed);
+            return None;
+        }
+        Some(Self::of(Arc::clone(&self.spec), state))
+    }
+
+    fn lost(&self) -> u64 {
+        // SAFETY: the state lives, and does not work: the run has ended.
+        self.spec.functions.lost.map_or(0, |lost| unsafe { lost(self.state.pointer) })
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        let Some(tell) = self.spec.functions.figures else { return };
+        let mut told = bief_figures { figures: Figures::default() };
+        // SAFETY: the state lives, and does not work: figures are asked for between two batches.
+        unsafe { tell(self.state.pointer, &mut told) };
+        figures.merge(told.figures);
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(finish) = self.spec.functions.finish else { return Ok(()) };
+        // SAFETY: the state lives, and does not work: the run has ended.
+        let code = unsafe { finish(self.state.pointer, self.call.begin(-1, 0)) };
+        self.call.outcome(code)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        let Some(reset) = self.spec.functions.reset else { return Ok(()) };
+        // SAFETY: the state lives, and does not work: no run goes on.
+        let code = unsafe { reset(self.state.pointer, self.call.begin(-1, 0)) };
+        self.call.outcome(code)
+    }
+}
