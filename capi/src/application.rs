@@ -252,7 +252,7 @@ pub unsafe extern "C" fn bief_planned_free(planned: *mut bief_planned) {
 
 impl Call {
     /// Why a callback failed: what it says, or else what a function of this library said to it on this thread.
-    fn error_or_last(&mut self, code: i32) -> Error {
+    fn error_or_last(&self, code: i32) -> Error {
         match self.is_silent().then(|| crate::fault::last(code)).flatten() {
             Some(error) => error,
             None => self.error(code),

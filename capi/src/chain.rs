@@ -35,8 +35,10 @@ pub type bief_wire = u64;
 pub(crate) fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
-        #[allow(unused_mut, reason = "tests add a kind")]
-        let mut registry = bief_radio::registry();
+        #[allow(unused_mut, reason = "features and tests add kinds")]
+        let mut registry = Registry::new();
+        #[cfg(feature = "radio")]
+        bief_radio::register(&mut registry);
         #[cfg(test)]
         crate::tests::register(&mut registry);
         registry

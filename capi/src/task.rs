@@ -1,11 +1,12 @@
 //! Tasks of C: structs of functions, and the batches that they work on.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_void};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use runtime::raw::{BatchFrames, BatchView, Direction, RawTask, Shape, SocketKind};
+use runtime::raw::{Area, BatchFrames, BatchView, Direction, RawTask, Shape, SocketKind};
 use runtime::report::Figures;
 use runtime::{Error, Result};
 
@@ -177,53 +178,62 @@ pub unsafe extern "C" fn bief_figure_level(
     })
 }
 
-/// Room for the call of a function, and for what it says.
-pub(crate) struct Call {
-    call: bief_call,
-    error: Box<[u8; ERROR_SIZE]>,
+/// The call of a function. What the function says is written to a place of its thread: it is there in the cache for every call.
+pub(crate) struct Call(bief_call);
+
+thread_local! {
+    static SAID: UnsafeCell<[u8; ERROR_SIZE]> = const { UnsafeCell::new([0; ERROR_SIZE]) };
 }
 
 impl Call {
     pub(crate) fn new() -> Self {
-        let call = bief_call {
-            size: size_of::<bief_call>(),
-            frame: -1,
-            frames: 0,
-            done: 0,
-            error: std::ptr::null_mut(),
-            error_size: ERROR_SIZE,
-        };
-        Self { call, error: Box::new([0; ERROR_SIZE]) }
+        let size = size_of::<bief_call>();
+        // A thread that is ending has no place any more.
+        let (error, error_size) =
+            SAID.try_with(|said| (said.get().cast(), ERROR_SIZE)).unwrap_or((std::ptr::null_mut(), 0));
+        Self(bief_call { size, frame: -1, frames: 0, done: 0, error, error_size })
     }
 
     /// Ready for a function that works on so many frames.
     #[inline]
     pub(crate) fn begin(&mut self, frame: i64, frames: usize) -> *mut bief_call {
-        self.error[0] = 0;
-        let error = self.error.as_mut_ptr().cast();
-        self.call = bief_call { frame, frames, done: 0, error, ..self.call };
-        &raw mut self.call
+        (self.0.frame, self.0.frames, self.0.done) = (frame, frames, 0);
+        if !self.0.error.is_null() {
+            // SAFETY: the place of this thread, which nobody else uses.
+            unsafe { self.0.error.write(0) };
+        }
+        &raw mut self.0
     }
 
-    /// What a function that failed has to say.
+    /// What the function that was called last on this thread has to say.
+    fn said() -> String {
+        let text = SAID.try_with(|said| {
+            // SAFETY: nobody writes there meanwhile: no function of C works on this thread.
+            let said = unsafe { &*said.get() };
+            // What is not ended within its room is taken as far as it goes.
+            let end = said.iter().position(|&byte| byte == 0).unwrap_or(ERROR_SIZE);
+            String::from_utf8_lossy(&said[..end]).into_owned()
+        });
+        text.unwrap_or_default()
+    }
+
+    /// Why a function that returned this failed.
     #[cold]
-    pub(crate) fn error(&mut self, code: i32) -> Error {
-        self.error[ERROR_SIZE - 1] = 0;
-        let text = CStr::from_bytes_until_nul(&self.error[..]).unwrap_or_default().to_string_lossy();
-        let message = match text.is_empty() {
-            true => format!("returned {code}, and did not say why"),
-            false => text.into_owned(),
+    pub(crate) fn error(&self, code: i32) -> Error {
+        let message = match Self::said() {
+            text if text.is_empty() => format!("returned {code}, and did not say why"),
+            text => text,
         };
         Error::from_source(ForeignError { code, message })
     }
 
     /// Whether nothing was said.
     pub(crate) fn is_silent(&self) -> bool {
-        self.error[0] == 0
+        Self::said().is_empty()
     }
 
     /// The outcome of a function that returns 0, or less than 0.
-    fn outcome(&mut self, code: i32) -> Result<()> {
+    fn outcome(&self, code: i32) -> Result<()> {
         if code < 0 { Err(self.error(code)) } else { Ok(()) }
     }
 }
@@ -260,26 +270,48 @@ unsafe impl Send for Spec {}
 // SAFETY: as before; nothing in it changes.
 unsafe impl Sync for Spec {}
 
-/// Where a socket's frames are in a batch.
+type Run = unsafe extern "C" fn(*mut c_void, *mut bief_slice, *mut bief_call) -> i32;
+
+/// How frames are handed to a task.
 #[derive(Clone, Copy)]
-struct Place {
-    data: *mut u8,
-    /// Bytes from one frame to the next.
-    step: usize,
-    len: usize,
+enum Handing {
+    /// One by one, all of one length.
+    Fixed,
+    /// One by one, some of which have a length of their own.
+    Variable,
+    /// Those that lie one after the other at once.
+    Batches,
 }
 
-/// A task of C.
+/// The most sockets that a task may have.
+const MOST_SOCKETS: usize = 16;
+
+/// A socket: whether it is an output, and which of the inputs or outputs.
+#[derive(Clone, Copy, Default)]
+struct Which {
+    is_output: bool,
+    number: u8,
+}
+
+/// A task of C. What a call needs lies together.
 pub(crate) struct CTask {
-    spec: Arc<Spec>,
+    run: Run,
     state: State,
-    call: Call,
-    slices: Vec<bief_slice>,
-    places: Vec<Place>,
+    handing: Handing,
+    count: u8,
+    order: [Which; MOST_SOCKETS],
+    spec: Arc<Spec>,
 }
 
-// SAFETY: the state may go from thread to thread; places and slices are set before each use.
-unsafe impl Send for CTask {}
+/// A task at work on a batch: where the frames of its sockets are, and what it is shown of them.
+struct Work<'t, const N: usize> {
+    task: &'t CTask,
+    areas: [Area; N],
+    slices: [bief_slice; N],
+    call: Call,
+    /// Number of the first frame, if frames have numbers.
+    first: Option<u64>,
+}
 
 impl CTask {
     /// The task that C describes, and whether its state belongs to it: not before it is added.
@@ -296,26 +328,34 @@ impl CTask {
         if name.is_empty() {
             return Err(Fault::argument("bief_task.name is empty: profiles, reports and errors need it"));
         }
-        if task.run.is_none() {
-            return Err(Fault::argument(format!("task `{name}`: no bief_task.run: the pointer is NULL")));
-        }
+        let refused = |reason: String| Fault::argument(format!("task `{name}`: {reason}"));
+        let run = task.run.ok_or_else(|| refused("no bief_task.run: the pointer is NULL".to_owned()))?;
         let sockets = Declared::all(sockets)?;
-        if sockets.iter().any(|socket| socket.kind.is_variable()) && task.batches != 0 {
-            return Err(Fault::argument(format!(
-                "task `{name}`: it takes batches, but a socket is variable: take frames one by one, or frames of one length"
-            )));
+        if sockets.len() > MOST_SOCKETS {
+            return Err(refused(format!("it has {} sockets: a task has at most {MOST_SOCKETS}", sockets.len())));
         }
-        let owned = Arc::new(AtomicBool::new(false));
-        let spec = Spec { name: name.to_owned(), sockets, functions: task };
-        let state = State { pointer: task.state, free: task.free, is_owned: Arc::clone(&owned) };
-        Ok((Self::of(Arc::new(spec), state), owned))
-    }
-
-    fn of(spec: Arc<Spec>, state: State) -> Self {
-        let slice = bief_slice { data: std::ptr::null_mut(), len: 0, capacity: 0 };
-        let place = Place { data: std::ptr::null_mut(), step: 0, len: 0 };
-        let count = spec.sockets.len();
-        Self { spec, state, call: Call::new(), slices: vec![slice; count], places: vec![place; count] }
+        let handing = match (sockets.iter().any(|socket| socket.kind.is_variable()), task.batches != 0) {
+            (false, false) => Handing::Fixed,
+            (true, false) => Handing::Variable,
+            (false, true) => Handing::Batches,
+            (true, true) => {
+                let reason =
+                    "it takes batches, but a socket is variable: take frames one by one, or frames of one length";
+                return Err(refused(reason.to_owned()));
+            }
+        };
+        let mut order = [Which::default(); MOST_SOCKETS];
+        let mut counts = [0, 0];
+        for (which, socket) in order.iter_mut().zip(&sockets) {
+            let number = &mut counts[usize::from(socket.is_output())];
+            *which = Which { is_output: socket.is_output(), number: *number };
+            *number += 1;
+        }
+        let is_owned = Arc::new(AtomicBool::new(false));
+        let state = State { pointer: task.state, free: task.free, is_owned: Arc::clone(&is_owned) };
+        let count = sockets.len() as u8;
+        let spec = Arc::new(Spec { name: name.to_owned(), sockets, functions: task });
+        Ok((Self { run, state, handing, count, order, spec }, is_owned))
     }
 
     fn sockets(&self, outputs: bool) -> impl Iterator<Item = &Declared> {
@@ -330,74 +370,62 @@ impl CTask {
         self.sockets(true).count()
     }
 
-    /// Finds where the frames of this batch are.
-    #[inline]
-    fn find(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let (mut input, mut output) = (0, 0);
-        for ((place, slice), socket) in self.places.iter_mut().zip(&mut self.slices).zip(&self.spec.sockets) {
-            let direction = socket.kind.direction();
-            let (sockets, number) = match direction {
-                Direction::Out => (&mut batch.outputs, &mut output),
-                _ => (&mut batch.inputs, &mut input),
-            };
-            let mut view = sockets.get_mut(*number)?;
-            *number += 1;
-            let (len, stride) = (view.view().len(), view.view().stride());
-            let (data, bytes) = match direction {
-                // Only read: the header asks for it.
-                Direction::In => {
-                    let bytes = view.view().bytes()?;
-                    (bytes.as_ptr().cast_mut(), bytes.len())
-                }
-                _ => {
-                    let bytes = view.bytes()?;
-                    (bytes.as_mut_ptr(), bytes.len())
-                }
-            };
-            let elements = if stride == 0 { len } else { stride * batch.frames.count() };
-            *place = Place { data, step: bytes.checked_div(elements).unwrap_or(0) * stride, len };
-            slice.capacity = len;
+    fn work<const N: usize>(&self, batch: &mut BatchView<'_>) -> Result<()> {
+        const NOWHERE: Area = Area { data: std::ptr::null_mut(), stride: 0, len: 0 };
+        const NOTHING: bief_slice = bief_slice { data: std::ptr::null_mut(), len: 0, capacity: 0 };
+        let (areas, slices, first) = ([NOWHERE; N], [NOTHING; N], batch.frames.first());
+        let mut work = Work { task: self, areas, slices, call: Call::new(), first };
+        let sockets = work.areas.iter_mut().zip(&mut work.slices).zip(&self.order[..usize::from(self.count)]);
+        for ((area, slice), which) in sockets {
+            let sockets = if which.is_output { &batch.outputs } else { &batch.inputs };
+            *area = sockets.area(which.number.into()).ok_or_else(|| Error::new("a socket is missing"))?;
+            slice.capacity = area.len;
         }
-        Ok(())
+        match self.handing {
+            Handing::Fixed => work.fixed(&mut batch.frames),
+            Handing::Variable => work.variable(batch),
+            Handing::Batches => work.batches(&mut batch.frames),
+        }
+    }
+}
+
+impl<const N: usize> Work<'_, N> {
+    /// Shows the function the frame at a position, and those after it.
+    #[inline]
+    fn show(&mut self, position: usize) {
+        // All of the few there may be: those that there are not are nowhere.
+        for (slice, area) in self.slices.iter_mut().zip(&self.areas) {
+            slice.data = area.data.wrapping_add(position * area.stride).cast();
+            slice.len = area.len;
+        }
     }
 
-    /// Lets the function work on these frames.
+    /// Lets the function work on the frames that were shown.
     #[inline]
-    fn call(&mut self, frames: Range<usize>, first: Option<u64>) -> i32 {
-        for (slice, place) in self.slices.iter_mut().zip(&self.places) {
-            slice.data = place.data.wrapping_add(frames.start * place.step).cast();
-            slice.len = place.len;
-        }
-        self.invoke(frames, first)
-    }
-
-    #[inline]
-    fn invoke(&mut self, frames: Range<usize>, first: Option<u64>) -> i32 {
-        let frame = first.map_or(-1, |first| (first + frames.start as u64) as i64);
+    fn call(&mut self, frames: Range<usize>) -> i32 {
+        let frame = self.first.map_or(-1, |first| (first + frames.start as u64) as i64);
         let call = self.call.begin(frame, frames.len());
-        let run = self.spec.functions.run.expect("checked when it was made");
         // SAFETY: the slices tell where the frames of this batch are, which nobody else uses meanwhile; the header asks the rest.
-        unsafe { run(self.state.pointer, self.slices.as_mut_ptr(), call) }
+        unsafe { (self.task.run)(self.task.state.pointer, self.slices.as_mut_ptr(), call) }
     }
 
-    /// What a task returned that is none of the flows.
+    /// Why a function failed, by what it returned.
     #[cold]
-    fn failed(&mut self, code: i32) -> Error {
+    fn failed(&self, code: i32) -> Error {
         if code < 0 {
             return self.call.error(code);
         }
         Error::new(format!("returned {code}: return BIEF_NEXT, BIEF_SKIP, BIEF_STOP, or less than 0 for an error"))
     }
 
-    /// Frames one by one, all of one length.
-    fn run_fixed(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
-        let first = frames.first();
+    fn fixed(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
         for position in 0..frames.count() {
             if !frames.is_live(position) {
                 continue;
             }
             frames.begin(position);
-            match self.call(position..position + 1, first) {
+            self.show(position);
+            match self.call(position..position + 1) {
                 BIEF_NEXT => {}
                 BIEF_SKIP => frames.skip(position),
                 BIEF_STOP => {
@@ -410,30 +438,20 @@ impl CTask {
         Ok(())
     }
 
-    /// Frames one by one, some of which have a length of their own.
-    fn run_variable(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let first = batch.frames.first();
+    fn variable(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
         for position in 0..batch.frames.count() {
             if !batch.frames.is_live(position) {
                 continue;
             }
             batch.frames.begin(position);
-            let mut input = 0;
-            for ((slice, place), socket) in self.slices.iter_mut().zip(&self.places).zip(&self.spec.sockets) {
-                slice.data = place.data.wrapping_add(position * place.step).cast();
-                slice.len = place.len;
-                if socket.is_output() {
-                    // What it makes is empty until it says otherwise.
-                    slice.len = if socket.kind.is_variable() { 0 } else { place.len };
-                    continue;
-                }
-                if let Some(lens) = batch.inputs.get(input)?.lens() {
+            self.show(position);
+            for (slice, which) in self.slices.iter_mut().zip(&self.task.order[..usize::from(self.task.count)]) {
+                let sockets = if which.is_output { &batch.outputs } else { &batch.inputs };
+                if let Some(lens) = sockets.get(which.number.into())?.lens() {
                     slice.len = lens[position];
                 }
-                input += 1;
             }
-            let code = self.invoke(position..position + 1, first);
-            match code {
+            match self.call(position..position + 1) {
                 BIEF_NEXT => self.set_lens(batch, position)?,
                 BIEF_SKIP => batch.frames.skip(position),
                 BIEF_STOP => {
@@ -447,24 +465,18 @@ impl CTask {
     }
 
     /// Takes over how long the task made its frames.
-    fn set_lens(&mut self, batch: &mut BatchView<'_>, position: usize) -> Result<()> {
-        let (mut input, mut output) = (0, 0);
-        for (slice, socket) in self.slices.iter().zip(&self.spec.sockets) {
-            let (sockets, number) = match socket.is_output() {
-                true => (&mut batch.outputs, &mut output),
-                false => (&mut batch.inputs, &mut input),
-            };
+    fn set_lens(&self, batch: &mut BatchView<'_>, position: usize) -> Result<()> {
+        let sockets = self.task.spec.sockets.iter().zip(&self.task.order);
+        for (slice, (socket, which)) in self.slices.iter().zip(sockets) {
             if socket.kind.is_variable() && socket.kind.direction() != Direction::In {
-                sockets.get_mut(*number)?.set_len(position, slice.len)?;
+                let sockets = if which.is_output { &mut batch.outputs } else { &mut batch.inputs };
+                sockets.get_mut(which.number.into())?.set_len(position, slice.len)?;
             }
-            *number += 1;
         }
         Ok(())
     }
 
-    /// Frames that lie one after the other at once.
-    fn run_batches(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
-        let first = frames.first();
+    fn batches(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
         let mut next = 0;
         while next < frames.count() {
             if !frames.is_live(next) {
@@ -476,8 +488,9 @@ impl CTask {
                 next += 1;
             }
             frames.begin(start);
-            let code = self.call(start..next, first);
-            let done = start + self.call.call.done.min(next - start);
+            self.show(start);
+            let code = self.call(start..next);
+            let done = start + self.call.0.done.min(next - start);
             match code {
                 BIEF_NEXT => {}
                 BIEF_SKIP => (start..next).for_each(|position| frames.skip(position)),
@@ -541,13 +554,12 @@ impl RawTask for CTask {
     }
 
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        self.find(batch)?;
-        if self.spec.functions.batches != 0 {
-            return self.run_batches(&mut batch.frames);
-        }
-        match self.spec.sockets.iter().any(|socket| socket.kind.is_variable()) {
-            true => self.run_variable(batch),
-            false => self.run_fixed(&mut batch.frames),
+        // A call of a task of few sockets has less to prepare.
+        match self.count {
+            0 | 1 => self.work::<1>(batch),
+            2 => self.work::<2>(batch),
+            3 | 4 => self.work::<4>(batch),
+            _ => self.work::<MOST_SOCKETS>(batch),
         }
     }
 
@@ -562,7 +574,8 @@ impl RawTask for CTask {
             state.is_owned.store(false, Ordering::Relaxed);
             return None;
         }
-        Some(Self::of(Arc::clone(&self.spec), state))
+        let Self { run, handing, count, order, .. } = *self;
+        Some(Self { run, state, handing, count, order, spec: Arc::clone(&self.spec) })
     }
 
     fn lost(&self) -> u64 {
@@ -580,15 +593,17 @@ impl RawTask for CTask {
 
     fn finish(&mut self) -> Result<()> {
         let Some(finish) = self.spec.functions.finish else { return Ok(()) };
+        let mut call = Call::new();
         // SAFETY: the state lives, and does not work: the run has ended.
-        let code = unsafe { finish(self.state.pointer, self.call.begin(-1, 0)) };
-        self.call.outcome(code)
+        let code = unsafe { finish(self.state.pointer, call.begin(-1, 0)) };
+        call.outcome(code)
     }
 
     fn reset(&mut self) -> Result<()> {
         let Some(reset) = self.spec.functions.reset else { return Ok(()) };
+        let mut call = Call::new();
         // SAFETY: the state lives, and does not work: no run goes on.
-        let code = unsafe { reset(self.state.pointer, self.call.begin(-1, 0)) };
-        self.call.outcome(code)
+        let code = unsafe { reset(self.state.pointer, call.begin(-1, 0)) };
+        call.outcome(code)
     }
 }
