@@ -145,7 +145,8 @@
         made("div", { className: "names", textContent: names }));
     }));
     $("front-part").hidden = plan.front.length < 2;
-    $("front").replaceChildren(...plan.front.map(point => {
+    const most = 24, others = plan.front.length - most;
+    $("front").replaceChildren(...plan.front.slice(0, most).map(point => {
       const same = facts.kinds.every(kind => (point.cores[kind] || 0) === (plan.used[kind] || 0));
       const shown = Object.entries(point.cores).map(([kind, count]) => `${count} ${kind}`).join(" + ");
       const button = made("button", { type: "button", textContent: `${shown}, ${counted(point.stages, "stage")}`, "aria-pressed": same });
@@ -154,13 +155,15 @@
         update();
       });
       return made("li", {}, button);
-    }));
+    }), ...(others > 0 ? [made("li", { className: "soft", textContent: `and ${others} more that the JSON lists` })] : []));
     $("json").textContent = plan.schedule;
     simulated(plan);
   };
 
   const simulated = plan => {
-    const seen = ask({ ...question("simulate"), spread: $("spread").value / 100, depth: Number($("depth").value), executions: 4000 });
+    // As many as a slider leaves time for.
+    const executions = Math.round(Math.min(4000, Math.max(100, 1e5 / facts.tasks.length)));
+    const seen = ask({ ...question("simulate"), spread: $("spread").value / 100, depth: Number($("depth").value), executions });
     $("sim-table").hidden = Boolean(seen.error);
     if (seen.error) {
       $("sim").textContent = seen.error;
