@@ -11,7 +11,7 @@ use crate::chain::{bief_chain, registry};
 use crate::fault::{Fault, Result, free_handle, give_handle, guarded, handle};
 use crate::pipeline::bief_pipeline;
 use crate::planning::{Planning, bief_planning};
-use crate::sized::{self, Sized_};
+use crate::sized::{self, Versioned};
 use crate::task::{Call, bief_call};
 use crate::text::{give, text};
 
@@ -35,7 +35,7 @@ pub struct bief_build {
 }
 
 // SAFETY: `repr(C)`, the size first; zeros are null pointers and functions that are not there.
-unsafe impl Sized_ for bief_build {
+unsafe impl Versioned for bief_build {
     const NAME: &'static str = "bief_build";
 }
 

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use runtime::Error;
 use runtime::error::ErrorKind;
 
-use crate::sized::{self, Sized_};
+use crate::sized::{self, Versioned};
 
 /// The function did what it is there for.
 pub const BIEF_OK: i32 = 0;
@@ -62,7 +62,7 @@ pub struct bief_error {
 }
 
 // SAFETY: `repr(C)`, the size first; zeros are null pointers and numbers.
-unsafe impl Sized_ for bief_error {
+unsafe impl Versioned for bief_error {
     const NAME: &'static str = "bief_error";
 }
 

@@ -9,7 +9,7 @@ use runtime::{Machine, Pipeline, Program};
 
 use crate::chain::bief_chain;
 use crate::fault::{Fault, Result, free_handle, give_handle, guarded, handle};
-use crate::sized::{self, Sized_};
+use crate::sized::{self, Versioned};
 use crate::text::{give, optional};
 
 /// A chain cut into stages, on threads of its own. It can be run any number of times.
@@ -44,7 +44,7 @@ pub struct bief_options {
 }
 
 // SAFETY: `repr(C)`, the size first; zeros are null pointers and numbers.
-unsafe impl Sized_ for bief_options {
+unsafe impl Versioned for bief_options {
     const NAME: &'static str = "bief_options";
 }
 

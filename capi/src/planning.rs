@@ -8,7 +8,7 @@ use runtime::schedule::{Goal, Platform, Profile, Schedule, strategy};
 use runtime::{Machine, Planner};
 
 use crate::fault::{Fault, Result, guarded};
-use crate::sized::{self, Sized_};
+use crate::sized::{self, Versioned};
 use crate::text::{give, optional};
 
 /// What is planned, and for what. All fields but the size may be 0.
@@ -41,7 +41,7 @@ pub struct bief_planning {
 }
 
 // SAFETY: `repr(C)`, the size first; zeros are null pointers and numbers.
-unsafe impl Sized_ for bief_planning {
+unsafe impl Versioned for bief_planning {
     const NAME: &'static str = "bief_planning";
 }
 

@@ -9,7 +9,7 @@ use crate::fault::{Fault, Result};
 /// # Safety
 /// It is `repr(C)`, begins with that `usize`, and zeros in all other fields are a value of it: that of fields that older programs
 /// do not have.
-pub(crate) unsafe trait Sized_: Copy {
+pub(crate) unsafe trait Versioned: Copy {
     /// What the header calls it.
     const NAME: &'static str;
 }
@@ -18,7 +18,7 @@ pub(crate) unsafe trait Sized_: Copy {
 ///
 /// # Safety
 /// `given` is null, or points at as many readable bytes as its first field says.
-pub(crate) unsafe fn read<T: Sized_>(given: *const T) -> Result<T> {
+pub(crate) unsafe fn read<T: Versioned>(given: *const T) -> Result<T> {
     if given.is_null() {
         return Err(Fault::argument(format!("no {}: the pointer is NULL", T::NAME)));
     }
@@ -54,7 +54,7 @@ pub(crate) unsafe fn read<T: Sized_>(given: *const T) -> Result<T> {
 ///
 /// # Safety
 /// `to` points at as many writable bytes as its first field says.
-pub(crate) unsafe fn write<T: Sized_>(to: *mut T, value: &T) -> Result<()> {
+pub(crate) unsafe fn write<T: Versioned>(to: *mut T, value: &T) -> Result<()> {
     if to.is_null() {
         return Err(Fault::argument(format!("no {}: the pointer is NULL", T::NAME)));
     }

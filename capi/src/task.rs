@@ -11,7 +11,7 @@ use runtime::report::Figures;
 use runtime::{Error, Result};
 
 use crate::fault::{Fault, ForeignError, guarded};
-use crate::sized::{self, Sized_};
+use crate::sized::{self, Versioned};
 use crate::sockets::Declared;
 use crate::text::{optional, text};
 
@@ -115,7 +115,7 @@ pub struct bief_task {
 }
 
 // SAFETY: `repr(C)`, the size first; zeros are null pointers, functions that are not there, and numbers.
-unsafe impl Sized_ for bief_task {
+unsafe impl Versioned for bief_task {
     const NAME: &'static str = "bief_task";
 }
 

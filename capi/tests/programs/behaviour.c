@@ -111,6 +111,9 @@ static void release(void *state) {
     free(state);
 }
 
+// How many frames have come to any sum: for other threads.
+static atomic_long arrived;
+
 struct sum {
     double total;
     long frames, finished, last;
@@ -125,6 +128,7 @@ static int32_t sum_run(void *state, bief_slice *sockets, bief_call *call) {
     CHECK(sum->last < (long)in[0] || sum->frames == 0);
     sum->last = (long)in[0];
     ++sum->frames;
+    atomic_fetch_add(&arrived, 1);
     return BIEF_NEXT;
 }
 
@@ -495,10 +499,16 @@ static void on_alarm(int signal) {
     bief_stopper_stop(stopped);
 }
 
+// Stops when frames have come: by the stopper, or, without one, by a signal.
 static void *stop_soon(void *stopper) {
-    struct timespec pause = {0, 20000000};
-    nanosleep(&pause, NULL);
-    bief_stopper_stop(stopper);
+    long before = atomic_load(&arrived);
+    struct timespec pause = {0, 1000000};
+    while (atomic_load(&arrived) == before)
+        nanosleep(&pause, NULL);
+    if (stopper)
+        bief_stopper_stop(stopper);
+    else
+        kill(getpid(), SIGALRM);
     return NULL;
 }
 
@@ -512,18 +522,22 @@ static void runs_are_stopped_by_threads_and_signals(void) {
     OK(bief_chain_pipeline(chain, NULL, &pipeline));
     bief_chain_free(chain);
     OK(bief_pipeline_stopper(pipeline, &stopped));
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, stop_soon, stopped) == 0);
-    OK(bief_pipeline_run(pipeline, NULL));
-    pthread_join(thread, NULL);
-    long first = sum.frames;
-    CHECK(first > 0 && sum.finished == 1);
     struct sigaction action = {.sa_handler = on_alarm};
     sigaction(SIGALRM, &action, NULL);
-    sum.last = -1;
-    alarm(1);
+    for (int run = 1; run <= 2; ++run) {
+        long before = sum.frames;
+        sum.last = -1;
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, stop_soon, run == 1 ? stopped : NULL) == 0);
+        OK(bief_pipeline_run(pipeline, NULL));
+        pthread_join(thread, NULL);
+        CHECK(sum.frames > before && sum.finished == run);
+    }
+    // Before a run it ends the next one before its first frame.
+    long before = sum.frames;
+    bief_stopper_stop(stopped);
     OK(bief_pipeline_run(pipeline, NULL));
-    CHECK(sum.frames > first && sum.finished == 2);
+    CHECK(sum.frames == before && sum.finished == 3);
     bief_pipeline_free(pipeline);
     bief_stopper_stop(stopped); // it may outlive the pipeline
     bief_stopper_free(stopped);

@@ -264,11 +264,12 @@ void a_run_is_stopped() {
     bief::Chain chain;
     auto x = ramp(chain, -1);
     chain.stage("out");
-    long frames = 0;
+    std::atomic<long> frames{0};
     chain.add("count", [&frames](bief::In<float>) { ++frames; }, x);
     bief::Pipeline pipeline = chain.pipeline();
-    std::thread other([stopper = pipeline.stopper()] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::thread other([&frames, stopper = pipeline.stopper()] {
+        while (frames == 0)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
         stopper.stop();
     });
     pipeline.run();
