@@ -252,7 +252,10 @@ impl Chain {
         let shapes = self.usable(&name, wires).and_then(|()| {
             dynamic::check(&sockets, wires).map_err(|refusal| refusal.of_task(&name))?;
             let shapes: Vec<Shape> = wires.iter().map(|wire| wire.shape.clone()).collect();
-            let unfit = |error| Error::build(format!("{error}{}", described(wires)));
+            let unfit = |error: Error| {
+                let message = format!("{error}{}", described(wires));
+                error.saying(message)
+            };
             let shapes = task.lens(&shapes).map_err(unfit);
             let shapes = shapes.and_then(|shapes| dynamic::check_outputs(&kinds, &shapes).map(|()| shapes));
             shapes.map_err(|error| Refusal::from(error).of_task(&name))

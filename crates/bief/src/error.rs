@@ -113,6 +113,12 @@ impl Error {
         self
     }
 
+    /// The same error and cause, in other words.
+    pub(crate) fn saying(mut self, message: String) -> Self {
+        self.0.message = message;
+        self
+    }
+
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.0.place = place;
         self
@@ -129,9 +135,9 @@ impl Error {
     }
 
     /// The same error, of a task inside the one that the place will name.
-    pub(crate) fn within(mut self, task: &str) -> Self {
-        self.0.message = format!("in `{task}`: {}", self.0.message);
-        self
+    pub(crate) fn within(self, task: &str) -> Self {
+        let message = format!("in `{task}`: {}", self.0.message);
+        self.saying(message)
     }
 
     /// What kind of fault it was.

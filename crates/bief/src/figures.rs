@@ -109,19 +109,30 @@ pub enum Reading {
 
 impl Figures {
     /// Reports a count.
-    pub fn count(&mut self, name: &'static str, unit: &'static str, count: u64) -> &mut Figure {
+    pub fn count(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: impl Into<Cow<'static, str>>,
+        count: u64,
+    ) -> &mut Figure {
         self.push(name, unit, Reading::Count(count))
     }
 
     /// Reports a measured value with its weight. A value that is not finite, or has no weight, is left out.
-    pub fn level(&mut self, name: &'static str, unit: &'static str, mean: f64, weight: f64) {
+    pub fn level(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: impl Into<Cow<'static, str>>,
+        mean: f64,
+        weight: f64,
+    ) {
         if mean.is_finite() && weight > 0.0 && weight.is_finite() {
             self.push(name, unit, Reading::Level { mean, weight });
         }
     }
 
     /// Reports a name or a state.
-    pub fn text(&mut self, name: &'static str, text: impl Into<String>) -> &mut Figure {
+    pub fn text(&mut self, name: impl Into<Cow<'static, str>>, text: impl Into<String>) -> &mut Figure {
         self.push(name, "", Reading::Text(text.into()))
     }
 
@@ -141,7 +152,12 @@ impl Figures {
         self.push(name, unit, Reading::Curve { start, step, values })
     }
 
-    fn push(&mut self, name: &'static str, unit: &'static str, reading: Reading) -> &mut Figure {
+    fn push(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: impl Into<Cow<'static, str>>,
+        reading: Reading,
+    ) -> &mut Figure {
         let (name, unit) = (name.into(), unit.into());
         self.0.push(Figure { task: String::new(), name, labels: Vec::new(), unit, reading });
         self.0.last_mut().expect("just pushed")

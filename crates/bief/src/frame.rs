@@ -68,6 +68,7 @@ impl Format {
     }
 
     /// Bytes of one element.
+    #[inline]
     pub(crate) fn size(self) -> usize {
         self.size
     }
@@ -241,12 +242,14 @@ impl Batch {
     }
 
     /// Takes the frame at `position` out: no later task sees it.
+    #[inline]
     pub(crate) fn skip(&mut self, position: usize) {
         self.skipped[position] = true;
         self.any_skipped = true;
     }
 
     /// Whether the frame at `position` still travels.
+    #[inline]
     pub(crate) fn is_live(&self, position: usize) -> bool {
         !(self.any_skipped && self.skipped[position])
     }

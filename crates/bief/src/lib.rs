@@ -181,6 +181,7 @@ pub mod kinds {
     pub use crate::parameters::{ParameterType, Parameters, Value};
     pub use crate::piece::Piece;
     pub use crate::registry::{Kind, KindSocket};
+    pub use crate::rehearsal::Kept;
 }
 
 /// What a plan is made of: how tasks are measured, what they cost, how a plan became better by trials, and how it follows a run.

@@ -164,17 +164,20 @@ pub struct BatchFrames<'a> {
 
 impl BatchFrames<'_> {
     /// The number of frames, with those that are not live. A source must make all of them, unless it skips or stops.
+    #[inline]
     pub fn count(&self) -> usize {
         self.batch.count
     }
 
     /// Number of the first frame, as the source counts: the frame at a position has this number and the position more. `None`
     /// inside a loop, a path or a feedback, where frames come one by one.
+    #[inline]
     pub fn first(&self) -> Option<u64> {
         self.is_numbered.then_some(self.batch.first)
     }
 
     /// Whether the frame at a position still travels: no task before has skipped it, nor this one.
+    #[inline]
     pub fn is_live(&self, position: usize) -> bool {
         position < self.batch.count && self.batch.is_live(position)
     }
@@ -197,11 +200,13 @@ impl BatchFrames<'_> {
 
     /// Marks the current frame: an error or a panic from here on belongs to it, and the frames before it are delivered.
     /// Until then it is the first live one.
+    #[inline]
     pub fn begin(&mut self, position: usize) {
         *self.at = position.min(self.batch.count.saturating_sub(1));
     }
 
     /// Takes a frame out: the tasks that follow do not see it. A position beyond the batch names none.
+    #[inline]
     pub fn skip(&mut self, position: usize) {
         if position < self.batch.count {
             self.batch.skip(position);
@@ -210,6 +215,7 @@ impl BatchFrames<'_> {
 
     /// Ends the stream: neither the frame at this position nor any later one is passed on. A position beyond the batch lets all
     /// of it go.
+    #[inline]
     pub fn stop(&mut self, position: usize) {
         self.batch.count = self.batch.count.min(position);
         self.batch.last = true;
@@ -267,6 +273,16 @@ impl Sockets<'_> {
         self.bound.iter().map(|bound| SocketViewMut { view: self.at(bound) })
     }
 
+    /// Where the batch lies at a socket, for code that the compiler does not see into, such as another language: the cheapest way to
+    /// it. `None` for a number that no socket has.
+    #[inline]
+    pub fn area(&self, number: usize) -> Option<Area> {
+        let bound = self.bound.get(number)?;
+        let Socket { wire, len, stride } = bound.socket;
+        let stride = stride * bound.format.size();
+        Some(Area { data: self.table[wire].wrapping_add(self.base * stride), stride, len })
+    }
+
     fn view(&self, number: usize) -> Option<SocketView<'_>> {
         self.bound.get(number).map(|bound| self.at(bound))
     }
@@ -278,6 +294,59 @@ impl Sockets<'_> {
     fn missing(&self, number: usize) -> Error {
         Error::new(format!("there is no socket {number}: there are {}, counted from 0", self.bound.len()))
     }
+}
+
+/// Where the frames of a batch lie at a socket: see [`Sockets::area`].
+///
+/// The elements are initialised, of the type that the socket carries. As long as the batch is borrowed nobody else uses them: what the
+/// task only reads is not to be written, and a variable frame has the length that [`SocketView::lens`] tells.
+///
+/// ```
+/// use bief::raw::{BatchView, Direction, DynTask, DynWire, RawTask, Shape, SocketKind};
+/// use bief::{Chain, Result, source};
+///
+/// /// Adds bytes up, as a function of C would.
+/// struct Sum(u64);
+///
+/// impl RawTask for Sum {
+///     fn inputs(&self) -> Vec<SocketKind> {
+///         vec![SocketKind::fixed::<u8>(Direction::In)]
+///     }
+///     fn outputs(&self) -> Vec<SocketKind> {
+///         Vec::new()
+///     }
+///     fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
+///         Ok(Vec::new())
+///     }
+///     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+///         let area = batch.inputs.area(0).expect("it has one input");
+///         for position in batch.frames.live() {
+///             // SAFETY: a frame of the batch, of bytes, which nobody writes meanwhile.
+///             let frame = unsafe { std::slice::from_raw_parts(area.data.add(position * area.stride), area.len) };
+///             self.0 += frame.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+///         }
+///         Ok(())
+///     }
+///     fn finish(&mut self) -> Result<()> {
+///         assert_eq!(self.0, 10);
+///         Ok(())
+///     }
+/// }
+///
+/// let mut chain = Chain::new();
+/// let bytes = chain.add(source::from_slice(&[1_u8, 2, 3, 4], 2), ());
+/// chain.add_dyn(DynTask::raw(Sum(0)), &[&DynWire::from(&bytes)])?;
+/// assert_eq!(chain.build()?.run()?.frames, 2);
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Area {
+    /// The first frame.
+    pub data: *mut u8,
+    /// Bytes from one frame to the next; 0 where all frames are one.
+    pub stride: usize,
+    /// Elements that a frame has; of a variable one, at most.
+    pub len: usize,
 }
 
 /// The batch at one socket: read as elements of its type, or as bytes of a [portable](crate::raw::Portable) one.
@@ -571,12 +640,11 @@ impl<R: RawTask> Erased for Raw<R> {
     }
 
     fn bind(self: Box<Self>, inputs: &[(Direction, DynWire)], outputs: &[DynWire]) -> Box<dyn Step> {
-        Box::new(RawBind {
-            task: self.0,
-            inputs: inputs.iter().map(|(direction, wire)| Bound::new(*direction, wire)).collect(),
-            outputs: outputs.iter().map(|wire| Bound::new(Direction::Out, wire)).collect(),
-            single: Batch::new(1),
-        })
+        Box::new(RawBind::new(
+            self.0,
+            inputs.iter().map(|(direction, wire)| Bound::new(*direction, wire)).collect(),
+            outputs.iter().map(|wire| Bound::new(Direction::Out, wire)).collect(),
+        ))
     }
 }
 
@@ -585,8 +653,17 @@ struct RawBind<R> {
     task: R,
     inputs: Box<[Bound]>,
     outputs: Box<[Bound]>,
+    /// Whether an output is variable: its frames are empty before each batch.
+    empties: bool,
     /// The batch of one frame that it gets inside a region.
     single: Batch,
+}
+
+impl<R> RawBind<R> {
+    fn new(task: R, inputs: Box<[Bound]>, outputs: Box<[Bound]>) -> Self {
+        let empties = outputs.iter().any(|output| output.variable);
+        Self { task, inputs, outputs, empties, single: Batch::new(1) }
+    }
 }
 
 /// Lets the task work on the frames of a batch, of which the first lies at position `base` of every buffer.
@@ -595,15 +672,17 @@ struct RawBind<R> {
 /// As [`Step::run_frame`], for these frames and the wires that both sides are bound to.
 unsafe fn work(
     task: &mut impl RawTask,
-    (inputs, outputs): (&[Bound], &[Bound]),
+    (inputs, outputs, empties): (&[Bound], &[Bound], bool),
     table: &[*mut u8],
     base: usize,
     frames: BatchFrames<'_>,
 ) -> Result<()> {
     let count = frames.batch.count;
-    for output in outputs.iter().filter(|output| output.variable) {
-        // SAFETY: the caller promises a length for each of these frames, which nobody else uses meanwhile.
-        unsafe { variable::length(table, output.socket, base).write_bytes(0, count) };
+    if empties {
+        for output in outputs.iter().filter(|output| output.variable) {
+            // SAFETY: the caller promises a length for each of these frames, which nobody else uses meanwhile.
+            unsafe { variable::length(table, output.socket, base).write_bytes(0, count) };
+        }
     }
     let side = |bound| Sockets { bound, table, base, count };
     task.run(&mut BatchView { frames, inputs: side(inputs), outputs: side(outputs) })
@@ -611,11 +690,11 @@ unsafe fn work(
 
 impl<R: RawTask> Step for RawBind<R> {
     unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
-        let Self { task, inputs, outputs, single } = self;
+        let Self { task, inputs, outputs, empties, single } = self;
         single.renew(0);
         let frames = BatchFrames { batch: single, at: &mut 0, is_numbered: false };
         // SAFETY: passed on to the caller.
-        unsafe { work(task, (inputs, outputs), table, position, frames)? };
+        unsafe { work(task, (inputs, outputs, *empties), table, position, frames)? };
         Ok(Turn::Flow(match (single.last, single.is_empty()) {
             (true, true) => Flow::Stop,
             (false, true) => Flow::Skip,
@@ -631,16 +710,16 @@ impl<R: RawTask> Step for RawBind<R> {
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
         let Some(first) = (0..batch.count).find(|&position| batch.is_live(position)) else { return Ok(()) };
         *at = first;
-        let Self { task, inputs, outputs, .. } = self;
+        let Self { task, inputs, outputs, empties, .. } = self;
         let frames = BatchFrames { batch, at, is_numbered: true };
         // SAFETY: passed on to the caller.
-        unsafe { work(task, (inputs, outputs), table, 0, frames) }
+        unsafe { work(task, (inputs, outputs, *empties), table, 0, frames) }
     }
 
     fn replica(&self) -> Option<Box<dyn Step>> {
         let task = self.task.replica()?;
         let (inputs, outputs) = (self.inputs.clone(), self.outputs.clone());
-        Some(Box::new(Self { task, inputs, outputs, single: Batch::new(1) }))
+        Some(Box::new(Self::new(task, inputs, outputs)))
     }
 
     fn lost(&self) -> u64 {

@@ -79,10 +79,28 @@ impl Registry {
         parameters: Parameters,
         wires: &[&DynWire],
     ) -> Result<Vec<DynWire>> {
+        self.make_kept(chain, name, kind, parameters, wires, &Kept::new())
+    }
+
+    /// As [`make`](Self::make), in a chain that is built again and again: for rehearsals, and at last for the run
+    /// ([`Application`](crate::Application)).
+    ///
+    /// # Errors
+    /// Those of [`make`](Self::make).
+    pub fn make_kept(
+        &self,
+        chain: &mut Chain,
+        name: &str,
+        kind: &str,
+        parameters: Parameters,
+        wires: &[&DynWire],
+        kept: &Kept,
+    ) -> Result<Vec<DynWire>> {
         let kind = self.kind(kind)?;
         let wires: Vec<DynWire> = wires.iter().map(|&wire| wire.clone()).collect();
-        let making = Making { kind: &kind.name, parameters: &parameters, openers: &self.openers, rehearsal: None };
-        kind.make(&making, chain, name, &wires, &Kept::default()).map_err(|refusal| refusal.error)
+        let (openers, rehearsal) = (&self.openers, kept.rehearsed());
+        let making = Making { kind: &kind.name, parameters: &parameters, openers, rehearsal };
+        kind.make(&making, chain, name, &wires, kept).map_err(|refusal| refusal.error)
     }
 }
 

@@ -49,24 +49,86 @@ impl Read for Repeat {
     }
 }
 
-/// What tasks keep between a rehearsal and the run that follows it, by their names.
+/// What kinds keep between the rehearsals of an application and its run, by the names of tasks: the front of an input, say, that
+/// a rehearsal has read. Copies share it.
+///
+/// ```
+/// use bief::kinds::{Kept, Kind, Parameters};
+/// use bief::{Application, Chain, Flow, Machine, Planner, Program, Registry, Result, source};
+///
+/// /// A chain of built-in kinds that a program puts together.
+/// struct Zeros {
+///     registry: Registry,
+///     kept: Kept,
+/// }
+///
+/// impl Zeros {
+///     fn chain(&self, kept: &Kept) -> Result<Program> {
+///         let mut chain = Chain::new();
+///         self.registry.make_kept(&mut chain, "zeros", "test.zeros", Parameters::new(), &[], kept)?;
+///         chain.build()
+///     }
+/// }
+///
+/// impl Application for Zeros {
+///     fn program(&mut self) -> Result<Program> {
+///         self.chain(&self.kept)
+///     }
+///     fn rehearsal(&self, frames: u64) -> Result<Program> {
+///         self.chain(&self.kept.rehearsal(frames))
+///     }
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.add(Kind::new("test.zeros", "1000 frames of zeros", (), |()| {
+///     let mut left = 1000;
+///     Ok(source::from_fn(8, move |_: &mut [f32]| {
+///         left -= 1;
+///         Ok(if left < 0 { Flow::Stop } else { Flow::Next })
+///     }))
+/// }));
+/// let mut zeros = Zeros { registry, kept: Kept::new() };
+/// assert_eq!(zeros.rehearsal(10)?.run()?.frames, 10);
+/// let planned = Planner::new(Machine::here()).plan(&zeros)?;
+/// assert_eq!(planned.pipeline(&mut zeros)?.run()?.frames, 1000);
+/// # Ok::<(), bief::Error>(())
+/// ```
 #[derive(Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<HashMap<String, Box<dyn Any + Send>>>>);
+pub struct Kept {
+    things: Arc<Mutex<HashMap<String, Box<dyn Any + Send>>>>,
+    /// The frames of a rehearsal; `None` for the run.
+    rehearsal: Option<u64>,
+}
 
 impl Kept {
+    /// Nothing yet, for the run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same, for a rehearsal of so many frames at most: kinds use up no input and touch no output.
+    #[must_use]
+    pub fn rehearsal(&self, frames: u64) -> Self {
+        Self { rehearsal: Some(frames), ..self.clone() }
+    }
+
+    pub(crate) fn rehearsed(&self) -> Option<u64> {
+        self.rehearsal
+    }
+
     pub(crate) fn keep(&self, task: &str, what: impl Any + Send) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(task.to_owned(), Box::new(what));
+        self.things.lock().unwrap_or_else(PoisonError::into_inner).insert(task.to_owned(), Box::new(what));
     }
 
     pub(crate) fn take<T: Any>(&self, task: &str) -> Option<T> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(task)?;
+        let kept = self.things.lock().unwrap_or_else(PoisonError::into_inner).remove(task)?;
         kept.downcast().ok().map(|kept| *kept)
     }
 }
 
 impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.lock().unwrap_or_else(PoisonError::into_inner).keys()).finish()
+        f.debug_set().entries(self.things.lock().unwrap_or_else(PoisonError::into_inner).keys()).finish()
     }
 }
 
