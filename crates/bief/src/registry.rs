@@ -79,9 +79,39 @@ impl Registry {
         parameters: Parameters,
         wires: &[&DynWire],
     ) -> Result<Vec<DynWire>> {
+        self.make_for(None, chain, name, kind, parameters, wires)
+    }
+
+    /// As [`make`](Self::make), for a rehearsal of so many frames at most, which uses up no file and writes none
+    /// ([`Piece::is_rehearsal`]): for an [`Application`](crate::Application) that is no chain file. What a pipe gives to a
+    /// rehearsal is gone.
+    ///
+    /// # Errors
+    /// Those of [`make`](Self::make); the front of an input that cannot be read.
+    pub fn rehearse(
+        &self,
+        chain: &mut Chain,
+        name: &str,
+        kind: &str,
+        parameters: Parameters,
+        wires: &[&DynWire],
+        frames: u64,
+    ) -> Result<Vec<DynWire>> {
+        self.make_for(Some(frames), chain, name, kind, parameters, wires)
+    }
+
+    fn make_for(
+        &self,
+        rehearsal: Option<u64>,
+        chain: &mut Chain,
+        name: &str,
+        kind: &str,
+        parameters: Parameters,
+        wires: &[&DynWire],
+    ) -> Result<Vec<DynWire>> {
         let kind = self.kind(kind)?;
         let wires: Vec<DynWire> = wires.iter().map(|&wire| wire.clone()).collect();
-        let making = Making { kind: &kind.name, parameters: &parameters, openers: &self.openers, rehearsal: None };
+        let making = Making { kind: &kind.name, parameters: &parameters, openers: &self.openers, rehearsal };
         kind.make(&making, chain, name, &wires, &Kept::default()).map_err(|refusal| refusal.error)
     }
 }
