@@ -165,7 +165,8 @@ class Front(list[dict[str, Any]]):
 
     def rows(self) -> list[dict[str, int]]:
         """For each choice the cores of each kind, and the stages: a table for pandas."""
-        return [{**row["cores"], "stages": len(row["stages"])} for row in self]
+        kinds = [kind["name"] for kind in self.plan.platform["kinds"]]
+        return [{**{kind: row["cores"].get(kind, 0) for kind in kinds}, "stages": len(row["stages"])} for row in self]
 
     def _repr_html_(self) -> str:
         rows = self.rows()

@@ -94,7 +94,11 @@ class Task:
 
     def _stand_in(self, name: str) -> Task:
         stand_in = self.rehearsal()
-        return _Nothing() if stand_in is None else stand_in
+        if stand_in is None:
+            return _Nothing()
+        if stand_in is not self:
+            stand_in.reset()
+        return stand_in
 
 
 class _Nothing(Task):

@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use crate::element::{description, element};
 use crate::error::{OrRaise, refused};
 use crate::held::Held;
-use crate::recipe::{Array, Collect, Recipe, Step};
+use crate::recipe::{Array, Collect, For, Recipe, Step};
 use crate::run::{How, Outcome, planned_of, run_application};
 use crate::task::{Socket, Spec};
 
@@ -89,7 +89,7 @@ impl Chain {
         // Python code runs meanwhile, which may let another thread in: the lock is taken without the interpreter.
         let made: bief::Result<Vec<Wire>> = py.detach(|| {
             let Inner { recipe, probe, wires } = &mut *self.lock();
-            let made = recipe.add(&step, probe, wires, Some(1))?;
+            let made = recipe.add(&step, probe, wires, For::Check)?;
             recipe.steps.push(step);
             let first = wires.len();
             wires.extend(made.iter().cloned());
@@ -251,9 +251,8 @@ impl Chain {
 
     /// The chain as a graph in the DOT language.
     fn dot(&self, py: Python<'_>) -> PyResult<String> {
-        use bief::Application;
         let recipe = self.recipe(py);
-        py.detach(|| recipe.rehearsal(1).map(|program| program.dot())).or_raise(py)
+        py.detach(|| recipe.build(For::Check).map(|program| program.dot())).or_raise(py)
     }
 }
 

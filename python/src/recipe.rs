@@ -23,6 +23,26 @@ pub(crate) struct Recipe {
     pub(crate) has_run: bool,
 }
 
+/// What a chain is built for.
+#[derive(Clone, Copy)]
+pub(crate) enum For {
+    /// To see what fits: files are not touched, and tasks are those of the run.
+    Check,
+    Run,
+    /// To be measured, in so many frames at most.
+    Rehearsal(u64),
+}
+
+impl For {
+    /// The frames of a rehearsal.
+    fn rehearsal(self) -> Option<u64> {
+        match self {
+            Self::Rehearsal(frames) => Some(frames),
+            Self::Check | Self::Run => None,
+        }
+    }
+}
+
 /// Something that is added to a chain. Wires are numbered in the order in which they are made.
 #[derive(Clone)]
 pub(crate) enum Step {
@@ -53,8 +73,9 @@ impl Recipe {
         step: &Step,
         chain: &mut Chain,
         wires: &[DynWire],
-        rehearsal: Option<u64>,
+        what_for: For,
     ) -> Result<Vec<DynWire>> {
+        let rehearsal = what_for.rehearsal();
         let of = |inputs: &[usize]| inputs.iter().map(|&input| wires[input].clone()).collect::<Vec<_>>();
         match step {
             Step::Array(array) => {
@@ -68,9 +89,10 @@ impl Recipe {
             Step::Kind { name, kind, parameters, inputs } => {
                 let inputs = of(inputs);
                 let (inputs, parameters) = (inputs.iter().collect::<Vec<_>>(), parameters.clone());
-                match rehearsal {
-                    None => self.registry.make(chain, name, kind, parameters, &inputs),
-                    Some(frames) => self.registry.rehearse(chain, name, kind, parameters, &inputs, frames),
+                match what_for {
+                    For::Run => self.registry.make(chain, name, kind, parameters, &inputs),
+                    For::Check => self.registry.rehearse(chain, name, kind, parameters, &inputs, 1),
+                    For::Rehearsal(frames) => self.registry.rehearse(chain, name, kind, parameters, &inputs, frames),
                 }
             }
             Step::Collect { collect, input } => {
@@ -84,11 +106,11 @@ impl Recipe {
         }
     }
 
-    fn build(&self, rehearsal: Option<u64>) -> Result<Program> {
+    pub(crate) fn build(&self, what_for: For) -> Result<Program> {
         let mut chain = self.begun();
         let mut wires = Vec::new();
         for step in &self.steps {
-            wires.extend(self.add(step, &mut chain, &wires, rehearsal)?);
+            wires.extend(self.add(step, &mut chain, &wires, what_for)?);
         }
         chain.build()
     }
@@ -104,11 +126,11 @@ impl Application for Recipe {
             });
             tasks.into_iter().try_for_each(|spec| reset(spec).map_err(bief::Error::from_source))?;
         }
-        self.build(None)
+        self.build(For::Run)
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
-        self.build(Some(frames))
+        self.build(For::Rehearsal(frames))
     }
 }
 

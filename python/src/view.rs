@@ -91,6 +91,9 @@ impl Views {
             let result = ffi::PyObject_Call(function.as_ptr(), entry.arguments.as_ptr(), null_mut());
             Bound::from_owned_ptr_or_err(py, result)
         };
+        // An array that it got is what NumPy returns for `out=`: it says nothing, and is let go here.
+        let is_own = |returned: &Bound<'py, PyAny>| entry.shown.iter().any(|shown| shown.array.cast() == returned.as_ptr());
+        let returned = returned.map(|returned| if is_own(&returned) { py.None().into_bound(py) } else { returned });
         let mut kept = Vec::new();
         let is_whole = entry.check(&mut kept);
         if !is_whole {
