@@ -4,6 +4,30 @@ from typing import Any, ClassVar, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Chain",
+    "Collected",
+    "Flow",
+    "Outcome",
+    "Wire",
+    "__version__",
+    "compare",
+    "dvbs2_receive",
+    "dvbs2_transmit",
+    "fit_power",
+    "kinds",
+    "machine",
+    "nbfm_receive",
+    "plan",
+    "power",
+    "run_file",
+    "shipped",
+    "shown",
+    "simulate",
+    "strategies",
+    "study",
+]
+
 __version__: str
 _Progress = Callable[[str], object] | None
 
@@ -67,12 +91,8 @@ class Chain:
     def plan(self, how: str) -> Outcome: ...
     def dot(self) -> str: ...
 
-def plan(
-    profile: str, cores: str | None, platform: str | None, goal: str | None, strategy: str
-) -> tuple[str, str, str]: ...
-def compare(
-    profile: str, cores: str | None, platform: str | None, goal: str | None
-) -> tuple[str, str, str, str]: ...
+def plan(profile: str, cores: str | None, platform: str | None, goal: str | None, strategy: str) -> tuple[str, str, str]: ...
+def compare(profile: str, cores: str | None, platform: str | None, goal: str | None) -> tuple[str, str, str, str]: ...
 def shown(profile: str, platform: str, schedule: str, goal: str | None) -> tuple[str, str]: ...
 def simulate(
     profile: str,
@@ -100,9 +120,7 @@ def kinds() -> str: ...
 def run_file(path: str, text: str | None, how: str, progress: _Progress) -> Outcome: ...
 def dvbs2_receive(
     source: str | npt.NDArray[Any], settings: str, how: str, progress: _Progress
-) -> tuple[
-    list[tuple[str, npt.NDArray[np.uint8]]], str, list[tuple[str, npt.NDArray[np.complex64]]], Outcome
-]: ...
+) -> tuple[list[tuple[str, npt.NDArray[np.uint8]]], str, list[tuple[str, npt.NDArray[np.complex64]]], Outcome]: ...
 def dvbs2_transmit(
     sources: Sequence[str | npt.NDArray[np.uint8]], settings: str, progress: _Progress
 ) -> tuple[npt.NDArray[np.uint8], Outcome]: ...

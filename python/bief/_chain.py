@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from bief._bief import Wire
 from bief._documents import Cores, Document, Profile, cores_text, html_table, loaded, read
 from bief._error import Error
 from bief._plan import Plan
-from bief._task import FunctionTask, Task, described, outputs_of, parameters_of, rewritten
+from bief._task import FunctionTask, Task, described, parameters_of, rewritten
 
 Progress = Union[bool, Callable[[dict[str, Any]], object]]
 """Whether progress is shown, or a function that is told of it: a dict, ten times a second."""
@@ -137,9 +138,7 @@ class Chain:
         self._chain = _bief.Chain(batch, depth, waiting)
         self._names: set[str] = set()
 
-    def source(
-        self, frames: npt.ArrayLike, *, frame: int | None = None, repeat: bool = False, name: str = "array"
-    ) -> Wire:
+    def source(self, frames: npt.ArrayLike, *, frame: int | None = None, repeat: bool = False, name: str = "array") -> Wire:
         """Adds a source that plays the frames of an array.
 
         Parameters
@@ -214,9 +213,7 @@ class Chain:
             )
         names = [] if inputs == ["*"] else inputs + made
         in_place = rewritten(what, called, len(wires))
-        return self._chain.task(
-            called, what, names, list(wires), in_place, outputs, bool(what.batches), bool(what.replicable)
-        )
+        return self._chain.task(called, what, names, list(wires), in_place, outputs, bool(what.batches), bool(what.replicable))
 
     def collect(self, wire: Wire, *, name: str = "collect") -> Collected:
         """Keeps the frames of a wire, for after the run: ``Collected.take()``."""
@@ -307,9 +304,7 @@ class Chain:
             raise Error("a plan is given: leave out cores, goal, strategy, refine and profile", kind="build")
         if plans and stages is not None:
             raise Error("stages take the place of a plan: give either", kind="build")
-        how = how_of(
-            plans, cores, goal, strategy, refine, profile, plan, place, stages, executions, observe
-        )
+        how = how_of(plans, cores, goal, strategy, refine, profile, plan, place, stages, executions, observe)
         with Shown(progress) as shown:
             outcome = self._chain.run(how, shown)
         return Report(outcome, goal)
@@ -380,8 +375,7 @@ class Shown:
             told = self._progress
             return lambda text: told(json.loads(text))
         if "ipykernel" in sys.modules:
-            from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
-
+            display: Any = importlib.import_module("IPython.display").display
             self._display = display({"text/plain": ""}, raw=True, display_id=True)
             return self._in_notebook
         return self._on_terminal if sys.stderr.isatty() else None
@@ -419,7 +413,7 @@ class ChainFile:
     >>> file.run()
     Traceback (most recent call last):
     ...
-    bief._error.Error: chain.toml:4: ...
+    bief.Error: chain.toml:4: ...
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, text: str | None = None) -> None:
@@ -468,5 +462,3 @@ def kinds() -> Kinds:
     '...'
     """
     return Kinds(json.loads(_bief.kinds()))
-
-

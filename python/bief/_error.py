@@ -10,7 +10,7 @@ class Error(RuntimeError):
     >>> bief.plan("mac_studio", goal="least-power,rate=1Gb/s")
     Traceback (most recent call last):
     ...
-    bief._error.Error: goal: ...
+    bief.Error: goal `least-power,rate=1Gb/s`: a period of ... is demanded, ...
     """
 
     kind: str
@@ -39,6 +39,10 @@ class Error(RuntimeError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (str(self), self.kind, self.stage, self.task, self.frame)
+
+
+# It is known by where it is to be had.
+Error.__module__ = "bief"
 
 
 def _restored(message: str, kind: str, stage: str | None, task: str | None, frame: int | None) -> Error:

@@ -122,9 +122,7 @@ class Plan:
         True
         """
         told = list((speeds or {}).items())
-        return loaded(
-            _bief.simulate(self._profile, self._text, executions, seed, depth, period_ns, spread, mean_ns, told)
-        )
+        return loaded(_bief.simulate(self._profile, self._text, executions, seed, depth, period_ns, spread, mean_ns, told))
 
     def svg(self) -> str:
         """The stages as a picture, an SVG document."""
@@ -212,9 +210,7 @@ class Comparison(list[dict[str, Any]]):
         return html_table(heads, [["" if row[head] is None else str(row[head]) for head in heads] for row in rows])
 
 
-def _given(
-    profile: Document | Profile, cores: Cores | None, platform: Document | None
-) -> tuple[str, str | None, str | None]:
+def _given(profile: Document | Profile, cores: Cores | None, platform: Document | None) -> tuple[str, str | None, str | None]:
     known = profile if isinstance(profile, Profile) else Profile(profile)
     own = platform_text(platform) if platform is not None else known._platform
     return known._text, cores_text(cores), own
@@ -281,7 +277,7 @@ def compare(
     """What every strategy makes of a profile, as ``bief plan --strategy all``; parameters as of :func:`plan`.
 
     >>> print(bief.compare("ai370", cores={"big": 2, "little": 2}))
-    9 strategies...
+    23 tasks on 2 big and 2 little cores ...
     """
     text, counted, own = _given(profile, cores, platform)
     rows, table, _, _ = _bief.compare(text, counted, own, goal)
@@ -289,10 +285,11 @@ def compare(
 
 
 def strategies() -> list[dict[str, Any]]:
-    """The strategies: ``name``, ``summary``, the most kinds of cores that each uses (``max_kinds``), whether it serves ``goals``.
+    """The strategies: ``name``, ``summary``, the most kinds of cores that each uses (``max_kinds``), and whether it serves
+    ``goals``.
 
     >>> [row["name"] for row in bief.strategies()][:2]
-    ['exact', 'herad']
+    ['exact', 'nicol']
     """
     names = ("name", "summary", "max_kinds", "goals")
     return [dict(zip(names, row)) for row in _bief.strategies()]

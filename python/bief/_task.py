@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -146,6 +146,34 @@ class FunctionTask(Task):
         return super()._stand_in(name)
 
 
+@overload
+def task(
+    function: Callable[..., Any],
+    *,
+    out: Out | Sequence[Out] = ...,
+    inplace: bool | Sequence[int] = ...,
+    lens: Callable[..., Any] | None = ...,
+    batches: bool = ...,
+    replicable: bool = ...,
+    name: str | None = ...,
+    rehearsal: Callable[..., Any] | None = ...,
+) -> FunctionTask: ...
+
+
+@overload
+def task(
+    function: None = None,
+    *,
+    out: Out | Sequence[Out] = ...,
+    inplace: bool | Sequence[int] = ...,
+    lens: Callable[..., Any] | None = ...,
+    batches: bool = ...,
+    replicable: bool = ...,
+    name: str | None = ...,
+    rehearsal: Callable[..., Any] | None = ...,
+) -> Callable[[Callable[..., Any]], FunctionTask]: ...
+
+
 def task(
     function: Callable[..., Any] | None = None,
     *,
@@ -156,7 +184,7 @@ def task(
     replicable: bool = False,
     name: str | None = None,
     rehearsal: Callable[..., Any] | None = None,
-) -> Any:
+) -> FunctionTask | Callable[[Callable[..., Any]], FunctionTask]:
     """Makes a task of a function, which gets an array for each input and each output: see :class:`Task`.
 
     Parameters
@@ -222,9 +250,7 @@ def _is_one(out: tuple[Any, ...]) -> bool:
     )
 
 
-def described(
-    task: Task, name: str, shapes: list[tuple[int, ...]]
-) -> list[tuple[np.dtype[Any], list[int], bool]]:
+def described(task: Task, name: str, shapes: list[tuple[int, ...]]) -> list[tuple[np.dtype[Any], list[int], bool]]:
     """Dtype, shape, and whether frames vary, of each output."""
     outputs = outputs_of(task)
     told = task.lens(*shapes)

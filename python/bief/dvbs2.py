@@ -100,10 +100,7 @@ class Reception:
 
     def __repr__(self) -> str:
         figures = self.figures
-        return (
-            f"<Reception of {figures['frames']} frames, {figures['frame_errors']} with errors, "
-            f"{figures['packets']} packets>"
-        )
+        return f"<Reception of {figures['frames']} frames, {figures['frame_errors']} with errors, {figures['packets']} packets>"
 
 
 def receive(

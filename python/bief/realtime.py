@@ -71,7 +71,7 @@ def study(
     Parameters
     ----------
     graph
-        A dict with ``format`` 1, ``cores``, ``nodes`` and ``edges`` as ``bief realtime --help`` shows it, or the path of a file.
+        A dict with ``format`` 1, ``cores``, ``nodes`` and ``edges``, as ``bief realtime --help`` shows it, or a path.
     latency
         The longest latency that is allowed: then the plan of the least utilisation within it is found.
     cores

@@ -102,7 +102,9 @@ impl Chain {
     fn numbers(&self, py: Python<'_>, wires: &[PyRef<'_, Wire>]) -> PyResult<Vec<usize>> {
         let number = |(index, wire): (usize, &PyRef<'_, Wire>)| match wire.chain == self.number {
             true => Ok(wire.number),
-            false => Err(refused(py, &format!("input {index} is a wire of another chain: give one that this chain made"))),
+            false => {
+                Err(refused(py, &format!("input {index} is a wire of another chain: give one that this chain made")))
+            }
         };
         wires.iter().enumerate().map(number).collect()
     }
@@ -177,15 +179,8 @@ impl Chain {
             Ok(Socket { dtype: element(&dtype)?, direction: Direction::Out, is_variable, shape })
         };
         let outputs = outputs.into_iter().map(output).collect::<PyResult<Vec<_>>>()?;
-        let spec = Spec {
-            name,
-            task: Arc::new(task),
-            parameters: parameters.into(),
-            inputs,
-            outputs,
-            batches,
-            replicable,
-        };
+        let spec =
+            Spec { name, task: Arc::new(task), parameters: parameters.into(), inputs, outputs, batches, replicable };
         drop(wires);
         self.add(py, Step::Task { spec: Arc::new(spec), inputs: numbers })
     }
@@ -204,9 +199,8 @@ impl Chain {
         let mut given = Parameters::new();
         for (key, value) in parameters {
             let key: String = key.extract()?;
-            let value = parameter(&value).map_err(|error| {
-                PyTypeError::new_err(format!("parameter `{key}` of `{kind}`: {}", error.value(py)))
-            })?;
+            let value = parameter(&value)
+                .map_err(|error| PyTypeError::new_err(format!("parameter `{key}` of `{kind}`: {}", error.value(py))))?;
             given = given.with(key, value);
         }
         self.add(py, Step::Kind { name, kind, parameters: given, inputs })
@@ -215,9 +209,10 @@ impl Chain {
     /// Keeps the frames of a wire.
     fn collect(&self, py: Python<'_>, name: String, wire: PyRef<'_, Wire>) -> PyResult<Collected> {
         let input = self.numbers(py, std::slice::from_ref(&wire))?[0];
-        let dtype = wire.wire.dtype().filter(|dtype| description(py, dtype).is_some()).ok_or_else(|| {
-            refused(py, &format!("{} is nothing that NumPy has numbers for", wire.wire.element()))
-        })?;
+        let dtype =
+            wire.wire.dtype().filter(|dtype| description(py, dtype).is_some()).ok_or_else(|| {
+                refused(py, &format!("{} is nothing that NumPy has numbers for", wire.wire.element()))
+            })?;
         let (is_variable, shape) = (wire.wire.is_variable(), wire.wire.shape().clone());
         drop(wire);
         let socket = Socket { dtype, direction: Direction::In, is_variable, shape };

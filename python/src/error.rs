@@ -38,7 +38,9 @@ pub(crate) fn of_run(py: Python<'_>, error: &bief::Error) -> PyErr {
     };
     let own = error.source().and_then(|source| source.downcast_ref::<PyErr>());
     // Python said it in these words, of no frame.
-    if let Some(own) = own.filter(|own| error.place().frame.is_none() && class(py).is_ok_and(|class| own.is_instance(py, class))) {
+    if let Some(own) =
+        own.filter(|own| error.place().frame.is_none() && class(py).is_ok_and(|class| own.is_instance(py, class)))
+    {
         return own.clone_ref(py);
     }
     let raised = raised(py, &error.to_string(), kind, error.place());

@@ -28,7 +28,10 @@ impl Held {
         // SAFETY: it is an array.
         let PyArrayObject { fields, .. } = unsafe { &*pointer };
         if fields.flags & NPY_ARRAY_C_CONTIGUOUS == 0 {
-            return Err(refused(array.py(), "its elements do not lie one after the other: give np.ascontiguousarray(x)"));
+            return Err(refused(
+                array.py(),
+                "its elements do not lie one after the other: give np.ascontiguousarray(x)",
+            ));
         }
         let bytes = array.len() * array.dtype_size();
         Ok(Arc::new(Self { start: fields.data.cast::<u8>(), bytes, _array: array.clone().unbind() }))

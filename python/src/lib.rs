@@ -19,21 +19,19 @@ use pyo3::prelude::*;
 /// The compiled part of the package `bief`.
 #[pymodule(gil_used = false)]
 mod _bief {
+    use super::*;
     #[pymodule_export]
     use crate::chain::{Chain, Collected, Wire};
     #[pymodule_export]
     use crate::fm::nbfm_receive;
     #[pymodule_export]
-    use crate::plan::{
-        compare, fit_power, kinds, machine, plan, power, shipped, shown, simulate, strategies, study,
-    };
+    use crate::plan::{compare, fit_power, kinds, machine, plan, power, shipped, shown, simulate, strategies, study};
     #[pymodule_export]
     use crate::radio::{dvbs2_receive, dvbs2_transmit};
     #[pymodule_export]
-    use crate::run::{run_file, Outcome};
+    use crate::run::{Outcome, run_file};
     #[pymodule_export]
     use crate::task::Flow;
-    use super::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -117,10 +117,13 @@ pub(crate) fn simulate(
     }
     if let Some(ns) = period_ns {
         let period = Period::from_ns(ns).filter(|period| *period > Period::ZERO);
-        pipeline = pipeline.paced(period.ok_or_else(|| refused(py, &format!("{ns} ns is no period: give one above 0")))?);
+        pipeline =
+            pipeline.paced(period.ok_or_else(|| refused(py, &format!("{ns} ns is no period: give one above 0")))?);
     }
     pipeline = match (spread, mean_ns) {
-        (Some(_), Some(_)) => return Err(refused(py, "times are uniform (spread) or have an exponential part (mean_ns), not both")),
+        (Some(_), Some(_)) => {
+            return Err(refused(py, "times are uniform (spread) or have an exponential part (mean_ns), not both"));
+        }
         (Some(spread), None) => pipeline.times(Times::Uniform { spread }).or_raise(py)?,
         (None, Some(mean_ns)) => pipeline.times(Times::Exponential { mean_ns }).or_raise(py)?,
         (None, None) => pipeline,

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bief_cli::files::{Files, put};
 use bief_cli::tx::roll_off;
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, StreamId};
-use bief_radio::dvbs2::{Figures, InputStream, KeepSymbols, MIN_SAMPLE_RATE, Receiver, Settings, Transmitter, frame_list};
+use bief_radio::dvbs2::{
+    Figures, InputStream, KeepSymbols, MIN_SAMPLE_RATE, Receiver, Settings, Transmitter, frame_list,
+};
 use bief_radio::{Recording, SampleFormat, sigmf_meta};
 use numpy::{Complex32, PyArray1, PyUntypedArray};
 use pyo3::prelude::*;

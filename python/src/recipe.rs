@@ -68,13 +68,7 @@ impl Recipe {
     }
 
     /// Adds a step to a chain that has these wires.
-    pub(crate) fn add(
-        &self,
-        step: &Step,
-        chain: &mut Chain,
-        wires: &[DynWire],
-        what_for: For,
-    ) -> Result<Vec<DynWire>> {
+    pub(crate) fn add(&self, step: &Step, chain: &mut Chain, wires: &[DynWire], what_for: For) -> Result<Vec<DynWire>> {
         let rehearsal = what_for.rehearsal();
         let of = |inputs: &[usize]| inputs.iter().map(|&input| wires[input].clone()).collect::<Vec<_>>();
         match step {
@@ -163,12 +157,7 @@ impl RawTask for Player {
     }
     fn outputs(&self) -> Vec<SocketKind> {
         let Array { dtype, shape, .. } = &self.array;
-        kinds(&[Socket {
-            dtype: dtype.clone(),
-            direction: Direction::Out,
-            is_variable: false,
-            shape: shape.clone(),
-        }])
+        kinds(&[Socket { dtype: dtype.clone(), direction: Direction::Out, is_variable: false, shape: shape.clone() }])
     }
     fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
         Ok(vec![self.array.shape.clone()])

@@ -4,8 +4,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bief::placement::Policy;
 use bief::pipeline::{Stopper, Watch};
+use bief::placement::Policy;
 use bief::plan::Profiling;
 use bief::schedule::{Goal, Profile, Schedule, Stage, strategy};
 use bief::{Application, ChainFile, Machine, Pipeline, Planned, Planner, Report};

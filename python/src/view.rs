@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use numpy::npyffi::{
-    NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, PyArray_Descr, PyArrayObject, npy_intp,
+    NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, PyArray_Descr, PyArrayObject, get_type_object,
+    npy_intp,
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::ffi;
@@ -92,7 +93,8 @@ impl Views {
             Bound::from_owned_ptr_or_err(py, result)
         };
         // An array that it got is what NumPy returns for `out=`: it says nothing, and is let go here.
-        let is_own = |returned: &Bound<'py, PyAny>| entry.shown.iter().any(|shown| shown.array.cast() == returned.as_ptr());
+        let is_own =
+            |returned: &Bound<'py, PyAny>| entry.shown.iter().any(|shown| shown.array.cast() == returned.as_ptr());
         let returned = returned.map(|returned| if is_own(&returned) { py.None().into_bound(py) } else { returned });
         let mut kept = Vec::new();
         let is_whole = entry.check(&mut kept);
@@ -152,12 +154,7 @@ unsafe fn references(object: *mut ffi::PyObject) -> u32 {
 }
 
 impl Geometry {
-    fn view<'py>(
-        &self,
-        py: Python<'py>,
-        place: &Place,
-        frames: Option<usize>,
-    ) -> PyResult<(Shown, Bound<'py, PyAny>)> {
+    fn view<'py>(&self, py: Python<'py>, place: &Place, frames: Option<usize>) -> PyResult<(Shown, Bound<'py, PyAny>)> {
         let mut dims: Vec<npy_intp> = frames.iter().map(|&frames| frames as npy_intp).collect();
         match &self.shape {
             Some(shape) => dims.extend(shape.iter().map(|&dim| dim as npy_intp)),

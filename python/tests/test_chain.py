@@ -77,7 +77,7 @@ def test_views_lie_in_the_frames_and_are_not_copied() -> None:
     chain.add(second, y)
     chain.run()
     assert [address for address, *_ in seen] == made, "what one stage writes, the next reads at the same place"
-    assert {rest for _, *rest in [(a, b, c, d) for a, b, c, d in seen] for rest in [tuple(rest)]} == {(0, False, False)}
+    assert {(offset, writes, owns) for _, offset, writes, owns in seen} == {(0, False, False)}
     assert len(set(made)) < 20, "places are used again"
 
 
@@ -169,7 +169,7 @@ def test_an_exception_names_task_and_frame_and_is_the_cause(threads: int, batche
     if threads:
         chain.stage("out")
     got = chain.collect(y)
-    with pytest.raises(bief.Error, match="task `fail`.*frame 5.*of mine") as raised:
+    with pytest.raises(bief.Error, match=r"task `fail`.*frame 5.*of mine") as raised:
         chain.run()
     error = raised.value
     assert (error.task, error.frame, error.kind) == ("fail", 5, "task")

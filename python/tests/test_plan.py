@@ -102,6 +102,8 @@ def test_machines_that_ship_have_power_goals_and_every_strategy() -> None:
     fast = plan.power()
     assert slow is not None
     assert fast is not None
+    assert slow["watts"] is not None
+    assert fast["watts"] is not None
     assert slow["watts"] < fast["watts"]
     rows = bief.compare("ai370", cores={"big": 2, "little": 4}).rows()
     assert {row["strategy"] for row in rows} == {row["name"] for row in bief.strategies()}

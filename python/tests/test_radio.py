@@ -67,7 +67,7 @@ def test_files_in_and_out(tmp_path: Path) -> None:
         bief.dvbs2.receive(meta, output=meta.with_suffix(".sigmf-data"))
     assert meta.with_suffix(".sigmf-data").read_bytes() == before, "an output never replaces its input"
     assert len(bief.dvbs2.receive(meta, cores=1).packets) > 40
-    with pytest.raises(bief.Error, match="space|full"):
+    with pytest.raises(bief.Error, match=r"space|full"):
         bief.dvbs2.receive(meta, output="/dev/full", cores=1)
 
 
