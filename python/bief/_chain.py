@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bief import _bief
 from bief._bief import Wire
-from bief._documents import Cores, Document, Profile, cores_text, html_table, loaded, read
+from bief._documents import Cores, Document, Profile, cores_text, html_table, loaded, read, whole
 from bief._error import Error
 from bief._plan import Plan
 from bief._task import FunctionTask, Task, described, parameters_of, rewritten
@@ -135,7 +135,8 @@ class Chain:
     """
 
     def __init__(self, *, batch: int = 1, depth: int | None = None, waiting: str = "adaptive") -> None:
-        self._chain = _bief.Chain(batch, depth, waiting)
+        least = None if depth is None else whole(depth, "depth", 1)
+        self._chain = _bief.Chain(whole(batch, "batch", 1), least, waiting)
         self._names: set[str] = set()
 
     def source(self, frames: npt.ArrayLike, *, frame: int | None = None, repeat: bool = False, name: str = "array") -> Wire:
@@ -204,14 +205,7 @@ class Chain:
         if what.batches and any(wire.is_variable for wire in wires):
             raise Error(f"task `{called}`: frames that vary in length come one by one: leave out batches", kind="build")
         outputs = described(what, called, shapes)
-        inputs, made = parameters_of(what, len(outputs))
-        if inputs != ["*"] and (inputs or made) and len(inputs) != len(wires):
-            raise Error(
-                f"task `{called}`: run({', '.join(inputs + made)}) reads {len(inputs)} wires and makes {len(outputs)}, but "
-                f"{len(wires)} wires were given",
-                kind="build",
-            )
-        names = [] if inputs == ["*"] else inputs + made
+        names = parameters_of(what, called, len(wires), len(outputs))
         in_place = rewritten(what, called, len(wires))
         return self._chain.task(called, what, names, list(wires), in_place, outputs, bool(what.batches), bool(what.replicable))
 
@@ -221,9 +215,7 @@ class Chain:
 
     def stage(self, name: str, *, threads: int = 1) -> None:
         """Begins a stage at the task that is added next, on so many threads: what runs unless a plan is made."""
-        if threads < 1:
-            raise Error(f"stage `{name}` needs 1 thread or more", kind="build")
-        self._chain.stage(name, threads)
+        self._chain.stage(name, whole(threads, "threads", 1))
 
     def profile(self, *, executions: int | None = None) -> Profile:
         """Measures each task on each kind of core of this machine, in a rehearsal: input is not used up, and what makes no wire
@@ -346,17 +338,17 @@ def how_of(
         "cores": cores_text(cores),
         "goal": goal,
         "strategy": strategy,
-        "refine": int(refine),
+        "refine": whole(refine, "refine", 0),
         "place": place,
         "observe": bool(observe),
-        "executions": executions,
+        "executions": None if executions is None else whole(executions, "executions", 1),
     }
     if profile is not None:
         document["profile"] = Profile(profile).to_dict()
     if plan is not None:
         document["profile"], document["schedule"] = plan.profile.to_dict(), plan.to_dict()
     if stages is not None:
-        document["stages"] = [[int(tasks), int(threads)] for tasks, threads in stages]
+        document["stages"] = [[whole(tasks, "stages", 1), whole(threads, "stages", 1, 2**32 - 1)] for tasks, threads in stages]
     return json.dumps({key: value for key, value in document.items() if value is not None})
 
 

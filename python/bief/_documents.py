@@ -210,8 +210,26 @@ def cores_text(cores: Cores | None) -> str | None:
     if cores is None or isinstance(cores, str):
         return cores
     if isinstance(cores, Mapping):
-        return ",".join(f"{kind}={int(count)}" for kind, count in cores.items())
-    return str(int(cores))
+        return ",".join(f"{kind}={whole(count, 'cores')}" for kind, count in cores.items())
+    return str(whole(cores, "cores"))
+
+
+def whole(number: object, name: str, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+    """A whole number, of NumPy too, in a range."""
+    if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
+        if least <= number <= most:
+            return int(number)
+        limits = f"at least {least}" if number < least else f"at most {most}"
+        raise Error(f"{name} must be {limits}, not {number}", kind="build")
+    raise Error(f"{name} must be a whole number, not {number!r}", kind="build")
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Settings for the compiled part."""
+    for name, value in settings.items():
+        if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+            raise Error(f"{name} must be a finite number, not {value}", kind="build")
+    return dumped(settings)
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bief import _bief
-from bief._documents import Cores, Document, Profile, cores_text, html_table, loaded, platform_text
+from bief._documents import Cores, Document, Profile, cores_text, html_table, loaded, platform_text, whole
 
 
 class Plan:
@@ -122,7 +122,9 @@ class Plan:
         True
         """
         told = list((speeds or {}).items())
-        return loaded(_bief.simulate(self._profile, self._text, executions, seed, depth, period_ns, spread, mean_ns, told))
+        count, room = whole(executions, "executions", 0), None if depth is None else whole(depth, "depth", 0)
+        start = whole(seed, "seed", 0)
+        return loaded(_bief.simulate(self._profile, self._text, count, start, room, period_ns, spread, mean_ns, told))
 
     def svg(self) -> str:
         """The stages as a picture, an SVG document."""

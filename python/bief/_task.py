@@ -92,7 +92,8 @@ class Task:
         makes no wire: its work would be seen outside."""
         return copy.deepcopy(self) if outputs_of(self) else None
 
-    def _stand_in(self, name: str) -> Task:
+    def _stand_in(self, name: str, is_source: bool) -> Task:
+        del name, is_source
         stand_in = self.rehearsal()
         if stand_in is None:
             return _Nothing()
@@ -136,14 +137,14 @@ class FunctionTask(Task):
         stand_in.run = self._rehearsal  # type: ignore[method-assign]
         return stand_in
 
-    def _stand_in(self, name: str) -> Task:
-        if self._rehearsal is None and outputs_of(self) and not parameters_of(self, len(outputs_of(self)))[0]:
+    def _stand_in(self, name: str, is_source: bool) -> Task:
+        if self._rehearsal is None and is_source:
             raise Error(
                 f"`{name}` is a source made of a function: measuring would use up what it reads; give "
                 "task(rehearsal=…), or make it a class, which is copied",
                 kind="build",
             )
-        return super()._stand_in(name)
+        return super()._stand_in(name, is_source)
 
 
 @overload
@@ -295,14 +296,19 @@ def rewritten(task: Task, name: str, inputs: int) -> list[bool]:
     return [number in numbers for number in range(inputs)]
 
 
-def parameters_of(task: Task, outputs: int) -> tuple[list[str], list[str]]:
-    """The names of the parameters for inputs, and for outputs."""
+def parameters_of(task: Task, name: str, inputs: int, outputs: int) -> list[str]:
+    """The names of the parameters for inputs, then outputs, as far as they are known."""
     try:
-        parameters = list(inspect.signature(task.run).parameters.values())
+        signature = inspect.signature(task.run)
     except (TypeError, ValueError):
-        return [], []
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return ["*"], []
-    names = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-    inputs = max(len(names) - outputs, 0)
-    return names[:inputs], names[inputs:]
+        return []
+    try:
+        signature.bind(*range(inputs + outputs))
+    except TypeError:
+        raise Error(
+            f"task `{name}`: it gets {inputs} inputs and {outputs} outputs, but is called as run{signature}", kind="build"
+        ) from None
+    positional = [
+        one.name for one in signature.parameters.values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    return positional[: inputs + outputs]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bief import _bief
 from bief._chain import Progress, Report, Shown, how_of
-from bief._documents import Cores, Document, Profile, loaded
+from bief._documents import Cores, Document, Profile, loaded, settings_text, whole
 from bief._error import Error
 from bief._samples import Samples, opened
 
@@ -166,15 +166,15 @@ def receive(
         "sample_rate": sample_rate,
         "samples_per_symbol": samples_per_symbol,
         "symbol_rate": symbol_rate,
-        "gold_code": gold_code,
+        "gold_code": whole(gold_code, "gold_code", 0, 262_141),
         "modcods": None if modcods is None else list(modcods),
-        "isi": isi,
+        "isi": None if isi is None else whole(isi, "isi", 0, 255),
         "keep_symbols": keep_symbols,
         "output": None if output is None else os.fspath(output),
     }
     how = how_of(plans, cores, goal, strategy, refine, profile, None, place, None, None, False)
     with Shown(progress) as shown:
-        streams, figures, symbols, outcome = _bief.dvbs2_receive(source, json.dumps(settings), how, shown)
+        streams, figures, symbols, outcome = _bief.dvbs2_receive(source, settings_text(settings), how, shown)
     received = [Stream(**json.loads(told), data=data) for told, data in streams]
     return Reception(received, loaded(figures), dict(symbols), Report(outcome, goal))
 
@@ -242,19 +242,19 @@ def transmit(
         "modcod": modcod,
         "frame": frame,
         "pilots": pilots,
-        "gold_code": gold_code,
+        "gold_code": whole(gold_code, "gold_code", 0, 262_141),
         "roll_off": roll_off,
         "samples_per_symbol": samples_per_symbol,
         "level": level,
         "format": form,
-        "isi": [int(one) for one in isi],
-        "packet": None if generic is False else 0 if generic is True else int(generic),
+        "isi": [whole(one, "isi", 0, 255) for one in isi],
+        "packet": None if generic is False else 0 if generic is True else whole(generic, "generic", 2, 8191),
         "delete_nulls": delete_nulls,
         "output": None if output is None else os.fspath(output),
         "symbol_rate": symbol_rate,
     }
     with Shown(progress) as shown:
-        samples, _ = _bief.dvbs2_transmit(sources, json.dumps(settings), shown)
+        samples, _ = _bief.dvbs2_transmit(sources, settings_text(settings), shown)
     if form == "cf32":
         return samples.view(np.complex64)
     return samples.view({"ci16": np.int16, "ci8": np.int8, "cu8": np.uint8}[form]).reshape(-1, 2)

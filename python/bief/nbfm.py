@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from bief import _bief
 from bief._chain import Progress, Report, Shown, how_of
-from bief._documents import Cores, loaded
+from bief._documents import Cores, loaded, settings_text, whole
 from bief._samples import Samples, opened
 
 
@@ -101,13 +100,13 @@ def receive(
         "carrier": carrier,
         "fixed": fixed,
         "deviation": deviation,
-        "audio_rate": audio_rate,
+        "audio_rate": None if audio_rate is None else whole(audio_rate, "audio_rate", 1, 2**32 - 1),
         "de_emphasis": de_emphasis,
         "high_pass": high_pass,
-        "block": block,
+        "block": None if block is None else whole(block, "block", 1, 2**24),
         "output": None if output is None else os.fspath(output),
     }
     how = how_of(cores != 1, cores, None, None, 0, None, None, None, None, None, False)
     with Shown(progress) as shown:
-        data, told, outcome = _bief.nbfm_receive(source, json.dumps(settings), how, shown)
+        data, told, outcome = _bief.nbfm_receive(source, settings_text(settings), how, shown)
     return Audio(data.view(np.float32), loaded(told), Report(outcome))

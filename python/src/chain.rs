@@ -121,9 +121,6 @@ impl Chain {
     fn new(py: Python<'_>, batch: usize, depth: Option<usize>, waiting: &str) -> PyResult<Self> {
         use std::sync::atomic::{AtomicU64, Ordering};
         static CHAINS: AtomicU64 = AtomicU64::new(0);
-        if batch == 0 || depth == Some(0) {
-            return Err(refused(py, "batch and depth must be 1 or more"));
-        }
         let waiting = match waiting {
             "adaptive" => Waiting::Adaptive,
             "passive" => Waiting::Passive,
@@ -146,7 +143,10 @@ impl Chain {
     ) -> PyResult<Vec<Wire>> {
         let dtype = element(&array.dtype())?;
         let shape = Shape::from(&array.shape()[1..]);
-        self.add(py, Step::Array(Array { name, held: Held::new(array)?, dtype, shape, repeats }))
+        self.add(
+            py,
+            Step::Array(Array { name, held: Held::new(array)?, dtype, shape, frames: array.shape()[0], repeats }),
+        )
     }
 
     /// Adds a task of Python. `outputs` are dtype, shape, and whether frames vary in length.

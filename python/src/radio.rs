@@ -236,7 +236,7 @@ pub(crate) fn dvbs2_transmit<'py>(
         gold_code: given.gold_code,
         roll_off: roll_off(&given.roll_off.to_string()).map_err(wrong)?,
         samples_per_symbol: given.samples_per_symbol,
-        format: given.format.parse().map_err(|error| refused(py, &format!("{error}")))?,
+        format: given.format.parse().map_err(wrong)?,
         level: given.level,
     };
     let mut files = Files::default();

@@ -73,7 +73,7 @@ impl Recipe {
         let of = |inputs: &[usize]| inputs.iter().map(|&input| wires[input].clone()).collect::<Vec<_>>();
         match step {
             Step::Array(array) => {
-                let source = Player { array: array.clone(), at: 0, left: rehearsal };
+                let source = Player { array: array.clone(), next: 0, left: rehearsal };
                 chain.add_dyn(DynTask::raw(source), &[])
             }
             Step::Task { spec, inputs } => {
@@ -135,6 +135,7 @@ pub(crate) struct Array {
     pub(crate) held: Arc<Held>,
     pub(crate) dtype: Dtype,
     pub(crate) shape: Shape,
+    pub(crate) frames: usize,
     /// It begins anew at its end.
     pub(crate) repeats: bool,
 }
@@ -142,8 +143,8 @@ pub(crate) struct Array {
 /// Copies the frames of an array into the chain.
 struct Player {
     array: Array,
-    /// The next byte.
-    at: usize,
+    /// The next frame.
+    next: usize,
     /// Frames of a rehearsal, for which the array has no end.
     left: Option<u64>,
 }
@@ -163,21 +164,22 @@ impl RawTask for Player {
         Ok(vec![self.array.shape.clone()])
     }
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let Self { array, at, left } = self;
+        let Self { array, next, left } = self;
         let frame = array.shape.len() * array.dtype.size();
         let (all, count) = (array.held.bytes(), batch.frames.count());
         let mut output = batch.outputs.get_mut(0)?;
         let bytes = output.bytes()?;
         for position in 0..count {
-            if *at + frame > all.len() && (array.repeats || left.is_some()) {
-                *at = 0;
+            if *next == array.frames && (array.repeats || left.is_some()) {
+                *next = 0;
             }
-            if *at + frame > all.len() || *left == Some(0) {
+            if *next == array.frames || *left == Some(0) {
                 batch.frames.stop(position);
                 return Ok(());
             }
-            bytes[position * frame..(position + 1) * frame].copy_from_slice(&all[*at..*at + frame]);
-            *at += frame;
+            let at = *next * frame;
+            bytes[position * frame..][..frame].copy_from_slice(&all[at..at + frame]);
+            *next += 1;
             if let Some(left) = left {
                 *left -= 1;
             }
@@ -185,7 +187,7 @@ impl RawTask for Player {
         Ok(())
     }
     fn reset(&mut self) -> Result<()> {
-        self.at = 0;
+        self.next = 0;
         Ok(())
     }
 }

@@ -9,11 +9,10 @@ use bief::placement::Policy;
 use bief::plan::Profiling;
 use bief::schedule::{Goal, Profile, Schedule, Stage, strategy};
 use bief::{Application, ChainFile, Machine, Pipeline, Planned, Planner, Report};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use crate::error::OrRaise;
+use crate::error::{OrRaise, refused};
 
 /// How a chain is to be run, as Python says it.
 #[derive(Deserialize)]
@@ -37,8 +36,7 @@ pub(crate) struct How {
 
 impl How {
     pub(crate) fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let _ = py;
-        serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::from_str(text).map_err(|error| refused(py, &error.to_string()))
     }
 
     fn planner(&self) -> bief::Result<Planner> {

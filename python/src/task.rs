@@ -12,15 +12,15 @@ use crate::thread::attached;
 use crate::view::{Called, Geometry, Place, Views};
 
 /// What becomes of a frame: a task returns it.
-#[pyclass(module = "bief", eq, frozen, hash, from_py_object)]
+#[pyclass(module = "bief", eq, frozen, hash, from_py_object, rename_all = "UPPERCASE")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Flow {
     /// The frame goes on; `None` says the same.
-    NEXT,
+    Next,
     /// The tasks that follow do not see the frame.
-    SKIP,
+    Skip,
     /// The stream ends before the frame.
-    STOP,
+    Stop,
 }
 
 /// A task as the recipe of a chain has it.
@@ -75,7 +75,7 @@ impl PyTask {
             Some(_) => {
                 let stand_in = Python::attach(|py| {
                     let task = spec.task.bind(py);
-                    task.call_method1("_stand_in", (&spec.name,)).map(Bound::unbind)
+                    task.call_method1("_stand_in", (&spec.name, spec.inputs.is_empty())).map(Bound::unbind)
                 });
                 Arc::new(stand_in.map_err(Error::from_source)?)
             }
@@ -111,10 +111,10 @@ impl PyTask {
     ) -> Result<Said> {
         let Bindings { run, sockets, places } = self.bound.as_mut().expect("it was bound");
         places.clear();
-        for number in 0..batch.inputs.count() {
+        for (number, socket) in sockets.iter().enumerate().take(batch.inputs.count()) {
             let view = batch.inputs.get(number)?;
             let len = view.lens().map_or(0, |lens| lens[position]);
-            let step = position * view.stride() * sockets[number].itemsize;
+            let step = position * socket.stride * socket.itemsize;
             let start = match view.direction() {
                 Direction::In => view.bytes()?.as_ptr().cast_mut(),
                 _ => batch.inputs.get_mut(number)?.bytes()?.as_mut_ptr(),
@@ -157,7 +157,7 @@ enum Said {
 
 fn said(returned: &Bound<'_, PyAny>) -> Result<Said> {
     if returned.is_none() {
-        return Ok(Said::Flow(Flow::NEXT));
+        return Ok(Said::Flow(Flow::Next));
     }
     if let Ok(flow) = returned.cast::<Flow>() {
         return Ok(Said::Flow(*flow.get()));
@@ -254,11 +254,11 @@ impl PyTask {
             if batch.frames.is_live(position) {
                 batch.frames.begin(position);
                 match self.call(batch, py, position, None)? {
-                    Said::Flow(Flow::SKIP) => batch.frames.skip(position),
-                    Said::Flow(Flow::STOP) => batch.frames.stop(position),
+                    Said::Flow(Flow::Skip) => batch.frames.skip(position),
+                    Said::Flow(Flow::Stop) => batch.frames.stop(position),
                     Said::Number(len) if varies => batch.outputs.get_mut(0)?.set_len(position, len)?,
-                    Said::Flow(Flow::NEXT) if !varies => {}
-                    Said::Flow(Flow::NEXT) => {
+                    Said::Flow(Flow::Next) if !varies => {}
+                    Said::Flow(Flow::Next) => {
                         return Err(Error::new(
                             "its frames vary in length, and it returned None: return how many elements it wrote",
                         ));
@@ -289,9 +289,9 @@ impl PyTask {
             let end = (start..count).find(|&position| !batch.frames.is_live(position)).unwrap_or(count);
             batch.frames.begin(start);
             match self.call(batch, py, start, Some(end - start))? {
-                Said::Flow(Flow::NEXT) => {}
-                Said::Flow(Flow::SKIP) => (start..end).for_each(|position| batch.frames.skip(position)),
-                Said::Flow(Flow::STOP) => batch.frames.stop(start),
+                Said::Flow(Flow::Next) => {}
+                Said::Flow(Flow::Skip) => (start..end).for_each(|position| batch.frames.skip(position)),
+                Said::Flow(Flow::Stop) => batch.frames.stop(start),
                 Said::Number(frames) if frames <= end - start => batch.frames.stop(start + frames),
                 Said::Number(frames) => {
                     return Err(Error::new(format!(

@@ -362,18 +362,20 @@ path = "out.ci16"
         (lambda chain, x: chain.source(np.zeros((2, 3), object)), "dtype"),
         (lambda chain, x: chain.source(np.zeros((0, 3)), repeat=True), "repeated"),
         (lambda chain, x: chain.add(bief.task(lambda x, y: None, out=np.float16), x), "float16"),
-        (lambda chain, x: chain.add(bief.task(lambda x, y: None, out=np.float32), x, x), "reads 1 wires"),
+        (lambda chain, x: chain.add(bief.task(lambda x, y: None, out=np.float32), x, x), "2 inputs and 1 outputs"),
         (lambda chain, x: chain.add(bief.task(lambda x: None, inplace=[1]), x), "inplace names input 1"),
         (lambda chain, x: chain.add(bief.task(lambda y: None, out=np.float32)), "has no length"),
         (lambda chain, x: chain.add(bief.Task, x), "is a class"),
         (lambda chain, x: chain.add(3, x), "is no task"),
         (lambda chain, x: chain.add(bief.Chain().add, bief.Chain().source(np.zeros((1, 1)))), "another chain"),
         (lambda chain, x: chain.add(lambda x: None, x, gain=2), "no parameter `gain`"),
-        (lambda chain, x: chain.stage("s", threads=0), "1 thread"),
+        (lambda chain, x: chain.stage("s", threads=0), "threads must be at least 1"),
         (lambda chain, x: chain.run(chain.plan(executions=2), cores=1), "leave out"),
         (lambda chain, x: chain.run(stages=[(5, 1)]), "5"),
         (lambda chain, x: chain.run(cores=1, stages=[(1, 1)]), "either"),
-        (lambda chain, x: bief.Chain(batch=0), "1 or more"),
+        (lambda chain, x: bief.Chain(batch=0), "batch must be at least 1"),
+        (lambda chain, x: bief.Chain(depth=10**30), "depth must be at most"),
+        (lambda chain, x: chain.run(executions=0), "executions must be at least 1"),
         (lambda chain, x: bief.Chain(waiting="lazy"), "lazy"),
         (lambda chain, x: bief.ChainFile("nowhere.toml"), "nowhere"),
         (lambda chain, x: bief.Chain().run(), "no tasks"),
@@ -386,6 +388,22 @@ def test_what_does_not_fit_is_refused_in_words(act: Any, said: str) -> None:
     with pytest.raises(bief.Error, match=said):
         act(chain, x)
     assert chain.run().frames == 10, "the chain is as it was"
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 4), (0, 0)])
+def test_frames_without_elements_and_no_frames_end(shape: tuple[int, int]) -> None:
+    chain = bief.Chain(batch=2)
+    x = chain.source(np.zeros(shape, np.float32))
+    got = chain.collect(chain.add(bief.task(lambda x, y: None, out=np.float32), x))
+    assert chain.run().frames == shape[0]
+    assert got.take().shape == shape
+
+
+def test_functions_of_numpy_are_tasks() -> None:
+    chain = bief.Chain()
+    got = chain.collect(chain.add(bief.task(np.negative, out=np.float32), chain.source(numbers(5))))
+    chain.run()
+    np.testing.assert_array_equal(got.take(), -numbers(5))
 
 
 def test_what_a_task_returns_is_checked() -> None:

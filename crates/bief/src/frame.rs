@@ -201,8 +201,7 @@ pub(crate) fn leak(start: *mut u8) {
 }
 
 fn is_leaked(start: *mut u8) -> bool {
-    ANY_LEAKED.load(Ordering::Relaxed)
-        && LEAKED.lock().unwrap_or_else(PoisonError::into_inner).contains(&start.addr())
+    ANY_LEAKED.load(Ordering::Relaxed) && LEAKED.lock().unwrap_or_else(PoisonError::into_inner).contains(&start.addr())
 }
 
 impl Drop for Buffer {
