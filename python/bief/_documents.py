@@ -37,7 +37,14 @@ class Profile:
     __slots__ = ("_platform", "_text")
 
     def __init__(self, document: Document | Profile) -> None:
-        self._text, self._platform = _profile(document)
+        if isinstance(document, Profile):
+            self._text, self._platform = document._text, document._platform
+            return
+        text, self._platform, origin = _profile(document)
+        try:
+            self._text = _bief.profile(text)
+        except Error as error:
+            raise Error(f"{origin}{error}", kind="build") from None
 
     @classmethod
     def of(
@@ -180,17 +187,16 @@ def dumped(document: Mapping[str, Any]) -> str:
         raise Error(f"the document is no JSON: {error}", kind="build") from error
 
 
-def _profile(document: Document | Profile) -> tuple[str, str | None]:
-    if isinstance(document, Profile):
-        return document._text, document._platform
+def _profile(document: Document) -> tuple[str, str | None, str]:
+    """Its text, the platform where one ships with it, and what errors begin with."""
     if isinstance(document, Mapping):
-        return dumped(document), None
+        return dumped(document), None, ""
     if isinstance(document, (str, os.PathLike)):
         if isinstance(document, str) and not os.path.exists(document):
             ships = _bief.shipped(document)
             if ships is not None:
-                return ships
-        return read(document), None
+                return (*ships, "")
+        return read(document), None, f"{os.fspath(document)}: "
     raise Error(f"a {type(document).__name__} is no profile: give a dict, a path, or Profile.of(…)", kind="build")
 
 

@@ -25,7 +25,9 @@ mod _bief {
     #[pymodule_export]
     use crate::fm::nbfm_receive;
     #[pymodule_export]
-    use crate::plan::{compare, fit_power, kinds, machine, plan, power, shipped, shown, simulate, strategies, study};
+    use crate::plan::{
+        compare, fit_power, kinds, machine, plan, power, profile, shipped, shown, simulate, strategies, study,
+    };
     #[pymodule_export]
     use crate::radio::{dvbs2_receive, dvbs2_transmit};
     #[pymodule_export]

@@ -26,6 +26,12 @@ fn parts(py: Python<'_>, profile: &str, platform: &str, schedule: &str) -> PyRes
     ))
 }
 
+/// A profile, as it is written: what is none is refused.
+#[pyfunction]
+pub(crate) fn profile(py: Python<'_>, text: &str) -> PyResult<String> {
+    Profile::from_json(text).or_raise(py).map(|profile| profile.to_json())
+}
+
 /// The schedule of a profile on cores, `4` or `big=4,little=8`, or on a platform; and that platform, and the profile as it was
 /// read. With both, the platform tells power alone.
 #[pyfunction]

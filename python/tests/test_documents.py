@@ -15,7 +15,7 @@ import bief
 
 HERE = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-MODULES = ["", "._error", "._documents", "._plan", "._task", "._chain", ".dvbs2", ".nbfm", ".power", ".realtime"]
+MODULES = ["", "._documents", "._plan", "._task", "._chain", ".dvbs2", ".nbfm", ".power", ".realtime"]
 
 
 @pytest.mark.parametrize("name", MODULES)
