@@ -36,6 +36,9 @@ class Profile:
 
     __slots__ = ("_platform", "_text")
 
+    _text: str
+    _platform: str | None
+
     def __init__(self, document: Document | Profile) -> None:
         if isinstance(document, Profile):
             self._text, self._platform = document._text, document._platform
