@@ -582,6 +582,23 @@ fn a_rehearsal_eats_nothing_of_a_fifo_and_touches_no_output() {
 }
 
 #[test]
+fn a_kind_is_rehearsed_without_a_chain_file() {
+    let mut registry = Registry::new();
+    registry.add(Kind::new("test.endless", "frames without end", (), |()| {
+        Ok(source::from_fn(1, |frame: &mut [u8]| {
+            frame[0] = 7;
+            Ok(Flow::Next)
+        }))
+    }));
+    let mut chain = Chain::new();
+    let made = registry.rehearse(&mut chain, "endless", "test.endless", Parameters::new(), &[], 3).unwrap();
+    let (collect, result) = sink::collect();
+    chain.add(collect, &made[0].typed::<u8>().unwrap());
+    chain.build().unwrap().run().unwrap();
+    assert_eq!(result.take(), [7; 3]);
+}
+
+#[test]
 fn a_rehearsal_counts_frames_that_are_made_and_ends_where_none_is() {
     let mut registry = Registry::new();
     for (name, one_of) in [("test.third", 3), ("test.nothing", u64::MAX)] {
