@@ -1,7 +1,7 @@
 //! The `bief` command: presentation of what the libraries do.
 //!
-//! The command itself is [`main`]. What else is public presents figures, and is there for `bief-lab`, which shows its experiments in
-//! the same way; it may change with any version.
+//! The command itself is [`main`]. What else is public presents figures, and is there for `bief-lab` and the Python package, which
+//! show theirs in the same way; it may change with any version.
 
 #![forbid(unsafe_code)]
 
@@ -18,13 +18,13 @@ mod lab;
 mod machine;
 mod map;
 pub mod nbfm;
-mod plan;
+pub mod plan;
 pub mod planning;
 mod power;
 mod profile;
 pub mod progress;
 pub mod published;
-mod realtime;
+pub mod realtime;
 mod run;
 pub mod rx;
 mod seeing;

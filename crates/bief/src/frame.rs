@@ -4,7 +4,8 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::TypeId;
 use std::hint::black_box;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::clock::Moment;
 use crate::error::{Error, Result};
@@ -186,8 +187,29 @@ impl Buffer {
     }
 }
 
+/// Where buffers begin that somebody outside may still look at, and whether there are any.
+static LEAKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+static ANY_LEAKED: AtomicBool = AtomicBool::new(false);
+
+/// Never gives the buffer back that begins there.
+pub(crate) fn leak(start: *mut u8) {
+    let mut leaked = LEAKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !leaked.contains(&start.addr()) {
+        leaked.push(start.addr());
+    }
+    // Whoever drops the buffer got it, with this, from the thread that was here.
+    ANY_LEAKED.store(true, Ordering::Relaxed);
+}
+
+fn is_leaked(start: *mut u8) -> bool {
+    ANY_LEAKED.load(Ordering::Relaxed) && LEAKED.lock().unwrap_or_else(PoisonError::into_inner).contains(&start.addr())
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if is_leaked(self.as_ptr()) {
+            return;
+        }
         // `Element` values are `Copy`: they have no destructor.
         match &self.origin {
             // SAFETY: allocated in `new` with this layout.

@@ -12,7 +12,7 @@ pub use crate::dynamic::DynTask;
 use crate::dynamic::Erased;
 use crate::error::{Error, Result};
 use crate::figures::Figures;
-use crate::frame::{Batch, Element, Format};
+use crate::frame::{self, Batch, Element, Format};
 pub use crate::shape::Shape;
 use crate::socket::Socket;
 pub use crate::socket::{Direction, SocketKind};
@@ -448,6 +448,12 @@ impl<'s> SocketView<'s> {
         self.bound
             .variable
             .then(|| unsafe { from_raw_parts(variable::length(self.table, self.bound.socket, self.base), self.count) })
+    }
+
+    /// Never gives the memory of this socket's wire back, in this run and all later ones: for a task that has shown it to
+    /// somebody outside, such as another language, who may still look at it. What is there may change as long as the run goes on.
+    pub fn leak(self) {
+        frame::leak(self.table[self.bound.socket.wire]);
     }
 
     fn start(&self) -> *mut u8 {

@@ -17,6 +17,7 @@ use self::hearing::{Hearing, show};
 use self::latency::{LatencyArgs, Live};
 use self::output::Output;
 use self::settings::SettingArgs;
+pub use self::settings::audio_rate;
 use crate::failure::{Failure, say};
 use crate::files::Files;
 use crate::input::RecordingArgs;

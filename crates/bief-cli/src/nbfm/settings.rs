@@ -97,7 +97,7 @@ impl SettingArgs {
 }
 
 /// The rate nearest to 48 kHz of which the sample rate is a whole multiple.
-fn audio_rate(sample_rate: f64) -> Option<u32> {
+pub fn audio_rate(sample_rate: f64) -> Option<u32> {
     let most = (sample_rate / LEAST_AUDIO_RATE).min(1e6) as u32;
     let rates = (1..=most).map(|decimation| sample_rate / f64::from(decimation));
     let whole = rates.filter(|rate| rate.fract() == 0.0 && *rate <= f64::from(u32::MAX));

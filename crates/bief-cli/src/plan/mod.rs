@@ -8,7 +8,7 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Goal, Platform, Profile, strategies, strategy};
+use bief_schedule::{Goal, Platform, Profile, Schedule, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
@@ -172,9 +172,35 @@ fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<()
 
 /// Draws the stages where that is asked for.
 fn draw_stages(args: &PlanArgs, plan: &Plan) -> Result<(), Failure> {
-    let Some(path) = &args.svg else { return Ok(()) };
-    let picture = stages::svg(plan.profile, plan.platform, plan.schedule, &plan.heading(), &plan.facts()?)?;
-    draw::write(path, &picture)
+    args.svg.as_ref().map_or(Ok(()), |path| draw::write(path, &picture(plan)?))
+}
+
+fn picture(plan: &Plan) -> Result<String, Failure> {
+    stages::svg(plan.profile, plan.platform, plan.schedule, &plan.heading(), &plan.facts()?)
+}
+
+/// The table and the picture (SVG) of a schedule.
+///
+/// # Errors
+/// A schedule that is not one of the profile; a goal that names a rate which the profile does not tell.
+pub fn shown(
+    profile: &Profile,
+    platform: &Platform,
+    schedule: &Schedule,
+    goal: &Goal,
+) -> Result<(String, String), Failure> {
+    let pace = match strategy(schedule.strategy()) {
+        Ok(strategy) => pace(strategy, profile, goal).map_err(Failure::from_error)?,
+        Err(_) => None,
+    };
+    let plan = Plan { profile, platform, schedule, pace };
+    Ok((schedule_table::table(&plan)?, picture(&plan)?))
+}
+
+/// Every strategy on these cores: the list that `--strategy all --json` gives, and its table.
+pub fn compared(profile: &Profile, platform: &Platform, goal: Option<Goal>) -> (String, String) {
+    let comparison = Comparison::of(profile, platform, goal);
+    (comparison.to_json(), comparison.table())
 }
 
 #[cfg(test)]

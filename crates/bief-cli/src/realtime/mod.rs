@@ -97,6 +97,31 @@ pub(crate) fn run(args: RealtimeArgs) -> Result<(), Failure> {
     examine(graph, &title, &args.options).map(|_| ())
 }
 
+/// The options of the command alone.
+#[derive(clap::Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Options {
+    #[command(flatten)]
+    options: RealtimeOptions,
+}
+
+/// What the command tells of a graph, which messages call `title`, by its options but for those that write: the document of
+/// `--json`, the table, and the picture (SVG).
+///
+/// # Errors
+/// Options that there are not, or that make no sense; a graph that does not fit on its cores.
+pub fn studied(graph: Graph, title: &str, options: &[String]) -> Result<(String, String, String), Failure> {
+    let parsed = <Options as clap::Parser>::try_parse_from(options).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        Failure::new(reason.strip_prefix("error: ").unwrap_or(reason))
+    })?;
+    parsed.options.check()?;
+    let study = Study::of(graph, title, &parsed.options)?;
+    let picture = picture::svg(&report::heading(&study), &report::summary(&study), &report::parts(&study));
+    Ok((format!("{:#}", document::json(&study)), report::text(&study), picture))
+}
+
 /// Shows the bounds of a graph, which messages call `title`; with a latency the plan within it, which is answered.
 pub(crate) fn examine(graph: Graph, title: &str, options: &RealtimeOptions) -> Result<Option<Plan>, Failure> {
     let study = Study::of(graph, title, options)?;

@@ -486,3 +486,34 @@ fn a_task_is_told_of_the_end_and_begins_anew() {
         assert_eq!(finished.load(Ordering::Relaxed), run);
     }
 }
+
+#[test]
+fn what_was_leaked_is_not_given_back() {
+    // Each run shows where its frames lie, and leaks them or not; what was given back is there again for the next of that size.
+    let starts = |leaks: bool| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&seen);
+        let work = move |batch: &mut BatchView<'_>| {
+            let view = batch.outputs.get_mut(0)?;
+            told.lock().unwrap().push(view.view().slice::<u64>()?.as_ptr().addr());
+            if leaks {
+                view.view().leak();
+            }
+            batch.frames.stop(1);
+            Ok(())
+        };
+        let mut source = Raw::new([], [number(Direction::Out)], work);
+        source.lens = vec![Shape::from(100_000)];
+        let mut chain = Chain::new();
+        chain.add_dyn(DynTask::raw(source), &[]).unwrap();
+        chain.build().unwrap().run().unwrap();
+        let seen = seen.lock().unwrap();
+        seen[0]
+    };
+    let leaked: Vec<usize> = (0..50).map(|_| starts(true)).collect();
+    let mut apart = leaked.clone();
+    apart.sort_unstable();
+    apart.dedup();
+    assert_eq!(apart.len(), leaked.len(), "each run had memory of its own");
+    assert!(!leaked.contains(&starts(false)));
+}

@@ -1,0 +1,28 @@
+"""What tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bief
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+
+
+def shared(name: str) -> Path:
+    """A file of the shared data; the test is skipped aloud where it is absent."""
+    path = Path(os.environ.get("BIEF_SHARED", SHARED)) / name
+    if not path.exists():
+        pytest.skip(f"{path} not found")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _names_of_doctests(doctest_namespace: dict[str, Any]) -> None:
+    doctest_namespace.update(bief=bief, np=np)
