@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use numpy::npyffi::{NPY_ARRAY_C_CONTIGUOUS, PyArrayObject};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::error::refused;
@@ -33,7 +33,7 @@ impl Held {
                 "its elements do not lie one after the other: give np.ascontiguousarray(x)",
             ));
         }
-        let bytes = array.len() * array.dtype_size();
+        let bytes = array.len() * array.dtype().itemsize();
         Ok(Arc::new(Self { start: fields.data.cast::<u8>(), bytes, _array: array.clone().unbind() }))
     }
 
@@ -48,17 +48,7 @@ impl Held {
     }
 }
 
-trait ItemSize {
-    fn dtype_size(&self) -> usize;
-}
-
-impl ItemSize for Bound<'_, PyUntypedArray> {
-    fn dtype_size(&self) -> usize {
-        use numpy::PyArrayDescrMethods;
-        self.dtype().itemsize()
-    }
-}
-
+/// Reads what is held.
 pub(crate) struct HeldReader {
     held: Arc<Held>,
     at: usize,

@@ -111,7 +111,7 @@ struct State {
 }
 
 impl Control {
-    /// Runs a pipeline that can be stopped from now on; `None` if it was stopped before.
+    /// Runs a pipeline that can be stopped from now on; one that was stopped before ends at once.
     pub(crate) fn run(&self, pipeline: &mut Pipeline) -> bief::Result<Report> {
         {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -204,7 +204,7 @@ pub(crate) fn run_application<A: Application + Send>(
     outcome.or_raise(py)
 }
 
-/// As [`run_application`], on this thread; also what its tasks told, after a fault too.
+/// As [`run_application`], on this thread.
 pub(crate) fn run_here(
     application: &mut (impl Application + ?Sized),
     how: &How,

@@ -16,7 +16,7 @@ use pyo3::types::PyTuple;
 /// Places that are remembered at most: frames of varying length have one for each length.
 const MOST: usize = 4096;
 
-/// What a socket shows at a place: where, and the numbers of its dimensions (before those of the frame, that of frames).
+/// Where the frames of a socket lie that a call is about.
 pub(crate) struct Place {
     pub(crate) start: *mut u8,
     /// Elements of a frame of variable length; 0 for others.

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-
-import bief
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -21,8 +17,3 @@ def shared(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"{path} not found")
     return path
-
-
-@pytest.fixture(autouse=True)
-def _names_of_doctests(doctest_namespace: dict[str, Any]) -> None:
-    doctest_namespace.update(bief=bief, np=np)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+# Where no folder `bief` lies: what is installed counts.
+HERE = Path(__file__).parent
 
 ENDLESS = """
 import numpy as np, bief
@@ -25,7 +28,7 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_run_in_order() -> None:
-    child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True, cwd=HERE)
     assert child.stdout is not None
     assert child.stdout.readline() == "begun\n"
     time.sleep(0.5)
@@ -35,7 +38,7 @@ def test_ctrl_c_ends_a_run_in_order() -> None:
 
 
 def run(text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, cwd=HERE)
 
 
 def test_a_process_forks_after_a_run() -> None:
@@ -87,13 +90,12 @@ assert (str(error), error.task, error.frame) == ("no", "t", 3)
 
 
 def test_a_closed_terminal_does_not_stop_a_run() -> None:
-    environment = {**os.environ}
     ended = subprocess.run(
         [sys.executable, "-c", ENDLESS.replace("repeat=True", "repeat=False").replace("run()", "run(progress=True)")],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
-        env=environment,
+        cwd=HERE,
         text=True,
         timeout=60,
     )
