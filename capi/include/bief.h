@@ -168,7 +168,7 @@ typedef struct bief_task {
     size_t size;
     // Its name in profiles, reports and errors. A number is added where the chain has that name.
     const char *name;
-    // Its sockets, in the order in which `run` gets them, separated by commas: `in f32`, `in-place complex<f32>` (rewritten),
+    // Its sockets, 16 at most, in the order in which `run` gets them, separated by commas: `in f32`, `in-place complex<f32>` (rewritten),
     // `out 64 x u8`, `in variable u8` (each frame has a length of its own), `out variable 188 x u8` (at most 188). Elements
     // are u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 complex<f32> complex<f64>; complex numbers are real part, imaginary part. A
     // number says how long frames are, several (`8 x 8 x f32`) their shape. An input without one takes any length; an output

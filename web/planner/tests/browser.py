@@ -12,6 +12,7 @@ import base64
 import contextlib
 import json
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -265,7 +266,11 @@ def sizes(browser):
 
 
 def main():
-    check(page.is_file(), "there is no dist/index.html: run web/planner/build")
+    if not page.is_file():
+        sys.exit("there is no dist/index.html: run web/planner/build")
+    for program in (arguments.bief, "chromedriver"):
+        if not shutil.which(program):
+            sys.exit(f"there is no {program}: see --help")
     check(page.stat().st_size <= 400_000, f"the page has {page.stat().st_size} bytes, more than 400000")
     port = free_port()
     driver = subprocess.Popen(["chromedriver", f"--port={port}", "--log-level=OFF"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
