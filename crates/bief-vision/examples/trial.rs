@@ -1,0 +1,37 @@
+//! scratch
+use bief_vision::*;
+use std::io::Read;
+fn main() {
+    let a: Vec<String> = std::env::args().collect();
+    let (w, h, fps): (usize, usize, f64) = (a[1].parse().unwrap(), a[2].parse().unwrap(), a[3].parse().unwrap());
+    let size = Size::new(w, h).unwrap();
+    let mut det = Detector::new(size, Detection::default());
+    let mut tr = Tracker::new(size, fps);
+    let mut buf = vec![0; w * h];
+    let mut f = std::fs::File::open(&a[4]).unwrap();
+    let mut n = 0;
+    let (mut td, mut tt, mut nc) = (0.0, 0.0, 0);
+    let mut all = vec![];
+    let mut comps = vec![];
+    let dump = a.get(6).map(|x| x.parse::<u64>().unwrap());
+    while f.read_exact(&mut buf).is_ok() {
+        let t = std::time::Instant::now();
+        comps.clear();
+        comps.extend(det.components(&buf));
+        td += t.elapsed().as_secs_f64();
+        nc += comps.len();
+        let t = std::time::Instant::now();
+        all.extend(tr.follow(&comps, n, (n as f64 * 1e6 / fps) as i64));
+        tt += t.elapsed().as_secs_f64();
+        if dump == Some(n) { eprintln!("{:?} stars {}", tr.motion(), tr.stars()); for c in &comps { println!("{c:?}"); } }
+        n += 1;
+    }
+    all.extend(tr.finish());
+    eprintln!("{n} frames, {:.0} comps/frame, detect {:.0} us, track {:.0} us, stars {} unreg {}", nc as f64 / n as f64, td / n as f64 * 1e6, tt / n as f64 * 1e6, tr.stars(), tr.unregistered());
+    let mut out = String::from("track,type,frame,x,y\n");
+    for t in &all {
+        for s in &t.sightings { out += &format!("{},{},{},{:.2},{:.2}\n", t.id, t.kind, s.frame, s.x, s.y); }
+        if std::env::var("V").is_ok() { eprintln!("{} {} {}..{} speed {:.2} n {} light {:.0}", t.id, t.kind, t.begin(), t.end(), t.speed, t.sightings.len(), t.light()); }
+    }
+    std::fs::write(&a[5], out).unwrap();
+}

@@ -1,0 +1,203 @@
+//! Paths that have ended: pieces of one object are put together, and wait until nothing more can come of it.
+
+use serde::Serialize;
+
+use super::classify::{Kind, classify};
+use super::path::{Path, Sighting, line};
+use crate::motion::{Rigid, apart};
+use crate::size::Size;
+
+/// Frames after which no further piece of an object is waited for.
+const PATIENCE: u64 = 25;
+/// Frames between two pieces that are filled in, at most: over a longer gap, nothing is known of it.
+const FILLED: u64 = 6;
+/// How far apart the lights of one aeroplane are, at most, in pixels.
+const COMPANION: f64 = 45.0;
+/// Frames that two lights are seen together, at least.
+const TOGETHER: usize = 4;
+
+/// Something that moved over the sky, and what it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Track {
+    /// Its number, from 1, in the order in which tracks became complete.
+    pub id: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Pixels per frame over the sky.
+    pub speed: f64,
+    /// The direction in which it moves, in degrees from x towards y, 0 to 360.
+    pub direction: f64,
+    /// One for each frame from the first to the last, in order.
+    pub sightings: Vec<Sighting>,
+}
+
+impl Track {
+    /// The first frame.
+    pub fn begin(&self) -> u64 {
+        self.sightings.first().map_or(0, |sighting| sighting.frame)
+    }
+
+    /// The last frame.
+    pub fn end(&self) -> u64 {
+        self.sightings.last().map_or(0, |sighting| sighting.frame)
+    }
+
+    /// The light of the brightest frame: grey levels above the sky.
+    pub fn light(&self) -> f32 {
+        self.sightings.iter().filter(|sighting| !sighting.is_between).map(|sighting| sighting.light).fold(0.0, f32::max)
+    }
+}
+
+/// Something whose pieces are collected.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub(super) path: Path,
+    /// Frames in which another one flew beside it.
+    pub(super) has_companion: bool,
+    /// Pieces of it.
+    pub(super) pieces: u32,
+    /// It was there when the video began, or ended.
+    pub(super) is_cut: bool,
+}
+
+/// Objects of which more may come, and tracks that are complete.
+#[derive(Debug, Clone)]
+pub(super) struct Objects {
+    size: Size,
+    frames_per_second: f64,
+    waiting: Vec<Object>,
+    complete: Vec<Track>,
+    next_id: u64,
+}
+
+impl Objects {
+    pub(super) fn new(size: Size, frames_per_second: f64) -> Self {
+        Self { size, frames_per_second, waiting: Vec::new(), complete: Vec::new(), next_id: 1 }
+    }
+
+    /// Moves along with the view.
+    pub(super) fn follow(&mut self, motion: &Rigid) {
+        self.waiting.iter_mut().for_each(|object| object.path.follow(motion));
+    }
+
+    /// A path has ended: it goes on another one, or is a new object.
+    pub(super) fn add(&mut self, mut path: Path, is_cut: bool) {
+        while path.sightings.last().is_some_and(|last| last.is_repeated) {
+            path.sightings.pop();
+        }
+        if path.sightings.len() < 3 {
+            return;
+        }
+        for other in &mut self.waiting {
+            if fly_together(&other.path, &path) {
+                other.has_companion = true;
+            }
+        }
+        let has_companion = self.waiting.iter().any(|other| fly_together(&other.path, &path));
+        let earlier = self.waiting.iter().position(|object| goes_on(&object.path, &path));
+        if let Some(index) = earlier {
+            let object = &mut self.waiting[index];
+            object.path.sightings.append(&mut path.sightings);
+            object.has_companion |= has_companion;
+            object.pieces += 1;
+            object.is_cut |= is_cut;
+            return;
+        }
+        let is_cut = is_cut || path.first().frame <= 1;
+        self.waiting.push(Object { path, has_companion, pieces: 1, is_cut });
+    }
+
+    /// Gives a kind to the objects of which nothing more is to come.
+    pub(super) fn complete(&mut self, frame: u64, flying: &[Path], width_of_stars: f32) {
+        let mut index = 0;
+        while index < self.waiting.len() {
+            let object = &mut self.waiting[index];
+            if frame.saturating_sub(object.path.last().frame) <= PATIENCE {
+                index += 1;
+                continue;
+            }
+            object.has_companion |= flying.iter().any(|path| fly_together(path, &object.path));
+            let object = self.waiting.remove(index);
+            let later = flying.iter().any(|path| path.sightings.len() >= 5 && goes_on(&object.path, path));
+            let kind = classify(&object, later, self.size, self.frames_per_second, width_of_stars);
+            let Some(kind) = kind else { continue };
+            let ([_, _], velocity) = line(&object.path.sightings, object.path.last().frame);
+            self.complete.push(Track {
+                id: self.next_id,
+                kind,
+                speed: velocity[0].hypot(velocity[1]),
+                direction: velocity[1].atan2(velocity[0]).to_degrees().rem_euclid(360.0),
+                sightings: filled(&object.path.sightings),
+            });
+            self.next_id += 1;
+        }
+    }
+
+    /// The tracks that are complete.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Track> {
+        std::mem::take(&mut self.complete).into_iter()
+    }
+}
+
+/// Whether a path is where an earlier one leads, at its speed.
+fn goes_on(earlier: &Path, path: &Path) -> bool {
+    let (last, first) = (earlier.last(), path.first());
+    if first.frame <= last.frame || first.frame - last.frame > PATIENCE {
+        return false;
+    }
+    let (ahead, velocity) = earlier.predict(first.frame);
+    let (_, later) = path.look_back(first.frame);
+    let speed = velocity[0].hypot(velocity[1]);
+    let gap = (first.frame - last.frame) as f64;
+    let off = apart(ahead, first.at);
+    off < 3.0 + 0.3 * speed + 0.12 * speed * gap && apart(velocity, later) < 0.6 + 0.25 * speed
+}
+
+/// Whether two paths are two lights of one thing: side by side for some frames, at one speed.
+fn fly_together(a: &Path, b: &Path) -> bool {
+    let mut together = 0;
+    let mut shift = [0.0; 2];
+    let mut spread = 0.0_f64;
+    for sighting in &a.sightings {
+        let Some(other) = b.sightings.iter().find(|other| other.frame == sighting.frame) else { continue };
+        let apart = [other.at[0] - sighting.at[0], other.at[1] - sighting.at[1]];
+        if together == 0 {
+            shift = apart;
+        }
+        spread = spread.max((apart[0] - shift[0]).hypot(apart[1] - shift[1]));
+        together += 1;
+    }
+    let covered = a.covered().min(b.covered());
+    together >= TOGETHER && shift[0].hypot(shift[1]) < COMPANION && spread < 2.0 + 0.15 * covered
+}
+
+/// Sightings for the frames between, on a line from the one before to the one after.
+fn filled(sightings: &[Sighting]) -> Vec<Sighting> {
+    let mut filled: Vec<Sighting> = Vec::with_capacity(sightings.len());
+    for sighting in sightings {
+        if let Some(&before) = filled.last() {
+            let gap = sighting.frame - before.frame;
+            for frame in before.frame + 1..sighting.frame {
+                if gap > FILLED {
+                    break;
+                }
+                let share = (frame - before.frame) as f64 / gap as f64;
+                let between = |from: f64, to: f64| from + share * (to - from);
+                filled.push(Sighting {
+                    frame,
+                    time_us: between(before.time_us as f64, sighting.time_us as f64) as i64,
+                    x: between(before.x, sighting.x),
+                    y: between(before.y, sighting.y),
+                    light: 0.0,
+                    peak: 0.0,
+                    strength: 0.0,
+                    is_between: true,
+                    is_repeated: false,
+                    ..*sighting
+                });
+            }
+        }
+        filled.push(*sighting);
+    }
+    filled
+}
