@@ -11,7 +11,7 @@ fn main() {
     let mut f = std::fs::File::open(&a[4]).unwrap();
     let mut n = 0;
     let (mut td, mut tt, mut nc) = (0.0, 0.0, 0);
-    let mut all = vec![];
+    let mut all = vec![]; let mut tc = 0.0;
     let mut comps = vec![];
     let dump = a.get(6).map(|x| x.parse::<u64>().unwrap());
     while f.read_exact(&mut buf).is_ok() {
@@ -23,10 +23,13 @@ fn main() {
         let t = std::time::Instant::now();
         all.extend(tr.follow(&comps, n, (n as f64 * 1e6 / fps) as i64));
         tt += t.elapsed().as_secs_f64();
+        if std::env::var("C").is_ok() { let t = std::time::Instant::now(); let c = std::hint::black_box(buf.clone()); tc += t.elapsed().as_secs_f64(); std::hint::black_box(c); }
+        if std::env::var("M").is_ok() { let m = tr.motion(); eprintln!("{n}: {:.2} {:.2} {:.5} stars {} comps {}", m.x, m.y, m.turn, tr.stars(), comps.len()); }
         if dump == Some(n) { eprintln!("{:?} stars {}", tr.motion(), tr.stars()); for c in &comps { println!("{c:?}"); } }
         n += 1;
     }
     all.extend(tr.finish());
+    eprintln!("copy {:.0}", tc / n as f64 * 1e6);
     eprintln!("{n} frames, {:.0} comps/frame, detect {:.0} us, track {:.0} us, stars {} unreg {}", nc as f64 / n as f64, td / n as f64 * 1e6, tt / n as f64 * 1e6, tr.stars(), tr.unregistered());
     let mut out = String::from("track,type,frame,x,y\n");
     for t in &all {

@@ -6,7 +6,6 @@
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
 
-use crate::size::Size;
 use crate::sky::{STRIP, Sky};
 
 /// Pixels that are compared at a time.
@@ -115,7 +114,8 @@ impl Region {
     }
 
     /// The region that a run of pixels is.
-    fn of(run: &Run, row: u16, pixels: &[u8], sky: &Sky) -> Self {
+    fn of(run: &Run, pixels: &[u8], sky: &Sky) -> Self {
+        let row = run.row;
         let (first, count) = (u64::from(run.first), pixels.len() as u64);
         let y = u64::from(row);
         let last = first + count - 1;
@@ -175,6 +175,7 @@ fn sums(pixels: &[u8]) -> (u64, u64, u64, u8) {
 /// Pixels of a row that lie side by side, all of them more than sky.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
+    row: u16,
     first: u16,
     /// Behind the last one.
     end: u16,
@@ -192,7 +193,7 @@ struct Run {
 ///       0, 200,   0,   0, 150, //
 ///     100,   0,   0,   0, 150, //
 ///       0,   0,   0,   0,   0, //
-/// ]);
+/// ], 1, 100);
 /// assert_eq!(regions.len(), 2); // corners touch
 /// assert_eq!((regions[0].pixels, regions[0].sum, regions[1].right), (2, 300, 4));
 /// # Ok::<(), bief::Error>(())
@@ -203,11 +204,15 @@ pub struct Labeller {
     level: Level,
     limits: Vec<u8>,
     bits: Vec<u64>,
+    /// Of the whole picture, row by row.
     runs: Vec<Run>,
-    above: Vec<Run>,
-    regions: Vec<Region>,
     /// The region that each one is a part of, an earlier one or itself.
     parents: Vec<u32>,
+    /// Pixels of each region, of what is a part of it too.
+    pixels: Vec<u32>,
+    /// Where in `regions` each one is.
+    kept: Vec<u32>,
+    regions: Vec<Region>,
 }
 
 impl Labeller {
@@ -219,9 +224,10 @@ impl Labeller {
             limits: vec![255; words * WORD],
             bits: vec![0; words],
             runs: Vec::new(),
-            above: Vec::new(),
-            regions: Vec::new(),
             parents: Vec::new(),
+            pixels: Vec::new(),
+            kept: Vec::new(),
+            regions: Vec::new(),
             sky,
         }
     }
@@ -231,35 +237,34 @@ impl Labeller {
         &self.sky
     }
 
-    /// The regions of a picture, in the order in which their first pixels are read, row by row.
+    /// The regions of a picture that have `least` to `most` pixels, in the order in which their first pixels are read, row by row.
     ///
     /// # Panics
     /// A picture of another size.
-    pub fn label(&mut self, picture: &[u8]) -> &[Region] {
+    pub fn label(&mut self, picture: &[u8], least: u32, most: u32) -> &[Region] {
         self.sky.measure(picture);
-        self.regions.clear();
+        self.runs.clear();
         self.parents.clear();
-        self.above.clear();
+        self.pixels.clear();
         let width = self.sky.size().width();
+        let (mut above, mut end) = (0, 0);
         for (row, pixels) in picture.chunks_exact(width).enumerate() {
             if row % STRIP == 0 {
                 self.sky.limits(row / STRIP, &mut self.limits);
             }
             let (limits, bits) = (&self.limits, &mut self.bits);
-            let any = dispatch!(self.level, simd => compare(simd, pixels, limits, bits));
-            self.runs.clear();
-            if any {
-                self.find_runs();
-                self.join(row, pixels);
+            if dispatch!(self.level, simd => compare(simd, pixels, limits, bits)) {
+                self.find_runs(row as u16);
+                self.join(above, end);
             }
-            std::mem::swap(&mut self.runs, &mut self.above);
+            (above, end) = (end, self.runs.len());
         }
-        self.put_together();
+        self.put_together(picture, least, most);
         &self.regions
     }
 
     /// The runs of a row, from its bits.
-    fn find_runs(&mut self) {
+    fn find_runs(&mut self, row: u16) {
         let (mut before, mut first) = (0, 0);
         for (index, &word) in self.bits.iter().enumerate() {
             // A bit where a run begins or has ended.
@@ -269,28 +274,28 @@ impl Labeller {
                 if word >> (place % WORD as u32) & 1 == 1 {
                     first = place as u16;
                 } else {
-                    self.runs.push(Run { first, end: place as u16, region: 0 });
+                    self.runs.push(Run { row, first, end: place as u16, region: 0 });
                 }
                 edges &= edges - 1;
             }
             before = word >> (WORD - 1);
         }
         if before == 1 {
-            self.runs.push(Run { first, end: (self.bits.len() * WORD) as u16, region: 0 });
+            self.runs.push(Run { row, first, end: (self.bits.len() * WORD) as u16, region: 0 });
         }
     }
 
-    /// Gives each run of a row the region that it touches in the row above, or a new one.
-    fn join(&mut self, row: usize, pixels: &[u8]) {
-        let mut next = 0;
-        for run in &mut self.runs {
-            let part = Region::of(run, row as u16, &pixels[usize::from(run.first)..usize::from(run.end)], &self.sky);
+    /// Gives each of the runs from `end` on the region that it touches in the row above, whose runs are `above..end`, or a new one.
+    fn join(&mut self, above: usize, end: usize) {
+        let (earlier, runs) = self.runs.split_at_mut(end);
+        let mut above = &earlier[above..];
+        for run in runs {
             // Those that end before this run begins touch no later one either.
-            while next < self.above.len() && self.above[next].end < run.first {
-                next += 1;
+            while let Some((_, rest)) = above.split_first().filter(|(first, _)| first.end < run.first) {
+                above = rest;
             }
             let mut own = None;
-            for touched in self.above[next..].iter().take_while(|above| above.first <= run.end) {
+            for touched in above.iter().take_while(|above| above.first <= run.end) {
                 let root = root(&mut self.parents, touched.region);
                 own = Some(match own {
                     None => root,
@@ -298,35 +303,47 @@ impl Labeller {
                     Some(own) => {
                         let (first, second) = (root.min(own), root.max(own));
                         self.parents[second as usize] = first;
-                        let merged = self.regions[second as usize];
-                        self.regions[first as usize].merge(&merged);
+                        self.pixels[first as usize] += self.pixels[second as usize];
                         first
                     }
                 });
             }
-            match own {
-                Some(own) => self.regions[own as usize].merge(&part),
-                None => {
-                    self.parents.push(self.regions.len() as u32);
-                    self.regions.push(part);
-                }
-            }
-            run.region = own.unwrap_or(self.regions.len() as u32 - 1);
+            run.region = own.unwrap_or_else(|| {
+                self.parents.push(self.parents.len() as u32);
+                self.pixels.push(0);
+                self.parents.len() as u32 - 1
+            });
+            self.pixels[run.region as usize] += u32::from(run.end - run.first);
         }
     }
 
-    /// Leaves the regions that are no part of another.
-    fn put_together(&mut self) {
-        let mut kept = 0;
-        for index in 0..self.regions.len() {
-            if self.parents[index] as usize == index {
-                self.regions[kept] = self.regions[index];
-                kept += 1;
+    /// Adds up the regions that are large enough, and not too large.
+    fn put_together(&mut self, picture: &[u8], least: u32, most: u32) {
+        self.regions.clear();
+        self.kept.clear();
+        self.kept.resize(self.parents.len(), NONE);
+        let width = self.sky.size().width();
+        for run in &self.runs {
+            let root = root(&mut self.parents, run.region) as usize;
+            if !(least..=most).contains(&self.pixels[root]) {
+                continue;
+            }
+            let start = usize::from(run.row) * width;
+            let pixels = &picture[start + usize::from(run.first)..start + usize::from(run.end)];
+            let part = Region::of(run, pixels, &self.sky);
+            match self.regions.get_mut(self.kept[root] as usize) {
+                Some(region) => region.merge(&part),
+                None => {
+                    self.kept[root] = self.regions.len() as u32;
+                    self.regions.push(part);
+                }
             }
         }
-        self.regions.truncate(kept);
     }
 }
+
+/// No region.
+const NONE: u32 = u32::MAX;
 
 /// The region that one is a part of; the way there gets shorter.
 fn root(parents: &mut [u32], mut region: u32) -> u32 {

@@ -19,6 +19,14 @@ const ENDS: f32 = 0.5;
 const BLURRED: f32 = 2.2;
 /// Bending aside, as a share of the way, that no meteor has.
 const BENT: f64 = 0.035;
+/// So many times the light of clutter is none.
+const CLEAR: f32 = 1.6;
+/// Pixels per frame below which something of steady light is a satellite, however short.
+const STEADY: f64 = 4.0;
+/// The share of its greatest light that it has at both ends, then.
+const EVEN: f32 = 0.6;
+/// The share that something has at both ends if it comes out of the dark and goes back, or a bird does.
+const LIT: f32 = 0.75;
 /// Pixels that it moves in the picture, at least: else it is on the sensor.
 const LEAST_WAY: f64 = 4.0;
 
@@ -83,6 +91,11 @@ pub(super) fn classify(
     if count < 3 || strong < 3 || count < 4 && !is_streak {
         return None;
     }
+    // Of chance, most of it is as faint as clutter is.
+    let clear = seen.iter().filter(|sighting| sighting.clear > CLEAR).count();
+    if clear < 3 || 2 * clear < count {
+        return Some(Kind::Noise);
+    }
     if way < LEAST_WAY || covered < LEAST_WAY {
         return Some(Kind::Noise);
     }
@@ -121,10 +134,14 @@ pub(super) fn classify(
     if seconds > LONG && speed < SLOW {
         return Some(Kind::Satellite);
     }
-    if seconds > LONG && !(begins && ends) {
+    if seconds > LONG && !(begins || ends) {
         return Some(if light.strobes > 1 { Kind::Plane } else { Kind::Satellite });
     }
-    if speed < 1.5 {
+    let is_whole = !at_border(first) && !at_border(last) && !object.is_cut;
+    if is_whole && count >= 8 && light.begin > LIT && light.end > LIT {
+        return Some(Kind::Satellite);
+    }
+    if speed < 1.5 || speed < STEADY && light.begin > EVEN && light.end > EVEN {
         return Some(Kind::Satellite);
     }
     Some(Kind::Meteor)

@@ -53,7 +53,7 @@ impl Fixtures {
     /// Forgets what was not seen for long, for its age, and what is outside of the picture.
     pub(super) fn forget(&mut self, width: f64, height: f64) {
         self.0.retain(|fixture| {
-            let patience = if fixture.seen < FIXED { 3 } else { (10 * fixture.seen).min(250) };
+            let patience = if fixture.seen < FIXED { 3 } else { (2 * fixture.seen).min(40) };
             let [x, y] = fixture.at;
             let is_near = (-30.0..width + 30.0).contains(&x) && (-30.0..height + 30.0).contains(&y);
             fixture.missed <= patience && is_near

@@ -20,7 +20,7 @@ use crate::grid::Grid;
 use crate::motion::{Rigid, apart};
 use crate::size::Size;
 use birth::{Loose, Past};
-use fixed::{FIXED, Fixtures};
+use fixed::{FIXED, Fixture, Fixtures};
 use object::Objects;
 use path::Path;
 use register::Registration;
@@ -36,8 +36,13 @@ const STAR_REACH: f64 = 1.5;
 const SENSOR_REACH: f64 = 0.8;
 /// A component as bright as so many times the star in it, and more, is more than that star.
 const MORE_THAN_STAR: f32 = 2.2;
+/// Frames in a row that a star may be hidden in something larger.
+const HIDDEN: u32 = 6;
 /// Frames in a row in which a path may not be seen.
 const MISSES: u32 = 3;
+/// Of what nothing explains, so many are brighter than clutter is, and one more for so many pixels.
+const CLUTTER: usize = 2;
+const PIXELS_OF_CLUTTER: usize = 400_000;
 /// Sightings from which on a path is no chance.
 const SURE: usize = 5;
 /// The most grey levels of a component that may be looked for in another: beyond it they are of different things.
@@ -86,6 +91,8 @@ pub struct Tracker {
     found: Vec<Option<usize>>,
     notes: Vec<Note>,
     width_of_stars: f32,
+    clutter: f32,
+    lights: Vec<f32>,
 }
 
 /// What is known of a component of this frame.
@@ -98,6 +105,8 @@ struct Note {
     /// It was seen at its place before, if only once.
     is_familiar: bool,
     is_hot: bool,
+    /// It was seen at its place on the sensor before, if only once.
+    is_on_sensor: bool,
     is_taken: bool,
 }
 
@@ -123,6 +132,8 @@ impl Tracker {
             found: Vec::new(),
             notes: Vec::new(),
             width_of_stars: 1.2,
+            clutter: 0.0,
+            lights: Vec::new(),
         }
     }
 
@@ -150,7 +161,7 @@ impl Tracker {
         self.see_motion(components);
         self.see_stars(components);
         self.go_on(components, frame, time_us);
-        self.see_hot(components, frame);
+        self.see_hot(components);
         self.begin(components, frame, time_us);
         self.learn(components, frame);
         self.end(frame);
@@ -169,11 +180,14 @@ impl Tracker {
     }
 
     fn see_motion(&mut self, components: &[Component]) {
-        let found = self.registration.find(&self.stars.0, components, &self.grid, self.drift);
+        let found = self.registration.find(components, &self.grid, self.drift);
         if self.frames > 0 && found.is_none() {
             self.unregistered += 1;
         }
-        let motion = found.unwrap_or(Rigid::STILL);
+        let motion = found.unwrap_or(self.drift);
+        let known = self.stars.0.iter().filter(|star| star.seen > 2 * FIXED && star.missed < 3);
+        let known = known.map(|star| (star.light, star.at));
+        let motion = self.registration.find_known(known, components, &self.grid, motion).unwrap_or(motion);
         let follow = |known: f64, new: f64| known + 0.2 * (new - known);
         // A jump tells nothing of the next motion.
         if apart([motion.x, motion.y], [self.drift.x, self.drift.y]) < 8.0 {
@@ -197,7 +211,7 @@ impl Tracker {
         let (mut widths, mut wide) = (0.0, 0.0);
         for index in 0..self.stars.0.len() {
             let star = self.stars.0[index];
-            let Some(seen) = self.found[index].or_else(|| self.hidden_in(components, star.at, star.seen)) else {
+            let Some(seen) = self.found[index].or_else(|| self.hidden_in(components, &star)) else {
                 self.stars.0[index].missed += 1;
                 continue;
             };
@@ -234,11 +248,11 @@ impl Tracker {
     }
 
     /// The component whose box a known star lies in: a larger one, that has taken it in.
-    fn hidden_in(&self, components: &[Component], at: [f64; 2], seen: u32) -> Option<usize> {
-        if seen < FIXED {
+    fn hidden_in(&self, components: &[Component], star: &Fixture) -> Option<usize> {
+        if star.seen < FIXED || star.missed > HIDDEN {
             return None;
         }
-        self.grid.near(at, 12.0).find(|&index| is_in(&components[index], at, 0.5))
+        self.grid.near(star.at, 12.0).find(|&index| is_in(&components[index], star.at, 0.5))
     }
 
     /// Finds paths again.
@@ -274,7 +288,7 @@ impl Tracker {
             if let Some((_, index, seen, own)) = best {
                 let is_restless = self.restless.is_restless(place(&components[index]));
                 let component = Component { light: own, ..components[index] };
-                path.sightings.push(Sighting::of(&component, seen, frame, time_us, is_restless));
+                path.sightings.push(Sighting::of(&component, seen, frame, time_us, is_restless).over(self.clutter));
                 path.missed = 0;
                 self.notes[index].is_taken = true;
                 continue;
@@ -297,12 +311,13 @@ impl Tracker {
     }
 
     /// Finds what stays on the sensor while the sky moves.
-    fn see_hot(&mut self, components: &[Component], frame: u64) {
+    fn see_hot(&mut self, components: &[Component]) {
         self.hot.find(&self.grid, SENSOR_REACH, &mut self.found);
         for index in 0..self.hot.0.len() {
             match self.found[index] {
                 Some(seen) => {
                     self.notes[seen].is_hot |= self.hot.0[index].seen >= FIXED - 1;
+                    self.notes[seen].is_on_sensor = true;
                     let was = self.hot.0[index];
                     self.hot.seen(index, place(&components[seen]), components[seen].light);
                     if was.seen + 1 == FIXED {
@@ -312,8 +327,6 @@ impl Tracker {
                 None => self.hot.0[index].missed += 1,
             }
         }
-        // Of stars that stay on the sensor with the sky, the stars know.
-        let _ = frame;
     }
 
     /// Begins paths from what nothing explains.
@@ -330,10 +343,30 @@ impl Tracker {
             }
             let component = Component { light, ..*component };
             let is_restless = self.restless.is_restless(at);
-            let sighting = Sighting::of(&component, at, frame, time_us, is_restless);
+            let sighting = Sighting::of(&component, at, frame, time_us, is_restless).over(self.clutter);
             self.past.push(Loose { sighting, number: index as u32, is_explained: false });
         }
         self.past.begin(&mut self.paths, &mut self.notes);
+        self.see_clutter(components);
+    }
+
+    /// Learns how bright what nothing explains is, without it being anything.
+    fn see_clutter(&mut self, components: &[Component]) {
+        self.lights.clear();
+        let unknown = components.iter().zip(&self.notes).filter(|(_, note)| {
+            !note.is_taken && !note.is_hot && !note.is_familiar && note.star_light == 0.0
+        });
+        self.lights.extend(unknown.map(|(component, _)| component.light));
+        let brightest = CLUTTER + self.size.pixels() / PIXELS_OF_CLUTTER;
+        let light = match self.lights.len() > brightest {
+            true => *self.lights.select_nth_unstable_by(brightest, |a, b| b.total_cmp(a)).1,
+            false => 0.0,
+        };
+        // At first all stars are unknown.
+        if self.frames > 3 {
+            let share = (1.0 / (self.frames - 3) as f32).max(0.1);
+            self.clutter += share * (light - self.clutter);
+        }
     }
 
     /// Remembers what is new, and where things flicker.
@@ -350,11 +383,8 @@ impl Tracker {
                     self.restless.add(place(component));
                 }
             }
-            if self.moved && !note.is_hot && !self.found.is_empty() | self.hot.0.is_empty() {
-                let known = self.hot.0.iter().any(|hot| apart(hot.at, place(component)) < SENSOR_REACH);
-                if !known {
-                    self.hot.add(place(component), component.light, (frame, index as u32));
-                }
+            if self.moved && !note.is_on_sensor {
+                self.hot.add(place(component), component.light, (frame, index as u32));
             }
         }
         let (width, height) = (self.size.width() as f64, self.size.height() as f64);

@@ -13,8 +13,14 @@ const PATIENCE: u64 = 25;
 const FILLED: u64 = 6;
 /// How far apart the lights of one aeroplane are, at most, in pixels.
 const COMPANION: f64 = 45.0;
+/// The cosine of the angle between the ways of two parts of one thing, at least.
+const SAME_WAY: f64 = 0.85;
+/// Pixels over the sky that what has parts covers, at least.
+const MOVED: f64 = 20.0;
 /// Frames that two lights are seen together, at least.
-const TOGETHER: usize = 4;
+const TOGETHER: usize = 6;
+/// The fainter light of two over the brighter one, at least.
+const COMPARABLE: f32 = 0.1;
 
 /// Something that moved over the sky, and what it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,6 +64,8 @@ pub(super) struct Object {
     pub(super) pieces: u32,
     /// It was there when the video began, or ended.
     pub(super) is_cut: bool,
+    /// It has its kind, and stays for those that it is the greater part of.
+    is_done: bool,
 }
 
 /// Objects of which more may come, and tracks that are complete.
@@ -94,7 +102,7 @@ impl Objects {
             }
         }
         let has_companion = self.waiting.iter().any(|other| fly_together(&other.path, &path));
-        let earlier = self.waiting.iter().position(|object| goes_on(&object.path, &path));
+        let earlier = self.waiting.iter().position(|object| !object.is_done && goes_on(&object.path, &path));
         if let Some(index) = earlier {
             let object = &mut self.waiting[index];
             object.path.sightings.append(&mut path.sightings);
@@ -104,7 +112,7 @@ impl Objects {
             return;
         }
         let is_cut = is_cut || path.first().frame <= 1;
-        self.waiting.push(Object { path, has_companion, pieces: 1, is_cut });
+        self.waiting.push(Object { path, has_companion, pieces: 1, is_cut, is_done: false });
     }
 
     /// Gives a kind to the objects of which nothing more is to come.
@@ -112,14 +120,24 @@ impl Objects {
         let mut index = 0;
         while index < self.waiting.len() {
             let object = &mut self.waiting[index];
-            if frame.saturating_sub(object.path.last().frame) <= PATIENCE {
-                index += 1;
+            let since = frame.saturating_sub(object.path.last().frame);
+            if since > 2 * PATIENCE && object.is_done {
+                self.waiting.remove(index);
                 continue;
             }
+            index += 1;
+            if since <= PATIENCE || object.is_done {
+                continue;
+            }
+            object.is_done = true;
             object.has_companion |= flying.iter().any(|path| fly_together(path, &object.path));
-            let object = self.waiting.remove(index);
+            let object = &self.waiting[index - 1];
+            let others = self.waiting.iter().map(|other| &other.path).chain(flying);
+            if others.into_iter().any(|other| is_part(&object.path, other)) {
+                continue;
+            }
             let later = flying.iter().any(|path| path.sightings.len() >= 5 && goes_on(&object.path, path));
-            let kind = classify(&object, later, self.size, self.frames_per_second, width_of_stars);
+            let kind = classify(object, later, self.size, self.frames_per_second, width_of_stars);
             let Some(kind) = kind else { continue };
             let ([_, _], velocity) = line(&object.path.sightings, object.path.last().frame);
             self.complete.push(Track {
@@ -150,7 +168,10 @@ fn goes_on(earlier: &Path, path: &Path) -> bool {
     let speed = velocity[0].hypot(velocity[1]);
     let gap = (first.frame - last.frame) as f64;
     let off = apart(ahead, first.at);
-    off < 3.0 + 0.3 * speed + 0.12 * speed * gap && apart(velocity, later) < 0.6 + 0.25 * speed
+    // Few sightings do not tell a velocity well.
+    let known = earlier.sightings.len().min(path.sightings.len());
+    let share = if known < 5 { 0.4 } else { 0.25 };
+    off < 3.0 + 0.3 * speed + 0.12 * speed * gap && apart(velocity, later) < 0.6 + share * speed
 }
 
 /// Whether two paths are two lights of one thing: side by side for some frames, at one speed.
@@ -168,7 +189,27 @@ fn fly_together(a: &Path, b: &Path) -> bool {
         together += 1;
     }
     let covered = a.covered().min(b.covered());
-    together >= TOGETHER && shift[0].hypot(shift[1]) < COMPANION && spread < 2.0 + 0.15 * covered
+    let (first, second) = (a.usual_light(), b.usual_light());
+    together >= TOGETHER && first.min(second) > COMPARABLE * first.max(second) && shift[0].hypot(shift[1]) < COMPANION && spread < 2.0 + 0.15 * covered
+}
+
+/// Whether a path is a part of a longer one: a strobe beside the steady lights of an aeroplane, a piece of a meteor's train.
+fn is_part(path: &Path, longer: &Path) -> bool {
+    let is_short = path.sightings.len() * 3 <= longer.sightings.len() * 2;
+    if !is_short || longer.covered() < MOVED || longer.usual_light() < COMPARABLE * path.usual_light() {
+        return false;
+    }
+    let (_, velocity) = path.predict(path.last().frame);
+    let (_, other) = line(&longer.sightings, path.last().frame);
+    let product = velocity[0] * other[0] + velocity[1] * other[1];
+    if product < SAME_WAY * velocity[0].hypot(velocity[1]) * other[0].hypot(other[1]) {
+        return false;
+    }
+    let beside = path.sightings.iter().filter(|sighting| {
+        let other = longer.sightings.iter().find(|other| other.frame == sighting.frame);
+        other.is_some_and(|other| apart(other.at, sighting.at) < COMPANION)
+    });
+    beside.count() * 3 >= path.sightings.len() * 2
 }
 
 /// Sightings for the frames between, on a line from the one before to the one after.

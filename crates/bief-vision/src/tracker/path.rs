@@ -39,6 +39,9 @@ pub struct Sighting {
     /// It was seen where something flickers all the time.
     #[serde(skip)]
     pub(crate) is_restless: bool,
+    /// Light over that of clutter in its frame.
+    #[serde(skip)]
+    pub(crate) clear: f32,
 }
 
 impl Sighting {
@@ -58,7 +61,13 @@ impl Sighting {
             is_repeated: false,
             at: place,
             is_restless,
+            clear: f32::INFINITY,
         }
+    }
+
+    /// The same, in a frame with clutter of this light.
+    pub(super) fn over(self, clutter: f32) -> Self {
+        Self { clear: self.light / clutter.max(1.0), ..self }
     }
 }
 
@@ -91,6 +100,13 @@ impl Path {
     /// Place at an earlier frame and velocity, by a line through the first sightings.
     pub(super) fn look_back(&self, frame: u64) -> ([f64; 2], [f64; 2]) {
         line(&self.sightings[..self.sightings.len().min(RECENT)], frame)
+    }
+
+    /// The median of its light.
+    pub(super) fn usual_light(&self) -> f32 {
+        let mut lights: Vec<f32> = self.sightings.iter().map(|sighting| sighting.light).collect();
+        let middle = lights.len() / 2;
+        *lights.select_nth_unstable_by(middle, f32::total_cmp).1
     }
 
     /// How far it came over the sky, from first to last.

@@ -1,67 +1,104 @@
-//! The motion of the view, from the stars that are known and the components that are seen.
+//! The motion of the view, from the brightest components of two pictures.
+//!
+//! It asks nothing of what is known already: a mistake would confirm itself.
 
-use super::fixed::{FIXED, Fixture};
 use crate::component::Component;
 use crate::grid::Grid;
 use crate::motion::{Pair, Rigid, apart};
 
-/// Distances within which a star is looked for, in turn: each time the motion is known better.
+/// Components of each picture that tell the motion, and vote on shifts: the brightest.
+const BRIGHTEST: usize = 100;
+/// Distances within which a component is looked for again, in turn: each time the motion is known better.
 const REACHES: [f64; 3] = [6.0, 3.0, 1.5];
-/// Stars that are off by more do not tell the motion.
+/// Components that are off by more do not tell the motion.
 const FAR: f64 = 1.2;
-/// The share of the stars that must be where the motion says.
-const AGREEING: f64 = 0.45;
-/// The fewest stars that tell a motion.
+/// The share of the components that must be where a motion says: with so many no other one is tried, and with so many it is one.
+const SURE: f64 = 0.7;
+const ENOUGH: f64 = 0.25;
+/// The share of known places that ought to be seen again.
+const MOST: f64 = 0.4;
+/// The fewest components that tell a motion.
 const FEWEST: usize = 4;
-/// Stars and components that vote on a shift: the brightest.
-const VOTERS: usize = 80;
 /// The largest shift that is voted on, in pixels along each axis, and the width of a vote.
 const LARGEST: f64 = 64.0;
 const VOTE: f64 = 2.0;
 const VOTES: usize = (2.0 * LARGEST / VOTE) as usize + 1;
 
+/// A component's light and place.
+pub(super) type Spot = (f32, [f64; 2]);
+
 /// Finds motions; keeps its room.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Registration {
+    before: Vec<Spot>,
+    now: Vec<Spot>,
     pairs: Vec<Pair>,
-    stars: Vec<(f32, [f64; 2])>,
-    lights: Vec<(f32, [f64; 2])>,
     votes: Vec<u16>,
 }
 
 impl Registration {
-    /// The motion since the last picture, with the share of the stars that are where it says; `None` where too few stars agree.
-    pub(super) fn find(
-        &mut self,
-        stars: &[Fixture],
-        components: &[Component],
-        grid: &Grid,
-        guess: Rigid,
-    ) -> Option<Rigid> {
-        // Until some stars are known, all that was seen before are.
-        let known = stars.iter().filter(|star| star.seen >= FIXED && star.missed < 3).count();
-        let least = if known >= 3 * FEWEST { FIXED } else { 1 };
-        self.stars.clear();
-        let seen = stars.iter().filter(|star| star.seen >= least && star.missed < 3);
-        self.stars.extend(seen.map(|star| (star.light, star.at)));
-        if self.stars.len() < FEWEST {
+    /// The motion since the last picture that was given; `None` where too few components agree on one.
+    pub(super) fn find(&mut self, components: &[Component], grid: &Grid, guess: Rigid) -> Option<Rigid> {
+        std::mem::swap(&mut self.before, &mut self.now);
+        self.now.clear();
+        self.now.extend(components.iter().map(|component| (component.light, [component.x.into(), component.y.into()])));
+        keep_brightest(&mut self.now);
+        if self.before.len().min(self.now.len()) < FEWEST {
             return None;
         }
-        for guess in [guess, Rigid::STILL] {
-            if let Some(motion) = self.refine(guess, components, grid) {
-                return Some(motion);
-            }
-        }
-        let shift = self.vote(guess, components)?;
-        self.refine(shift, components, grid)
+        self.search(components, grid, guess, ENOUGH)
     }
 
-    /// The motion near a guess.
-    fn refine(&mut self, guess: Rigid, components: &[Component], grid: &Grid) -> Option<Rigid> {
+    /// The motion of known places since the last picture, if most of them are seen again, but not where `found` says: where the
+    /// view jumps during a picture, everything is there twice, and two pictures do not tell which is which.
+    pub(super) fn find_known(
+        &mut self,
+        known: impl Iterator<Item = Spot>,
+        components: &[Component],
+        grid: &Grid,
+        found: Rigid,
+    ) -> Option<Rigid> {
+        self.before.clear();
+        self.before.extend(known);
+        keep_brightest(&mut self.before);
+        if self.before.len() < 2 * FEWEST {
+            return None;
+        }
+        let again = |(_, at): &&Spot| grid.nearest(found.apply(*at), FAR).is_some();
+        if self.before.iter().filter(again).count() as f64 >= MOST * self.before.len() as f64 {
+            return None;
+        }
+        self.search(components, grid, found, MOST)
+    }
+
+    /// The motion that most of the components before agree with, if enough of them do.
+    fn search(&mut self, components: &[Component], grid: &Grid, guess: Rigid, enough: f64) -> Option<Rigid> {
+        let fewest = self.before.len().min(self.now.len());
+        let mut best: Option<(usize, Rigid)> = None;
+        for attempt in 0..3 {
+            let guess = match attempt {
+                0 => Some(guess),
+                1 => Some(Rigid::STILL),
+                _ => self.vote(guess),
+            };
+            let Some((agreeing, motion)) = guess.and_then(|guess| self.refine(guess, components, grid)) else { continue };
+            if best.is_none_or(|(most, _)| agreeing > most) {
+                best = Some((agreeing, motion));
+            }
+            if agreeing as f64 >= SURE * fewest as f64 {
+                break;
+            }
+        }
+        let (agreeing, motion) = best?;
+        (agreeing >= FEWEST && agreeing as f64 >= enough * fewest as f64).then_some(motion)
+    }
+
+    /// The motion near a guess, and how many components are where it says.
+    fn refine(&mut self, guess: Rigid, components: &[Component], grid: &Grid) -> Option<(usize, Rigid)> {
         let mut motion = guess;
         for reach in REACHES {
             self.pairs.clear();
-            for &(light, at) in &self.stars {
+            for &(light, at) in &self.before {
                 let Some((index, _)) = grid.nearest(motion.apply(at), reach) else { continue };
                 let component = &components[index];
                 if component.light < 3.0 * light && light < 3.0 * component.light {
@@ -74,30 +111,16 @@ impl Registration {
             motion = Rigid::fit_trimmed(&mut self.pairs, reach)?.0;
         }
         let agreeing = self.pairs.iter().filter(|pair| apart(motion.apply(pair.0), pair.1) < FAR).count();
-        // Faint stars come and go: they neither agree nor disagree.
-        let share = agreeing as f64 / self.bright().max(FEWEST) as f64;
-        (agreeing >= FEWEST && share >= AGREEING).then_some(motion)
+        Some((agreeing, motion))
     }
 
-    /// The stars that ought to be seen again: the brighter half.
-    fn bright(&self) -> usize {
-        self.stars.len().div_ceil(2)
-    }
-
-    /// The shift that most pairs of bright stars and bright components have.
-    fn vote(&mut self, guess: Rigid, components: &[Component]) -> Option<Rigid> {
-        self.lights.clear();
-        self.lights.extend(components.iter().map(|component| {
-            (component.light, [f64::from(component.x), f64::from(component.y)])
-        }));
-        for list in [&mut self.stars, &mut self.lights] {
-            list.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        }
+    /// The shift that most pairs of bright components have.
+    fn vote(&mut self, guess: Rigid) -> Option<Rigid> {
         self.votes.clear();
         self.votes.resize(VOTES * VOTES, 0);
-        for &(_, star) in self.stars.iter().take(VOTERS) {
-            let at = guess.apply(star);
-            for &(_, light) in self.lights.iter().take(VOTERS) {
+        for &(_, before) in &self.before {
+            let at = guess.apply(before);
+            for &(_, light) in &self.now {
                 let (dx, dy) = (light[0] - at[0] + LARGEST, light[1] - at[1] + LARGEST);
                 let (column, row) = ((dx / VOTE) as usize, (dy / VOTE) as usize);
                 if dx >= 0.0 && dy >= 0.0 && column < VOTES && row < VOTES {
@@ -115,5 +138,12 @@ impl Registration {
         let shift = |index: usize| (index + 1) as f64 * VOTE - LARGEST;
         let (x, y) = (guess.x + shift(column), guess.y + shift(row));
         (votes as usize >= FEWEST).then_some(Rigid { x, y, ..guess })
+    }
+}
+
+fn keep_brightest(spots: &mut Vec<Spot>) {
+    if spots.len() > BRIGHTEST {
+        spots.select_nth_unstable_by(BRIGHTEST, |a, b| b.0.total_cmp(&a.0));
+        spots.truncate(BRIGHTEST);
     }
 }
