@@ -15,16 +15,16 @@ fn main() {
     let mut comps = vec![];
     let dump = a.get(6).map(|x| x.parse::<u64>().unwrap());
     while f.read_exact(&mut buf).is_ok() {
-        let t = std::time::Instant::now();
+        let t = bief::machine::clock::process_time();
         comps.clear();
         comps.extend(det.components(&buf));
-        td += t.elapsed().as_secs_f64();
+        td += (bief::machine::clock::process_time() - t).as_secs_f64();
         nc += comps.len();
-        let t = std::time::Instant::now();
+        let t = bief::machine::clock::process_time();
         all.extend(tr.follow(&comps, n, (n as f64 * 1e6 / fps) as i64));
-        tt += t.elapsed().as_secs_f64();
-        if std::env::var("C").is_ok() { let t = std::time::Instant::now(); let c = std::hint::black_box(buf.clone()); tc += t.elapsed().as_secs_f64(); std::hint::black_box(c); }
-        if std::env::var("M").is_ok() { let m = tr.motion(); eprintln!("{n}: {:.2} {:.2} {:.5} stars {} comps {}", m.x, m.y, m.turn, tr.stars(), comps.len()); }
+        tt += (bief::machine::clock::process_time() - t).as_secs_f64();
+        if std::env::var("C").is_ok() { let t = bief::machine::clock::process_time(); let c = std::hint::black_box(buf.clone()); tc += (bief::machine::clock::process_time() - t).as_secs_f64(); std::hint::black_box(c); }
+        if std::env::var("M").is_ok() { let m = tr.motion(); eprintln!("{n}: {:.2} {:.2} {:.5} stars {} comps {}", m.shift()[0], m.shift()[1], m.turn(), tr.stars(), comps.len()); }
         if dump == Some(n) { eprintln!("{:?} stars {}", tr.motion(), tr.stars()); for c in &comps { println!("{c:?}"); } }
         n += 1;
     }

@@ -67,17 +67,21 @@ impl Grid {
         });
         cells.map(|&index| index as usize).filter(move |&index| {
             let [x, y] = self.places[index];
-            (x - place[0]).powi(2) + (y - place[1]).powi(2) <= distance * distance
+            (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]) <= distance * distance
         })
     }
 
     /// The number of the nearest place that is at most so far away, and its distance.
     pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
-        let with_distance = self.near(place, distance).map(|index| {
+        let mut nearest: Option<(usize, f64)> = None;
+        for index in self.near(place, distance) {
             let [x, y] = self.places[index];
-            (index, (x - place[0]).hypot(y - place[1]))
-        });
-        with_distance.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)))
+            let square = (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]);
+            if nearest.is_none_or(|(other, least)| square < least || square == least && index < other) {
+                nearest = Some((index, square));
+            }
+        }
+        nearest.map(|(index, square)| (index, square.sqrt()))
     }
 
     fn column_and_row(&self, [x, y]: [f64; 2]) -> (usize, usize) {

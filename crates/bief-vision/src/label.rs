@@ -125,10 +125,7 @@ impl Region {
         let xx = squares(last) - if first == 0 { 0 } else { squares(first - 1) };
         let (sum, by_place, by_square, max) = sums(pixels);
         let middle = 0.5 * (first + last) as f32;
-        let (background, margin) = match sky.follows() {
-            true => (sky.at(middle, f32::from(row)), sky.margin(middle, f32::from(row))),
-            false => (0.0, 0.0),
-        };
+        let (background, margin) = sky.at(middle, f32::from(row));
         let peak = f32::from(max) - background;
         let (n, sky) = ((count - 1) as f64, f64::from(background));
         let light = Light {

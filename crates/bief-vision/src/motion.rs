@@ -1,7 +1,5 @@
 //! How the view moves from one picture to the next: rigid motion, from pairs of places some of which are wrong.
 
-use serde::Serialize;
-
 /// A turn about the origin, then a shift: where what was at a place is now.
 ///
 /// ```
@@ -11,14 +9,11 @@ use serde::Serialize;
 /// let [x, y] = quarter.apply([0.0, 2.0]);
 /// assert!((x - 3.0).abs() < 1e-9 && (y - 5.0).abs() < 1e-9);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rigid {
-    /// Radians, from x towards y.
-    pub turn: f64,
-    /// Pixels, after the turn.
-    pub x: f64,
-    /// Pixels, after the turn.
-    pub y: f64,
+    cos: f64,
+    sin: f64,
+    shift: [f64; 2],
 }
 
 /// A place before, and the one after.
@@ -26,24 +21,32 @@ pub type Pair = ([f64; 2], [f64; 2]);
 
 impl Rigid {
     /// No motion.
-    pub const STILL: Self = Self { turn: 0.0, x: 0.0, y: 0.0 };
+    pub const STILL: Self = Self { cos: 1.0, sin: 0.0, shift: [0.0; 2] };
 
-    /// A shift alone.
-    pub fn shift(x: f64, y: f64) -> Self {
-        Self { turn: 0.0, x, y }
+    /// A turn by so many radians, from x towards y, then a shift by so many pixels.
+    pub fn new(turn: f64, shift: [f64; 2]) -> Self {
+        let (sin, cos) = turn.sin_cos();
+        Self { cos, sin, shift }
+    }
+
+    /// The turn in radians, from x towards y.
+    pub fn turn(&self) -> f64 {
+        self.sin.atan2(self.cos)
+    }
+
+    /// The shift in pixels, after the turn.
+    pub fn shift(&self) -> [f64; 2] {
+        self.shift
     }
 
     /// Where a place is after the motion.
     pub fn apply(&self, [x, y]: [f64; 2]) -> [f64; 2] {
-        let (sin, cos) = self.turn.sin_cos();
-        [cos * x - sin * y + self.x, sin * x + cos * y + self.y]
+        [self.cos * x - self.sin * y + self.shift[0], self.sin * x + self.cos * y + self.shift[1]]
     }
 
-    /// Where a place was before the motion.
-    pub fn undo(&self, [x, y]: [f64; 2]) -> [f64; 2] {
-        let (sin, cos) = self.turn.sin_cos();
-        let (x, y) = (x - self.x, y - self.y);
-        [cos * x + sin * y, cos * y - sin * x]
+    /// The same turn with another shift.
+    pub(crate) fn with_shift(&self, shift: [f64; 2]) -> Self {
+        Self { shift, ..*self }
     }
 
     /// The motion with the least sum of squared distances; `None` of no pairs. Of one pair, a shift.
@@ -66,10 +69,10 @@ impl Rigid {
             along += x * u + y * v;
             across += x * v - y * u;
         }
-        let turn = if along == 0.0 && across == 0.0 { 0.0 } else { across.atan2(along) };
-        let (sin, cos) = turn.sin_cos();
-        let [x, y] = middle[0];
-        Some(Self { turn, x: middle[1][0] - cos * x + sin * y, y: middle[1][1] - sin * x - cos * y })
+        let length = length([along, across]);
+        let (cos, sin) = if length == 0.0 { (1.0, 0.0) } else { (along / length, across / length) };
+        let ([x, y], [u, v]) = (middle[0], middle[1]);
+        Some(Self { cos, sin, shift: [u - cos * x + sin * y, v - sin * x - cos * y] })
     }
 
     /// As [`fit`](Self::fit), with pairs left out that are further from the motion than `most` pixels, or than three times the
@@ -95,5 +98,10 @@ impl Rigid {
 
 /// The distance of two places.
 pub(crate) fn apart(a: [f64; 2], b: [f64; 2]) -> f64 {
-    (a[0] - b[0]).hypot(a[1] - b[1])
+    length([a[0] - b[0], a[1] - b[1]])
+}
+
+/// The length of a way. Of pixels, no square is too large: this is much faster than `hypot`.
+pub(crate) fn length([x, y]: [f64; 2]) -> f64 {
+    (x * x + y * y).sqrt()
 }

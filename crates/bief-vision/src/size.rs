@@ -1,6 +1,7 @@
 //! How large a picture is.
 
 use std::fmt;
+use std::str::FromStr;
 
 use bief::{Error, Result};
 
@@ -60,5 +61,16 @@ impl Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+impl FromStr for Size {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let sides = text.split_once(['x', 'X']);
+        let sides = sides.and_then(|(width, height)| Some((width.trim().parse().ok()?, height.trim().parse().ok()?)));
+        let (width, height) = sides.ok_or_else(|| Error::new(format!("`{text}` is no size: give it as in 1920x1080")))?;
+        Self::new(width, height)
     }
 }

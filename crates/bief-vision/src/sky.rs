@@ -60,8 +60,8 @@ pub struct Tile {
 /// let mut sky = Sky::new(size, Threshold::Sky { noise: 3.0, levels: 6.0 });
 /// let picture: Vec<u8> = (0..64 * 64).map(|pixel| 20 + (pixel % 64) as u8 / 4).collect(); // brighter to the right
 /// sky.measure(&picture);
-/// assert!((sky.at(31.5, 20.0) - 27.5).abs() < 1.0);
-/// assert!(sky.margin(31.5, 20.0) >= 6.0);
+/// let (level, margin) = sky.at(31.5, 20.0);
+/// assert!((level - 27.5).abs() < 1.0 && margin >= 6.0);
 /// # Ok::<(), bief::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -131,26 +131,19 @@ impl Sky {
         &self.tiles
     }
 
-    /// The sky at a place, in grey levels; 0 where the threshold is fixed.
-    pub fn at(&self, x: f32, y: f32) -> f32 {
-        self.between(x, y, |tile| tile.sky)
-    }
-
-    /// By how much a pixel at a place must be brighter than the sky there, in grey levels; 0 where the threshold is fixed.
-    pub fn margin(&self, x: f32, y: f32) -> f32 {
-        let Threshold::Sky { noise, levels } = self.threshold else { return 0.0 };
-        (noise * self.between(x, y, |tile| tile.noise)).max(levels)
-    }
-
-    fn between(&self, x: f32, y: f32, of: impl Fn(&Tile) -> f32) -> f32 {
-        let ((left, right, to_right), (above, below, down)) = (
-            neighbours(x, self.columns),
-            neighbours(y, self.tiles.len() / self.columns),
-        );
-        let tile = |column: usize, row: usize| of(&self.tiles[row * self.columns + column]);
-        let upper = tile(left, above) + to_right * (tile(right, above) - tile(left, above));
-        let lower = tile(left, below) + to_right * (tile(right, below) - tile(left, below));
-        upper + down * (lower - upper)
+    /// The sky at a place and by how much a pixel must be brighter there, in grey levels; both 0 where the threshold is fixed.
+    pub fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        let Threshold::Sky { noise, levels } = self.threshold else { return (0.0, 0.0) };
+        let rows = self.tiles.len() / self.columns;
+        let ((left, right, to_right), (above, below, down)) = (neighbours(x, self.columns), neighbours(y, rows));
+        let across = |row: usize| {
+            let (a, b) = (self.tiles[row * self.columns + left], self.tiles[row * self.columns + right]);
+            (a.sky + to_right * (b.sky - a.sky), a.noise + to_right * (b.noise - a.noise))
+        };
+        let (upper, lower) = (across(above), across(below));
+        let sky = upper.0 + down * (lower.0 - upper.0);
+        let noise = noise * (upper.1 + down * (lower.1 - upper.1));
+        (sky, noise.max(levels))
     }
 
     /// The brightest grey level that is sky, for each column, in the rows of a strip. What is behind the last column is all sky.

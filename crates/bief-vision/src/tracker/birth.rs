@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Note;
 use super::path::{Path, Sighting, line};
 use crate::grid::Grid;
-use crate::motion::{Rigid, apart};
+use crate::motion::{Rigid, apart, length};
 
 /// Frames that are remembered, this one included.
 const FRAMES: usize = 8;
@@ -142,7 +142,7 @@ impl Past {
         let mut missed = 0;
         for frame in self.frames.iter_mut().skip(3) {
             let (at, velocity) = path.look_back(frame.number);
-            let speed = velocity[0].hypot(velocity[1]);
+            let speed = length(velocity);
             let light = path.first().light;
             let tolerance = 1.3 + 0.15 * speed;
             let near = frame.loose.iter_mut().filter(|loose| !loose.is_explained);
@@ -173,7 +173,7 @@ fn cost(three: [&Sighting; 3]) -> Option<f64> {
     let strong = three.iter().filter(|sighting| sighting.strength >= STRONG).count();
     let restless = three.iter().filter(|sighting| sighting.is_restless).count();
     let (_, velocity) = line(&three.map(|sighting| *sighting), three[2].frame);
-    let speed = velocity[0].hypot(velocity[1]);
+    let speed = length(velocity);
     let [a, b, c] = three.map(|sighting| sighting.at);
     let bend = apart(b, [0.5 * (a[0] + c[0]), 0.5 * (a[1] + c[1])]);
     if strong < 2 || restless > 1 || speed < SLOWEST {

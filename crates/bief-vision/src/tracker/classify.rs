@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::object::Object;
 use super::path::{Sighting, line};
+use crate::motion::length;
 use crate::size::Size;
 
 /// Seconds that a meteor lasts at most.
@@ -83,7 +84,7 @@ pub(super) fn classify(
     let (first, last) = (seen[0], seen[count - 1]);
     let frames = (last.frame - first.frame + 1) as f64;
     let (_, velocity) = line(all, last.frame);
-    let speed = velocity[0].hypot(velocity[1]);
+    let speed = length(velocity);
     let way = (last.x - first.x).hypot(last.y - first.y);
     let covered = object.path.covered();
     let long_streaks = seen.iter().filter(|sighting| f64::from(sighting.length) > 0.15 * speed.min(30.0)).count();
@@ -152,7 +153,7 @@ pub(super) fn classify(
 fn bend(seen: &[&Sighting]) -> (f64, f64) {
     let (first, last) = (seen[0], seen[seen.len() - 1]);
     let way = [last.at[0] - first.at[0], last.at[1] - first.at[1]];
-    let length = way[0].hypot(way[1]).max(1e-9);
+    let length = length(way).max(1e-9);
     let aside = |sighting: &Sighting| {
         let (x, y) = (sighting.at[0] - first.at[0], sighting.at[1] - first.at[1]);
         ((x * way[0] + y * way[1]) / length, (y * way[0] - x * way[1]) / length)

@@ -17,7 +17,7 @@ mod restless;
 
 use crate::component::Component;
 use crate::grid::Grid;
-use crate::motion::{Rigid, apart};
+use crate::motion::{Rigid, apart, length};
 use crate::size::Size;
 use birth::{Loose, Past};
 use fixed::{FIXED, Fixture, Fixtures};
@@ -27,7 +27,7 @@ use register::Registration;
 use restless::Restless;
 
 pub use classify::Kind;
-pub use object::Track;
+pub use object::{Area, Track};
 pub use path::Sighting;
 
 /// How far from its place a star may be seen, in pixels.
@@ -38,6 +38,9 @@ const SENSOR_REACH: f64 = 0.8;
 const MORE_THAN_STAR: f32 = 2.2;
 /// Frames in a row that a star may be hidden in something larger.
 const HIDDEN: u32 = 6;
+/// Pixels by which the view jumps, and by which it moves, at least.
+const JUMP: f64 = 8.0;
+const MOVED: f64 = 0.3;
 /// Frames in a row in which a path may not be seen.
 const MISSES: u32 = 3;
 /// Of what nothing explains, so many are brighter than clutter is, and one more for so many pixels.
@@ -188,16 +191,15 @@ impl Tracker {
         let known = self.stars.0.iter().filter(|star| star.seen > 2 * FIXED && star.missed < 3);
         let known = known.map(|star| (star.light, star.at));
         let motion = self.registration.find_known(known, components, &self.grid, motion).unwrap_or(motion);
-        let follow = |known: f64, new: f64| known + 0.2 * (new - known);
+        let (turn, [x, y]) = (motion.turn(), motion.shift());
+        let middle = [0.5 * self.size.width() as f64, 0.5 * self.size.height() as f64];
         // A jump tells nothing of the next motion.
-        if apart([motion.x, motion.y], [self.drift.x, self.drift.y]) < 8.0 {
-            self.drift = Rigid {
-                turn: follow(self.drift.turn, motion.turn),
-                x: follow(self.drift.x, motion.x),
-                y: follow(self.drift.y, motion.y),
-            };
+        if apart(motion.apply(middle), self.drift.apply(middle)) < JUMP {
+            let follow = |known: f64, new: f64| known + 0.2 * (new - known);
+            let [known_x, known_y] = self.drift.shift();
+            self.drift = Rigid::new(follow(self.drift.turn(), turn), [follow(known_x, x), follow(known_y, y)]);
         }
-        self.moved = motion.x.hypot(motion.y) > 0.3 || motion.turn.abs() * self.size.width() as f64 > 0.3;
+        self.moved = apart(motion.apply(middle), middle) > MOVED || turn.abs() * middle[0] > MOVED;
         self.motion = motion;
         self.stars.0.iter_mut().for_each(|star| star.at = motion.apply(star.at));
         self.past.follow(&motion);
@@ -261,7 +263,7 @@ impl Tracker {
         self.paths.sort_by_key(|path| std::cmp::Reverse(path.sightings.len()));
         for path in &mut self.paths {
             let (at, velocity) = path.predict(frame);
-            let speed = velocity[0].hypot(velocity[1]);
+            let speed = length(velocity);
             let gap = (frame - path.last().frame) as f64;
             let young = if path.sightings.len() < SURE { 1.3 } else { 1.0 };
             let (along, across) = (young * (1.2 + 0.25 * speed + 0.5 * (gap - 1.0)), young * (1.2 + 0.06 * speed));

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::classify::{Kind, classify};
 use super::path::{Path, Sighting, line};
-use crate::motion::{Rigid, apart};
+use crate::motion::{Rigid, apart, length};
 use crate::size::Size;
 
 /// Frames after which no further piece of an object is waited for.
@@ -51,6 +51,36 @@ impl Track {
     /// The light of the brightest frame: grey levels above the sky.
     pub fn light(&self) -> f32 {
         self.sightings.iter().filter(|sighting| !sighting.is_between).map(|sighting| sighting.light).fold(0.0, f32::max)
+    }
+}
+
+/// A part of pictures: first column and row, columns and rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Area {
+    /// The size of the pictures.
+    pub of: Size,
+    /// First column.
+    pub left: usize,
+    /// First row.
+    pub top: usize,
+    /// Columns, 1 or more.
+    pub width: usize,
+    /// Rows, 1 or more.
+    pub height: usize,
+}
+
+impl Track {
+    /// The part of pictures of this size in which it is seen, with so many pixels around.
+    pub fn area(&self, of: Size, margin: f64) -> Area {
+        let side = |place: fn(&Sighting) -> f64, side: usize| {
+            let places = || self.sightings.iter().map(place);
+            let within = |place: f64| place.clamp(0.0, (side - 1) as f64) as usize;
+            let first = within(places().fold(f64::INFINITY, f64::min) - margin);
+            (first, within((places().fold(0.0, f64::max) + margin).ceil()) + 1 - first)
+        };
+        let (left, width) = side(|sighting| sighting.x, of.width());
+        let (top, height) = side(|sighting| sighting.y, of.height());
+        Area { of, left, top, width, height }
     }
 }
 
@@ -143,7 +173,7 @@ impl Objects {
             self.complete.push(Track {
                 id: self.next_id,
                 kind,
-                speed: velocity[0].hypot(velocity[1]),
+                speed: length(velocity),
                 direction: velocity[1].atan2(velocity[0]).to_degrees().rem_euclid(360.0),
                 sightings: filled(&object.path.sightings),
             });
@@ -165,7 +195,7 @@ fn goes_on(earlier: &Path, path: &Path) -> bool {
     }
     let (ahead, velocity) = earlier.predict(first.frame);
     let (_, later) = path.look_back(first.frame);
-    let speed = velocity[0].hypot(velocity[1]);
+    let speed = length(velocity);
     let gap = (first.frame - last.frame) as f64;
     let off = apart(ahead, first.at);
     // Few sightings do not tell a velocity well.
@@ -185,12 +215,12 @@ fn fly_together(a: &Path, b: &Path) -> bool {
         if together == 0 {
             shift = apart;
         }
-        spread = spread.max((apart[0] - shift[0]).hypot(apart[1] - shift[1]));
+        spread = spread.max(length([apart[0] - shift[0], apart[1] - shift[1]]));
         together += 1;
     }
     let covered = a.covered().min(b.covered());
     let (first, second) = (a.usual_light(), b.usual_light());
-    together >= TOGETHER && first.min(second) > COMPARABLE * first.max(second) && shift[0].hypot(shift[1]) < COMPANION && spread < 2.0 + 0.15 * covered
+    together >= TOGETHER && first.min(second) > COMPARABLE * first.max(second) && length(shift) < COMPANION && spread < 2.0 + 0.15 * covered
 }
 
 /// Whether a path is a part of a longer one: a strobe beside the steady lights of an aeroplane, a piece of a meteor's train.
@@ -202,7 +232,7 @@ fn is_part(path: &Path, longer: &Path) -> bool {
     let (_, velocity) = path.predict(path.last().frame);
     let (_, other) = line(&longer.sightings, path.last().frame);
     let product = velocity[0] * other[0] + velocity[1] * other[1];
-    if product < SAME_WAY * velocity[0].hypot(velocity[1]) * other[0].hypot(other[1]) {
+    if product < SAME_WAY * length(velocity) * length(other) {
         return false;
     }
     let beside = path.sightings.iter().filter(|sighting| {

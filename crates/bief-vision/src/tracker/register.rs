@@ -136,8 +136,8 @@ impl Registration {
         let places = (0..VOTES - 1).flat_map(|row| (0..VOTES - 1).map(move |column| (column, row)));
         let (votes, (column, row)) = places.map(|(column, row)| (sum(column, row), (column, row))).max()?;
         let shift = |index: usize| (index + 1) as f64 * VOTE - LARGEST;
-        let (x, y) = (guess.x + shift(column), guess.y + shift(row));
-        (votes as usize >= FEWEST).then_some(Rigid { x, y, ..guess })
+        let [x, y] = guess.shift();
+        (votes as usize >= FEWEST).then(|| guess.with_shift([x + shift(column), y + shift(row)]))
     }
 }
 
