@@ -11,7 +11,8 @@ fn main() {
     let mut f = std::fs::File::open(&a[4]).unwrap();
     let mut n = 0;
     let (mut td, mut tt, mut nc) = (0.0, 0.0, 0);
-    let mut all = vec![]; let mut tc = 0.0;
+    let mut all = vec![];
+    let mut tc = 0.0;
     let mut comps = vec![];
     let dump = a.get(6).map(|x| x.parse::<u64>().unwrap());
     while f.read_exact(&mut buf).is_ok() {
@@ -23,18 +24,58 @@ fn main() {
         let t = bief::machine::clock::process_time();
         all.extend(tr.follow(&comps, n, (n as f64 * 1e6 / fps) as i64));
         tt += (bief::machine::clock::process_time() - t).as_secs_f64();
-        if std::env::var("C").is_ok() { let t = bief::machine::clock::process_time(); let c = std::hint::black_box(buf.clone()); tc += (bief::machine::clock::process_time() - t).as_secs_f64(); std::hint::black_box(c); }
-        if std::env::var("M").is_ok() { let m = tr.motion(); eprintln!("{n}: {:.2} {:.2} {:.5} stars {} comps {}", m.shift()[0], m.shift()[1], m.turn(), tr.stars(), comps.len()); }
-        if dump == Some(n) { eprintln!("{:?} stars {}", tr.motion(), tr.stars()); for c in &comps { println!("{c:?}"); } }
+        if std::env::var("C").is_ok() {
+            let t = bief::machine::clock::process_time();
+            let c = std::hint::black_box(buf.clone());
+            tc += (bief::machine::clock::process_time() - t).as_secs_f64();
+            std::hint::black_box(c);
+        }
+        if std::env::var("M").is_ok() {
+            let m = tr.motion();
+            eprintln!(
+                "{n}: {:.2} {:.2} {:.5} stars {} comps {}",
+                m.shift()[0],
+                m.shift()[1],
+                m.turn(),
+                tr.stars(),
+                comps.len()
+            );
+        }
+        if dump == Some(n) {
+            eprintln!("{:?} stars {}", tr.motion(), tr.stars());
+            for c in &comps {
+                println!("{c:?}");
+            }
+        }
         n += 1;
     }
     all.extend(tr.finish());
     eprintln!("copy {:.0}", tc / n as f64 * 1e6);
-    eprintln!("{n} frames, {:.0} comps/frame, detect {:.0} us, track {:.0} us, stars {} unreg {}", nc as f64 / n as f64, td / n as f64 * 1e6, tt / n as f64 * 1e6, tr.stars(), tr.unregistered());
+    eprintln!(
+        "{n} frames, {:.0} comps/frame, detect {:.0} us, track {:.0} us, stars {} unreg {}",
+        nc as f64 / n as f64,
+        td / n as f64 * 1e6,
+        tt / n as f64 * 1e6,
+        tr.stars(),
+        tr.unregistered()
+    );
     let mut out = String::from("track,type,frame,x,y\n");
     for t in &all {
-        for s in &t.sightings { out += &format!("{},{},{},{:.2},{:.2}\n", t.id, t.kind, s.frame, s.x, s.y); }
-        if std::env::var("V").is_ok() { eprintln!("{} {} {}..{} speed {:.2} n {} light {:.0}", t.id, t.kind, t.begin(), t.end(), t.speed, t.sightings.len(), t.light()); }
+        for s in &t.sightings {
+            out += &format!("{},{},{},{:.2},{:.2}\n", t.id, t.kind, s.frame, s.x, s.y);
+        }
+        if std::env::var("V").is_ok() {
+            eprintln!(
+                "{} {} {}..{} speed {:.2} n {} light {:.0}",
+                t.id,
+                t.kind,
+                t.begin(),
+                t.end(),
+                t.speed,
+                t.sightings.len(),
+                t.light()
+            );
+        }
     }
     std::fs::write(&a[5], out).unwrap();
 }

@@ -67,7 +67,11 @@ impl Detector {
     /// A picture of another size.
     pub fn components(&mut self, picture: &[u8]) -> impl Iterator<Item = Component> {
         let detection = self.detection;
-        let kept = self.labeller.label(picture, self.detection.least, self.detection.most).iter().filter(move |region| detection.keeps(region));
+        let kept = self
+            .labeller
+            .label(picture, self.detection.least, self.detection.most)
+            .iter()
+            .filter(move |region| detection.keeps(region));
         kept.map(move |region| match detection.threshold {
             Threshold::Sky { .. } => Component::of_light(region),
             Threshold::Fixed(_) => Component::of_pixels(region, detection.strong.max(1)),
@@ -77,6 +81,9 @@ impl Detector {
     /// The regions that are components, of the picture that was looked at last.
     pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = &Region> {
         let detection = self.detection;
-        self.labeller.label(picture, self.detection.least, self.detection.most).iter().filter(move |region| detection.keeps(region))
+        self.labeller
+            .label(picture, self.detection.least, self.detection.most)
+            .iter()
+            .filter(move |region| detection.keeps(region))
     }
 }

@@ -27,7 +27,10 @@ pub fn register(registry: &mut Registry) {
 }
 
 fn rate() -> Param<Option<f64>> {
-    Param::<f64>::new("rate", "frames per second, in the stead of what the video tells").unit("Hz").range(1e-3..=1e6).optional()
+    Param::<f64>::new("rate", "frames per second, in the stead of what the video tells")
+        .unit("Hz")
+        .range(1e-3..=1e6)
+        .optional()
 }
 
 fn size() -> Param<Option<Size>> {
@@ -68,8 +71,12 @@ fn read() -> Kind {
 fn detect() -> Kind {
     let parameters = (
         size_of_frames(),
-        Param::<f64>::new("noise", "standard deviations of the sky's noise that count as light").range(0.0..=100.0).default(3.0),
-        Param::<f64>::new("levels", "grey levels above the sky that count as light, at least").range(0.5..=255.0).default(6.0),
+        Param::<f64>::new("noise", "standard deviations of the sky's noise that count as light")
+            .range(0.0..=100.0)
+            .default(3.0),
+        Param::<f64>::new("levels", "grey levels above the sky that count as light, at least")
+            .range(0.5..=255.0)
+            .default(6.0),
     );
     let summary = "finds the components of each frame: spots brighter than the sky around them";
     Kind::new("vision.detect", summary, parameters, |(size, noise, levels)| {

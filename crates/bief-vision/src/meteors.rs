@@ -9,7 +9,8 @@ use bief::{Application, Chain, Error, Program, Result};
 use crate::detect::Detection;
 use crate::size::Size;
 use crate::tasks::{
-    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Unpack, live_frames, rehearsed_live,
+    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Unpack, live_frames,
+    rehearsed_live,
 };
 use crate::tracker::{Track, Tracker};
 use crate::video::{Video, VideoSettings};

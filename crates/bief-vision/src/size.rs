@@ -70,7 +70,8 @@ impl FromStr for Size {
     fn from_str(text: &str) -> Result<Self> {
         let sides = text.split_once(['x', 'X']);
         let sides = sides.and_then(|(width, height)| Some((width.trim().parse().ok()?, height.trim().parse().ok()?)));
-        let (width, height) = sides.ok_or_else(|| Error::new(format!("`{text}` is no size: give it as in 1920x1080")))?;
+        let (width, height) =
+            sides.ok_or_else(|| Error::new(format!("`{text}` is no size: give it as in 1920x1080")))?;
         Self::new(width, height)
     }
 }

@@ -42,7 +42,12 @@ pub fn table_rows(track: &Track) -> String {
     for sighting in &track.sightings {
         let Sighting { frame, x, y, time_us, light, peak, is_between, .. } = *sighting;
         let magnitude = sighting.magnitude().map_or_else(String::new, |magnitude| format!("{magnitude:.2}"));
-        let seconds = format!("{}{}.{:06}", if time_us < 0 { "-" } else { "" }, time_us.unsigned_abs() / 1_000_000, time_us.unsigned_abs() % 1_000_000);
+        let seconds = format!(
+            "{}{}.{:06}",
+            if time_us < 0 { "-" } else { "" },
+            time_us.unsigned_abs() / 1_000_000,
+            time_us.unsigned_abs() % 1_000_000
+        );
         // Writing to a string cannot fail.
         let _ = writeln!(
             rows,
@@ -77,7 +82,13 @@ pub fn fmdt_boxes(track: &Track) -> String {
     for sighting in &track.sightings {
         let reach = (2.5 * sighting.length).ceil().max(3.0) as u32;
         let (x, y) = (sighting.x.round(), sighting.y.round());
-        let _ = writeln!(boxes, "{} {reach} {reach} {x} {y} {} {}", sighting.frame, track.id, u8::from(sighting.is_between));
+        let _ = writeln!(
+            boxes,
+            "{} {reach} {reach} {x} {y} {} {}",
+            sighting.frame,
+            track.id,
+            u8::from(sighting.is_between)
+        );
     }
     boxes
 }

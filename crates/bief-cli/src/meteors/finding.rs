@@ -72,7 +72,8 @@ impl Finding {
         let told = &self.figures;
         let of_kind = |kind: Kind| self.tracks.iter().filter(move |track| track.kind == kind);
         let lost = self.report.as_ref().map_or(0, |report| report.lost / self.size.pixels() as u64);
-        let mut rows = vec![("video", format!("{}, {}, {} frames/s", printable(&self.name), self.size, significant(self.rate)))];
+        let mut rows =
+            vec![("video", format!("{}, {}, {} frames/s", printable(&self.name), self.size, significant(self.rate)))];
         let unregistered = told.counted("unregistered");
         rows.push(("frames", frames(told).to_string()));
         if lost > 0 {

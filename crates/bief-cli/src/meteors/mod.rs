@@ -106,7 +106,8 @@ fn from_0_to(most: f64) -> impl Fn(&str) -> Result<f64, String> + Clone {
 }
 
 fn fixed(text: &str) -> Result<Detection, String> {
-    let levels = text.split_once(',').and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
+    let levels =
+        text.split_once(',').and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
     match levels {
         Some((low, high)) if 0 < low && low <= high => {
             Ok(Detection { threshold: Threshold::Fixed(low), strong: high, ..Detection::fixed() })

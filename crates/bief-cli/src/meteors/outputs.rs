@@ -55,7 +55,9 @@ impl Outputs {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("tracks.csv"),
             (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::new("standard input has no name: give -o TRACKS.csv, or -o - for standard output"));
+                return Err(Failure::new(
+                    "standard input has no name: give -o TRACKS.csv, or -o - for standard output",
+                ));
             }
             (None, Some(input)) if is_address(input) => {
                 return Err(Failure::new(format!("{}: no file lies beside it: give -o TRACKS.csv", input.display())));

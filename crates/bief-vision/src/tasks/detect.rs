@@ -68,7 +68,9 @@ impl Task for DetectComponents {
     fn lens(&self, pixels: usize) -> Result<usize> {
         match pixels == self.size.pixels() {
             true => Ok(MOST_COMPONENTS),
-            false => Err(Error::new(format!("frames of {pixels} pixels, where {} has {}", self.size, self.size.pixels()))),
+            false => {
+                Err(Error::new(format!("frames of {pixels} pixels, where {} has {}", self.size, self.size.pixels())))
+            }
         }
     }
 

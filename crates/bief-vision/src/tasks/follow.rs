@@ -20,7 +20,8 @@ pub struct Pictures {
 
 impl Pictures {
     fn keep(&mut self, stamp: Stamp, picture: &[u8]) {
-        let mut space = if self.kept.len() == self.most { self.kept.pop_front().unwrap_or_default().1 } else { Vec::new() };
+        let mut space =
+            if self.kept.len() == self.most { self.kept.pop_front().unwrap_or_default().1 } else { Vec::new() };
         space.clear();
         space.extend_from_slice(picture);
         self.kept.push_back((stamp, space));

@@ -6,5 +6,5 @@ mod read;
 
 pub use detect::{DetectComponents, MOST_COMPONENTS};
 pub use follow::{FollowTracks, FollowWithPictures, Pictures};
-pub use read::{Clock, ReadFrames, Stamp, Unpack, live_frames};
 pub(crate) use read::rehearsed_live;
+pub use read::{Clock, ReadFrames, Stamp, Unpack, live_frames};

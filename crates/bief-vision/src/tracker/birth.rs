@@ -47,7 +47,11 @@ pub(super) struct Past {
 
 impl Past {
     pub(super) fn new(width: usize, height: usize) -> Self {
-        Self { frames: VecDeque::with_capacity(FRAMES), grids: [Grid::new(width, height), Grid::new(width, height)], candidates: Vec::new() }
+        Self {
+            frames: VecDeque::with_capacity(FRAMES),
+            grids: [Grid::new(width, height), Grid::new(width, height)],
+            candidates: Vec::new(),
+        }
     }
 
     /// Moves along with the view.
@@ -59,7 +63,8 @@ impl Past {
 
     /// Begins a frame.
     pub(super) fn next(&mut self, number: u64) {
-        let mut frame = if self.frames.len() == FRAMES { self.frames.pop_back().unwrap_or_default() } else { Frame::default() };
+        let mut frame =
+            if self.frames.len() == FRAMES { self.frames.pop_back().unwrap_or_default() } else { Frame::default() };
         frame.loose.clear();
         frame.number = number;
         self.frames.push_front(frame);
@@ -118,9 +123,8 @@ impl Past {
         self.candidates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         for index in 0..self.candidates.len() {
             let (_, members) = self.candidates[index];
-            let is_free = members.iter().zip([2, 1, 0]).all(|(&member, frame)| {
-                !self.frames[frame].loose[member].is_explained
-            });
+            let is_free =
+                members.iter().zip([2, 1, 0]).all(|(&member, frame)| !self.frames[frame].loose[member].is_explained);
             if !is_free {
                 continue;
             }

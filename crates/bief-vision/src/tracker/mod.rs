@@ -355,9 +355,10 @@ impl Tracker {
     /// Learns how bright what nothing explains is, without it being anything.
     fn see_clutter(&mut self, components: &[Component]) {
         self.lights.clear();
-        let unknown = components.iter().zip(&self.notes).filter(|(_, note)| {
-            !note.is_taken && !note.is_hot && !note.is_familiar && note.star_light == 0.0
-        });
+        let unknown = components
+            .iter()
+            .zip(&self.notes)
+            .filter(|(_, note)| !note.is_taken && !note.is_hot && !note.is_familiar && note.star_light == 0.0);
         self.lights.extend(unknown.map(|(component, _)| component.light));
         let brightest = CLUTTER + self.size.pixels() / PIXELS_OF_CLUTTER;
         let light = match self.lights.len() > brightest {
@@ -417,9 +418,8 @@ fn place(component: &Component) -> [f64; 2] {
 }
 
 fn is_in(component: &Component, [x, y]: [f64; 2], margin: f64) -> bool {
-    let within = |place: f64, first: u16, last: u16| {
-        (f64::from(first) - margin..=f64::from(last) + margin).contains(&place)
-    };
+    let within =
+        |place: f64, first: u16, last: u16| (f64::from(first) - margin..=f64::from(last) + margin).contains(&place);
     within(x, component.left, component.right) && within(y, component.top, component.bottom)
 }
 

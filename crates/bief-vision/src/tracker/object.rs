@@ -220,7 +220,10 @@ fn fly_together(a: &Path, b: &Path) -> bool {
     }
     let covered = a.covered().min(b.covered());
     let (first, second) = (a.usual_light(), b.usual_light());
-    together >= TOGETHER && first.min(second) > COMPARABLE * first.max(second) && length(shift) < COMPANION && spread < 2.0 + 0.15 * covered
+    together >= TOGETHER
+        && first.min(second) > COMPARABLE * first.max(second)
+        && length(shift) < COMPANION
+        && spread < 2.0 + 0.15 * covered
 }
 
 /// Whether a path is a part of a longer one: a strobe beside the steady lights of an aeroplane, a piece of a meteor's train.

@@ -8,6 +8,8 @@ use crate::motion::{Pair, Rigid, apart};
 
 /// Components of each picture that tell the motion, and vote on shifts: the brightest.
 const BRIGHTEST: usize = 100;
+/// Over what is asked for: a component that is surely more than noise.
+const STRONG: f32 = 1.6;
 /// Distances within which a component is looked for again, in turn: each time the motion is known better.
 const REACHES: [f64; 3] = [6.0, 3.0, 1.5];
 /// Components that are off by more do not tell the motion.
@@ -41,7 +43,8 @@ impl Registration {
     pub(super) fn find(&mut self, components: &[Component], grid: &Grid, guess: Rigid) -> Option<Rigid> {
         std::mem::swap(&mut self.before, &mut self.now);
         self.now.clear();
-        self.now.extend(components.iter().map(|component| (component.light, [component.x.into(), component.y.into()])));
+        let strong = components.iter().filter(|component| component.strength >= STRONG);
+        self.now.extend(strong.map(|component| (component.light, [component.x.into(), component.y.into()])));
         keep_brightest(&mut self.now);
         if self.before.len().min(self.now.len()) < FEWEST {
             return None;
@@ -81,7 +84,9 @@ impl Registration {
                 1 => Some(Rigid::STILL),
                 _ => self.vote(guess),
             };
-            let Some((agreeing, motion)) = guess.and_then(|guess| self.refine(guess, components, grid)) else { continue };
+            let Some((agreeing, motion)) = guess.and_then(|guess| self.refine(guess, components, grid)) else {
+                continue;
+            };
             if best.is_none_or(|(most, _)| agreeing > most) {
                 best = Some((agreeing, motion));
             }

@@ -24,9 +24,15 @@ pub(super) struct Header {
 pub(super) enum Format {
     Raw,
     /// So many bytes of colour follow the grey levels, which go from 16 to 235 where they are `narrow`.
-    Y4m { colour: usize, is_narrow: bool },
+    Y4m {
+        colour: usize,
+        is_narrow: bool,
+    },
     /// The header of the first picture is read. The greatest value stands for white.
-    Pgm { greatest: u16, is_first: bool },
+    Pgm {
+        greatest: u16,
+        is_first: bool,
+    },
 }
 
 /// Whether a video begins like none of the forms here.
@@ -77,7 +83,8 @@ fn y4m(line: &str) -> Result<Header> {
             "W" => width = value.parse().ok(),
             "H" => height = value.parse().ok(),
             "F" => {
-                let parts = value.split_once(':').and_then(|(a, b)| Some((a.parse::<f64>().ok()?, b.parse::<f64>().ok()?)));
+                let parts =
+                    value.split_once(':').and_then(|(a, b)| Some((a.parse::<f64>().ok()?, b.parse::<f64>().ok()?)));
                 // 0:0 is a rate that nobody knows.
                 rate = parts.filter(|&(frames, seconds)| frames > 0.0 && seconds > 0.0).map(|(a, b)| a / b);
             }
@@ -138,13 +145,19 @@ fn pgm(reader: &mut impl BufRead) -> Result<(Size, u16)> {
                 b'#' if digits == 0 => while byte()? != b'\n' {},
                 b' ' | b'\t' | b'\r' | b'\n' if digits > 0 => break,
                 b' ' | b'\t' | b'\r' | b'\n' => {}
-                other => return Err(Error::new(format!("PGM: `{}` in a header, where a number is", char::from(other).escape_debug()))),
+                other => {
+                    return Err(Error::new(format!(
+                        "PGM: `{}` in a header, where a number is",
+                        char::from(other).escape_debug()
+                    )));
+                }
             }
         }
     }
     let [width, height, greatest] = numbers;
     let known = u16::try_from(greatest).ok().filter(|&greatest| greatest > 0);
-    let greatest = known.ok_or_else(|| Error::new(format!("PGM: a greatest value of {greatest}: 1 to 65535 can be")))?;
+    let greatest =
+        known.ok_or_else(|| Error::new(format!("PGM: a greatest value of {greatest}: 1 to 65535 can be")))?;
     Ok((Size::new(width, height)?, greatest))
 }
 
@@ -186,7 +199,10 @@ impl Header {
                 if !std::mem::take(is_first) {
                     let (size, new) = pgm(reader)?;
                     if size != self.size {
-                        return Err(Error::new(format!("it is {size}, those before are {}: all must be of one size", self.size)));
+                        return Err(Error::new(format!(
+                            "it is {size}, those before are {}: all must be of one size",
+                            self.size
+                        )));
                     }
                     *greatest = new;
                 }
@@ -195,7 +211,9 @@ impl Header {
                     1..255 => {
                         fill(reader, frame)?;
                         let greatest = u32::from(*greatest);
-                        frame.iter_mut().for_each(|grey| *grey = (u32::from(*grey).min(greatest) * 255 / greatest) as u8);
+                        frame
+                            .iter_mut()
+                            .for_each(|grey| *grey = (u32::from(*grey).min(greatest) * 255 / greatest) as u8);
                     }
                     _ => {
                         let greatest = u32::from(*greatest);

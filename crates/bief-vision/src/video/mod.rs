@@ -83,7 +83,9 @@ impl Video {
         let told = |error: io::Error| Error::new(format!("{name}: {error}"));
         // A device has no beginning to look at.
         if path.metadata().map_err(told)?.is_dir() {
-            return Err(Error::new(format!("{name}: a folder, where a video is wanted: `cat` its PGM pictures to `-`")));
+            return Err(Error::new(format!(
+                "{name}: a folder, where a video is wanted: `cat` its PGM pictures to `-`"
+            )));
         }
         let mut reader = buffered(Box::new(File::open(path).map_err(told)?));
         if settings.size.is_none() && format::is_unknown(&mut reader).map_err(told)? {
@@ -149,7 +151,19 @@ impl Video {
             return Err(Error::new(format!("{name}: {rate} frames per second: give a rate from 0.001 to 1000000")));
         }
         let rest = vec![0; header.bytes_behind().min(BUFFER)];
-        Ok(Self { name, header, rate, origin, settings, reader, program, frames: 0, is_over: false, rest, front: Front::default() })
+        Ok(Self {
+            name,
+            header,
+            rate,
+            origin,
+            settings,
+            reader,
+            program,
+            frames: 0,
+            is_over: false,
+            rest,
+            front: Front::default(),
+        })
     }
 
     /// What messages call it.
@@ -253,7 +267,9 @@ impl Video {
             Ok(false) => {
                 self.is_over = true;
                 let ended = self.program.take().map_or(Ok(()), ffmpeg::Running::ended);
-                ended.map(|()| false).map_err(|error| Error::new(format!("{}: after frame {number}: {error}", self.name)))
+                ended
+                    .map(|()| false)
+                    .map_err(|error| Error::new(format!("{}: after frame {number}: {error}", self.name)))
             }
             Err(error) => {
                 self.is_over = true;
