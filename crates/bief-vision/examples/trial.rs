@@ -5,7 +5,20 @@ fn main() {
     let a: Vec<String> = std::env::args().collect();
     let (w, h, fps): (usize, usize, f64) = (a[1].parse().unwrap(), a[2].parse().unwrap(), a[3].parse().unwrap());
     let size = Size::new(w, h).unwrap();
-    let mut det = Detector::new(size, Detection::default());
+    let mut det = Detector::new(
+        size,
+        Detection {
+            threshold: match std::env::var("TH") {
+                Ok(t) => {
+                    let v: Vec<f32> = t.split(',').map(|x| x.parse().unwrap()).collect();
+                    Threshold::Sky { noise: v[0], levels: v[1] }
+                }
+                _ => Threshold::default(),
+            },
+            least: std::env::var("SM").map_or(2, |s| s.parse().unwrap()),
+            ..Detection::default()
+        },
+    );
     let mut tr = Tracker::new(size, fps);
     let mut buf = vec![0; w * h];
     let mut f = std::fs::File::open(&a[4]).unwrap();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::label::Region;
+use crate::sky::Sky;
 
 /// A spot of light in a picture. Places are in pixels from the middle of the first one, x to the right and y down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -36,19 +37,27 @@ pub struct Component {
 }
 
 impl Component {
-    /// The spot that a region is: its place is the middle of its light.
-    pub fn of_light(region: &Region) -> Self {
-        let light = &region.light;
-        let (x, y) = (light.x / light.sum, light.y / light.sum);
+    /// The spot that a region is, in this sky: its place is the middle of its light.
+    pub fn of_light(region: &Region, sky: &Sky) -> Self {
+        let count = region.pixels as f64;
+        let (middle_x, middle_y) = (region.x as f64 / count, region.y as f64 / count);
+        let (level, margin) = sky.at(middle_x as f32, middle_y as f32);
+        let above = |grey: u64, all: u64| grey as f64 - f64::from(level) * all as f64;
+        // A region that is larger than tiles may have no light on the whole.
+        let light = above(region.sum, region.pixels).max(1e-3 * count);
+        let (x, y) = (above(region.grey_x, region.x) / light, above(region.grey_y, region.y) / light);
+        let (x, y) =
+            (x.clamp(region.left.into(), region.right.into()), y.clamp(region.top.into(), region.bottom.into()));
+        let peak = f32::from(region.max) - level;
         Self {
-            x: (light.from_x + x) as f32,
-            y: (light.from_y + y) as f32,
-            light: light.sum as f32,
-            peak: region.peak,
-            strength: region.strength,
-            xx: (light.xx / light.sum - x * x).max(0.0) as f32,
-            yy: (light.yy / light.sum - y * y).max(0.0) as f32,
-            xy: (light.xy / light.sum - x * y) as f32,
+            x: x as f32,
+            y: y as f32,
+            light: light as f32,
+            peak,
+            strength: peak / margin.max(f32::MIN_POSITIVE),
+            xx: (above(region.grey_xx, region.xx) / light - x * x).max(0.0) as f32,
+            yy: (above(region.grey_yy, region.yy) / light - y * y).max(0.0) as f32,
+            xy: (above(region.grey_xy, region.xy) / light - x * y) as f32,
             ..Self::within(region)
         }
     }

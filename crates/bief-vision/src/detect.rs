@@ -20,7 +20,7 @@ pub struct Detection {
 
 impl Default for Detection {
     fn default() -> Self {
-        Self { threshold: Threshold::default(), strong: 0, least: 2, most: 20_000 }
+        Self { threshold: Threshold::default(), strong: 0, least: 3, most: 20_000 }
     }
 }
 
@@ -41,12 +41,12 @@ impl Detection {
 /// use bief_vision::{Detection, Detector, Size};
 ///
 /// let mut picture = vec![20; 64 * 48];
-/// for (pixel, light) in [(64 * 10 + 30, 100), (64 * 10 + 31, 100)] {
+/// for (pixel, light) in [(64 * 10 + 29, 60), (64 * 10 + 30, 100), (64 * 10 + 31, 60)] {
 ///     picture[pixel] += light;
 /// }
 /// let mut detector = Detector::new(Size::new(64, 48)?, Detection::default());
 /// let star = detector.components(&picture).next().unwrap();
-/// assert!((star.x - 30.5).abs() < 0.01 && (star.y - 10.0).abs() < 0.01 && star.light > 199.0);
+/// assert!((star.x - 30.0).abs() < 0.01 && (star.y - 10.0).abs() < 0.01 && star.light > 219.0);
 /// # Ok::<(), bief::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -67,13 +67,11 @@ impl Detector {
     /// A picture of another size.
     pub fn components(&mut self, picture: &[u8]) -> impl Iterator<Item = Component> {
         let detection = self.detection;
-        let kept = self
-            .labeller
-            .label(picture, self.detection.least, self.detection.most)
-            .iter()
-            .filter(move |region| detection.keeps(region));
+        self.labeller.label(picture, detection.least, detection.most);
+        let (regions, sky) = self.labeller.found();
+        let kept = regions.iter().filter(move |region| detection.keeps(region));
         kept.map(move |region| match detection.threshold {
-            Threshold::Sky { .. } => Component::of_light(region),
+            Threshold::Sky { .. } => Component::of_light(region, sky),
             Threshold::Fixed(_) => Component::of_pixels(region, detection.strong.max(1)),
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! A row becomes bits, 64 pixels at a time; bits become runs; a run joins the runs of the row above that it touches, corners
 //! included. Regions that turn out to be one are merged. What a region adds up, it adds up run by run: the sums of places in closed
-//! form, those of light pixel by pixel.
+//! form, those of grey levels pixel by pixel.
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
 
@@ -38,121 +38,45 @@ pub struct Region {
     pub sum: u64,
     /// The brightest grey level.
     pub max: u8,
-    /// The brightest pixel above the sky around it, in grey levels.
-    pub peak: f32,
-    /// The brightest pixel above the sky around it, over what is asked for there: 1 or more. 0 where the threshold is fixed.
-    pub strength: f32,
-    /// Light: grey levels above the sky, and their moments by columns and rows.
-    pub light: Light,
-}
-
-/// Sums of light, weighted by place: columns and rows from the region's first pixel in reading order.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Light {
-    /// The column that places count from.
-    pub from_x: f64,
-    /// The row that places count from.
-    pub from_y: f64,
-    /// Sum.
-    pub sum: f64,
-    /// Sum by columns.
-    pub x: f64,
-    /// Sum by rows.
-    pub y: f64,
-    /// Sum by squares of columns.
-    pub xx: f64,
-    /// Sum by squares of rows.
-    pub yy: f64,
-    /// Sum by columns times rows.
-    pub xy: f64,
-}
-
-impl Light {
-    /// The same light, places counted from elsewhere.
-    fn from(&self, x: f64, y: f64) -> Self {
-        let (dx, dy) = (self.from_x - x, self.from_y - y);
-        Self {
-            from_x: x,
-            from_y: y,
-            sum: self.sum,
-            x: self.x + dx * self.sum,
-            y: self.y + dy * self.sum,
-            xx: self.xx + 2.0 * dx * self.x + dx * dx * self.sum,
-            yy: self.yy + 2.0 * dy * self.y + dy * dy * self.sum,
-            xy: self.xy + dx * self.y + dy * self.x + dx * dy * self.sum,
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        let other = other.from(self.from_x, self.from_y);
-        self.sum += other.sum;
-        self.x += other.x;
-        self.y += other.y;
-        self.xx += other.xx;
-        self.yy += other.yy;
-        self.xy += other.xy;
-    }
+    /// Sum of grey levels times columns.
+    pub grey_x: u64,
+    /// Sum of grey levels times rows.
+    pub grey_y: u64,
+    /// Sum of grey levels times squares of columns.
+    pub grey_xx: u64,
+    /// Sum of grey levels times squares of rows.
+    pub grey_yy: u64,
+    /// Sum of grey levels times columns times rows.
+    pub grey_xy: u64,
 }
 
 impl Region {
-    fn merge(&mut self, other: &Self) {
-        self.left = self.left.min(other.left);
-        self.right = self.right.max(other.right);
-        self.top = self.top.min(other.top);
-        self.bottom = self.bottom.max(other.bottom);
-        self.pixels += other.pixels;
-        self.x += other.x;
-        self.y += other.y;
-        self.xx += other.xx;
-        self.yy += other.yy;
-        self.xy += other.xy;
-        self.sum += other.sum;
-        self.max = self.max.max(other.max);
-        self.peak = self.peak.max(other.peak);
-        self.strength = self.strength.max(other.strength);
-        self.light.add(&other.light);
-    }
-
-    /// The region that a run of pixels is.
-    fn of(run: &Run, pixels: &[u8], sky: &Sky) -> Self {
-        let row = run.row;
-        let (first, count) = (u64::from(run.first), pixels.len() as u64);
-        let y = u64::from(row);
+    /// Adds a run of pixels.
+    fn add(&mut self, run: &Run, pixels: &[u8]) {
+        let (first, y, count) = (u64::from(run.first), u64::from(run.row), pixels.len() as u64);
         let last = first + count - 1;
-        // Sums of squares up to n: n (n + 1) (2 n + 1) / 6.
-        let squares = |n: u64| n * (n + 1) * (2 * n + 1) / 6;
         let x = (first + last) * count / 2;
-        let xx = squares(last) - if first == 0 { 0 } else { squares(first - 1) };
-        let (sum, by_place, by_square, max) = sums(pixels);
-        let middle = 0.5 * (first + last) as f32;
-        let (background, margin) = sky.at(middle, f32::from(row));
-        let peak = f32::from(max) - background;
-        let (n, sky) = ((count - 1) as f64, f64::from(background));
-        let light = Light {
-            from_x: first as f64,
-            from_y: y as f64,
-            sum: sum as f64 - sky * (n + 1.0),
-            x: by_place as f64 - sky * n * (n + 1.0) / 2.0,
-            xx: by_square as f64 - sky * n * (n + 1.0) * (2.0 * n + 1.0) / 6.0,
-            ..Light::default()
-        };
-        Self {
-            left: run.first,
-            right: run.end - 1,
-            top: row,
-            bottom: row,
-            pixels: count,
-            x,
-            y: y * count,
-            xx,
-            yy: y * y * count,
-            xy: x * y,
-            sum,
-            max,
-            peak,
-            strength: if margin > 0.0 { peak / margin } else { 0.0 },
-            light,
-        }
+        // Squares of places from the first one on: n (n + 1) (2 n + 1) / 6 up to n.
+        let (n, offsets) = (count - 1, x - first * count);
+        let xx = first * first * count + 2 * first * offsets + n * (n + 1) * (2 * n + 1) / 6;
+        let (grey, by_place, by_square, max) = sums(pixels);
+        let grey_x = first * grey + by_place;
+        self.left = self.left.min(run.first);
+        self.right = self.right.max(run.end - 1);
+        self.bottom = run.row;
+        self.pixels += count;
+        self.x += x;
+        self.y += y * count;
+        self.xx += xx;
+        self.yy += y * y * count;
+        self.xy += x * y;
+        self.sum += grey;
+        self.max = self.max.max(max);
+        self.grey_x += grey_x;
+        self.grey_y += y * grey;
+        self.grey_xx += first * first * grey + 2 * first * by_place + by_square;
+        self.grey_yy += y * y * grey;
+        self.grey_xy += y * grey_x;
     }
 }
 
@@ -229,9 +153,9 @@ impl Labeller {
         }
     }
 
-    /// The sky that it measured last.
-    pub fn sky(&self) -> &Sky {
-        &self.sky
+    /// The regions that it found last, and the sky that they are in.
+    pub fn found(&self) -> (&[Region], &Sky) {
+        (&self.regions, &self.sky)
     }
 
     /// The regions of a picture that have `least` to `most` pixels, in the order in which their first pixels are read, row by row.
@@ -327,14 +251,11 @@ impl Labeller {
             }
             let start = usize::from(run.row) * width;
             let pixels = &picture[start + usize::from(run.first)..start + usize::from(run.end)];
-            let part = Region::of(run, pixels, &self.sky);
-            match self.regions.get_mut(self.kept[root] as usize) {
-                Some(region) => region.merge(&part),
-                None => {
-                    self.kept[root] = self.regions.len() as u32;
-                    self.regions.push(part);
-                }
+            if self.kept[root] == NONE {
+                self.kept[root] = self.regions.len() as u32;
+                self.regions.push(Region { left: run.first, top: run.row, ..Region::default() });
             }
+            self.regions[self.kept[root] as usize].add(run, pixels);
         }
     }
 }

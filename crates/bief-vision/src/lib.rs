@@ -20,7 +20,7 @@ pub use component::Component;
 pub use detect::{Detection, Detector};
 pub use grid::Grid;
 pub use kinds::register;
-pub use label::{Labeller, Light, Region};
+pub use label::{Labeller, Region};
 pub use meteors::Meteors;
 pub use motion::{Pair, Rigid};
 pub use size::{LONGEST_SIDE, Size};

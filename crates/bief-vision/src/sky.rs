@@ -105,11 +105,6 @@ impl Sky {
         self.level
     }
 
-    /// Whether thresholds follow the sky.
-    pub fn follows(&self) -> bool {
-        matches!(self.threshold, Threshold::Sky { .. })
-    }
-
     /// Measures a picture: a byte per pixel, row by row.
     ///
     /// # Panics

@@ -13,7 +13,7 @@ const FRAMES: usize = 8;
 const SLOWEST: f64 = 1.2;
 const FASTEST: f64 = 50.0;
 /// The most components of a frame that nothing explains: of more, only strong ones are kept.
-const MOST: usize = 1500;
+pub(super) const MOST: usize = 1500;
 /// Over what is asked for: a component that is surely more than noise.
 const STRONG: f32 = 1.6;
 /// Light of two components of one path, the brighter over the fainter.
@@ -70,23 +70,19 @@ impl Past {
         self.frames.push_front(frame);
     }
 
-    pub(super) fn push(&mut self, loose: Loose) {
+    /// Adds what nothing explains, by rising number. Of a crowd, only what is strong.
+    pub(super) fn push(&mut self, loose: Loose, is_crowd: bool) {
         let space = &mut self.frames[0].loose;
-        if space.len() < MOST {
+        if space.len() < MOST && (!is_crowd || loose.sighting.strength > STRONG) {
             space.push(loose);
-        } else if loose.sighting.strength > STRONG {
-            // A weak one makes room.
-            if let Some(weak) = space.iter_mut().find(|weak| weak.sighting.strength <= STRONG) {
-                *weak = loose;
-            }
         }
     }
 
     /// Something is known now to stay where it is.
     pub(super) fn explain(&mut self, (frame, number): (u64, u32)) {
         let Some(frame) = self.frames.iter_mut().find(|past| past.number == frame) else { return };
-        if let Some(loose) = frame.loose.iter_mut().find(|loose| loose.number == number) {
-            loose.is_explained = true;
+        if let Ok(index) = frame.loose.binary_search_by_key(&number, |loose| loose.number) {
+            frame.loose[index].is_explained = true;
         }
     }
 

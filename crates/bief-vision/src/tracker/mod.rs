@@ -334,6 +334,8 @@ impl Tracker {
     /// Begins paths from what nothing explains.
     fn begin(&mut self, components: &[Component], frame: u64, time_us: i64) {
         self.past.next(frame);
+        let unknown = self.notes.iter().filter(|note| !note.is_taken && !note.is_hot && !note.is_familiar);
+        let is_crowd = unknown.count() > birth::MOST;
         for (index, component) in components.iter().enumerate() {
             let note = &self.notes[index];
             if note.is_taken || note.is_hot {
@@ -346,7 +348,7 @@ impl Tracker {
             let component = Component { light, ..*component };
             let is_restless = self.restless.is_restless(at);
             let sighting = Sighting::of(&component, at, frame, time_us, is_restless).over(self.clutter);
-            self.past.push(Loose { sighting, number: index as u32, is_explained: false });
+            self.past.push(Loose { sighting, number: index as u32, is_explained: false }, is_crowd);
         }
         self.past.begin(&mut self.paths, &mut self.notes);
         self.see_clutter(components);

@@ -55,10 +55,10 @@ proptest! {
         }
         let mut labeller = Labeller::new(Sky::new(size, Threshold::Sky { noise: 3.0, levels: 6.0 }));
         let regions = labeller.label(&picture, 1, u32::MAX).to_vec();
-        let sky = labeller.sky();
+        let sky = labeller.found().1;
         for region in &regions {
             // The sky is level here: what lies in the box of a region and is light belongs to it, or to another one.
-            let component = Component::of_light(region);
+            let component = Component::of_light(region, sky);
             prop_assert!((f32::from(region.left) - 0.5..=f32::from(region.right) + 0.5).contains(&component.x));
             prop_assert!((f32::from(region.top) - 0.5..=f32::from(region.bottom) + 0.5).contains(&component.y));
             let level = sky.at(component.x, component.y).0;
