@@ -48,9 +48,12 @@ pub struct Meteors {
 }
 
 enum Output {
-    Tracks(Box<dyn FnMut(&Track) -> Result<()> + Send>),
-    WithPictures(Box<dyn FnMut(&Track, &Pictures) -> Result<()> + Send>),
+    Tracks(Box<Deliver>),
+    WithPictures(Box<DeliverWithPictures>),
 }
+
+type Deliver = dyn FnMut(&Track) -> Result<()> + Send;
+type DeliverWithPictures = dyn FnMut(&Track, &Pictures) -> Result<()> + Send;
 
 impl Meteors {
     /// Meteors in this video, with the settings that serve for all.

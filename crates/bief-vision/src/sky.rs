@@ -228,14 +228,13 @@ fn measure_samples<S: Simd>(simd: S, samples: &[u8; SAMPLES]) -> Tile {
         first.simd_lt(level).to_bitmask().count_ones() + second.simd_lt(level).to_bitmask().count_ones()
     };
     // The greatest level that at most half of the pixels are below.
-    let (mut median, mut fewer) = (0_u8, 0);
+    let mut median = 0_u8;
     for bit in (0..8).rev() {
+        // No branch: nobody could guess it.
         let higher = median | 1 << bit;
-        let count = below(higher);
-        if count <= SAMPLES as u32 / 2 {
-            (median, fewer) = (higher, count);
-        }
+        median |= u8::from(below(higher) <= SAMPLES as u32 / 2) << bit;
     }
+    let fewer = below(median);
     let upto = if median == u8::MAX { SAMPLES as u32 } else { below(median + 1) };
     let mut depths = 0_u32;
     for &sample in samples {

@@ -102,7 +102,12 @@ impl Task for ReadFrames {
         if self.frames >= self.most {
             return Ok(Flow::Stop);
         }
-        if !self.video.read(frame)? {
+        let read = match self.video.read(frame) {
+            // A rehearsal begins again before what is damaged; the run tells it.
+            Err(_) if self.repeats && self.frames > 0 => Ok(false),
+            read => read,
+        };
+        if !read? {
             let again = if self.repeats && self.frames > 0 { self.video.again() } else { None };
             let Some(video) = again else { return Ok(Flow::Stop) };
             self.video = video?;

@@ -81,6 +81,7 @@ fn a_fault_comes_after_what_was_found_before_it() {
     bytes.truncate(bytes.len() - 100);
     let video = Video::from_memory("short", bytes, VideoSettings::default()).unwrap();
     let (mut meteors, tracks) = collected(Meteors::new(video));
+    assert_eq!(meteors.rehearsal(100).unwrap().run().unwrap().frames, 100, "a rehearsal begins again");
     let error = meteors.program().unwrap().run().unwrap_err().to_string();
     assert!(error.contains("short: frame 59: cut short"), "{error}");
     assert!(tracks.lock().unwrap().iter().any(|track| track.kind == Kind::Meteor));
@@ -108,4 +109,28 @@ fn a_live_video_has_the_times_of_its_arrival() {
     assert_eq!(rehearsal.tasks().map(|(name, _)| name.to_owned()).next().unwrap(), "live");
     assert!(report.frames > 10);
     assert!(tracks.lock().unwrap().iter().all(|track| track.sightings[0].time_us > 1_600_000_000_000_000));
+}
+
+/// Kilobytes of memory that this process holds.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+#[ignore = "long: part of .ci/run"]
+fn memory_does_not_grow() {
+    let size = Size::new(192, 128).unwrap();
+    let mut scene = Scene::new(192, 128, 40);
+    let frames: Vec<u8> = (0..200).flat_map(|frame| scene.frame([f64::from(frame) * 0.3, 0.0], &[])).collect();
+    let settings = VideoSettings { size: Some(size), rate: Some(25.0) };
+    let video = Video::from_memory("test", frames, settings).unwrap();
+    let (meteors, _) = collected(Meteors::new(video));
+    let run = |frames| assert_eq!(meteors.rehearsal(frames).unwrap().run().unwrap().frames, frames);
+    run(2000);
+    let before = resident();
+    run(100_000);
+    let more = resident().saturating_sub(before);
+    assert!(more < 20_000, "{more} kB more");
 }
