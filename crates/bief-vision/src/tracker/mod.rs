@@ -36,6 +36,8 @@ const STAR_REACH: f64 = 1.5;
 const SENSOR_REACH: f64 = 0.8;
 /// A component as bright as so many times the star in it, and more, is more than that star.
 const MORE_THAN_STAR: f32 = 2.2;
+/// Columns or rows, less one, of a component that may have taken in a star that is not near its middle.
+const LARGE: u16 = 4;
 /// Frames in a row that a star may be hidden in something larger.
 const HIDDEN: u32 = 6;
 /// Pixels by which the view jumps, and by which it moves, at least.
@@ -92,6 +94,8 @@ pub struct Tracker {
     frames: u64,
     unregistered: u64,
     found: Vec<Option<usize>>,
+    /// Components that may have taken stars in.
+    large: Vec<usize>,
     notes: Vec<Note>,
     width_of_stars: f32,
     clutter: f32,
@@ -133,6 +137,7 @@ impl Tracker {
             frames: 0,
             unregistered: 0,
             found: Vec::new(),
+            large: Vec::new(),
             notes: Vec::new(),
             width_of_stars: 1.2,
             clutter: 0.0,
@@ -210,6 +215,11 @@ impl Tracker {
     /// Finds known stars among the components, and moves them to where they are seen.
     fn see_stars(&mut self, components: &[Component]) {
         self.stars.find(&self.grid, STAR_REACH, &mut self.found);
+        self.large.clear();
+        self.large.extend((0..components.len()).filter(|&index| {
+            let Component { left, right, top, bottom, .. } = components[index];
+            right - left >= LARGE || bottom - top >= LARGE
+        }));
         let (mut widths, mut wide) = (0.0, 0.0);
         for index in 0..self.stars.0.len() {
             let star = self.stars.0[index];
@@ -254,7 +264,7 @@ impl Tracker {
         if star.seen < FIXED || star.missed > HIDDEN {
             return None;
         }
-        self.grid.near(star.at, 12.0).find(|&index| is_in(&components[index], star.at, 0.5))
+        self.large.iter().copied().find(|&index| is_in(&components[index], star.at, 0.5))
     }
 
     /// Finds paths again.
