@@ -34,7 +34,8 @@ Examples:
   bief meteors sky.mp4                   tracks go to sky.tracks.csv
   bief meteors sky.mp4 -o tracks.csv --clips events
                                          a clip and a stack of each meteor
-  bief meteors sky.y4m --overlay sky.png tracks drawn over the brightest of all
+  bief meteors sky.y4m --overlay sky.png
+                                         tracks drawn over the brightest of all
                                          frames
   bief meteors sky.mp4 --ignore roof.png --json found.json
   bief meteors /dev/video0 --live -o tonight.csv

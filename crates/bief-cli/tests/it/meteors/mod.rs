@@ -140,7 +140,7 @@ fn bad_videos_are_told_and_what_was_found_is_kept() {
         (&["meteors", "--fixed", "80,55"][..], "lower one first"),
         (&["meteors", "--size", "0x5"], "--size"),
         (&["meteors", "--rate", "nan"], "--rate"),
-        (&["meteors", "--levels", "-1"], "--levels"),
+        (&["meteors", "--levels", "999"], "--levels"),
         (&["meteors", "--fixed", "55,80", "--levels", "9"], "--fixed"),
     ] {
         assert_usage(&folder, arguments, named);
