@@ -82,10 +82,18 @@ impl Rigid {
         let mut motion = Self::fit(pairs)?;
         let mut kept = pairs.len();
         for _ in 0..8 {
-            let distance = |(before, after): &Pair| apart(motion.apply(*before), *after);
-            pairs.sort_unstable_by(|a, b| distance(a).total_cmp(&distance(b)));
-            let limit = most.min(3.0 * distance(&pairs[pairs.len() / 2])).max(1e-9);
-            let within = pairs.partition_point(|pair| distance(pair) <= limit).max(1);
+            let square = |(before, after): &Pair| square_apart(motion.apply(*before), *after);
+            let middle = pairs.len() / 2;
+            let (_, half, _) = pairs.select_nth_unstable_by(middle, |a, b| square(a).total_cmp(&square(b)));
+            let limit = (most * most).min(9.0 * square(half)).max(1e-18);
+            let mut within = 0;
+            for index in 0..pairs.len() {
+                if square(&pairs[index]) <= limit {
+                    pairs.swap(index, within);
+                    within += 1;
+                }
+            }
+            let within = within.max(1);
             motion = Self::fit(&pairs[..within])?;
             if within == kept {
                 break;
@@ -98,7 +106,12 @@ impl Rigid {
 
 /// The distance of two places.
 pub(crate) fn apart(a: [f64; 2], b: [f64; 2]) -> f64 {
-    length([a[0] - b[0], a[1] - b[1]])
+    square_apart(a, b).sqrt()
+}
+
+fn square_apart(a: [f64; 2], b: [f64; 2]) -> f64 {
+    let (x, y) = (a[0] - b[0], a[1] - b[1]);
+    x * x + y * y
 }
 
 /// The length of a way. Of pixels, no square is too large: this is much faster than `hypot`.
