@@ -45,9 +45,6 @@ fn open(path: &InputAddress, settings: VideoSettings) -> Result<Video> {
     video.map_err(|error| path.refuse(error))
 }
 
-/// Frames that a rehearsal of a stream repeats.
-const REHEARSED: usize = 8;
-
 fn read() -> Kind {
     let path = Param::reads("path", "the video: y4m, PGM, raw grey, or what ffmpeg reads; \"-\" for standard input");
     let summary = "reads a video as frames of grey levels, with number and time of each";
@@ -57,7 +54,7 @@ fn read() -> Kind {
         if !piece.is_rehearsal() {
             return piece.task(ReadFrames::new(video, clock), &[]);
         }
-        let video = if video.is_stream() && !video.has_front() { video.with_front(REHEARSED)? } else { video };
+        let video = if video.is_stream() && !video.has_front() { video.with_front()? } else { video };
         let rehearsed = video.again_or_front();
         piece.keep(video);
         match rehearsed {

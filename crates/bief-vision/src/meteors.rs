@@ -15,7 +15,7 @@ use crate::tasks::{
 use crate::tracker::{Track, Tracker};
 use crate::video::{Video, VideoSettings};
 
-/// Frames of a stream that rehearsals repeat: they are read before the run, which gets them first.
+/// Frames of noise that rehearsals repeat where there is no other.
 const REHEARSED: usize = 8;
 
 /// A chain that finds meteors: read, detect, follow. An [`Application`], so that a [`Planner`](bief::Planner) plans it.
@@ -130,7 +130,7 @@ impl Meteors {
     /// A frame that cannot be read.
     pub fn prepare(mut self) -> Result<Self> {
         if let Some(video) = self.video.take() {
-            self.video = Some(if video.is_stream() { video.with_front(REHEARSED)? } else { video });
+            self.video = Some(if video.is_stream() { video.with_front()? } else { video });
         }
         Ok(self)
     }

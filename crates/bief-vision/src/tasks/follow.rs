@@ -76,6 +76,23 @@ impl Following {
 ///
 /// # Errors
 /// Those of what takes the tracks.
+///
+/// # Example
+/// ```
+/// use bief::Chain;
+/// use bief_vision::{Clock, DetectComponents, Detection, FollowTracks, ReadFrames, Tracker, Video, VideoSettings};
+/// # let y4m = [b"YUV4MPEG2 W64 H64 F25:1 Cmono\nFRAME\n".to_vec(), vec![9; 64 * 64]].concat();
+///
+/// let video = Video::from_memory("dark", y4m, VideoSettings::default())?;
+/// let (size, rate) = (video.size(), video.rate());
+/// let mut chain = Chain::new();
+/// let (frames, stamps) = chain.add(ReadFrames::new(video, Clock::Rate(rate)), ());
+/// let components = chain.add(DetectComponents::new(size, Detection::default(), None)?, &frames);
+/// let follow = FollowTracks::new(Tracker::new(size, rate), |track| { println!("{track:?}"); Ok(()) });
+/// chain.add(follow, (&stamps, &components));
+/// assert_eq!(chain.build()?.run()?.frames, 1);
+/// # Ok::<(), bief::Error>(())
+/// ```
 pub struct FollowTracks(Following);
 
 impl FollowTracks {

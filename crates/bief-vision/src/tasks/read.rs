@@ -168,6 +168,26 @@ impl ReadFrames {
 /// - in: `u64`, 1 per frame: what was lost before it
 /// - out: `u8`, the pixels of a frame
 /// - out: [`Stamp`], 1 per frame
+///
+/// # Errors
+/// When it is added: frames of 16 bytes or fewer.
+///
+/// # Example
+/// ```
+/// use bief::{Chain, Flow, sink};
+/// use bief_vision::{Clock, Stamp, Unpack, Video, VideoSettings, live_frames};
+///
+/// let video = Video::from_memory("camera", &b"P5 2 1 255\n\x10\x20"[..], VideoSettings::default())?;
+/// let mut chain = Chain::new();
+/// let (blocks, lost) = chain.add(live_frames(video, Clock::Arrival), ());
+/// let (frames, stamps) = chain.add(Unpack, (&blocks, &lost));
+/// let (collect, pixels) = sink::collect();
+/// chain.add(collect, &frames);
+/// chain.add(sink::for_each(|stamps: &[Stamp]| { assert_eq!(stamps[0].frame, 0); Ok(Flow::Next) }), &stamps);
+/// chain.build()?.run()?;
+/// assert_eq!(pixels.take(), [0x10, 0x20]);
+/// # Ok::<(), bief::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Unpack;
 

@@ -15,6 +15,8 @@ use format::Header;
 
 /// Frames per second where nothing tells them.
 const USUAL_RATE: f64 = 25.0;
+/// Frames that are read in advance of what goes by.
+const FRONT: usize = 8;
 /// Bytes that are read at a time where they are few.
 const BUFFER: usize = 1 << 16;
 
@@ -204,13 +206,13 @@ impl Video {
         })
     }
 
-    /// Reads so many frames in advance, for rehearsals: they come first again.
+    /// Reads some frames in advance, for rehearsals: they come first again.
     ///
     /// # Errors
     /// A frame that cannot be read.
-    pub(crate) fn with_front(mut self, frames: usize) -> Result<Self> {
+    pub(crate) fn with_front(mut self) -> Result<Self> {
         let pixels = self.size().pixels();
-        let mut front = vec![0; pixels * frames];
+        let mut front = vec![0; pixels * FRONT];
         let mut read = 0;
         for frame in front.chunks_exact_mut(pixels) {
             if !self.read(frame)? {
