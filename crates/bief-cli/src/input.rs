@@ -29,6 +29,11 @@ impl RecordingArgs {
         self.input.is_some() || self.format.is_some()
     }
 
+    /// Whether a sample format was given.
+    pub(crate) fn has_format(&self) -> bool {
+        self.format.is_some()
+    }
+
     /// Whether it is standard input, or what an opener opens: live, with no end but one from outside.
     pub(crate) fn is_live(&self) -> bool {
         self.input.as_deref().is_some_and(|input| is_dash(input) || is_address(input))

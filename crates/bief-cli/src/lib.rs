@@ -17,6 +17,7 @@ pub mod json;
 mod lab;
 mod machine;
 mod map;
+mod meteors;
 pub mod nbfm;
 pub mod plan;
 pub mod planning;
@@ -25,6 +26,7 @@ mod profile;
 pub mod progress;
 pub mod published;
 pub mod realtime;
+mod registry;
 mod run;
 pub mod rx;
 mod seeing;
@@ -47,6 +49,7 @@ Examples:
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
   bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
+  bief meteors sky.mp4                 what moves in the night sky
   bief run chain.toml                  a chain of tasks described in a file
   bief profile chain.toml -o profile.json
                                        the time of each task per kind of core
@@ -76,6 +79,8 @@ enum Command {
     Tx(tx::TxArgs),
     /// Receive narrowband FM: turn a recording into audio
     Nbfm(nbfm::NbfmArgs),
+    /// Find meteors in a video of the night sky
+    Meteors(meteors::MeteorArgs),
     /// Run a chain of tasks described in a file
     Run(run::RunArgs),
     /// Profile: measure each task of a chain on each kind of core
@@ -107,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
         Command::Nbfm(args) => nbfm::run(args),
+        Command::Meteors(args) => meteors::run(args),
         Command::Run(args) => run::run(args),
         Command::Profile(args) => profile::run(args),
         Command::Plan(args) => plan::run(args),

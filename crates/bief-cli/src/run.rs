@@ -118,7 +118,7 @@ pub(crate) struct RunArgs {
 
 /// Runs a chain, or shows what chains can be made of.
 pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
-    let registry = bief_radio::registry();
+    let registry = crate::registry::all();
     if let Some(kind) = &args.kinds {
         return show_kinds(kind.as_deref(), &registry, &args.json);
     }

@@ -8,10 +8,10 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::rx::SignalArgs;
-use crate::{nbfm, rx};
+use crate::{meteors, nbfm, registry, rx};
 
 /// The receivers that have a name.
-const NAMED: [(&str, Make); 2] = [("rx", rx::examined), ("nbfm", nbfm::examined)];
+const NAMED: [(&str, Make); 3] = [("rx", rx::examined), ("nbfm", nbfm::examined), ("meteors", meteors::examined)];
 
 /// Makes a receiver of the signal that the options tell.
 type Make = fn(&SignalArgs, &mut Files, &ProgressBar) -> Result<Box<dyn Application>, Failure>;
@@ -51,7 +51,7 @@ impl Subject {
                 "{name}: a chain file names its input itself: INPUT and the options of a signal go with `rx`"
             )));
         }
-        let registry = bief_radio::registry();
+        let registry = registry::all();
         let file = ChainFile::read(chain).map_err(Failure::from_error)?;
         files.read(chain)?;
         files.chain(&file, &registry)?;

@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   bief profile rx                        the receiver, on the built-in recording
   bief profile rx capture.sigmf-meta -o receiver.json
+  bief profile meteors sky.mp4 -o meteors.json
   bief profile chain.toml -o chain.json
   bief profile rx --loaded --executions 400
   bief profile rx --machine emulated.toml -o two_kinds.json
@@ -46,8 +47,9 @@ line that is more than 20 % off at some size, mostly because of caches.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ProfileArgs {
-    /// The chain: `rx` for the DVB-S2 receiver, `nbfm` for the one of narrowband FM, or a TOML file
-    #[arg(value_name = "rx|nbfm|CHAIN.toml")]
+    /// The chain: `rx` for the DVB-S2 receiver, `nbfm` for the one of narrowband FM, `meteors` for the search of a video
+    /// (INPUT is the video), or a TOML file
+    #[arg(value_name = "rx|nbfm|meteors|CHAIN.toml")]
     chain: PathBuf,
     #[command(flatten)]
     signal: SignalArgs,

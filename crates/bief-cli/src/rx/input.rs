@@ -1,5 +1,7 @@
 //! What `bief rx` reads, and how fast its samples come.
 
+use std::path::Path;
+
 use bief::Application;
 use bief_dsp::dvbs2::Modcod;
 use bief_radio::dvbs2::{MIN_SAMPLE_RATE, Modcods, Receiver, Settings};
@@ -48,6 +50,16 @@ impl SignalArgs {
             || *modcod != Modcods::ALL
             || *gold != 0
             || isi.is_some()
+    }
+
+    /// The input, if nothing but that was asked for: what is no signal has no more.
+    pub(crate) fn only_input(&self, chain: &str) -> Result<Option<&Path>, Failure> {
+        let Self { recording, sps, symbol_rate, modcod, gold, isi } = self;
+        let is_radio = sps.is_some() || symbol_rate.is_some() || *modcod != Modcods::ALL || *gold != 0 || isi.is_some();
+        if is_radio || recording.has_format() {
+            return Err(Failure::new(format!("{chain}: the options of a signal go with `rx`: give INPUT alone")));
+        }
+        Ok(recording.input.as_deref())
     }
 
     /// Notes the file that is named.

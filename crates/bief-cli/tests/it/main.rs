@@ -9,6 +9,7 @@ mod files;
 mod interrupt;
 mod lab;
 mod map;
+mod meteors;
 mod nbfm;
 mod planning;
 mod realtime;

@@ -1,0 +1,10 @@
+//! The kinds of tasks that chain files can name, of all crates.
+
+use bief::Registry;
+
+/// A registry of all of them.
+pub(crate) fn all() -> Registry {
+    let mut registry = bief_radio::registry();
+    bief_vision::register(&mut registry);
+    registry
+}

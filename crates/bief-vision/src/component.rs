@@ -1,0 +1,101 @@
+//! What tracking needs to know of a region: place, light, form.
+
+use serde::{Deserialize, Serialize};
+
+use crate::label::Region;
+use crate::sky::Sky;
+
+/// A spot of light in a picture. Places are in pixels from the middle of the first one, x to the right and y down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Component {
+    /// Middle of its light.
+    pub x: f32,
+    /// Middle of its light.
+    pub y: f32,
+    /// Light: the sum of grey levels above the sky.
+    pub light: f32,
+    /// The brightest pixel above the sky, in grey levels.
+    pub peak: f32,
+    /// The brightest pixel above the sky, over what was asked for there: 1 or more.
+    pub strength: f32,
+    /// Variance of its light along x, in square pixels.
+    pub xx: f32,
+    /// Variance of its light along y.
+    pub yy: f32,
+    /// Covariance of its light.
+    pub xy: f32,
+    /// Pixels.
+    pub pixels: u32,
+    /// First column.
+    pub left: u16,
+    /// Last column.
+    pub right: u16,
+    /// First row.
+    pub top: u16,
+    /// Last row.
+    pub bottom: u16,
+}
+
+impl Component {
+    /// The spot that a region is, in this sky: its place is the middle of its light.
+    pub fn of_light(region: &Region, sky: &Sky) -> Self {
+        let count = region.pixels as f64;
+        let (middle_x, middle_y) = (region.x as f64 / count, region.y as f64 / count);
+        let (level, margin) = sky.at(middle_x as f32, middle_y as f32);
+        let above = |grey: u64, all: u64| grey as f64 - f64::from(level) * all as f64;
+        // A region that is larger than tiles may have no light on the whole.
+        let light = above(region.sum, region.pixels).max(1e-3 * count);
+        let (x, y) = (above(region.grey_x, region.x) / light, above(region.grey_y, region.y) / light);
+        let (x, y) =
+            (x.clamp(region.left.into(), region.right.into()), y.clamp(region.top.into(), region.bottom.into()));
+        let peak = f32::from(region.max) - level;
+        Self {
+            x: x as f32,
+            y: y as f32,
+            light: light as f32,
+            peak,
+            strength: peak / margin.max(f32::MIN_POSITIVE),
+            xx: (above(region.grey_xx, region.xx) / light - x * x).max(0.0) as f32,
+            yy: (above(region.grey_yy, region.yy) / light - y * y).max(0.0) as f32,
+            xy: (above(region.grey_xy, region.xy) / light - x * y) as f32,
+            ..Self::within(region)
+        }
+    }
+
+    /// The spot that a region is where all of its pixels count alike, as FMDT has it. `strong` is the grey level that it has a
+    /// strength of 1 from.
+    pub fn of_pixels(region: &Region, strong: u8) -> Self {
+        let count = region.pixels as f64;
+        let (x, y) = (region.x as f64 / count, region.y as f64 / count);
+        Self {
+            x: x as f32,
+            y: y as f32,
+            light: region.sum as f32,
+            peak: f32::from(region.max),
+            strength: f32::from(region.max) / f32::from(strong),
+            xx: (region.xx as f64 / count - x * x).max(0.0) as f32,
+            yy: (region.yy as f64 / count - y * y).max(0.0) as f32,
+            xy: (region.xy as f64 / count - x * y) as f32,
+            ..Self::within(region)
+        }
+    }
+
+    fn within(region: &Region) -> Self {
+        Self {
+            pixels: region.pixels.min(u64::from(u32::MAX)) as u32,
+            left: region.left,
+            right: region.right,
+            top: region.top,
+            bottom: region.bottom,
+            ..Self::default()
+        }
+    }
+
+    /// Standard deviations of its light along its longer and its shorter axis, in pixels, and the angle of the longer one, in
+    /// radians from x towards y.
+    pub fn ellipse(&self) -> (f32, f32, f32) {
+        let (mean, half) = (0.5 * (self.xx + self.yy), 0.5 * (self.xx - self.yy));
+        let apart = half.hypot(self.xy);
+        ((mean + apart).sqrt(), (mean - apart).max(0.0).sqrt(), 0.5 * self.xy.atan2(half))
+    }
+}

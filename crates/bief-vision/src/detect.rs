@@ -1,0 +1,87 @@
+//! From a picture to its components: sky, regions, and which of them are kept.
+
+use crate::component::Component;
+use crate::label::{Labeller, Region};
+use crate::size::Size;
+use crate::sky::{Sky, Threshold};
+
+/// What becomes a component.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Detection {
+    /// Where a pixel stops being sky.
+    pub threshold: Threshold,
+    /// The least grey level that one pixel has; 0 for any. FMDT's second threshold.
+    pub strong: u8,
+    /// The fewest pixels.
+    pub least: u32,
+    /// The most pixels.
+    pub most: u32,
+}
+
+impl Default for Detection {
+    fn default() -> Self {
+        Self { threshold: Threshold::default(), strong: 0, least: 3, most: 20_000 }
+    }
+}
+
+impl Detection {
+    /// FMDT's way and its defaults: pixels from 55 on, one of 80, 3 to 1000 of them.
+    pub fn fixed() -> Self {
+        Self { threshold: Threshold::Fixed(55), strong: 80, least: 3, most: 1000 }
+    }
+
+    fn keeps(&self, region: &Region) -> bool {
+        region.max >= self.strong
+    }
+}
+
+/// Finds the components of pictures of one size. It keeps its room from picture to picture, and nothing else.
+///
+/// ```
+/// use bief_vision::{Detection, Detector, Size};
+///
+/// let mut picture = vec![20; 64 * 48];
+/// for (pixel, light) in [(64 * 10 + 29, 60), (64 * 10 + 30, 100), (64 * 10 + 31, 60)] {
+///     picture[pixel] += light;
+/// }
+/// let mut detector = Detector::new(Size::new(64, 48)?, Detection::default());
+/// let star = detector.components(&picture).next().unwrap();
+/// assert!((star.x - 30.0).abs() < 0.01 && (star.y - 10.0).abs() < 0.01 && star.light > 219.0);
+/// # Ok::<(), bief::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Detector {
+    detection: Detection,
+    labeller: Labeller,
+}
+
+impl Detector {
+    /// For pictures of this size.
+    pub fn new(size: Size, detection: Detection) -> Self {
+        Self { detection, labeller: Labeller::new(Sky::new(size, detection.threshold)) }
+    }
+
+    /// The components of a picture, in the order in which their first pixels are read, row by row.
+    ///
+    /// # Panics
+    /// A picture of another size.
+    pub fn components(&mut self, picture: &[u8]) -> impl Iterator<Item = Component> {
+        let detection = self.detection;
+        self.labeller.label(picture, detection.least, detection.most);
+        let (regions, sky) = self.labeller.found();
+        let kept = regions.iter().filter(move |region| detection.keeps(region));
+        kept.map(move |region| match detection.threshold {
+            Threshold::Sky { .. } => Component::of_light(region, sky),
+            Threshold::Fixed(_) => Component::of_pixels(region, detection.strong.max(1)),
+        })
+    }
+
+    /// The regions that are components, of the picture that was looked at last.
+    pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = &Region> {
+        let detection = self.detection;
+        self.labeller
+            .label(picture, self.detection.least, self.detection.most)
+            .iter()
+            .filter(move |region| detection.keeps(region))
+    }
+}

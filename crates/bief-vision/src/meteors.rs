@@ -1,0 +1,220 @@
+//! The chain that finds meteors in a video: what is planned, and run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bief::source::{Pace, PaceHandle, pace};
+use bief::{Application, Chain, Error, Program, Result};
+
+use crate::detect::Detection;
+use crate::size::Size;
+use crate::tasks::{
+    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Unpack, live_frames,
+    rehearsed_live,
+};
+use crate::tracker::{Track, Tracker};
+use crate::video::{Video, VideoSettings};
+
+/// Frames of noise that rehearsals repeat where there is no other.
+const REHEARSED: usize = 8;
+
+/// A chain that finds meteors: read, detect, follow. An [`Application`], so that a [`Planner`](bief::Planner) plans it.
+///
+/// ```
+/// use bief::{Machine, Planner};
+/// use bief_vision::{Meteors, Video, VideoSettings};
+/// # let y4m = { let mut y4m = b"YUV4MPEG2 W64 H48 F25:1 Cmono\n".to_vec();
+/// #     for frame in 0..40 { y4m.extend(b"FRAME\n"); y4m.extend((0..64 * 48).map(|k| 10 + (k * 7 % 64 == frame) as u8)); } y4m };
+///
+/// let video = Video::from_memory("a test", y4m, VideoSettings::default())?; // or `Video::open("sky.mp4".as_ref(), …)`
+/// let mut meteors = Meteors::new(video).deliver(|track| { println!("{track:?}"); Ok(()) });
+/// let planned = Planner::new(Machine::here()).plan(&meteors)?;
+/// assert_eq!(planned.pipeline(&mut meteors)?.run()?.frames, 40);
+/// # Ok::<(), bief::Error>(())
+/// ```
+pub struct Meteors {
+    size: Size,
+    rate: f64,
+    clock: Clock,
+    detection: Detection,
+    ignored: Option<Arc<[bool]>>,
+    /// `None` once it is taken.
+    video: Option<Video>,
+    is_live: bool,
+    pace: Option<Pace<u8>>,
+    is_paced: bool,
+    output: Option<Output>,
+    pictures: usize,
+}
+
+enum Output {
+    Tracks(Box<Deliver>),
+    WithPictures(Box<DeliverWithPictures>),
+}
+
+type Deliver = dyn FnMut(&Track) -> Result<()> + Send;
+type DeliverWithPictures = dyn FnMut(&Track, &Pictures) -> Result<()> + Send;
+
+impl Meteors {
+    /// Meteors in this video, with the settings that serve for all.
+    pub fn new(video: Video) -> Self {
+        Self {
+            size: video.size(),
+            rate: video.rate(),
+            clock: Clock::Rate(video.rate()),
+            detection: Detection::default(),
+            ignored: None,
+            video: Some(video),
+            is_live: false,
+            pace: None,
+            is_paced: false,
+            output: None,
+            pictures: 0,
+        }
+    }
+
+    /// What becomes a component.
+    #[must_use]
+    pub fn detection(self, detection: Detection) -> Self {
+        Self { detection, ..self }
+    }
+
+    /// Pixels that are ignored.
+    #[must_use]
+    pub fn ignore(self, ignored: Arc<[bool]>) -> Self {
+        Self { ignored: Some(ignored), ..self }
+    }
+
+    /// The video cannot wait, as a camera cannot: frames that come too fast are lost, and counted. They have the times of their
+    /// arrival.
+    #[must_use]
+    pub fn live(self) -> Self {
+        Self { is_live: true, clock: Clock::Arrival, ..self }
+    }
+
+    /// Plays the video no faster than it was taken; the second value knows how punctually.
+    pub fn paced(self) -> (Self, PaceHandle) {
+        let (pace, handle) = pace(self.rate * self.size.pixels() as f64);
+        (Self { pace: Some(pace), is_paced: true, ..self }, handle)
+    }
+
+    /// Gives tracks to `deliver`, each as soon as it is complete.
+    #[must_use]
+    pub fn deliver(self, deliver: impl FnMut(&Track) -> Result<()> + Send + 'static) -> Self {
+        Self { output: Some(Output::Tracks(Box::new(deliver))), pictures: 0, ..self }
+    }
+
+    /// As [`deliver`](Self::deliver), with the latest so many pictures.
+    #[must_use]
+    pub fn deliver_with_pictures(
+        self,
+        pictures: usize,
+        deliver: impl FnMut(&Track, &Pictures) -> Result<()> + Send + 'static,
+    ) -> Self {
+        Self { output: Some(Output::WithPictures(Box::new(deliver))), pictures, ..self }
+    }
+
+    /// The size of the frames.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Frames per second.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Reads some frames of a video that goes by, so that rehearsals have some: they come first in the run.
+    ///
+    /// # Errors
+    /// A frame that cannot be read.
+    pub fn prepare(mut self) -> Result<Self> {
+        if let Some(video) = self.video.take() {
+            self.video = Some(if video.is_stream() { video.with_front()? } else { video });
+        }
+        Ok(self)
+    }
+
+    fn chain(&self, source: Source, pace: Option<Pace<u8>>, output: Output) -> Result<Program> {
+        let mut chain = Chain::new();
+        let (mut frames, stamps) = match source {
+            Source::Waits(read) => chain.add(*read, ()),
+            Source::Live(video) => {
+                let (blocks, lost) = chain.add(live_frames(*video, self.clock), ());
+                chain.add(Unpack, (&blocks, &lost))
+            }
+            Source::Rehearsed(video, frames) => {
+                let (blocks, lost) = chain.add(rehearsed_live(*video, self.clock, frames), ());
+                chain.add(Unpack, (&blocks, &lost))
+            }
+        };
+        if let Some(pace) = pace {
+            chain.add(pace, &mut frames);
+        }
+        let detect = DetectComponents::new(self.size, self.detection, self.ignored.clone())?;
+        let components = chain.add(detect, &frames);
+        let tracker = Tracker::new(self.size, self.rate);
+        match output {
+            Output::Tracks(deliver) => chain.add(FollowTracks::new(tracker, deliver), (&stamps, &components)),
+            Output::WithPictures(deliver) => {
+                let follow = FollowWithPictures::new(tracker, self.pictures, deliver)?;
+                chain.add(follow, (&stamps, &frames, &components));
+            }
+        };
+        chain.build()
+    }
+}
+
+enum Source {
+    Waits(Box<ReadFrames>),
+    Live(Box<Video>),
+    /// Live, of a rehearsal of so many frames.
+    Rehearsed(Box<Video>, u64),
+}
+
+/// A rehearsal reads the video anew, from its beginning; of one that goes by, frames that were [prepared](Meteors::prepare), or noise.
+impl Application for Meteors {
+    fn program(&mut self) -> Result<Program> {
+        let missing = || Error::new("it has no output, or its video was read: name an output with `deliver`");
+        let output = self.output.take().ok_or_else(missing)?;
+        let video = self.video.take().ok_or_else(missing)?;
+        let pace = self.pace.take();
+        let source = match self.is_live {
+            true => Source::Live(Box::new(video)),
+            false => Source::Waits(Box::new(ReadFrames::new(video, self.clock))),
+        };
+        self.chain(source, pace, output)
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        let video = self.video.as_ref().and_then(Video::again_or_front).unwrap_or_else(|| noise(self.size))?;
+        let faster = self.is_paced.then(|| pace(UNHINDERED).0);
+        let output = match self.pictures {
+            0 => Output::Tracks(Box::new(|_| Ok(()))),
+            _ => Output::WithPictures(Box::new(|_, _| Ok(()))),
+        };
+        let source = match self.is_live {
+            true => Source::Rehearsed(Box::new(video), frames),
+            false => Source::Waits(Box::new(ReadFrames::rehearsed(video, self.clock, frames))),
+        };
+        self.chain(source, faster, output)
+    }
+
+    fn unit_period(&self) -> Option<Duration> {
+        Some(Duration::from_secs_f64(1.0 / self.rate))
+    }
+}
+
+/// A pace that holds no frame back, in pixels per second.
+const UNHINDERED: f64 = 1e15;
+
+/// Frames of a dark sky with noise.
+fn noise(size: Size) -> Result<Video> {
+    let mut state = 1_u32;
+    let mut bytes = vec![0; size.pixels() * REHEARSED];
+    for byte in &mut bytes {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *byte = 18 + (state >> 30) as u8 + (state >> 28 & 3) as u8;
+    }
+    Video::from_memory("rehearsal", bytes, VideoSettings { size: Some(size), rate: None })
+}

@@ -1,0 +1,10 @@
+//! The tasks of a chain that finds meteors: read, detect, follow.
+
+mod detect;
+mod follow;
+mod read;
+
+pub use detect::{DetectComponents, MOST_COMPONENTS};
+pub use follow::{FollowTracks, FollowWithPictures, Pictures};
+pub(crate) use read::rehearsed_live;
+pub use read::{Clock, ReadFrames, Stamp, Unpack, live_frames};

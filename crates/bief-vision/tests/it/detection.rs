@@ -1,0 +1,149 @@
+//! Sky, regions and components, against flood fill and against what was put into a picture.
+
+use bief_vision::{Component, Detection, Detector, Labeller, Region, Size, Sky, Threshold};
+use proptest::prelude::*;
+
+use crate::common::{Naive, Scene, naive, videos};
+
+fn sums(region: &Region) -> Naive {
+    let Region { left, right, top, bottom, pixels, x, y, xx, yy, xy, sum, max, .. } = *region;
+    Naive { bounds: [left, right, top, bottom], sums: [pixels, x, y, xx, yy, xy, sum, max.into()] }
+}
+
+fn regions(picture: &[u8], size: Size, threshold: u8) -> Vec<Naive> {
+    let mut labeller = Labeller::new(Sky::new(size, Threshold::Fixed(threshold)));
+    labeller.label(picture, 1, u32::MAX).iter().map(sums).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn regions_are_those_of_flood_fill(
+        (width, height) in (1_usize..200, 1_usize..24),
+        density in 0_u8..=255,
+        seed: u64,
+    ) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let picture: Vec<u8> = (0..width * height).map(|_| if random.u8(..) <= density { random.u8(100..) } else { 40 }).collect();
+        let size = Size::new(width, height).unwrap();
+        prop_assert_eq!(regions(&picture, size, 100), naive(&picture, width, |pixel| picture[pixel] >= 100));
+    }
+
+    #[test]
+    fn every_level_of_instructions_finds_the_same(width in 1_usize..300, seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let size = Size::new(width, 40).unwrap();
+        let picture: Vec<u8> = (0..size.pixels()).map(|_| random.u8(10..30) + if random.u8(..) < 6 { 90 } else { 0 }).collect();
+        let found = |level| {
+            let mut labeller = Labeller::new(Sky::with_level(size, Threshold::default(), level));
+            labeller.label(&picture, 1, u32::MAX).to_vec()
+        };
+        let best = fearless_simd::Level::new();
+        let fallback = fearless_simd::Level::baseline();
+        prop_assert_eq!(found(best), found(fallback));
+    }
+
+    #[test]
+    fn light_is_weighted_as_pixel_by_pixel(seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let size = Size::new(96, 64).unwrap();
+        let mut picture = vec![20; size.pixels()];
+        for _ in 0..40 {
+            let (x, y) = (random.usize(40..56), random.usize(24..40));
+            picture[y * 96 + x] = random.u8(60..);
+        }
+        let mut labeller = Labeller::new(Sky::new(size, Threshold::Sky { noise: 3.0, levels: 6.0 }));
+        let regions = labeller.label(&picture, 1, u32::MAX).to_vec();
+        let sky = labeller.found().1;
+        for region in &regions {
+            // The sky is level here: what lies in the box of a region and is light belongs to it, or to another one.
+            let component = Component::of_light(region, sky);
+            prop_assert!((f32::from(region.left) - 0.5..=f32::from(region.right) + 0.5).contains(&component.x));
+            prop_assert!((f32::from(region.top) - 0.5..=f32::from(region.bottom) + 0.5).contains(&component.y));
+            let level = sky.at(component.x, component.y).0;
+            let expected = region.sum as f32 - level * region.pixels as f32;
+            prop_assert!((component.light - expected).abs() < 0.5 + 0.02 * expected, "{component:?} {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_spot_is_where_its_light_is_and_as_bright() {
+    let mut scene = Scene::new(320, 240, 0);
+    let size = Size::new(320, 240).unwrap();
+    for (x, y) in [(100.0, 60.0), (200.3, 120.7), (31.5, 31.5), (250.25, 200.0)] {
+        let picture = scene.frame([0.0; 2], &[([x, y], [x, y], 800.0)]);
+        let mut detector = Detector::new(size, Detection::default());
+        let brightest = detector.components(&picture).max_by(|a, b| a.light.total_cmp(&b.light)).unwrap();
+        let off = (f64::from(brightest.x) - x).hypot(f64::from(brightest.y) - y);
+        assert!(off < 0.1, "{off} px");
+        assert!((700.0..840.0).contains(&brightest.light), "{brightest:?}");
+        let (long, short, _) = brightest.ellipse();
+        assert!((0.7..1.3).contains(&short) && long < 1.4, "{long} {short}");
+    }
+}
+
+#[test]
+fn the_threshold_follows_a_sky_of_any_brightness() {
+    let size = Size::new(640, 360).unwrap();
+    let mut random = fastrand::Rng::with_seed(3);
+    // A glow of 200 grey levels, with noise of about 1.5.
+    let glow = |x: usize, y: usize| {
+        15.0 + 200.0 * (-((x as f64 - 500.0).powi(2) + (y as f64 - 100.0).powi(2)) / 45_000.0).exp()
+    };
+    let mut picture: Vec<u8> = (0..size.pixels())
+        .map(|pixel| {
+            let noise: f64 = (0..4).map(|_| random.f64() - 0.5).sum::<f64>() * 2.6;
+            (glow(pixel % 640, pixel / 640) + noise).round() as u8
+        })
+        .collect();
+    let places = [(40, 40), (500, 100), (460, 140), (300, 300)];
+    for (x, y) in places {
+        for pixel in [y * 640 + x, y * 640 + x + 1, (y + 1) * 640 + x, (y + 1) * 640 + x + 1] {
+            picture[pixel] = picture[pixel].saturating_add(30);
+        }
+    }
+    let mut detector = Detector::new(size, Detection::default());
+    let strong: Vec<Component> = detector.components(&picture).filter(|component| component.strength > 1.6).collect();
+    assert_eq!(strong.len(), places.len(), "{strong:?}");
+}
+
+#[test]
+fn nothing_is_found_where_nothing_is() {
+    for (level, side) in [(0, 200), (255, 200), (128, 33), (255, 1), (0, 7)] {
+        let size = Size::new(side, side).unwrap();
+        let mut detector = Detector::new(size, Detection::default());
+        assert_eq!(detector.components(&vec![level; size.pixels()]).count(), 0, "{level} {side}");
+    }
+}
+
+#[test]
+fn fmdts_components_are_found_exactly() {
+    let Some(folder) = videos() else { return };
+    let mut video =
+        bief_vision::Video::open(&folder.join("f_tiny.y4m"), bief_vision::VideoSettings::default()).unwrap();
+    let table = std::fs::read_to_string(folder.join("f_tiny.components.csv")).unwrap();
+    let wanted: Vec<Vec<u64>> =
+        table.lines().skip(1).map(|line| line.split(',').map(|number| number.parse().unwrap()).collect()).collect();
+    let mut detector = Detector::new(video.size(), Detection::fixed());
+    let (mut frame, mut found) = (vec![0; video.size().pixels()], Vec::new());
+    while video.read(&mut frame).unwrap() {
+        let number = video.frames() - 1;
+        found.extend(detector.regions(&frame).map(|region| {
+            let Naive { bounds, sums } = sums(region);
+            [number].into_iter().chain(bounds.map(u64::from)).chain(sums).collect::<Vec<u64>>()
+        }));
+    }
+    assert_eq!((found.len(), wanted.len()), (582, 582));
+    assert!(found == wanted);
+}
+
+#[test]
+fn a_hundred_thousand_components_are_no_matter() {
+    let size = Size::new(1280, 720).unwrap();
+    let picture: Vec<u8> =
+        (0..size.pixels()).map(|pixel| if pixel % 1280 % 3 == 0 && pixel / 1280 % 3 == 0 { 200 } else { 20 }).collect();
+    let found = regions(&picture, size, 100).len();
+    assert_eq!(found, 427 * 240);
+}
