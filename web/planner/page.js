@@ -137,7 +137,7 @@
       const beside = stage.work_ns - tasks.reduce((sum, task) => sum + task.ns[kind], 0);
       if (beside > 0) bar.append(made("i", { title: `hand-over: ${time(beside)}`, style: `flex:${beside} 0 0;background:var(--sync)` }));
       const head = made("div", { className: "head" }, made("span", { className: "number", textContent: index + 1 }),
-        made("b", { textContent: `${stage.cores} × ${stage.kind}` }), made("span", { className: "soft", textContent: counted(stage.tasks, "task") }),
+        made("b", { textContent: stage.on }), made("span", { className: "soft", textContent: counted(stage.tasks, "task") }),
         made("span", { className: "time" + (index === limiting ? " limit" : ""), textContent: `${time(stage.period_ns)} · ${percent(stage.busy)}` }));
       const names = tasks.map((task, offset) => `${stage.first + offset + 1} ${task.name}`).join(", ");
       return made("li", { className: index === limiting ? "is-limit" : "" }, head,

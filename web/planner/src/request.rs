@@ -138,11 +138,14 @@ impl Question {
         let power = Power::paced(schedule, profile, platform, pace.unwrap_or(period)).map_err(told)?;
         let loads = schedule.loads(profile).map_err(told)?;
         let stages = schedule.stages().iter().zip(&loads).map(|(stage, load)| {
+            // Where it has cores of several kinds, its work is that on the slowest.
+            let slowest = load.works_ns.iter().find(|(_, work)| **work == load.work_ns);
             json!({
                 "first": load.tasks.start,
                 "tasks": stage.tasks,
-                "cores": stage.cores,
-                "kind": stage.kind,
+                "cores": stage.replicas(),
+                "on": stage.core_list(),
+                "kind": slowest.map(|(kind, _)| kind),
                 "replicable": load.replicable,
                 "period_ns": load.period.ns(),
                 "work_ns": load.work_ns,
@@ -221,7 +224,10 @@ mod tests {
             assert!(plan["watts"].as_f64().unwrap() > 1.0 && !plan["front"].as_array().unwrap().is_empty());
             request["ask"] = "simulate".into();
             let simulated = asked(request.clone());
-            assert_eq!(simulated["period_ns"], plan["period_ns"], "constant times keep the plan");
+            // Nearly: cores of unlike speed share a stage, and the last of its frames end one after the other.
+            let period_ns = |told: &Value| told["period_ns"].as_f64().unwrap();
+            let beyond = period_ns(&simulated) / period_ns(&plan) - 1.0;
+            assert!((0.0..1e-3).contains(&beyond), "constant times keep the plan, but for {beyond}");
             request["spread"] = 0.3.into();
             assert!(asked(request)["period_ns"].as_f64() >= plan["period_ns"].as_f64());
         }
