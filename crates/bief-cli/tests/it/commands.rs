@@ -66,6 +66,7 @@ fn in_tar(name: &str, content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn rx_takes_archives_and_wav_files_whatever_they_are_called() {
     let folder = Folder::new("containers");
     folder.write("x.ci8", sample());
@@ -291,6 +292,7 @@ fn tx_sends_every_kind_of_frame() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn rx_receives_what_tx_mixes() {
     let folder = Folder::new("mixed");
     let (one, other) = (packets(300), packets(200));

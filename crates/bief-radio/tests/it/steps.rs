@@ -206,6 +206,7 @@ fn a_constant_that_jumps_costs_about_three_frames() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn where_i_or_q_comes_back_so_does_the_signal() {
     let mut wrong = Vec::new();
     for signal in signals(0) {

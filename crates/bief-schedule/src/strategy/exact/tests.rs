@@ -659,6 +659,7 @@ fn cores_of_five_kinds_are_refused() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn chains_too_large_for_the_tables_are_refused() {
     let tasks = (0..40_000).map(|task| TaskProfile::sequential("t", [1 + task % 7, 2 + task % 5]));
     let profile = Profile::new(["big", "little"], tasks).unwrap();
