@@ -188,6 +188,7 @@ fn outputs_that_got_nothing_are_removed() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn json_goes_to_its_file_unless_that_is_a_recording() {
     let folder = Folder::new("files-json");
     for _ in 0..2 {

@@ -104,6 +104,7 @@ fn the_loss_is_the_distance_of_the_curves() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn without_points_the_curve_is_found() {
     let folder = Folder::new("fer-search");
     let shown = folder.succeed(fer("--with ideal --frames 60 --frame-errors 20 -o x.csv"));
@@ -114,6 +115,7 @@ fn without_points_the_curve_is_found() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn impairments_are_overcome() {
     let folder = Folder::new("fer-impairments");
     let more = "--esn0 9 --frames 60 --carrier -0.02 --clock 50 --sps 2.5 --rolloff 0.35 --pilots on --phase-noise -6 --symbol-rate 20e6";

@@ -82,7 +82,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(8000))]
+        #![proptest_config(ProptestConfig::with_cases(3000))]
 
         #[test]
         fn nothing_that_can_be_tried_is_better(tasks in chains(7), cores in 1u32..=6, sync in 0u64..=20) {

@@ -129,7 +129,7 @@ fn check_stages(profile: &Profile, cores: &[u32], stages: StageKinds) -> Result<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8000))]
+    #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
     fn one_kind(profile in chain(1, 7), cores in 1u32..=6) {
@@ -183,7 +183,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn three_kinds(profile in chain(3, 5), cores in [0u32..=3, 0u32..=2, 0u32..=2]) {
@@ -425,7 +425,7 @@ fn with_watts(profile: &Profile, cores: &[u32]) -> Platform {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn plans_serve_their_goals(profile in light_chain(2, 4), cores in [0u32..=3, 0u32..=3], goal in goals()) {
@@ -468,7 +468,7 @@ fn saturating(profile: &Profile, cores: &[u32], kind: usize, saturation: f64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
     fn least_power_is_found_where_a_kind_saturates(
