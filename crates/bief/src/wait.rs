@@ -90,15 +90,10 @@ impl WaitPolicy {
         }
     }
 
-    /// Notes whether looking found what was waited for, and how long it took.
-    fn learn(&mut self, found: bool, took: Duration) {
-        match self {
-            Self::Adapt(Look::Spin, trial) => trial.learn(found && took < INTERRUPTED),
-            Self::Adapt(Look::Yield, trial) => {
-                trial.learn(found);
-                trial.weigh(took);
-            }
-            Self::Park | Self::Look(_) => {}
+    /// Notes whether looking paid.
+    fn learn(&mut self, paid: bool) {
+        if let Self::Adapt(_, trial) = self {
+            trial.learn(paid);
         }
     }
 }
@@ -133,20 +128,14 @@ const SHORT: u64 = if MODEL { 1 } else { 100 };
 const INTERRUPTED: Duration = Duration::from_micros(100);
 /// Most waits that park at once before looking is tried again.
 const MOST_PARKED: u32 = 256;
-/// What parking and being woken takes of threads that share a core, and how often that is tried for each time that letting others run
-/// is, where that takes longer.
-const PARK_NS: u32 = 5_000;
-const PARKS_PER_TRIAL: u32 = 16;
 
-/// Whether looking pays.
+/// Whether looking pays: after each time that it did not, it is tried half as often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Trial {
     /// Waits that park at once before the next one looks.
     parked: u32,
     /// How many those were the last time.
     backoff: u32,
-    /// What letting others run took lately, in nanoseconds.
-    cost_ns: u32,
 }
 
 impl Trial {
@@ -157,20 +146,9 @@ impl Trial {
         due
     }
 
-    /// Notes whether looking paid: after each time that it did not, it is tried half as often.
     fn learn(&mut self, paid: bool) {
         self.backoff = if paid { 0 } else { (2 * self.backoff).clamp(1, MOST_PARKED) };
         self.parked = self.backoff;
-    }
-
-    /// Notes how long others ran: where that is longer than a wake-up takes, since another program takes the core for a slice of the
-    /// scheduler now and then, it is tried so seldom that it takes little beside the parks between.
-    fn weigh(&mut self, took: Duration) {
-        let took_ns = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
-        self.cost_ns = self.cost_ns / 4 * 3 + took_ns / 4;
-        if f64::from(self.cost_ns) > WAKE_UP_NS {
-            self.parked = self.parked.max((self.cost_ns / PARK_NS).saturating_mul(PARKS_PER_TRIAL));
-        }
     }
 }
 
@@ -280,19 +258,13 @@ impl Signal {
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
-            policy.learn(true, Duration::ZERO);
+            policy.learn(true);
             return true;
         }
         let start = Instant::now();
-        let mut found = false;
-        // Who lets others run may get its core back a slice of the scheduler later: one that may park does not try again then.
-        let may_park = self.barrier.is_some();
-        look.until(looks - short, &mut || {
-            found = ready();
-            found || may_park && look == Look::Yield && start.elapsed() > INTERRUPTED
-        });
+        let found = look.until(looks - short, &mut ready).is_some();
         if looks > 0 {
-            policy.learn(found, start.elapsed());
+            policy.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
         }
         if !found {
             self.park(key, start, ready);
@@ -411,27 +383,6 @@ mod tests {
     }
 
     #[test]
-    fn letting_others_run_is_tried_seldom_while_they_keep_the_core() {
-        let mut trial = Trial::default();
-        let looks = |trial: &mut Trial, took: Duration| {
-            let waits = (0..100_000).filter(|_| {
-                let due = trial.is_due();
-                if due {
-                    trial.weigh(took);
-                }
-                due
-            });
-            waits.count()
-        };
-        assert_eq!(looks(&mut trial, Duration::from_micros(10)), 100_000);
-        // Every trial takes as long as 600 parks.
-        let seldom = looks(&mut trial, Duration::from_millis(3));
-        assert!((5..40).contains(&seldom), "{seldom}");
-        let again = looks(&mut trial, Duration::from_micros(10));
-        assert!(again > 50_000, "{again}: the core is its own again");
-    }
-
-    #[test]
     fn a_waiting_thread_goes_on_however_it_waits() {
         for waiting in [Waiting::Adaptive, Waiting::Passive, Waiting::Active] {
             for cores in [1, 2] {
@@ -463,8 +414,8 @@ mod model {
     /// Every way to wait, with what an adaptive one may have learnt.
     const POLICIES: [WaitPolicy; 4] = [
         WaitPolicy::Park,
-        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0, cost_ns: 0 }),
-        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1, cost_ns: 0 }),
+        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0 }),
+        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1 }),
         WaitPolicy::Look(Look::Yield),
     ];
 
