@@ -241,6 +241,24 @@ impl Profile {
         })
     }
 
+    /// The same profile with other times: of tasks that run on the same kinds.
+    ///
+    /// ```
+    /// use bief_schedule::{Profile, TaskProfile};
+    ///
+    /// let profile = Profile::new(["big"], [TaskProfile::replicable("decode", [900])])?.with_sync_ns([20])?;
+    /// let slower = profile.with_tasks([TaskProfile::replicable("decode", [1800])])?;
+    /// assert_eq!((slower.tasks()[0].ns[0], slower.sync_ns(0)), (Some(1800), 20));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new) that regard tasks.
+    pub fn with_tasks(self, tasks: impl IntoIterator<Item = TaskProfile>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { tasks: tasks.into_iter().collect(), ..self.into() })
+    }
+
     /// The same profile with a word about the machine that it was measured on.
     pub fn with_machine(mut self, machine: impl Into<String>) -> Self {
         self.machine = Some(machine.into());

@@ -240,7 +240,7 @@ impl Chain {
 
     /// Refuses more threads for a stage than its tasks allow.
     pub(crate) fn check_stage(&self, name: &str, tasks: Range<usize>, threads: usize) -> Result<()> {
-        check::replicable(name, tasks, threads, &named(&self.tasks))
+        check::replicable(name, 0..tasks.len(), threads, &named(&self.tasks[tasks]))
     }
 
     /// Adds a task, typed or not: what does not fit is refused, and the chain is as before.

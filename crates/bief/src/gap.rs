@@ -188,16 +188,7 @@ impl Report {
             }
         }
         let sync: Vec<u64> = sync.iter().map(|ns| (ns / scale).round() as u64).collect();
-        let mut new = Profile::new(profile.kinds().to_vec(), corrected)?
-            .with_frames_per_execution(profile.frames_per_execution())?
-            .with_sync_ns(sync)?;
-        if let Some(bits) = profile.bits_per_frame() {
-            new = new.with_bits_per_frame(bits)?;
-        }
-        if let Some(machine) = profile.machine() {
-            new = new.with_machine(machine);
-        }
-        Ok(new)
+        Ok(profile.clone().with_tasks(corrected)?.with_sync_ns(sync)?)
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bief::error::ErrorKind;
 use bief::pipeline::Waiting;
+use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 use bief::{Chain, Flow, Out, Pipeline, Result, Task, sink, source};
 use common::{Act, Add, Count, Pair, Probe, Relay, rig, silence_panics};
 use shuttle::rand::{Rng as _, thread_rng};
@@ -158,6 +159,57 @@ fn a_stop_at_any_moment_delivers_what_was_taken() {
             assert_eq!(made.load(Ordering::Relaxed), 1000 * run + frames);
             assert_eq!(result.take(), (1000 * run + 10..1000 * run + 10 + frames).collect::<Vec<_>>());
         }
+    });
+}
+
+/// Stages of so many tasks each, on one core; a stage of tasks that may be replicated has up to three.
+fn plan(stages: &[usize]) -> Schedule {
+    let task = |task| match task {
+        1 | 2 => TaskProfile::replicable(format!("t{task}"), [1]),
+        _ => TaskProfile::sequential(format!("t{task}"), [1]),
+    };
+    let profile = Profile::new(["cpu"], (0..4).map(task)).unwrap();
+    let mut first = 0;
+    let stages = stages.iter().map(|&tasks| {
+        let cores = if first >= 1 && first + tasks <= 3 { replicas() as u32 } else { 1 };
+        first += tasks;
+        Stage::new(tasks, cores, "cpu")
+    });
+    Schedule::new("hand", stages.collect::<Vec<_>>(), &profile).unwrap()
+}
+
+#[test]
+fn plans_change_at_any_moment_and_the_one_asked_for_last_stays() {
+    model(|| {
+        let mut chain = Chain::new().batch(1 + below(2) as usize);
+        let mut next = 0;
+        let numbers = source::from_fn(1, move |frame: &mut [u64]| {
+            frame[0] = next;
+            next += 1;
+            Ok(Flow::Next)
+        });
+        let mut wire = chain.add(numbers, ());
+        chain.add(Add(5), &mut wire);
+        chain.add(Add(5), &mut wire);
+        let (collect, result) = sink::collect();
+        chain.add(collect, &wire);
+        let mut pipeline = chain.build().unwrap().pipeline(&plan(&[4])).unwrap();
+        let (changer, stopper, mut watch) = (pipeline.changer().unwrap(), pipeline.stopper(), pipeline.watch());
+        let changes = thread::spawn(move || {
+            for stages in [&[1, 2, 1][..], &[2, 1, 1], &[1, 3]] {
+                changer.change(&plan(stages), "one of several").unwrap();
+                (0..below(20)).for_each(|_| thread::yield_now());
+            }
+            changer.change(&plan(&[1, 1, 1, 1]), "the last").unwrap();
+            while watch.status().stages.len() != 4 {
+                thread::yield_now();
+            }
+            stopper.stop();
+        });
+        let report = pipeline.run().unwrap();
+        changes.join().unwrap();
+        assert_eq!(report.changes.last().unwrap().reason, "the last");
+        assert_eq!(result.take(), (10..10 + report.frames).collect::<Vec<_>>());
     });
 }
 

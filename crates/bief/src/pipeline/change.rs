@@ -1,7 +1,8 @@
 //! Another plan for a run that goes on: the first stage stops taking batches at a number, what it has taken is delivered, and the
 //! same tasks go on from that number in other stages.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::DerefMut;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bief_schedule::Schedule;
@@ -14,6 +15,7 @@ use crate::halt::Halt;
 use crate::histogram::Histogram;
 use crate::report::PlanChange;
 use crate::stage::{StagePlan, plans};
+use crate::sync::{Mutex, PoisonError};
 use crate::task::Node;
 use crate::worker::Worker;
 
@@ -66,7 +68,7 @@ pub(super) struct NextPlan {
 }
 
 impl Pending {
-    fn get(&self) -> MutexGuard<'_, Option<NextPlan>> {
+    fn get(&self) -> impl DerefMut<Target = Option<NextPlan>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,8 +76,11 @@ impl Pending {
         self.get().is_some()
     }
 
-    pub(super) fn take(&self) -> Option<NextPlan> {
-        self.get().take()
+    /// Takes the plan, and lets a paused run go on; `None`, and nothing is changed, where it is not paused, or was stopped.
+    pub(super) fn take(&self, halt: &Halt) -> Option<NextPlan> {
+        // Asking for a plan and pausing are one step, and so are these: a plan that comes between would never be put in force.
+        let mut wanted = self.get();
+        (halt.is_paused() && halt.go_on()).then(|| wanted.take()).flatten()
     }
 }
 
@@ -90,7 +95,8 @@ impl Changer {
         let stages = plans(schedule.stages(), self.tasks.iter().map(|(name, _)| name));
         check::stages(&stages, &self.tasks)?;
         let period_ns = schedule.planned_period().ns();
-        *self.wanted.get() = Some(NextPlan { stages, period_ns, reason: reason.into() });
+        let mut wanted = self.wanted.get();
+        *wanted = Some(NextPlan { stages, period_ns, reason: reason.into() });
         self.halt.pause();
         Ok(())
     }
@@ -112,33 +118,58 @@ pub(super) struct Earlier {
     pub(super) latency: Option<Histogram>,
     /// Cores that were busy, by the time that they were.
     pub(super) busy: Vec<(Option<String>, f64)>,
-    /// Replicas that are not needed any more, each with the number of its task. They are told the end of the run as all others are.
-    pub(super) aside: Vec<(usize, Node)>,
+    pub(super) aside: Aside,
     pub(super) changes: Vec<PlanChange>,
 }
 
-impl Earlier {
-    /// Lets the replicas that were put aside flush; the first error is told.
+/// Replicas that are not needed any more, each with the number of its task. They are told the end of the run as all others are.
+#[derive(Default)]
+pub(super) struct Aside(pub(super) Vec<(usize, Node)>);
+
+impl Aside {
+    /// Lets them flush; the first error is told.
     pub(super) fn finish(&mut self) -> Result<()> {
+        let finish = |(_, node): &mut (usize, Node)| {
+            let Node { name, step } = node;
+            Error::catch(|| step.finish()).map_err(|error| of_task(name, error))
+        };
         let mut result = Ok(());
-        for (_, node) in &mut self.aside {
-            let finished = Error::catch(|| node.step.finish());
-            let place = || Place { task: Some(Arc::clone(&node.name)), ..Place::default() };
-            result = result.and(finished.map_err(|error| error.at(place())));
+        for node in &mut self.0 {
+            result = result.and(finish(node));
         }
         result
     }
 
-    /// What those replicas tell of the run.
+    /// What they tell of the run.
     pub(super) fn figures(&self) -> Figures {
         let mut figures = Figures::default();
-        for (_, node) in &self.aside {
-            let mut told = Figures::default();
-            node.figures(&mut told);
-            figures.merge(told);
-        }
+        self.0.iter().for_each(|(_, node)| figures.merge(node.told()));
         figures
     }
+
+    /// Elements that they had to drop.
+    pub(super) fn lost(&self) -> Result<u64> {
+        let lost = |(_, node): &(usize, Node)| {
+            Error::catch(|| Ok(node.step.lost())).map_err(|error| of_task(&node.name, error))
+        };
+        self.0.iter().try_fold(0, |sum: u64, node| Ok(sum.saturating_add(lost(node)?)))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        for (_, node) in self.0.drain(..) {
+            // Nothing is lost with a replica that panics when it goes.
+            let _ = Error::catch(|| {
+                drop(node);
+                Ok(())
+            });
+        }
+    }
+}
+
+fn of_task(name: &Arc<str>, error: Error) -> Error {
+    error.at(Place { task: Some(Arc::clone(name)), ..Place::default() })
 }
 
 impl Pipeline {
@@ -222,7 +253,7 @@ impl Pipeline {
     /// Makes workers for other stages of the tasks that there are, and puts aside those that are not needed.
     fn regroup(&mut self, stages: Vec<StagePlan>) -> Result<()> {
         let mut copies: Vec<Vec<Node>> = self.tasks.iter().map(|_| Vec::new()).collect();
-        for (task, node) in self.earlier.aside.drain(..) {
+        for (task, node) in self.earlier.aside.0.drain(..) {
             copies[task].push(node);
         }
         let observer = |worker: &Worker| worker.observer.as_ref().map(|observer| observer.recorded_at_most());
@@ -233,7 +264,11 @@ impl Pipeline {
                 copies[task].push(node);
             }
         }
-        self.workers = super::workers(copies, &mut self.earlier.aside, &self.wires, self.batch, &stages)?;
+        let aside = &mut self.earlier.aside.0;
+        // A replica of one that has worked may begin with what that has counted.
+        self.workers = super::workers(copies, aside, &self.wires, self.batch, &stages, |node| {
+            Error::catch(|| node.step.reset()).map_err(|error| of_task(&node.name, error))
+        })?;
         self.memories = vec![None; stages.len() - 1];
         self.stages = stages;
         if let Some(most) = observed {

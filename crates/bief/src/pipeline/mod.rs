@@ -112,7 +112,6 @@ pub struct Pipeline {
 
 impl Pipeline {
     pub(crate) fn new(tasks: Vec<Node>, wires: Vec<WireInfo>, batch: usize, stages: Vec<StagePlan>) -> Result<Self> {
-        check::stages(&stages, &named(&tasks))?;
         Self::of(tasks, wires, batch, stages, Some(WorkerPool::default()))
     }
 
@@ -130,14 +129,15 @@ impl Pipeline {
         stages: Vec<StagePlan>,
         pool: Option<WorkerPool>,
     ) -> Result<Self> {
+        let names = named(&tasks);
+        check::stages(&stages, &names)?;
         // The rings are made for a run, when their depth is known.
         check::memory(&stages, &wires, (batch, 1), &[])?;
-        let names = named(&tasks);
         let copies = tasks.into_iter().map(|task| vec![task]).collect();
         Ok(Self {
             memories: vec![None; stages.len() - 1],
             tasks: names.into(),
-            workers: workers(copies, &mut Vec::new(), &wires, batch, &stages)?,
+            workers: workers(copies, &mut Vec::new(), &wires, batch, &stages, |_| Ok(()))?,
             wires,
             batch,
             stages,
@@ -603,7 +603,7 @@ impl Pipeline {
             });
             ShownStage { name: Arc::clone(&plan.name), replicas: replicas.collect() }
         });
-        shown.show(stages.collect(), self.earlier.frames, self.earlier.figures());
+        shown.show(stages.collect(), self.earlier.frames, self.earlier.aside.figures());
     }
 
     /// The stages as a graph in the DOT language, which Graphviz draws: in each its tasks, rounded where they may be
@@ -630,19 +630,21 @@ impl Pipeline {
 }
 
 /// One worker per replica of each stage, of the copies that there are of each task; more are made where they are needed, and those
-/// that are not go `aside`, each with the number of its task.
+/// that are not go `aside`, each with the number of its task. `made` hears of each that is made.
 fn workers(
     mut copies: Vec<Vec<Node>>,
     aside: &mut Vec<(usize, Node)>,
     wires: &[WireInfo],
     batch: usize,
     stages: &[StagePlan],
+    made: impl Fn(&mut Node) -> Result<()>,
 ) -> Result<Vec<Worker>> {
     let mut workers = Vec::new();
     for (index, plan) in stages.iter().enumerate() {
         for copies in &mut copies[plan.tasks.clone()] {
             while copies.len() < plan.threads {
-                let replica = replicate(&copies[0])?;
+                let mut replica = replicate(&copies[0])?;
+                made(&mut replica)?;
                 copies.push(replica);
             }
         }

@@ -101,9 +101,7 @@ impl Pipeline {
             let seconds = busy.into_iter().map(|(kind, cores)| (kind, cores * here)).chain(earlier.busy);
             busy = seconds.map(|(kind, seconds)| (kind, seconds / whole)).collect();
             report.continue_from(earlier.executions, earlier.frames, earlier.elapsed);
-            report.lost = report.lost.saturating_add(
-                earlier.aside.iter().fold(0, |lost: u64, (_, node)| lost.saturating_add(node.step.lost())),
-            );
+            report.lost = report.lost.saturating_add(earlier.aside.lost()?);
             report.changes = earlier.changes;
         }
         let bits = self.profile.as_ref().and_then(Profile::bits_per_frame);
@@ -153,7 +151,7 @@ impl Pipeline {
 
     /// What the tasks tell, those of replicas put together.
     fn figures(&self, earlier: &Earlier) -> Figures {
-        let mut all = earlier.figures();
+        let mut all = earlier.aside.figures();
         self.workers.iter().for_each(|worker| all.merge(worker.stage.figures()));
         all
     }

@@ -98,7 +98,7 @@ impl Pipeline {
                 }
                 None => {
                     self.workers.iter_mut().for_each(|worker| worker.finish_if_unfinished(fault));
-                    if let Err(error) = self.earlier.finish() {
+                    if let Err(error) = self.earlier.aside.finish() {
                         fault.note(error);
                     }
                     return elapsed;
@@ -110,7 +110,7 @@ impl Pipeline {
     /// The plan that the run goes on in, if it does: its workers have ended, as they were paused and for no other reason.
     fn next_plan(&self, fault: &Fault) -> Option<NextPlan> {
         let ended = fault.is_noted() || self.workers.iter().any(|worker| worker.has_ended);
-        (!ended && self.halt.is_paused()).then(|| self.wanted.take()).flatten().filter(|_| self.halt.go_on())
+        (!ended).then(|| self.wanted.take(&self.halt)).flatten()
     }
 
     /// Starts the threads that the plan in force needs, and gives its workers new rings.

@@ -153,14 +153,7 @@ impl<'p> Adapter<'p> {
             let ns = task.ns.iter().map(|ns| ns.map(|ns| ((ns as f64 * ratio).round() as u64).max(1)));
             TaskProfile { seen: None, ns: ns.collect(), ..task.clone() }
         });
-        let sync: Vec<u64> = (0..profile.kinds().len()).map(|kind| profile.sync_ns(kind)).collect();
-        let corrected = Profile::new(profile.kinds().to_vec(), tasks)?
-            .with_frames_per_execution(profile.frames_per_execution())?
-            .with_sync_ns(sync)?;
-        Ok(match profile.bits_per_frame() {
-            Some(bits) => corrected.with_bits_per_frame(bits)?,
-            None => corrected,
-        })
+        Ok(profile.clone().with_tasks(tasks)?)
     }
 
     /// The plan that is better than the one in force, and by which share of the period.

@@ -51,7 +51,8 @@ impl Task for Tally {
         Ok(Flow::Next)
     }
     fn replica(&self) -> Option<Self> {
-        Some(Self(0))
+        // As one that is cloned: what it begins with is not its own.
+        Some(Self(self.0))
     }
     fn figures(&self, figures: &mut Figures) {
         figures.count("seen", "frames", self.0);
@@ -155,6 +156,34 @@ fn frames_keep_their_order_and_pass_once_whatever_the_plans() {
         });
     }
     assert!(changed > 10, "{changed} changes");
+}
+
+#[test]
+fn of_two_plans_the_later_comes_into_force() {
+    let (mut pipeline, result, _) = chain(u64::MAX, 1, 0);
+    let (changer, stopper, mut watch) = (pipeline.changer().unwrap(), pipeline.stopper(), pipeline.watch());
+    watched(move || {
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut random = Rng::with_seed(4);
+                for change in 0..300 {
+                    let stages = 2 + change % 3;
+                    changer.change(&plan(&[(TASKS, 1)]), "first").unwrap();
+                    (0..random.u32(0..20_000)).for_each(|_| std::hint::spin_loop());
+                    let later = [vec![(1, 1); stages - 1], vec![(TASKS + 1 - stages, 1)]].concat();
+                    changer.change(&plan(&later), "later").unwrap();
+                    while watch.status().stages.len() != stages {
+                        std::thread::sleep(Duration::from_micros(50));
+                    }
+                }
+                stopper.stop();
+            });
+            let report = pipeline.run().unwrap();
+            assert_eq!(report.changes.last().unwrap().reason, "later");
+        });
+        let entries = result.take();
+        assert!((0..).zip(&entries).all(|(number, entry)| *entry == [number + 2001, number]));
+    });
 }
 
 #[test]

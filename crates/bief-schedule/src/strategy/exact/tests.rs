@@ -51,16 +51,6 @@ fn chain(kinds: usize, longest: usize) -> impl Strategy<Value = Profile> {
     })
 }
 
-/// The same chain with other tasks.
-fn with_tasks(profile: &Profile, tasks: impl Iterator<Item = TaskProfile>) -> Profile {
-    let sync: Vec<u64> = (0..profile.kinds().len()).map(|kind| profile.sync_ns(kind)).collect();
-    let made = Profile::new(profile.kinds().iter().cloned(), tasks).unwrap().with_sync_ns(sync).unwrap();
-    match profile.bits_per_frame() {
-        Some(bits) => made.with_bits_per_frame(bits).unwrap(),
-        None => made,
-    }
-}
-
 /// Chains of which some tasks cannot run on some kinds.
 fn with_absent_times(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value = Profile> {
     (chains, proptest::collection::vec(0usize..64, 8)).prop_map(|(profile, choices)| {
@@ -71,7 +61,7 @@ fn with_absent_times(chains: impl Strategy<Value = Profile>) -> impl Strategy<Va
             let absent = (0..kinds).filter(|&kind| choice % 2 == 1 && kind != left && (choice / 2) >> kind & 1 == 1);
             absent.fold(task.clone(), TaskProfile::not_on)
         });
-        with_tasks(&profile, tasks)
+        profile.clone().with_tasks(tasks).unwrap()
     })
 }
 
@@ -83,7 +73,7 @@ fn with_cut_costs(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value
         let mut costs = costs.into_iter().cycle();
         let mut cut = || costs.by_ref().take(kinds).collect::<Vec<_>>();
         let tasks = profile.tasks().iter().map(|task| task.clone().with_cut_ns(cut(), cut()));
-        with_tasks(&profile, tasks)
+        profile.clone().with_tasks(tasks).unwrap()
     })
 }
 
@@ -129,7 +119,7 @@ fn check_stages(profile: &Profile, cores: &[u32], stages: StageKinds) -> Result<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(8000))]
 
     #[test]
     fn one_kind(profile in chain(1, 7), cores in 1u32..=6) {
@@ -183,7 +173,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(5000))]
 
     #[test]
     fn three_kinds(profile in chain(3, 5), cores in [0u32..=3, 0u32..=2, 0u32..=2]) {
@@ -264,7 +254,7 @@ proptest! {
         let tasks = profile.tasks().iter().map(|task| {
             TaskProfile { ns: task.ns.iter().copied().map(short).collect(), ..task.clone() }
         });
-        let profile = with_tasks(&profile, tasks);
+        let profile = profile.clone().with_tasks(tasks).unwrap();
         check_stages(&profile, &cores, StageKinds::Mixed)?;
     }
 }
