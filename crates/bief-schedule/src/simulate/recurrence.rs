@@ -258,8 +258,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1500))]
-
         #[test]
         fn moments_are_those_of_threads_and_rings_played_event_by_event(
             (replicas, works, gaps) in pipelines(),

@@ -327,8 +327,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3000))]
-
         #[test]
         fn schedules_are_valid_and_not_better_than_the_best(
             tasks in chains_with(5, pairs),

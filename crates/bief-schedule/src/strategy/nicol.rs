@@ -135,8 +135,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
-
         #[test]
         fn no_partition_is_better(tasks in chains(30), cores in 1u32..=12, sync in 0u64..=20) {
             let profile = profile_of(&tasks, sync.saturating_sub(15));

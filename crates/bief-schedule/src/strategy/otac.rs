@@ -82,8 +82,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3000))]
-
         #[test]
         fn nothing_that_can_be_tried_is_better(tasks in chains(7), cores in 1u32..=6, sync in 0u64..=20) {
             let profile = profile_of(&tasks, sync.saturating_sub(15));

@@ -105,8 +105,6 @@ mod tests {
     use crate::period::Period;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
         #[test]
         fn it_is_a_partition_and_never_better_than_nicol(tasks in chains(30), cores in 1u32..=12) {
             let profile = profile_of(&tasks, 0);

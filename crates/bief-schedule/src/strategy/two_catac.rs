@@ -285,8 +285,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1000))]
-
         #[test]
         fn the_table_holds_what_the_recursion_finds(
             tasks in chains_with(12, pairs),

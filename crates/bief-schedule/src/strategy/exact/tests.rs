@@ -119,8 +119,6 @@ fn check_stages(profile: &Profile, cores: &[u32], stages: StageKinds) -> Result<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8000))]
-
     #[test]
     fn one_kind(profile in chain(1, 7), cores in 1u32..=6) {
         check(&profile, &[cores])?;
@@ -141,8 +139,6 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
-
     #[test]
     fn one_kind_and_cuts_that_cost(profile in with_cut_costs(chain(1, 7)), cores in 1u32..=6) {
         check(&profile, &[cores])?;
@@ -173,8 +169,6 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5000))]
-
     #[test]
     fn three_kinds(profile in chain(3, 5), cores in [0u32..=3, 0u32..=2, 0u32..=2]) {
         check(&profile, &cores)?;
@@ -190,8 +184,6 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
     #[test]
     fn four_kinds(profile in chain(4, 4), cores in [0u32..=2, 0u32..=2, 0u32..=1, 0u32..=2]) {
         check(&profile, &cores)?;
@@ -415,8 +407,6 @@ fn with_watts(profile: &Profile, cores: &[u32]) -> Platform {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
-
     #[test]
     fn plans_serve_their_goals(profile in light_chain(2, 4), cores in [0u32..=3, 0u32..=3], goal in goals()) {
         prop_assume!(cores != [0, 0]);
@@ -435,8 +425,6 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
     #[test]
     fn plans_on_three_kinds_serve_their_goals(
         profile in light_chain(3, 3),
@@ -458,8 +446,6 @@ fn saturating(profile: &Profile, cores: &[u32], kind: usize, saturation: f64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
-
     #[test]
     fn least_power_is_found_where_a_kind_saturates(
         profile in light_chain(2, 5),
@@ -475,8 +461,6 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
     #[test]
     fn least_power_is_found_where_one_of_three_kinds_saturates(
         profile in light_chain(3, 4),

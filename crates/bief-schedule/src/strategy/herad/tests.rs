@@ -73,8 +73,6 @@ fn cores(most: u32) -> impl Strategy<Value = [u32; 2]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
-
     #[test]
     fn nothing_that_can_be_tried_is_better(tasks in chains(6), cores in cores(3), sync in syncs()) {
         let profile = chain(&tasks, sync);

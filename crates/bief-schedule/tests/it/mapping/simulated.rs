@@ -117,6 +117,7 @@ fn policies() -> [(&'static str, Policy); POLICIES] {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn gains_follow_the_trends_of_the_paper() {
     let mut table: Vec<[Comparison; POLICIES]> = Vec::new();
     for ratio in RATIOS {
