@@ -221,7 +221,7 @@ impl Chain {
         });
         match bound {
             Ok(current) => {
-                let feedback = Feedback { previous, current, initial: initial.into(), fresh: true };
+                let feedback = Feedback { previous, current, initial: initial.into(), last: initial.into() };
                 self.add_region("feedback", feedback, vec![nodes]);
             }
             Err(error) => self.refuse("feedback", error),

@@ -248,8 +248,8 @@ pub(crate) struct Feedback<T> {
     pub(crate) previous: Socket,
     pub(crate) current: Socket,
     pub(crate) initial: Box<[T]>,
-    /// No frame went before.
-    pub(crate) fresh: bool,
+    /// What the body made on the frame before. It is kept here, since another plan gives the wires other memory.
+    pub(crate) last: Box<[T]>,
 }
 
 impl<T: Element> Control for Feedback<T> {
@@ -258,13 +258,11 @@ impl<T: Element> Control for Feedback<T> {
         // other, that `previous` is used in the body alone (so `current` is another wire), and that nothing writes it there.
         unsafe {
             let previous = self.previous.frame::<T>(table, position);
-            if self.fresh {
-                previous.copy_from_nonoverlapping(self.initial.as_ptr(), self.initial.len());
-                self.fresh = false;
-            }
+            previous.copy_from_nonoverlapping(self.last.as_ptr(), self.last.len());
             let turn = bodies[0].run_frame(table, position)?;
             if turn == NEXT {
-                previous.copy_from_nonoverlapping(self.current.frame::<T>(table, position), self.initial.len());
+                let current = self.current.frame::<T>(table, position);
+                current.copy_to_nonoverlapping(self.last.as_mut_ptr(), self.last.len());
             }
             Ok(turn)
         }
@@ -276,6 +274,6 @@ impl<T: Element> Control for Feedback<T> {
     }
 
     fn reset(&mut self) {
-        self.fresh = true;
+        self.last.copy_from_slice(&self.initial);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use loom::{
     hint::spin_loop,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
-    thread,
+    thread, thread as parking,
 };
 
 #[cfg(bief_shuttle)]
@@ -25,7 +25,7 @@ pub(crate) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence},
     sync::{Arc, Mutex},
-    thread,
+    thread, thread as parking,
     time::Instant,
 };
 
@@ -69,6 +69,45 @@ fn fortunate() -> bool {
     return true;
     #[cfg(bief_shuttle)]
     return shuttle::rand::Rng::gen_bool(&mut shuttle::rand::thread_rng(), 0.5);
+}
+
+/// Threads that park. Those of shuttle wake by themselves so often that a wake-up which never comes is not missed; these do so in
+/// one half of all cases.
+#[cfg(bief_shuttle)]
+pub(crate) mod parking {
+    use super::{Arc, AtomicBool, Ordering, fortunate, thread};
+
+    #[derive(Debug, Clone)]
+    pub(crate) struct Thread {
+        thread: thread::Thread,
+        woken: Arc<AtomicBool>,
+    }
+
+    shuttle::thread_local! {
+        static WOKEN: Arc<AtomicBool> = Arc::new(AtomicBool::new(false));
+    }
+
+    pub(crate) fn current() -> Thread {
+        Thread { thread: thread::current(), woken: WOKEN.with(Arc::clone) }
+    }
+
+    pub(crate) fn park() {
+        let woken = WOKEN.with(Arc::clone);
+        let only_when_woken = fortunate();
+        loop {
+            thread::park();
+            if woken.swap(false, Ordering::SeqCst) || !only_when_woken {
+                return;
+            }
+        }
+    }
+
+    impl Thread {
+        pub(crate) fn unpark(&self) {
+            self.woken.store(true, Ordering::SeqCst);
+            self.thread.unpark();
+        }
+    }
 }
 
 /// The standard cell with the model checker's interface.

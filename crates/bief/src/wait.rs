@@ -7,7 +7,7 @@ use crate::affinity;
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
 use crate::suggest::suggestion;
-use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, spin_loop, thread};
+use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, parking, spin_loop, thread};
 
 /// How the threads of a pipeline wait for each other's frames; set by [`Pipeline::waiting`](crate::Pipeline::waiting).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -215,7 +215,7 @@ pub(crate) struct Signal {
 #[derive(Debug)]
 struct Waiter {
     key: u64,
-    thread: thread::Thread,
+    thread: parking::Thread,
 }
 
 /// Between waits of this length it does not matter where a thread is woken, and the system moves one that stays busy.
@@ -280,7 +280,7 @@ impl Signal {
             self.change(|waiters| {
                 // A thread may return from its park without being woken.
                 if waiters.iter().all(|waiter| waiter.key != key) {
-                    waiters.push(Waiter { key, thread: thread::current() });
+                    waiters.push(Waiter { key, thread: parking::current() });
                 }
             });
             // Pairs with the fence in `rouse`: either this thread sees what made it ready, or the other sees it waiting.
@@ -289,7 +289,7 @@ impl Signal {
                 self.change(|waiters| waiters.retain(|waiter| waiter.key != key));
                 return;
             }
-            thread::park();
+            parking::park();
             // Whoever woke this thread goes on with the next frame: on one core, they would take turns.
             if self.apart
                 && start.elapsed() < SELDOM

@@ -6,6 +6,8 @@
 #![cfg(bief_shuttle)]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,18 +17,23 @@ use bief::pipeline::Waiting;
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 use bief::{Chain, Flow, Out, Pipeline, Result, Task, sink, source};
 use common::{Act, Add, Count, Pair, Probe, Relay, rig, silence_panics};
+use random::{Plan, SMALL, Told, check};
 use shuttle::rand::{Rng as _, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
-use shuttle::{Config, Runner, thread};
+use shuttle::{Config, FailurePersistence, Runner, thread};
 
 /// Checks `execution` in many orders: random ones, and random ones with few preemptions.
 fn model(execution: fn()) {
     let iterations = std::env::var("SHUTTLE_ITERATIONS").map_or(500, |number| number.parse().expect("a number"));
+    Runner::new(RandomScheduler::new(iterations), config()).run(execution);
+    Runner::new(PctScheduler::new(3, iterations), config()).run(execution);
+}
+
+fn config() -> Config {
     let mut config = Config::new();
     config.stack_size = 1 << 18;
     config.silence_warnings = true;
-    Runner::new(RandomScheduler::new(iterations), config.clone()).run(execution);
-    Runner::new(PctScheduler::new(3, iterations), config).run(execution);
+    config
 }
 
 /// A number below `end`, drawn so that it can be replayed.
@@ -211,6 +218,45 @@ fn plans_change_at_any_moment_and_the_one_asked_for_last_stays() {
         assert_eq!(report.changes.last().unwrap().reason, "the last");
         assert_eq!(result.take(), (10..10 + report.frames).collect::<Vec<_>>());
     });
+}
+
+#[test]
+fn whole_runs_from_a_seed_do_what_plain_rust_does() {
+    silence_panics("told to panic");
+    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
+    let first = number("BIEF_SEED").unwrap_or(1);
+    let plans = number("BIEF_RUNS").unwrap_or(2000).div_ceil(2 * ORDERS as u64);
+    // Each thread takes the seeds that come next.
+    let next = AtomicU64::new(first);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, |cores| cores.get()) {
+            scope.spawn(|| {
+                while let seed = next.fetch_add(1, Ordering::Relaxed)
+                    && seed < first + plans
+                {
+                    orders_of(seed);
+                }
+            });
+        }
+    });
+    println!("{plans} pipelines from seed {first}, {} runs", plans * 2 * ORDERS as u64);
+}
+
+/// How many orders of its steps each pipeline is run in, by either scheduler.
+const ORDERS: usize = 8;
+
+/// Runs what a seed draws, in orders that it draws as well.
+fn orders_of(seed: u64) {
+    let plan = Arc::new(Plan::draw(seed, &SMALL));
+    let _told = Told { plan: Arc::clone(&plan), again: format!("BIEF_SEED={seed} BIEF_RUNS=1") };
+    let execution = move || {
+        check(&plan);
+    };
+    // The seed repeats it; a schedule would be printed for each panic that is meant.
+    let mut config = config();
+    config.failure_persistence = FailurePersistence::None;
+    Runner::new(RandomScheduler::new_from_seed(seed, ORDERS), config.clone()).run(execution.clone());
+    Runner::new(PctScheduler::new_from_seed(seed, 3, ORDERS), config).run(execution);
 }
 
 /// A source of which several replicas run: its name, and a number per frame.
