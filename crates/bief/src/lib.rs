@@ -186,7 +186,7 @@ pub mod kinds {
 
 /// What a plan is made of: how tasks are measured, what they cost, how a plan became better by trials, and how it follows a run.
 pub mod plan {
-    pub use crate::planner::Adapting;
+    pub use crate::planner::{Adapting, GoalHandle};
     pub use crate::profile::{BatchCosts, Load, Profiling, TaskCosts};
     pub use crate::refine::{Ended, Refined, Round};
 }

@@ -30,7 +30,7 @@ fn is_deaf() -> bool {
 }
 
 /// Waits until something is true, but not for ever.
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < Duration::from_secs(60), "still waiting for: {what}");
@@ -39,12 +39,12 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// Waits until packets have been written: then the command listens to Ctrl-C.
-fn wait_for_packets(folder: &Folder) {
+pub(crate) fn wait_for_packets(folder: &Folder) {
     wait_for("packets", || std::fs::metadata(folder.path("x.ts")).is_ok_and(|file| file.len() > 0));
 }
 
 /// Sends the sample over and over until nobody listens.
-fn send(mut to: impl Write + Send + 'static) {
+pub(crate) fn send(mut to: impl Write + Send + 'static) {
     std::thread::spawn(move || {
         let sample = sample();
         while to.write_all(&sample).is_ok() {}

@@ -1,5 +1,6 @@
 //! The command as its users see it.
 
+mod adapt;
 mod bad_input;
 mod commands;
 #[path = "../common/mod.rs"]

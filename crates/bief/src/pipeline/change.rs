@@ -13,6 +13,7 @@ use crate::error::{Error, Place, Result};
 use crate::figures::Figures;
 use crate::halt::Halt;
 use crate::histogram::Histogram;
+use crate::machine::Machine;
 use crate::report::PlanChange;
 use crate::stage::{StagePlan, plans};
 use crate::sync::{Mutex, PoisonError};
@@ -64,6 +65,8 @@ pub(super) struct Pending(Arc<Mutex<Option<NextPlan>>>);
 pub(super) struct NextPlan {
     stages: Vec<StagePlan>,
     period_ns: f64,
+    /// What its threads are placed on from now on, if it is another one.
+    machine: Option<Machine>,
     reason: String,
 }
 
@@ -92,11 +95,24 @@ impl Changer {
     /// # Errors
     /// A schedule for another number of tasks, or one that replicates a task that cannot be.
     pub fn change(&self, schedule: &Schedule, reason: impl Into<String>) -> Result<()> {
+        self.ask(schedule, None, reason.into())
+    }
+
+    /// As [`change`](Self::change), on a machine that has become another one: with fewer or more cores. Its threads are placed there by
+    /// the same policy.
+    ///
+    /// # Errors
+    /// Those of [`change`](Self::change).
+    pub fn change_on(&self, schedule: &Schedule, machine: &Machine, reason: impl Into<String>) -> Result<()> {
+        self.ask(schedule, Some(machine.clone()), reason.into())
+    }
+
+    fn ask(&self, schedule: &Schedule, machine: Option<Machine>, reason: String) -> Result<()> {
         let stages = plans(schedule.stages(), self.tasks.iter().map(|(name, _)| name));
         check::stages(&stages, &self.tasks)?;
         let period_ns = schedule.planned_period().ns();
         let mut wanted = self.wanted.get();
-        *wanted = Some(NextPlan { stages, period_ns, reason: reason.into() });
+        *wanted = Some(NextPlan { stages, period_ns, machine, reason });
         self.halt.pause();
         Ok(())
     }
@@ -218,6 +234,7 @@ impl Pipeline {
             self.profile = Some(profile);
         }
         if let Some((policy, machine)) = self.policy.take() {
+            let machine = next.machine.unwrap_or(machine);
             let placement = policy.place(&machine, &self.slots())?;
             self.seat(placement, &machine);
             self.policy = Some((policy, machine));

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bief_schedule::strategy::{Exact, Strategy};
 use bief_schedule::{Goal, Platform, Profile, Schedule};
 
-pub use adapt::Adapting;
+pub use adapt::{Adapting, GoalHandle};
 pub use application::Application;
 use placing::{Class, Placing};
 
@@ -232,7 +232,7 @@ impl Planner {
             given.value.period(&profile).map_err(|error| given.named(error.into()))?;
             return Ok(self.planned(profile, self.machine.platform(), given.value.clone(), None, Vec::new()));
         }
-        let (platform, notes) = self.platform(&profile)?;
+        let (platform, notes) = platform(&self.machine, self.cores.as_deref(), self.watts.as_ref(), &profile)?;
         let goal = self.goal.unwrap_or_default();
         let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
         if self.rounds == 0 {
@@ -254,7 +254,9 @@ impl Planner {
         notes: Vec<String>,
     ) -> Planned {
         Planned {
+            goal_handle: GoalHandle::new(self.goal.unwrap_or_default(), self.strategy.clone()),
             strategy: self.strategy.clone(),
+            cores: self.cores.clone(),
             platform,
             machine: self.machine.clone(),
             profile,
@@ -280,39 +282,6 @@ impl Planner {
         let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.compare_with(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
     }
-
-    /// The cores to plan for: those that are there, or fewer; and what is to be said of them.
-    fn platform(&self, profile: &Profile) -> Result<(Platform, Vec<String>)> {
-        let there = self.watts.as_ref().map_or_else(|| self.machine.platform(), |watts| watts.platform.clone());
-        let mut notes = Vec::new();
-        let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let names = || profile.kinds().iter().map(String::as_str);
-        let (known, unknown): (Vec<&str>, Vec<&str>) = names().partition(|name| there.kind(name).is_some());
-        if !unknown.is_empty() {
-            let here = quoted(there.kinds().iter().map(|kind| kind.name.as_str()).collect());
-            let unknown = quoted(unknown);
-            let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {here}");
-            if known.is_empty() {
-                return Err(Error::build(format!(
-                    "{told}: profile the chain here, or plan for a machine that emulates them"
-                )));
-            }
-            notes.push(told);
-        }
-        let Some(cores) = &self.cores else { return Ok((there, notes)) };
-        let mut kinds = Platform::parse_cores(cores, profile)?.kinds().to_vec();
-        for kind in &mut kinds {
-            let available = there.cores(&kind.name);
-            if kind.cores > available {
-                let (asked, name) = (kind.cores, &kind.name);
-                notes.push(format!(
-                    "{asked} {name} cores were asked for, this machine has {available}: using {available}"
-                ));
-                kind.cores = available;
-            }
-        }
-        Ok((Platform::new(kinds)?.with_power_of(&there), notes))
-    }
 }
 
 impl std::fmt::Debug for Planner {
@@ -322,6 +291,45 @@ impl std::fmt::Debug for Planner {
         shown.field("machine", &machine.to_string()).field("cores", cores).field("goal", goal);
         shown.field("strategy", &strategy.0.name()).field("rounds", rounds).finish_non_exhaustive()
     }
+}
+
+/// The cores to plan for: those that are there, or fewer; and what is to be said of them.
+fn platform(
+    machine: &Machine,
+    cores: Option<&str>,
+    watts: Option<&Watts>,
+    profile: &Profile,
+) -> Result<(Platform, Vec<String>)> {
+    let there = match watts {
+        Some(watts) => machine.platform().with_power_of(&watts.platform),
+        None => machine.platform(),
+    };
+    let mut notes = Vec::new();
+    let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let names = || profile.kinds().iter().map(String::as_str);
+    let (known, unknown): (Vec<&str>, Vec<&str>) = names().partition(|name| there.kind(name).is_some());
+    if !unknown.is_empty() {
+        let here = quoted(there.kinds().iter().map(|kind| kind.name.as_str()).collect());
+        let unknown = quoted(unknown);
+        let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {here}");
+        if known.is_empty() {
+            return Err(Error::build(format!(
+                "{told}: profile the chain here, or plan for a machine that emulates them"
+            )));
+        }
+        notes.push(told);
+    }
+    let Some(cores) = cores else { return Ok((there, notes)) };
+    let mut kinds = Platform::parse_cores(cores, profile)?.kinds().to_vec();
+    for kind in &mut kinds {
+        let available = there.cores(&kind.name);
+        if kind.cores > available {
+            let (asked, name) = (kind.cores, &kind.name);
+            notes.push(format!("{asked} {name} cores were asked for, this machine has {available}: using {available}"));
+            kind.cores = available;
+        }
+    }
+    Ok((Platform::new(kinds)?.with_power_of(&there), notes))
 }
 
 /// The strategy that plans are made by.
@@ -361,7 +369,10 @@ pub struct Planned {
     pub refined: Option<Refined>,
     /// What a person should know of it: cores that were asked for and are not there.
     pub notes: Vec<String>,
+    goal_handle: GoalHandle,
     strategy: Chosen,
+    /// The cores that were asked for, in place of all.
+    cores: Option<String>,
     /// The cores that it may use.
     platform: Platform,
     goal: Option<Goal>,
@@ -386,6 +397,11 @@ impl Planned {
             Some(Watts { platform, origin }) => pipeline.watts(platform.clone(), origin),
             None => pipeline,
         })
+    }
+
+    /// The cores that a plan of the same settings may use on a machine as it is now.
+    fn platform_on(&self, machine: &Machine) -> Result<(Platform, Vec<String>)> {
+        platform(machine, self.cores.as_deref(), self.watts.as_ref(), &self.profile)
     }
 
     /// How often executions come at most, by the goal.

@@ -113,3 +113,45 @@ fn a_task_that_takes_longer_gets_a_stage_of_its_own() {
         assert!(report.changes.iter().any(|change| change.stages[1].starts_with("third")), "{:?}", report.changes);
     });
 }
+
+#[test]
+fn another_goal_has_another_plan() {
+    let machine = Machine::here();
+    if machine.cores().len() < 2 {
+        eprintln!("skipped: a plan of two stages needs two cores");
+        return;
+    }
+    let kind = machine.kinds()[0].name.clone();
+    let task = |(name, us): (&str, u64)| TaskProfile::sequential(name, [us * 1000]);
+    let tasks = [("source", 1), ("first", 2000), ("second", 1000), ("third", 1000), ("sink", 1)].map(task);
+    let profile = Profile::new([kind], tasks).unwrap();
+    watched(move || {
+        let us = [2000, 1000, 1000].map(|us| Arc::new(AtomicU64::new(us)));
+        let (over, sum) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let mut application = Sleepers { us, over: Arc::clone(&over), sum };
+        let planner = Planner::new(machine).cores("2").profile(profile, "by hand").place(Policy::Loose);
+        let planned = planner.plan(&application).unwrap();
+        let mut pipeline = planned.pipeline(&mut application).unwrap();
+        let (goal, mut watch) = (planned.goal_handle(), pipeline.watch());
+        assert!(goal.set("least-power".parse().unwrap()).is_ok());
+        assert!(goal.set("fewest-big".parse().unwrap()).is_ok());
+        let report = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for (wanted, stages) in [("fewest-cores,period=20ms", 1), ("max-throughput", 2)] {
+                    goal.set(wanted.parse().unwrap()).unwrap();
+                    let begin = Instant::now();
+                    while watch.status().stages.len() != stages && begin.elapsed() < Duration::from_secs(20) {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            let adapting = Adapting { interval: Duration::from_millis(20), ..Adapting::default() };
+            planned.run_adapting(&mut pipeline, adapting)
+        })
+        .unwrap();
+        let reasons: Vec<&str> = report.changes.iter().map(|change| &*change.reason).collect();
+        assert!(reasons.contains(&"the goal is fewest-cores,period=20ms now"), "{reasons:?}");
+        assert_eq!(report.stages.len(), 2, "{reasons:?}");
+    });
+}

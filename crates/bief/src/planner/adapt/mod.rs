@@ -1,15 +1,22 @@
-//! A plan that follows the world: what tasks take is looked at while a run goes on, and a better plan is put in force.
+//! A plan that follows the world: what tasks take, which cores there are and what is wanted is looked at while a run goes on, and a
+//! better plan is put in force.
+
+mod cores;
+mod goal;
+mod times;
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use bief_schedule::{Profile, Schedule, TaskProfile};
+use bief_schedule::{Goal, Platform, Profile, Schedule};
 
+use self::cores::Cores;
+pub use self::goal::GoalHandle;
+use self::times::Times;
 use super::Planned;
 use crate::error::{Error, Result};
 use crate::pipeline::{Changer, Pipeline, Watch};
 use crate::report::Report;
-use crate::watch::TaskTime;
 
 /// How a run follows what changes ([`Planned::run_adapting`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,18 +35,15 @@ impl Default for Adapting {
     }
 }
 
-/// A task counts as looked at once so many of its batches were timed.
-const MIN_SAMPLES: u64 = 5;
-/// What a look says of a task's time beside what was known before.
-const NEW_SHARE: f64 = 0.5;
-
 impl Planned {
-    /// Runs the pipeline, which [`pipeline`](Self::pipeline) made, and changes its plan where the tasks take other times than the
-    /// profile says and another plan is better by enough: as a signal changes its mode, a clock drops, or another program comes. The
-    /// changes, with their reasons, are in [`Report::changes`](crate::Report::changes).
+    /// Runs the pipeline, which [`pipeline`](Self::pipeline) made, and changes its plan where the world is another one than was planned
+    /// for. The changes, with their reasons, are in [`Report::changes`](crate::Report::changes).
     ///
-    /// Times are those of [observed](Pipeline::observe) runs, about one percent of the batches; a batch in which the thread lost its core
-    /// does not count.
+    /// - Tasks take other times than the profile says, as a signal changes its mode or a clock drops, and another plan is better by
+    ///   enough. Times are those of [observed](Pipeline::observe) runs, about one percent of the batches; a batch in which the thread
+    ///   lost its core does not count. Where most of what runs on a kind of core is slower by some factor, the kind is.
+    /// - The cores are others that the process may use (its affinity, a cpuset), where the plan is for this machine as it is.
+    /// - The goal is another one, by the [`goal_handle`](Self::goal_handle).
     ///
     /// # Errors
     /// Those of [`Pipeline::changer`] and [`Pipeline::run`].
@@ -66,47 +70,51 @@ impl Planned {
 struct Adapter<'p> {
     planned: &'p Planned,
     watch: Watch,
-    /// Frames of a batch over those of an execution of the profile.
-    scale: f64,
     adapting: Adapting,
+    times: Times,
+    cores: Cores,
+    platform: Platform,
+    goal: Goal,
     /// The plan in force.
     schedule: Schedule,
-    /// For each task, its times over those of the profile.
-    ratios: Vec<f64>,
-    /// For each task, what it took and should have taken since it was taken into account.
-    seen: Vec<Seen>,
     /// A better plan, and how many looks in a row found it.
     better: Option<(Schedule, u32)>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Seen {
-    count: u64,
-    ns: f64,
-    planned_ns: f64,
+    /// Why the plan is to be made anew, however little is gained.
+    due: Option<String>,
 }
 
 impl<'p> Adapter<'p> {
     fn new(planned: &'p Planned, watch: Watch, scale: f64, adapting: Adapting) -> Self {
-        let tasks = planned.profile.tasks().len();
         Self {
             planned,
             watch,
-            scale,
             adapting,
+            times: Times::new(&planned.profile, scale),
+            cores: Cores::of(&planned.machine),
+            platform: planned.platform.clone(),
+            goal: planned.goal.unwrap_or_default(),
             schedule: planned.schedule.clone(),
-            ratios: vec![1.0; tasks],
-            seen: vec![Seen::default(); tasks],
             better: None,
+            due: None,
         }
     }
 
     /// Takes what was seen since the last look into account, and asks for another plan where that is due.
     fn look(&mut self, changer: &Changer) {
         let times = self.watch.task_times();
-        self.learn(&times);
+        self.times.learn(&self.planned.profile, &times);
+        self.look_around();
         // What cannot be planned now may be so later: the plan in force stays.
-        let Some((schedule, gain)) = self.corrected().ok().and_then(|profile| self.better_plan(&profile)) else {
+        let Ok(profile) = self.times.corrected(&self.planned.profile) else { return };
+        if let Some(reason) = &self.due {
+            let Ok(schedule) = self.plan(&profile) else { return };
+            if changer.change_on(&schedule, self.cores.machine(), reason.clone()).is_ok() {
+                self.due = None;
+                self.is_in_force(schedule);
+            }
+            return;
+        }
+        let Some((schedule, gain)) = self.better_plan(&profile) else {
             self.better = None;
             return;
         };
@@ -119,54 +127,45 @@ impl<'p> Adapter<'p> {
             return;
         }
         if changer.change(&schedule, self.reason(gain)).is_ok() {
-            self.schedule = schedule;
-            self.seen.fill(Seen::default());
+            self.is_in_force(schedule);
         }
     }
 
-    fn learn(&mut self, times: &[TaskTime]) {
-        let profile = &self.planned.profile;
-        for time in times.iter().filter(|time| time.count > 0) {
-            let kind = time.kind.as_ref().map_or(Some(0), |name| profile.kind(name));
-            let planned = kind.and_then(|kind| profile.tasks()[time.task].ns[kind]);
-            let Some(planned_ns) = planned else { continue };
-            let seen = &mut self.seen[time.task];
-            seen.count += time.count;
-            seen.ns += time.ns as f64;
-            seen.planned_ns += self.scale * planned_ns as f64 * time.count as f64;
+    fn is_in_force(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
+        self.better = None;
+        self.times.begin_anew();
+    }
+
+    /// Looks whether the cores or the goal are others than before.
+    fn look_around(&mut self) {
+        if let Some(told) = self.cores.look()
+            && let Ok((platform, _)) = self.planned.platform_on(self.cores.machine())
+        {
+            self.platform = platform;
+            self.due = Some(told);
         }
-        for (seen, ratio) in self.seen.iter_mut().zip(&mut self.ratios) {
-            if seen.count < MIN_SAMPLES {
-                continue;
-            }
-            if seen.planned_ns > 0.0 {
-                *ratio += NEW_SHARE * (seen.ns / seen.planned_ns - *ratio);
-            }
-            *seen = Seen::default();
+        let goal = self.planned.goal_handle.get();
+        if goal != self.goal {
+            self.goal = goal;
+            self.due = Some(format!("the goal is {goal} now"));
         }
     }
 
-    /// The profile with the times that were seen.
-    fn corrected(&self) -> Result<Profile> {
-        let profile = &self.planned.profile;
-        let tasks = profile.tasks().iter().zip(&self.ratios).map(|(task, ratio)| {
-            let ns = task.ns.iter().map(|ns| ns.map(|ns| ((ns as f64 * ratio).round() as u64).max(1)));
-            TaskProfile { seen: None, ns: ns.collect(), ..task.clone() }
-        });
-        Ok(profile.clone().with_tasks(tasks)?)
+    fn plan(&self, profile: &Profile) -> Result<Schedule> {
+        Ok(self.planned.strategy.0.plan(profile, &self.platform, &self.goal)?)
     }
 
     /// The plan that is better than the one in force, and by which share of the period.
     fn better_plan(&self, profile: &Profile) -> Option<(Schedule, f64)> {
-        let goal = self.planned.goal.unwrap_or_default();
-        let plan = self.planned.strategy.0.plan(profile, &self.planned.platform, &goal).ok()?;
+        let plan = self.plan(profile).ok()?;
         if plan.stages() == self.schedule.stages() {
             return None;
         }
         let now = self.schedule.period(profile).ok()?;
         let then = plan.period(profile).ok()?;
         let gain = 1.0 - then.ns() / now.ns().max(1.0);
-        let longest = goal.longest_period(profile).ok()?;
+        let longest = self.goal.longest_period(profile).ok()?;
         let cores = |schedule: &Schedule| schedule.cores().values().sum::<u32>();
         let is_better = match longest {
             // Where a pace is demanded, being faster is of no use.
@@ -178,15 +177,11 @@ impl<'p> Adapter<'p> {
     }
 
     fn reason(&self, gain: f64) -> String {
-        let farthest = |a: &(usize, &f64), b: &(usize, &f64)| a.1.ln().abs().total_cmp(&b.1.ln().abs());
-        let most = self.ratios.iter().enumerate().max_by(farthest);
-        let task = most.map_or(String::new(), |(task, ratio)| {
-            format!("`{}` takes {ratio:.2} times as long as it was measured; ", self.planned.profile.tasks()[task].name)
-        });
+        let seen = self.times.farthest(&self.planned.profile);
         if gain < 0.0 {
-            return format!("{task}fewer cores keep the pace");
+            return format!("{seen}; fewer cores keep the pace");
         }
-        format!("{task}the period becomes {:.1} % shorter", 100.0 * gain)
+        format!("{seen}; the period becomes {:.1} % shorter", 100.0 * gain)
     }
 }
 
@@ -194,12 +189,12 @@ impl<'p> Adapter<'p> {
 mod tests {
     use std::sync::Arc;
 
-    use bief_schedule::Stage;
+    use bief_schedule::{Stage, TaskProfile};
 
     use super::*;
     use crate::machine::Machine;
     use crate::planner::Planner;
-    use crate::watch::Shown;
+    use crate::watch::{Shown, TaskTime};
 
     /// Three sequential tasks of 10, 4 and 4 us on two cores, and what the plan is.
     fn planned(goal: &str) -> Planned {
@@ -222,8 +217,8 @@ mod tests {
 
     /// The plan that is asked for after each of these looks, if any is.
     fn better(adapter: &mut Adapter<'_>, us: [u64; 3]) -> Option<Vec<Stage>> {
-        adapter.learn(&times(us));
-        let profile = adapter.corrected().unwrap();
+        adapter.times.learn(&adapter.planned.profile, &times(us));
+        let profile = adapter.times.corrected(&adapter.planned.profile).unwrap();
         adapter.better_plan(&profile).map(|(plan, _)| plan.stages().to_vec())
     }
 
@@ -261,17 +256,5 @@ mod tests {
         let one = (0..8).filter_map(|_| better(&mut adapter, [2, 1, 1])).last();
         assert_eq!(one, Some(vec![Stage::new(3, 1, "cpu")]));
         assert!(adapter.reason(-0.5).ends_with("fewer cores keep the pace"));
-    }
-
-    #[test]
-    fn few_samples_are_collected() {
-        let planned = planned("max-throughput");
-        let mut adapter = adapter(&planned);
-        let one = TaskTime { task: 2, kind: Some("cpu".into()), ns: 12_000, count: 1 };
-        for look in 1..=MIN_SAMPLES {
-            assert_eq!(adapter.ratios[2], 1.0, "before look {look}");
-            adapter.learn(std::slice::from_ref(&one));
-        }
-        assert_eq!(adapter.ratios, [1.0, 1.0, 2.0]);
     }
 }

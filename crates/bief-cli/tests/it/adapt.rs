@@ -1,0 +1,62 @@
+//! A run that goes on when the system takes cores away and gives them back.
+
+#![cfg(target_os = "linux")]
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bief::Machine;
+use bief::machine::affinity::Mask;
+use serde_json::Value;
+
+use crate::common::{Folder, stderr};
+use crate::interrupt::{send, wait_for, wait_for_packets};
+
+/// Nanoseconds that threads of the process have run which may use none of these hardware threads.
+fn worked_elsewhere(process: u32, places: &Mask) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let elsewhere = tasks.filter(|task| {
+        let thread = task.file_name().to_str().and_then(|name| name.parse().ok());
+        thread.and_then(|thread| Mask::of_thread(thread).ok()).is_some_and(|place| place.and(places).is_empty())
+    });
+    let ran = elsewhere.filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok());
+    ran.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn a_run_follows_the_cores_that_it_may_use() {
+    let machine = Machine::here();
+    let threads: Vec<usize> = machine.cores().iter().flat_map(|core| core.threads.clone()).collect();
+    if machine.platform().kinds().iter().map(|kind| kind.cores).sum::<u32>() < 2 {
+        eprintln!("skipped: a core can be taken away where there are two");
+        return;
+    }
+    let folder = Folder::new("adapt-cores");
+    let mut command = folder.command();
+    command.args("rx - --format ci8 --sps 2 --executions 20 --adapt --json -o x.ts".split(' '));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    send(child.stdin.take().unwrap());
+    wait_for_packets(&folder);
+    let process = i32::try_from(child.id()).unwrap();
+    let (one, all) = (Mask::of(&threads[..1]).unwrap(), Mask::of(&threads).unwrap());
+    // A thread that no plan needs any more stays, and rests.
+    let works_elsewhere = || {
+        let before = worked_elsewhere(child.id(), &one);
+        std::thread::sleep(Duration::from_millis(200));
+        worked_elsewhere(child.id(), &one) > before
+    };
+    wait_for("work on two cores", works_elsewhere);
+    one.set(process).unwrap();
+    wait_for("all work on one core", || !works_elsewhere());
+    all.set(process).unwrap();
+    wait_for("work on two cores again", works_elsewhere);
+    assert!(Command::new("kill").args(["-INT", &process.to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let changes = json["report"]["changes"].as_array().unwrap();
+    let told =
+        |change: &Value| change["reason"].as_str().is_some_and(|reason| reason.starts_with("the hardware threads"));
+    assert!(changes.iter().filter(|change| told(change)).count() >= 2, "{changes:?}");
+    assert_eq!(json["figures"]["packets"], folder.read("x.ts").len() / 188, "all that was received is in the file");
+}
