@@ -1,5 +1,7 @@
 //! `bief lab bench`: what the runtime itself costs on this machine.
 
+mod adapt;
+mod aimed;
 mod background;
 pub(crate) mod batches;
 mod busy;
@@ -36,6 +38,9 @@ Examples:
   bief lab bench growth --svg growth.svg
                                         time per frame against stages, replicas,
                                         tasks and the batch, and a picture
+  bief lab bench adapt                  a run whose plan follows: a competitor,
+                                        slower cores, other work, fewer cores,
+                                        another goal
   bief lab bench memory                 memory throughput of a chain, by buffer
                                         size and placement
   bief lab bench nbfm --svg nbfm.svg    a receiver in real time: its processor
@@ -98,6 +103,9 @@ enum Bench {
     /// The cost of calls, hand-overs, stages and idling
     #[command(after_help = RUNTIME)]
     Runtime(MeasureArgs),
+    /// What a run that adapts keeps of the best plan while the world changes
+    #[command(after_help = adapt::EXAMPLES)]
+    Adapt(MeasureArgs),
     /// How the time per frame grows with stages, replicas, tasks and the batch
     #[command(after_help = GROWTH)]
     Growth(MeasureArgs),
@@ -137,7 +145,8 @@ struct MeasureArgs {
 /// Measures.
 pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
     match args.bench {
-        Bench::Runtime(args) => measure(&args, runtime::cases()?, runtime::findings),
+        Bench::Runtime(args) => measure(&args, runtime::cases()?, aimed(runtime::TITLED)),
+        Bench::Adapt(args) => measure(&args, adapt::cases()?, aimed(adapt::TITLED)),
         Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
         Bench::Memory(args) => memory::run(args),
         Bench::Nbfm(args) => nbfm::run(args),
@@ -148,10 +157,14 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
     }
 }
 
+fn aimed(titled: aimed::Titled) -> impl Fn(&[Case], &Surroundings) -> Findings {
+    move |cases, surroundings| aimed::findings(titled, cases, surroundings)
+}
+
 fn measure(
     args: &MeasureArgs,
     cases: Vec<Case>,
-    findings: fn(&[Case], &Surroundings) -> Findings,
+    findings: impl Fn(&[Case], &Surroundings) -> Findings,
 ) -> Result<(), Failure> {
     args.output.check()?;
     let mut cases = case::select(cases, args.only.as_deref())?;

@@ -83,7 +83,7 @@ fn replicated(work: Work) -> std::result::Result<Stream, Failure> {
     })
 }
 
-fn compete(over: &AtomicBool, threads: &[usize]) {
+pub(super) fn compete(over: &AtomicBool, threads: &[usize]) {
     // Where it may not be pinned it competes with all.
     let _ = affinity::pin(threads);
     while !over.load(Ordering::Relaxed) {

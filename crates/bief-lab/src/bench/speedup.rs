@@ -50,7 +50,7 @@ pub(super) fn cases() -> std::result::Result<Vec<Case>, Failure> {
 pub(super) struct Work(pub(super) u64);
 
 impl Work {
-    fn done(self, seed: u64) -> u64 {
+    pub(super) fn done(self, seed: u64) -> u64 {
         (0..self.0).fold(seed.max(1), |x, _| {
             let x = x ^ (x << 13);
             let x = x ^ (x >> 7);

@@ -558,6 +558,7 @@ fn benches_have_examples() {
     for bench in [
         &[][..],
         &["runtime"],
+        &["adapt"],
         &["growth"],
         &["memory"],
         &["nbfm"],

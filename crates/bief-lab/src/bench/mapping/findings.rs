@@ -7,9 +7,9 @@ use bief_cli::units::significant;
 use serde_json::{Value, json};
 
 use super::{Setting, gain, overhead, receiver};
+use crate::bench::aimed::{AIM, BIEF, csv, groups, panel};
 use crate::bench::case::{Aim, Case};
 use crate::bench::output::Findings;
-use crate::bench::runtime::{AIM, BIEF, csv, groups, panel};
 use crate::bench::surroundings::Surroundings;
 use crate::statistics::Sample;
 
