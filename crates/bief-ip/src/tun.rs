@@ -51,7 +51,7 @@ impl Write for Tun {
             let is_down = error.raw_os_error() == Some(5);
             let remedy =
                 if is_down { format!(": is it up? `sudo ip link set {} up`", self.name) } else { String::new() };
-            io::Error::new(error.kind(), format!("tun:{}: {error}{remedy}", self.name))
+            io::Error::new(error.kind(), format!("device {}: {error}{remedy}", self.name))
         })
     }
 

@@ -18,7 +18,7 @@ pub struct Layout {
 
 impl Layout {
     /// The layout by which the front of a file shows most headers; `None` where none shows more valid ones than others.
-    pub(super) fn find(front: &[u8]) -> Option<Self> {
+    pub fn find(front: &[u8]) -> Option<Self> {
         let valid: Vec<Option<usize>> = (0..front.len()).map(|at| header(&front[at..], false)).collect();
         let layouts = [false, true].into_iter().flat_map(|l3| {
             let sizes = std::iter::once(None).chain((SHORTEST..=LONGEST_FRAME).map(Some));

@@ -20,6 +20,7 @@ mod streams;
 mod symbols;
 mod tables;
 mod transmitter;
+mod write_bbframes;
 
 pub use cut::CutFrames;
 pub use decode::{DecodeBch, DecodeLdpc, Decoding};
@@ -39,5 +40,7 @@ pub use slice::Slice;
 pub use streams::StreamFigures;
 pub use symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 pub use transmitter::Transmitter;
+pub use write_bbframes::WriteBbframes;
 
 pub(crate) use kinds::kinds;
+pub(crate) use tables::expect;
