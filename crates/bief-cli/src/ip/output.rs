@@ -1,5 +1,6 @@
-//! Where a command sends IP packets.
+//! Where a command sends IP packets, or BBFRAMEs.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bief::kinds::{Address, Openers};
@@ -49,9 +50,13 @@ impl PacketOutput {
 
     /// Opens it; packets that come now are written at once.
     pub(crate) fn open(&self, openers: &Openers, is_live: bool) -> Result<IpOutput, Failure> {
-        let writer = openers.writer(&self.address).map_err(Failure::from_error)?;
-        let output = IpOutput::at(&self.address, writer);
+        let output = IpOutput::at(&self.address, self.writer(openers)?);
         Ok(if is_live { output.live() } else { output })
+    }
+
+    /// Opens it for other bytes.
+    pub(crate) fn writer(&self, openers: &Openers) -> Result<Box<dyn Write + Send>, Failure> {
+        openers.writer(&self.address).map_err(Failure::from_error)
     }
 
     pub(crate) fn is_stdout(&self) -> bool {

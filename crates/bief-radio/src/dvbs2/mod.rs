@@ -7,6 +7,7 @@ mod demap;
 mod encode;
 mod figures;
 mod frame_list;
+mod gse_feed;
 mod input;
 mod keep_symbols;
 mod kinds;
