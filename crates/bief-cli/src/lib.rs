@@ -13,6 +13,7 @@ pub mod failure;
 pub mod files;
 mod input;
 pub mod interrupt;
+mod ip;
 pub mod json;
 mod lab;
 mod machine;
@@ -48,6 +49,7 @@ Examples:
   bief rx                              receive the built-in recording
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief ip carrier.bbf -o out.pcap      IP packets of GSE, MPE or ULE
   bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
   bief meteors sky.mp4                 what moves in the night sky
   bief run chain.toml                  a chain of tasks described in a file
@@ -77,6 +79,8 @@ enum Command {
     Rx(rx::RxArgs),
     /// Transmit DVB-S2: turn a transport stream into a recording
     Tx(tx::TxArgs),
+    /// IP packets from a satellite: take them out of BBFRAMEs or a transport stream
+    Ip(ip::IpArgs),
     /// Receive narrowband FM: turn a recording into audio
     Nbfm(nbfm::NbfmArgs),
     /// Find meteors in a video of the night sky
@@ -111,6 +115,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
+        Command::Ip(args) => ip::run(args),
         Command::Nbfm(args) => nbfm::run(args),
         Command::Meteors(args) => meteors::run(args),
         Command::Run(args) => run::run(args),

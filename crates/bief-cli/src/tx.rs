@@ -31,13 +31,17 @@ Examples:
     --modcod 8psk-2/3 --frame normal
 
   Any file, as a generic stream:
-  bief tx notes.txt --generic -o out.sigmf-meta --modcod qpsk-1/4 --frame short";
+  bief tx notes.txt --generic -o out.sigmf-meta --modcod qpsk-1/4 --frame short
+
+  The IP packets of a capture, and back again:
+  bief tx in.pcap --gse -o out.sigmf-meta --modcod qpsk-1/2 --frame short
+  bief rx out.sigmf-meta --ip out.pcap";
 
 /// Arguments of `bief tx`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TxArgs {
-    /// Transport stream of 188-byte packets (see --generic for others); `-` for standard input. Several take turns, a frame each
+    /// Transport stream of 188-byte packets (see --generic and --gse for others); `-` for standard input. Several take turns, a frame each
     #[arg(required = true, value_name = "INPUT", value_parser = path_or_address())]
     inputs: Vec<PathBuf>,
     /// SigMF description to write; the samples go next to it, as .sigmf-data
@@ -71,6 +75,9 @@ pub(crate) struct TxArgs {
     /// first byte
     #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true)]
     generic: Option<Option<u16>>,
+    /// Inputs are pcap files: their IP packets are sent by GSE
+    #[arg(long, conflicts_with_all = ["generic", "delete_nulls"])]
+    gse: bool,
     /// Roll-off of the pulses: 0.35, 0.25 or 0.20
     #[arg(long, default_value = "0.20", value_parser = roll_off)]
     rolloff: RollOff,
@@ -170,6 +177,7 @@ impl TxArgs {
             let stream = match self.generic {
                 Some(Some(bytes)) => InputStream::packets(reader, bytes),
                 Some(None) => InputStream::continuous(reader),
+                None if self.gse => InputStream::ip_packets(reader),
                 None if self.delete_nulls => InputStream::without_null_packets(reader),
                 None => InputStream::transport(reader),
             };

@@ -28,6 +28,7 @@ mod files;
 mod fm;
 mod fm_receiver;
 mod frontend;
+pub mod ip;
 mod iq;
 mod kinds;
 mod live;

@@ -2,7 +2,7 @@
 
 use bief::Registry;
 
-use crate::{dvbs2, kinds};
+use crate::{dvbs2, ip, kinds};
 
 /// Adds the kinds of tasks of this crate, for [`bief::ChainFile`] and [`Registry::make`].
 ///
@@ -12,9 +12,10 @@ use crate::{dvbs2, kinds};
 /// assert!(registry.kind("radio.read").is_ok());
 /// ```
 pub fn register(registry: &mut Registry) {
-    for kind in kinds::kinds().into_iter().chain(dvbs2::kinds()) {
+    for kind in kinds::kinds().into_iter().chain(dvbs2::kinds()).chain(ip::kinds()) {
         registry.add(kind);
     }
+    registry.open(ip::TunOpener::SCHEME, ip::TunOpener);
 }
 
 /// A registry of the kinds of tasks of this crate.

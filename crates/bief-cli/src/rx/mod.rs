@@ -1,5 +1,6 @@
 //! `bief rx`: a DVB-S2 recording becomes a transport stream.
 
+mod also;
 mod input;
 mod outputs;
 mod reception;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use bief_radio::dvbs2::{Figures, KeepSymbols};
+use bief_radio::ip::IpFigures;
 use clap::Args;
 
 use crate::draw;
@@ -19,6 +21,7 @@ use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
+use also::{Also, AlsoArgs};
 pub use input::built_in_receiver;
 use input::symbol_rate;
 pub(crate) use input::{SignalArgs, examined};
@@ -38,8 +41,15 @@ Examples:
                                          one plan, whatever changes meanwhile
   bief rx capture.sigmf-meta --place guided --save-profile receiver.json
   bief rx capture.sigmf-meta --json      the figures as JSON
+  bief rx carrier.sigmf-meta --ip out.pcap
+                                         IP packets of GSE, MPE or ULE
+  bief rx carrier.sigmf-meta --bbframes -o carrier.bbf
 
 MODCOD, frame size and pilots are read from the header of each frame.
+With --ip, packets go nowhere else unless -o names a file for streams, too.
+BBFRAMEs lie one after the other, each as long as its data field, of all input
+streams in the order of their coming; --l3 puts four bytes before each (0xB8,
+MODCOD and kind of frame, Es/N0, number), as packet analysers and `bief ip` read.
 A file that exists is replaced only if -o names it, or with --force. Without
 INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
@@ -59,6 +69,8 @@ pub(crate) struct RxArgs {
     /// Replace files that are there though -o does not name them
     #[arg(long, conflicts_with = "output")]
     force: bool,
+    #[command(flatten)]
+    also: AlsoArgs,
     /// Draw the received symbols
     #[arg(long, value_name = "FILE.svg")]
     constellation: Option<PathBuf>,
@@ -76,9 +88,16 @@ pub(crate) struct RxArgs {
 /// Receives.
 pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     args.signal.recording.take_from(&mut args.json);
-    let mut outputs = Outputs::new(&args, args.files()?)?;
-    if outputs.is_stdout() && args.json.on_stdout() {
+    let mut files = args.files()?;
+    let also = Also::new(&args, &mut files)?;
+    let mut outputs = Outputs::new(&args, files)?;
+    let on_stdout = also.on_stdout() + usize::from(outputs.is_stdout());
+    let is_stdout = on_stdout > 0;
+    if is_stdout && args.json.on_stdout() {
         return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
+    }
+    if on_stdout > 1 {
+        return Err(Failure::new("--ip and -o cannot both go to standard output: name a file for one of them"));
     }
     let planner = args.planning.planner()?;
     let recording = outputs.open_input(&args.signal)?;
@@ -100,14 +119,14 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let receiver = if args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
     bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
-    let mut receiver = receiver.to_streams(move |id| writers.open(id));
-    let planned = args.planning.plan(&planner, &receiver)?;
+    let is_live = args.live || args.signal.recording.is_live();
+    let mut receiver = also.add(receiver.to_streams(move |id| writers.open(id)), is_live)?;
+    let planned = args.planning.plan(&planner, &receiver).inspect_err(|_| also.remove_empty())?;
     let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
     let mut pipeline = args.seeing.prepare(pipeline)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     // It tells what was received after a fault, too.
     let mut watch = pipeline.watch();
-    let is_live = args.live || args.signal.recording.is_live();
     let run = || args.planning.run(&planned, &mut pipeline, is_live);
     let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), run);
     let told = watch.figures();
@@ -123,9 +142,11 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let interrupted = interrupted.load(Ordering::Relaxed);
 
     let saved = args.planning.save(&planned, &pipeline, report.as_ref());
-    let reception = Reception { name, outputs, found_rate, symbol_rate, figures, interrupted, report, planned };
+    let ip = IpFigures::of(&told);
+    let reception =
+        Reception { name, outputs, also, found_rate, symbol_rate, figures, ip, interrupted, report, planned };
     args.json.write(|| reception.to_json())?;
-    if reception.outputs.is_stdout() {
+    if is_stdout {
         say(reception.table(&args.seeing));
     } else if !args.json.on_stdout() {
         print(&reception.table(&args.seeing))?;
@@ -134,6 +155,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         // What its tasks hold is written when they go.
         drop(pipeline);
         reception.outputs.remove_empty(&reception.figures.streams);
+        reception.also.remove_empty();
         return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
     }
     pictures.and(saved)?;

@@ -26,6 +26,8 @@ pub(super) struct Outputs {
     force: bool,
     /// Standard output has its stream.
     taken: bool,
+    /// Whether streams are written: not where only IP packets or BBFRAMEs were asked for.
+    written: bool,
     /// What streams must not replace.
     files: Files,
 }
@@ -33,8 +35,10 @@ pub(super) struct Outputs {
 impl Outputs {
     /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
     pub(super) fn new(args: &RxArgs, files: Files) -> Result<Self, Failure> {
+        let written = args.also.leaves_streams(args.output.is_some());
         let path = match (&args.output, &args.signal.recording.input) {
             (Some(output), _) => output.clone(),
+            _ if !written => PathBuf::new(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
             (None, Some(input)) if is_dash(input) => {
                 return Err(Failure::new("standard input has no name: give -o OUT.ts, or -o - for standard output"));
@@ -47,13 +51,16 @@ impl Outputs {
         let named = args.output.is_some();
         // What the recording that is built in gives may be written again and again.
         let force = args.force || args.signal.recording.input.is_none();
-        let outputs = Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, files };
+        let outputs = Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, written, files };
         outputs.try_claim()?;
         Ok(outputs)
     }
 
     /// Tries before anything is received whether the file may be written; streams take their files when they are found.
     fn try_claim(&self) -> Result<(), Failure> {
+        if !self.written {
+            return Ok(());
+        }
         self.clone().claim(&self.path, "the received stream")
     }
 
@@ -70,11 +77,17 @@ impl Outputs {
 
     /// Removes the files of these streams that got nothing: after a fault, as of a disk that is full.
     pub(super) fn remove_empty(&self, streams: &[StreamFigures]) {
+        let streams = if self.written { streams } else { &[] };
         streams.iter().filter(|stream| stream.delivered).for_each(|stream| remove_if_empty(&self.path(stream.id())));
     }
 
     pub(super) fn is_stdout(&self) -> bool {
-        is_dash(&self.path)
+        self.written && is_dash(&self.path)
+    }
+
+    /// Whether streams are written.
+    pub(super) fn is_written(&self) -> bool {
+        self.written
     }
 
     /// The file of a stream: of several, each has its ISI in its name.
@@ -95,6 +108,9 @@ impl Outputs {
 
     /// Makes the file of a stream that was found.
     pub(super) fn open(&mut self, id: StreamId) -> io::Result<Box<dyn Write + Send>> {
+        if !self.written {
+            return Ok(Box::new(io::sink()));
+        }
         if self.is_stdout() {
             if std::mem::replace(&mut self.taken, true) {
                 return Err(io::Error::other(format!(
@@ -124,6 +140,7 @@ mod tests {
             chosen,
             force: false,
             taken: false,
+            written: true,
             files: Files::default(),
         };
         let id = |isi, kind| StreamId { isi, kind };

@@ -2,9 +2,12 @@
 
 use bief::{Planned, Report};
 use bief_radio::dvbs2::{Figures, StreamFigures};
+use bief_radio::ip::IpFigures;
 use indicatif::ProgressBar;
 
+use super::also::Also;
 use super::outputs::Outputs;
+use crate::ip;
 use crate::planning::{against_plan, changes, rounds};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
@@ -35,10 +38,12 @@ pub(super) fn show(bar: &ProgressBar, figures: &Figures) {
 pub(super) struct Reception {
     pub(super) name: String,
     pub(super) outputs: Outputs,
+    pub(super) also: Also,
     /// Samples per symbol, where the signal had to show them.
     pub(super) found_rate: Option<f64>,
     pub(super) symbol_rate: Option<f64>,
     pub(super) figures: Figures,
+    pub(super) ip: IpFigures,
     /// Ended by Ctrl-C.
     pub(super) interrupted: bool,
     /// `None` after a fault.
@@ -59,7 +64,7 @@ impl Reception {
             stream.delivered && (stream.packets > stream.errors || (stream.packets == 0 && stream.bytes > 0))
         };
         if streams.iter().any(has_something) {
-            return None;
+            return self.also.fault(&self.ip);
         }
         let found: Vec<String> = streams.iter().map(|stream| stream.id().to_string()).collect();
         Some(match isi {
@@ -118,6 +123,8 @@ impl Reception {
             rows.push(("interrupted", format!("after {} bytes", figures.bytes)));
         }
         rows.extend(figures.streams.iter().flat_map(|stream| self.stream(stream)));
+        rows.extend(ip::rows(&self.ip));
+        rows.extend(self.also.rows());
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
             let plan = self.planned.refined.iter().flat_map(rounds).chain(changes(report)).chain(against_plan(report));
@@ -129,12 +136,15 @@ impl Reception {
 
     pub(super) fn to_json(&self) -> String {
         let Planned { machine, profile, schedule, refined, .. } = &self.planned;
-        let outputs: Vec<_> = self.figures.streams.iter().map(|stream| self.outputs.path(stream.id())).collect();
+        let streams = self.figures.streams.iter().filter(|_| self.outputs.is_written());
+        let outputs: Vec<_> =
+            streams.map(|stream| self.outputs.path(stream.id())).chain(self.also.paths().map(Into::into)).collect();
         let value = serde_json::json!({
             "input": self.name,
             "outputs": outputs,
             "samples_per_symbol_found": self.found_rate,
             "figures": self.figures,
+            "ip": self.also.has_ip().then_some(&self.ip.streams),
             "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),
             "machine": machine,
@@ -152,8 +162,8 @@ impl Reception {
         if !stream.delivered {
             return vec![("stream", format!("{id}: {} frames, passed over", stream.frames))];
         }
-        let to =
-            if self.outputs.is_stdout() { String::new() } else { format!(" to {}", self.outputs.path(id).display()) };
+        let is_named = self.outputs.is_written() && !self.outputs.is_stdout();
+        let to = if is_named { format!(" to {}", self.outputs.path(id).display()) } else { String::new() };
         let (name, amount) = if stream.packets == 0 { ("bytes", stream.bytes) } else { ("packets", stream.packets) };
         let mut rows = vec![
             ("stream", format!("{id}{to}")),

@@ -1,4 +1,4 @@
-//! BBHEADER: the ten bytes that open a BBFRAME (EN 302 307-1, clause 5.1.6).
+//! BBHEADER: the ten bytes that open a BBFRAME (EN 302 307-1, clause 5.1.6; GSE-HEM: EN 302 307-2).
 
 use std::fmt;
 
@@ -20,8 +20,8 @@ pub enum StreamType {
     GenericPacketised,
     /// A stream without packets, or with packets that only its user knows.
     GenericContinuous,
-    /// The value that DVB-S2 leaves undefined.
-    Reserved,
+    /// GSE packets in high-efficiency mode (DVB-S2X): one row of them, cut anywhere.
+    GseHem,
 }
 
 impl fmt::Display for StreamType {
@@ -30,7 +30,7 @@ impl fmt::Display for StreamType {
             StreamType::Transport => "transport stream",
             StreamType::GenericPacketised => "generic packetised stream",
             StreamType::GenericContinuous => "generic continuous stream",
-            StreamType::Reserved => "stream of reserved type",
+            StreamType::GseHem => "GSE-HEM stream",
         })
     }
 }
@@ -108,15 +108,20 @@ pub struct BbHeader {
     pub npd: bool,
     /// Roll-off; `None` for the code that DVB-S2 reserves (DVB-S2X alternates it with another one).
     pub roll_off: Option<RollOff>,
-    /// User packet length in bits; 0 for a continuous stream.
+    /// User packet length in bits; 0 for a continuous stream. Of GSE-HEM, the first two bytes of the time stamp.
     pub upl: u16,
     /// Data field length in bits.
     pub dfl: u16,
-    /// Copy of the sync byte that CRC-8 bytes replace.
+    /// Copy of the sync byte that CRC-8 bytes replace. Of GSE-HEM, the last byte of the time stamp.
     pub sync: u8,
     /// Bits from the start of the DATA FIELD to the first user packet that starts in it, or
     /// [`NO_PACKET_STARTS`].
     pub syncd: u16,
+}
+
+/// What the CRC-8 of a GSE-HEM header is XORed with (EN 302 307-2): the mode, 1; that of the others is 0.
+const fn mode(stream: StreamType) -> u8 {
+    matches!(stream, StreamType::GseHem) as u8
 }
 
 /// Why ten bytes are not the header of a BBFRAME.
@@ -185,20 +190,21 @@ impl BbHeader {
     /// A frame without room for a header, a CRC-8 that does not hold, lengths that cannot be those of this frame.
     pub fn parse(frame: &[u8]) -> Result<BbHeader, BbHeaderError> {
         let (header, room) = frame.split_first_chunk::<BBHEADER>().ok_or(BbHeaderError::TooShort(frame.len()))?;
-        let computed = crc8(&header[..BBHEADER - 1]);
+        let matype = header[0];
+        let stream = match matype >> 6 {
+            0b00 => StreamType::GenericPacketised,
+            0b01 => StreamType::GenericContinuous,
+            0b11 => StreamType::Transport,
+            _ => StreamType::GseHem,
+        };
+        let computed = crc8(&header[..BBHEADER - 1]) ^ mode(stream);
         let found = header[BBHEADER - 1];
         if computed != found {
             return Err(BbHeaderError::Crc { found, computed });
         }
         let word = |high: usize| u16::from_be_bytes([header[high], header[high + 1]]);
-        let matype = header[0];
         let parsed = BbHeader {
-            stream: match matype >> 6 {
-                0b00 => StreamType::GenericPacketised,
-                0b01 => StreamType::GenericContinuous,
-                0b11 => StreamType::Transport,
-                _ => StreamType::Reserved,
-            },
+            stream,
             isi: (matype & 0x20 == 0).then_some(header[1]),
             constant_coding: matype & 0x10 != 0,
             issy: matype & 0x08 != 0,
@@ -230,7 +236,7 @@ impl BbHeader {
                 if self.issy { bare == TRANSPORT_UPL + 16 || bare == TRANSPORT_UPL + 24 } else { bare == TRANSPORT_UPL }
             }
             StreamType::GenericPacketised => upl.is_multiple_of(8),
-            StreamType::GenericContinuous | StreamType::Reserved => true,
+            StreamType::GenericContinuous | StreamType::GseHem => true,
         };
         if !plausible {
             return Err(BbHeaderError::PacketLength { upl });
@@ -257,7 +263,7 @@ impl BbHeader {
         let stream = match self.stream {
             StreamType::GenericPacketised => 0b00,
             StreamType::GenericContinuous => 0b01,
-            StreamType::Reserved => 0b10,
+            StreamType::GseHem => 0b10,
             StreamType::Transport => 0b11,
         };
         let roll_off = match self.roll_off {
@@ -280,7 +286,7 @@ impl BbHeader {
         bytes[4..6].copy_from_slice(&self.dfl.to_be_bytes());
         bytes[6] = self.sync;
         bytes[7..9].copy_from_slice(&self.syncd.to_be_bytes());
-        bytes[9] = crc8(&bytes[..9]);
+        bytes[9] = crc8(&bytes[..9]) ^ mode(self.stream);
         bytes
     }
 }
@@ -342,6 +348,23 @@ mod tests {
     }
 
     #[test]
+    fn gse_hem_has_a_check_of_its_own() {
+        for (bytes, stream, syncd) in [
+            ([0x72, 0, 0, 0, 0x02, 0xF0, 0, 0, 0, 0x15], StreamType::GenericContinuous, 0),
+            ([0xB2, 0, 0, 0, 0x02, 0xF0, 0, 0, 0, 0x87], StreamType::GseHem, 0),
+            ([0xBA, 0, 0x12, 0x34, 0x02, 0xF0, 0x56, 0x02, 0x11, 0x7C], StreamType::GseHem, 0x211),
+        ] {
+            let mut frame = vec![0; 200];
+            frame[..BBHEADER].copy_from_slice(&bytes);
+            let header = BbHeader::parse(&frame).unwrap();
+            assert_eq!((header.stream, header.dfl, header.syncd), (stream, 0x2F0, syncd));
+            assert_eq!(header.to_bytes(), bytes);
+            frame[BBHEADER - 1] ^= 1;
+            assert!(matches!(BbHeader::parse(&frame), Err(BbHeaderError::Crc { .. })));
+        }
+    }
+
+    #[test]
     fn every_flipped_bit_is_noticed() {
         let bytes = frame(BbHeader::transport(RollOff::R25, 14_152), 14_232);
         for bit in 0..8 * BBHEADER {
@@ -359,7 +382,7 @@ mod tests {
                 StreamType::Transport,
                 StreamType::GenericPacketised,
                 StreamType::GenericContinuous,
-                StreamType::Reserved,
+                StreamType::GseHem,
             ]),
             isi in any::<Option<u8>>(),
             flags in any::<[bool; 3]>(),

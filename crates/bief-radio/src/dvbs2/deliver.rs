@@ -68,7 +68,7 @@ pub struct Deliver {
     open: Box<Open>,
     /// In the order in which the streams were found: there are few.
     outputs: Vec<Output>,
-    /// BBFRAMEs that belong to nobody knows which stream, because they could not be read, or carry what DVB-S2 does not define.
+    /// BBFRAMEs that belong to nobody knows which stream, because they could not be read.
     unreadable: u64,
     /// What one frame delivered.
     bytes: Vec<u8>,

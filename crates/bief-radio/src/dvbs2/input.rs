@@ -5,6 +5,9 @@ use std::io::Read;
 
 use bief::{Error, Result};
 use bief_dsp::dvbs2::{BBHEADER, DeleteNullPackets, PACKET, RollOff, SYNC_BYTE, Slicer};
+use bief_ip::gse::Encapsulator;
+
+use super::gse_feed::GseFeed;
 
 /// Bytes read at a time, at least.
 const CHUNK: usize = 64 * PACKET;
@@ -24,6 +27,7 @@ enum Content {
     WithoutNullPackets,
     Packets(u16),
     Continuous,
+    Gse,
 }
 
 impl InputStream {
@@ -51,6 +55,11 @@ impl InputStream {
         Self::new(reader, Content::Continuous)
     }
 
+    /// The IP packets of a pcap file, encapsulated by GSE in a generic continuous stream.
+    pub fn ip_packets(reader: impl Read + Send + 'static) -> Self {
+        Self::new(reader, Content::Gse)
+    }
+
     /// Makes it input stream `isi` of a carrier of several.
     #[must_use]
     pub fn of_isi(mut self, isi: u8) -> Self {
@@ -68,10 +77,15 @@ impl InputStream {
     /// Begins to slice it.
     pub(super) fn feed(self, roll_off: RollOff, constant_coding: bool) -> Result<Feed> {
         let Self { reader, content, isi, name } = self;
+        if let Content::Gse = content {
+            let encapsulator = isi.into_iter().fold(Encapsulator::new(roll_off), Encapsulator::of_stream);
+            let encapsulator = if constant_coding { encapsulator } else { encapsulator.variable_coding() };
+            return Ok(Feed::Gse(GseFeed::new(encapsulator, reader, name)));
+        }
         let (unit, slicer) = match content {
             Content::Transport => (PACKET, Slicer::new(roll_off)),
             Content::WithoutNullPackets => (PACKET, Slicer::without_null_packets(roll_off)),
-            Content::Continuous => (1, Slicer::continuous(roll_off)),
+            Content::Continuous | Content::Gse => (1, Slicer::continuous(roll_off)),
             Content::Packets(bytes) => {
                 let slicer = Slicer::packets(roll_off, bytes)
                     .ok_or_else(|| Error::new(format!("generic packets have 2 to 8191 bytes, not {bytes}")))?;
@@ -81,7 +95,7 @@ impl InputStream {
         let slicer = isi.into_iter().fold(slicer, Slicer::of_stream);
         let slicer = if constant_coding { slicer } else { slicer.variable_coding() };
         let delete = matches!(content, Content::WithoutNullPackets).then(DeleteNullPackets::default);
-        Ok(Feed {
+        Ok(Feed::Sliced(Box::new(Sliced {
             reader,
             name,
             content,
@@ -95,12 +109,47 @@ impl InputStream {
             packets: 0,
             state: State::Reading,
             fault: None,
-        })
+        })))
     }
 }
 
-/// A stream that is being sliced.
-pub(super) struct Feed {
+/// A stream that is becoming BBFRAMEs.
+pub(super) enum Feed {
+    Sliced(Box<Sliced>),
+    Gse(GseFeed),
+}
+
+impl Feed {
+    /// Whether everything is in frames.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            Self::Sliced(feed) => feed.is_done(),
+            Self::Gse(feed) => feed.is_done(),
+        }
+    }
+
+    /// Why it ended early, told once.
+    pub(super) fn fault(&mut self) -> Option<Error> {
+        match self {
+            Self::Sliced(feed) => feed.fault(),
+            Self::Gse(feed) => feed.fault(),
+        }
+    }
+
+    /// Makes the next BBFRAME; one without data when everything is sent.
+    pub(super) fn fill(&mut self, frame: &mut [u8]) -> Result<()> {
+        match self {
+            Self::Sliced(feed) => feed.fill(frame),
+            Self::Gse(feed) => {
+                feed.fill(frame);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A stream that is cut anywhere.
+pub(super) struct Sliced {
     reader: Box<dyn Read + Send>,
     name: String,
     content: Content,
@@ -130,19 +179,16 @@ enum State {
     Done,
 }
 
-impl Feed {
-    /// Whether everything is in frames.
-    pub(super) fn is_done(&self) -> bool {
+impl Sliced {
+    fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Why it ended early, told once.
-    pub(super) fn fault(&mut self) -> Option<Error> {
+    fn fault(&mut self) -> Option<Error> {
         self.fault.take()
     }
 
-    /// Makes the next BBFRAME; one without data when everything is sent.
-    pub(super) fn fill(&mut self, frame: &mut [u8]) -> Result<()> {
+    fn fill(&mut self, frame: &mut [u8]) -> Result<()> {
         let room = frame.len() - BBHEADER;
         self.refill(room);
         let rest = &self.buffer[self.sent..];
@@ -192,7 +238,7 @@ impl Feed {
     /// How many of the first `whole` bytes read are packets that begin as they have to, and what is wrong with the next.
     fn check(&mut self, whole: usize) -> (usize, Option<String>) {
         let sync = match self.content {
-            Content::Continuous => return (whole, None),
+            Content::Continuous | Content::Gse => return (whole, None),
             Content::Transport | Content::WithoutNullPackets => SYNC_BYTE,
             // All begin as the first does.
             Content::Packets(_) => {
@@ -228,7 +274,7 @@ impl Feed {
         match self.content {
             Content::Transport | Content::WithoutNullPackets => "transport stream",
             Content::Packets(_) => "stream of such packets",
-            Content::Continuous => "stream",
+            Content::Continuous | Content::Gse => "stream",
         }
     }
 }

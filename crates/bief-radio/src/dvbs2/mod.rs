@@ -7,6 +7,7 @@ mod demap;
 mod encode;
 mod figures;
 mod frame_list;
+mod gse_feed;
 mod input;
 mod keep_symbols;
 mod kinds;
@@ -20,6 +21,7 @@ mod streams;
 mod symbols;
 mod tables;
 mod transmitter;
+mod write_bbframes;
 
 pub use cut::CutFrames;
 pub use decode::{DecodeBch, DecodeLdpc, Decoding};
@@ -39,5 +41,7 @@ pub use slice::Slice;
 pub use streams::StreamFigures;
 pub use symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 pub use transmitter::Transmitter;
+pub use write_bbframes::WriteBbframes;
 
 pub(crate) use kinds::kinds;
+pub(crate) use tables::expect;

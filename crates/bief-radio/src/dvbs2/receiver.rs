@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bief::{Application, Chain, Error, Program, Result, VarWire, Wire};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, StreamId};
+use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, SignalLevel, StreamId};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::impulses::remove_impulses;
 use bief_dsp::symbol_rate::find_symbol_rate;
@@ -20,7 +20,9 @@ use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
+use super::write_bbframes::WriteBbframes;
 use crate::feed::{Feed, Waiting};
+use crate::ip::{DeliverIp, IpOutput};
 use crate::iq::SampleFormat;
 use crate::live::ReadLive;
 use crate::recording::Recording;
@@ -157,6 +159,35 @@ pub struct Receiver {
     keeps_symbols: bool,
     /// Where input streams go, until it runs.
     deliver: Option<Deliver>,
+    /// Where else, and what rehearsals have in these places.
+    also: Also,
+}
+
+/// What goes out beside input streams.
+#[derive(Default)]
+struct Also {
+    /// IP packets, of a transport stream those of one PID where one is chosen.
+    ip: Option<(IpOutput, Option<u16>)>,
+    /// BBFRAMEs, with headers of a receiver or without.
+    bbframes: Option<(Box<dyn Write + Send>, bool)>,
+}
+
+impl Also {
+    /// The same tasks, which write nothing.
+    fn rehearsed(&self) -> Self {
+        Self {
+            ip: self.ip.as_ref().map(|(_, pid)| (IpOutput::pcap(io::sink()), *pid)),
+            bbframes: self.bbframes.as_ref().map(|(_, has_l3)| (Box::new(io::sink()) as _, *has_l3)),
+        }
+    }
+}
+
+/// What the decoders make.
+struct Decoded {
+    bbframes: VarWire<u8>,
+    decoding: Wire<Decoding>,
+    pls: Wire<Pls>,
+    level: Wire<SignalLevel>,
 }
 
 /// The samples that were not searched.
@@ -216,6 +247,7 @@ impl Receiver {
                         rest,
                         keeps_symbols: false,
                         deliver: None,
+                        also: Also::default(),
                     });
                 }
                 Err(failure) if (got as u64) < wanted => {
@@ -288,6 +320,18 @@ impl Receiver {
         Self { deliver: Some(Deliver::new(open)), ..self }
     }
 
+    /// Writes the IP packets of the carrier (GSE, MPE, ULE), too; of a transport stream those of `pid` alone, where one is chosen.
+    pub fn to_ip(mut self, output: IpOutput, pid: Option<u16>) -> Self {
+        self.also.ip = Some((output, pid));
+        self
+    }
+
+    /// Writes the BBFRAMEs themselves, too, as [`WriteBbframes`] says: `has_l3` with a receiver's header before each.
+    pub fn to_bbframes(mut self, out: impl Write + Send + 'static, has_l3: bool) -> Self {
+        self.also.bbframes = Some((Box::new(out), has_l3));
+        self
+    }
+
     /// Adds the receiver to a chain, without what writes: descrambled BBFRAMEs of the whole recording, and how each was decoded, for
     /// [`Deliver`] or for tasks of one's own.
     ///
@@ -308,7 +352,8 @@ impl Receiver {
     /// ```
     pub fn decode(mut self, chain: &mut Chain) -> (VarWire<u8>, Wire<Decoding>) {
         let cut = self.source();
-        self.decoded(chain, cut)
+        let Decoded { bbframes, decoding, .. } = self.decoded(chain, cut);
+        (bbframes, decoding)
     }
 
     /// The task that cuts frames out of the whole recording, which is gone from here afterwards.
@@ -332,19 +377,24 @@ impl Receiver {
     }
 
     /// The chain behind the source.
-    fn receive(&self, cut: CutFrames, deliver: Deliver) -> Chain {
-        let deliver = match self.isi {
-            Some(isi) => deliver.of_stream(isi),
-            None => deliver,
-        };
+    fn receive(&self, cut: CutFrames, deliver: Deliver, also: Also) -> Chain {
+        let isi = || self.isi.into_iter();
         let mut rx = Chain::new();
-        let (bits, decoding) = self.decoded(&mut rx, cut);
-        rx.add(deliver, (&bits, &decoding));
+        let Decoded { bbframes, decoding, pls, level } = self.decoded(&mut rx, cut);
+        rx.add(isi().fold(deliver, Deliver::of_stream), (&bbframes, &decoding));
+        if let Some((output, pid)) = also.ip {
+            let deliver = pid.into_iter().fold(DeliverIp::new(output), DeliverIp::of_pid);
+            rx.add(isi().fold(deliver, DeliverIp::of_stream), (&bbframes, &decoding));
+        }
+        if let Some((out, has_l3)) = also.bbframes {
+            let write = if has_l3 { WriteBbframes::new(out).with_l3() } else { WriteBbframes::new(out) };
+            rx.add(isi().fold(write, WriteBbframes::of_stream), (&bbframes, &decoding, &pls, &level));
+        }
         rx
     }
 
     /// Adds the chain up to BBFRAMEs, and how each was decoded.
-    fn decoded(&self, rx: &mut Chain, cut: CutFrames) -> (VarWire<u8>, Wire<Decoding>) {
+    fn decoded(&self, rx: &mut Chain, cut: CutFrames) -> Decoded {
         let scrambler = || Arc::clone(&self.scrambler);
         let (window, sync, pls) = rx.add(cut, ());
         let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
@@ -359,7 +409,7 @@ impl Receiver {
         rx.add(DecodeBch::new(), (&mut bits, &mut decoding, &pls));
         rx.add(ScrambleBb, &mut bits);
         rx.add(Observe::new(self.filter.samples_per_symbol()), (&sync, &level, &decoding));
-        (bits, decoding)
+        Decoded { bbframes: bits, decoding, pls, level }
     }
 }
 
@@ -370,13 +420,13 @@ impl Application for Receiver {
         let deliver = self.deliver.take().ok_or_else(|| {
             Error::new("the receiver has no output, or its recording was received: name an output with `to`")
         })?;
-        let cut = self.source();
-        self.receive(cut, deliver).build()
+        let (cut, also) = (self.source(), std::mem::take(&mut self.also));
+        self.receive(cut, deliver, also).build()
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
         let deliver = Deliver::new(|_| Ok(Box::new(io::sink())));
-        self.receive(self.rehearsed_source(frames), deliver).build()
+        self.receive(self.rehearsed_source(frames), deliver, self.also.rehearsed()).build()
     }
 }
 
@@ -522,7 +572,7 @@ mod tests {
             let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
             let out = Written::default();
             let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks };
-            let rx = receiver.receive(receiver.cut(Box::new(holed)), Deliver::single(out.clone()));
+            let rx = receiver.receive(receiver.cut(Box::new(holed)), Deliver::single(out.clone()), Also::default());
             let report = rx.build().unwrap().run().unwrap();
             let packets = out.0.lock().unwrap().chunks(PACKET).map(<[u8]>::to_vec).collect();
             (packets, Figures::of(&report.figures))

@@ -152,7 +152,7 @@ impl StreamFigures {
 fn stream_of(figure: &Figure) -> Option<StreamId> {
     let kind = figure.label("kind")?;
     let kinds =
-        [StreamType::Transport, StreamType::GenericPacketised, StreamType::GenericContinuous, StreamType::Reserved];
+        [StreamType::Transport, StreamType::GenericPacketised, StreamType::GenericContinuous, StreamType::GseHem];
     let kind = kinds.into_iter().find(|known| known.to_string() == kind)?;
     let isi = figure.label("isi").map(str::parse).transpose().ok()?;
     Some(StreamId { isi, kind })

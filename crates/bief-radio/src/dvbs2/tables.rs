@@ -46,7 +46,7 @@ pub(super) fn code(pls: Pls) -> Result<(FrameSize, Rate)> {
 }
 
 /// Refuses frames of another length.
-pub(super) fn expect(what: &str, wanted: usize, got: usize) -> Result<()> {
+pub(crate) fn expect(what: &str, wanted: usize, got: usize) -> Result<()> {
     if wanted == got {
         return Ok(());
     }

@@ -18,7 +18,7 @@ use packets::Packets;
 ///   wrong is not believed); time stamps (ISSY) are taken off and told in [`Delivered`].
 /// - **Generic packets** are delivered one after the other, their first byte what the header's SYNC says.
 /// - **Generic continuous streams** are delivered bit by bit, in bytes; at their end, and where frames are missing, zeros complete
-///   a byte. Packets of no common length (UPL 0) come in the same way.
+///   a byte. Packets of no common length (UPL 0), and GSE-HEM, come in the same way.
 ///
 /// A frame that cannot be read keeps its place in a transport stream where it is certain which packets it held: when the carrier
 /// has this stream alone, no null packets were left out, the data fields before were of one length (or all full), and the next
@@ -90,9 +90,6 @@ pub enum Rejection {
     /// The frame belongs to an input stream that is not to be delivered.
     #[error("BBFRAME belongs to a {0}, which is not the one to be received")]
     OtherStream(StreamId),
-    /// The frame carries what DVB-S2 does not define.
-    #[error("BBFRAME carries a stream of reserved type")]
-    Reserved,
 }
 
 impl Rejection {
@@ -165,9 +162,6 @@ impl Deslicer {
     fn accept(&mut self, frame: &[u8], sound: bool) -> Result<BbHeader, Rejection> {
         let header = BbHeader::parse(frame)?;
         let id = header.stream_id();
-        if header.stream == StreamType::Reserved {
-            return Err(Rejection::Reserved);
-        }
         let is_other = self.wanted.is_some() && self.wanted != id.isi;
         let is_known = if is_other { self.others } else { self.streams.contains_key(&id) };
         // Of a wrong header that the CRC-8 accepts the other checks find most, but not a wrong ISI, and there are few for generic
