@@ -504,7 +504,7 @@ mod tests {
 
         /// So many frames without noise.
         fn made(frames: usize) -> Self {
-            let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true);
+            let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true).unwrap();
             let transmitter = Transmitter { format: SampleFormat::Ci8, ..Transmitter::new(pls) };
             let mut random = fastrand::Rng::with_seed(9);
             let mut stream: Vec<u8> = (0..frames * FRAME_BYTES / PACKET * PACKET).map(|_| random.u8(..)).collect();
