@@ -38,7 +38,7 @@ fuzz_target!(|input: Input| {
     format.read(&cycled(input.bytes, samples.len() * format.bytes()), &mut samples);
 
     let mut first = 0;
-    for pls in input.frames.into_iter().filter_map(Pls::new) {
+    for pls in input.frames.into_iter().map(Pls::new) {
         let Some(layout) = Layout::new(pls) else { continue };
         for (index, symbol) in (first..).zip(header_symbols(pls)) {
             let turn = (f64::from(input.frequency) / 1000.0 * f64::from(index)).fract() * std::f64::consts::TAU;

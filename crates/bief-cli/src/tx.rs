@@ -47,7 +47,7 @@ pub(crate) struct TxArgs {
     /// SigMF description to write; the samples go next to it, as .sigmf-data
     #[arg(short, long, value_name = "OUT.sigmf-meta", value_parser = path_or_address())]
     output: PathBuf,
-    /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10
+    /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10 of DVB-S2, or of DVB-S2X, such as 64apsk-11/15 or 8apsk-5/9-l
     #[arg(long, required_unless_present = "vcm")]
     modcod: Option<Modcod>,
     /// FECFRAME size
@@ -78,7 +78,7 @@ pub(crate) struct TxArgs {
     /// Inputs are pcap files: their IP packets are sent by GSE
     #[arg(long, conflicts_with_all = ["generic", "delete_nulls"])]
     gse: bool,
-    /// Roll-off of the pulses: 0.35, 0.25 or 0.20
+    /// Roll-off of the pulses: 0.35, 0.25, 0.20, 0.15, 0.10 or 0.05
     #[arg(long, default_value = "0.20", value_parser = roll_off)]
     rolloff: RollOff,
     /// Samples per symbol
@@ -114,12 +114,8 @@ impl From<Frame> for FrameSize {
 
 /// A roll-off as it is typed.
 pub fn roll_off(text: &str) -> Result<RollOff, String> {
-    match text.parse::<f32>() {
-        Ok(0.35) => Ok(RollOff::R35),
-        Ok(0.25) => Ok(RollOff::R25),
-        Ok(0.2) => Ok(RollOff::R20),
-        _ => Err("DVB-S2 has the roll-offs 0.35, 0.25 and 0.20".to_owned()),
-    }
+    let known = text.parse().ok().and_then(RollOff::of);
+    known.ok_or_else(|| "DVB-S2 has the roll-offs 0.35, 0.25 and 0.20, and DVB-S2X 0.15, 0.10 and 0.05".to_owned())
 }
 
 /// Kinds of frames of a list that are named.
@@ -138,8 +134,8 @@ impl TxArgs {
             }
             return Ok((frames, names.join("; ")));
         };
-        let size = frame.into();
-        let pls = Pls::from_parts(modcod, size, self.pilots);
+        let pilots = if self.pilots { ":pilots" } else { "" };
+        let pls = frame_list(&format!("{}:{}{pilots}", modcod.name(), FrameSize::from(frame)))?[0];
         Ok(match self.dummy {
             None => (vec![pls], pls.to_string()),
             Some(count) => {

@@ -105,7 +105,7 @@ fn demap(c: &mut Criterion) {
         }
         // Descrambling and taking the payload out included.
         let (demapper, scrambler) = (Demapper::new(modcod, FrameSize::Short), PlScrambler::broadcast());
-        let layout = Layout::new(Pls::from_parts(modcod, FrameSize::Short, true)).unwrap();
+        let layout = Layout::new(Pls::from_parts(modcod, FrameSize::Short, true).unwrap()).unwrap();
         let frame = noise_symbols(layout.symbols());
         let mut llr = vec![0; demapper.bits()];
         group.bench_function(BenchmarkId::new(name, "PLFRAME"), |b| {

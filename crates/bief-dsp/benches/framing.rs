@@ -11,7 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 fn pls(name: &str, size: FrameSize) -> Pls {
     let modcod: Modcod = name.parse().expect("a MODCOD");
-    Pls::from_parts(modcod, size, true)
+    Pls::from_parts(modcod, size, true).unwrap()
 }
 
 /// The four corners: few and many parity bits, long and short frames.
@@ -54,7 +54,7 @@ fn bits(c: &mut Criterion) {
             b.iter(|| scramble_bbframe(black_box(&mut frame)));
         });
         let modcod = pls.modcod().expect("data");
-        let code = Code::get(pls.frame_size(), modcod.rate()).expect("a code");
+        let code = Code::get(pls.frame_size(), modcod.rate(pls.frame_size())).expect("a code");
         let mut encoder = Encoder::new(code);
         let mut codeword: Vec<u8> = (0..fec.nldpc / 8).map(|i| (i * i) as u8).collect();
         group.bench_function(format!("encode {pls}"), |b| {

@@ -66,15 +66,15 @@ fn n0(esn0_db: f64) -> f64 {
 impl Link {
     fn new(modcod: &str, size: FrameSize, iterations: u32) -> Link {
         let modcod: Modcod = modcod.parse().unwrap();
-        let code = Code::get(size, modcod.rate()).unwrap();
+        let code = Code::get(size, modcod.rate(size)).unwrap();
         let demapper = Demapper::new(modcod, size);
-        let bch = Bch::new(size, modcod.rate()).unwrap();
+        let bch = Bch::new(size, modcod.rate(size)).unwrap();
         Link {
             modcod,
             code,
             encoder: Encoder::new(code),
             interleaver: Interleaver::new(modcod, size),
-            constellation: Constellation::new(modcod),
+            constellation: Constellation::new(modcod, size),
             decoder: Decoder::new(code, iterations),
             message: vec![0; bch.message_bytes()],
             codeword: vec![0; code.nldpc / 8],

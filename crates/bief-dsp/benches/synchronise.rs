@@ -38,7 +38,7 @@ fn synchronise(criterion: &mut Criterion) {
     let scrambler = PlScrambler::broadcast();
     let filter = MatchedFilter::new(0.25, RATE);
     for (name, value) in [("pilots", 43), ("no pilots", 42)] {
-        let pls = Pls::new(value).unwrap();
+        let pls = Pls::new(value);
         let samples = recording(pls);
         let lock = acquire(&filter, &samples, scrambler).unwrap();
 

@@ -109,10 +109,14 @@ const PHASES: usize = 128;
 /// Symbols that its impulse response spans at least at fractional rates. At whole ones it spans 16, where the truncation of a
 /// pulse of roll-off 0.25 happens to do no more harm than at 24.
 const SPAN: f64 = 20.0;
+/// Roll-offs below which it spans two and three times as much: pulses fade the more slowly, the smaller the roll-off.
+const SLOW: f64 = 0.18;
+const SLOWEST: f64 = 0.12;
+const MOST_SPANS: usize = 3;
 /// Samples per symbol that it accepts.
 const RATES: std::ops::RangeInclusive<f64> = 1.5..=8.0;
 /// Taps of the longest filter.
-const LONGEST: usize = (SPAN as usize * *RATES.end() as usize + 1).next_multiple_of(LANES);
+const LONGEST: usize = (MOST_SPANS * SPAN as usize * *RATES.end() as usize + 1).next_multiple_of(LANES);
 /// Relative difference between a step and a whole number of samples up to which the fast kernel serves:
 /// the timing is then off by 0.005 symbols at most, at both ends of a tile.
 const WHOLE_STEP: f64 = 150e-6;
@@ -124,8 +128,9 @@ const WHOLE_STEP: f64 = 150e-6;
 /// At 2 samples per symbol the rounding of the position limits the signal-to-distortion ratio to 55 dB.
 ///
 /// The taps of each position have unit energy, so that the variance of white noise is the same before
-/// and after the filter. The impulse response spans 16 symbols at whole rates, 20 at others, and is not tapered: against a
-/// transmitter of the same roll-off its distortion is at -45 to -60 dB. A roll-off of 0.25 receives a
+/// and after the filter. The impulse response spans 16 symbols at whole rates, 20 at others, twice as many below a roll-off of
+/// 0.18, three times below 0.12, and is not tapered: against a transmitter of the same roll-off its distortion is at -45 to
+/// -60 dB. A roll-off of 0.25 receives a
 /// signal of 0.20 with distortion at -50 dB, and one of 0.35 at -44 dB, so it serves while the roll-off is
 /// unknown.
 ///
@@ -184,9 +189,16 @@ impl MatchedFilter {
             rate @ (2 | 3 | 4 | 8) if is_whole => rate,
             _ => 0,
         };
-        let length =
-            if whole_rate != 0 { STREAM_TAPS * whole_rate } else { (SPAN * samples_per_symbol + 1.0).ceil() as usize }
-                .next_multiple_of(LANES);
+        let spans = match rolloff {
+            ..SLOWEST => MOST_SPANS,
+            ..SLOW => 2,
+            _ => 1,
+        };
+        let length = match whole_rate {
+            0 => (spans as f64 * SPAN * samples_per_symbol + 1.0).ceil() as usize,
+            rate => spans * STREAM_TAPS * rate,
+        }
+        .next_multiple_of(LANES);
         let half = (length - 1) / 2;
         let bank: Vec<[f32; 2]> = (0..PHASES)
             .flat_map(|phase| {
@@ -257,7 +269,10 @@ impl MatchedFilter {
             let (first, taps) = self.at(start + (tile * TILE) as f64 * step + drift);
             let mut sums = [[0.0; 2 * LANES]; TILE / LANES];
             let level = self.level;
-            dispatch!(level => accumulate::<D>(&mut sums, taps, samples, first));
+            for (part, taps) in taps.chunks_exact(GROUPS * D).enumerate() {
+                let first = first + (part * STREAM_TAPS * D) as i64;
+                dispatch!(level => accumulate::<D>(&mut sums, taps, samples, first));
+            }
             store(&sums, out);
         }
     }
@@ -400,6 +415,20 @@ mod tests {
                 }
                 let energy: f32 = symbols.iter().map(Complex32::norm_sqr).sum();
                 assert!(error < 1e-4 * energy, "{rate}, {ppm} ppm: {}", error / energy);
+            }
+        }
+    }
+
+    #[test]
+    fn longer_filters_are_those_of_the_definition() {
+        let samples = noise(900, 4);
+        for (rolloff, rate) in [(0.15, 2.0), (0.05, 2.0), (0.1, 4.0), (0.05, 2.5)] {
+            let filter = MatchedFilter::new(rolloff, rate);
+            let mut symbols = vec![Complex32::ONE; 130];
+            filter.symbols(&samples, 200.25, rate, &mut symbols);
+            for (k, symbol) in symbols.iter().enumerate() {
+                let error = (symbol - matched(&filter, rolloff, &samples, 200.25 + k as f64 * rate)).norm();
+                assert!(error < 3e-6, "{rolloff}, {rate}, symbol {k}: {error}");
             }
         }
     }

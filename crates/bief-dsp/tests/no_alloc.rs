@@ -44,7 +44,7 @@ fn synchronisation_of_a_frame_allocates_nothing() {
     let filter = MatchedFilter::new(0.25, 2.0);
     // Dummy; QPSK 1/4 normal without and with pilots; QPSK, 8PSK and 16APSK short; 32APSK normal with pilots and without.
     for value in [0, 4, 5, 42, 43, 54, 75, 97, 96] {
-        let pls = Pls::new(value).unwrap();
+        let pls = Pls::new(value);
         let length = Layout::new(pls).unwrap().symbols();
         let builder = PlframeBuilder::new(pls, scrambler).unwrap();
         let mut frame = vec![Complex32::ZERO; length];
@@ -87,12 +87,12 @@ fn decoding_a_frame_allocates_nothing() {
     let scrambler = PlScrambler::broadcast();
     // QPSK 1/4 normal with pilots, 8PSK 3/5 short, 16APSK 2/3 normal, 32APSK 3/4 normal with pilots.
     for value in [5, 50, 72, 97] {
-        let pls = Pls::new(value).unwrap();
+        let pls = Pls::new(value);
         let (modcod, size, layout) = (pls.modcod().unwrap(), pls.frame_size(), Layout::new(pls).unwrap());
         let demapper = Demapper::new(modcod, size);
-        let code = Code::get(size, modcod.rate()).unwrap();
+        let code = Code::get(size, modcod.rate(size)).unwrap();
         let mut decoder = Decoder::new(code, 3);
-        let bch = Bch::new(size, modcod.rate()).unwrap();
+        let bch = Bch::new(size, modcod.rate(size)).unwrap();
         let mut codeword = vec![0; code.nldpc / 8];
         let mut frame = vec![Complex32::ZERO; layout.symbols()];
         PlframeBuilder::new(pls, scrambler).unwrap().build(&codeword, &mut frame);

@@ -102,7 +102,7 @@ fn latencies(bytes: &Arc<[u8]>, cores: u32) -> Vec<f64> {
 
 fn main() {
     let seconds: f64 = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(10.0);
-    let pls = Pls::new(43).unwrap();
+    let pls = Pls::new(43);
     let bytes = recording(pls, 7.4, (seconds * SYMBOL_RATE / SYMBOLS) as usize);
     println!("{pls} at 1 Msymbol/s: ms from the last sample of a frame to its packets\n");
     println!("{:<12} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "frames", "least", "median", "p99", "most");

@@ -76,7 +76,7 @@ fn show_tasks(profile: &Profile, pls: Pls, iterations: f64) {
 fn main() {
     let symbols = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(25_000_000);
     for (modcod, size, es_n0_db) in SIGNALS {
-        let pls = Pls::from_parts(modcod.parse().unwrap(), size, true);
+        let pls = Pls::from_parts(modcod.parse().unwrap(), size, true).unwrap();
         let frames = symbols / Layout::new(pls).unwrap().symbols();
         println!("{pls}, Es/N0 {es_n0_db} dB, {frames} PLFRAMEs\n");
         measure(&recording(pls, es_n0_db, frames), pls);

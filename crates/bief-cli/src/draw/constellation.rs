@@ -48,7 +48,7 @@ fn panel(svg: &mut Svg, [x, y]: [f64; 2], pls: Pls, symbols: &[Complex32]) {
     svg.dots(symbols.iter().filter(inside).map(place), "symbols");
     let mut note = format!("{} symbols", symbols.len());
     if let Some(modcod) = pls.modcod() {
-        let constellation = Constellation::new(modcod);
+        let constellation = Constellation::new(modcod, pls.frame_size());
         constellation.points().iter().for_each(|point| svg.circle(place(point), 5.0, "point"));
         note = format!("MER {:.1} dB, {note}", error_ratio_db(&constellation, symbols));
     }
@@ -68,11 +68,13 @@ fn error_ratio_db(constellation: &Constellation, symbols: &[Complex32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use bief_dsp::dvbs2::FrameSize;
+
     use super::*;
 
     #[test]
     fn each_kind_of_frame_has_a_panel_with_its_points() {
-        let kinds = [43, 115, 1 << 2].map(|pls| Pls::new(pls).unwrap());
+        let kinds = [43, 115, 1 << 2].map(Pls::new);
         let symbols = vec![Complex32::new(0.7, 0.7), Complex32::new(9.0, 0.0)];
         let drawn = draw(&kinds.map(|pls| (pls, symbols.clone())), "a & b");
         assert!(drawn.starts_with("<svg") && drawn.ends_with("</svg>") && drawn.contains("a &amp; b"));
@@ -84,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_error_ratio_is_that_of_the_noise() {
-        let qpsk = Constellation::new("qpsk-1/2".parse().unwrap());
+        let qpsk = Constellation::new("qpsk-1/2".parse().unwrap(), FrameSize::Normal);
         let symbols: Vec<_> = qpsk.points().iter().map(|point| point + Complex32::new(0.1, 0.0)).collect();
         assert!((error_ratio_db(&qpsk, &symbols) - 20.0).abs() < 1e-3);
     }

@@ -41,7 +41,7 @@ const MEASURED: usize = 3;
 /// Frames that refine the frequency, and symbols of them whose powers do.
 const MAX_REFINED: usize = 16;
 const MAX_POWERS: usize = 65_536;
-/// Frames of 16APSK and 32APSK without pilots that refine it by their decided symbols, and the least standard deviation taken
+/// Frames of APSK without pilots that refine it by their decided symbols, and the least standard deviation taken
 /// for that of the frequency so far, in cycles per symbol.
 const MAX_DECIDED: usize = 5;
 const LEAST_DEVIATION: f64 = 1e-5;
@@ -148,7 +148,7 @@ pub enum NoSignal {
 ///
 /// // Three frames of QPSK 8/9 short with pilots, at 2 samples per symbol.
 /// let scrambler = PlScrambler::broadcast();
-/// let builder = PlframeBuilder::new(Pls::new(43).unwrap(), scrambler)?;
+/// let builder = PlframeBuilder::new(Pls::new(43), scrambler)?;
 /// let mut sent = vec![Complex32::ZERO; builder.layout().symbols()];
 /// builder.build(&[0x6C; 2_025], &mut sent);
 /// let mut samples = vec![Complex32::ZERO; 6 * sent.len() + 100];
@@ -160,7 +160,7 @@ pub enum NoSignal {
 ///
 /// let filter = MatchedFilter::new(0.25, 2.0);
 /// let lock = acquire(&filter, &samples, scrambler)?;
-/// assert_eq!((lock.pls, lock.headers), (Pls::new(43).unwrap(), 3));
+/// assert_eq!((lock.pls, lock.headers), (Pls::new(43), 3));
 ///
 /// let mut tracker = Tracker::new(filter.clone(), &lock, 0);
 /// let frame = tracker.track(&samples, 0)?;
@@ -557,9 +557,10 @@ impl Search {
         // Headers alone do not tell how often the phase turns from one to the next.
         let decided = whole.iter().filter_map(|header| {
             let modcod = header.pls.modcod().filter(|_| power_of(header.pls).is_none() && !header.pls.pilots())?;
+            let kind = (modcod, header.pls.frame_size());
             let (known, layout, symbols) = known(header)?;
             let frame = &symbols[..layout.symbols()];
-            let decisions = Decisions::new(Level::best(), modcod, frame, &known);
+            let decisions = Decisions::new(Level::best(), kind, frame, &known, scrambler);
             let deviation = deviation.max(LEAST_DEVIATION);
             Some(follow_line(&decisions, frame.len(), &known, deviation, decisions.variance, &mut Vec::new()))
         });

@@ -69,16 +69,46 @@ pub enum RollOff {
     R25,
     /// 0.20.
     R20,
+    /// 0.15 (DVB-S2X).
+    R15,
+    /// 0.10 (DVB-S2X).
+    R10,
+    /// 0.05 (DVB-S2X).
+    R05,
 }
 
 impl RollOff {
+    /// Every roll-off, the largest first.
+    pub const ALL: [RollOff; 6] = [RollOff::R35, RollOff::R25, RollOff::R20, RollOff::R15, RollOff::R10, RollOff::R05];
+
+    /// The roll-off of that value, to the nearest number of single precision; `None` where the standard has none.
+    ///
+    /// ```
+    /// use bief_dsp::dvbs2::RollOff;
+    ///
+    /// assert_eq!(RollOff::of(0.05), Some(RollOff::R05));
+    /// assert_eq!(RollOff::of(0.3), None);
+    /// ```
+    pub fn of(value: f32) -> Option<RollOff> {
+        RollOff::ALL.into_iter().find(|known| known.value() == value)
+    }
+
     /// Excess bandwidth as a fraction of the Nyquist bandwidth.
     pub const fn value(self) -> f32 {
         match self {
             RollOff::R35 => 0.35,
             RollOff::R25 => 0.25,
             RollOff::R20 => 0.20,
+            RollOff::R15 => 0.15,
+            RollOff::R10 => 0.10,
+            RollOff::R05 => 0.05,
         }
+    }
+
+    /// Whether it is one of those that DVB-S2X adds: every second BBFRAME then has none, and the others the code of 0.35, 0.25 or
+    /// 0.20.
+    pub const fn is_s2x(self) -> bool {
+        matches!(self, RollOff::R15 | RollOff::R10 | RollOff::R05)
     }
 }
 
@@ -106,7 +136,8 @@ pub struct BbHeader {
     pub issy: bool,
     /// Null-packet deletion: behind each packet (and its time stamp) comes the count of null packets removed before it, a byte.
     pub npd: bool,
-    /// Roll-off; `None` for the code that DVB-S2 reserves (DVB-S2X alternates it with another one).
+    /// Roll-off; `None` for the code that DVB-S2 reserves. Where every second frame of a stream has that one, 0.35, 0.25 and 0.20
+    /// mean 0.15, 0.10 and 0.05 (DVB-S2X): one header alone does not tell, and reads as the larger one.
     pub roll_off: Option<RollOff>,
     /// User packet length in bits; 0 for a continuous stream. Of GSE-HEM, the first two bytes of the time stamp.
     pub upl: u16,
@@ -267,9 +298,9 @@ impl BbHeader {
             StreamType::Transport => 0b11,
         };
         let roll_off = match self.roll_off {
-            Some(RollOff::R35) => 0b00,
-            Some(RollOff::R25) => 0b01,
-            Some(RollOff::R20) => 0b10,
+            Some(RollOff::R35 | RollOff::R15) => 0b00,
+            Some(RollOff::R25 | RollOff::R10) => 0b01,
+            Some(RollOff::R20 | RollOff::R05) => 0b10,
             None => 0b11,
         };
         let single = self.isi.is_none();

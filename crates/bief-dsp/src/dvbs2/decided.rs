@@ -1,19 +1,22 @@
-//! What decided symbols of 16APSK and 32APSK show of the carrier phase.
+//! What decided symbols of APSK show of the carrier phase.
 
 use num_complex::{Complex32, Complex64};
 
 use super::known::KnownParts;
 use super::line::{Line, Payload, middle};
+use super::scramble::{PlScrambler, turn_back};
 use super::walk::Point;
 use super::walk::STILL;
-use super::{Constellation, HEADER, Modcod};
+use super::{Constellation, FrameSize, HEADER, Modcod};
 use crate::derotate::multiply_by_phasor;
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 /// Symbols that the kernel decides side by side.
 const LANES: usize = 16;
-/// Points of a constellation between 0 and 45 degrees, at most.
-const OCTANT: usize = 6;
+/// Points of a constellation in a sector, at most.
+const SECTOR: usize = 64;
+/// Distance of a point from the reflection of another, below which they are the same to a decision.
+const ALIKE: f32 = 2e-3;
 /// Angle in radians by which symbols are turned to see what their decisions tell of a phase.
 const TURN: f32 = 0.1;
 /// Share of a phase error that shows in decided symbols, below which they are too often wrong.
@@ -22,8 +25,10 @@ const LEAST_GAIN: f64 = 0.1;
 /// The payload of a frame without pilots.
 pub(super) struct Decisions<'a> {
     level: Level,
-    octant: Octant,
+    sector: Sector,
     payload: &'a [Complex32],
+    /// Quarter turns of the payload by PL scrambling, where they matter.
+    rotations: Option<&'a [u8]>,
     /// What brings symbols to unit energy.
     scale: f64,
     /// Variance of a phase measured on one known symbol.
@@ -31,8 +36,14 @@ pub(super) struct Decisions<'a> {
 }
 
 impl Decisions<'_> {
-    /// Of a frame of 16APSK or 32APSK.
-    pub(super) fn new<'a>(level: Level, modcod: Modcod, frame: &'a [Complex32], known: &KnownParts) -> Decisions<'a> {
+    /// Of a frame of APSK of this kind.
+    pub(super) fn new<'a>(
+        level: Level,
+        (modcod, size): (Modcod, FrameSize),
+        frame: &'a [Complex32],
+        known: &KnownParts,
+        scrambler: &'a PlScrambler,
+    ) -> Decisions<'a> {
         let (header, payload) = frame.split_at(HEADER);
         let power = |symbols: &[Complex32]| {
             symbols.iter().map(|symbol| f64::from(symbol.norm_sqr())).sum::<f64>() / symbols.len() as f64
@@ -43,7 +54,9 @@ impl Decisions<'_> {
         let energy = power(payload) - noise;
         let scale = if energy > 0.0 { energy.sqrt().recip() } else { 0.0 };
         let variance = (0.5 * noise * scale * scale).max(f64::MIN_POSITIVE);
-        Decisions { level, octant: Octant::new(modcod), payload, scale, variance }
+        let sector = Sector::new(modcod, size);
+        let rotations = (!sector.is_octant).then(|| scrambler.rotations());
+        Decisions { level, sector, payload, rotations, scale, variance }
     }
 
     fn blocks(&self) -> impl Iterator<Item = (usize, &[Complex32])> {
@@ -54,12 +67,15 @@ impl Decisions<'_> {
     fn decide(&self, first: usize, block: &[Complex32], line: Line, turn: f64) -> Decided {
         let start = Complex64::from_polar(self.scale, turn - line.at((HEADER + first) as f64));
         // What the block lacks is decided without error.
-        let mut turned = [self.octant.point(); STILL];
+        let mut turned = [self.sector.point(); STILL];
         turned[..block.len()].copy_from_slice(block);
+        if let Some(rotations) = self.rotations {
+            turn_back(&mut turned[..block.len()], &rotations[first..first + block.len()]);
+        }
         multiply_by_phasor(&mut turned[..block.len()], -line.frequency, start);
         let turned = &turned[..block.len().next_multiple_of(LANES)];
         let level = self.level;
-        dispatch!(level, simd => self.octant.decide(simd, turned))
+        dispatch!(level, simd => self.sector.decide(simd, turned))
     }
 }
 
@@ -102,28 +118,33 @@ struct Decided {
     squares: f32,
 }
 
-/// The points of a constellation from 0 to 45 degrees. Reflections at the axes and the diagonals, which PL scrambling is made of
-/// too, make all others of them.
-struct Octant {
-    re: [f32; OCTANT],
-    im: [f32; OCTANT],
-    half_energy: [f32; OCTANT],
+/// The points of a constellation from 0 to 45 degrees, if reflections at the axes and the diagonals, which PL scrambling is made
+/// of too, make all others of them; else those from 0 to 90 degrees, and reflections at the axes.
+struct Sector {
+    re: [f32; SECTOR],
+    im: [f32; SECTOR],
+    half_energy: [f32; SECTOR],
     count: usize,
+    is_octant: bool,
 }
 
-impl Octant {
-    /// Of 16APSK or 32APSK.
-    fn new(modcod: Modcod) -> Octant {
-        let constellation = Constellation::new(modcod);
-        let inside = |point: &&Complex32| point.im > -1e-6 && point.im < point.re + 1e-6;
-        let points = constellation.points().iter().filter(inside);
-        let mut octant = Octant { re: [0.0; OCTANT], im: [0.0; OCTANT], half_energy: [0.0; OCTANT], count: 0 };
-        for (k, point) in points.enumerate() {
-            (octant.re[k], octant.im[k]) = (point.re, point.im);
-            octant.half_energy[k] = 0.5 * point.norm_sqr();
-            octant.count = k + 1;
+impl Sector {
+    /// Of a kind of APSK.
+    fn new(modcod: Modcod, size: FrameSize) -> Sector {
+        let points = Constellation::new(modcod, size).points();
+        let in_quadrant = |point: &Complex32| point.im > -1e-6 && point.re > -1e-6;
+        let in_octant = |point: &Complex32| point.im > -1e-6 && point.im < point.re + 1e-6;
+        let is_there = |image: Complex32| points.iter().any(|point| (point - image).norm() < ALIKE);
+        let is_octant = points.iter().all(|point| is_there(Complex32::new(point.im, point.re)));
+        let inside = points.iter().filter(|point| if is_octant { in_octant(point) } else { in_quadrant(point) });
+        let [re, im, half_energy] = [[0.0; SECTOR]; 3];
+        let mut sector = Sector { re, im, half_energy, count: 0, is_octant };
+        for (k, point) in inside.enumerate() {
+            (sector.re[k], sector.im[k]) = (point.re, point.im);
+            sector.half_energy[k] = 0.5 * point.norm_sqr();
+            sector.count = k + 1;
         }
-        octant
+        sector
     }
 
     /// One of them.
@@ -141,11 +162,14 @@ impl Octant {
             let (low, high) = parts.as_flattened().split_at(LANES);
             let (low, high) = (f32x16::from_slice(simd, low), f32x16::from_slice(simd, high));
             let (re, im) = (low.unzip_low(high), low.unzip_high(high));
-            let (x, y) = (re.abs().max(im.abs()), re.abs().min(im.abs()));
+            let (mut x, mut y) = (re.abs(), im.abs());
+            if self.is_octant {
+                (x, y) = (x.max(y), x.min(y));
+            }
             // The nearest point is the one with the largest real part of symbol · conj(point) - |point|² / 2.
             let mut best = splat(f32::MIN);
             let [mut point_re, mut point_im] = [splat(0.0); 2];
-            for k in 0..self.count.min(OCTANT) {
+            for k in 0..self.count.min(SECTOR) {
                 let (re, im) = (splat(self.re[k]), splat(self.im[k]));
                 let score = x * re + y * im - splat(self.half_energy[k]);
                 let better = score.simd_gt(best);
@@ -158,7 +182,10 @@ impl Octant {
             let error = y * point_re - x * point_im;
             squares += error * error;
             // A reflection turns the sense of rotation.
-            let sense = splat(1.0).copysign(re) * splat(1.0).copysign(im) * splat(1.0).copysign(re.abs() - im.abs());
+            let mut sense = splat(1.0).copysign(re) * splat(1.0).copysign(im);
+            if self.is_octant {
+                sense *= splat(1.0).copysign(re.abs() - im.abs());
+            }
             across += sense * error;
         }
         let sum = |lanes: f32x16<S>| <[f32; LANES]>::from(lanes).iter().sum();
@@ -173,9 +200,12 @@ mod tests {
     #[test]
     fn symbols_are_decided_for_the_nearest_of_all_points() {
         let mut random = fastrand::Rng::with_seed(1);
-        for modcod in Modcod::all().filter(|modcod| modcod.number() >= 18) {
-            let constellation = Constellation::new(modcod);
-            let octant = Octant::new(modcod);
+        let kinds =
+            ["16apsk-2/3", "32apsk-9/10", "8apsk-26/45-l", "64apsk-5/6", "128apsk-3/4", "256apsk-3/4", "256apsk-2/3-l"];
+        for modcod in kinds.map(|name| name.parse::<Modcod>().unwrap()) {
+            let size = FrameSize::Normal;
+            let constellation = Constellation::new(modcod, size);
+            let sector = Sector::new(modcod, size);
             let mut part = || 3.0 * random.f32() - 1.5;
             let symbols: Vec<Complex32> = (0..64).map(|_| Complex32::new(part(), part())).collect();
             let mut expected = Decided::default();
@@ -188,13 +218,14 @@ mod tests {
                 expected.squares += error * error;
             }
             for level in Level::all() {
-                let found = dispatch!(level, simd => octant.decide(simd, &symbols));
+                let found = dispatch!(level, simd => sector.decide(simd, &symbols));
                 let errors = [
                     found.distance - expected.distance,
                     found.across - expected.across,
                     found.squares - expected.squares,
                 ];
-                assert!(errors.iter().all(|error| error.abs() < 1e-3), "{modcod}, {level}: {errors:?}");
+                // 128APSK is an octant of points but for 0.001.
+                assert!(errors.iter().all(|error| error.abs() < 0.02), "{modcod}, {level}: {errors:?}");
             }
         }
     }

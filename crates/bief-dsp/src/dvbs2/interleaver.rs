@@ -1,11 +1,12 @@
 //! Bit interleaver: which codeword bits make the label of a symbol (EN 302 307-1, clause 5.3.3).
 
-use super::{FrameSize, Modcod, Modulation, Rate, bits};
+use super::{FrameSize, Modcod, Modulation, Rate, bits, s2x};
 
 /// Block interleaver of a MODCOD and frame size.
 ///
 /// A codeword is written column by column and read row by row; a row is the label of a symbol, its first bit
-/// in the highest place. QPSK is not interleaved.
+/// in the highest place. QPSK is not interleaved. Where the bits do not fill the last rows (128APSK), zeros follow them, and
+/// labels of ones the last row, up to a whole slot.
 ///
 /// ```
 /// use bief_dsp::dvbs2::{FrameSize, Interleaver};
@@ -17,9 +18,11 @@ use super::{FrameSize, Modcod, Modulation, Rate, bits};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interleaver {
     /// Where in the codeword the column of each label bit starts.
-    starts: [usize; 5],
+    starts: [usize; 8],
     /// Bits of a label.
     width: usize,
+    /// Bits of a codeword.
+    bits: usize,
     /// Codeword bits between the same label bit of neighbouring symbols.
     stride: usize,
 }
@@ -28,16 +31,36 @@ impl Interleaver {
     /// The interleaver of a MODCOD and frame size.
     pub const fn new(modcod: Modcod, size: FrameSize) -> Interleaver {
         let width = modcod.modulation().bits_per_symbol();
-        let rows = size.bits() / width;
-        let (starts, stride) = match (modcod.modulation(), modcod.rate()) {
-            (Modulation::Qpsk, _) => ([0, 1, 0, 0, 0], 2),
-            (Modulation::Psk8, Rate::R3_5) => ([2 * rows, rows, 0, 0, 0], 1),
-            _ => ([0, rows, 2 * rows, 3 * rows, 4 * rows], 1),
-        };
-        Interleaver { starts, width, stride }
+        let rows = size.bits().div_ceil(width);
+        let mut starts = [0, rows, 2 * rows, 3 * rows, 4 * rows, 0, 0, 0];
+        let mut stride = 1;
+        match (modcod.modulation(), modcod.rate(size), s2x::frame_of(modcod, size)) {
+            (Modulation::Qpsk, ..) => (starts, stride) = ([0, 1, 0, 0, 0, 0, 0, 0], 2),
+            (.., Some(frame)) => {
+                let mut bit = 0;
+                while bit < width {
+                    starts[bit] = frame.columns[bit] * rows;
+                    bit += 1;
+                }
+            }
+            (Modulation::Psk8, Rate::R3_5, None) => (starts[0], starts[1], starts[2]) = (2 * rows, rows, 0),
+            _ => {}
+        }
+        Interleaver { starts, width, bits: size.bits(), stride }
     }
 
-    /// Position in the codeword of label bit `bit` (0 is the first, most significant one) of symbol `symbol`.
+    /// Label bits of a symbol.
+    pub(super) const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Symbols that carry bits of the codeword.
+    pub(super) const fn rows(&self) -> usize {
+        self.bits.div_ceil(self.width)
+    }
+
+    /// Position in the codeword of label bit `bit` (0 is the first, most significant one) of symbol `symbol`. From nldpc on it is
+    /// one of the zeros behind the codeword.
     ///
     /// # Panics
     /// When `bit` is not below the bits of a label.
@@ -57,6 +80,10 @@ impl Interleaver {
         }
         for (block, labels) in labels.chunks_mut(8).enumerate() {
             let symbol = first + 8 * block;
+            if self.width * self.rows() > self.bits && symbol + labels.len() + 8 > self.rows() {
+                self.last(codeword, symbol, labels);
+                continue;
+            }
             labels.fill(0);
             for start in &self.starts[..self.width] {
                 let column = bits::read(codeword, start + symbol, labels.len());
@@ -65,6 +92,15 @@ impl Interleaver {
                     *label = *label << 1 | (column >> (top - i) & 1);
                 }
             }
+        }
+    }
+
+    /// Labels where the codeword ends.
+    fn last(&self, codeword: &[u8], first: usize, labels: &mut [u8]) {
+        let read = |position: usize| if position < self.bits { bits::read(codeword, position, 1) } else { 0 };
+        for (symbol, label) in (first..).zip(labels) {
+            let bit = |bit: usize| if symbol < self.rows() { read(self.bit(symbol, bit)) } else { 1 };
+            *label = (0..self.width).fold(0, |label, index| label << 1 | bit(index));
         }
     }
 
@@ -86,18 +122,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::dvbs2::Pls;
 
     proptest! {
         #[test]
         fn labels_hold_the_bits_that_the_table_names(
-            number in 1u8..=28,
-            normal in any::<bool>(),
+            pls in prop::sample::select(Pls::all().filter(|pls| pls.fec().is_some()).collect::<Vec<_>>()),
             seed in any::<u64>(),
             first in 0usize..3_000,
             count in 0usize..240,
         ) {
-            let modcod = Modcod::new(number).unwrap();
-            let size = if normal { FrameSize::Normal } else { FrameSize::Short };
+            let (modcod, size) = (pls.modcod().unwrap(), pls.frame_size());
             let mut state = seed;
             let codeword: Vec<u8> = (0..size.bits() / 8)
                 .map(|_| {
@@ -111,7 +146,10 @@ mod tests {
             for (i, &label) in labels.iter().enumerate() {
                 let naive = (0..modcod.modulation().bits_per_symbol()).fold(0, |label, bit| {
                     let position = interleaver.bit(first + i, bit);
-                    label << 1 | (codeword[position / 8] >> (7 - position % 8) & 1)
+                    // Zeros follow the codeword, and ones the last row.
+                    let behind = if first + i < interleaver.rows() { 0 } else { 1 };
+                    let inside = behind == 0 && position < size.bits();
+                    label << 1 | if inside { codeword[position / 8] >> (7 - position % 8) & 1 } else { behind }
                 });
                 prop_assert_eq!(label, naive);
             }
@@ -122,12 +160,15 @@ mod tests {
     fn every_codeword_bit_is_sent_once() {
         for modcod in Modcod::all() {
             for size in [FrameSize::Normal, FrameSize::Short] {
+                if Pls::from_parts(modcod, size, false).is_none() {
+                    continue;
+                }
                 let interleaver = Interleaver::new(modcod, size);
                 let width = modcod.modulation().bits_per_symbol();
                 let mut sent = vec![false; size.bits()];
-                for symbol in 0..size.bits() / width {
-                    for bit in 0..width {
-                        assert!(!std::mem::replace(&mut sent[interleaver.bit(symbol, bit)], true));
+                for symbol in 0..size.bits().div_ceil(width) {
+                    for position in (0..width).map(|bit| interleaver.bit(symbol, bit)).filter(|at| *at < size.bits()) {
+                        assert!(!std::mem::replace(&mut sent[position], true));
                     }
                 }
                 assert!(sent.iter().all(|&sent| sent));

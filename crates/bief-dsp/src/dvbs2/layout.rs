@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Modcod, Pls};
+use super::{Pls, s2x};
 
 /// Symbols of a slot.
 pub const SLOT: usize = 90;
@@ -28,7 +28,7 @@ const DUMMY_SLOTS: usize = 36;
 /// ```
 /// use bief_dsp::dvbs2::{Layout, Pls};
 ///
-/// let layout = Layout::new(Pls::new(43).unwrap()).unwrap(); // QPSK 8/9 short, pilots
+/// let layout = Layout::new(Pls::new(43)).unwrap(); // QPSK 8/9 short, pilots
 /// assert_eq!(layout.symbols(), 8_370);
 /// assert_eq!(layout.pilot_blocks(), 5);
 /// assert_eq!(layout.pilots().nth(1), Some(3_006..3_042));
@@ -41,22 +41,20 @@ pub struct Layout {
 
 impl Layout {
     /// Layout of the frame that `pls` announces; `None` when DVB-S2 defines no such frame (reserved MODCOD,
-    /// rate 9/10 short), so that its length is unknown.
+    /// rate 9/10 short), so that its length is unknown. Values that DVB-S2X reserves and VL-SNR frames have one, so that they
+    /// can be passed over: the places that it tells are then those of a frame with a MODCOD, and only the length is meant.
     pub const fn new(pls: Pls) -> Option<Layout> {
         if pls.is_dummy() {
             return Some(Layout { slots: DUMMY_SLOTS, pilot_blocks: 0 });
         }
-        match (pls.modcod(), pls.fec()) {
-            (Some(modcod), Some(fec)) => Some(Layout::with(modcod, fec.nldpc, pls.pilots())),
-            _ => None,
-        }
-    }
-
-    const fn with(modcod: Modcod, nldpc: usize, pilots: bool) -> Layout {
-        let slots = nldpc / modcod.modulation().bits_per_symbol() / SLOT;
+        let slots = match (pls.modcod(), pls.fec(), s2x::passed_over(pls.value())) {
+            (Some(modcod), Some(fec), _) => fec.nldpc.div_ceil(modcod.modulation().bits_per_symbol()).div_ceil(SLOT),
+            (None, None, Some((slots, _))) => slots,
+            _ => return None,
+        };
         // A block follows every 16th slot, but not the last slot of the frame.
-        let pilot_blocks = if pilots { (slots - 1) / SLOTS_BETWEEN_PILOTS } else { 0 };
-        Layout { slots, pilot_blocks }
+        let pilot_blocks = if pls.pilots() { (slots - 1) / SLOTS_BETWEEN_PILOTS } else { 0 };
+        Some(Layout { slots, pilot_blocks })
     }
 
     /// Payload slots of 90 symbols, the header not counted.
@@ -130,7 +128,7 @@ mod tests {
     #[test]
     fn a_dummy_frame_has_no_pilots_whatever_its_type_says() {
         for value in 0..4 {
-            let layout = Layout::new(Pls::new(value).unwrap()).unwrap();
+            let layout = Layout::new(Pls::new(value)).unwrap();
             assert_eq!((layout.symbols(), layout.pilot_blocks()), (3_330, 0));
         }
     }

@@ -1,4 +1,5 @@
-//! DVB-S2, the second-generation satellite broadcasting waveform (ETSI EN 302 307-1 V1.4.1).
+//! DVB-S2, the second-generation satellite broadcasting waveform (ETSI EN 302 307-1 V1.4.1), and what DVB-S2X adds to it
+//! (EN 302 307-2 V1.3.1): 52 MODCODs for normal and short frames, and smaller roll-offs.
 //!
 //! What a transmitter does, stage by stage; a receiver goes the other way:
 //!
@@ -22,9 +23,10 @@
 //! use bief_dsp::dvbs2::{FrameSize, Modcod, PlframeBuilder, Pls, RollOff, Slicer};
 //!
 //! let modcod: Modcod = "qpsk-8/9".parse()?;
-//! let pls = Pls::from_parts(modcod, FrameSize::Short, true);
-//! let bch = Bch::new(FrameSize::Short, modcod.rate()).unwrap();
-//! let code = Code::get(FrameSize::Short, modcod.rate()).unwrap();
+//! let pls = Pls::from_parts(modcod, FrameSize::Short, true).unwrap();
+//! let rate = modcod.rate(FrameSize::Short);
+//! let bch = Bch::new(FrameSize::Short, rate).unwrap();
+//! let code = Code::get(FrameSize::Short, rate).unwrap();
 //! let plframes = PlframeBuilder::new(pls, PlScrambler::broadcast())?;
 //!
 //! let mut packet = [0; 188];
@@ -65,9 +67,11 @@ mod pls;
 mod powers;
 #[cfg(test)]
 mod random;
+mod s2x;
 mod slicer;
 mod steady;
 mod track;
+mod transpose;
 mod walk;
 
 pub mod bch;

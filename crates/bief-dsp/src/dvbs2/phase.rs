@@ -54,7 +54,7 @@ pub struct PhaseReport {
 ///   for 8PSK), as follows.
 /// * Others with pilots: the phases of header, pilot blocks and next header, smoothed as far as they are noise rather
 ///   than phase noise, and joined by straight lines. The residual frequency may be up to 3e-4 cycles per symbol.
-/// * 16APSK and 32APSK without pilots: the straight line between the headers that decided symbols fit best, and what these
+/// * APSK without pilots: the straight line between the headers that decided symbols fit best, and what these
 ///   show beside it. The residual frequency may be up to 1.5e-4 cycles per symbol.
 ///
 /// # Source
@@ -66,7 +66,7 @@ pub struct PhaseReport {
 /// use bief_dsp::{Complex32, derotate::derotate};
 /// use bief_dsp::dvbs2::{CarrierPhase, Pls, PlframeBuilder, scramble::PlScrambler};
 ///
-/// let pls = Pls::new(43).unwrap(); // QPSK 8/9 short, pilots
+/// let pls = Pls::new(43); // QPSK 8/9 short, pilots
 /// let scrambler = PlScrambler::broadcast();
 /// let builder = PlframeBuilder::new(pls, scrambler)?;
 /// let mut sent = vec![Complex32::ZERO; builder.layout().symbols()];
@@ -128,7 +128,8 @@ impl CarrierPhase {
             Some(8) => self.follow_powers::<8>(payload, &known),
             _ => pls.modcod().filter(|_| !known.has_pilots()).map(|modcod| {
                 let frame = &symbols[..layout.symbols()];
-                let decisions = Decisions::new(self.level, modcod, frame, &known);
+                let kind = (modcod, pls.frame_size());
+                let decisions = Decisions::new(self.level, kind, frame, &known, scrambler);
                 (follow_line(&decisions, frame.len(), &known, TRACKED, decisions.variance, &mut self.knots), 0)
             }),
         };
@@ -314,7 +315,7 @@ mod tests {
 
     /// A frame of random payload and the header of the next one.
     fn frame(value: u8, seed: u64) -> (Pls, Vec<Complex32>) {
-        let pls = Pls::new(value).unwrap();
+        let pls = Pls::new(value);
         let builder = PlframeBuilder::new(pls, PlScrambler::broadcast()).unwrap();
         let mut random = fastrand::Rng::with_seed(seed);
         let bytes = pls.fec().map_or(0, |fec| fec.nldpc / 8);

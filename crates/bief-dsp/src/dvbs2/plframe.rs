@@ -23,7 +23,7 @@ pub struct UndefinedFrameError(Pls);
 /// ```
 /// use bief_dsp::{Complex32, dvbs2::{Pls, PlframeBuilder, scramble::PlScrambler}};
 ///
-/// let builder = PlframeBuilder::new(Pls::new(43).unwrap(), PlScrambler::broadcast())?;
+/// let builder = PlframeBuilder::new(Pls::new(43), PlScrambler::broadcast())?;
 /// let codeword = [0; 2_025]; // QPSK 8/9 short: 16200 bits
 /// let mut frame = vec![Complex32::ZERO; builder.layout().symbols()];
 /// builder.build(&codeword, &mut frame);
@@ -45,16 +45,17 @@ impl<S: Borrow<PlScrambler>> PlframeBuilder<S> {
     /// A builder for the frames that `pls` announces.
     ///
     /// # Errors
-    /// When there are none: reserved MODCOD, or rate 9/10 with short frames.
+    /// When there are none: reserved values, rate 9/10 with short frames. VL-SNR frames are not made here.
     pub fn new(pls: Pls, scrambler: S) -> Result<PlframeBuilder<S>, UndefinedFrameError> {
-        let layout = Layout::new(pls).ok_or(UndefinedFrameError(pls))?;
+        let has_frame = pls.is_dummy() || pls.fec().is_some();
+        let layout = Layout::new(pls).filter(|_| has_frame).ok_or(UndefinedFrameError(pls))?;
         Ok(PlframeBuilder {
             header: header_symbols(pls),
             layout,
             scrambler,
             mapping: pls.modcod().map(|modcod| {
                 let interleaver = Interleaver::new(modcod, pls.frame_size());
-                (interleaver, Constellation::new(modcod))
+                (interleaver, Constellation::new(modcod, pls.frame_size()))
             }),
             codeword: pls.fec().map_or(0, |fec| fec.nldpc / 8),
         })
@@ -101,10 +102,10 @@ mod tests {
 
     #[test]
     fn an_undefined_frame_is_refused_by_name() {
-        let build = |value| PlframeBuilder::new(Pls::new(value).unwrap(), PlScrambler::broadcast());
+        let build = |value| PlframeBuilder::new(Pls::new(value), PlScrambler::broadcast());
         let error = build(46).unwrap_err().to_string();
         assert_eq!(error, "QPSK 9/10 short: DVB-S2 defines no such PLFRAME");
-        assert!(build(119).is_err());
+        assert!(build(119).is_err() && build(129).is_err() && build(255).is_err());
         assert!(build(0).is_ok());
     }
 }

@@ -1,6 +1,7 @@
-//! PLHEADER: the 90 symbols that open a PLFRAME (EN 302 307-1, clause 5.5.2).
+//! PLHEADER: the 90 symbols that open a PLFRAME (clause 5.5.2 of EN 302 307-1 and of EN 302 307-2).
 //!
-//! 26 symbols of SOF (start of frame) followed by the 64 of the PLS code, in π/2-BPSK, never scrambled.
+//! 26 symbols of SOF (start of frame) followed by the 64 of the PLS code, in π/2-BPSK, never scrambled. Those of the PLS code of
+//! DVB-S2X are a quarter turn ahead.
 
 use std::array;
 use std::f32::consts::FRAC_1_SQRT_2;
@@ -18,10 +19,12 @@ pub const PLS_SYMBOLS: usize = 64;
 
 /// Rows that bits b1 to b6 of a PLS value select, most significant bit first.
 const PLS_ROWS: [u32; 6] = [0x5555_5555, 0x3333_3333, 0x0F0F_0F0F, 0x00FF_00FF, 0x0000_FFFF, 0xFFFF_FFFF];
+/// Row that bit b0 selects, which is 1 in DVB-S2X.
+const S2X_ROW: u32 = 0x90AC_2DDD;
 /// Word that scrambles the PLS code.
 const PLS_SCRAMBLING: u64 = 0x719D_83C9_5342_2DFA;
-/// PLS values that differ in MODCOD only, one per row of the transform.
-const MODCODS: usize = 32;
+/// PLS values that differ in bits b1 to b5 only, one per row of the transform.
+const ROW: usize = 32;
 
 /// The scrambled 64-bit codeword of a PLS value, first bit sent in bit 63.
 ///
@@ -31,7 +34,7 @@ const MODCODS: usize = 32;
 /// assert_eq!(plheader::pls_codeword(Pls::DUMMY), 0x719D83C953422DFA);
 /// ```
 pub const fn pls_codeword(pls: Pls) -> u64 {
-    let mut half = 0;
+    let mut half = if pls.is_s2x() { S2X_ROW } else { 0 };
     let mut bit = 0;
     while bit < 6 {
         if pls.value() >> (6 - bit) & 1 == 1 {
@@ -58,7 +61,8 @@ pub fn header_bits(pls: Pls) -> [u8; HEADER] {
     })
 }
 
-/// The π/2-BPSK symbol that sends bit 0 at position `index` of the header; bit 1 sends its negative.
+/// The π/2-BPSK symbol that sends bit 0 at position `index` of the header; bit 1 sends its negative. In the PLS code of DVB-S2X,
+/// both are turned by +90°.
 pub const fn symbol_of_zero(index: usize) -> Complex32 {
     let quadrature = FRAC_1_SQRT_2;
     let in_phase = if index.is_multiple_of(2) { FRAC_1_SQRT_2 } else { -FRAC_1_SQRT_2 };
@@ -68,9 +72,9 @@ pub const fn symbol_of_zero(index: usize) -> Complex32 {
 /// The 90 unit-energy symbols of the PLHEADER of `pls`.
 pub fn header_symbols(pls: Pls) -> [Complex32; HEADER] {
     let bits = header_bits(pls);
-    array::from_fn(|i| match bits[i] {
-        0 => symbol_of_zero(i),
-        _ => -symbol_of_zero(i),
+    array::from_fn(|i| {
+        let symbol = if bits[i] == 0 { symbol_of_zero(i) } else { -symbol_of_zero(i) };
+        if i >= SOF_SYMBOLS && pls.is_s2x() { symbol * Complex32::I } else { symbol }
     })
 }
 
@@ -91,14 +95,14 @@ pub struct Decoded {
 ///
 /// Joint non-coherent maximum likelihood over SOF and PLS code: phase and gain may be anything, and a
 /// frequency error of 0.003 cycles per symbol is harmless. Pair sums resolve b7 and a 32-point fast Hadamard
-/// transform b1 to b5, so that all 128 correlations cost less than three plain ones.
+/// transform b1 to b5, so that all 256 correlations cost less than six plain ones.
 ///
 /// A header of silence decodes as PLS 0 with quality 0.
 ///
 /// ```
 /// use bief_dsp::{Complex32, dvbs2::{Pls, plheader}};
 ///
-/// let sent = Pls::new(43).unwrap();
+/// let sent = Pls::new(43);
 /// let received = plheader::header_symbols(sent).map(|h| h * Complex32::from_polar(0.3, 2.0));
 /// let decoded = plheader::decode(&received);
 /// assert_eq!(decoded.pls, sent);
@@ -118,21 +122,22 @@ pub fn decode(symbols: &[Complex32; HEADER]) -> Decoded {
 
     let mut best = (-1.0, Pls::DUMMY, Complex32::ZERO);
     for b7 in 0..2u8 {
-        let mut row: [Complex32; MODCODS] = array::from_fn(|i| {
+        let pairs: [Complex32; ROW] = array::from_fn(|i| {
             let (first, second) = (pairs[2 * i], pairs[2 * i + 1]);
             if b7 == 0 { first + second } else { first - second }
         });
-        hadamard(&mut row);
-        for (index, &code) in row.iter().enumerate() {
-            // Position i of the code has sign (-1)^(b1 i0 + b2 i1 + … + b5 i4), and b6 inverts it all.
-            let modcod = (index as u8).reverse_bits() >> 3;
-            for b6 in 0..2u8 {
-                let correlation = if b6 == 0 { sof + code } else { sof - code };
-                let power = correlation.norm_sqr();
-                if power > best.0 {
-                    let value = modcod << 2 | b6 << 1 | b7;
-                    let pls = Pls::new(value).expect("seven bits");
-                    best = (power, pls, correlation);
+        for b0 in 0..2u8 {
+            let mut row = if b0 == 0 { pairs } else { array::from_fn(|i| to_s2x(i, pairs[i])) };
+            hadamard(&mut row);
+            for (index, &code) in row.iter().enumerate() {
+                // Position i of the code has sign (-1)^(b1 i0 + b2 i1 + … + b5 i4), and b6 inverts it all.
+                let modcod = (index as u8).reverse_bits() >> 3;
+                for b6 in 0..2u8 {
+                    let correlation = if b6 == 0 { sof + code } else { sof - code };
+                    let power = correlation.norm_sqr();
+                    if power > best.0 {
+                        best = (power, Pls::new(b0 << 7 | modcod << 2 | b6 << 1 | b7), correlation);
+                    }
                 }
             }
         }
@@ -142,10 +147,15 @@ pub fn decode(symbols: &[Complex32; HEADER]) -> Decoded {
     Decoded { pls, correlation, quality: if bound > 0.0 { power / bound } else { 0.0 } }
 }
 
+/// What pair `i` of the PLS code of DVB-S2 is worth in that of DVB-S2X: its bit may differ, and its symbols are turned back.
+fn to_s2x(i: usize, pair: Complex32) -> Complex32 {
+    if S2X_ROW >> (31 - i) & 1 == 0 { pair * -Complex32::I } else { pair * Complex32::I }
+}
+
 /// Replaces element k by the sum over i of (-1)^popcount(i & k) · element i.
-fn hadamard(row: &mut [Complex32; MODCODS]) {
+fn hadamard(row: &mut [Complex32; ROW]) {
     let mut half = 1;
-    while half < MODCODS {
+    while half < ROW {
         for block in row.chunks_exact_mut(2 * half) {
             let (low, high) = block.split_at_mut(half);
             for (a, b) in low.iter_mut().zip(high) {
@@ -162,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// All 128 correlations, one after the other.
+    /// All 256 correlations, one after the other.
     fn exhaustive(symbols: &[Complex32; HEADER]) -> (Pls, Complex32) {
         Pls::all()
             .map(|pls| {
@@ -175,11 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn codewords_are_32_apart() {
+    fn codewords_of_a_kind_are_32_apart_and_all_24() {
         for a in Pls::all() {
             for b in Pls::all().filter(|b| *b != a) {
                 let distance = (pls_codeword(a) ^ pls_codeword(b)).count_ones();
-                assert!(distance == 32 || distance == 64, "{a} {b} {distance}");
+                let of_a_kind = a.is_s2x() == b.is_s2x();
+                assert!(
+                    if of_a_kind { distance == 32 || distance == 64 } else { distance >= 24 },
+                    "{a} {b} {distance}"
+                );
             }
         }
     }
@@ -202,13 +216,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_transform_finds_what_128_correlations_find(
-            value in 0u8..128,
+        fn the_transform_finds_what_256_correlations_find(
+            value in any::<u8>(),
             phase in -3.2f32..3.2,
             gain in 0.01f32..100.0,
             noise in prop::collection::vec((-1.5f32..1.5, -1.5f32..1.5), HEADER),
         ) {
-            let pls = Pls::new(value).unwrap();
+            let pls = Pls::new(value);
             let header = header_symbols(pls);
             let channel = Complex32::from_polar(gain, phase);
             let symbols = array::from_fn(|i| {

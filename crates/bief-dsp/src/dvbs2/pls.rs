@@ -1,8 +1,8 @@
-//! Physical-layer signalling: the seven bits in a PLHEADER that describe the frame.
+//! Physical-layer signalling: the eight bits in a PLHEADER that describe the frame.
 
 use std::fmt;
 
-use super::{Fec, Modcod};
+use super::{Fec, Modcod, s2x};
 
 /// Length of an LDPC codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,15 +32,16 @@ impl fmt::Display for FrameSize {
     }
 }
 
-/// The PLS value of a frame: MODCOD, FECFRAME size and pilots in 7 bits (EN 302 307-1, clause 5.5.2). The default is a dummy.
+/// The PLS value of a frame: MODCOD, FECFRAME size and pilots (EN 302 307-1, clause 5.5.2; EN 302 307-2, Table 17a). The
+/// default is a dummy.
 ///
-/// Every value 0 to 127 exists, because a receiver can decode any; those that describe a frame which
-/// DVB-S2 defines have a [`Layout`](super::Layout), and those that carry data a [`Fec`].
+/// Every value exists, because a receiver can decode any: 0 to 127 are those of DVB-S2, the others those of DVB-S2X. Those that
+/// describe a frame whose length is known have a [`Layout`](super::Layout), and those that carry data a [`Fec`].
 ///
 /// ```
 /// use bief_dsp::dvbs2::{FrameSize, Modcod, Pls};
 ///
-/// let pls = Pls::from_parts("qpsk-8/9".parse()?, FrameSize::Short, true);
+/// let pls = Pls::from_parts("qpsk-8/9".parse()?, FrameSize::Short, true).unwrap();
 /// assert_eq!(pls.value(), 43);
 /// assert_eq!(pls.to_string(), "QPSK 8/9 short, pilots");
 /// assert_eq!(pls.fec().unwrap().kbch, 14_232);
@@ -53,41 +54,66 @@ impl Pls {
     /// The dummy PLFRAME: no data, no pilots, constant payload.
     pub const DUMMY: Pls = Pls(0);
 
-    /// The PLS of that value, or `None` above 127.
-    pub const fn new(value: u8) -> Option<Pls> {
-        if value < 128 { Some(Pls(value)) } else { None }
+    /// The PLS of that value.
+    pub const fn new(value: u8) -> Pls {
+        Pls(value)
     }
 
-    /// Puts the parts together. Rate 9/10 has no short FECFRAME: that value has neither [`Fec`] nor
-    /// [`Layout`](super::Layout).
-    pub const fn from_parts(modcod: Modcod, size: FrameSize, pilots: bool) -> Pls {
-        let short = matches!(size, FrameSize::Short);
-        Pls(modcod.number() << 2 | (short as u8) << 1 | pilots as u8)
+    /// Puts the parts together; `None` where there is no such frame, as of rate 9/10 with short FECFRAMEs.
+    pub const fn from_parts(modcod: Modcod, size: FrameSize, pilots: bool) -> Option<Pls> {
+        let value = match (modcod.number(), s2x::frame_of(modcod, size)) {
+            (number @ 1..=28, _) => number << 2 | (matches!(size, FrameSize::Short) as u8) << 1,
+            (_, Some(frame)) => frame.pls,
+            _ => return None,
+        };
+        let pls = Pls(value | pilots as u8);
+        if pls.fec().is_some() { Some(pls) } else { None }
     }
 
-    /// Every value, 0 to 127.
+    /// Every value, 0 to 255.
     pub fn all() -> impl Iterator<Item = Pls> + Clone {
+        (0..=u8::MAX).map(Pls)
+    }
+
+    /// Those of DVB-S2, 0 to 127.
+    pub fn of_s2() -> impl Iterator<Item = Pls> + Clone {
         (0..128).map(Pls)
     }
 
-    /// MODCOD · 4 + 2 (short) + 1 (pilots), 0 to 127.
+    /// Whether this is a value of DVB-S2X.
+    pub const fn is_s2x(self) -> bool {
+        self.0 >= 128
+    }
+
+    /// In DVB-S2 MODCOD · 4 + 2 (short) + 1 (pilots), 0 to 127; in DVB-S2X 128 to 255.
     pub const fn value(self) -> u8 {
         self.0
     }
 
-    /// The MODCOD, or `None` for a dummy frame and for the reserved numbers 29 to 31.
+    /// The MODCOD, or `None` for a dummy frame, for VL-SNR frames and for reserved values.
     pub const fn modcod(self) -> Option<Modcod> {
-        Modcod::new(self.0 >> 2)
+        match s2x::frame(self.0) {
+            Some(frame) => Some(frame.modcod()),
+            None if self.is_s2x() => None,
+            None => Modcod::new(self.0 >> 2),
+        }
     }
 
-    /// Size of the FECFRAME (meaningless in a dummy frame).
+    /// Size of the FECFRAME (meaningless in frames without a MODCOD).
     pub const fn frame_size(self) -> FrameSize {
-        if self.0 & 2 == 0 { FrameSize::Normal } else { FrameSize::Short }
+        match s2x::frame(self.0) {
+            Some(frame) => frame.size,
+            None if self.0 & 2 == 0 || self.is_s2x() => FrameSize::Normal,
+            None => FrameSize::Short,
+        }
     }
 
     /// Whether pilot blocks are present. A dummy frame has none, whatever its pilot bit says.
     pub const fn pilots(self) -> bool {
-        self.0 & 1 == 1 && !self.is_dummy()
+        match s2x::passed_over(self.0) {
+            Some((_, pilots)) => pilots,
+            None => self.0 & 1 == 1 && !self.is_dummy(),
+        }
     }
 
     /// Whether this is a dummy frame (MODCOD 0).
@@ -95,10 +121,10 @@ impl Pls {
         self.0 >> 2 == 0
     }
 
-    /// Block lengths of the code, or `None` when the frame carries none: dummy, reserved MODCOD, 9/10 short.
+    /// Block lengths of the code, or `None` when the frame carries none: dummy, VL-SNR, reserved, 9/10 short.
     pub const fn fec(self) -> Option<Fec> {
         match self.modcod() {
-            Some(modcod) => Fec::new(self.frame_size(), modcod.rate()),
+            Some(modcod) => Fec::new(self.frame_size(), modcod.rate(self.frame_size())),
             None => None,
         }
     }
@@ -116,6 +142,8 @@ impl fmt::Display for Pls {
         f.pad(&match self.modcod() {
             Some(modcod) => format!("{modcod} {}{pilots}", self.frame_size()),
             None if self.is_dummy() => "dummy PLFRAME".to_owned(),
+            None if s2x::is_vl_snr(self.0) => format!("VL-SNR frame of set {}", (self.0 - 127) / 2),
+            None if self.is_s2x() => format!("reserved PLS {}{pilots}", self.0),
             None => format!("reserved MODCOD {} {}{pilots}", self.0 >> 2, self.frame_size()),
         })
     }
@@ -127,26 +155,33 @@ mod tests {
 
     #[test]
     fn parts_are_read_back() {
+        let mut seen = 0;
         for modcod in Modcod::all() {
             for size in [FrameSize::Normal, FrameSize::Short] {
                 for pilots in [false, true] {
-                    let pls = Pls::from_parts(modcod, size, pilots);
+                    let Some(pls) = Pls::from_parts(modcod, size, pilots) else { continue };
+                    seen += 1;
                     assert_eq!(pls.modcod(), Some(modcod));
                     assert_eq!(pls.frame_size(), size);
                     assert_eq!(pls.pilots(), pilots);
-                    assert_eq!(Pls::new(pls.value()), Some(pls));
+                    assert_eq!(Pls::new(pls.value()), pls);
                 }
             }
         }
-        assert_eq!(Pls::new(128), None);
+        assert_eq!(seen, 2 * (52 + 55));
+        assert_eq!(Pls::from_parts(Modcod::new(11).unwrap(), FrameSize::Short, true), None);
+        assert_eq!(Pls::from_parts(Modcod::new(132).unwrap(), FrameSize::Short, true), None);
     }
 
     #[test]
     fn names_say_what_the_frame_is() {
-        let name = |value| Pls::new(value).unwrap().to_string();
+        let name = |value| Pls::new(value).to_string();
         assert_eq!(name(20), "QPSK 3/5 normal");
         assert_eq!(name(115), "32APSK 9/10 short, pilots");
         assert_eq!(name(1), "dummy PLFRAME");
         assert_eq!(name(118), "reserved MODCOD 29 short");
+        assert_eq!(name(205), "256APSK 29/45-L normal, pilots");
+        assert_eq!(name(131), "VL-SNR frame of set 2");
+        assert_eq!(name(250), "reserved PLS 250, pilots");
     }
 }

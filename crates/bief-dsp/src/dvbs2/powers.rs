@@ -26,7 +26,8 @@ pub(super) const SIGNIFICANT: f64 = 16.0;
 /// The power that makes all symbols of a frame the same: 4 for QPSK and dummy frames, 8 for 8PSK, none for others.
 pub(super) fn power_of(pls: Pls) -> Option<usize> {
     match pls.modcod().map(|modcod| modcod.modulation()) {
-        None | Some(Modulation::Qpsk) => Some(4),
+        None if pls.is_dummy() => Some(4),
+        Some(Modulation::Qpsk) => Some(4),
         Some(Modulation::Psk8) => Some(8),
         _ => None,
     }

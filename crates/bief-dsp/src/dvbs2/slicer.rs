@@ -39,6 +39,8 @@ pub struct Slicer {
     crc: u8,
     /// Whether a whole packet is sent and its CRC-8 is not.
     crc_due: bool,
+    /// Whether the next header names the roll-off; of those of DVB-S2X, every second one does.
+    names_roll_off: bool,
 }
 
 /// An input stream that cannot be sliced.
@@ -98,7 +100,11 @@ impl Slicer {
     }
 
     const fn of(header: BbHeader) -> Slicer {
-        Slicer { header, position: 0, null: false, crc: 0, crc_due: false }
+        let names_roll_off = match header.roll_off {
+            Some(roll_off) => !roll_off.is_s2x(),
+            None => false,
+        };
+        Slicer { header, position: 0, null: false, crc: 0, crc_due: false, names_roll_off }
     }
 
     /// Announces that coding and modulation vary from frame to frame (VCM, ACM).
@@ -134,6 +140,7 @@ impl Slicer {
         let mut next = self.clone();
         let taken = next.fill_field(stream, field)?;
         *header = self.header(field.len());
+        next.turn_roll_off();
         *self = next;
         Ok(taken)
     }
@@ -168,6 +175,7 @@ impl Slicer {
             _ => 0,
         };
         *header = self.header(stream.len() + trailer);
+        next.turn_roll_off();
         *self = next;
         Ok(!self.crc_due)
     }
@@ -185,7 +193,13 @@ impl Slicer {
             distance if until_start < bytes => distance as u16,
             _ => NO_PACKET_STARTS,
         };
-        BbHeader { dfl: 8 * bytes as u16, syncd, ..self.header }.to_bytes()
+        let roll_off = self.header.roll_off.filter(|_| self.names_roll_off);
+        BbHeader { dfl: 8 * bytes as u16, syncd, roll_off, ..self.header }.to_bytes()
+    }
+
+    /// A header is made: whether the next one names the roll-off.
+    fn turn_roll_off(&mut self) {
+        self.names_roll_off ^= self.header.roll_off.is_some_and(RollOff::is_s2x);
     }
 
     fn fill_field(&mut self, stream: &[u8], field: &mut [u8]) -> Result<usize, SliceError> {

@@ -25,7 +25,7 @@ const QPSK_SHORT: u8 = 42;
 const QPSK_SHORT_PILOTS: u8 = 43;
 
 fn pls(value: u8) -> Pls {
-    Pls::new(value).unwrap()
+    Pls::new(value)
 }
 
 fn length(pls: Pls) -> usize {
@@ -99,7 +99,7 @@ fn mer(sent: &[Complex32], received: &[Complex32]) -> f64 {
 /// Ratio in dB of the signal's power to that of the distance to the nearest point of the constellation.
 fn decided_mer(frame: &Received) -> f64 {
     let layout = Layout::new(frame.sync.pls).unwrap();
-    let points = Constellation::new(frame.sync.pls.modcod().unwrap());
+    let points = Constellation::new(frame.sync.pls.modcod().unwrap(), frame.sync.pls.frame_size());
     let mut symbols = frame.symbols.clone();
     PlScrambler::broadcast().descramble(0, &mut symbols[HEADER..]);
     let distance = |symbol: Complex32| {
@@ -244,7 +244,7 @@ fn noise_is_all_that_is_lost() {
 #[test]
 fn every_kind_of_frame_is_received_a_decibel_above_its_limit() {
     println!("PLS, Es/N0 -> MER");
-    for kind in Pls::all().filter(|kind| kind.fec().is_some()) {
+    for kind in Pls::of_s2().filter(|kind| kind.fec().is_some()) {
         let seed = kind.value().into();
         let mut random = fastrand::Rng::with_seed(seed);
         let modcod = kind.modcod().unwrap();
@@ -764,7 +764,7 @@ fn a_constant_as_strong_as_the_signal_is_removed() {
 
 #[test]
 fn in_a_mixed_stream_a_missed_header_costs_its_frame_only() {
-    let all: Vec<Pls> = Pls::all().filter(|kind| kind.fec().is_some() || *kind == Pls::DUMMY).collect();
+    let all: Vec<Pls> = Pls::of_s2().filter(|kind| kind.fec().is_some() || *kind == Pls::DUMMY).collect();
     let scrambler = PlScrambler::broadcast();
     let filter = MatchedFilter::new(0.25, 2.0);
     for (seed, es_n0, robust) in [(1, 17.0, false), (2, 17.0, false), (3, 2.0, true), (4, -1.0, true)] {
@@ -810,7 +810,7 @@ fn a_growing_front_is_enough_when_it_holds_two_frames() {
     let filter = MatchedFilter::new(0.25, 2.0);
     let mut random = fastrand::Rng::with_seed(21);
     // Every fifth kind with pilots.
-    for kind in Pls::all().filter(|kind| kind.fec().is_some() && kind.pilots()).step_by(5) {
+    for kind in Pls::of_s2().filter(|kind| kind.fec().is_some() && kind.pilots()).step_by(5) {
         let es_n0 = (f64::from(kind.modcod().unwrap().ideal_esn0_db()) + 1.3).max(6.0);
         let sent = frames(&[kind; 5], kind.value().into());
         let channel = Channel {

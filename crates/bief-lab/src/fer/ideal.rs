@@ -37,14 +37,14 @@ impl Ideal {
     /// A rate that the frame size does not have.
     pub(super) fn new(setup: &Setup) -> Result<Self, Failure> {
         let (size, modcod) = (setup.size, setup.modcod);
-        let codes = Bch::new(size, modcod.rate()).zip(Code::get(size, modcod.rate()));
+        let codes = Bch::new(size, modcod.rate(size)).zip(Code::get(size, modcod.rate(size)));
         let (bch, code) = codes.ok_or_else(|| Failure::new(format!("DVB-S2 has no {modcod} with {size} frames")))?;
         let symbols = code.nldpc / modcod.modulation().bits_per_symbol();
         Ok(Self {
             encoder: Encoder::new(code),
             decoder: SumProduct::new(code, ITERATIONS),
             interleaver: Interleaver::new(modcod, size),
-            constellation: Constellation::new(modcod),
+            constellation: Constellation::new(modcod, size),
             codeword: vec![0; code.nldpc / 8],
             labels: vec![0; symbols],
             symbols: vec![Complex32::ZERO; symbols],

@@ -25,7 +25,7 @@ use bief_cli::interrupt::{self, at_interrupt};
 use bief_cli::json::{JsonArgs, print};
 use bief_cli::progress::spinner;
 use bief_cli::tx::{Frame, roll_off};
-use bief_dsp::dvbs2::{Modcod, RollOff};
+use bief_dsp::dvbs2::{Modcod, Pls, RollOff};
 use clap::{Args, ValueEnum};
 
 use self::count::{Count, Rule};
@@ -63,7 +63,7 @@ Ctrl-C ends the measurement; the results so far are shown and kept.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FerArgs {
-    /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10
+    /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10 of DVB-S2, or of DVB-S2X, such as 64apsk-11/15 or 8apsk-5/9-l
     #[arg(long)]
     modcod: Modcod,
     /// FECFRAME size
@@ -90,7 +90,7 @@ pub(crate) struct FerArgs {
     /// Samples per symbol [default: 2]
     #[arg(long, value_name = "X")]
     sps: Option<f64>,
-    /// Roll-off of the pulses: 0.35, 0.25 or 0.20 [default: 0.20]
+    /// Roll-off of the pulses: 0.35, 0.25, 0.20, 0.15, 0.10 or 0.05 [default: 0.20]
     #[arg(long, value_parser = roll_off)]
     rolloff: Option<RollOff>,
     /// Carrier offset in cycles per symbol [default: random in each block]
@@ -253,10 +253,13 @@ impl FerArgs {
                 RATES.end()
             )));
         }
+        let (size, pilots) = (self.frame.into(), self.pilots != Some(Pilots::Off));
+        let undefined = || Failure::new(format!("DVB-S2 has no {} with {size} frames", self.modcod));
+        Pls::from_parts(self.modcod, size, pilots).ok_or_else(undefined)?;
         Ok(Setup {
             modcod: self.modcod,
-            size: self.frame.into(),
-            pilots: self.pilots != Some(Pilots::Off),
+            size,
+            pilots,
             roll_off: self.rolloff.unwrap_or(RollOff::R20),
             samples_per_symbol,
             carrier: in_range("carrier", self.carrier, 0.5)?,

@@ -78,8 +78,9 @@ pub(super) const CARRIER: f64 = 0.01;
 pub(super) const CLOCK_PPM: f64 = 20.0;
 
 impl Setup {
+    /// MODCOD, frame size and pilots, which were read as those of a frame.
     pub(super) fn pls(&self) -> Pls {
-        Pls::from_parts(self.modcod, self.size, self.pilots)
+        Pls::from_parts(self.modcod, self.size, self.pilots).expect("checked when the arguments were read")
     }
 
     /// Names and values, as a file of results repeats them in each row.
@@ -112,7 +113,8 @@ impl Setup {
     /// Es/N0 in dB about which frame error rates fall: Table 13, and for short frames, whose rate is not always what its name
     /// says, as much less as less rate needs.
     pub(super) fn threshold_db(&self) -> f64 {
-        let rate = |size: FrameSize| Fec::new(size, self.modcod.rate()).map(|fec| fec.nbch as f64 / fec.nldpc as f64);
+        let rate =
+            |size: FrameSize| Fec::new(size, self.modcod.rate(size)).map(|fec| fec.nbch as f64 / fec.nldpc as f64);
         let bits = self.modcod.modulation().bits_per_symbol() as f64;
         let needed = |rate: f64| 10.0 * ((bits * rate).exp2() - 1.0).log10();
         let less = match (rate(FrameSize::Normal), rate(self.size)) {

@@ -50,7 +50,7 @@ impl Machine {
         let taps = 2.0 * MatchedFilter::new(0.25, samples_per_symbol).half_length() as f64;
         let modcod = pls.modcod()?;
         let points = (1 << modcod.modulation().bits_per_symbol()) as f64;
-        let code = Code::get(pls.frame_size(), modcod.rate())?;
+        let code = Code::get(pls.frame_size(), modcod.rate(pls.frame_size()))?;
         let edges = code.rows.iter().map(|row| 360 * row.len()).sum::<usize>() + 2 * code.parity() - 1;
         let flop = |operations: f64| Some((1e6 * operations / self.flops, "arithmetic"));
         let copy = |bytes: f64| Some((1e6 * bytes / self.copied, "memory"));

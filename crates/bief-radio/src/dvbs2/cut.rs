@@ -248,8 +248,8 @@ impl CutFrames {
                 } else if !self.is_closed() {
                     self.pending = Some(frame);
                     return None;
-                } else if last <= available as f64 - 0.5 {
-                    // Where nothing follows, a frame is whole when its last symbol is there.
+                } else if last <= available as f64 + frame.step {
+                    // Where nothing follows, a frame is whole when all but its last two symbols are there: no code misses those.
                     return Some(frame);
                 }
             }

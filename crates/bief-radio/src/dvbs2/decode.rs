@@ -40,7 +40,7 @@ pub struct Decoding {
 /// use bief_dsp::dvbs2::Pls;
 /// use bief_radio::dvbs2::{DecodeBch, DecodeLdpc};
 /// let mut chain = Chain::new();
-/// let pls = chain.add(source::from_slice(&[Pls::new(43).unwrap()], 1), ()); // QPSK 8/9 short
+/// let pls = chain.add(source::from_slice(&[Pls::new(43)], 1), ()); // QPSK 8/9 short
 /// let llrs = source::from_fn_var(16_200, |mut llrs: VarFrame<'_, i8>| {
 ///     llrs.set_len(16_200)?;
 ///     llrs.fill(20); // all bits 0

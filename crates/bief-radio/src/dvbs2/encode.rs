@@ -159,7 +159,7 @@ impl Task for EncodeBch {
 /// let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
 /// let mut chain = Chain::new();
 /// let input = InputStream::transport(std::io::Cursor::new(packet));
-/// let slice = Slice::new([input], [Pls::new(43).unwrap()], RollOff::R20)?;
+/// let slice = Slice::new([input], [Pls::new(43)], RollOff::R20)?;
 /// let (mut frames, pls) = chain.add(slice, ());
 /// chain.add(ScrambleBb, &mut frames);
 /// let mut codewords = chain.add(EncodeBch::new(), (&frames, &pls));

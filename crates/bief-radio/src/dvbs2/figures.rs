@@ -151,7 +151,7 @@ impl Figures {
 impl KindFigures {
     /// Information bits of the frames without errors.
     fn sound_bits(&self) -> u64 {
-        let fec = Pls::new(self.pls).and_then(Pls::fec);
+        let fec = Pls::new(self.pls).fec();
         (self.frames - self.frame_errors.min(self.frames)) * fec.map_or(0, |fec| fec.kbch as u64)
     }
 }
@@ -163,12 +163,12 @@ pub(super) fn of_kind(figure: &mut bief::report::Figure, pls: Pls) {
 
 /// The kind of frame that a figure is of.
 pub(super) fn kind_of(figure: &bief::report::Figure) -> Option<Pls> {
-    figure.label("pls")?.parse().ok().and_then(Pls::new)
+    figure.label("pls")?.parse().ok().map(Pls::new)
 }
 
 /// The kinds of frames that came, in the order of their PLS values.
 fn kinds(told: &bief::report::Figures) -> Vec<KindFigures> {
-    let mut counts = [[0_u64; 2]; 128];
+    let mut counts = [[0_u64; 2]; 256];
     for figure in told.iter() {
         let index = match &*figure.name {
             "frames" => 0,
@@ -203,7 +203,7 @@ mod tests {
     fn frames_of_each_kind_are_added_up() {
         let mut told = bief::report::Figures::default();
         for (pls, frames, errors) in [(43, 3, 1), (0, 2, 0), (43, 1, 0)] {
-            let pls = Pls::new(pls).unwrap();
+            let pls = Pls::new(pls);
             of_kind(told.count("frames", "", frames), pls);
             of_kind(told.count("frame_errors", "", errors), pls);
         }

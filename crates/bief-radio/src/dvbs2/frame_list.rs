@@ -1,6 +1,6 @@
 //! Which PLFRAMEs a transmitter sends one after the other, as a text.
 
-use bief_dsp::dvbs2::{FrameSize, Layout, Modcod, ParseModcodError, Pls};
+use bief_dsp::dvbs2::{FrameSize, Modcod, ParseModcodError, Pls};
 
 /// A text that names no PLFRAMEs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,8 +19,8 @@ enum Reason {
     NoSize,
     #[error("there is no `{0}`: behind the MODCOD comes normal or short, then pilots or nothing")]
     Unknown(String),
-    #[error("{0}: DVB-S2 defines no such PLFRAME")]
-    Undefined(Pls),
+    #[error("{0} {1}: DVB-S2 defines no such PLFRAME")]
+    Undefined(Modcod, FrameSize),
 }
 
 /// Reads a list of PLFRAMEs: each is `dummy`, or MODCOD and FECFRAME size, with `:pilots` behind if it has them.
@@ -60,8 +60,7 @@ fn frame(item: &str) -> Result<Pls, Reason> {
     if let Some(more) = parts.next() {
         return Err(Reason::Unknown(more.to_owned()));
     }
-    let pls = Pls::from_parts(modcod, size, pilots);
-    Layout::new(pls).map(|_| pls).ok_or(Reason::Undefined(pls))
+    Pls::from_parts(modcod, size, pilots).ok_or(Reason::Undefined(modcod, size))
 }
 
 #[cfg(test)]

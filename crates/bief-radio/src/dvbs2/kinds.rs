@@ -19,7 +19,8 @@ use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::plframe::BuildPlframe;
-use super::receiver::{MIN_SAMPLE_RATE, ROLL_OFF, Receiver, Settings};
+use super::receiver::{MIN_SAMPLE_RATE, Receiver, Settings};
+use super::roll_off::ROLL_OFF;
 use super::shaping::ShapePulses;
 use super::slice::Slice;
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
@@ -98,8 +99,8 @@ fn samples_per_symbol(meaning: &str) -> Param<Option<f64>> {
 }
 
 fn roll_off(value: f64) -> Result<RollOff> {
-    let known = [RollOff::R35, RollOff::R25, RollOff::R20].into_iter().find(|known| known.value() == value as f32);
-    known.ok_or_else(|| Error::new("DVB-S2 has the roll-offs 0.35, 0.25 and 0.2"))
+    let unknown = "DVB-S2 has the roll-offs 0.35, 0.25 and 0.2, and DVB-S2X 0.15, 0.1 and 0.05";
+    RollOff::of(value as f32).ok_or_else(|| Error::new(unknown))
 }
 
 fn slice_packets() -> Kind {
@@ -112,7 +113,9 @@ fn slice_packets() -> Kind {
     let parameters = (
         Param::reads("path", "the stream: packets of 188 bytes, or any bytes; \"-\" for standard input, or an address"),
         frames.map(|list| frame_list(&list)),
-        Param::new("roll_off", "what BBHEADERs announce: 0.35, 0.25 or 0.2").default(0.2).map(roll_off),
+        Param::new("roll_off", "what BBHEADERs announce: 0.35, 0.25, 0.2, 0.15, 0.1 or 0.05")
+            .default(0.2)
+            .map(roll_off),
         Param::<String>::new("content", "packets, or any bytes").default("transport").one_of(&CONTENTS),
         delete_null_packets,
         isi("input stream identifier, on a carrier of several"),

@@ -15,6 +15,7 @@ mod modcods;
 mod observe;
 mod plframe;
 mod receiver;
+mod roll_off;
 mod shaping;
 mod slice;
 mod streams;

@@ -8,20 +8,26 @@ use bief_dsp::dvbs2::{Modcod, Pls};
 /// use bief_dsp::dvbs2::Pls;
 /// use bief_radio::dvbs2::Modcods;
 /// let wanted: Modcods = ["qpsk-8/9".parse().unwrap()].into_iter().collect();
-/// let qpsk_8_9_short = Pls::new(43).unwrap();
+/// let qpsk_8_9_short = Pls::new(43);
 /// assert!(wanted.contains(qpsk_8_9_short) && Modcods::ALL.contains(qpsk_8_9_short));
-/// assert!(!wanted.contains(Pls::new(44).unwrap()) && !Modcods::ALL.contains(Pls::DUMMY));
+/// assert!(!wanted.contains(Pls::new(44)) && !Modcods::ALL.contains(Pls::DUMMY));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Modcods(u32);
+pub struct Modcods(u128);
+
+/// The place of a MODCOD in the set: those of DVB-S2X have even numbers above the others'.
+fn place(modcod: Modcod) -> u32 {
+    let number = u32::from(modcod.number());
+    if number < 32 { number } else { number / 2 }
+}
 
 impl Modcods {
-    /// All 28.
-    pub const ALL: Self = Self(0x1FFF_FFFE);
+    /// All of them.
+    pub const ALL: Self = Self(u128::MAX);
 
-    /// Whether frames of this kind are delivered; dummy frames never are.
+    /// Whether frames of this kind are delivered; those without a MODCOD never are.
     pub fn contains(self, pls: Pls) -> bool {
-        pls.fec().is_some() && self.0 >> (pls.value() >> 2) & 1 == 1
+        pls.fec().is_some() && pls.modcod().is_some_and(|modcod| self.0 >> place(modcod) & 1 == 1)
     }
 }
 
@@ -33,6 +39,6 @@ impl Default for Modcods {
 
 impl FromIterator<Modcod> for Modcods {
     fn from_iter<I: IntoIterator<Item = Modcod>>(modcods: I) -> Self {
-        Self(modcods.into_iter().fold(0, |set, modcod| set | 1 << modcod.number()))
+        Self(modcods.into_iter().fold(0, |set, modcod| set | 1 << place(modcod)))
     }
 }

@@ -36,7 +36,7 @@ pub struct Observe {
 #[derive(Debug)]
 struct Seen {
     /// Frames of each PLS, and those of them with errors.
-    kinds: Box<[[u64; 2]; 128]>,
+    kinds: Box<[[u64; 2]; 256]>,
     /// Iterations of the LDPC decoder.
     iterations: u64,
     /// Bits that the BCH decoder corrected.
@@ -54,7 +54,7 @@ struct Seen {
 impl Default for Seen {
     fn default() -> Self {
         Self {
-            kinds: Box::new([[0; 2]; 128]),
+            kinds: Box::new([[0; 2]; 256]),
             iterations: 0,
             corrected: 0,
             n0: 0.0,
@@ -150,7 +150,7 @@ mod tests {
             super::super::Figures::of(&figures)
         };
         assert_eq!(told(&observe).es_n0_db, None);
-        let pls = Pls::new(43).unwrap();
+        let pls = Pls::new(43);
         let sync = FrameSync {
             pls,
             position: 0.0,

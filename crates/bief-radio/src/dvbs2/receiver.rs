@@ -19,6 +19,7 @@ use super::encode::ScrambleBb;
 use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
+use super::roll_off::{ROLL_OFF, suited};
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
 use super::write_bbframes::WriteBbframes;
 use crate::feed::{Feed, Waiting};
@@ -27,8 +28,6 @@ use crate::iq::SampleFormat;
 use crate::live::ReadLive;
 use crate::recording::Recording;
 
-/// Roll-off that symbols are filtered with: a sender's 0.20 or 0.35 costs 0.03 dB at most.
-pub(super) const ROLL_OFF: f64 = 0.25;
 /// Symbols that are searched for a signal at a time at most, and looked at twice when there is one.
 const SEARCHED_SYMBOLS: usize = 500_000;
 /// Symbols with which the search begins where more must be waited for, and how many more each further one has: a signal is found
@@ -430,7 +429,7 @@ impl Application for Receiver {
     }
 }
 
-/// Finds the first signal, with the filter for it: one that is known, or those for the symbol rates that the samples show. Else
+/// Finds the first signal, with the filter for it: for the symbol rate that is known, or those that the samples show. Else
 /// the likeliest rate, and why there is no signal of it; `None` without a symbol clock.
 fn search(
     known: Option<&MatchedFilter>,
@@ -447,7 +446,7 @@ fn search(
     let mut failure = None;
     for filter in filters {
         match acquire_first(&filter, samples, scrambler) {
-            Ok(lock) => return Ok((filter, lock)),
+            Ok(lock) => return Ok((suited(filter, samples, &lock, scrambler), lock)),
             Err(reason) => failure = failure.or(Some((filter.samples_per_symbol(), reason))),
         }
     }
@@ -554,7 +553,7 @@ mod tests {
 
         /// So many frames without noise.
         fn made(frames: usize) -> Self {
-            let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true);
+            let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true).unwrap();
             let transmitter = Transmitter { format: SampleFormat::Ci8, ..Transmitter::new(pls) };
             let mut random = fastrand::Rng::with_seed(9);
             let mut stream: Vec<u8> = (0..frames * FRAME_BYTES / PACKET * PACKET).map(|_| random.u8(..)).collect();

@@ -1,10 +1,10 @@
 //! Where a transmitter begins: input streams are read and cut into BBFRAMEs.
 
 use bief::{Error, Flow, Out, OutVar, Result, Task, VarFrame};
-use bief_dsp::dvbs2::{Layout, Pls, RollOff};
+use bief_dsp::dvbs2::{Pls, RollOff};
 
 use super::input::{Feed, InputStream};
-use super::tables::layout;
+use super::tables::defined;
 
 /// Reads input streams and cuts them into BBFRAMEs, for PLFRAMEs that follow each other as a list says, over and over.
 ///
@@ -35,7 +35,7 @@ use super::tables::layout;
 /// let (collect, result) = sink::collect();
 /// chain.add(collect, &pls);
 /// chain.build()?.run()?;
-/// assert_eq!(result.take(), [Pls::new(42).unwrap(), Pls::DUMMY]);
+/// assert_eq!(result.take(), [Pls::new(42), Pls::DUMMY]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Slice {
@@ -62,7 +62,7 @@ impl Slice {
     ) -> Result<Self> {
         let (inputs, frames): (Vec<_>, Vec<_>) = (inputs.into_iter().collect(), frames.into());
         check_isis(&inputs)?;
-        frames.iter().try_for_each(|&pls| layout(pls).map(|_: Layout| ()))?;
+        frames.iter().try_for_each(|&pls| defined(pls))?;
         let mut data = frames.iter().filter(|pls| !pls.is_dummy());
         let Some(first) = data.next() else {
             return Err(Error::new("no PLFRAME carries data: give at least one MODCOD"));

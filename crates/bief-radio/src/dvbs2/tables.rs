@@ -32,6 +32,14 @@ impl<K: Copy + PartialEq, T> Tables<K, T> {
     }
 }
 
+/// Refuses frames that cannot be made or received: reserved ones, and those that are passed over.
+pub(super) fn defined(pls: Pls) -> Result<()> {
+    if pls.is_dummy() || pls.fec().is_some() {
+        return Ok(());
+    }
+    Err(Error::new(format!("{pls}: DVB-S2 defines no such PLFRAME")))
+}
+
 /// The frames that a PLS describes.
 pub(super) fn layout(pls: Pls) -> Result<Layout> {
     Layout::new(pls).ok_or_else(|| Error::new(format!("{pls}: DVB-S2 defines no such PLFRAME")))
@@ -40,7 +48,7 @@ pub(super) fn layout(pls: Pls) -> Result<Layout> {
 /// The codes of the frames that a PLS describes.
 pub(super) fn code(pls: Pls) -> Result<(FrameSize, Rate)> {
     match (pls.fec(), pls.modcod()) {
-        (Some(_), Some(modcod)) => Ok((pls.frame_size(), modcod.rate())),
+        (Some(_), Some(modcod)) => Ok((pls.frame_size(), modcod.rate(pls.frame_size()))),
         _ => Err(Error::new(format!("{pls}: carries no data"))),
     }
 }

@@ -21,7 +21,7 @@ use crate::iq::SampleFormat;
 /// use bief_radio::dvbs2::{Transmitter, frame_list};
 ///
 /// let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
-/// let pls = Pls::from_parts("8psk-3/5".parse().unwrap(), FrameSize::Short, true);
+/// let pls = Pls::from_parts("8psk-3/5".parse().unwrap(), FrameSize::Short, true).unwrap();
 /// let transmitter = Transmitter { roll_off: RollOff::R25, level: 0.4, ..Transmitter::new(pls) };
 /// let chain = transmitter.chain(std::io::Cursor::new(packet.clone()), std::io::sink())?;
 /// let report = chain.build()?.run()?;

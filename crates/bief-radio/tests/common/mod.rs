@@ -52,7 +52,7 @@ pub fn packets(count: usize, seed: u64) -> Vec<u8> {
 }
 
 pub fn transmitter(pilots: bool) -> Transmitter {
-    let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, pilots);
+    let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, pilots).unwrap();
     Transmitter { format: SampleFormat::Cf32, level: 1.0, ..Transmitter::new(pls) }
 }
 

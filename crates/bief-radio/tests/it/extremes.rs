@@ -23,7 +23,7 @@ fn comes_back(name: &str, transmitter: &Transmitter, es_n0_db: f64, channel: Cha
 }
 
 fn of(modcod: &str, size: FrameSize, pilots: bool) -> Transmitter {
-    Transmitter { frames: vec![Pls::from_parts(modcod.parse().unwrap(), size, pilots)], ..transmitter(true) }
+    Transmitter { frames: vec![Pls::from_parts(modcod.parse().unwrap(), size, pilots).unwrap()], ..transmitter(true) }
 }
 
 /// A level that fills the format well.

@@ -35,7 +35,7 @@ fn a_signal_is_found_within_its_first_three_frames() {
         ("16apsk-2/3", FrameSize::Short, 10.0),
         ("32apsk-3/4", FrameSize::Short, 13.7),
     ] {
-        let pls = Pls::from_parts(modcod.parse().unwrap(), size, true);
+        let pls = Pls::from_parts(modcod.parse().unwrap(), size, true).unwrap();
         let frame = 2 * Layout::new(pls).unwrap().symbols();
         let field = pls.fec().unwrap().kbch / 8 - 10;
         let stream = packets(6 * field / 188, 1);

@@ -51,7 +51,7 @@ fn tasks_refuse_them() {
 #[test]
 fn the_dvb_s2_chains_refuse_them() {
     let recording = || Recording::from_memory("test", SampleFormat::Ci8, vec![1; 1000]);
-    let pls = Pls::from_parts("qpsk-1/2".parse().unwrap(), FrameSize::Short, true);
+    let pls = Pls::from_parts("qpsk-1/2".parse().unwrap(), FrameSize::Short, true).unwrap();
     for samples_per_symbol in SENSELESS {
         let found = Receiver::find(recording(), Settings::at(samples_per_symbol), |_| ());
         let said = found.err().unwrap().to_string();

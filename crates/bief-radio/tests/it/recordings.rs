@@ -6,8 +6,8 @@ use crate::common::{PACKET, receive, receive_replicated};
 use bief_radio::{Recording, SampleFormat};
 use serde_json::Value;
 
-fn shared() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/iq");
+fn shared(name: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(name);
     if !folder.is_dir() {
         println!("skipped: {} not found", folder.display());
         return None;
@@ -33,7 +33,7 @@ fn recordings(folder: &Path) -> Vec<(PathBuf, Value)> {
 
 #[test]
 fn every_packet_of_every_whole_frame_is_received_and_none_is_wrong() {
-    let Some(folder) = shared() else { return };
+    let Some(folder) = shared("iq") else { return };
     let mut decoded = 0;
     for (path, facts) in recordings(&folder) {
         let payload = std::fs::read(folder.join(facts["dvbs2:payload_file"].as_str().unwrap())).unwrap();
@@ -57,6 +57,36 @@ fn every_packet_of_every_whole_frame_is_received_and_none_is_wrong() {
         decoded += 1;
     }
     assert_eq!(decoded, 17);
+}
+
+#[test]
+fn recordings_of_s2x_are_received_whole_but_for_vl_snr_frames() {
+    let Some(folder) = shared("iq_s2x") else { return };
+    let mut decoded = 0;
+    let received = recordings(&folder).into_iter().filter(|(_, facts)| facts["dvbs2:vlsnr_set"].is_null());
+    for (path, facts) in received {
+        let payload = std::fs::read(folder.join(facts["dvbs2:payload_file"].as_str().unwrap())).unwrap();
+        let range = facts["dvbs2:ts_packets_complete"].as_array().unwrap();
+        let [first, end] = [&range[0], &range[1]].map(|packet| packet.as_u64().unwrap() as usize);
+        let (received, _) = receive_replicated(Recording::open(&path, None).unwrap(), 2.0, 2);
+        assert!(received == payload[first * PACKET..end * PACKET], "{}: {}", path.display(), received.len() / PACKET);
+        decoded += 1;
+    }
+    assert_eq!(decoded, 13);
+}
+
+#[test]
+fn frames_that_are_not_decoded_are_passed_over_by_their_length() {
+    let Some(folder) = shared("iq_s2x") else { return };
+    // Frames of DVB-S2 and DVB-S2X, dummy frames, one of a reserved PLS, and a VL-SNR frame that holds what is missing.
+    let path = folder.join("dvbs2x_acm_mix_pilots_ro10_noisy.sigmf-meta");
+    let payload = std::fs::read(folder.join("../iq/payload_dev.ts")).unwrap();
+    let (received, figures) = receive_replicated(Recording::open(&path, None).unwrap(), 2.0, 2);
+    assert_eq!((figures.frames, figures.frame_errors, figures.missed_headers, figures.losses), (25, 0, 0, 0));
+    assert_eq!((figures.dummy_frames, figures.other_frames), (7, 2));
+    assert_eq!((received.len() / PACKET, figures.packet_errors, figures.gaps), (344, 0, 1));
+    let sent: Vec<&[u8]> = payload.chunks(PACKET).take(348).collect();
+    assert!(received.chunks(PACKET).all(|packet| sent.contains(&packet)));
 }
 
 #[test]

@@ -113,7 +113,10 @@ fn parameters_that_do_not_fit_name_the_remedy() {
     assert!(text.contains("parameter `gold_code`"), "{text}");
     let slice = || Parameters::new().with("path", "x.ts").with("frames", "qpsk-8/9:short");
     let text = told("dvbs2.slice_packets", slice().with("roll_off", 0.3));
-    assert_eq!(text, "parameter `roll_off`: DVB-S2 has the roll-offs 0.35, 0.25 and 0.2");
+    assert_eq!(
+        text,
+        "parameter `roll_off`: DVB-S2 has the roll-offs 0.35, 0.25 and 0.2, and DVB-S2X 0.15, 0.1 and 0.05"
+    );
     let text = told("dvbs2.slice_packets", slice());
     assert!(text.contains("parameter `path`: ") && text.contains("x.ts: No such file"), "{text}");
     let text = told("dvbs2.slice_packets", slice().with("frames", "qpsk-8/9:short, 8psk-1/2:short"));
@@ -170,7 +173,7 @@ fn the_transmitter_that_ships_makes_what_the_program_makes() {
     let report = file.pipeline(&registry).unwrap().run().unwrap();
     assert_eq!(report.stages.iter().map(|stage| stage.threads).collect::<Vec<_>>(), [1, 2, 1, 1]);
 
-    let transmitter = Transmitter::new(Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true));
+    let transmitter = Transmitter::new(Pls::from_parts("qpsk-8/9".parse().unwrap(), FrameSize::Short, true).unwrap());
     let expected = folder.0.join("expected");
     let out = std::io::BufWriter::new(std::fs::File::create(&expected).unwrap());
     let program = transmitter.chain(std::io::Cursor::new(packets(150)), out).unwrap();

@@ -20,7 +20,7 @@ struct Signal {
 
 impl Signal {
     fn new(modcod: &str, size: FrameSize, pilots: bool, es_n0_db: f64, seed: u64) -> Self {
-        let pls = Pls::from_parts(modcod.parse().unwrap(), size, pilots);
+        let pls = Pls::from_parts(modcod.parse().unwrap(), size, pilots).unwrap();
         let frame_bytes = pls.fec().unwrap().kbch / 8 - 10;
         let stream = packets(FRAMES * frame_bytes / PACKET, seed);
         let sent = samples(&Transmitter { frames: vec![pls], ..transmitter(true) }, &stream);

@@ -30,11 +30,11 @@ fn index(folder: &Path) -> Value {
 fn pls(entry: &Value) -> Pls {
     let modcod = Modcod::new(entry["modcod"].as_u64().unwrap() as u8).unwrap();
     let size = if entry["frame"] == "short" { FrameSize::Short } else { FrameSize::Normal };
-    Pls::from_parts(modcod, size, true)
+    Pls::from_parts(modcod, size, true).unwrap()
 }
 
 fn without_pilots(pls: Pls) -> Pls {
-    Pls::from_parts(pls.modcod().unwrap(), pls.frame_size(), false)
+    Pls::from_parts(pls.modcod().unwrap(), pls.frame_size(), false).unwrap()
 }
 
 fn symbols(path: &Path) -> Vec<Complex32> {

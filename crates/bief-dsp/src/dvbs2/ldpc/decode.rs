@@ -27,6 +27,7 @@ mod tests;
 
 use std::fmt;
 
+use super::super::transpose::transpose;
 use super::{Code, GROUP};
 use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
 use check::{Bits, Sum};
@@ -126,26 +127,6 @@ fn load_parity(bits: &[i8], q: usize, lane: usize, rings: &mut [Ring]) {
         transpose(&mut rows);
         for (ring, column) in rings[first..].iter_mut().zip(rows) {
             ring.0[lane..lane + 8].copy_from_slice(&column.to_le_bytes().map(u8::cast_signed));
-        }
-    }
-}
-
-/// Transposes eight rows of eight bytes.
-#[inline(always)]
-fn transpose(rows: &mut [u64; 8]) {
-    exchange::<1>(rows, 0x00FF_00FF_00FF_00FF);
-    exchange::<2>(rows, 0x0000_FFFF_0000_FFFF);
-    exchange::<4>(rows, 0x0000_0000_FFFF_FFFF);
-}
-
-/// Transposes the 2 × 2 blocks of `SIDE` × `SIDE` bytes; `mask` selects the even columns of blocks.
-#[inline(always)]
-fn exchange<const SIDE: usize>(rows: &mut [u64; 8], mask: u64) {
-    for i in 0..8 {
-        if i & SIDE == 0 {
-            let swap = (rows[i] >> (8 * SIDE) ^ rows[i + SIDE]) & mask;
-            rows[i] ^= swap << (8 * SIDE);
-            rows[i + SIDE] ^= swap;
         }
     }
 }

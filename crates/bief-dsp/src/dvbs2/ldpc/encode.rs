@@ -106,7 +106,7 @@ impl Encoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CODES;
+    use super::super::{CODES, S2X_CODES};
     use super::*;
 
     /// The rule of the standard, bit by bit.
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn every_code_follows_the_rule() {
         let mut state = 1u32;
-        for (_, code) in CODES {
+        for (_, code) in CODES.iter().chain(&*S2X_CODES) {
             let mut encoder = Encoder::new(code);
             for _ in 0..2 {
                 let mut codeword: Vec<u8> = (0..code.nldpc / 8)

@@ -5,7 +5,9 @@ mod encode;
 mod sum_product;
 mod tables;
 
-use super::{Fec, FrameSize, Rate};
+use std::sync::LazyLock;
+
+use super::{Fec, FrameSize, Rate, s2x};
 
 pub use decode::{Decoded, Decoder};
 pub use encode::Encoder;
@@ -14,7 +16,8 @@ pub use sum_product::SumProduct;
 /// Information bits that share one row of an address table, and lanes of one layer of checks.
 pub const GROUP: usize = 360;
 
-/// One of the 21 LDPC codes (EN 302 307-1, clause 5.3.2; address tables of Annexes B and C).
+/// One of the 21 LDPC codes of DVB-S2, or of the 30 that DVB-S2X adds (clause 5.3.2 and Annexes B and C of EN 302 307-1 and
+/// EN 302 307-2).
 ///
 /// Information bit 360 g + m (m in 0..360) takes part in check (x + m q) mod parity for every address x of
 /// row g. Check j is the sum of those bits, of parity bit j and, for j > 0, of parity bit j - 1; it is 0 in
@@ -40,7 +43,7 @@ impl Code {
         Code { kldpc: fec.nbch, nldpc: fec.nldpc, q: fec.q, rows }
     }
 
-    /// The code of a frame size and a rate; `None` for 9/10 short, which does not exist.
+    /// The code of a frame size and a rate; `None` where there is none, as for 9/10 short.
     ///
     /// ```
     /// use bief_dsp::dvbs2::{FrameSize, Rate, ldpc::Code};
@@ -49,13 +52,32 @@ impl Code {
     /// assert_eq!((code.kldpc, code.parity(), code.q), (14_400, 1_800, 5));
     /// ```
     pub fn get(size: FrameSize, rate: Rate) -> Option<&'static Code> {
-        CODES.iter().find(|(key, _)| *key == (size, rate)).map(|(_, code)| code)
+        let of_s2 = CODES.iter().find(|(key, _)| *key == (size, rate)).map(|(_, code)| code);
+        of_s2.or_else(|| S2X_CODES.iter().find(|(key, _)| *key == (size, rate)).map(|(_, code)| code))
     }
 
     /// Parity bits, as many as checks.
     pub const fn parity(&self) -> usize {
         self.nldpc - self.kldpc
     }
+}
+
+/// The codes of DVB-S2X, read when one of them is first asked for.
+static S2X_CODES: LazyLock<Vec<((FrameSize, Rate), Code)>> = LazyLock::new(|| {
+    let sections = s2x::LDPC.split("\ncode ").skip(1);
+    sections.map(read).collect()
+});
+
+/// Reads the table of a code: a line with its frame size and rate, and one for each row.
+fn read(section: &str) -> ((FrameSize, Rate), Code) {
+    let mut lines = section.lines();
+    let (size, rate) = lines.next().and_then(|title| title.split_once(' ')).expect("a table has a title");
+    let size = if size == "short" { FrameSize::Short } else { FrameSize::Normal };
+    let rate = *Rate::ALL.iter().find(|known| known.to_string() == rate).expect("a table of a known rate");
+    let address = |text: &str| text.parse::<u16>().expect("tables consist of addresses");
+    let row = |line: &str| &*line.split(' ').map(address).collect::<Vec<_>>().leak();
+    let rows: Vec<&'static [u16]> = lines.map(row).collect();
+    ((size, rate), Code::new(size, rate, rows.leak()))
 }
 
 macro_rules! codes {
@@ -67,7 +89,7 @@ macro_rules! codes {
     };
 }
 
-/// Every code with its frame size and rate.
+/// Every code of DVB-S2 with its frame size and rate.
 static CODES: &[((FrameSize, Rate), Code)] = codes![
     Normal R1_4 NORMAL_1_4,
     Normal R1_3 NORMAL_1_3,
@@ -98,8 +120,8 @@ mod tests {
 
     #[test]
     fn every_address_is_a_check_and_no_row_names_one_twice() {
-        assert_eq!(CODES.len(), 21);
-        for ((size, rate), code) in CODES {
+        assert_eq!((CODES.len(), S2X_CODES.len()), (21, 30));
+        for ((size, rate), code) in CODES.iter().chain(&*S2X_CODES) {
             assert_eq!(code.q * GROUP, code.parity());
             for row in code.rows {
                 let mut row = row.to_vec();

@@ -2,4 +2,5 @@
 
 mod digests;
 mod files;
+mod s2x;
 mod transmit;

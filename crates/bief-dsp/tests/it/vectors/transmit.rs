@@ -3,7 +3,7 @@
 use bief_dsp::dvbs2::bch::Bch;
 use bief_dsp::dvbs2::ldpc::{Code, Encoder};
 use bief_dsp::dvbs2::scramble::scramble_bbframe;
-use bief_dsp::dvbs2::{FrameSize, Interleaver, Modcod, PACKET, RollOff, Slicer};
+use bief_dsp::dvbs2::{FrameSize, Interleaver, Layout, Modcod, PACKET, Pls, RollOff, Slicer};
 use sha2::{Digest, Sha256};
 
 /// The reference transport stream: 96 packets of PID 0x100 with pseudo-random payload.
@@ -31,13 +31,19 @@ pub(crate) struct Stages {
     pub(crate) labels: Vec<u8>,
 }
 
-/// The first two frames of the reference stream.
+/// The first two frames of the reference stream, with a roll-off of 0.20.
 pub(crate) fn two_frames(modcod: Modcod, size: FrameSize) -> Vec<Stages> {
+    two_frames_of(modcod, size, RollOff::R20)
+}
+
+/// The first two frames of the reference stream.
+pub(crate) fn two_frames_of(modcod: Modcod, size: FrameSize, roll_off: RollOff) -> Vec<Stages> {
     let stream = reference_stream();
-    let mut slicer = Slicer::new(RollOff::R20);
+    let layout = Layout::new(Pls::from_parts(modcod, size, false).unwrap()).unwrap();
+    let mut slicer = Slicer::new(roll_off);
     let mut taken = 0;
-    let bch = Bch::new(size, modcod.rate()).unwrap();
-    let code = Code::get(size, modcod.rate()).unwrap();
+    let bch = Bch::new(size, modcod.rate(size)).unwrap();
+    let code = Code::get(size, modcod.rate(size)).unwrap();
     let mut encoder = Encoder::new(code);
     (0..2)
         .map(|_| {
@@ -51,7 +57,7 @@ pub(crate) fn two_frames(modcod: Modcod, size: FrameSize) -> Vec<Stages> {
             bch.encode(message, &mut rest[..bch.codeword_bytes() - bch.message_bytes()]);
             let codeword = ldpc[..bch.codeword_bytes()].to_vec();
             encoder.encode(&mut ldpc);
-            let mut labels = vec![0; code.nldpc / modcod.modulation().bits_per_symbol()];
+            let mut labels = vec![0; layout.payload_symbols()];
             Interleaver::new(modcod, size).labels(&ldpc, 0, &mut labels);
             Stages { bbframe, scrambled, bch: codeword, ldpc, labels }
         })
