@@ -27,8 +27,9 @@ pub(crate) use outcome::{against_plan, changes, rounds};
 pub(crate) use stages::StagesArgs;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 21] = [
+pub(crate) const OPTIONS: [&str; 22] = [
     "machine",
+    "device",
     "loaded",
     "executions",
     "cores",
@@ -54,15 +55,63 @@ pub(crate) const OPTIONS: [&str; 21] = [
 /// How tasks are measured.
 #[derive(Args)]
 pub(crate) struct MeasuringArgs {
-    /// The machine to measure and plan for: a file that emulates kinds of cores (TOML) [default: this machine as it is]
+    /// The machine to measure and plan for: a file that emulates kinds of cores and devices (TOML) [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
+    /// The devices of the machine: `off` leaves them out, `try` plans without one that cannot be used and says why, `require` fails
+    /// then; require=NAME takes that device alone
+    #[arg(long, value_name = "off|try|require[=NAME]", default_value = "try", hide_default_value = false)]
+    device: DeviceChoice,
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
     /// Executions to measure of each task, on each kind of core, however long they take [default: 100, fewer after 4 seconds]
     #[arg(long, value_name = "N")]
     executions: Option<NonZeroUsize>,
+}
+
+/// Which devices of the machine are planned with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DeviceChoice {
+    Off,
+    Try,
+    Require(Option<String>),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('=') {
+            None if text == "off" => Ok(Self::Off),
+            None if text == "try" => Ok(Self::Try),
+            None if text == "require" => Ok(Self::Require(None)),
+            Some(("require", name)) if !name.is_empty() => Ok(Self::Require(Some(name.to_owned()))),
+            _ => Err("write off, try, require or require=NAME".to_owned()),
+        }
+    }
+}
+
+impl DeviceChoice {
+    /// The machine with those of its devices alone that are wanted.
+    fn of(&self, machine: Machine) -> Result<Machine, Failure> {
+        let there: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
+        let missing = |what: &str| {
+            let there = match there.is_empty() {
+                true => "has no device: name one that emulates some (--machine FILE)".to_owned(),
+                false => format!("has {}", there.join(", ")),
+            };
+            Err(Failure::new(format!("--device {what}: this machine {there}")))
+        };
+        match self {
+            Self::Off => Ok(machine.with_devices_where(|_| false)),
+            Self::Try => Ok(machine),
+            Self::Require(None) if there.is_empty() => missing("require"),
+            Self::Require(None) => Ok(machine),
+            Self::Require(Some(name)) if !there.contains(&name.as_str()) => missing(&format!("require={name}")),
+            Self::Require(Some(name)) => Ok(machine.with_devices_where(|device| device.name == *name)),
+        }
+    }
 }
 
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
@@ -85,7 +134,7 @@ pub fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
 
 impl MeasuringArgs {
     fn is_given(&self) -> bool {
-        self.machine.is_some() || self.loaded || self.executions.is_some()
+        self.machine.is_some() || self.device != DeviceChoice::Try || self.loaded || self.executions.is_some()
     }
 
     /// Notes the file that is read.
@@ -93,9 +142,9 @@ impl MeasuringArgs {
         self.machine.as_deref().map_or(Ok(()), |path| files.read(path))
     }
 
-    /// This machine, or the one that was asked for: its cores are here.
+    /// This machine, or the one that was asked for: its cores are here; with those devices that are wanted.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        to_run_on(self.machine.as_deref())
+        self.device.of(to_run_on(self.machine.as_deref())?)
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
@@ -274,6 +323,9 @@ impl PlanningArgs {
             .profiling(self.measuring.profiling())
             .watts(&platform, origin)
             .refine(self.refine.unwrap_or(0) as usize);
+        if matches!(self.measuring.device, DeviceChoice::Require(_)) {
+            planner = planner.require_devices();
+        }
         if let Some(cores) = &self.cores {
             planner = planner.cores(cores);
         }

@@ -159,7 +159,11 @@ impl<'p> Adapter<'p> {
     /// The plan that is better than the one in force, and by which share of the period.
     fn better_plan(&self, profile: &Profile) -> Option<(Schedule, f64)> {
         let goal = self.planned.goal.unwrap_or_default();
-        let plan = self.planned.strategy.0.plan(profile, &self.planned.platform, &goal).ok()?;
+        let Planned { machine, platform, .. } = self.planned;
+        // A stage does not come to a device, nor leave one, while a run goes on.
+        let of_cores: Vec<&str> = machine.kinds().iter().map(|kind| kind.name.as_str()).collect();
+        let platform = platform.only(&of_cores).ok()?;
+        let plan = self.planned.strategy.0.plan(profile, &platform, &goal).ok()?;
         if plan.stages() == self.schedule.stages() {
             return None;
         }

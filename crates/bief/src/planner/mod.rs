@@ -85,6 +85,7 @@ pub struct Planner {
     watts: Option<Watts>,
     placing: Placing,
     class: Class,
+    requires_devices: bool,
 }
 
 impl Planner {
@@ -102,7 +103,16 @@ impl Planner {
             watts: None,
             placing: Placing::default(),
             class: Class::default(),
+            requires_devices: false,
         }
+    }
+
+    /// Refuses plans without the [devices](Machine::devices) of the machine. Unless this is called, a device on which no task can run, or
+    /// that the strategy cannot plan for, is left out, and the [notes](Planned::notes) say why.
+    #[must_use]
+    pub fn require_devices(mut self) -> Self {
+        self.requires_devices = true;
+        self
     }
 
     /// Uses these cores at most, in place of all: `4`, or by kind as in `big=2,little=4` ([`Platform::parse_cores`]).
@@ -203,13 +213,19 @@ impl Planner {
     /// Refuses what cannot be planned, before anything is measured; [`plan`](Self::plan) begins with it.
     ///
     /// # Errors
-    /// Cores that the machine does not have; a goal that the strategy does not serve; a class that reserves time for a rate that
+    /// Cores that the machine does not have, or devices where they are required; a goal that the strategy does not serve; a class that reserves time for a rate that
     /// the goal does not name; places that are not on the machine.
     pub fn check(&self) -> Result<()> {
         if let (Some(cores), None) = (&self.cores, &self.profile) {
             self.machine.platform().parse_part(cores)?;
         }
         self.strategy.0.serves(&self.goal.unwrap_or_default())?;
+        if self.requires_devices && self.machine.devices().is_empty() {
+            return Err(Error::build(
+                "a device is required, and this machine has none: name a machine that emulates one (--machine FILE), or leave the demand \
+                 out",
+            ));
+        }
         self.class.check(self.goal)?;
         self.placing.check(&self.machine)
     }
@@ -277,16 +293,38 @@ impl Planner {
     ) -> Result<Report> {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
-        let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.compare_with(profile)?;
+        let pipeline = application.rehearsal(frames)?.pipeline_on(schedule, &self.machine)?.compare_with(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
+    }
+
+    /// The cores and those devices that can be planned for; and why the others cannot.
+    fn with_devices(&self, there: Platform, profile: &Profile) -> Result<(Platform, Vec<String>)> {
+        let knows_devices = self.strategy.0.capabilities().devices;
+        let mut notes = Vec::new();
+        let mut left = there.kinds().to_vec();
+        for device in self.machine.devices() {
+            let reason = match profile.kind(&device.name) {
+                Some(kind) if profile.lanes(kind).is_none() => "the profile takes it for a kind of cores".to_owned(),
+                Some(_) if knows_devices => continue,
+                Some(_) => format!("the strategy `{}` plans for cores alone", self.strategy.0.name()),
+                None if self.profile.is_some() => "the profile has no times on it".to_owned(),
+                None => "no task of this chain has anything that runs there".to_owned(),
+            };
+            if self.requires_devices {
+                return Err(Error::build(format!("the device `{}` is required: {reason}", device.name)));
+            }
+            notes.push(format!("planned without the device `{}`: {reason}", device.name));
+            left.retain(|kind| kind.name != device.name);
+        }
+        Ok((Platform::new(left)?.with_power_of(&there), notes))
     }
 
     /// The cores to plan for: those that are there, or fewer; and what is to be said of them.
     fn platform(&self, profile: &Profile) -> Result<(Platform, Vec<String>)> {
         let there = self.watts.as_ref().map_or_else(|| self.machine.platform(), |watts| watts.platform.clone());
-        let mut notes = Vec::new();
+        let (there, mut notes) = self.with_devices(there, profile)?;
         let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let names = || profile.kinds().iter().map(String::as_str);
+        let names = || profile.kinds().iter().map(String::as_str).filter(|name| self.machine.device(name).is_none());
         let (known, unknown): (Vec<&str>, Vec<&str>) = names().partition(|name| there.kind(name).is_some());
         if !unknown.is_empty() {
             let here = quoted(there.kinds().iter().map(|kind| kind.name.as_str()).collect());
@@ -378,7 +416,7 @@ impl Planned {
     /// Those of [`Application::program`]; stages or places that the program cannot have, where it is not the one that was
     /// planned.
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
-        let pipeline = application.program()?.pipeline(&self.schedule)?.compare_with(&self.profile)?.observe();
+        let pipeline = application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
         let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;

@@ -1,6 +1,6 @@
-//! What tasks cost on devices: from their times on a core, by what an emulated device is like.
+//! What tasks cost on devices: their times on a core as an emulated device changes them.
 
-use bief_schedule::{Profile, TaskProfile};
+use bief_schedule::{Profile, Samples, TaskProfile};
 
 use crate::device::{Device, crossing_bytes};
 use crate::emulate;
@@ -46,17 +46,21 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &Abilities<'_>, 
     let with_devices = |(index, task): (usize, &TaskProfile)| {
         // What it takes a core here, whatever the first kind emulates.
         let kind = &machine.kinds()[0];
-        let core_ns = task.ns[0].map_or(0.0, |ns| ns as f64 / emulate::slowness(kind, &task.name));
-        let on = |(device, able): &&(&DeviceSpec, Vec<bool>)| {
-            able[index].then(|| device.task_ns(&task.name, core_ns).round() as u64)
+        let faster = 1.0 / emulate::slowness(kind, &task.name);
+        let there = |device: &DeviceSpec, ns: u64| device.task_ns(&task.name, ns as f64 * faster).round() as u64;
+        let on = |(device, able): &&(&DeviceSpec, Vec<bool>)| task.ns[0].filter(|_| able[index]).map(|ns| there(device, ns));
+        let samples = |(device, able): &&(&DeviceSpec, Vec<bool>)| {
+            let seen = task.seen.as_ref()?[0].filter(|_| able[index])?;
+            let [min_ns, median_ns, p99_ns] = [seen.min_ns, seen.median_ns, seen.p99_ns].map(|ns| there(device, ns));
+            Some(Samples { samples: seen.samples, min_ns, median_ns, p99_ns })
         };
+        let seen = task.seen.as_ref().map(|seen| seen.iter().copied().chain(devices.iter().map(samples)).collect());
         let on_cores = |ns: &Option<Vec<u64>>| ns.clone().unwrap_or_else(|| vec![0; cores]);
         TaskProfile {
             ns: task.ns.iter().copied().chain(devices.iter().map(on)).collect(),
             enter_ns: Some(on_cores(&task.enter_ns).into_iter().chain(copied(index)).collect()),
             leave_ns: Some(on_cores(&task.leave_ns).into_iter().chain(copied(index + 1)).collect()),
-            // What was measured was measured on a core.
-            seen: None,
+            seen,
             ..task.clone()
         }
     };
