@@ -1,6 +1,7 @@
 //! From a chain to a plan, the same in every command that runs or measures one: machine, profile, schedule, places.
 
 mod class;
+mod device;
 mod outcome;
 mod stages;
 mod watts;
@@ -22,6 +23,7 @@ use crate::document::{read, write};
 use crate::failure::{Failure, warn};
 use crate::files::Files;
 use class::ClassArgs;
+pub(crate) use device::DeviceChoice;
 use outcome::tells;
 pub(crate) use outcome::{against_plan, changes, rounds};
 pub(crate) use stages::StagesArgs;
@@ -59,8 +61,8 @@ pub(crate) struct MeasuringArgs {
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// The devices of the machine: `off` leaves them out, `try` plans without one that cannot be used and says why, `require` fails
-    /// then; require=NAME takes that device alone
-    #[arg(long, value_name = "off|try|require[=NAME]", default_value = "try", hide_default_value = false)]
+    /// then; require=NAME takes that device alone [default: try]
+    #[arg(long, value_name = "off|try|require[=NAME]", default_value = "try", hide_default_value = true)]
     device: DeviceChoice,
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
@@ -68,50 +70,6 @@ pub(crate) struct MeasuringArgs {
     /// Executions to measure of each task, on each kind of core, however long they take [default: 100, fewer after 4 seconds]
     #[arg(long, value_name = "N")]
     executions: Option<NonZeroUsize>,
-}
-
-/// Which devices of the machine are planned with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum DeviceChoice {
-    Off,
-    Try,
-    Require(Option<String>),
-}
-
-impl FromStr for DeviceChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.split_once('=') {
-            None if text == "off" => Ok(Self::Off),
-            None if text == "try" => Ok(Self::Try),
-            None if text == "require" => Ok(Self::Require(None)),
-            Some(("require", name)) if !name.is_empty() => Ok(Self::Require(Some(name.to_owned()))),
-            _ => Err("write off, try, require or require=NAME".to_owned()),
-        }
-    }
-}
-
-impl DeviceChoice {
-    /// The machine with those of its devices alone that are wanted.
-    fn of(&self, machine: Machine) -> Result<Machine, Failure> {
-        let there: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
-        let missing = |what: &str| {
-            let there = match there.is_empty() {
-                true => "has no device: name one that emulates some (--machine FILE)".to_owned(),
-                false => format!("has {}", there.join(", ")),
-            };
-            Err(Failure::new(format!("--device {what}: this machine {there}")))
-        };
-        match self {
-            Self::Off => Ok(machine.with_devices_where(|_| false)),
-            Self::Try => Ok(machine),
-            Self::Require(None) if there.is_empty() => missing("require"),
-            Self::Require(None) => Ok(machine),
-            Self::Require(Some(name)) if !there.contains(&name.as_str()) => missing(&format!("require={name}")),
-            Self::Require(Some(name)) => Ok(machine.with_devices_where(|device| device.name == *name)),
-        }
-    }
 }
 
 const EXECUTIONS: NonZeroUsize = NonZeroUsize::new(100).unwrap();
@@ -144,7 +102,11 @@ impl MeasuringArgs {
 
     /// This machine, or the one that was asked for: its cores are here; with those devices that are wanted.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        self.device.of(to_run_on(self.machine.as_deref())?)
+        let machine = to_run_on(self.machine.as_deref())?;
+        let there: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
+        let wanted = self.device.of(&there, ["this machine", "name one that emulates some (--machine FILE)"])?;
+        let wanted: Vec<String> = wanted.into_iter().map(str::to_owned).collect();
+        Ok(machine.with_devices_where(|device| wanted.contains(&device.name)))
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
@@ -323,7 +285,7 @@ impl PlanningArgs {
             .profiling(self.measuring.profiling())
             .watts(&platform, origin)
             .refine(self.refine.unwrap_or(0) as usize);
-        if matches!(self.measuring.device, DeviceChoice::Require(_)) {
+        if self.measuring.device.is_required() {
             planner = planner.require_devices();
         }
         if let Some(cores) = &self.cores {
