@@ -447,7 +447,11 @@ mod tests {
     use super::*;
 
     fn stage(name: &str, threads: usize, busy_us: u64) -> StageReport {
-        let plan = StagePlan { name: name.into(), planned_ns: Some(5000.0), ..StagePlan::named(&[], 0..1, threads, Vec::new()) };
+        let plan = StagePlan {
+            name: name.into(),
+            planned_ns: Some(5000.0),
+            ..StagePlan::named(&[], 0..1, threads, Vec::new())
+        };
         let elapsed = Duration::from_millis(1);
         let count = Count {
             frames: 99,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::device::{Device, Offload, OnDevice};
+use crate::device::{Device, OffloadOf, OnDevice};
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -146,7 +146,7 @@ pub trait Task: Send + 'static {
     /// stage that is planned there, and when a chain is profiled for a machine that has [devices](crate::machine::DeviceSpec).
     ///
     /// ```
-    /// use bief::device::{Device, Offload};
+    /// use bief::device::{Device, OffloadOf};
     /// use bief::{Flow, InOut, Result, Task};
     ///
     /// #[derive(Clone)]
@@ -165,7 +165,7 @@ pub trait Task: Send + 'static {
     ///     fn replica(&self) -> Option<Self> {
     ///         Some(self.clone())
     ///     }
-    ///     fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<InOut<f32>, ()>>>> {
+    ///     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
     ///         Some(Ok(device.emulate(self.clone())))
     ///     }
     /// }
@@ -174,7 +174,7 @@ pub trait Task: Send + 'static {
     ///
     /// # Errors
     /// Why it cannot run there although it should: the pipeline is not made. The chain adds the task and the device.
-    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<Self::In, Self::Out>>>> {
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         let _ = device;
         None
     }

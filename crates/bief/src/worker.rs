@@ -202,8 +202,7 @@ impl Worker {
             emulation.start();
         }
         let start = Instant::now();
-        let seen =
-            self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
+        let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
         let outcome = if seen { self.run::<true>(halt) } else { self.run::<false>(halt) };
         let elapsed = start.elapsed();
         if let Err(error) = outcome {

@@ -147,7 +147,8 @@ fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
 fn allocations_in_lanes(frames: u64) -> u64 {
     use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 
-    let machine = "[[device]]\nname = 'gpu'\nlanes = 2\nlaunch_us = 1\ncopy_gb_per_s = 1\n[device.tasks]\n'Probe' = 0.5";
+    let machine =
+        "[[device]]\nname = 'gpu'\nlanes = 2\nlaunch_us = 1\ncopy_gb_per_s = 1\n[device.tasks]\n'Probe' = 0.5";
     let machine = bief::Machine::emulated(machine, &bief::Machine::here()).unwrap();
     let task = |_| TaskProfile::replicable("task", [1, 1]);
     let profile = Profile::new(["cpu", "gpu"], (0..4).map(task)).unwrap();

@@ -162,7 +162,8 @@ fn with_devices(choice: &DeviceChoice, profile: &Profile, platform: Platform) ->
     let is_device = |name: &str| profile.kind(name).is_some_and(|kind| profile.lanes(kind).is_some());
     let there = platform.kinds().iter().filter(|kind| kind.cores > 0).map(|kind| kind.name.as_str());
     let (devices, mut wanted): (Vec<&str>, Vec<&str>) = there.partition(|name| is_device(name));
-    wanted.extend(choice.of(&devices, ["what is planned for", "name one among the cores that the profile gives lanes"])?);
+    wanted
+        .extend(choice.of(&devices, ["what is planned for", "name one among the cores that the profile gives lanes"])?);
     platform.only(&wanted).map_err(Failure::from_error)
 }
 

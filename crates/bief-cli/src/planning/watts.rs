@@ -24,8 +24,12 @@ pub(super) fn watts(machine: &Machine, file: Option<&Path>) -> Result<(Platform,
     if let Some(path) = file {
         let known = read(path, Platform::from_json)?;
         let cores = cores.with_power_of(&known);
-        let unknown: Vec<String> =
-            cores.kinds().iter().filter(|kind| kind.watts.is_none() && machine.device(&kind.name).is_none()).map(|kind| format!("`{}`", kind.name)).collect();
+        let unknown: Vec<String> = cores
+            .kinds()
+            .iter()
+            .filter(|kind| kind.watts.is_none() && machine.device(&kind.name).is_none())
+            .map(|kind| format!("`{}`", kind.name))
+            .collect();
         if !unknown.is_empty() {
             return Err(Failure::new(format!(
                 "{}: it does not tell the watts of {}: write a platform with the kinds of this machine, as `bief power fit` \

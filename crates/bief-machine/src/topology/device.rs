@@ -80,7 +80,10 @@ impl DeviceSpec {
             return Err(("copy_gb_per_s", reason.to_owned()));
         }
         if !is_speed(self.speed) {
-            return Err(("speed", "must be above 0 and at most 1, the speed of the core that stands for it".to_owned()));
+            return Err((
+                "speed",
+                "must be above 0 and at most 1, the speed of the core that stands for it".to_owned(),
+            ));
         }
         match self.task_speeds.iter().find(|task| !is_speed(*task.1)) {
             Some((task, _)) => Err(("task_speeds", format!("of `{task}` must be above 0 and at most 1"))),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bief::device::{Device, Offload};
+use bief::device::{Device, OffloadOf};
 use bief::{Flow, In, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel};
@@ -91,7 +91,7 @@ impl Task for Demap {
         Some(self.clone())
     }
 
-    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<Self::In, Self::Out>>>> {
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         Some(Ok(device.emulate(self.clone())))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bief::device::{Device, Offload};
+use bief::device::{Device, OffloadOf};
 use bief::{Error, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalLevel};
@@ -137,7 +137,7 @@ impl Task for FilterSymbols {
         Some(self.clone())
     }
 
-    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<Self::In, Self::Out>>>> {
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         Some(Ok(device.emulate(self.clone())))
     }
 }
@@ -197,7 +197,7 @@ impl Task for CorrectPhase {
         Some(self.clone())
     }
 
-    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<Self::In, Self::Out>>>> {
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         Some(Ok(device.emulate(self.clone())))
     }
 }
@@ -257,7 +257,7 @@ impl Task for MeasureLevel {
         Some(self.clone())
     }
 
-    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<Self::In, Self::Out>>>> {
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         Some(Ok(device.emulate(self.clone())))
     }
 }

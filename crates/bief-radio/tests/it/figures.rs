@@ -55,8 +55,10 @@ fn on_device(mut receiver: Receiver, lanes: u32, on_device: &[&str]) -> Pipeline
     let machine = format!("[[device]]\nname = 'gpu'\nlanes = {lanes}\nlaunch_us = 100\ncopy_gb_per_s = 1");
     let machine = Machine::emulated(&machine, &Machine::here()).unwrap();
     let program = receiver.program().unwrap();
-    let tasks: Vec<TaskProfile> =
-        program.tasks().map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) }).collect();
+    let tasks: Vec<TaskProfile> = program
+        .tasks()
+        .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) })
+        .collect();
     let first = tasks.iter().position(|task| task.name == on_device[0]).unwrap();
     let names: Vec<&str> = tasks[first..first + on_device.len()].iter().map(|task| &*task.name).collect();
     assert_eq!(names, on_device);

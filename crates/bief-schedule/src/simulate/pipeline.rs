@@ -224,8 +224,9 @@ impl<'a> Pipeline<'a> {
                 None => None,
                 Some(interval) => Some(release(interval, index).ok_or_else(too_long)?),
             };
-            let done =
-                |stage: usize, replica, taken| self.done(&self.stages[stage], replica, taken, &mut parts[stage], random);
+            let done = |stage: usize, replica, taken| {
+                self.done(&self.stages[stage], replica, taken, &mut parts[stage], random)
+            };
             let visits = recurrence.pass(released, done).ok_or_else(too_long)?;
             completed = completed.max(visits[visits.len() - 1].sent);
             if index < warm_up {
@@ -265,14 +266,7 @@ impl<'a> Pipeline<'a> {
 
     /// When a replica of a stage is done with an execution that it takes at that moment; `None` where that is 2^64 ns or more.
     /// `parts` are those of each device.
-    fn done(
-        &self,
-        stage: &Stage,
-        replica: usize,
-        taken: u64,
-        parts: &mut [Parts],
-        random: &mut Rng,
-    ) -> Option<u64> {
+    fn done(&self, stage: &Stage, replica: usize, taken: u64, parts: &mut [Parts], random: &mut Rng) -> Option<u64> {
         let kind = stage.kinds[replica];
         let speed = self.speeds[kind];
         let mut drawn = 0u64;

@@ -55,7 +55,7 @@ impl Device {
     /// costs. Each lane has its own.
     ///
     /// A task on a device passes every frame on: one that skips a frame, or stops, fails there.
-    pub fn emulate<T: Task>(&self, task: T) -> Box<dyn Offload<T::In, T::Out>> {
+    pub fn emulate<T: Task>(&self, task: T) -> OffloadOf<T> {
         Box::new(Emulated(task))
     }
 }
@@ -98,6 +98,9 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
         Ok(())
     }
 }
+
+/// What [`Task::on_device`] gives for a task of that type.
+pub type OffloadOf<T> = Box<dyn Offload<<T as Task>::In, <T as Task>::Out>>;
 
 /// Bytes of a frame on all wires that cross the chain before task `end`: what is copied where a stage on a device begins or ends.
 pub(crate) fn crossing_bytes(wires: &[WireInfo], end: usize) -> u64 {

@@ -16,7 +16,9 @@ use crate::machine::energy::Measured;
 use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
-use crate::report::{BoundaryReport, DeviceReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+use crate::report::{
+    BoundaryReport, DeviceReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times,
+};
 use crate::stage::StagePlan;
 use crate::worker::Worker;
 

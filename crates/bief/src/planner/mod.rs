@@ -18,7 +18,7 @@ use placing::{Class, Placing};
 
 use crate::energy::Watts;
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine::{DeviceSpec, Machine};
 use crate::pipeline::Pipeline;
 use crate::placement::{Pinning, Placement, Policy};
 use crate::profile::Profiling;
@@ -339,6 +339,13 @@ impl Planner {
         }
         let Some(cores) = &self.cores else { return Ok((there, notes)) };
         let mut kinds = Platform::parse_cores(cores, profile)?.kinds().to_vec();
+        let left_out = |device: &&DeviceSpec| kinds.iter().all(|kind| kind.name != device.name || kind.cores == 0);
+        if let Some(device) = self.machine.devices().iter().find(left_out).filter(|_| self.requires_devices) {
+            let name = &device.name;
+            return Err(Error::build(format!(
+                "the device `{name}` is required, and the cores `{cores}` leave it out: add {name}=1"
+            )));
+        }
         for kind in &mut kinds {
             let available = there.cores(&kind.name);
             if kind.cores > available {
@@ -416,7 +423,8 @@ impl Planned {
     /// Those of [`Application::program`]; stages or places that the program cannot have, where it is not the one that was
     /// planned.
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
-        let pipeline = application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
+        let pipeline =
+            application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
         let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;

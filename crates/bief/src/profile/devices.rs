@@ -22,7 +22,8 @@ pub(super) fn abilities<'m>(tasks: &[Node], machine: &'m Machine) -> Result<Abil
         let able = |task: &Node| {
             let offload = Error::catch(|| task.step.on_device(&device).transpose());
             offload.map(|offload| offload.is_some()).map_err(|error| {
-                let message = format!("on the device `{}`: {}: leave the device out (--device off)", spec.name, error.message());
+                let message =
+                    format!("on the device `{}`: {}: leave the device out (--device off)", spec.name, error.message());
                 Error::build(message).at(Place { task: Some(task.name.clone()), ..Place::default() })
             })
         };
@@ -48,7 +49,8 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &Abilities<'_>, 
         let kind = &machine.kinds()[0];
         let faster = 1.0 / emulate::slowness(kind, &task.name);
         let there = |device: &DeviceSpec, ns: u64| device.task_ns(&task.name, ns as f64 * faster).round() as u64;
-        let on = |(device, able): &&(&DeviceSpec, Vec<bool>)| task.ns[0].filter(|_| able[index]).map(|ns| there(device, ns));
+        let on =
+            |(device, able): &&(&DeviceSpec, Vec<bool>)| task.ns[0].filter(|_| able[index]).map(|ns| there(device, ns));
         let samples = |(device, able): &&(&DeviceSpec, Vec<bool>)| {
             let seen = task.seen.as_ref()?[0].filter(|_| able[index])?;
             let [min_ns, median_ns, p99_ns] = [seen.min_ns, seen.median_ns, seen.p99_ns].map(|ns| there(device, ns));
@@ -65,7 +67,8 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &Abilities<'_>, 
         }
     };
     let tasks: Vec<TaskProfile> = profile.tasks().iter().enumerate().map(with_devices).collect();
-    let kinds = profile.kinds().iter().map(String::as_str).chain(devices.iter().map(|(device, _)| device.name.as_str()));
+    let kinds =
+        profile.kinds().iter().map(String::as_str).chain(devices.iter().map(|(device, _)| device.name.as_str()));
     let sync = (0..cores).map(|kind| profile.sync_ns(kind));
     // A lane hands over as a thread on a core does.
     let sync = sync.chain(devices.iter().map(|_| profile.sync_ns(0))).collect::<Vec<_>>();

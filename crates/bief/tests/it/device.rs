@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bief::device::{Device, DeviceBatch, Offload};
+use bief::device::{Device, DeviceBatch, Offload, OffloadOf};
 use bief::error::ErrorKind;
 use bief::placement::Policy;
 use bief::plan::Profiling;
@@ -100,7 +100,10 @@ fn a_fault_in_a_lane_ends_the_run_after_the_frames_before_it() {
                 assert_eq!(error.kind(), kind);
                 assert!(error.to_string().contains(message), "{error}");
                 let place = error.place();
-                assert_eq!((place.stage.as_deref(), place.task.as_deref()), (Some("Probe 2 .. Probe 3"), Some("Probe 3")));
+                assert_eq!(
+                    (place.stage.as_deref(), place.task.as_deref()),
+                    (Some("Probe 2 .. Probe 3"), Some("Probe 3"))
+                );
                 // The second probe sees 0 first.
                 let at = if matches!(act, Act::KeepEvery(_)) { 1 } else { 23 };
                 assert_eq!(place.frame, Some(at));
@@ -142,7 +145,7 @@ impl Task for Triple {
     fn run(&mut self, _: &mut [u64], (): ()) -> Result<Flow> {
         Err(Error::new("it runs on devices alone"))
     }
-    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Offload<InOut<u64>, ()>>>> {
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         match device.lanes() {
             7 => Some(Err(Error::new("seven lanes are too many"))),
             _ => Some(Ok(Box::new(Kernel { batches: Arc::clone(&self.0), queued: 0 }))),
@@ -278,6 +281,10 @@ fn a_device_that_cannot_be_used_is_left_out_and_told_or_refused() {
     assert_eq!(planned.notes, ["planned without the device `gpu`: the profile has no times on it"]);
     let error = planner(machine()).profile(given, "given").require_devices().plan(&Sleepy).unwrap_err().to_string();
     assert_eq!(error, format!("{text}the profile has no times on it"));
+    let kind = Machine::here().kinds()[0].name.clone();
+    let planner_of = planner(machine()).cores(format!("{kind}=1")).require_devices();
+    let error = planner_of.plan(&Sleepy).unwrap_err().to_string();
+    assert_eq!(error, format!("the device `gpu` is required, and the cores `{kind}=1` leave it out: add gpu=1"));
     let error = planner(Machine::here()).require_devices().plan(&Sleepy).unwrap_err().to_string();
     assert!(error.starts_with("a device is required, and this machine has none"), "{error}");
 }

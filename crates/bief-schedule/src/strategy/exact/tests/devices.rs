@@ -116,7 +116,9 @@ fn strategies_for_cores_refuse_devices() {
     for strategy in strategies().iter().filter(|strategy| !strategy.capabilities().devices) {
         let error = strategy.schedule(&profile, &platform).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Strategy);
-        assert!(error.reason().ends_with("is a device with lanes: leave that out, or take one of: exact, exact:one-kind"));
+        assert!(
+            error.reason().ends_with("is a device with lanes: leave that out, or take one of: exact, exact:one-kind")
+        );
         // Without it they plan as ever.
         let cores = Platform::parse_cores("cpu=4", &profile).unwrap();
         strategy.schedule(&profile, &cores).unwrap().check(&profile, &cores).unwrap();
