@@ -38,4 +38,4 @@ pub mod toml_file;
 mod topology;
 
 pub use error::{Error, ErrorKind, Result};
-pub use topology::{Cache, CacheContent, Core, CoreSpec, Machine, thread_list};
+pub use topology::{Cache, CacheContent, Core, CoreSpec, DeviceSpec, Machine, thread_list};

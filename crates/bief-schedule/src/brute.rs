@@ -68,7 +68,9 @@ fn allocations(
     }
     all.retain(|cores| {
         let kinds = cores.iter().filter(|&&cores| cores > 0).count();
-        kinds > 0 && (kinds == 1 || stages == StageKinds::Mixed) && (replicable || cores.iter().sum::<u32>() == 1)
+        let device = cores.iter().enumerate().any(|(kind, &cores)| cores > 0 && profile.lanes(kind).is_some());
+        let may_share = stages == StageKinds::Mixed && !device;
+        kinds > 0 && (kinds == 1 || may_share) && (replicable || cores.iter().sum::<u32>() == 1)
     });
     all
 }
@@ -97,8 +99,22 @@ fn extend_stages(
     }
 }
 
+/// The time from one execution of a stage to the next on one core or device; `None` where one of its tasks cannot run on the kind.
+pub(crate) fn pace(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
+    let work = work(profile, tasks.clone(), kind)?;
+    let chain = profile.tasks();
+    let lanes = profile.lanes(kind).filter(|_| chain[tasks.clone()].iter().all(|task| task.replicable));
+    let own: u64 = chain[tasks.clone()].iter().filter_map(|task| task.ns[kind]).sum();
+    let enter = profile.enter_ns(tasks.start, kind);
+    let leave = work - own - enter - profile.sync_ns(kind);
+    Some(match lanes {
+        None => work,
+        Some(lanes) => [enter, own, leave, work.div_ceil(lanes.into())].into_iter().max()?,
+    })
+}
+
 /// The work of a stage, added up; `None` where one of its tasks cannot run on the kind.
-fn work(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
+pub(crate) fn work(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
     let chain = profile.tasks();
     let times: Option<Vec<u64>> = chain[tasks.clone()].iter().map(|task| task.ns[kind]).collect();
     let of_kind = |ns: &Option<Vec<u64>>| ns.as_ref().map_or(0, |ns| ns[kind]);
@@ -111,7 +127,7 @@ fn work(profile: &Profile, tasks: Range<usize>, kind: usize) -> Option<u64> {
 fn stage_period(profile: &Profile, tasks: Range<usize>, cores: &[u32]) -> Period {
     let used = || (0..cores.len()).filter(|&kind| cores[kind] > 0);
     let works: Vec<u128> =
-        used().map(|kind| work(profile, tasks.clone(), kind).expect("the stage runs there").into()).collect();
+        used().map(|kind| pace(profile, tasks.clone(), kind).expect("the stage runs there").into()).collect();
     if works.contains(&0) {
         return Period::ZERO;
     }

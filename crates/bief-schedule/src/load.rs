@@ -7,7 +7,6 @@ use crate::error::{Error, ErrorKind};
 use crate::period::Period;
 use crate::profile::Profile;
 use crate::schedule::{Schedule, Stage, check_stages};
-use crate::share::shared_period;
 
 /// The load of a stage on a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +20,8 @@ pub struct StageLoad {
     pub work_ns: u64,
     /// The same for each of its kinds.
     pub works_ns: BTreeMap<String, u64>,
-    /// The work divided by the replicas that share it (eq. 1); where they are of several kinds, 1 / Σ(cores / work).
+    /// The work divided by the replicas that share it (eq. 1); where they are of several kinds, 1 / Σ(cores / work). On devices,
+    /// the [pace](Profile::pace_ns) divided by them.
     pub period: Period,
 }
 
@@ -62,8 +62,8 @@ impl Schedule {
                 profile.stage_ns(tasks.clone(), kind).expect("check_stages found that the tasks run there")
             };
             let works_ns: BTreeMap<String, u64> = stage.cores.keys().map(|kind| (kind.clone(), work(kind))).collect();
-            let shares = works_ns.values().copied().zip(stage.cores.values().copied());
-            let period = shared_period(shares).ok_or_else(|| {
+            let cores = stage.cores.iter().filter_map(|(name, &cores)| Some((profile.kind(name)?, cores)));
+            let period = profile.mixed_period(tasks.clone(), cores).ok_or_else(|| {
                 let reason = "its tasks take so long that the period of the kinds of core that share it has no exact fraction: give \
                               it cores of one kind";
                 Error::new(ErrorKind::Schedule, format!("schedule, stages[{index}]"), reason)
@@ -169,7 +169,8 @@ impl Schedule {
     }
 
     /// How many cores of each kind are busy on average in a pipeline of that period, in nanoseconds: for each stage its work
-    /// divided by the period, and no more than its cores, which can do no more. Cores of several kinds share a stage's frames in
+    /// divided by the period, and no more than its cores, which can do no more; for a device its [pace](Profile::pace_ns) is the
+    /// work. Cores of several kinds share a stage's frames in
     /// proportion to their speeds: all are busy for the same part of the time. In a period of no time nothing is done.
     ///
     /// # Errors
@@ -194,7 +195,7 @@ impl Schedule {
         for (stage, load) in self.stages().iter().zip(self.loads(profile)?) {
             for (kind, &cores) in &stage.cores {
                 let work_ns = match stage.cores.len() {
-                    1 => load.work_ns as f64,
+                    1 => pace_ns(profile, &load, kind) as f64,
                     _ => load.period.ns() * f64::from(cores),
                 };
                 let share = if period_ns > 0.0 { work_ns / period_ns } else { 0.0 };
@@ -215,7 +216,8 @@ impl Schedule {
         if self.is_oversubscribed() {
             for (kind, &cores) in self.cores() {
                 // Where threads share cores, each stage has one kind.
-                let on_kind = loads.iter().filter_map(|load| load.works_ns.get(kind));
+                let on_kind = loads.iter().filter(|load| load.works_ns.contains_key(kind));
+                let on_kind = on_kind.map(|load| pace_ns(profile, load, kind));
                 let shared = Period::shared(on_kind.sum(), cores);
                 if shared > slowest.1 {
                     slowest = (Limit::Cores(kind.clone()), shared);
@@ -224,6 +226,12 @@ impl Schedule {
         }
         Ok(slowest)
     }
+}
+
+/// The time from one execution to the next on one core of a kind that the stage runs on.
+fn pace_ns(profile: &Profile, load: &StageLoad, kind: &str) -> u64 {
+    let kind = profile.kind(kind).expect("the load has been found on the profile");
+    profile.pace_ns(load.tasks.clone(), kind).expect("the load has been found on the profile")
 }
 
 /// How long an execution waits at most, at that pace, for one of a stage's cores of several kinds, the slowest of which works so

@@ -12,7 +12,7 @@ use crate::share::shared_period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns" and, in a task, "enter_ns", "leave_ns" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes" and, in a task, "enter_ns", "leave_ns" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -143,7 +143,8 @@ impl TaskProfile {
 /// ```
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
-/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)) and, in a task, `enter_ns` and `leave_ns`
+/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `lanes` (`[null, 3]`, see
+/// [`with_lanes`](Self::with_lanes)) and, in a task, `enter_ns` and `leave_ns`
 /// (`[1200, 900]`, see [`TaskProfile::enter_ns`]) and `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
 ///
@@ -177,6 +178,7 @@ pub struct Profile {
     frames_per_execution: u32,
     bits_per_frame: Option<u64>,
     sync_ns: Option<Vec<u64>>,
+    lanes: Option<Vec<Option<u32>>>,
     tasks: Vec<TaskProfile>,
     /// For each kind, the work of those of the first 0, 1, … n tasks that can run on it, in nanoseconds.
     prefix_ns: Vec<Vec<u64>>,
@@ -211,6 +213,8 @@ struct ProfileJson {
     bits_per_frame: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sync_ns: Option<Vec<u64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lanes: Option<Vec<Option<u32>>>,
     #[serde(deserialize_with = "json::objects")]
     tasks: Vec<TaskProfile>,
 }
@@ -218,6 +222,9 @@ struct ProfileJson {
 impl Profile {
     /// The most tasks of a profile: a single plan then computes for a few seconds at most.
     pub const MAX_TASKS: usize = 100_000;
+
+    /// The most lanes of a device: more than it can have work under way.
+    pub const MAX_LANES: u32 = 64;
 
     /// A profile of `tasks` on `kinds` of cores, one frame per execution, which carries no bits.
     ///
@@ -237,6 +244,7 @@ impl Profile {
             frames_per_execution: 1,
             bits_per_frame: None,
             sync_ns: None,
+            lanes: None,
             tasks: tasks.into_iter().collect(),
         })
     }
@@ -293,6 +301,38 @@ impl Profile {
         Self::checked(ProfileJson { sync_ns: Some(sync_ns.into()), ..self.into() })
     }
 
+    /// The same profile, of whose kinds those with a number of lanes are devices, such as GPUs: `None` for a kind of cores.
+    ///
+    /// A device works on several executions at a time, one in each lane: while it executes the tasks for one, it reads the
+    /// input of the next, and writes the output of the one before. Lanes overlap what a stage
+    /// [enters](TaskProfile::enter_ns) with, its tasks and what it [leaves](TaskProfile::leave_ns) with; each of the three is
+    /// done for one execution at a time. So the time from one execution to the next, [`pace_ns`](Self::pace_ns), is shorter
+    /// than the [work](Self::stage_ns) of one. Only a stage that may be replicated has more than one lane, and a stage on
+    /// a device has cores of no other kind.
+    ///
+    /// ```
+    /// use bief_schedule::{Period, Profile, TaskProfile};
+    ///
+    /// let tasks = [
+    ///     TaskProfile::sequential("receive", [300, 0]).not_on(1),
+    ///     TaskProfile::replicable("decode", [9000, 400]).with_cut_ns([0, 250], [0, 50]),
+    ///     TaskProfile::sequential("send", [100, 0]).not_on(1),
+    /// ];
+    /// let profile = Profile::new(["cpu", "gpu"], tasks)?.with_lanes([None, Some(3)])?;
+    /// assert_eq!(profile.stage_ns(1..2, 1), Some(250 + 400 + 50)); // of one execution
+    /// assert_eq!(profile.pace_ns(1..2, 1), Some(400)); // copies go on while it decodes
+    /// assert_eq!(profile.stage_period(1..2, 2, 1), Some(Period::from(200)));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where there is not one value per kind, or a number of lanes is not from 1 to
+    /// [`MAX_LANES`](Self::MAX_LANES).
+    pub fn with_lanes(self, lanes: impl Into<Vec<Option<u32>>>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { lanes: Some(lanes.into()), ..self.into() })
+    }
+
     /// Reads the JSON document described at [`Profile`].
     ///
     /// # Errors
@@ -332,6 +372,15 @@ impl Profile {
         }
         if let Some(sync_ns) = &json.sync_ns {
             check_per_kind("sync_ns", sync_ns, NANOSECONDS, &json.kinds)?;
+        }
+        if let Some(lanes) = &json.lanes {
+            check_per_kind("lanes", lanes, "number of lanes, or null for cores,", &json.kinds)?;
+            let wrong = lanes.iter().flatten().find(|lanes| !(1..=Self::MAX_LANES).contains(lanes));
+            if let Some(wrong) = wrong {
+                let most = Self::MAX_LANES;
+                let reason = format!("{wrong} lanes: a device has from 1 to {most}, a kind of cores has null");
+                return Err(refused("lanes", reason));
+            }
         }
         for (index, task) in json.tasks.iter().enumerate() {
             let key = |member: &str| format!("tasks[{index}].{member}");
@@ -374,6 +423,7 @@ impl Profile {
             frames_per_execution: json.frames_per_execution,
             bits_per_frame: json.bits_per_frame,
             sync_ns: json.sync_ns,
+            lanes: json.lanes,
             tasks: json.tasks,
             prefix_ns,
             runnable_from,
@@ -427,6 +477,16 @@ impl Profile {
     pub fn sync_ns(&self, kind: usize) -> u64 {
         assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
         self.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind])
+    }
+
+    /// How many lanes a device of `kind` has ([`with_lanes`](Self::with_lanes)); `None` for a kind of cores.
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn lanes(&self, kind: usize) -> Option<u32> {
+        assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
+        self.lanes.as_ref().and_then(|lanes| lanes[kind])
     }
 
     /// Whether all `tasks` may be replicated, and with them a stage made of them.
@@ -495,8 +555,23 @@ impl Profile {
         self.can_run(tasks, kind).then_some(work_ns)
     }
 
-    /// The period of a stage (eq. 1): its work, divided by its cores if all its tasks may be replicated; `None` where one
-    /// of them cannot run on the kind.
+    /// The time from one execution of a stage to the next on one core of `kind`, in nanoseconds: its [work](Self::stage_ns), but
+    /// on a [device](Self::with_lanes), if all its tasks may be replicated, the longest of what it enters with, its tasks, what
+    /// it leaves with, and its work divided by the lanes, rounded up. `None` where one of them cannot run on the kind.
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
+    pub fn pace_ns(&self, tasks: Range<usize>, kind: usize) -> Option<u64> {
+        let work_ns = self.stage_ns(tasks.clone(), kind)?;
+        let Some(lanes) = self.lanes(kind).filter(|_| self.is_replicable(tasks.clone())) else { return Some(work_ns) };
+        let (enter_ns, leave_ns) = self.cuts(kind).map_or((0, 0), |cuts| cuts.sides(tasks.start, tasks.end));
+        let tasks_ns = work_ns - self.sync_ns(kind) - enter_ns - leave_ns;
+        Some(overlapped_ns([enter_ns, tasks_ns, leave_ns], work_ns, lanes))
+    }
+
+    /// The period of a stage (eq. 1): its work, divided by its cores if all its tasks may be replicated, and on a device its
+    /// [pace](Self::pace_ns), divided by the devices; `None` where one of them cannot run on the kind.
     ///
     /// # Panics
     ///
@@ -504,11 +579,12 @@ impl Profile {
     pub fn stage_period(&self, tasks: Range<usize>, cores: u32, kind: usize) -> Option<Period> {
         assert!(cores > 0, "a stage without cores has no period");
         let replicas = if self.is_replicable(tasks.clone()) { cores } else { 1 };
-        self.stage_ns(tasks, kind).map(|work_ns| Period::shared(work_ns, replicas))
+        self.pace_ns(tasks, kind).map(|pace_ns| Period::shared(pace_ns, replicas))
     }
 
     /// The period of a stage that cores of several kinds share, so many of each, given by their positions: 1 / Σ(cores / work). `None` where
-    /// a task cannot run on one of them, there is no core, or the period is no fraction of 128-bit numbers.
+    /// a task cannot run on one of them, one of several is a [device](Self::with_lanes), there is no core, or the period is no
+    /// fraction of 128-bit numbers.
     ///
     /// ```
     /// use bief_schedule::{Period, Profile, TaskProfile};
@@ -522,9 +598,12 @@ impl Profile {
     ///
     /// Where `tasks` leaves the chain, or a kind is no position among the kinds.
     pub fn mixed_period(&self, tasks: Range<usize>, cores: impl IntoIterator<Item = (usize, u32)>) -> Option<Period> {
-        let share = |(kind, cores)| Some((self.stage_ns(tasks.clone(), kind)?, cores));
-        let shares = cores.into_iter().filter(|&(_, cores)| cores > 0).map(share).collect::<Option<Vec<_>>>()?;
-        if shares.is_empty() { None } else { shared_period(shares) }
+        let cores: Vec<_> = cores.into_iter().filter(|&(_, cores)| cores > 0).collect();
+        if cores.is_empty() || cores.len() > 1 && cores.iter().any(|&(kind, _)| self.lanes(kind).is_some()) {
+            return None;
+        }
+        let share = |(kind, cores)| Some((self.pace_ns(tasks.clone(), kind)?, cores));
+        shared_period(cores.into_iter().map(share).collect::<Option<Vec<_>>>()?)
     }
 
     /// The frames per second of a pipeline with a period of `period_ns` nanoseconds; infinite where the
@@ -558,6 +637,11 @@ impl Profile {
     /// What cutting costs on cores of `kind`; `None` where no cut costs anything, on any kind.
     pub(crate) fn cuts(&self, kind: usize) -> Option<&Cuts> {
         self.cuts.as_ref().map(|cuts| &cuts[kind])
+    }
+
+    /// How many of the first 0, 1, … n tasks may not be replicated.
+    pub(crate) fn prefix_sequential(&self) -> &[usize] {
+        &self.prefix_sequential
     }
 
     /// For each `to` from 0 to n, the first `from` such that all tasks of `from..to` can run on cores of `kind`; `None`
@@ -599,6 +683,12 @@ impl Cuts {
         self.enter_ns[from] + self.leave_ns[to]
     }
 
+    /// The same, of where it begins and of where it ends.
+    #[inline]
+    pub(crate) fn sides(&self, from: usize, to: usize) -> (u64, u64) {
+        (self.enter_ns[from], self.leave_ns[to])
+    }
+
     /// The most that any stage has.
     pub(crate) fn max_ns(&self) -> u64 {
         let most = |ns: &[u64]| ns.iter().copied().max().unwrap_or(0);
@@ -623,6 +713,7 @@ impl From<Profile> for ProfileJson {
             frames_per_execution: profile.frames_per_execution,
             bits_per_frame: profile.bits_per_frame,
             sync_ns: profile.sync_ns,
+            lanes: profile.lanes,
             tasks: profile.tasks,
         }
     }
@@ -670,6 +761,12 @@ fn check_per_kind<T>(key: &str, values: &[T], what: &str, kinds: &[String]) -> R
         kinds.join(", ")
     );
     Err(refused(key, reason))
+}
+
+/// The time from one execution to the next where so many lanes overlap these parts of their `work_ns`.
+#[inline]
+pub(crate) fn overlapped_ns(parts_ns: [u64; 3], work_ns: u64, lanes: u32) -> u64 {
+    parts_ns.into_iter().fold(work_ns.div_ceil(lanes.into()), u64::max)
 }
 
 pub(crate) fn counted(count: usize, noun: &str) -> String {

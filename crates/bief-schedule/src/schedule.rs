@@ -402,6 +402,16 @@ pub(crate) fn check_stages(stages: &[Stage], profile: &Profile) -> Result<(), Er
                 return Err(refused(&place, reason));
             }
         }
+        let is_device = |name: &&String| profile.kind(name).is_some_and(|kind| profile.lanes(kind).is_some());
+        if stage.cores.len() > 1
+            && let Some(name) = stage.cores.keys().find(is_device)
+        {
+            let reason = format!(
+                "it has {}, but `{name}` is a device, which shares no stage with another kind: give the stage one kind",
+                stage.core_list()
+            );
+            return Err(refused(&place, reason));
+        }
         let sequential = profile.tasks()[tasks].iter().find(|task| !task.replicable);
         if let Some(task) = sequential
             && stage.replicas() > 1

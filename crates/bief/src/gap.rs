@@ -39,6 +39,10 @@ impl Part<'_> {
 impl Report {
     /// What the run tells about a stage, by kind of core; `None` unless it was observed.
     fn parts<'a>(&'a self, stage: &'a StageReport, first: usize, profile: &Profile) -> Option<Vec<Part<'a>>> {
+        if stage.device.is_some() {
+            // What lanes overlap is no sum.
+            return Some(Vec::new());
+        }
         if stage.kinds.is_empty() {
             let kind = stage.kind.as_ref().map_or(Some(0), |name| profile.kind(name))?;
             let work = stage.measured_ns * stage.threads as f64;
@@ -106,7 +110,8 @@ impl Report {
         let clocks: Vec<f64> = (0..profile.kinds().len()).map(clock).collect();
         let stages = self.stages.iter().zip(&parts);
         let gaps: Vec<Gap> = stages.map(|(stage, own)| self.gap(stage, own, &clocks, profile)).collect();
-        self.stages.iter_mut().zip(gaps).for_each(|(stage, gap)| stage.gap = Some(gap));
+        let on_cores = self.stages.iter_mut().zip(gaps).filter(|(stage, _)| stage.device.is_none());
+        on_cores.for_each(|(stage, gap)| stage.gap = Some(gap));
     }
 
     fn gap(&self, stage: &StageReport, parts: &[Part<'_>], clocks: &[f64], profile: &Profile) -> Gap {
@@ -138,7 +143,7 @@ impl Report {
     ///
     /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
     /// that it reached, but for the waiting. Where threads shared cores, what they were interrupted is left out: it is the
-    /// others' work, which a plan counts there.
+    /// others' work, which a plan counts there. Stages on devices are left as they are.
     ///
     /// # Errors
     /// A run that was not observed, or a profile of another chain.
@@ -165,8 +170,12 @@ impl Report {
             .collect();
         let mut old = profile.tasks().iter();
         let mut corrected = Vec::new();
-        for parts in &stages {
-            for (index, old) in (0..parts[0].tasks.len()).zip(&mut old) {
+        for (stage, parts) in self.stages.iter().zip(&stages) {
+            for (index, old) in (0..stage.tasks.len()).zip(&mut old) {
+                if parts.is_empty() {
+                    corrected.push(old.clone());
+                    continue;
+                }
                 let mut measured = vec![None; profile.kinds().len()];
                 let mut factors = Vec::new();
                 for part in parts {
@@ -248,6 +257,7 @@ pub(crate) mod tests {
                 threads: stage.replicas() as usize,
                 kinds: threads.clone().flat_map(|(kind, cores)| vec![kind.to_owned(); cores]).collect(),
                 planned_ns: None,
+                device: None,
             };
             // Each kind does its part, in proportion to its speed.
             let parts: Vec<KindReport> = threads

@@ -84,6 +84,8 @@ mod columns;
 mod constant;
 mod control;
 mod count;
+#[allow(unsafe_code)]
+pub mod device;
 mod dot;
 #[allow(unsafe_code)]
 mod dtype;

@@ -4,6 +4,7 @@
 use bief_schedule::{Profile, Schedule, Stage};
 
 use crate::check;
+use crate::device::Device;
 use crate::dot;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
@@ -202,6 +203,30 @@ impl Program {
         Ok(self.cut(schedule.stages())?.with_planned_period(schedule.planned_period().ns()))
     }
 
+    /// Cuts the chain into the stages of a schedule, of which those on a [device](Machine::devices) of the machine run there, with a thread
+    /// for each of its lanes if they may be replicated.
+    ///
+    /// # Errors
+    /// Those of [`pipeline`](Self::pipeline); a stage on a device with a task that has nothing for it ([`Task::on_device`](crate::Task::on_device)), and
+    /// why one that should run there cannot; one that wants more devices than there are.
+    pub fn pipeline_on(self, schedule: &Schedule, machine: &Machine) -> Result<Pipeline> {
+        let mut stages = plans(schedule.stages(), self.tasks.iter().map(|task| &task.name));
+        for stage in &mut stages {
+            let Some(device) = stage.kind().and_then(|kind| Device::open(machine, kind)) else { continue };
+            if stage.threads > 1 {
+                return Err(Error::build(format!(
+                    "stage `{}` wants {} devices `{}`, and there is 1: plan with this machine",
+                    stage.name,
+                    stage.threads,
+                    device.name()
+                )));
+            }
+            let tasks = self.tasks.get(stage.tasks.clone()).unwrap_or_default();
+            stage.put_on(device, tasks.iter().all(|task| task.step.replica().is_some()));
+        }
+        Ok(self.staged(stages)?.with_planned_period(schedule.planned_period().ns()))
+    }
+
     /// Cuts the chain into these stages, without a plan: each has a number of neighbouring tasks, in order, and of
     /// threads. A stage with an empty kind may be placed on cores of any kind.
     ///
@@ -238,13 +263,9 @@ impl Program {
         for (index, mark) in self.marks.iter().enumerate() {
             let end = self.marks.get(index + 1).map_or(self.tasks.len(), |next| next.first_task);
             let tasks = mark.first_task..end;
-            stages.push(StagePlan {
-                name: mark.name.clone(),
-                tasks,
-                threads: mark.threads,
-                kinds: Vec::new(),
-                planned_ns: None,
-            });
+            let names: Vec<_> = self.tasks.iter().map(|task| &task.name).collect();
+            let plan = StagePlan::named(&names, tasks, mark.threads, Vec::new());
+            stages.push(StagePlan { name: mark.name.clone(), ..plan });
         }
         self.staged(stages)
     }

@@ -116,9 +116,41 @@ pub struct StageReport {
     pub frames: u64,
     /// Elements that its tasks had to drop.
     pub lost: u64,
+    /// What it did on a device, if it ran there: its replicas are lanes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceReport>,
     /// Where the period went; `None` unless the run was observed and stood beside a profile
     /// ([`Pipeline::compare_with`](crate::Pipeline::compare_with)).
     pub gap: Option<Gap>,
+}
+
+/// How long a stage kept the parts of its device busy, in nanoseconds per execution. The longest of the three, and the time of an
+/// execution divided by the lanes, is the stage's [`measured_ns`](StageReport::measured_ns).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct DeviceReport {
+    /// The device.
+    pub name: String,
+    /// Copies to it.
+    pub copy_in_ns: f64,
+    /// Its tasks.
+    pub tasks_ns: f64,
+    /// Copies back.
+    pub copy_out_ns: f64,
+}
+
+impl DeviceReport {
+    /// Of a device that was busy for so long, in so many executions.
+    pub(crate) fn new(name: &str, busy: [Duration; 3], executions: u64) -> Self {
+        let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
+        Self { name: name.to_owned(), copy_in_ns, tasks_ns, copy_out_ns }
+    }
+
+    /// The least time from one execution to the next, where so many lanes share them.
+    pub(crate) fn pace_ns(&self, lanes: usize) -> f64 {
+        let parts = [self.copy_in_ns, self.tasks_ns, self.copy_out_ns];
+        parts.into_iter().fold(parts.iter().sum::<f64>() / lanes as f64, f64::max)
+    }
 }
 
 /// The result of the replicas of a stage that run on cores of one of its several kinds.
@@ -350,6 +382,7 @@ impl StageReport {
             waits_for_output: count.waits_for_output,
             frames: count.frames,
             lost: 0,
+            device: None,
             gap: None,
         }
     }
@@ -414,7 +447,11 @@ mod tests {
     use super::*;
 
     fn stage(name: &str, threads: usize, busy_us: u64) -> StageReport {
-        let plan = StagePlan { name: name.into(), tasks: 0..1, threads, kinds: Vec::new(), planned_ns: Some(5000.0) };
+        let plan = StagePlan {
+            name: name.into(),
+            planned_ns: Some(5000.0),
+            ..StagePlan::named(&[], 0..1, threads, Vec::new())
+        };
         let elapsed = Duration::from_millis(1);
         let count = Count {
             frames: 99,

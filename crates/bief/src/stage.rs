@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::device::Device;
 use crate::error::{Error, Place, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Buffer, Slot};
@@ -28,6 +29,8 @@ pub(crate) struct StagePlan {
     pub(crate) kinds: Vec<String>,
     /// Planned time per execution, already divided by the replicas.
     pub(crate) planned_ns: Option<f64>,
+    /// The device that it runs on: then the replicas are its lanes.
+    pub(crate) device: Option<Device>,
 }
 
 /// The stages of a schedule for tasks of these names.
@@ -52,7 +55,14 @@ impl StagePlan {
             Some([first, .., last]) => format!("{first} .. {last}").into(),
             _ => "".into(),
         };
-        Self { name, tasks, threads, kinds, planned_ns: None }
+        Self { name, tasks, threads, kinds, planned_ns: None, device: None }
+    }
+
+    /// Gives it lanes on a device, of which it has one.
+    pub(crate) fn put_on(&mut self, device: Device, replicable: bool) {
+        self.threads = if replicable { device.lanes() } else { 1 };
+        self.kinds = vec![device.name().to_owned(); self.threads];
+        self.device = Some(device);
     }
 
     /// How many replicas have each kind of core, in their order.

@@ -56,6 +56,13 @@ impl Report {
                 100.0 * stage.waiting_for_input,
                 100.0 * stage.waiting_for_output,
             )?;
+            if let Some(device) = &stage.device {
+                let [copy_in, tasks, copy_out] =
+                    [device.copy_in_ns, device.tasks_ns, device.copy_out_ns].map(microseconds);
+                let name = fitted(&device.name, 16);
+                let lanes = stage.threads;
+                writeln!(f, "  {lanes} lanes of {name}: copies in {copy_in} us, tasks {tasks}, copies out {copy_out}")?;
+            }
             for kind in &stage.kinds {
                 writeln!(
                     f,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::device::{Device, OffloadOf, OnDevice};
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -141,6 +142,43 @@ pub trait Task: Send + 'static {
         None
     }
 
+    /// How this task runs on a device; `None` where it has nothing for it, and runs on cores alone. Asked once for each lane of a
+    /// stage that is planned there, and when a chain is profiled for a machine that has [devices](crate::machine::DeviceSpec).
+    ///
+    /// ```
+    /// use bief::device::{Device, OffloadOf};
+    /// use bief::{Flow, InOut, Result, Task};
+    ///
+    /// #[derive(Clone)]
+    /// struct Square;
+    ///
+    /// impl Task for Square {
+    ///     type In = InOut<f32>;
+    ///     type Out = ();
+    ///     fn lens(&self, _: usize) -> Result<()> {
+    ///         Ok(())
+    ///     }
+    ///     fn run(&mut self, frame: &mut [f32], (): ()) -> Result<Flow> {
+    ///         frame.iter_mut().for_each(|x| *x *= *x);
+    ///         Ok(Flow::Next)
+    ///     }
+    ///     fn replica(&self) -> Option<Self> {
+    ///         Some(self.clone())
+    ///     }
+    ///     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+    ///         Some(Ok(device.emulate(self.clone())))
+    ///     }
+    /// }
+    /// # let _ = Square;
+    /// ```
+    ///
+    /// # Errors
+    /// Why it cannot run there although it should: the pipeline is not made. The chain adds the task and the device.
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        let _ = device;
+        None
+    }
+
     /// Elements that this task had to drop in this run, because they came faster than it was asked for them: counted in the
     /// [`Report`](crate::Report). Asked after [`finish`](Self::finish).
     fn lost(&self) -> u64 {
@@ -233,6 +271,10 @@ pub(crate) trait Step: Send {
     }
 
     fn replica(&self) -> Option<Box<dyn Step>>;
+    /// The same on a device, where it can run there.
+    fn on_device(&self, _: &Device) -> Option<Result<Box<dyn Step>>> {
+        None
+    }
     /// Elements that it had to drop in this run.
     fn lost(&self) -> u64 {
         0
@@ -297,6 +339,13 @@ impl<T: Task> Step for Bind<T> {
     fn replica(&self) -> Option<Box<dyn Step>> {
         let task = self.task.replica()?;
         Some(Box::new(Bind { task, inputs: self.inputs.clone(), outputs: self.outputs.clone() }))
+    }
+
+    fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Step>>> {
+        let step = |offload| -> Box<dyn Step> {
+            Box::new(OnDevice { offload, inputs: self.inputs.clone(), outputs: self.outputs.clone() })
+        };
+        Some(self.task.on_device(device)?.map(step))
     }
 
     fn lost(&self) -> u64 {

@@ -13,6 +13,7 @@ use crate::affinity::Mask;
 use crate::boundary::{Inlet, Outlet, carried};
 use crate::clock::{Laps, Moment};
 use crate::count::Count;
+use crate::device::Lane;
 use crate::emulate::Emulation;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
@@ -83,6 +84,8 @@ pub(crate) struct Worker {
     pub(crate) refusal: Option<String>,
     /// Makes it slower, on a core that is emulated.
     emulation: Option<Box<Emulation>>,
+    /// What it does beside its tasks, if it is a lane of a device.
+    pub(crate) lane: Option<Box<Lane>>,
 }
 
 impl Worker {
@@ -111,13 +114,16 @@ impl Worker {
             threads: None,
             refusal: None,
             emulation: None,
+            lane: None,
         }
     }
 
     /// Gives its thread a place, on a machine that may be emulated.
     pub(crate) fn place(&mut self, threads: &[usize], machine: &Machine) {
         let tasks = self.stage.tasks().iter().map(|task| &*task.name);
-        self.emulation = Emulation::new(machine, tasks, threads).map(Box::new);
+        // A lane's tasks take as long as they do on its device, wherever it runs.
+        let on_core = self.lane.is_none().then(|| Emulation::new(machine, tasks, threads));
+        self.emulation = on_core.flatten().map(Box::new);
         self.threads = Some(threads.to_vec());
     }
 
@@ -163,6 +169,9 @@ impl Worker {
         (self.left, self.has_ended, self.unfinished) = (None, false, false);
         self.count = Count::default();
         self.ended = 0;
+        if let Some(lane) = &mut self.lane {
+            lane.clear();
+        }
         if let Some(observer) = &mut self.observer {
             observer.clear();
         }
@@ -193,7 +202,7 @@ impl Worker {
             emulation.start();
         }
         let start = Instant::now();
-        let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some();
+        let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
         let outcome = if seen { self.run::<true>(halt) } else { self.run::<false>(halt) };
         let elapsed = start.elapsed();
         if let Err(error) = outcome {
@@ -261,7 +270,7 @@ impl Worker {
             .at(place)
     }
 
-    /// `SEEN`: the pipeline is observed or watched, or its core is emulated. One that is not reads no clock in this loop, which takes longer than a
+    /// `SEEN`: the pipeline is observed or watched, its core is emulated, or it is a lane. One that is not reads no clock in this loop, which takes longer than a
     /// small task.
     fn run<const SEEN: bool>(&mut self, halt: &Halt) -> Result<()> {
         let mut laps = Laps::start();
@@ -282,7 +291,9 @@ impl Worker {
                 // SAFETY: the slots just loaded are this worker's own, made for the crossing wires and this batch size; they
                 // stay in place until `send`.
                 unsafe {
-                    if SEEN && (sampled || self.emulation.is_some()) {
+                    if SEEN && self.lane.is_some() {
+                        self.run_in_lane(sampled)?;
+                    } else if SEEN && (sampled || self.emulation.is_some()) {
                         self.run_timed(sampled)?;
                     } else {
                         self.stage.run(batch)?;
@@ -358,6 +369,33 @@ impl Worker {
             emulation.pay();
         }
         Ok(())
+    }
+
+    /// Runs every task on the batch on the device of its lane, and lets the observer note the times, if it `samples` them.
+    ///
+    /// # Safety
+    /// As [`Stage::run`].
+    #[inline(never)]
+    unsafe fn run_in_lane(&mut self, samples: bool) -> Result<()> {
+        let Self { lane, stage, observer, inlet, outlet, own, .. } = self;
+        let Some(lane) = lane else { return Ok(()) };
+        let batch = at_hand(inlet, outlet, own);
+        let mut observer = observer.as_mut().filter(|_| samples);
+        if let Some(observer) = &mut observer {
+            observer.begin();
+        }
+        lane.pass(batch.live() as u64, |costs| {
+            let tasks = 0..stage.tasks().len();
+            // SAFETY: passed on to the caller.
+            unsafe {
+                stage.run_timed(tasks, batch, |task, start, time, had_frames| {
+                    let time = if had_frames { costs.work_off(task, time) } else { time };
+                    if let Some(observer) = &mut observer {
+                        observer.task(task, start, time, had_frames);
+                    }
+                })
+            }
+        })
     }
 
     /// Whether the next batch is timed; if so, the observer looks how many wait. The first stage says when it is due.

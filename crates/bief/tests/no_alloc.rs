@@ -143,6 +143,28 @@ fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
+/// Two tasks in the lanes of an emulated device, with launches and copies.
+fn allocations_in_lanes(frames: u64) -> u64 {
+    use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
+
+    let machine =
+        "[[device]]\nname = 'gpu'\nlanes = 2\nlaunch_us = 1\ncopy_gb_per_s = 1\n[device.tasks]\n'Probe' = 0.5";
+    let machine = bief::Machine::emulated(machine, &bief::Machine::here()).unwrap();
+    let task = |_| TaskProfile::replicable("task", [1, 1]);
+    let profile = Profile::new(["cpu", "gpu"], (0..4).map(task)).unwrap();
+    let stages = [Stage::new(1, 1, "cpu"), Stage::new(2, 1, "gpu"), Stage::new(1, 1, "cpu")];
+    let schedule = Schedule::new("hand", stages, &profile).unwrap();
+    let mut chain = Chain::new().batch(2);
+    let numbers = chain.add(Count::to(frames), ());
+    let once = chain.add(Probe::new(Act::Pass), &numbers);
+    let twice = chain.add(Probe::new(Act::Pass), &once);
+    chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &twice);
+    let mut pipeline = chain.build().unwrap().pipeline_on(&schedule, &machine).unwrap();
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    pipeline.run().unwrap();
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
 /// A device that is faster than what follows, and not always there.
 fn allocations_of_a_device(frames: u64) -> u64 {
     let mut next = 0_u64;
@@ -215,6 +237,8 @@ fn a_longer_run_allocates_no_more_than_a_short_one() {
     }
     let [short, long] = [100, 50_000].map(allocations_of_a_device);
     assert!(long < short + 50, "a device: {short} then {long}");
+    let [short, long] = [100, 3000].map(allocations_in_lanes);
+    assert!(long < short + 50, "lanes: {short} then {long}");
     #[cfg(target_os = "linux")]
     assert_eq!(allocations_while_mapped(), 0);
 }

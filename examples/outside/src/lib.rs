@@ -6,6 +6,8 @@ mod book {
     mod writing_a_task {}
     #[doc = include_str!("../../../book/src/plan.md")]
     mod plan {}
+    #[doc = include_str!("../../../book/src/devices.md")]
+    mod devices {}
     #[doc = include_str!("../../../book/src/real-time.md")]
     mod real_time {}
 }

@@ -40,13 +40,20 @@ A TOML file emulates other kinds of cores on those of this machine:
   cores = \"1\"
   speed = 0.45                       of the core's real speed
   [kind.tasks]                       tasks with another speed
-  \"decode LDPC\" = 0.30";
+  \"decode LDPC\" = 0.30
+and a device such as a GPU beside them, or beside all cores as they are:
+  [[device]]
+  name = \"gpu\"
+  lanes = 3                          executions under way at a time
+  launch_us = 20                     for each task of an execution
+  copy_gb_per_s = 12.0               each way; left out, nothing is copied
+  speed = 0.9                        of a core's speed; [device.tasks] as above";
 
 /// Arguments of `bief machine`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MachineArgs {
-    /// Machine to show: JSON, XML of hwloc, or TOML that emulates other kinds of cores [default: this machine]
+    /// Machine to show: JSON, XML of hwloc, or TOML that emulates other kinds of cores and devices [default: this machine]
     file: Option<PathBuf>,
     /// Folder with the /sys and /proc of another Linux machine
     #[arg(long, value_name = "DIR", conflicts_with = "file")]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bief::machine::{Cache, CacheContent, Core, CoreSpec, Machine};
+use bief::machine::{Cache, CacheContent, Core, CoreSpec, DeviceSpec, Machine};
 
 use crate::text::{counted, printable};
 
@@ -126,6 +126,9 @@ pub(super) fn facts(machine: &Machine) -> Vec<(String, String)> {
     for (index, kind) in machine.kinds().iter().enumerate() {
         facts.push((printable(&kind.name), format!("{}{}", machine.count(index), speed(kind))));
     }
+    for device in machine.devices() {
+        facts.push((printable(&device.name), self::device(device)));
+    }
     if let Some(quota) = machine.quota().filter(|&quota| quota < machine.cores().len() as f64) {
         let each = machine.kinds().iter().enumerate().map(|(index, kind)| (machine.usable_of(index), kind));
         let each =
@@ -134,6 +137,23 @@ pub(super) fn facts(machine: &Machine) -> Vec<(String, String)> {
         facts.push(("quota".to_owned(), format!("processor time of {quota:.2} cores: plan for {each}")));
     }
     facts
+}
+
+/// What a device costs.
+fn device(device: &DeviceSpec) -> String {
+    let lanes = counted(device.lanes as usize, "lane");
+    let mut text = format!("emulated device, {lanes}, {} us per launch", device.launch_us);
+    match device.copy_gb_per_s {
+        Some(rate) => text += &format!(", copies at {rate} GB/s"),
+        None => text += ", nothing is copied",
+    }
+    if device.speed != 1.0 {
+        text += &format!(", works at {} of a core's speed", device.speed);
+    }
+    for (task, speed) in &device.task_speeds {
+        text += &format!(", `{}` at {speed}", printable(task));
+    }
+    text
 }
 
 /// How fast a kind is, where that is known, and to what it is slowed down.

@@ -17,7 +17,7 @@ use crate::draw::{self, stages};
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::json::{self, JsonArgs};
-use crate::planning::StagesArgs;
+use crate::planning::{DeviceChoice, StagesArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,6 +64,11 @@ pub(crate) struct PlanArgs {
     /// The cores to use: N, or by kind as in big=4,little=8 [default: all of a built-in machine]
     #[arg(long, value_name = "CORES", conflicts_with = "platform")]
     cores: Option<String>,
+
+    /// The devices among the cores to use, which the profile gives lanes: `off` leaves them out, `require` fails where there is
+    /// none; require=NAME takes that device alone [default: try]
+    #[arg(long, value_name = "off|try|require[=NAME]", default_value = "try", hide_default_value = true)]
+    device: DeviceChoice,
 
     /// The cores to use: a JSON file with the number of each kind; - reads standard input
     #[arg(long, value_name = "FILE")]
@@ -136,6 +141,7 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
         strategy(&args.strategy).and_then(|strategy| strategy.serves(&goal)).map_err(Failure::from_error)?;
     }
     let (profile, platform) = input::load(&profile, args.cores.as_deref(), args.platform.as_deref())?;
+    let platform = with_devices(&args.device, &profile, platform)?;
     if args.strategy == ALL {
         return compare(&args, &profile, &platform);
     }
@@ -149,6 +155,16 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
         return Ok(());
     }
     json::print(&schedule_table::table(&plan)?)
+}
+
+/// The cores, and of the devices those that are wanted.
+fn with_devices(choice: &DeviceChoice, profile: &Profile, platform: Platform) -> Result<Platform, Failure> {
+    let is_device = |name: &str| profile.kind(name).is_some_and(|kind| profile.lanes(kind).is_some());
+    let there = platform.kinds().iter().filter(|kind| kind.cores > 0).map(|kind| kind.name.as_str());
+    let (devices, mut wanted): (Vec<&str>, Vec<&str>) = there.partition(|name| is_device(name));
+    wanted
+        .extend(choice.of(&devices, ["what is planned for", "name one among the cores that the profile gives lanes"])?);
+    platform.only(&wanted).map_err(Failure::from_error)
 }
 
 /// Plans with every strategy, shows them side by side, and the stages of the exact one.

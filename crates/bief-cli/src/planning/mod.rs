@@ -1,6 +1,7 @@
 //! From a chain to a plan, the same in every command that runs or measures one: machine, profile, schedule, places.
 
 mod class;
+mod device;
 mod outcome;
 mod stages;
 mod watts;
@@ -22,13 +23,15 @@ use crate::document::{read, write};
 use crate::failure::{Failure, warn};
 use crate::files::Files;
 use class::ClassArgs;
+pub(crate) use device::DeviceChoice;
 use outcome::tells;
 pub(crate) use outcome::{against_plan, changes, rounds};
 pub(crate) use stages::StagesArgs;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.
-pub(crate) const OPTIONS: [&str; 21] = [
+pub(crate) const OPTIONS: [&str; 22] = [
     "machine",
+    "device",
     "loaded",
     "executions",
     "cores",
@@ -54,9 +57,13 @@ pub(crate) const OPTIONS: [&str; 21] = [
 /// How tasks are measured.
 #[derive(Args)]
 pub(crate) struct MeasuringArgs {
-    /// The machine to measure and plan for: a file that emulates kinds of cores (TOML) [default: this machine as it is]
+    /// The machine to measure and plan for: a file that emulates kinds of cores and devices (TOML) [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
+    /// The devices of the machine: `off` leaves them out, `try` plans without one that cannot be used and says why, `require` fails
+    /// then; require=NAME takes that device alone [default: try]
+    #[arg(long, value_name = "off|try|require[=NAME]", default_value = "try", hide_default_value = true)]
+    device: DeviceChoice,
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
@@ -85,7 +92,7 @@ pub fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
 
 impl MeasuringArgs {
     fn is_given(&self) -> bool {
-        self.machine.is_some() || self.loaded || self.executions.is_some()
+        self.machine.is_some() || self.device != DeviceChoice::Try || self.loaded || self.executions.is_some()
     }
 
     /// Notes the file that is read.
@@ -93,9 +100,13 @@ impl MeasuringArgs {
         self.machine.as_deref().map_or(Ok(()), |path| files.read(path))
     }
 
-    /// This machine, or the one that was asked for: its cores are here.
+    /// This machine, or the one that was asked for: its cores are here; with those devices that are wanted.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        to_run_on(self.machine.as_deref())
+        let machine = to_run_on(self.machine.as_deref())?;
+        let there: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
+        let wanted = self.device.of(&there, ["this machine", "name one that emulates some (--machine FILE)"])?;
+        let wanted: Vec<String> = wanted.into_iter().map(str::to_owned).collect();
+        Ok(machine.with_devices_where(|device| wanted.contains(&device.name)))
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
@@ -274,6 +285,9 @@ impl PlanningArgs {
             .profiling(self.measuring.profiling())
             .watts(&platform, origin)
             .refine(self.refine.unwrap_or(0) as usize);
+        if self.measuring.device.is_required() {
+            planner = planner.require_devices();
+        }
         if let Some(cores) = &self.cores {
             planner = planner.cores(cores);
         }

@@ -24,8 +24,12 @@ pub(super) fn watts(machine: &Machine, file: Option<&Path>) -> Result<(Platform,
     if let Some(path) = file {
         let known = read(path, Platform::from_json)?;
         let cores = cores.with_power_of(&known);
-        let unknown: Vec<String> =
-            cores.kinds().iter().filter(|kind| kind.watts.is_none()).map(|kind| format!("`{}`", kind.name)).collect();
+        let unknown: Vec<String> = cores
+            .kinds()
+            .iter()
+            .filter(|kind| kind.watts.is_none() && machine.device(&kind.name).is_none())
+            .map(|kind| format!("`{}`", kind.name))
+            .collect();
         if !unknown.is_empty() {
             return Err(Failure::new(format!(
                 "{}: it does not tell the watts of {}: write a platform with the kinds of this machine, as `bief power fit` \
@@ -48,6 +52,10 @@ pub(super) fn watts(machine: &Machine, file: Option<&Path>) -> Result<(Platform,
     let known = known.expect("it ships").map_err(Failure::from_error)?;
     // By position, whatever the kinds are called: from the most to the least power-hungry.
     let of_kind = |(index, kind): (usize, &CoreKind)| {
+        // Of a device that is emulated nobody knows.
+        if machine.device(&kind.name).is_some() {
+            return kind.clone();
+        }
         let known = &known.kinds()[index.min(known.kinds().len() - 1)];
         CoreKind { watts: known.watts, saturation: known.saturation, ..kind.clone() }
     };

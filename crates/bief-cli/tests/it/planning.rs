@@ -41,6 +41,66 @@ fn a_plan_that_may_change_gives_the_same_packets() {
     assert!(told.contains("the plan of this pipeline cannot change while it runs"), "{told}");
 }
 
+const DEVICE: &str = "[[device]]\nname = \"gpu\"\nlaunch_us = 20\ncopy_gb_per_s = 12.5\n";
+
+#[test]
+fn devices_are_shown_chosen_and_missed() {
+    let folder = Folder::new("planning-device");
+    folder.write("gpu.toml", DEVICE);
+    let shown = folder.succeed(["machine", "gpu.toml"]);
+    assert!(shown.contains("emulated device, 3 lanes, 20 us per launch, copies at 12.5 GB/s"), "{shown}");
+    assert_narrow(&shown);
+    let with_gpu = r#"{"format": 1, "kinds": ["cpu", "gpu"], "frames_per_execution": 1, "lanes": [null, 3], "tasks": [
+        {"name": "read", "replicable": false, "ns": [40000, null]},
+        {"name": "decode", "replicable": true, "ns": [900000, 60000], "enter_ns": [0, 50000], "leave_ns": [0, 5000]}]}"#;
+    folder.write("p.json", with_gpu);
+    let plan = |options: &str| {
+        let all = format!("plan p.json --cores cpu=4,gpu=1 {options}");
+        folder.succeed(all.split_whitespace())
+    };
+    for options in ["", "--device try", "--device require", "--device require=gpu"] {
+        let shown = plan(options);
+        assert!(shown.contains("1 gpu") && shown.contains("Period 60.0 us"), "{shown}");
+    }
+    assert!(plan("--device off").contains("on 4 of 4 cpu cores"));
+    let fails = |arguments: &str| folder.fail(arguments.split_whitespace());
+    for (arguments, told) in [
+        ("plan p.json --cores cpu=4,gpu=1 --device require=npu", "--device require=npu: what is planned for has gpu"),
+        ("plan p.json --cores cpu=4 --device require", "--device require: what is planned for has no device"),
+        (
+            "plan p.json --cores cpu=4,gpu=1 --strategy herad",
+            "`gpu` is a device with lanes: leave that out, or take one of",
+        ),
+        (
+            "rx --device require",
+            "--device require: this machine has no device: name one that emulates some (--machine FILE)",
+        ),
+        ("rx --machine gpu.toml --device require=npu", "--device require=npu: this machine has gpu"),
+        ("profile rx --machine gpu.toml --device require=npu", "--device require=npu: this machine has gpu"),
+    ] {
+        let error = fails(arguments);
+        assert!(error.contains(told), "{error}");
+    }
+    assert_usage(&folder, &["rx", "--device", "maybe"], "write off, try, require or require=NAME");
+}
+
+#[test]
+#[ignore = "long: part of .ci/run"]
+fn a_device_that_is_planned_with_gives_the_same_packets() {
+    let folder = Folder::new("planning-on-device");
+    folder.write("gpu.toml", DEVICE);
+    folder.succeed(["rx", "-o", "plain.ts"]);
+    let arguments =
+        "rx --machine gpu.toml --device require --executions 20 --save-profile p.json --json run.json -o gpu.ts";
+    folder.succeed(arguments.split_whitespace());
+    assert!(folder.read("gpu.ts") == folder.read("plain.ts"));
+    let profile = Profile::from_json(&text(&folder, "p.json")).unwrap();
+    assert_eq!(profile.kind("gpu").and_then(|gpu| profile.lanes(gpu)), Some(3));
+    let told = folder.succeed("rx --machine gpu.toml --strategy fertac --executions 20 -o cores.ts".split_whitespace());
+    assert!(!told.contains("lanes of gpu"), "{told}");
+    assert!(folder.read("cores.ts") == folder.read("plain.ts"));
+}
+
 #[test]
 #[ignore = "long: part of .ci/run"]
 fn a_chain_is_measured_planned_refined_placed_and_run_on_emulated_cores() {

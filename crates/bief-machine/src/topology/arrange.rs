@@ -94,7 +94,8 @@ impl Description {
             Core { threads: core.threads, kind, cluster, package: core.package, node: core.node }
         });
         let (cores, kinds, caches) = in_order(cores.collect(), kinds.kinds, caches);
-        Machine { model: plain(&self.model), cores, kinds, caches, quota: self.quota, notes: self.notes.0 }
+        let (model, notes) = (plain(&self.model), self.notes.0);
+        Machine { model, cores, kinds, caches, devices: Vec::new(), quota: self.quota, notes }
     }
 
     /// For each hardware thread, the position of its core.

@@ -3,12 +3,13 @@
 use bief_schedule::json::{self, Document, Format, Object};
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, Core, CoreSpec, MAX_THREADS, Machine, platform};
+use super::device::named_twice;
+use super::{Cache, Core, CoreSpec, DeviceSpec, MAX_THREADS, Machine, platform};
 use crate::error::{Error, Result};
 
 const DOCUMENT: Document = Document {
     name: "machine",
-    shape: r#"{"format": 1, "model": "A board", "kinds": [{"name": "big", "capacity": 1024}, {"name": "little"}], "cores": [{"threads": [0], "kind": 0, "cluster": 0, "package": 0, "node": 0}]}; "caches", "quota" and "notes", and of a kind "capacity", "max_mhz", "speed" and "task_speeds" may be left out"#,
+    shape: r#"{"format": 1, "model": "A board", "kinds": [{"name": "big", "capacity": 1024}, {"name": "little"}], "cores": [{"threads": [0], "kind": 0, "cluster": 0, "package": 0, "node": 0}]}; "caches", "devices", "quota" and "notes", and of a kind "capacity", "max_mhz", "speed" and "task_speeds" may be left out"#,
 };
 
 /// The keys of the JSON document.
@@ -23,6 +24,8 @@ pub(super) struct MachineJson {
     cores: Vec<Core>,
     #[serde(default, deserialize_with = "json::objects", skip_serializing_if = "Vec::is_empty")]
     caches: Vec<Cache>,
+    #[serde(default, deserialize_with = "json::objects", skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<DeviceSpec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quota: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,14 +60,17 @@ impl Machine {
     ///     {"level": 1, "holds": "data", "bytes": 32768, "cores": [0]},
     ///     {"level": 3, "holds": "both", "cores": [0, 1]}
     ///   ],
+    ///   "devices": [
+    ///     {"name": "gpu", "lanes": 2, "launch_us": 20.0, "copy_gb_per_s": 10.0, "speed": 0.8}
+    ///   ],
     ///   "quota": 1.5,
     ///   "notes": ["What was odd."]
     /// }
     /// ```
     ///
     /// A core's `kind` is a position among the kinds, a cache's `cores` are positions among the cores, and the cores stand in
-    /// the order of package, node, cluster and first hardware thread. Keys that may be left out: `caches`, `quota`, `notes`
-    /// and, in a kind, all but `name`; in a cache, `bytes`. A key that is not named here is refused, as is another `format`.
+    /// the order of package, node, cluster and first hardware thread. Keys that may be left out: `caches`, `devices`,
+    /// `quota`, `notes` and, in a kind and in a [device](DeviceSpec), all but `name`; in a cache, `bytes`. A key that is not named here is refused, as is another `format`.
     ///
     /// ```
     /// let machine = bief_machine::Machine::here();
@@ -76,18 +82,28 @@ impl Machine {
     }
 
     fn checked(json: MachineJson) -> Result<Self> {
-        let MachineJson { format: Format, model, kinds, cores, caches, quota, notes } = json;
+        let MachineJson { format: Format, model, kinds, cores, caches, devices, quota, notes } = json;
         check_kinds(&kinds)?;
         check_cores(&cores, kinds.len())?;
         check_caches(&caches, cores.len())?;
-        platform(&kinds, |kind| cores.iter().filter(|core| core.kind == kind).count())
+        let count = |kind: usize| cores.iter().filter(|core| core.kind == kind).count();
+        platform(kinds.iter().enumerate().map(|(index, kind)| (kind.name.as_str(), count(index))))
             .map_err(|error| refused(error.place().trim_start_matches("platform, "), error.reason()))?;
+        for (index, device) in devices.iter().enumerate() {
+            let key = |member: &str| format!("devices[{index}].{member}");
+            device.check().map_err(|(member, reason)| refused(&key(member), reason))?;
+            platform([(device.name.as_str(), 1)].into_iter()).map_err(|error| refused(&key("name"), error.reason()))?;
+        }
+        if let Some(index) = named_twice(&kinds, &devices) {
+            let reason = format!("`{}` is named twice: name each kind and device once", devices[index].name);
+            return Err(refused(&format!("devices[{index}].name"), reason));
+        }
         if let Some(quota) = quota
             && !(quota > 0.0 && quota.is_finite())
         {
             return Err(refused("quota", "must be a number of cores above 0: leave it out where there is no limit"));
         }
-        Ok(Self { model, cores, kinds, caches, quota, notes })
+        Ok(Self { model, cores, kinds, caches, devices, quota, notes })
     }
 }
 
@@ -191,7 +207,7 @@ impl TryFrom<Object<MachineJson>> for Machine {
 
 impl From<Machine> for MachineJson {
     fn from(machine: Machine) -> Self {
-        let Machine { model, cores, kinds, caches, quota, notes } = machine;
-        Self { format: Format, model, kinds, cores, caches, quota, notes }
+        let Machine { model, cores, kinds, caches, devices, quota, notes } = machine;
+        Self { format: Format, model, kinds, cores, caches, devices, quota, notes }
     }
 }

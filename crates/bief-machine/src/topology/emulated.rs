@@ -1,15 +1,19 @@
-//! Kinds of cores that are not here, on the cores that are.
+//! Kinds of cores, and devices, that are not here, on the cores that are.
 
 use std::collections::BTreeMap;
 
 use super::arrange::in_order;
+use super::device::{LANES, named_twice};
 use super::document::is_speed;
-use super::{Core, CoreSpec, Machine, list, platform};
+use super::{Core, CoreSpec, DeviceSpec, Machine, list, platform};
+use bief_schedule::Profile;
+
 use crate::error::Result;
 use crate::toml_file::{At, Span, Table, Text};
 
 impl Machine {
-    /// This machine's cores as other kinds of cores, as a TOML file tells; cores that it does not name are not used.
+    /// This machine's cores as other kinds of cores, as a TOML file tells, and devices beside them. Cores that it does not name are not
+    /// used; where it has no kind of cores, all are, as they are.
     ///
     /// ```
     /// let here = bief_machine::Machine::here();
@@ -21,11 +25,21 @@ impl Machine {
     ///     speed = 0.45              # of the speed that the core has; 1 where it is left out
     ///     [kind.tasks]              # tasks that are slowed down otherwise, by name
     ///     "decode LDPC" = 0.30
+    ///
+    ///     [[device]]
+    ///     name = "gpu"
+    ///     lanes = 3                 # executions under way at a time; 3 where it is left out
+    ///     launch_us = 20            # for each task of an execution; 0 where it is left out
+    ///     copy_gb_per_s = 12.0      # each way; copies take no time where it is left out
+    ///     speed = 0.9               # of that of a core here; 1 where it is left out
+    ///     [device.tasks]
+    ///     "decode LDPC" = 1.0
     ///     "#,
     ///     &here,
     /// )?;
     /// assert_eq!(machine.kinds()[0].speed, 0.45);
     /// assert!(machine.is_emulated());
+    /// assert_eq!(machine.devices()[0].copy_gb_per_s, Some(12.0));
     /// # Ok::<(), bief_machine::Error>(())
     /// ```
     ///
@@ -33,8 +47,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// With line and key: where there is no kind, a name is not one, a core is not here, is in two kinds, or is of another kind
-    /// here than others of its kind, or a speed is not above 0 and at most 1.
+    /// With line and key: where there is neither a kind nor a device, a name is not one or is given twice, a core is not here, is in
+    /// two kinds, or is of another kind here than others of its kind, or a number is out of its range.
     pub fn emulated(text: &str, here: &Self) -> Result<Self> {
         Self::emulated_by(Text { name: "machine".to_owned(), text: text.to_owned() }, here)
     }
@@ -42,17 +56,35 @@ impl Machine {
     pub(super) fn emulated_by(text: Text, here: &Self) -> Result<Self> {
         let mut file = Table::whole(&text, "a machine")?;
         let entries = file.tables("kind", "a kind")?;
-        file.nothing_else(&["kind"])?;
-        if entries.is_empty() {
-            return Err(
-                text.error(&(0..0), "there is no kind: write [[kind]] with a `name` and `cores`, as in \"0-3\"")
-            );
+        let devices = file.tables("device", "a device")?;
+        file.nothing_else(&["kind", "device"])?;
+        if entries.is_empty() && devices.is_empty() {
+            return Err(text.error(
+                &(0..0),
+                "there is no kind: write [[kind]] with a `name` and `cores`, as in \"0-3\", or [[device]] with a `name`",
+            ));
         }
+        let machine = if entries.is_empty() { here.clone() } else { Self::of_kinds(entries, &text, here)? };
+        let mut named = Vec::new();
+        let mut all = Vec::new();
+        for entry in devices {
+            let At { value, span } = device_of(entry, &text)?;
+            all.push(value);
+            named.push(span);
+            if let Some(index) = named_twice(&machine.kinds, &all) {
+                let reason = format!("`{}` is named twice: name each kind and device once", all[index].name);
+                return Err(text.error(&named[index], &reason));
+            }
+        }
+        Ok(Self { devices: all, ..machine })
+    }
+
+    fn of_kinds(entries: Vec<Table>, text: &Text, here: &Self) -> Result<Self> {
         // For each core here, the kind that it stands for.
         let mut taken: Vec<Option<usize>> = vec![None; here.cores.len()];
         let mut kinds: Vec<CoreSpec> = Vec::new();
         for entry in entries {
-            let Entry { kind, name, cores } = entry_of(entry, &text, here)?;
+            let Entry { kind, name, cores } = entry_of(entry, text, here)?;
             if kinds.iter().any(|other| other.name == kind.name) {
                 let reason = format!("there are two kinds `{}`: name each once, with all its cores", kind.name);
                 return Err(text.error(&name, &reason));
@@ -124,9 +156,39 @@ fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
         return Err(text.error(&cores.span, &reason));
     }
     let kind = CoreSpec { name: name.value, speed, task_speeds, ..here_kind.clone() };
-    platform(std::slice::from_ref(&kind), |_| 1)
+    platform([(kind.name.as_str(), 1)].into_iter())
         .map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
     Ok(Entry { kind, name: name.span, cores: At { value: named, span: cores.span } })
+}
+
+/// A device of the file, and where its name is.
+fn device_of(mut entry: Table, text: &Text) -> Result<At<DeviceSpec>> {
+    let name = entry.needed_name("name")?;
+    let lanes = entry.integer("lanes", Profile::MAX_LANES as usize)?;
+    let launch = entry.number("launch_us")?;
+    let rate = entry.number("copy_gb_per_s")?;
+    let speed = entry.number("speed")?;
+    let tasks = entry.numbers("tasks", "the tasks of a device")?;
+    entry.nothing_else(&["name", "lanes", "launch_us", "copy_gb_per_s", "speed", "tasks"])?;
+    let spans = [("launch_us", &launch), ("copy_gb_per_s", &rate), ("speed", &speed)];
+    let spans = spans.map(|(key, number)| (key, number.as_ref().map(|number| number.span.clone())));
+    let slowest = tasks.iter().find(|(_, speed)| !is_speed(speed.value)).map(|(_, speed)| speed.span.clone());
+    let device = DeviceSpec {
+        name: name.value,
+        lanes: lanes.map_or(LANES, |lanes| lanes.value as u32),
+        launch_us: launch.map_or(0.0, |launch| launch.value),
+        copy_gb_per_s: rate.map(|rate| rate.value),
+        speed: speed.map_or(1.0, |speed| speed.value),
+        task_speeds: tasks.into_iter().map(|(task, speed)| (task.value, speed.value)).collect(),
+    };
+    device.check().map_err(|(key, reason)| {
+        let span = spans.into_iter().find(|(known, _)| *known == key).and_then(|(_, span)| span).or(slowest);
+        let what = if key == "task_speeds" { "the speed".to_owned() } else { format!("`{key}`") };
+        text.error(&span.unwrap_or(name.span.clone()), &format!("{what} {reason}"))
+    })?;
+    platform([(device.name.as_str(), 1)].into_iter())
+        .map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
+    Ok(At { value: device, span: name.span })
 }
 
 /// The positions of the cores that a list names.

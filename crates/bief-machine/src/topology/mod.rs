@@ -1,6 +1,7 @@
 //! The processor that a program runs on: which cores it may use, of which kinds they are, and what they share.
 
 mod arrange;
+mod device;
 mod document;
 #[cfg(feature = "toml")]
 mod emulated;
@@ -20,6 +21,7 @@ use bief_schedule::Platform;
 use bief_schedule::json::Object;
 use serde::{Deserialize, Serialize};
 
+pub use device::DeviceSpec;
 use document::MachineJson;
 pub use list::thread_list;
 
@@ -140,6 +142,7 @@ pub struct Machine {
     cores: Vec<Core>,
     kinds: Vec<CoreSpec>,
     caches: Vec<Cache>,
+    devices: Vec<DeviceSpec>,
     quota: Option<f64>,
     notes: Vec<String>,
 }
@@ -182,7 +185,7 @@ impl Machine {
         self.cores.iter().find(|core| core.threads.contains(&thread))
     }
 
-    /// Whether any of its kinds is slower than the cores that it stands for.
+    /// Whether any of its kinds of cores is slower than the cores that it stands for.
     pub fn is_emulated(&self) -> bool {
         self.kinds.iter().any(|kind| kind.speed != 1.0 || !kind.task_speeds.is_empty())
     }
@@ -217,7 +220,7 @@ impl Machine {
         self.count(kind).min(self.usable().saturating_sub(faster))
     }
 
-    /// The cores that can be kept busy at a time, by kind, as strategies take them.
+    /// The cores that can be kept busy at a time, by kind, and the devices, as strategies take them.
     ///
     /// ```
     /// let machine = bief_machine::Machine::here();
@@ -225,7 +228,9 @@ impl Machine {
     /// assert_eq!(platform.cores(&machine.kinds()[0].name) as usize, machine.usable_of(0));
     /// ```
     pub fn platform(&self) -> Platform {
-        platform(&self.kinds, |kind| self.usable_of(kind)).expect("kinds are checked when a machine is made")
+        let cores = self.kinds.iter().enumerate().map(|(kind, of)| (of.name.as_str(), self.usable_of(kind)));
+        let devices = self.devices.iter().map(|device| (device.name.as_str(), 1));
+        platform(cores.chain(devices)).expect("kinds and devices are checked when a machine is made")
     }
 
     /// What was odd about the description of the machine, a sentence each; empty where all made sense.
@@ -245,12 +250,14 @@ impl fmt::Display for Machine {
                 write!(f, " (emulated at {})", kind.speed)?;
             }
         }
+        for device in &self.devices {
+            write!(f, ", device {} (emulated)", device.name)?;
+        }
         Ok(())
     }
 }
 
-/// The kinds with the number of cores that `count` tells of each.
-fn platform(kinds: &[CoreSpec], count: impl Fn(usize) -> usize) -> Result<Platform, bief_schedule::Error> {
-    let kinds = kinds.iter().enumerate();
-    Platform::new(kinds.map(|(index, kind)| bief_schedule::CoreKind::new(&kind.name, count(index) as u32)))
+/// Kinds of these names with so many cores each.
+fn platform<'n>(kinds: impl Iterator<Item = (&'n str, usize)>) -> Result<Platform, bief_schedule::Error> {
+    Platform::new(kinds.map(|(name, cores)| bief_schedule::CoreKind::new(name, cores as u32)))
 }

@@ -1,5 +1,6 @@
 //! The two decoders as tasks.
 
+use bief::device::{Device, OffloadOf};
 use bief::{Flow, In, InOut, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::bch::{Bch, Outcome};
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
@@ -101,6 +102,10 @@ impl Task for DecodeLdpc {
 
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
+    }
+
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(device.emulate(self.clone())))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bief::device::{Device, OffloadOf};
 use bief::{Flow, In, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel};
@@ -88,5 +89,9 @@ impl Task for Demap {
 
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
+    }
+
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(device.emulate(self.clone())))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bief::device::{Device, OffloadOf};
 use bief::{Error, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalLevel};
@@ -135,6 +136,10 @@ impl Task for FilterSymbols {
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(device.emulate(self.clone())))
+    }
 }
 
 /// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload.
@@ -191,6 +196,10 @@ impl Task for CorrectPhase {
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
     }
+
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(device.emulate(self.clone())))
+    }
 }
 
 /// Measures amplitude and noise of a frame, and scales its symbols to unit energy.
@@ -246,5 +255,9 @@ impl Task for MeasureLevel {
 
     fn replica(&self) -> Option<Self> {
         Some(self.clone())
+    }
+
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(device.emulate(self.clone())))
     }
 }

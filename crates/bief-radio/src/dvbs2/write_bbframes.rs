@@ -62,7 +62,9 @@ impl WriteBbframes {
 /// The header of a receiver before a frame.
 fn l3(pls: Pls, level: SignalLevel, number: u8) -> [u8; L3_HEADER] {
     let short = u8::from(pls.frame_size() == FrameSize::Short) << 6;
-    let acm = short | u8::from(pls.pilots()) << 5 | pls.value() >> 2 & 0x1F;
+    // Five bits have no room for the MODCODs of DVB-S2X: 0 there.
+    let modcod = if pls.value() < 128 { pls.value() >> 2 } else { 0 };
+    let acm = short | u8::from(pls.pilots()) << 5 | modcod;
     let es_n0_db = -10.0 * level.n0.log10();
     // Casts from float to integer saturate; 0 would say that there is no signal.
     let cni = (8.0 * es_n0_db + 9.0).round().max(1.0) as u8;
@@ -126,7 +128,7 @@ mod tests {
     #[test]
     fn a_receivers_header_tells_kind_noise_and_number() {
         let level = |es_n0_db: f32| SignalLevel { amplitude: 1.0, n0: 10_f32.powf(-es_n0_db / 10.0) };
-        let pls = |value| Pls::new(value).unwrap();
+        let pls = Pls::new;
         // QPSK 8/9 short, pilots: as another program writes it.
         assert_eq!(l3(pls(43), level(7.5), 5), [0xB8, 0x6A, 69, 5]);
         assert_eq!(l3(pls(4), level(-2.0), 255), [0xB8, 0x01, 1, 255]);

@@ -4,14 +4,19 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::common::Shared;
-use bief::schedule::Stage;
-use bief::{Application, Pipeline};
+use bief::placement::Policy;
+use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
+use bief::{Application, Machine, Pipeline};
 use bief_radio::Recording;
 use bief_radio::dvbs2::{Figures, KeepSymbols, Receiver, Settings};
 
 fn receiver() -> Receiver {
+    plain().keep_symbols()
+}
+
+fn plain() -> Receiver {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
-    Receiver::find(Recording::open(&path, None).unwrap(), Settings::at(2.0), |_| ()).unwrap().keep_symbols()
+    Receiver::find(Recording::open(&path, None).unwrap(), Settings::at(2.0), |_| ()).unwrap()
 }
 
 /// On one core, or with everything between source and sink on so many.
@@ -43,6 +48,41 @@ fn replicas_tell_what_one_core_tells() {
         let energy: f32 = kept[0].1.iter().map(|symbol| symbol.norm_sqr()).sum::<f32>() / 4096.0;
         assert!((energy - 1.14).abs() < 0.05, "{energy}");
     }
+}
+
+/// With some of the tasks between source and sink on an emulated device.
+fn on_device(mut receiver: Receiver, lanes: u32, on_device: &[&str]) -> Pipeline {
+    let machine = format!("[[device]]\nname = 'gpu'\nlanes = {lanes}\nlaunch_us = 100\ncopy_gb_per_s = 1");
+    let machine = Machine::emulated(&machine, &Machine::here()).unwrap();
+    let program = receiver.program().unwrap();
+    let tasks: Vec<TaskProfile> = program
+        .tasks()
+        .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) })
+        .collect();
+    let first = tasks.iter().position(|task| task.name == on_device[0]).unwrap();
+    let names: Vec<&str> = tasks[first..first + on_device.len()].iter().map(|task| &*task.name).collect();
+    assert_eq!(names, on_device);
+    let rest = tasks.len() - first - on_device.len();
+    let stages = [Stage::new(first, 1, "cpu"), Stage::new(on_device.len(), 1, "gpu"), Stage::new(rest, 1, "cpu")];
+    let schedule = Schedule::new("hand", stages, &Profile::new(["cpu", "gpu"], tasks).unwrap()).unwrap();
+    let pipeline = program.pipeline_on(&schedule, &machine).unwrap();
+    pipeline.place(&Policy::Packed, &machine).unwrap()
+}
+
+#[test]
+fn a_device_gives_the_same_packets_and_tells_the_same() {
+    let [alone, ldpc, all] = [Shared::default(), Shared::default(), Shared::default()];
+    let expected = plain().to(alone.clone()).program().unwrap().one_core().unwrap().run().unwrap().figures;
+    let front = ["filter symbols", "correct phase", "measure level", "demap", "decode LDPC"];
+    for (written, lanes, tasks) in [(&ldpc, 1, &front[4..]), (&ldpc, 3, &front[4..]), (&all, 3, &front[..])] {
+        let report = on_device(plain().to(written.clone()), lanes, tasks).run().unwrap();
+        assert_eq!(report.stages[1].threads, lanes as usize);
+        assert_eq!(Figures::of(&report.figures), Figures::of(&expected));
+    }
+    let alone = alone.take();
+    assert_eq!(alone.len(), 385 * 188);
+    assert!(ldpc.take() == [&alone[..], &alone[..]].concat(), "with one lane, and with three");
+    assert!(all.take() == alone);
 }
 
 /// Takes so many bytes.

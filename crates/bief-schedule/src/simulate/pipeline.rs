@@ -29,6 +29,10 @@ const DEFAULT_DEPTH: u64 = 4;
 ///    nanoseconds;
 /// 3. hands its output on, and waits for that while the execution's slot is not free. Only then it claims the next number.
 ///
+/// A [device](Profile::with_lanes) has a replica for each of its lanes, if the stage may be replicated, and three parts: one reads
+/// what a stage enters with, one executes its tasks and one writes what it leaves with. A lane hands over, then its execution
+/// passes the three parts in turn; each part works on one at a time, in their order.
+///
 /// Handing over itself takes no other time than these. Every execution passes every stage: none is skipped.
 /// A source delivers without waiting, or paced ([`paced`](Self::paced)).
 ///
@@ -94,9 +98,14 @@ pub struct Pipeline<'a> {
 #[derive(Debug, Clone)]
 struct Stage {
     tasks: Range<usize>,
-    /// For each replica, its kind of core.
+    /// For each replica, its kind of core; the lanes of a device are replicas.
     kinds: Vec<usize>,
+    /// How many devices have these lanes; 0 for cores.
+    devices: usize,
 }
+
+/// When the three parts of a device are free.
+type Parts = [u64; 3];
 
 impl<'a> Pipeline<'a> {
     /// The pipeline of a schedule with the constant times of a profile, rings of depth 4 and a source that never waits.
@@ -112,16 +121,16 @@ impl<'a> Pipeline<'a> {
                           give a schedule that has a core for every thread";
             return Err(refused("schedule", reason));
         }
-        let stages = schedule.stages().iter().zip(loads).map(|(stage, load)| Stage {
-            tasks: load.tasks,
-            kinds: stage
-                .cores
-                .iter()
-                .flat_map(|(name, &cores)| {
-                    let kind = profile.kind(name).expect("the stages go with the profile");
-                    std::iter::repeat_n(kind, cores as usize)
-                })
-                .collect(),
+        let stages = schedule.stages().iter().zip(loads).map(|(stage, load)| {
+            let (mut kinds, mut devices) = (Vec::new(), 0);
+            for (name, &cores) in &stage.cores {
+                let kind = profile.kind(name).expect("the stages go with the profile");
+                let lanes = profile.lanes(kind);
+                devices += lanes.map_or(0, |_| cores as usize);
+                let lanes = lanes.filter(|_| load.replicable).unwrap_or(1);
+                kinds.extend(std::iter::repeat_n(kind, cores as usize * lanes as usize));
+            }
+            Stage { tasks: load.tasks, kinds, devices }
         });
         Ok(Self {
             profile,
@@ -204,6 +213,7 @@ impl<'a> Pipeline<'a> {
         let mut recurrence = Recurrence::new(self.stages.iter().map(|stage| stage.kinds.len() as u32), self.depth);
         let mut tallies = vec![Tally::default(); self.stages.len()];
         let mut latencies = Vec::new();
+        let mut parts: Vec<Vec<Parts>> = self.stages.iter().map(|stage| vec![[0; 3]; stage.devices]).collect();
         let (mut start, mut completed) = (0, 0);
         for index in 0..executions {
             let too_long = || {
@@ -214,8 +224,10 @@ impl<'a> Pipeline<'a> {
                 None => None,
                 Some(interval) => Some(release(interval, index).ok_or_else(too_long)?),
             };
-            let draw = |stage: usize, replica: usize| self.draw(&self.stages[stage], replica, random);
-            let visits = recurrence.pass(released, draw).ok_or_else(too_long)?;
+            let done = |stage: usize, replica, taken| {
+                self.done(&self.stages[stage], replica, taken, &mut parts[stage], random)
+            };
+            let visits = recurrence.pass(released, done).ok_or_else(too_long)?;
             completed = completed.max(visits[visits.len() - 1].sent);
             if index < warm_up {
                 start = completed;
@@ -252,17 +264,31 @@ impl<'a> Pipeline<'a> {
         if half < cycle { half } else { half - half % cycle }
     }
 
-    /// Draws the work of one execution at a replica of a stage; `None` where it is 2^64 ns or more.
-    fn draw(&self, stage: &Stage, replica: usize, random: &mut Rng) -> Option<u64> {
+    /// When a replica of a stage is done with an execution that it takes at that moment; `None` where that is 2^64 ns or more.
+    /// `parts` are those of each device.
+    fn done(&self, stage: &Stage, replica: usize, taken: u64, parts: &mut [Parts], random: &mut Rng) -> Option<u64> {
         let kind = stage.kinds[replica];
         let speed = self.speeds[kind];
-        let handing_over = self.profile.sync_ns(kind).checked_add(self.profile.cut_ns(stage.tasks.clone(), kind))?;
-        let mut work = at_speed(handing_over, speed)?;
+        let mut drawn = 0u64;
         for task in stage.tasks.clone() {
             let ns = self.profile.tasks()[task].ns[kind].expect("the stages go with the profile");
-            work = work.checked_add(self.times.draw(task, ns, kind, speed, random)?)?;
+            drawn = drawn.checked_add(self.times.draw(task, ns, kind, speed, random)?)?;
         }
-        Some(work)
+        let sync_ns = self.profile.sync_ns(kind);
+        let Range { start, end } = stage.tasks;
+        if stage.devices == 0 {
+            let handing_over = sync_ns.checked_add(self.profile.cut_ns(start..end, kind))?;
+            return taken.checked_add(at_speed(handing_over, speed)?)?.checked_add(drawn);
+        }
+        let enter = at_speed(self.profile.enter_ns(start, kind), speed)?;
+        let leave = at_speed(self.profile.leave_ns(end - 1, kind), speed)?;
+        let mut now = taken.checked_add(at_speed(sync_ns, speed)?)?;
+        // Neighbouring lanes are of different devices.
+        for (free, time) in parts[replica % stage.devices].iter_mut().zip([enter, drawn, leave]) {
+            now = now.max(*free).checked_add(time)?;
+            *free = now;
+        }
+        Some(now)
     }
 }
 

@@ -63,12 +63,13 @@ impl Recurrence {
         self.stages[stage].slots
     }
 
-    /// Passes the next execution through the pipeline, with the work that a replica of each stage has with it; it is there for the
-    /// first stage from `released` on, or whenever that stage is free. `None` where a moment passes 2^64 ns.
+    /// Passes the next execution through the pipeline; `done` tells when a replica of a stage is done with it that takes it at a
+    /// moment. It is there for the first stage from `released` on, or whenever that stage is free. `None` where a moment
+    /// passes 2^64 ns.
     pub(super) fn pass(
         &mut self,
         released: Option<u64>,
-        mut work: impl FnMut(usize, usize) -> Option<u64>,
+        mut done: impl FnMut(usize, usize, u64) -> Option<u64>,
     ) -> Option<&[Visit]> {
         self.visits.clear();
         let mut arrived = released;
@@ -77,10 +78,9 @@ impl Recurrence {
             let stage = &mut self.stages[index];
             // The next number is for the one that has been free for longest, or will be first.
             let Reverse((free, replica)) = stage.free.pop().expect("a stage has a replica");
-            let work = work(index, replica)?;
             let arrival = arrived.unwrap_or(free);
             let taken = arrival.max(free);
-            let done = taken.checked_add(work)?;
+            let done = done(index, replica, taken)?;
             let sent = done.max(room);
             let mut in_ring = 0;
             if index > 0 {
@@ -238,7 +238,7 @@ mod tests {
         let mut recurrence = Recurrence::new(replicas.iter().copied(), depth);
         let release = |execution: usize| releases.map(|releases| releases[execution]);
         let pass = |(execution, works): (usize, &Vec<u64>)| {
-            let visits = recurrence.pass(release(execution), |stage, _| Some(works[stage])).unwrap();
+            let visits = recurrence.pass(release(execution), |stage, _, taken| Some(taken + works[stage])).unwrap();
             // Of replicas that are free at the same moment any may go first.
             visits.iter().map(|visit| Visit { replica: 0, ..*visit }).collect()
         };

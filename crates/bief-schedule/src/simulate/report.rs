@@ -78,13 +78,14 @@ impl Percentiles {
 pub struct StageReport {
     /// How many tasks the stage takes.
     pub tasks: usize,
-    /// Its replicas.
+    /// Its replicas; each lane of a device is one.
     pub replicas: u32,
     /// How many of them run on each kind of core.
     pub cores: BTreeMap<String, u32>,
     /// How many of the executions the cores of each kind worked on.
     pub executions: BTreeMap<String, u64>,
-    /// The mean work of one execution, as drawn, hand-over included, in nanoseconds.
+    /// The mean work of one execution, as drawn, hand-over included, in nanoseconds; in a lane of a device, with the time for which
+    /// it waits for the parts of the device.
     pub work_ns: f64,
     /// Share of their time that the replicas worked (the utilisation of their cores), 0 to 1.
     pub busy: f64,

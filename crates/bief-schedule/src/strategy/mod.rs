@@ -134,6 +134,8 @@ pub struct Capabilities {
     /// Whether it weighs what cutting the chain costs ([`Profile::has_cut_costs`]); else it cuts as if that were free, and its
     /// schedules have the period that this leads to.
     pub cut_costs: bool,
+    /// Whether it schedules on [devices](Profile::with_lanes); else only cores may be given.
+    pub devices: bool,
     /// The values of the parameter in its name, the default first: `1`, `2` and `3` of `thread_per_task:2`. Empty where it
     /// has none.
     pub parameters: &'static [&'static str],
@@ -141,7 +143,7 @@ pub struct Capabilities {
 
 impl Default for Capabilities {
     fn default() -> Self {
-        Self { max_kinds: 1, goals: false, absent_times: false, cut_costs: false, parameters: &[] }
+        Self { max_kinds: 1, goals: false, absent_times: false, cut_costs: false, devices: false, parameters: &[] }
     }
 }
 
@@ -214,6 +216,7 @@ pub(crate) fn given_cores(
     let cores = platform.cores_for(profile)?;
     let given: Vec<(usize, u32)> = cores.into_iter().enumerate().filter(|&(_, cores)| cores > 0).collect();
     let most = strategy.capabilities().max_kinds;
+    check_devices(strategy, profile, &given)?;
     if given.len() <= most {
         check_runnable(strategy, profile, &given)?;
         return Ok(given);
@@ -229,6 +232,23 @@ pub(crate) fn given_cores(
     let reason = format!(
         "it schedules for cores of {can}, and {} are given: give cores of {remedy}, or take a strategy for more kinds",
         list(",")
+    );
+    Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason))
+}
+
+/// Refuses devices that the strategy knows nothing of.
+fn check_devices(strategy: &dyn Strategy, profile: &Profile, given: &[(usize, u32)]) -> Result<(), Error> {
+    if strategy.capabilities().devices {
+        return Ok(());
+    }
+    let Some(&(kind, devices)) = given.iter().find(|&&(kind, _)| profile.lanes(kind).is_some()) else { return Ok(()) };
+    let name = &profile.kinds()[kind];
+    let able = strategies().iter().filter(|strategy| strategy.capabilities().devices);
+    let able: Vec<_> = able.map(|strategy| strategy.name()).collect();
+    let reason = format!(
+        "it schedules for cores, and {name}={devices} is given, where `{name}` is a device with lanes: leave that out, or take \
+         one of: {}",
+        able.join(", ")
     );
     Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason))
 }

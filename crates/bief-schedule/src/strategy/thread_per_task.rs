@@ -94,6 +94,7 @@ impl Strategy for ThreadPerTask {
             goals: false,
             absent_times: true,
             cut_costs: true,
+            devices: false,
             parameters: &["1", "2", "3"],
         }
     }

@@ -1,8 +1,9 @@
 //! The work of stages on one kind of cores, where they may be replicated, and which of two takes less time.
 
-use crate::profile::{Cuts, Profile};
+use crate::profile::{Cuts, Profile, overlapped_ns};
 
-/// What the runs of tasks `from..to` of a chain cost on cores of one kind, hand-over included.
+/// What the runs of tasks `from..to` of a chain cost on cores of one kind, hand-over included. The work of a stage on a device is the
+/// time from one execution to the next, its [pace](Profile::pace_ns).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work<'a> {
     /// The work of the first 0, 1, … n tasks.
@@ -12,6 +13,8 @@ pub(super) struct Work<'a> {
     cuts: Option<&'a Cuts>,
     /// For each `to`, the first `from` such that all tasks of `from..to` can run on the kind; `None` where all tasks can.
     runnable_from: Option<&'a [usize]>,
+    /// The lanes of a device, and how many of the first 0, 1, … n tasks may not be replicated; `None` for cores.
+    lanes: Option<(u32, &'a [usize])>,
 }
 
 impl<'a> Work<'a> {
@@ -22,6 +25,7 @@ impl<'a> Work<'a> {
             sync_ns: profile.sync_ns(kind),
             cuts: None,
             runnable_from: profile.runnable_from(kind),
+            lanes: profile.lanes(kind).map(|lanes| (lanes, profile.prefix_sequential())),
         }
     }
 
@@ -59,13 +63,35 @@ impl<'a> Work<'a> {
     #[inline]
     pub(super) fn ns(self, from: usize, to: usize) -> u64 {
         debug_assert!(self.can_run(from, to), "a task of {from}..{to} cannot run on the kind");
-        self.uncut_ns(from, to) + self.cuts.map_or(0, |cuts| cuts.ns(from, to))
+        self.pace_ns(from, to, self.cuts.map_or((0, 0), |cuts| cuts.sides(from, to)))
     }
 
     /// That work without what the cuts on its sides cost: it grows with the tasks.
     #[inline]
     pub(super) fn uncut_ns(self, from: usize, to: usize) -> u64 {
-        self.prefix_ns[to] - self.prefix_ns[from] + self.sync_ns
+        self.pace_ns(from, to, (0, 0))
+    }
+
+    /// How long one execution is under way: on cores, the work.
+    pub(super) fn latency_ns(self, from: usize, to: usize) -> u64 {
+        self.tasks_ns(from, to) + self.sync_ns + self.cuts.map_or(0, |cuts| cuts.ns(from, to))
+    }
+
+    #[inline]
+    fn tasks_ns(self, from: usize, to: usize) -> u64 {
+        self.prefix_ns[to] - self.prefix_ns[from]
+    }
+
+    #[inline]
+    fn pace_ns(self, from: usize, to: usize, (enter_ns, leave_ns): (u64, u64)) -> u64 {
+        let tasks_ns = self.tasks_ns(from, to);
+        let all_ns = tasks_ns + self.sync_ns + enter_ns + leave_ns;
+        match self.lanes {
+            Some((lanes, sequential)) if sequential[from] == sequential[to] => {
+                overlapped_ns([enter_ns, tasks_ns, leave_ns], all_ns, lanes)
+            }
+            _ => all_ns,
+        }
     }
 
     /// The work of all tasks as a single stage; `None` where one of them cannot run on the kind.
@@ -83,7 +109,7 @@ impl<'a> Work<'a> {
     /// costs, [`ns`](Self::ns) tells it.
     #[inline]
     pub(super) fn ending_at(self, to: usize) -> impl Fn(usize) -> u64 {
-        debug_assert!(self.cuts.is_none(), "cutting costs");
+        debug_assert!(self.cuts.is_none() && self.lanes.is_none(), "cutting costs, or lanes overlap");
         let (prefix_ns, end_ns) = (&self.prefix_ns[..=to], self.prefix_ns[to] + self.sync_ns);
         move |from| end_ns - prefix_ns[from]
     }

@@ -252,6 +252,24 @@ fn profiles_that_contradict_themselves_are_refused() {
 }
 
 #[test]
+fn lanes_tell_which_kinds_are_devices() {
+    let profile = Profile::from_json(PROFILE).unwrap();
+    assert_eq!((profile.lanes(0), profile.lanes(1)), (None, None));
+    let with_lanes = profile.clone().with_lanes([None, Some(3)]).unwrap();
+    assert_eq!((with_lanes.lanes(0), with_lanes.lanes(1)), (None, Some(3)));
+    let text = with_lanes.to_json();
+    assert!(text.contains("\"lanes\": [null,3]") || text.contains("\"lanes\":[null,3]"), "{text}");
+    assert_eq!(Profile::from_json(&text).unwrap(), with_lanes);
+    for (lanes, reason) in [
+        (vec![Some(3)], "1 value given for 2 kinds (big, little): write one number of lanes, or null for cores,"),
+        (vec![None, Some(0)], "0 lanes: a device has from 1 to 64, a kind of cores has null"),
+        (vec![Some(65), None], "65 lanes: a device has"),
+    ] {
+        refused(profile.clone().with_lanes(lanes), ErrorKind::Profile, "profile, lanes", reason);
+    }
+}
+
+#[test]
 fn a_time_of_a_kind_on_which_a_task_cannot_run_is_null() {
     let text = with(PROFILE, "[216300,227100]", "[null,227100]");
     let profile = Profile::from_json(&text).unwrap();

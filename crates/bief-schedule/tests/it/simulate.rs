@@ -47,6 +47,44 @@ fn scheduled_chains() -> impl Strategy<Value = (Profile, Schedule)> {
 }
 
 proptest! {
+    /// Lanes and the three parts of a device, played one execution after the other, against the formula.
+    #[test]
+    fn devices_have_their_pace(
+        (sync, enter, tasks, leave) in (0u64..=9, 0u64..=40, 0u64..=40, 0u64..=40),
+        lanes in 1u32..=5,
+        devices in 1u32..=3,
+        replicable in any::<bool>(),
+        depth in 1u64..=4,
+    ) {
+        // A factor of all numbers of lanes: no pace is rounded.
+        let ns = |ns: u64| 60 * ns;
+        let decode = TaskProfile { replicable, ..TaskProfile::sequential("decode", [0, ns(tasks)]) };
+        let chain = [
+            TaskProfile::sequential("receive", [ns(1), 0]).not_on(1),
+            decode.not_on(0).with_cut_ns([0, ns(enter)], [0, ns(leave)]),
+            TaskProfile::sequential("send", [ns(2), 0]).not_on(1),
+        ];
+        let profile = Profile::new(["cpu", "gpu"], chain).unwrap().with_sync_ns([0, ns(sync)]).unwrap();
+        let profile = profile.with_lanes([None, Some(lanes)]).unwrap();
+        let devices = if replicable { devices } else { 1 };
+        let stages = [Stage::new(1, 1, "cpu"), Stage::new(1, devices, "gpu"), Stage::new(1, 1, "cpu")];
+        let schedule = Schedule::new("hand", stages, &profile).unwrap();
+        let pipeline = Pipeline::new(&profile, &schedule).unwrap().depth(depth).unwrap();
+        let report = run(&pipeline, 6000);
+        // Executions of several lanes come out in bursts, of which the last may be cut.
+        let off = (report.period_ns - schedule.planned_period().ns()).abs();
+        let burst = f64::from(lanes * devices) * ns(sync + enter + tasks + leave) as f64 / 3000.0;
+        prop_assert!(off <= burst, "{} for {}", report.period_ns, schedule.planned_period().ns());
+        if replicable {
+            prop_assert_eq!(report.stages[1].replicas, lanes * devices);
+            let latency = schedule.latency_ns(&profile).unwrap();
+            let pace = Period::from(schedule.planned_period().ns().ceil() as u64);
+            prop_assert_eq!(run(&pipeline.paced(pace), 600).latency_ns.max, latency, "paced, nothing waits");
+        }
+    }
+}
+
+proptest! {
     #[test]
     #[ignore = "long: part of .ci/run"]
     fn constant_times_give_exactly_the_planned_period_at_any_depth(

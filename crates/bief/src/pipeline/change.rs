@@ -192,7 +192,7 @@ impl Pipeline {
     /// What changes the plan of this pipeline's runs from elsewhere.
     ///
     /// # Errors
-    /// A pipeline whose threads are placed one by one, are moved while it runs, or have a class; one that runs on the calling
+    /// A pipeline whose threads are placed one by one, are moved while it runs, or have a class; one with a stage on a device; one that runs on the calling
     /// thread; one whose boundaries have a memory of their own: another plan would not know where these belong.
     pub fn changer(&self) -> Result<Changer> {
         self.check_change()?;
@@ -208,6 +208,8 @@ impl Pipeline {
             "its threads are moved while it runs: choose a placement other than `dynamic`"
         } else if self.placement.is_some() && self.policy.is_none() {
             "its threads were placed one by one: place them by a policy"
+        } else if self.stages.iter().any(|stage| stage.device.is_some()) {
+            "a stage runs on a device: leave the device out (--device off)"
         } else if self.memories.iter().any(Option::is_some) {
             "its boundaries have a memory that was chosen for them: leave it out"
         } else {

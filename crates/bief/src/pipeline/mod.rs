@@ -11,6 +11,7 @@ use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
 use crate::check;
+use crate::device::{Device, Lane, crossing_bytes};
 use crate::dot;
 use crate::energy::Watts;
 use crate::error::{Error, Result, counted};
@@ -118,7 +119,7 @@ impl Pipeline {
     /// The whole chain as one stage, run by the calling thread.
     pub(crate) fn on_one_core(tasks: Vec<Node>, wires: Vec<WireInfo>, batch: usize) -> Result<Self> {
         let range = 0..tasks.len();
-        let stage = StagePlan { name: "chain".into(), tasks: range, threads: 1, kinds: Vec::new(), planned_ns: None };
+        let stage = StagePlan { name: "chain".into(), ..StagePlan::named(&[], range, 1, Vec::new()) };
         Self::of(tasks, wires, batch, vec![stage], None)
     }
 
@@ -454,6 +455,13 @@ impl Pipeline {
             ));
         }
         let Some(real_time) = &self.real_time else { return Ok(()) };
+        if let Some(device) = self.stages.iter().find_map(|stage| stage.device.as_ref()) {
+            return Err(Error::build(format!(
+                "the threads of a stage on the device `{}` wait for it, and have no class: leave the class out, or the device (--device \
+                 off)",
+                device.name()
+            )));
+        }
         if self.pool.is_none() {
             return Err(Error::build(
                 "a chain on one core runs on the calling thread, whose class is left alone: make a pipeline of one stage",
@@ -479,6 +487,7 @@ impl Pipeline {
     fn plan_stages(&mut self, profile: &Profile) -> Result<()> {
         for stage in &mut self.stages {
             let mut cores = Vec::new();
+            let lanes = stage.device.as_ref().map_or(1, |_| stage.threads);
             for (name, threads) in stage.threads_by_kind() {
                 let kind = profile.kind(name).ok_or_else(|| {
                     Error::build(format!(
@@ -486,7 +495,7 @@ impl Pipeline {
                         stage.name
                     ))
                 })?;
-                cores.push((kind, threads as u32));
+                cores.push((kind, (threads / lanes) as u32));
             }
             if cores.is_empty() {
                 cores.push((0, stage.threads as u32));
@@ -649,13 +658,35 @@ fn workers(
             }
         }
         for replica in 0..plan.threads {
-            let tasks = copies[plan.tasks.clone()].iter_mut().filter_map(Vec::pop).collect();
+            let mut tasks: Vec<Node> = copies[plan.tasks.clone()].iter_mut().filter_map(Vec::pop).collect();
+            if let Some(device) = &plan.device {
+                tasks = tasks.iter().map(|task| on_device(task, device)).collect::<Result<_>>()?;
+            }
             let stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
-            workers.push(Worker::new(index, stage, (replica, plan.threads), batch));
+            let mut worker = Worker::new(index, stage, (replica, plan.threads), batch);
+            worker.lane = plan.device.as_ref().map(|device| {
+                let bytes = [plan.tasks.start, plan.tasks.end].map(|cut| crossing_bytes(wires, cut));
+                let names = worker.stage.tasks().iter().map(|task| Arc::clone(&task.name)).collect();
+                Box::new(Lane::new(device.clone(), names, bytes))
+            });
+            workers.push(worker);
         }
     }
     aside.extend((0..).zip(copies).flat_map(|(task, copies)| copies.into_iter().map(move |copy| (task, copy))));
     Ok(workers)
+}
+
+/// The task as a lane of the device runs it.
+fn on_device(task: &Node, device: &Device) -> Result<Node> {
+    let refused = |reason: &str| {
+        let place = format!("task `{}` on the device `{}`", task.name, device.name());
+        Err(Error::build(format!("{place}: {reason}: plan it on cores (--device off)")))
+    };
+    match Error::catch(|| task.step.on_device(device).transpose()) {
+        Ok(Some(step)) => Ok(Node { name: task.name.clone(), step }),
+        Ok(None) => refused("it has nothing that runs there"),
+        Err(error) => refused(error.message()),
+    }
 }
 
 fn replicate(task: &Node) -> Result<Node> {

@@ -16,7 +16,9 @@ use crate::machine::energy::Measured;
 use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
-use crate::report::{BoundaryReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times};
+use crate::report::{
+    BoundaryReport, DeviceReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times,
+};
 use crate::stage::StagePlan;
 use crate::worker::Worker;
 
@@ -50,7 +52,13 @@ impl Pipeline {
             };
             let mut lost = self.workers_of(index).map(|worker| worker.stage.lost());
             let lost = lost.try_fold(0, |sum: u64, lost| Ok::<_, Error>(sum.saturating_add(lost?)))?;
-            Ok(StageReport { lost, kinds, ..StageReport::new(plan, tasks, executions, elapsed, &self.count(index)) })
+            let mut report =
+                StageReport { lost, kinds, ..StageReport::new(plan, tasks, executions, elapsed, &self.count(index)) };
+            if let Some(device) = self.device_report(index, executions) {
+                report.measured_ns = device.pace_ns(plan.threads);
+                report.device = Some(device);
+            }
+            Ok(report)
         });
         let stages = stages.collect::<Result<Vec<_>>>()?;
         let boundaries: Vec<BoundaryReport> = self
@@ -129,6 +137,14 @@ impl Pipeline {
             TaskReport { name: self.tasks[number].0.to_string(), times: Times::of(&times, &interrupted, timed) }
         };
         plan.tasks.clone().enumerate().map(task).collect()
+    }
+
+    /// What the lanes of a stage did, if it ran on a device.
+    fn device_report(&self, stage: usize, executions: u64) -> Option<DeviceReport> {
+        let device = self.stages[stage].device.as_ref()?;
+        let lanes = self.workers_of(stage).filter_map(|worker| worker.lane.as_deref());
+        let busy = lanes.fold([Duration::ZERO; 3], |sum, lane| std::array::from_fn(|part| sum[part] + lane.busy[part]));
+        Some(DeviceReport::new(device.name(), busy, executions))
     }
 
     /// What the replicas on each kind of core of a stage did.

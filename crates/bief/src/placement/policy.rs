@@ -67,7 +67,8 @@ impl Policy {
     /// The policies that have names.
     pub const NAMED: [Self; 5] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant, Self::Dynamic];
 
-    /// Places the threads of these stages.
+    /// Places the threads of these stages; those of a stage on a [device](Machine::devices) of the machine, which wait for it, on any core
+    /// unless places are explicit.
     ///
     /// # Errors
     /// A stage for a kind of core that the machine does not have, where the policy gives it one; explicit places that name what the machine does not have, or
@@ -77,7 +78,11 @@ impl Policy {
         let placed = |threads: &dyn Fn(usize, &StageSlots) -> Vec<Vec<usize>>| {
             let stage = |(index, stage): (usize, &StageSlots)| PlacedStage {
                 name: stage.name.clone(),
-                threads: threads(index, stage),
+                // Lanes wait for their device, on any core.
+                threads: match is_on_device(machine, stage) {
+                    true => vec![all_threads(machine); stage.threads],
+                    false => threads(index, stage),
+                },
             };
             Placement::new(self, stages.iter().enumerate().map(stage).collect())
         };
@@ -139,7 +144,7 @@ impl Policy {
 fn thread_cores<'m>(machine: &'m Machine, stages: &[StageSlots]) -> Result<Vec<Vec<Vec<&'m Core>>>> {
     let of_thread = |stage: &StageSlots, thread: usize| {
         let of_kind = |kind: usize| machine.cores().iter().filter(move |core| core.kind == kind);
-        let Some(name) = stage.kind_of(thread) else {
+        let Some(name) = stage.kind_of(thread).filter(|_| !is_on_device(machine, stage)) else {
             return Ok((0..machine.kinds().len()).flat_map(of_kind).collect());
         };
         let kind = machine.kinds().iter().position(|kind| kind.name == name);
@@ -156,6 +161,11 @@ fn thread_cores<'m>(machine: &'m Machine, stages: &[StageSlots]) -> Result<Vec<V
         Ok(cores)
     };
     stages.iter().map(|stage| (0..stage.threads).map(|thread| of_thread(stage, thread)).collect()).collect()
+}
+
+/// Whether a stage runs on a device, its threads being lanes.
+fn is_on_device(machine: &Machine, stage: &StageSlots) -> bool {
+    stage.kind_of(0).is_some_and(|kind| machine.device(kind).is_some())
 }
 
 /// Cores by turns from different packages and, within these, from different clusters.

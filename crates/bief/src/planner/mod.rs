@@ -18,7 +18,7 @@ use placing::{Class, Placing};
 
 use crate::energy::Watts;
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine::{DeviceSpec, Machine};
 use crate::pipeline::Pipeline;
 use crate::placement::{Pinning, Placement, Policy};
 use crate::profile::Profiling;
@@ -85,6 +85,7 @@ pub struct Planner {
     watts: Option<Watts>,
     placing: Placing,
     class: Class,
+    requires_devices: bool,
 }
 
 impl Planner {
@@ -102,7 +103,16 @@ impl Planner {
             watts: None,
             placing: Placing::default(),
             class: Class::default(),
+            requires_devices: false,
         }
+    }
+
+    /// Refuses plans without the [devices](Machine::devices) of the machine. Unless this is called, a device on which no task can run, or
+    /// that the strategy cannot plan for, is left out, and the [notes](Planned::notes) say why.
+    #[must_use]
+    pub fn require_devices(mut self) -> Self {
+        self.requires_devices = true;
+        self
     }
 
     /// Uses these cores at most, in place of all: `4`, or by kind as in `big=2,little=4` ([`Platform::parse_cores`]).
@@ -203,13 +213,19 @@ impl Planner {
     /// Refuses what cannot be planned, before anything is measured; [`plan`](Self::plan) begins with it.
     ///
     /// # Errors
-    /// Cores that the machine does not have; a goal that the strategy does not serve; a class that reserves time for a rate that
+    /// Cores that the machine does not have, or devices where they are required; a goal that the strategy does not serve; a class that reserves time for a rate that
     /// the goal does not name; places that are not on the machine.
     pub fn check(&self) -> Result<()> {
         if let (Some(cores), None) = (&self.cores, &self.profile) {
             self.machine.platform().parse_part(cores)?;
         }
         self.strategy.0.serves(&self.goal.unwrap_or_default())?;
+        if self.requires_devices && self.machine.devices().is_empty() {
+            return Err(Error::build(
+                "a device is required, and this machine has none: name a machine that emulates one (--machine FILE), or leave the demand \
+                 out",
+            ));
+        }
         self.class.check(self.goal)?;
         self.placing.check(&self.machine)
     }
@@ -232,7 +248,7 @@ impl Planner {
             given.value.period(&profile).map_err(|error| given.named(error.into()))?;
             return Ok(self.planned(profile, self.machine.platform(), given.value.clone(), None, Vec::new()));
         }
-        let (platform, notes) = platform(&self.machine, self.cores.as_deref(), self.watts.as_ref(), &profile)?;
+        let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
         let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
         if self.rounds == 0 {
@@ -279,8 +295,70 @@ impl Planner {
     ) -> Result<Report> {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
-        let pipeline = application.rehearsal(frames)?.pipeline(schedule)?.compare_with(profile)?;
+        let pipeline = application.rehearsal(frames)?.pipeline_on(schedule, &self.machine)?.compare_with(profile)?;
         self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
+    }
+
+    /// The cores and those devices that can be planned for; and why the others cannot.
+    fn with_devices(&self, there: Platform, profile: &Profile) -> Result<(Platform, Vec<String>)> {
+        let knows_devices = self.strategy.0.capabilities().devices;
+        let mut notes = Vec::new();
+        let mut left = there.kinds().to_vec();
+        for device in self.machine.devices() {
+            let reason = match profile.kind(&device.name) {
+                Some(kind) if profile.lanes(kind).is_none() => "the profile takes it for a kind of cores".to_owned(),
+                Some(_) if knows_devices => continue,
+                Some(_) => format!("the strategy `{}` plans for cores alone", self.strategy.0.name()),
+                None if self.profile.is_some() => "the profile has no times on it".to_owned(),
+                None => "no task of this chain has anything that runs there".to_owned(),
+            };
+            if self.requires_devices {
+                return Err(Error::build(format!("the device `{}` is required: {reason}", device.name)));
+            }
+            notes.push(format!("planned without the device `{}`: {reason}", device.name));
+            left.retain(|kind| kind.name != device.name);
+        }
+        Ok((Platform::new(left)?.with_power_of(&there), notes))
+    }
+
+    /// The cores to plan for: those that are there, or fewer; and what is to be said of them.
+    fn platform(&self, profile: &Profile) -> Result<(Platform, Vec<String>)> {
+        let there = self.watts.as_ref().map_or_else(|| self.machine.platform(), |watts| watts.platform.clone());
+        let (there, mut notes) = self.with_devices(there, profile)?;
+        let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let names = || profile.kinds().iter().map(String::as_str).filter(|name| self.machine.device(name).is_none());
+        let (known, unknown): (Vec<&str>, Vec<&str>) = names().partition(|name| there.kind(name).is_some());
+        if !unknown.is_empty() {
+            let here = quoted(there.kinds().iter().map(|kind| kind.name.as_str()).collect());
+            let unknown = quoted(unknown);
+            let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {here}");
+            if known.is_empty() {
+                return Err(Error::build(format!(
+                    "{told}: profile the chain here, or plan for a machine that emulates them"
+                )));
+            }
+            notes.push(told);
+        }
+        let Some(cores) = &self.cores else { return Ok((there, notes)) };
+        let mut kinds = Platform::parse_cores(cores, profile)?.kinds().to_vec();
+        let left_out = |device: &&DeviceSpec| kinds.iter().all(|kind| kind.name != device.name || kind.cores == 0);
+        if let Some(device) = self.machine.devices().iter().find(left_out).filter(|_| self.requires_devices) {
+            let name = &device.name;
+            return Err(Error::build(format!(
+                "the device `{name}` is required, and the cores `{cores}` leave it out: add {name}=1"
+            )));
+        }
+        for kind in &mut kinds {
+            let available = there.cores(&kind.name);
+            if kind.cores > available {
+                let (asked, name) = (kind.cores, &kind.name);
+                notes.push(format!(
+                    "{asked} {name} cores were asked for, this machine has {available}: using {available}"
+                ));
+                kind.cores = available;
+            }
+        }
+        Ok((Platform::new(kinds)?.with_power_of(&there), notes))
     }
 }
 
@@ -291,45 +369,6 @@ impl std::fmt::Debug for Planner {
         shown.field("machine", &machine.to_string()).field("cores", cores).field("goal", goal);
         shown.field("strategy", &strategy.0.name()).field("rounds", rounds).finish_non_exhaustive()
     }
-}
-
-/// The cores to plan for: those that are there, or fewer; and what is to be said of them.
-fn platform(
-    machine: &Machine,
-    cores: Option<&str>,
-    watts: Option<&Watts>,
-    profile: &Profile,
-) -> Result<(Platform, Vec<String>)> {
-    let there = match watts {
-        Some(watts) => machine.platform().with_power_of(&watts.platform),
-        None => machine.platform(),
-    };
-    let mut notes = Vec::new();
-    let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let names = || profile.kinds().iter().map(String::as_str);
-    let (known, unknown): (Vec<&str>, Vec<&str>) = names().partition(|name| there.kind(name).is_some());
-    if !unknown.is_empty() {
-        let here = quoted(there.kinds().iter().map(|kind| kind.name.as_str()).collect());
-        let unknown = quoted(unknown);
-        let told = format!("the profile tells times on cores of the kind {unknown}, this machine has {here}");
-        if known.is_empty() {
-            return Err(Error::build(format!(
-                "{told}: profile the chain here, or plan for a machine that emulates them"
-            )));
-        }
-        notes.push(told);
-    }
-    let Some(cores) = cores else { return Ok((there, notes)) };
-    let mut kinds = Platform::parse_cores(cores, profile)?.kinds().to_vec();
-    for kind in &mut kinds {
-        let available = there.cores(&kind.name);
-        if kind.cores > available {
-            let (asked, name) = (kind.cores, &kind.name);
-            notes.push(format!("{asked} {name} cores were asked for, this machine has {available}: using {available}"));
-            kind.cores = available;
-        }
-    }
-    Ok((Platform::new(kinds)?.with_power_of(&there), notes))
 }
 
 /// The strategy that plans are made by.
@@ -389,7 +428,8 @@ impl Planned {
     /// Those of [`Application::program`]; stages or places that the program cannot have, where it is not the one that was
     /// planned.
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
-        let pipeline = application.program()?.pipeline(&self.schedule)?.compare_with(&self.profile)?.observe();
+        let pipeline =
+            application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
         let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;
@@ -400,8 +440,15 @@ impl Planned {
     }
 
     /// The cores that a plan of the same settings may use on a machine as it is now.
-    fn platform_on(&self, machine: &Machine) -> Result<(Platform, Vec<String>)> {
-        platform(machine, self.cores.as_deref(), self.watts.as_ref(), &self.profile)
+    fn platform_on(&self, machine: &Machine) -> Result<Platform> {
+        let there = match &self.watts {
+            Some(watts) => machine.platform().with_power_of(&watts.platform),
+            None => machine.platform(),
+        };
+        let Some(cores) = &self.cores else { return Ok(there) };
+        let mut kinds = Platform::parse_cores(cores, &self.profile)?.kinds().to_vec();
+        kinds.iter_mut().for_each(|kind| kind.cores = kind.cores.min(there.cores(&kind.name)));
+        Ok(Platform::new(kinds)?.with_power_of(&there))
     }
 
     /// How often executions come at most, by the goal.

@@ -3,6 +3,7 @@
 mod busy;
 mod costs;
 mod cuts;
+mod devices;
 mod hand_over;
 
 use std::num::NonZeroUsize;
@@ -280,6 +281,7 @@ pub(crate) fn measure_on(
     profiling: Profiling,
 ) -> Result<Profile> {
     let facts = facts(&tasks);
+    let on_devices = devices::abilities(&tasks, machine)?;
     let kinds = machine.kinds();
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
@@ -296,6 +298,7 @@ pub(crate) fn measure_on(
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
     let profile = profile(machine, kinds, facts, samples, cuts, frames)?.with_sync_ns(sync)?;
+    let profile = devices::add(profile, machine, &on_devices, wires)?;
     with_bits(profile, measured.bits_per_frame())
 }
 

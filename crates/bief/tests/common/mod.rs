@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bief::device::{Device, OffloadOf};
 use bief::{Chain, Error, Flow, In, InOut, Out, Result, Task};
 
 /// Counts from 0 up to `end` (not included), one number per frame.
@@ -99,6 +100,9 @@ impl Task for Probe {
     }
     fn replica(&self) -> Option<Self> {
         self.replicable.then(|| Self { act: self.act, replicable: true, finished: Arc::clone(&self.finished) })
+    }
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(device.emulate(self.replica()?)))
     }
     fn finish(&mut self) -> Result<()> {
         self.finished.fetch_add(1, Ordering::Relaxed);

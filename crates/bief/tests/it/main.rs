@@ -8,6 +8,7 @@ mod change;
 mod common;
 mod constants;
 mod control;
+mod device;
 mod dot;
 mod dynamic;
 mod examples;

@@ -95,6 +95,48 @@ fn kinds_that_are_not_here_are_emulated() {
 }
 
 #[test]
+fn devices_stand_beside_cores() {
+    let here = machine("x7_ti");
+    let text = "[[device]]\nname = 'gpu'\nlaunch_us = 20\ncopy_gb_per_s = 12.5\nspeed = 0.5\n[device.tasks]\ndecode = 0.25\n\
+                [[device]]\nname = 'npu'\nlanes = 1";
+    let machine = Machine::emulated(text, &here).unwrap();
+    assert_eq!((machine.cores(), machine.kinds()), (here.cores(), here.kinds()), "cores are as they are");
+    let [gpu, npu] = machine.devices() else { panic!("two devices") };
+    assert_eq!((gpu.lanes, npu.lanes, npu.launch_us, npu.copy_gb_per_s), (3, 1, 0.0, None));
+    assert_eq!((gpu.task_ns("decode", 1000.0), gpu.task_ns("else", 1000.0)), (24_000.0, 22_000.0));
+    assert_eq!((gpu.copy_ns(25_000), npu.copy_ns(25_000)), (2000.0, 0.0));
+    assert_eq!((machine.platform().cores("gpu"), machine.platform().cores("big")), (1, here.platform().cores("big")));
+    assert!(machine.to_string().ends_with(", device gpu (emulated), device npu (emulated)"), "{machine}");
+    assert_eq!(Machine::from_json(&machine.to_json()).unwrap(), machine);
+    assert_eq!(machine.with_devices_where(|device| device.name == "npu").devices().len(), 1);
+    let both = Machine::emulated(&format!("{EMULATION}[[device]]\nname = 'gpu'"), &here).unwrap();
+    assert_eq!((both.kinds().len(), both.devices().len()), (2, 1));
+
+    let json = |device: &str| {
+        let whole = both.to_json().replace(r#"{"name": "gpu"}"#, device);
+        Machine::from_json(&whole).unwrap_err().to_string()
+    };
+    assert!(json(r#"{"name": "gpu", "lanes": 0}"#).ends_with("devices[0].lanes: must be 1 to 64"));
+    assert!(json(r#"{"name": "fast"}"#).contains("devices[0].name: `fast` is named twice"));
+    assert!(json(r#"{"name": "a=b"}"#).contains("devices[0].name"));
+    for (rest, expected) in [
+        ("", "machine:1: a device needs a `name`"),
+        ("name = 'gpu'\nlanes = 65", "machine:3: `lanes` must be 1 to 64"),
+        ("name = 'gpu'\nlaunch_us = -1", "machine:3: `launch_us` must be 0 to 60000000 microseconds"),
+        ("name = 'gpu'\nlaunch_us = nan", "machine:3: `launch_us` must be"),
+        ("name = 'gpu'\ncopy_gb_per_s = 0", "machine:3: `copy_gb_per_s` must be 0.000001 to 1000000 GB/s"),
+        ("name = 'gpu'\nspeed = 2", "machine:3: `speed` must be above 0 and at most 1"),
+        ("name = 'gpu'\n[device.tasks]\na = 0", "machine:4: the speed of `a` must be above 0"),
+        ("name = 'big'", "machine:2: `big` is named twice: name each kind and device once"),
+        ("name = 'a b'", "machine:2: `name`: \"a b\" has a space"),
+        ("name = 'gpu'\nlane = 3", "machine:3: a device has no `lane`: did you mean `lanes`?"),
+    ] {
+        let error = Machine::emulated(&format!("[[device]]\n{rest}"), &here).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
 fn emulations_that_cannot_be_are_refused_with_line_and_remedy() {
     let here = machine("x7_ti");
     let kind = |rest: &str| format!("[[kind]]\nname = \"a\"\n{rest}\n");

@@ -146,7 +146,7 @@ impl Costs {
             let schedule = &self.kept[before as usize];
             tried.push(Costed {
                 energy: schedule.energy + stage.energy,
-                latency_ns: if prices.latency { schedule.latency_ns.saturating_add(stage.work_ns) } else { 0 },
+                latency_ns: if prices.latency { schedule.latency_ns.saturating_add(stage.latency_ns) } else { 0 },
                 stages: schedule.stages + 1,
                 full: schedule.full || stage.full,
                 last: stage.candidate,
@@ -182,7 +182,7 @@ impl Costs {
 /// A stage that ends where schedules are being extended.
 struct LastStage {
     candidate: Candidate,
-    work_ns: u64,
+    latency_ns: u64,
     energy: u128,
     /// Whether it takes the whole period.
     full: bool,
@@ -211,7 +211,7 @@ fn last_stages(
             };
             stages.push(LastStage {
                 candidate: Candidate::of_one(from, kind.axis, cores),
-                work_ns,
+                latency_ns: kind.work.latency_ns(from, to),
                 energy: u128::from(work_ns) * u128::from(prices.of_kinds[index]),
                 full: prices.full && is_full(work_ns, cores, period),
             });
@@ -234,7 +234,7 @@ fn mixed_last_stages(
 ) -> Result<(), Refused> {
     let mut fewest = Fewest::default();
     for from in (instance.run_start(to)..to).rev() {
-        let works = instance.works(from, to);
+        let works = instance.shareable(instance.works(from, to));
         let mut entries = 0;
         let fits = fewest.find(instance, &works, period, &mut entries)?;
         steps.set(steps.get().checked_sub(entries).ok_or(Refused::TooLarge)?);
@@ -282,7 +282,7 @@ fn mixed_stage(
     let (energy, more) = own.times(price.fold(0, u64::saturating_add));
     Ok(LastStage {
         candidate,
-        work_ns: slowest_ns.saturating_add(waiting_ns),
+        latency_ns: slowest_ns.saturating_add(waiting_ns),
         energy: energy + u128::from(more),
         full: prices.full && own == period,
     })
@@ -367,7 +367,7 @@ fn keep_unbeaten(tried: &mut Vec<Costed>, kept: &mut Vec<Costed>) {
 }
 
 /// The fewest cores that do the work in the period; `None` where no number of them does.
-fn cores_for(work_ns: u64, period: Period) -> Option<usize> {
+pub(super) fn cores_for(work_ns: u64, period: Period) -> Option<usize> {
     if work_ns == 0 {
         return Some(1);
     }

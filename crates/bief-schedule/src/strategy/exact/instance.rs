@@ -52,7 +52,7 @@ pub(super) struct Instance<'a> {
     cores: [usize; MAX_KINDS],
     /// A period below which no schedule lies.
     lower_bound: Period,
-    /// Whether cutting costs: then a longer stage may have less work.
+    /// Whether cutting costs, or there are devices: then a longer stage may have less work, or not more by its tasks.
     cuts_cost: bool,
     /// Whether a stage may have cores of several kinds.
     mixes: bool,
@@ -68,6 +68,8 @@ pub(super) struct Kind<'a> {
     pub(super) axis: usize,
     pub(super) cores: usize,
     pub(super) work: Work<'a>,
+    /// A device shares no stage with another kind.
+    pub(super) is_device: bool,
 }
 
 impl<'a> Instance<'a> {
@@ -84,19 +86,22 @@ impl<'a> Instance<'a> {
                 axis: first_axis + index,
                 cores: cores as usize,
                 work: Work::with_cuts(profile, position),
+                is_device: profile.lanes(position).is_some(),
             })
             .collect();
         let mut on_axis = [0; MAX_KINDS];
         for kind in &kinds {
             on_axis[kind.axis] = kind.cores;
         }
+        let kinds_of_cores = kinds.iter().filter(|kind| !kind.is_device).count();
+        let has_devices = kinds_of_cores < kinds.len();
         let mut instance = Self {
             kinds,
             run_start: run_starts(profile),
             cores: on_axis,
             lower_bound: Period::ZERO,
-            cuts_cost: profile.has_cut_costs(),
-            mixes: stages == StageKinds::Mixed && cores.len() > 1,
+            cuts_cost: profile.has_cut_costs() || has_devices,
+            mixes: stages == StageKinds::Mixed && kinds_of_cores > 1,
         };
         instance.lower_bound = instance.heaviest_task();
         // The cores of one kind alone, were all tasks replicable, would share the work in this time; the load shared by all
@@ -132,7 +137,8 @@ impl<'a> Instance<'a> {
         self.lower_bound
     }
 
-    /// Whether cutting costs: then a longer stage may have less work than a shorter one.
+    /// Whether cutting costs, or there are devices: then a longer stage may have less work than a shorter one, or lanes overlap
+    /// what it costs to hand over.
     #[inline]
     pub(super) fn cuts_cost(&self) -> bool {
         self.cuts_cost
@@ -155,6 +161,14 @@ impl<'a> Instance<'a> {
         let mut works = [None; MAX_KINDS];
         for kind in self.kinds.iter().filter(|kind| kind.work.can_run(from, to)) {
             works[kind.axis] = Some(kind.work.ns(from, to));
+        }
+        works
+    }
+
+    /// Those on the kinds that may share a stage.
+    pub(super) fn shareable(&self, mut works: Works) -> Works {
+        for kind in self.kinds.iter().filter(|kind| kind.is_device) {
+            works[kind.axis] = None;
         }
         works
     }

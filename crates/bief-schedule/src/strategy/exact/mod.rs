@@ -133,6 +133,14 @@ pub enum StageKinds {
 /// Boxes of `F` are cut off at the cores that one kind alone would need, where `F` is zero: with many cores the cost does
 /// not depend on how many there are.
 ///
+/// # Devices
+///
+/// A [device](Profile::with_lanes) is a kind like another, whose work is the time from one execution of a stage to the next,
+/// [`Profile::pace_ns`], and which shares no stage. That time grows with the tasks as work does, but for what lanes hide of it, and for
+/// a stage that loses its lanes as it takes a task that may not be replicated. So the candidates are those of cuts that cost:
+/// all that this needs is that the pace is no shorter than that of fewer tasks without hand-over and cuts. Latency counts
+/// the whole work of an execution; energy counts the pace, for which the device is busy.
+///
 /// # What it costs
 ///
 /// Let `T` be the number of candidates of all ends: at most, per task and kind, one more than the lesser of the cores and
@@ -202,6 +210,7 @@ impl Strategy for Exact {
             goals: true,
             absent_times: true,
             cut_costs: true,
+            devices: true,
             parameters: &["mixed", "one-kind"],
         }
     }

@@ -1,5 +1,7 @@
 //! Exact against exhaustive search.
 
+mod devices;
+
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 

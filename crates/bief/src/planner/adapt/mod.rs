@@ -140,7 +140,7 @@ impl<'p> Adapter<'p> {
     /// Looks whether the cores or the goal are others than before.
     fn look_around(&mut self) {
         if let Some(told) = self.cores.look()
-            && let Ok((platform, _)) = self.planned.platform_on(self.cores.machine())
+            && let Ok(platform) = self.planned.platform_on(self.cores.machine())
         {
             self.platform = platform;
             self.due = Some(told);
@@ -153,7 +153,10 @@ impl<'p> Adapter<'p> {
     }
 
     fn plan(&self, profile: &Profile) -> Result<Schedule> {
-        Ok(self.planned.strategy.0.plan(profile, &self.platform, &self.goal)?)
+        let kinds = self.cores.machine().kinds();
+        // A stage does not come to a device, nor leave one, while a run goes on.
+        let of_cores: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+        Ok(self.planned.strategy.0.plan(profile, &self.platform.only(&of_cores)?, &self.goal)?)
     }
 
     /// The plan that is better than the one in force, and by which share of the period.

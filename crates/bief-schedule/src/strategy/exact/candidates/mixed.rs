@@ -3,6 +3,7 @@
 use super::Candidates;
 use crate::period::Period;
 use crate::share::shared_period;
+use crate::strategy::exact::cost::cores_for;
 use crate::strategy::exact::instance::{Candidate, Instance, MAX_KINDS, VALUE, Works};
 use crate::strategy::exact::search::Refused;
 
@@ -259,8 +260,13 @@ impl Candidates {
                 if rounded_period(&uncut, *instance.cores()) * self.mix.rate > 1.0 + 1e-9 {
                     break;
                 }
-                self.mix.look(instance, &works)?;
+                self.mix.look(instance, &instance.shareable(works))?;
                 self.stages.extend(self.mix.here.least().map(|cores| candidate(from, cores)));
+                for kind in instance.kinds().iter().filter(|kind| kind.is_device) {
+                    let fewest = works[kind.axis].and_then(|work_ns| cores_for(work_ns, self.mix.period()));
+                    let fewest = fewest.filter(|&cores| cores <= kind.cores);
+                    self.stages.extend(fewest.map(|cores| Candidate::of_one(from, kind.axis, cores)));
+                }
                 continue;
             }
             let fits = |work: &Option<u64>| work.is_some_and(|work| work <= one_core_ns);
@@ -306,6 +312,14 @@ impl Mix {
                 }
                 continue;
             }
+            for kind in instance.kinds().iter().filter(|kind| kind.is_device) {
+                let Some(work_ns) = works[kind.axis] else { continue };
+                let too_few = cores_for(work_ns, self.period()).map_or(kind.cores, |fewest| kind.cores.min(fewest - 1));
+                let mut cores = [0; MAX_KINDS];
+                cores[kind.axis] = too_few;
+                next.consider(&works, cores)?;
+            }
+            let works = instance.shareable(works);
             self.look(instance, &works)?;
             let most = if works[VALUE].is_some() { instance.cores()[VALUE] } else { 0 };
             for (cores, &fewest) in self.here.all_cores().zip(&self.here.values) {

@@ -1,0 +1,61 @@
+//! The frames of a batch as a task on a device sees them.
+
+use std::marker::PhantomData;
+
+use crate::error::Result;
+use crate::frame::Batch;
+use crate::socket::Socket;
+use crate::wire::{Inputs, Outputs};
+
+/// A batch in a lane of a device: the frames that are there, with all that the task reads and writes of each.
+pub struct DeviceBatch<'b, I, O> {
+    table: &'b [*mut u8],
+    inputs: &'b [Socket],
+    outputs: &'b [Socket],
+    batch: &'b Batch,
+    /// The frame that was worked on last.
+    at: &'b mut usize,
+    sockets: PhantomData<fn(I, O)>,
+}
+
+impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
+    /// # Safety
+    /// For each of the sockets, `table` points at a live buffer of its type for all frames of the batch, which nobody else uses for
+    /// as long as this batch lives; they are those of a task with these inputs and outputs.
+    pub(super) unsafe fn new(
+        table: &'b [*mut u8],
+        (inputs, outputs): (&'b [Socket], &'b [Socket]),
+        batch: &'b Batch,
+        at: &'b mut usize,
+    ) -> Self {
+        Self { table, inputs, outputs, batch, at, sockets: PhantomData }
+    }
+
+    /// How many frames there are.
+    pub fn frames(&self) -> usize {
+        self.batch.live()
+    }
+
+    /// Does something with each frame, in order, up to the first error, which then has this frame's number.
+    ///
+    /// # Errors
+    /// That of `act`.
+    pub fn for_each(&mut self, mut act: impl FnMut(I::Slices<'_>, O::Slices<'_>) -> Result<()>) -> Result<()> {
+        for position in (0..self.batch.count).filter(|&position| self.batch.is_live(position)) {
+            *self.at = position;
+            // SAFETY: `new`'s caller promises live buffers for every frame of the batch, which are used by nobody else; the slices of a
+            // frame are gone before they are made again, as `act` cannot keep them.
+            let (inputs, outputs) = unsafe {
+                (I::slices(self.table, self.inputs, position), O::slices(self.table, self.outputs, position))
+            };
+            act(inputs, outputs)?;
+        }
+        Ok(())
+    }
+}
+
+impl<I, O> std::fmt::Debug for DeviceBatch<'_, I, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceBatch").field("first", &self.batch.first).field("frames", &self.batch.live()).finish()
+    }
+}

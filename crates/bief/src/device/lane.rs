@@ -1,0 +1,135 @@
+//! A lane: one batch under way on a device.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bief_machine::clock::nanoseconds;
+
+use super::{Device, DeviceBatch, Offload};
+use crate::error::Result;
+use crate::figures::Figures;
+use crate::frame::Batch;
+use crate::socket::Socket;
+use crate::sync::PoisonError;
+use crate::task::{Step, Turn};
+use crate::wire::{Inputs, Outputs};
+
+/// A task on a device, and the wires that it is bound to.
+pub(crate) struct OnDevice<I, O> {
+    pub(crate) offload: Box<dyn Offload<I, O>>,
+    pub(crate) inputs: Box<[Socket]>,
+    pub(crate) outputs: Box<[Socket]>,
+}
+
+impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
+    unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
+        let mut alone = Batch::new(position + 1);
+        alone.count = position + 1;
+        (0..position).for_each(|before| alone.skip(before));
+        // SAFETY: passed on to the caller.
+        unsafe { self.run(table, &mut alone, &mut 0)? };
+        Ok(Turn::Leave)
+    }
+
+    unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
+        // SAFETY: the caller promises live buffers for every position of the batch; the sockets are those that the task was bound to,
+        // whose inputs and outputs these are.
+        let mut batch = unsafe { DeviceBatch::new(table, (&self.inputs, &self.outputs), batch, at) };
+        self.offload.enqueue(&mut batch)?;
+        self.offload.complete(&mut batch)
+    }
+
+    fn replica(&self) -> Option<Box<dyn Step>> {
+        None
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.offload.figures(figures);
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.offload.finish()
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        self.offload.reset()
+    }
+}
+
+/// What a batch costs on an emulated device beside its tasks' own code, and what it has cost in this run.
+pub(crate) struct Lane {
+    costs: Costs,
+    /// Bytes of a frame that are copied in, and back.
+    bytes: [u64; 2],
+    /// How long it kept the parts of the device busy in this run.
+    pub(crate) busy: [Duration; 3],
+}
+
+/// What its tasks cost there.
+pub(crate) struct Costs {
+    device: Device,
+    names: Vec<Arc<str>>,
+}
+
+/// The parts of a device.
+const READS: usize = 0;
+const WORKS: usize = 1;
+const WRITES: usize = 2;
+
+impl Lane {
+    /// Of tasks with these names, which copies so many bytes of a frame in, and back.
+    pub(crate) fn new(device: Device, names: Vec<Arc<str>>, bytes: [u64; 2]) -> Self {
+        Self { costs: Costs { device, names }, bytes, busy: [Duration::ZERO; 3] }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.busy = [Duration::ZERO; 3];
+    }
+
+    /// Has so many frames copied in, lets `work` work on them, and has them copied back. Each takes its turn with the other lanes.
+    pub(crate) fn pass<T>(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<T>) -> Result<T> {
+        let copy = |bytes: u64| {
+            let time = Duration::from_nanos(self.costs.device.0.spec.copy_ns(bytes * frames) as u64);
+            move |_: &Costs| rest(time)
+        };
+        let [read, write] = self.bytes.map(copy);
+        self.turn(READS, read);
+        let done = self.turn(WORKS, work)?;
+        self.turn(WRITES, write);
+        Ok(done)
+    }
+
+    /// Does something while no other lane uses that part of the device.
+    fn turn<T>(&mut self, part: usize, act: impl FnOnce(&Costs) -> T) -> T {
+        let turn = self.costs.device.0.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
+        let done = act(&self.costs);
+        self.busy[part] += start.elapsed();
+        drop(turn);
+        done
+    }
+}
+
+impl Costs {
+    /// Waits until a task, by its position, that took a core so long would be done on the device; answers how long that takes in all.
+    pub(crate) fn work_off(&self, task: usize, time: Duration) -> Duration {
+        let core_ns = nanoseconds(time) as f64;
+        let there = Duration::from_nanos(self.device.0.spec.task_ns(&self.names[task], core_ns) as u64);
+        rest(there.saturating_sub(time));
+        there.max(time)
+    }
+}
+
+/// What a thread may sleep too long, about.
+const OVERSLEPT: Duration = Duration::from_micros(100);
+
+/// Waits without a core as long as that can be done in time.
+fn rest(time: Duration) {
+    let start = Instant::now();
+    if let Some(asleep) = time.checked_sub(OVERSLEPT).filter(|asleep| !asleep.is_zero()) {
+        std::thread::sleep(asleep);
+    }
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
