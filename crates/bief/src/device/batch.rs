@@ -13,8 +13,9 @@ pub struct DeviceBatch<'b, I, O> {
     inputs: &'b [Socket],
     outputs: &'b [Socket],
     batch: &'b Batch,
-    /// The frame that was worked on last.
+    /// The frame that is worked on: those before it are done. The first one, unless `for_each` has come further.
     at: &'b mut usize,
+    first: usize,
     sockets: PhantomData<fn(I, O)>,
 }
 
@@ -28,7 +29,9 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
         batch: &'b Batch,
         at: &'b mut usize,
     ) -> Self {
-        Self { table, inputs, outputs, batch, at, sockets: PhantomData }
+        let first = (0..batch.count).find(|&position| batch.is_live(position)).unwrap_or(0);
+        *at = first;
+        Self { table, inputs, outputs, batch, at, first, sockets: PhantomData }
     }
 
     /// How many frames there are.
@@ -36,7 +39,8 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
         self.batch.live()
     }
 
-    /// Does something with each frame, in order, up to the first error, which then has this frame's number.
+    /// Does something with each frame, in order, up to the first error, which then has this frame's number: the frames before it are
+    /// delivered, and so must be done.
     ///
     /// # Errors
     /// That of `act`.
@@ -50,6 +54,8 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
             };
             act(inputs, outputs)?;
         }
+        // Whoever fails now has done none of them.
+        *self.at = self.first;
         Ok(())
     }
 }

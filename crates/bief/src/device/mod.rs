@@ -65,7 +65,8 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
     /// Has the device work on a batch. It may return before that is done.
     ///
     /// # Errors
-    /// What went wrong: it ends the run, as an error of [`Task::run`] does. Say what to do about it.
+    /// What went wrong: it ends the run, as an error of [`Task::run`] does. Say what to do about it. No frame of the batch is
+    /// delivered, but for those before the one at which [`for_each`](DeviceBatch::for_each) failed.
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, I, O>) -> Result<()>;
 
     /// Waits until the batch is done, and writes what the device cannot write.
