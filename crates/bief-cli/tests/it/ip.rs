@@ -11,7 +11,7 @@ use bief_ip::pcap::{PcapReader, PcapWriter};
 use crate::common::{Folder, sample, stderr};
 
 /// IP packets of many lengths.
-fn packets(count: u16) -> Vec<Vec<u8>> {
+pub(crate) fn packets(count: u16) -> Vec<Vec<u8>> {
     let packet = |number: u16| {
         let len = 20 + number * 97 % 1481;
         let mut packet: Vec<u8> = (0..len).map(|byte| (byte * 7 ^ number) as u8).collect();
@@ -22,7 +22,8 @@ fn packets(count: u16) -> Vec<Vec<u8>> {
     (0..count).map(packet).collect()
 }
 
-fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
+/// A capture of them.
+pub(crate) fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = PcapWriter::new(&mut file).unwrap();
     packets.iter().for_each(|packet| writer.write(packet, None).unwrap());
