@@ -14,7 +14,7 @@ use crate::common::{Folder, sample, stderr};
 pub(crate) fn packets(count: u16) -> Vec<Vec<u8>> {
     let packet = |number: u16| {
         let len = 20 + number * 97 % 1481;
-        let mut packet: Vec<u8> = (0..len).map(|byte| (byte * 7 ^ number) as u8).collect();
+        let mut packet: Vec<u8> = (0..len).map(|byte| ((byte * 7) ^ number) as u8).collect();
         packet[0] = 0x45;
         packet[2..4].copy_from_slice(&len.to_be_bytes());
         packet
