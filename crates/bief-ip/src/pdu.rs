@@ -1,9 +1,10 @@
 //! What a GSE packet or an SNDU carries, by its protocol type: an IP packet, behind any extension headers.
 
-/// Protocol types; smaller ones than [`FIRST_PROTOCOL`] are extension headers.
+/// The protocol type of IPv4.
 pub const IPV4: u16 = 0x0800;
-/// IPv6.
+/// That of IPv6.
 pub const IPV6: u16 = 0x86DD;
+/// Smaller ones are extension headers.
 const FIRST_PROTOCOL: u16 = 0x0600;
 /// The extension header behind which comes an Ethernet frame.
 const BRIDGED: u16 = 0x0001;

@@ -1,6 +1,7 @@
 //! Commands of the README and the book, run as they are shown.
 
 use crate::common::{Folder, packets, sample};
+use crate::ip::{packets as ip_packets, pcap};
 
 /// Each command of this program that begins a line between fences, without its comment.
 fn shown(page: &str) -> Vec<String> {
@@ -38,6 +39,8 @@ fn commands_do_what_the_pages_say() {
             folder.write(&format!("{name}.sigmf-meta"), meta);
         };
         recording("capture", "2.0");
+        folder.write("in.pcap", pcap(&ip_packets(5)));
+        folder.succeed("tx in.pcap --gse -o carrier.sigmf-meta --modcod qpsk-8/9 --frame short".split(' '));
         let profile = include_str!("../../data/profiles/ai370.json");
         folder.write("profile.json", profile);
         let here = bief::Machine::here().platform();

@@ -8,6 +8,7 @@ mod common;
 mod documented;
 mod files;
 mod interrupt;
+mod ip;
 mod lab;
 mod map;
 mod meteors;

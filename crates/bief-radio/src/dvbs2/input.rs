@@ -80,7 +80,7 @@ impl InputStream {
         if let Content::Gse = content {
             let encapsulator = isi.into_iter().fold(Encapsulator::new(roll_off), Encapsulator::of_stream);
             let encapsulator = if constant_coding { encapsulator } else { encapsulator.variable_coding() };
-            return Ok(Feed::Gse(GseFeed::new(encapsulator, reader, name)));
+            return Ok(Feed::Gse(Box::new(GseFeed::new(encapsulator, reader, name))));
         }
         let (unit, slicer) = match content {
             Content::Transport => (PACKET, Slicer::new(roll_off)),
@@ -116,7 +116,7 @@ impl InputStream {
 /// A stream that is becoming BBFRAMEs.
 pub(super) enum Feed {
     Sliced(Box<Sliced>),
-    Gse(GseFeed),
+    Gse(Box<GseFeed>),
 }
 
 impl Feed {

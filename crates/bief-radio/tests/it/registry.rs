@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bief::kinds::{Kind, Parameters, Value};
 use bief::raw::DynWire;
 use bief::{Application, Chain, ChainFile, Registry, Result};
-use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
+use bief_dsp::dvbs2::{BbHeader, FrameSync, Pls, RollOff, SignalLevel};
 use bief_radio::dvbs2::{Decoding, Figures, KeepSymbols, Receiver, Settings};
 use bief_radio::{NarrowbandFm, Recording};
 use num_complex::Complex32;
@@ -69,6 +69,7 @@ fn make(registry: &Registry, kind: &Kind, parameters: Parameters) -> Result<usiz
 fn every_kind_can_be_made_and_says_what_it_is() {
     let folder = Folder::new("make");
     std::fs::write(folder.0.join("x.ci8"), packets(1)).unwrap();
+    std::fs::write(folder.0.join("x.bbf"), BbHeader::transport(RollOff::R20, 0).to_bytes()).unwrap();
     let registry = bief_radio::registry();
     assert!(registry.kinds().count() >= 30);
     for kind in registry.kinds() {
@@ -76,6 +77,7 @@ fn every_kind_can_be_made_and_says_what_it_is() {
         for parameter in kind.parameters() {
             let value: Value = match (parameter.name(), kind.name()) {
                 ("path", "dvbs2.cut_frames") => data("dvbs2_qpsk_8-9_short.sigmf-meta").to_str().unwrap().into(),
+                ("path", "ip.read_bbframes") => "x.bbf".into(),
                 ("path", _) => "x.ci8".into(),
                 ("frames", _) => "qpsk-3/4:normal".into(),
                 // What a wire of a source would tell.
