@@ -2,14 +2,17 @@
 #![no_main]
 
 use bief_dsp::Complex32;
-use bief_dsp::dvbs2::{Demapper, FrameSize, Modcod};
+use bief_dsp::dvbs2::{Demapper, FrameSize, Modcod, Pls};
 use bief_dsp::simd::Level;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (bool, u8, f32, Vec<[f32; 2]>)| {
     let (normal, modcod, n0, values) = input;
     let size = if normal { FrameSize::Normal } else { FrameSize::Short };
-    let Some(modcod) = Modcod::new(1 + modcod % 28) else { return };
+    let Some(modcod) = Modcod::all().nth(usize::from(modcod) % Modcod::all().count()) else { return };
+    if Pls::from_parts(modcod, size, false).is_none() {
+        return;
+    }
     let demapper = Demapper::new(modcod, size);
     let values = if values.is_empty() { vec![[0.0; 2]] } else { values };
     let symbols: Vec<Complex32> =

@@ -23,7 +23,7 @@ struct Input<'a> {
 }
 
 fuzz_target!(|input: Input| {
-    let frames = input.frames.map(|value| Pls::new(value & 127).unwrap());
+    let frames = input.frames.map(|value| Pls::new(value));
     let mut stream = cycled(input.bytes, input.length.into());
     for (index, packet) in stream.chunks_mut(PACKET).take(input.good.into()).enumerate() {
         packet[0] = SYNC_BYTE;

@@ -25,8 +25,12 @@ const ROUNDS: usize = 9;
 /// What the reference filter reaches on one core of the machine that published figures are from, Msamples/s.
 const REFERENCE_FIR: f64 = 408.0;
 /// MODCOD, frame size, and Es/N0 in dB: 7.45 is Eb/N0 5.0.
-const SIGNALS: [(&str, FrameSize, f64); 3] =
-    [("qpsk-8/9", FrameSize::Short, 7.4), ("qpsk-1/2", FrameSize::Normal, 2.0), ("32apsk-8/9", FrameSize::Short, 16.9)];
+const SIGNALS: [(&str, FrameSize, f64); 4] = [
+    ("qpsk-8/9", FrameSize::Short, 7.4),
+    ("qpsk-1/2", FrameSize::Normal, 2.0),
+    ("32apsk-8/9", FrameSize::Short, 16.9),
+    ("256apsk-3/4", FrameSize::Normal, 20.8),
+];
 
 /// Receives everything on so many cores; Mb/s of information, and the seconds that finding the signal took.
 fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {

@@ -1,5 +1,7 @@
 //! What decided symbols of APSK show of the carrier phase.
 
+use std::sync::OnceLock;
+
 use num_complex::{Complex32, Complex64};
 
 use super::known::KnownParts;
@@ -25,7 +27,7 @@ const LEAST_GAIN: f64 = 0.1;
 /// The payload of a frame without pilots.
 pub(super) struct Decisions<'a> {
     level: Level,
-    sector: Sector,
+    sector: &'static Sector,
     payload: &'a [Complex32],
     /// Quarter turns of the payload by PL scrambling, where they matter.
     rotations: Option<&'a [u8]>,
@@ -54,7 +56,7 @@ impl Decisions<'_> {
         let energy = power(payload) - noise;
         let scale = if energy > 0.0 { energy.sqrt().recip() } else { 0.0 };
         let variance = (0.5 * noise * scale * scale).max(f64::MIN_POSITIVE);
-        let sector = Sector::new(modcod, size);
+        let sector = Sector::of(modcod, size);
         let rotations = (!sector.is_octant).then(|| scrambler.rotations());
         Decisions { level, sector, payload, rotations, scale, variance }
     }
@@ -129,7 +131,12 @@ struct Sector {
 }
 
 impl Sector {
-    /// Of a kind of APSK.
+    /// Of a kind of APSK, made when it is first asked for, and kept.
+    fn of(modcod: Modcod, size: FrameSize) -> &'static Sector {
+        static MADE: [[OnceLock<Sector>; 2]; 256] = [const { [const { OnceLock::new() }; 2] }; 256];
+        MADE[usize::from(modcod.number())][size as usize].get_or_init(|| Sector::new(modcod, size))
+    }
+
     fn new(modcod: Modcod, size: FrameSize) -> Sector {
         let points = Constellation::new(modcod, size).points();
         let in_quadrant = |point: &Complex32| point.im > -1e-6 && point.re > -1e-6;

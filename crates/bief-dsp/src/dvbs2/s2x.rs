@@ -56,36 +56,50 @@ const RESERVED: [(u8, usize); 16] = [
     (255, 72),
 ];
 
-/// What a PLS value means, with or without pilots.
-pub(super) const fn frame(pls: u8) -> Option<&'static Frame> {
-    if pls < 132 || pls > 249 {
-        return None;
-    }
+/// Normal frames, and short ones of the same MODCOD.
+const OF_BOTH_SIZES: [(u8, u8); 3] = [(154, 240), (156, 242), (178, 248)];
+
+/// Places in [`FRAMES`] by PLS value; beyond its end where there is none.
+const PLACES: [u8; 256] = {
+    let mut places = [u8::MAX; 256];
     let mut index = 0;
     while index < FRAMES.len() {
-        if FRAMES[index].pls == pls & !1 {
-            return Some(&FRAMES[index]);
-        }
+        places[FRAMES[index].pls as usize] = index as u8;
+        places[FRAMES[index].pls as usize + 1] = index as u8;
         index += 1;
     }
-    None
+    places
+};
+
+/// What a PLS value means, with or without pilots.
+pub(super) const fn frame(pls: u8) -> Option<&'static Frame> {
+    match PLACES[pls as usize] {
+        u8::MAX => None,
+        place => Some(&FRAMES[place as usize]),
+    }
 }
 
 /// The kind of frame of a MODCOD in a frame size.
 pub(super) const fn frame_of(modcod: Modcod, size: FrameSize) -> Option<&'static Frame> {
-    let mut index = 0;
-    while index < FRAMES.len() {
-        let frame = &FRAMES[index];
-        if frame.size as u8 == size as u8 && frame.modcod().number() == modcod.number() {
-            return Some(frame);
+    let mut twin = 0;
+    while twin < OF_BOTH_SIZES.len() {
+        let (normal, short) = OF_BOTH_SIZES[twin];
+        if modcod.number() == normal && matches!(size, FrameSize::Short) {
+            return frame(short);
         }
-        index += 1;
+        twin += 1;
     }
-    None
+    match frame(modcod.number()) {
+        Some(frame) if frame.size as u8 == size as u8 => Some(frame),
+        _ => None,
+    }
 }
 
 /// Payload slots of a frame that carries nothing that is decoded here, and whether it has pilots.
 pub(super) const fn passed_over(pls: u8) -> Option<(usize, bool)> {
+    if pls < 128 || frame(pls).is_some() {
+        return None;
+    }
     let mut index = 0;
     while index < RESERVED.len() {
         if RESERVED[index].0 == pls {
@@ -112,13 +126,13 @@ pub(super) const fn is_vl_snr(pls: u8) -> bool {
 impl Frame {
     /// The MODCOD, which has the number of its first frame.
     pub(super) const fn modcod(&self) -> Modcod {
-        let number = match self.pls {
-            // 16APSK 26/45, 16APSK 3/5 and 32APSK 32/45 have normal and short frames.
-            240 => 154,
-            242 => 156,
-            248 => 178,
-            pls => pls,
-        };
+        let mut number = self.pls;
+        let mut twin = 0;
+        while twin < OF_BOTH_SIZES.len() {
+            let (normal, short) = OF_BOTH_SIZES[twin];
+            number = if number == short { normal } else { number };
+            twin += 1;
+        }
         Modcod::of_frame(number)
     }
 }

@@ -64,6 +64,8 @@ impl Machine {
             "correct phase" => flop(37.0 * symbols),
             // Second and fourth moment; a scaling.
             "measure level" => flop(8.0 * symbols),
+            // Tables are looked up.
+            "demap" if pls.is_s2x() => None,
             "demap" => flop((2.0 + 5.0 * (points - 4.0) + 4.0) * symbols),
             "decode LDPC" => Some((1e6 * edges as f64 * iterations / self.edges, "edges")),
             _ => None,

@@ -17,8 +17,7 @@ const NEGLIGIBLE: f32 = -14.0;
 /// LLRs of every cell, in counts, at the least Es/N0 at which the MODCOD is of use; exact at the middle of the cell.
 ///
 /// Where mirror images of a point differ in one label bit each, as all constellations of 16 points and more have it, one quadrant
-/// is enough. The finer the constellation, the less noise it stands, and the smaller the cells: their width is a sixth of the
-/// noise's standard deviation at most, which costs less than 0.01 dB.
+/// is enough. The width of a cell is about a fifth of the noise's standard deviation at most, which costs some 0.01 dB.
 #[derive(Debug)]
 pub(super) struct Cells {
     /// The LLR of label bit b is byte b. One more, the last, is an erasure.
