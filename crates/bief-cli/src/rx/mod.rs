@@ -1,8 +1,10 @@
 //! `bief rx`: a DVB-S2 recording becomes a transport stream.
 
 mod input;
+mod network;
 mod outputs;
 mod reception;
+mod services;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -18,6 +20,7 @@ use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
+use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
 pub use input::built_in_receiver;
 use input::symbol_rate;
@@ -38,6 +41,12 @@ Examples:
                                          one plan, whatever changes meanwhile
   bief rx capture.sigmf-meta --place guided --save-profile receiver.json
   bief rx capture.sigmf-meta --json      the figures as JSON
+  bief rx capture.sigmf-meta -o udp://239.1.2.3:5004
+                                         to players, at the pace of its clock
+  bief rx 'tcp://:4000?format=cf32&rate=2e6' --live -o http://:8080/ts
+                                         samples that a program sends here
+  bief rx --radio rtl_tcp://127.0.0.1:1234 --frequency 11.7e9 --lnb 10.6e9 \
+    --sample-rate 2.4e6 -o out.ts         a dongle and a dish
 
 MODCOD, frame size and pilots are read from the header of each frame.
 A file that exists is replaced only if -o names it, or with --force. Without
@@ -52,8 +61,8 @@ second one quits at once. The exit status is then 128 plus the signal's number
 pub(crate) struct RxArgs {
     #[command(flatten)]
     signal: SignalArgs,
-    /// Where packets go; `-` for standard output [default: NAME.ts next to the input, NAME.bin for a stream without
-    /// packets]
+    /// Where packets go: a file, `-` for standard output, or udp://HOST:PORT, rtp://HOST:PORT, http://:PORT/PATH or
+    /// tcp://HOST:PORT [default: NAME.ts next to the input, NAME.bin for a stream without packets]
     #[arg(short, long, value_name = "OUT.ts", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace files that are there though -o does not name them
@@ -71,11 +80,14 @@ pub(crate) struct RxArgs {
     seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
+    #[command(flatten)]
+    radio: RadioArgs,
 }
 
 /// Receives.
 pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     args.signal.recording.take_from(&mut args.json);
+    args.live |= args.radio.tune(&mut args.signal.recording)?;
     let mut outputs = Outputs::new(&args, args.files()?)?;
     if outputs.is_stdout() && args.json.on_stdout() {
         return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));

@@ -10,6 +10,7 @@ use bief_radio::dvbs2::StreamFigures;
 
 use super::RxArgs;
 use super::input::{SAMPLE_NAME, SignalArgs};
+use super::network::Network;
 use crate::failure::Failure;
 use crate::files::{Files, is_dash, remove_if_empty};
 use crate::input::{beside, is_address};
@@ -28,6 +29,8 @@ pub(super) struct Outputs {
     taken: bool,
     /// What streams must not replace.
     files: Files,
+    /// What takes the stream, where that is no file.
+    network: Option<Network>,
 }
 
 impl Outputs {
@@ -47,8 +50,16 @@ impl Outputs {
         let named = args.output.is_some();
         // What the recording that is built in gives may be written again and again.
         let force = args.force || args.signal.recording.input.is_none();
-        let outputs = Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, files };
-        outputs.try_claim()?;
+        let address = Network::address(&path)?;
+        let mut outputs =
+            Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, files, network: None };
+        match address {
+            Some(address) => {
+                let is_live = args.live || args.signal.recording.is_live();
+                outputs.network = Some(Network::open(address, is_live)?);
+            }
+            None => outputs.try_claim()?,
+        }
         Ok(outputs)
     }
 
@@ -64,7 +75,9 @@ impl Outputs {
     /// Opens what is received: none of its files may be an output.
     pub(super) fn open_input(&mut self, signal: &SignalArgs) -> Result<Recording, Failure> {
         let recording = signal.open(&mut self.files)?;
-        self.try_claim()?;
+        if self.network.is_none() {
+            self.try_claim()?;
+        }
         Ok(recording)
     }
 
@@ -77,8 +90,16 @@ impl Outputs {
         is_dash(&self.path)
     }
 
+    /// What was sent over a network.
+    pub(super) fn sent(&self) -> Option<(String, serde_json::Value)> {
+        self.network.as_ref()?.told()
+    }
+
     /// The file of a stream: of several, each has its ISI in its name.
     pub(super) fn path(&self, id: StreamId) -> PathBuf {
+        if self.network.is_some() {
+            return self.path.clone();
+        }
         let path = match id.kind {
             StreamType::Transport => self.path.clone(),
             _ if self.named => self.path.clone(),
@@ -95,6 +116,11 @@ impl Outputs {
 
     /// Makes the file of a stream that was found.
     pub(super) fn open(&mut self, id: StreamId) -> io::Result<Box<dyn Write + Send>> {
+        if let Some(network) = &self.network {
+            network.check(id)?;
+            let second = || io::Error::other(format!("the carrier has a second stream, a {id}: choose one with --isi"));
+            return network.take().ok_or_else(second);
+        }
         if self.is_stdout() {
             if std::mem::replace(&mut self.taken, true) {
                 return Err(io::Error::other(format!(
@@ -125,6 +151,7 @@ mod tests {
             force: false,
             taken: false,
             files: Files::default(),
+            network: None,
         };
         let id = |isi, kind| StreamId { isi, kind };
         let transport = |isi| id(isi, StreamType::Transport);

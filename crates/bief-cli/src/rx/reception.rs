@@ -5,6 +5,7 @@ use bief_radio::dvbs2::{Figures, StreamFigures};
 use indicatif::ProgressBar;
 
 use super::outputs::Outputs;
+use super::services;
 use crate::planning::{against_plan, changes, rounds};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
@@ -118,6 +119,8 @@ impl Reception {
             rows.push(("interrupted", format!("after {} bytes", figures.bytes)));
         }
         rows.extend(figures.streams.iter().flat_map(|stream| self.stream(stream)));
+        rows.extend(services::rows(figures));
+        rows.extend(self.outputs.sent().map(|(text, _)| ("sent", text)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
             let plan = self.planned.refined.iter().flat_map(rounds).chain(changes(report)).chain(against_plan(report));
@@ -133,6 +136,7 @@ impl Reception {
         let value = serde_json::json!({
             "input": self.name,
             "outputs": outputs,
+            "sent": self.outputs.sent().map(|(_, value)| value),
             "samples_per_symbol_found": self.found_rate,
             "figures": self.figures,
             "interrupted": self.interrupted,
