@@ -14,7 +14,8 @@ use crate::json::JsonArgs;
 /// The recording to receive.
 #[derive(Args)]
 pub(crate) struct RecordingArgs {
-    /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input
+    /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input,
+    /// or tcp://, udp:// and rtl_tcp:// addresses
     /// [default: a built-in one]
     #[arg(value_parser = path_or_address())]
     pub(crate) input: Option<PathBuf>,
@@ -49,7 +50,7 @@ impl RecordingArgs {
         let recording = match &self.input {
             None => return Ok(built_in()),
             Some(input) => {
-                let registry = bief_radio::registry();
+                let registry = crate::registry::all();
                 let address = address(input, registry.openers())?;
                 open_recording(&address, registry.openers(), self.format).map_err(Failure::from_error)?
             }

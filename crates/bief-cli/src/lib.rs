@@ -26,6 +26,7 @@ mod power;
 mod profile;
 pub mod progress;
 pub mod published;
+mod radio;
 pub mod realtime;
 mod registry;
 mod run;

@@ -1,4 +1,4 @@
-//! The kinds of tasks that chain files can name, of all crates.
+//! The kinds of tasks that chain files can name, and the openers of addresses, of all crates.
 
 use bief::Registry;
 
@@ -6,5 +6,6 @@ use bief::Registry;
 pub(crate) fn all() -> Registry {
     let mut registry = bief_radio::registry();
     bief_vision::register(&mut registry);
+    bief_net::register(&mut registry);
     registry
 }

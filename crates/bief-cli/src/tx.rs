@@ -192,7 +192,7 @@ fn cannot(path: &Path) -> impl FnOnce(io::Error) -> Failure {
 
 /// The input, and its bytes where they are known.
 fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
-    let registry = bief_radio::registry();
+    let registry = crate::registry::all();
     let address = address(path, registry.openers())?;
     let source = registry.openers().reader(&address).map_err(Failure::from_error)?;
     if source.bytes == Some(0) {

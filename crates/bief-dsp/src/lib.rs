@@ -26,5 +26,6 @@ mod planar;
 pub mod pulse;
 pub mod simd;
 pub mod symbol_rate;
+pub mod transport;
 
 pub use num_complex::Complex32;

@@ -24,6 +24,7 @@ use crate::input::RecordingArgs;
 use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
+use crate::radio::RadioArgs;
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
 use bief::machine::clock::process_time;
@@ -42,6 +43,8 @@ Examples:
                                          the block, the stages and the reserved
                                          time that meet 20 ms at least work
   bief nbfm capture.sigmf-meta --json    the figures as JSON
+  bief nbfm --radio rtl_tcp://127.0.0.1:1234 --frequency 145.5e6 \
+    --sample-rate 960e3 -o talk.wav      a dongle
 
 The carrier is found in the first half second with a signal and tracked over up
 to half of the deviation; with --carrier, the search starts there (for a carrier
@@ -80,11 +83,14 @@ pub(crate) struct NbfmArgs {
     seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
+    #[command(flatten)]
+    radio: RadioArgs,
 }
 
 /// Receives.
 pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     args.recording.take_from(&mut args.json);
+    args.radio.tune(&mut args.recording)?;
     let mut files = args.files()?;
     let output = Output::new(&args.output, args.recording.input.as_deref(), &mut files)?;
     if output.is_stdout() && args.json.on_stdout() {

@@ -2,8 +2,10 @@
 
 mod also;
 mod input;
+mod network;
 mod outputs;
 mod reception;
+mod services;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -20,6 +22,7 @@ use crate::interrupt::{self, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
+use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
 use also::{Also, AlsoArgs};
 pub use input::built_in_receiver;
@@ -44,6 +47,12 @@ Examples:
   bief rx carrier.sigmf-meta --ip out.pcap
                                          IP packets of GSE, MPE or ULE
   bief rx carrier.sigmf-meta --bbframes -o carrier.bbf
+  bief rx capture.sigmf-meta -o udp://239.1.2.3:5004
+                                         to players, at the pace of its clock
+  bief rx 'tcp://:4000?format=cf32&rate=2e6' --live -o http://:8080/ts
+                                         samples that a program sends here
+  bief rx --radio rtl_tcp://127.0.0.1:1234 --frequency 11.7e9 --lnb 10.6e9 \
+    --sample-rate 2.4e6 -o out.ts         a dongle and a dish
 
 MODCOD, frame size and pilots are read from the header of each frame.
 With --ip, packets go nowhere else unless -o names a file for streams, too.
@@ -62,8 +71,8 @@ second one quits at once. The exit status is then 128 plus the signal's number
 pub(crate) struct RxArgs {
     #[command(flatten)]
     signal: SignalArgs,
-    /// Where packets go; `-` for standard output [default: NAME.ts next to the input, NAME.bin for a stream without
-    /// packets]
+    /// Where packets go: a file, `-` for standard output, or udp://HOST:PORT, rtp://HOST:PORT, http://:PORT/PATH or
+    /// tcp://HOST:PORT [default: NAME.ts next to the input, NAME.bin for a stream without packets]
     #[arg(short, long, value_name = "OUT.ts", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace files that are there though -o does not name them
@@ -83,11 +92,14 @@ pub(crate) struct RxArgs {
     seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
+    #[command(flatten)]
+    radio: RadioArgs,
 }
 
 /// Receives.
 pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     args.signal.recording.take_from(&mut args.json);
+    args.live |= args.radio.tune(&mut args.signal.recording)?;
     let mut files = args.files()?;
     let also = Also::new(&args, &mut files)?;
     let mut outputs = Outputs::new(&args, files)?;

@@ -10,6 +10,7 @@ use bief_radio::dvbs2::StreamFigures;
 
 use super::RxArgs;
 use super::input::{SAMPLE_NAME, SignalArgs};
+use super::network::Network;
 use crate::failure::Failure;
 use crate::files::{Files, is_dash, remove_if_empty};
 use crate::input::{beside, is_address};
@@ -30,6 +31,8 @@ pub(super) struct Outputs {
     written: bool,
     /// What streams must not replace.
     files: Files,
+    /// What takes the stream, where that is no file.
+    network: Option<Network>,
 }
 
 impl Outputs {
@@ -51,8 +54,16 @@ impl Outputs {
         let named = args.output.is_some();
         // What the recording that is built in gives may be written again and again.
         let force = args.force || args.signal.recording.input.is_none();
-        let outputs = Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, written, files };
-        outputs.try_claim()?;
+        let address = if written { Network::address(&path)? } else { None };
+        let mut outputs =
+            Self { path, named, chosen: args.signal.isi.is_some(), force, taken: false, written, files, network: None };
+        match address {
+            Some(address) => {
+                let is_live = args.live || args.signal.recording.is_live();
+                outputs.network = Some(Network::open(address, is_live)?);
+            }
+            None => outputs.try_claim()?,
+        }
         Ok(outputs)
     }
 
@@ -71,7 +82,9 @@ impl Outputs {
     /// Opens what is received: none of its files may be an output.
     pub(super) fn open_input(&mut self, signal: &SignalArgs) -> Result<Recording, Failure> {
         let recording = signal.open(&mut self.files)?;
-        self.try_claim()?;
+        if self.network.is_none() {
+            self.try_claim()?;
+        }
         Ok(recording)
     }
 
@@ -90,8 +103,16 @@ impl Outputs {
         self.written
     }
 
+    /// What was sent over a network.
+    pub(super) fn sent(&self) -> Option<(String, serde_json::Value)> {
+        self.network.as_ref()?.told()
+    }
+
     /// The file of a stream: of several, each has its ISI in its name.
     pub(super) fn path(&self, id: StreamId) -> PathBuf {
+        if self.network.is_some() {
+            return self.path.clone();
+        }
         let path = match id.kind {
             StreamType::Transport => self.path.clone(),
             _ if self.named => self.path.clone(),
@@ -110,6 +131,11 @@ impl Outputs {
     pub(super) fn open(&mut self, id: StreamId) -> io::Result<Box<dyn Write + Send>> {
         if !self.written {
             return Ok(Box::new(io::sink()));
+        }
+        if let Some(network) = &self.network {
+            network.check(id)?;
+            let second = || io::Error::other(format!("the carrier has a second stream, a {id}: choose one with --isi"));
+            return network.take().ok_or_else(second);
         }
         if self.is_stdout() {
             if std::mem::replace(&mut self.taken, true) {
@@ -142,6 +168,7 @@ mod tests {
             taken: false,
             written: true,
             files: Files::default(),
+            network: None,
         };
         let id = |isi, kind| StreamId { isi, kind };
         let transport = |isi| id(isi, StreamType::Transport);

@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 
 use super::also::Also;
 use super::outputs::Outputs;
+use super::services;
 use crate::ip;
 use crate::planning::{against_plan, changes, rounds};
 use crate::seeing::SeeingArgs;
@@ -125,6 +126,8 @@ impl Reception {
         rows.extend(figures.streams.iter().flat_map(|stream| self.stream(stream)));
         rows.extend(ip::rows(&self.ip));
         rows.extend(self.also.rows());
+        rows.extend(services::rows(figures));
+        rows.extend(self.outputs.sent().map(|(text, _)| ("sent", text)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
             let plan = self.planned.refined.iter().flat_map(rounds).chain(changes(report)).chain(against_plan(report));
@@ -142,6 +145,7 @@ impl Reception {
         let value = serde_json::json!({
             "input": self.name,
             "outputs": outputs,
+            "sent": self.outputs.sent().map(|(_, value)| value),
             "samples_per_symbol_found": self.found_rate,
             "figures": self.figures,
             "ip": self.also.has_ip().then_some(&self.ip.streams),

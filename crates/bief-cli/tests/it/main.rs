@@ -13,6 +13,7 @@ mod lab;
 mod map;
 mod meteors;
 mod nbfm;
+mod network;
 mod planning;
 mod realtime;
 mod run;

@@ -2,4 +2,5 @@
 
 mod packets;
 mod synchronise;
+mod transport;
 mod vectors;

@@ -4,9 +4,11 @@ use std::io::{self, Write};
 
 use bief::report::Figures;
 use bief::{Error, Flow, In, InVar, Result, Task};
-use bief_dsp::dvbs2::{Delivered, Deslicer, Rejection, StreamId};
+use bief_dsp::dvbs2::{Delivered, Deslicer, Rejection, StreamId, StreamType};
+use bief_dsp::transport::Services;
 
 use super::decode::Decoding;
+use super::services;
 use super::streams::StreamFigures;
 use super::tables::expect;
 
@@ -20,6 +22,8 @@ type Open = dyn FnMut(StreamId) -> io::Result<Box<dyn Write + Send>> + Send;
 ///   taken off and counted. A frame that cannot be read keeps its place where that is certain: see [`Deslicer`].
 /// - Generic packets are written one after the other, their first byte what the header's SYNC says.
 /// - A generic continuous stream is written as the bytes that its bits make.
+///
+/// Of a transport stream with a programme association table, its services are told, and the continuity and clocks of their PIDs.
 ///
 /// The last packet is written when the stream ends. What is counted of each stream is told: [`Figures`](super::Figures) says under
 /// which names.
@@ -80,6 +84,16 @@ struct Output {
     writer: Option<Box<dyn Write + Send>>,
     /// What has come of it in this run.
     figures: StreamFigures,
+    /// What a transport stream carries.
+    services: Option<Box<Services>>,
+}
+
+impl Output {
+    fn new(writer: Option<Box<dyn Write + Send>>, id: StreamId) -> Self {
+        let figures = StreamFigures::new(id, writer.is_some());
+        let watched = writer.is_some() && id.kind == StreamType::Transport;
+        Self { writer, figures, services: watched.then(Box::default) }
+    }
 }
 
 impl Deliver {
@@ -112,7 +126,7 @@ impl Deliver {
             Some(known) => known,
             None => {
                 let writer = if is_delivered { Some((self.open)(id)?) } else { None };
-                self.outputs.push(Output { writer, figures: StreamFigures::new(id, is_delivered) });
+                self.outputs.push(Output::new(writer, id));
                 self.outputs.len() - 1
             }
         };
@@ -125,6 +139,9 @@ impl Deliver {
         let bytes = std::mem::take(&mut self.bytes);
         let output = self.output(id, true)?;
         output.figures.count(delivered, bytes.len());
+        if let Some(services) = &mut output.services {
+            services.push(&bytes);
+        }
         let written = match &mut output.writer {
             Some(writer) => writer.write_all(&bytes),
             None => Ok(()),
@@ -174,12 +191,18 @@ impl Task for Deliver {
 
     fn figures(&self, figures: &mut Figures) {
         self.outputs.iter().for_each(|output| output.figures.tell(figures));
+        for output in &self.outputs {
+            if let Some(watched) = &output.services {
+                services::tell(watched, output.figures.isi, figures);
+            }
+        }
         figures.count("unreadable_frames", "", self.unreadable);
     }
 
     fn reset(&mut self) -> Result<()> {
-        for Output { figures, .. } in &mut self.outputs {
+        for Output { figures, services, .. } in &mut self.outputs {
             *figures = StreamFigures::new(figures.id(), figures.delivered);
+            *services = services.take().map(|_| Box::default());
         }
         self.unreadable = 0;
         Ok(())

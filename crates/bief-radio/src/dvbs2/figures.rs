@@ -4,6 +4,7 @@ use bief::report::Reading;
 use bief_dsp::dvbs2::Pls;
 use serde::Serialize;
 
+use super::services::{PidReport, ServiceFigures};
 use super::streams::StreamFigures;
 
 /// What a receiver has seen, read from what its tasks tell: while it runs, or of a whole run, also one that a fault ended.
@@ -34,6 +35,11 @@ use super::streams::StreamFigures;
 /// | | `gaps` | | `isi`, `kind` | count |
 /// | | `stamps` | packets | `isi`, `kind` | count |
 /// | | `last_stamp` | | `isi`, `kind` | text, a number |
+/// | | `service`, `service_name`, `service_provider`, `service_scrambled` | | `isi`, `service` | texts: the PIDs of its streams, its names, `yes` |
+/// | | `pid` | | `isi`, `pid` | text, what a PID is that tables name |
+/// | | `pid_packets`, `continuity_errors` | | `isi`, `pid` | counts |
+/// | | `pid_rate` | bit/s | `isi`, `pid` | by the clock of the stream |
+/// | | `pcr_jitter`, `pcr_longest` | ns | `isi`, `pid` | of a clock: root mean square; between two |
 /// | | `unreadable_frames` | | | count, of BBFRAMEs |
 /// | [`KeepSymbols`](super::KeepSymbols) | `symbols` | | `pls`, `kind` | scatter plot |
 ///
@@ -89,6 +95,10 @@ pub struct Figures {
     pub gaps: u64,
     /// Each input stream that was found.
     pub streams: Vec<StreamFigures>,
+    /// The services of transport streams, as their tables tell.
+    pub services: Vec<ServiceFigures>,
+    /// What came of the PIDs that these tables name.
+    pub pids: Vec<PidReport>,
     /// BBFRAMEs that belong to nobody knows which stream, because they could not be read.
     pub unreadable_frames: u64,
     /// Signal-to-noise ratio Es/N0 in dB, averaged over the frames; `None` before the first.
@@ -142,6 +152,8 @@ impl Figures {
             carrier_per_symbol: told.measured("carrier"),
             clock_ppm: told.measured("clock"),
             margin_db: told.measured("margin"),
+            services: ServiceFigures::all(told),
+            pids: PidReport::all(told),
             kinds,
             streams,
         }

@@ -1,0 +1,116 @@
+//! Samples and packets over a network, in Rust alone; players and radios that others wrote are tried by `.ci/deep net`.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{Folder, sample};
+
+/// What is received of the recording that ships, as a file.
+fn expected(folder: &Folder) -> Vec<u8> {
+    folder.succeed(["rx", "-o", "expected.ts", "--cores", "1"]);
+    folder.read("expected.ts")
+}
+
+/// A player of datagrams, and its address.
+fn player() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let at = socket.local_addr().unwrap().to_string();
+    (socket, at)
+}
+
+#[test]
+fn samples_come_over_tcp_and_packets_go_over_udp_and_tcp() {
+    let folder = Folder::new("network");
+    let expected = expected(&folder);
+    let radio = TcpListener::bind("127.0.0.1:0").unwrap();
+    let input = format!("tcp://{}?format=ci8", radio.local_addr().unwrap());
+    let server = thread::spawn(move || {
+        for _ in 0..2 {
+            radio.accept().unwrap().0.write_all(&sample()).unwrap();
+        }
+    });
+    let (player, at) = player();
+    let listener = thread::spawn(move || {
+        let (mut got, mut datagram) = (Vec::new(), [0; 2000]);
+        loop {
+            let bytes = player.recv(&mut datagram).unwrap();
+            got.extend_from_slice(&datagram[..bytes]);
+            if bytes != 7 * 188 || got.len() == 385 * 188 {
+                return got;
+            }
+        }
+    });
+    let output = format!("udp://{at}");
+    let told = folder.succeed(["rx", &input, "--sps", "2", "-o", &output, "--cores", "1"]);
+    assert!(told.contains("385 packets") && told.contains(&output), "{told}");
+    assert!(listener.join().unwrap() == expected);
+
+    let taker = TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = format!("tcp://{}", taker.local_addr().unwrap());
+    let taken = thread::spawn(move || {
+        let mut taken = Vec::new();
+        taker.accept().unwrap().0.read_to_end(&mut taken).unwrap();
+        taken
+    });
+    folder.succeed(["rx", &input, "--sps", "2", "-o", &output, "--cores", "1"]);
+    assert!(taken.join().unwrap() == expected);
+    server.join().unwrap();
+}
+
+#[test]
+fn players_over_http_hear_what_a_live_input_gives() {
+    let folder = Folder::new("http");
+    let expected = expected(&folder);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut rx = folder
+        .command()
+        .args(["rx", "-", "--format", "ci8", "--sps", "2", "--cores", "1", "--json", "told.json"])
+        .args(["-o", &format!("http://:{port}/ts")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut player = (0..1000)
+        .find_map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            TcpStream::connect(("127.0.0.1", port)).ok()
+        })
+        .unwrap();
+    write!(player, "GET /ts HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n").unwrap();
+    let mut head = [0; 15];
+    player.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    thread::sleep(Duration::from_millis(50));
+    rx.stdin.take().unwrap().write_all(&sample()).unwrap();
+    let mut answer = Vec::new();
+    player.read_to_end(&mut answer).unwrap();
+    assert!(rx.wait().unwrap().success());
+    let begin = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    assert!(answer[begin..] == expected, "{} bytes", answer.len() - begin);
+    let told: serde_json::Value = serde_json::from_slice(&folder.read("told.json")).unwrap();
+    assert_eq!((&told["sent"]["packets"], &told["sent"]["players"]), (&385.into(), &1.into()));
+}
+
+#[test]
+fn addresses_that_cannot_be_are_refused_before_anything_is_received() {
+    let folder = Folder::new("refused");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("http://:{}/ts", taken.local_addr().unwrap().port());
+    for (arguments, reason) in [
+        (vec!["rx", "-o", "udp://:5004"], "names nobody to send to"),
+        (vec!["rx", "-o", "upd://127.0.0.1:5004"], "nothing opens `upd:`"),
+        (vec!["rx", "-o", "rtp://127.0.0.1:5004?tll=3"], "no option is called `tll`"),
+        (vec!["rx", "-o", &taken], "in use"),
+        (vec!["rx", "tcp://127.0.0.1:1?format=cu8", "-o", "x.ts"], "refused"),
+        (vec!["rx", "rtl_tcp://127.0.0.1:1", "-o", "x.ts"], "its frequency is needed"),
+        (vec!["rx", "rtp://127.0.0.1:1", "-o", "x.ts"], "nothing can be read there"),
+    ] {
+        let message = folder.fail(&arguments);
+        assert!(message.contains(reason), "{arguments:?}: {message}");
+        assert!(!folder.path("x.ts").exists());
+    }
+}

@@ -1,0 +1,5 @@
+//! Addresses that are opened, as programs open them.
+
+mod bytes;
+mod dongle;
+mod players;
