@@ -8,7 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use bief::{Application, Chain, source};
 use bief_dsp::channel::Channel;
+use bief_dsp::dvbs2::RollOff;
+use bief_ip::gse::Encapsulator;
 use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter, frame_list};
+use bief_radio::ip::{IpFigures, IpOutput, IpReceiver, IpSettings};
 use bief_radio::{AudioFormat, NarrowbandFm, Recording, SampleFormat, WriteAudio};
 use common::{packets, recorded, samples, transmitter};
 
@@ -87,4 +90,35 @@ fn twice_the_frames_take_no_more_allocations() {
         // What is kept for the last kind of frame may come with the later ones.
         assert!(more <= allocations + 8, "{list}: {allocations} for {some} frames, {more} for {twice}");
     }
+}
+
+#[test]
+fn ip_packets_allocate_nothing_per_frame() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut packet = vec![7; 1500];
+    (packet[0], packet[2], packet[3]) = (0x45, 5, 220);
+    let mut encapsulator = Encapsulator::new(RollOff::R20);
+    let mut frames = |count: usize| -> Vec<u8> {
+        let frame = |_| {
+            let mut frame = vec![0; 879];
+            encapsulator.fill(&mut frame, |next| {
+                next.clone_from(&packet);
+                true
+            });
+            frame
+        };
+        (0..count).flat_map(frame).collect()
+    };
+    let mut run = |count: usize| {
+        let receiver = IpReceiver::find(std::io::Cursor::new(frames(count)), IpSettings::default()).unwrap();
+        let program = receiver.to(IpOutput::pcap(std::io::sink())).program().unwrap();
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let report = program.run().unwrap();
+        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+        let figures = IpFigures::of(&report.figures);
+        assert_eq!((figures.bbframes, figures.damaged), (count as u64, 0));
+        assert!(figures.packets as usize > count / 2);
+        allocations
+    };
+    assert_eq!(run(200), run(1000));
 }
