@@ -203,7 +203,8 @@ fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
 
 /// Transmits.
 pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
-    let (frames, names) = args.frames().map_err(|error| Failure::new(format!("--vcm: {error}")))?;
+    let option = if args.vcm.is_some() { "--vcm" } else { "--modcod" };
+    let (frames, names) = args.frames().map_err(|error| Failure::new(format!("{option}: {error}")))?;
     let mut kinds = Vec::new();
     for pls in &frames {
         if !kinds.contains(&pls.value()) {
