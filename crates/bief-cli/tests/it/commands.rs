@@ -179,12 +179,12 @@ fn keys(json: &Value) -> Vec<&str> {
 fn rx_tells_machines_under_names_that_stay() {
     let folder = Folder::new("json-keys");
     let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();
-    let all = "figures input interrupted machine megabits_per_second outputs profile refined report \
-               samples_per_symbol_found schedule";
+    let all = "figures input interrupted ip machine megabits_per_second outputs profile refined report \
+               samples_per_symbol_found schedule sent";
     assert_eq!(keys(&json), all.split_whitespace().collect::<Vec<_>>());
     let figures = "bits bytes carrier_per_symbol clock_ppm corrected_bits dummy_frames es_n0_db frame_errors frames gaps kinds \
                    losses lost_samples margin_db mean_iterations missed_headers other_frames packet_errors packets \
-                   passed_over_samples streams unreadable_frames";
+                   passed_over_samples pids services streams unreadable_frames";
     assert_eq!(keys(&json["figures"]), figures.split_whitespace().collect::<Vec<_>>());
     assert_eq!(keys(&json["figures"]["kinds"][0]), ["frame_errors", "frames", "name", "pls"]);
     let stream = "bytes delivered errors frames gaps isi kind last_stamp packets replaced restored stamps";
