@@ -19,7 +19,7 @@ pub(crate) fn free_port() -> u16 {
 }
 
 fn some_bytes(count: usize) -> Vec<u8> {
-    (0..count).map(|k| (k * k >> 3) as u8).collect()
+    (0..count).map(|k| ((k * k) >> 3) as u8).collect()
 }
 
 /// Tries until someone listens.

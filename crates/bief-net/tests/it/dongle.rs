@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::bytes::openers;
 
+/// What a client commands: numbers and values.
+type Commands = Vec<(u8, u32)>;
+
 /// Plays a server for some clients, one after the other: each gets samples of its number, for 300 ms. Answers the commands of each.
-fn server(clients: u8) -> (String, JoinHandle<Vec<Vec<(u8, u32)>>>) {
+fn server(clients: u8) -> (String, JoinHandle<Vec<Commands>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
     let work = move || {
