@@ -346,7 +346,7 @@ mod tests {
         let bytes = ring.read(&mut place, &mut buffer);
         let (_, skipped) = ring.counts();
         assert_eq!(u32::from_be_bytes(buffer[..4].try_into().unwrap()), skipped as u32);
-        assert!(bytes % PACKET == 0 && skipped == (RING / PACKET / 2) as u64 + 5);
+        assert!(bytes.is_multiple_of(PACKET) && skipped == (RING / PACKET / 2) as u64 + 5);
         ring.end();
         let mut total = bytes;
         loop {
