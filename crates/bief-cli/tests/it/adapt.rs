@@ -50,7 +50,7 @@ fn a_run_follows_the_cores_that_it_may_use() {
     wait_for("all work on one core", || !works_elsewhere());
     all.set(process).unwrap();
     wait_for("work on two cores again", works_elsewhere);
-    assert!(Command::new("kill").args(["-INT", &process.to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-TERM", &process.to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
