@@ -113,7 +113,9 @@ mod tests {
         while at < stream.len() {
             let start = starts.iter().find(|start| (at..at + room - 1).contains(start));
             let mut payload: Vec<u8> = start.map(|start| (start - at) as u8).into_iter().collect();
-            let some = (room - payload.len()).min(stream.len() - at);
+            // Only behind a pointer may a section begin: a packet without one ends before.
+            let next = starts.iter().copied().find(|next| start.is_none() && *next > at).unwrap_or(stream.len());
+            let some = (room - payload.len()).min(next - at);
             payload.extend_from_slice(&stream[at..at + some]);
             at += some;
             let mut packet = [0xFF; 188];
