@@ -13,9 +13,9 @@ use crate::failure::Failure;
 /// The signal that ended the run; 0 where none did.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
 
-/// The exit status of what a signal ended before its time: 128 and its number, as shells have it.
-pub fn status() -> u8 {
-    128 + SIGNAL.load(Ordering::Relaxed)
+/// What a signal ended before its time, with the exit status that shells have for it: 128 and its number.
+pub fn ended_by_signal(message: impl Into<String>) -> Failure {
+    Failure { status: 128 + SIGNAL.load(Ordering::Relaxed), ..Failure::new(message) }
 }
 
 /// Lets signals stop the run, and a second one the program; tells whether one came.

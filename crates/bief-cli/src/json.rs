@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::files::{Files, is_dash, put};
 use crate::text::plain;
 
@@ -48,6 +48,23 @@ impl JsonArgs {
             Some(path) => put(path, &(text() + "\n"))
                 .map_err(|error| Failure::new(format!("{}: cannot write JSON: {error}", path.display()))),
         }
+    }
+
+    /// Writes what a run found: `to_machine` where that was asked for, and `to_person` to standard output or, where that takes
+    /// what the run delivers, to standard error. Two things do not fit on standard output: with JSON there, no table comes.
+    pub fn deliver(
+        &self,
+        to_machine: impl FnOnce() -> String,
+        to_person: impl FnOnce() -> String,
+        is_stdout_taken: bool,
+    ) -> Result<(), Failure> {
+        self.write(to_machine)?;
+        if is_stdout_taken {
+            say(to_person());
+        } else if !self.on_stdout() {
+            print(&to_person())?;
+        }
+        Ok(())
     }
 }
 

@@ -13,11 +13,11 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::files::Files;
-use crate::interrupt::{self, stop_at_interrupt};
+use crate::interrupt::{ended_by_signal, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
-use crate::planning::{OPTIONS, PlanningArgs, against_plan, changes, rounds};
+use crate::planning::{OPTIONS, PlanningArgs, against_plan, record};
 use crate::progress::{shown, spinner};
 use crate::seeing::SeeingArgs;
 use crate::text::{COLUMNS, counted, listed, wrapped};
@@ -207,38 +207,18 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         Some(planned) => args.planning.save(planned, &pipeline, Some(&report)),
         None => args.planning.placing().save(&pipeline),
     };
-    args.json.write(|| {
-        let planned = planned.as_ref();
-        let value = json!({
-            "chain": path,
-            "interrupted": interrupted,
-            "machine": planned.map(|planned| &planned.machine),
-            "profile": planned.map(|planned| &planned.profile),
-            "schedule": planned.map(|planned| &planned.schedule),
-            "refined": planned.map(|planned| &planned.refined),
-            "report": report,
-        });
-        format!("{value:#}")
-    })?;
-    if !args.json.on_stdout() {
-        let refined = planned.iter().filter_map(|planned| planned.refined.as_ref()).flat_map(rounds);
-        let plan: Vec<String> = refined
-            .chain(changes(&report))
-            .chain(against_plan(&report))
-            .flat_map(|line| wrapped(&line, COLUMNS))
-            .collect();
+    let to_machine = || record(json!({ "chain": path, "interrupted": interrupted }), planned.as_ref(), Some(&report));
+    let to_person = || {
+        let plan = against_plan(planned.as_ref(), &report);
+        let plan = if plan.is_empty() { plan } else { format!("\n\n{plan}") };
         let shown = args.seeing.shown(&report);
-        let plan = if plan.is_empty() { String::new() } else { format!("\n\n{}", plan.join("\n")) };
-        let text = format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds);
-        match on_stdout {
-            Some(_) => say(text),
-            None => print(&text)?,
-        }
-    }
+        format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds)
+    };
+    args.json.deliver(to_machine, to_person, on_stdout.is_some())?;
     saved?;
     if interrupted {
         let message = format!("{}: interrupted; what was taken before is delivered", path.display());
-        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
+        return Err(ended_by_signal(message));
     }
     Ok(())
 }

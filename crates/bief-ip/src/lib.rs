@@ -26,7 +26,6 @@
 
 pub mod bbframes;
 mod counts;
-pub mod crc32;
 pub mod gse;
 pub mod pcap;
 pub mod pdu;

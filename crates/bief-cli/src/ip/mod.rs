@@ -11,16 +11,16 @@ use bief_radio::ip::{IpFigures, IpInput, IpReceiver, IpSettings};
 use clap::Args;
 use indicatif::ProgressBar;
 
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::input::{address, is_address, path_or_address};
-use crate::interrupt::{self, stop_at_interrupt};
-use crate::json::{JsonArgs, print};
-use crate::planning::{PlanningArgs, against_plan, changes, rounds};
+use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::json::JsonArgs;
+use crate::planning::{PlanningArgs, against_plan, record};
 use crate::progress::{progress, shown};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
-use crate::text::{COLUMNS, printable, wrapped};
+use crate::text::printable;
 pub(crate) use output::PacketOutput;
 pub(crate) use rows::rows;
 
@@ -112,12 +112,7 @@ pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
     let interrupted = interrupted.load(Ordering::Relaxed);
     let saved = args.planning.save(&planned, &pipeline, report.as_ref());
     let taken = Taken { name: name.clone(), input, output, figures, interrupted, report, planned };
-    args.json.write(|| taken.to_json())?;
-    if taken.output.is_stdout() {
-        say(taken.table(&args.seeing));
-    } else if !args.json.on_stdout() {
-        print(&taken.table(&args.seeing))?;
-    }
+    args.json.deliver(|| taken.to_json(), || taken.table(&args.seeing), taken.output.is_stdout())?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
@@ -129,7 +124,7 @@ pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
         // Live input has no other end. A part of a file is not what was asked for.
         if !is_live {
             let message = format!("{name}: interrupted; the packets before that are kept");
-            return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
+            return Err(ended_by_signal(message));
         }
         return Ok(());
     }
@@ -236,26 +231,19 @@ impl Taken {
         let Some(report) = &self.report else { return facts(&told) };
         let megabits = 8.0 * bytes as f64 / 1e6 / report.seconds;
         told.push(("time", format!("{:.3} s, {megabits:.1} Mb/s", report.seconds)));
-        let plan = self.planned.refined.iter().flat_map(rounds).chain(changes(report)).chain(against_plan(report));
-        let plan: Vec<String> = plan.flat_map(|line| wrapped(&line, COLUMNS)).collect();
-        format!("{}\n\n{}\n\n{}", facts(&told), seeing.shown(report), plan.join("\n"))
+        let plan = against_plan(Some(&self.planned), report);
+        format!("{}\n\n{}\n\n{plan}", facts(&told), seeing.shown(report))
     }
 
     fn to_json(&self) -> String {
-        let Planned { machine, profile, schedule, refined, .. } = &self.planned;
         let path: &Path = self.output.path();
-        let value = serde_json::json!({
+        let own = serde_json::json!({
             "input": self.name,
             "kind": self.kind(),
             "output": path,
             "figures": self.figures,
             "interrupted": self.interrupted,
-            "machine": machine,
-            "profile": profile,
-            "schedule": schedule,
-            "refined": refined,
-            "report": self.report,
         });
-        format!("{value:#}")
+        record(own, Some(&self.planned), self.report.as_ref())
     }
 }

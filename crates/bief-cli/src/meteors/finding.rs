@@ -8,10 +8,10 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::outputs::Outputs;
-use crate::planning::{against_plan, rounds};
+use crate::planning::{against_plan, record};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
-use crate::text::{COLUMNS, printable, wrapped};
+use crate::text::printable;
 use crate::units::significant;
 
 /// Meteors that the table shows at most.
@@ -127,17 +127,14 @@ impl Finding {
             }
         }
         if let Some(report) = &self.report {
-            let plan = self.planned.refined.iter().flat_map(rounds).chain(against_plan(report));
-            let plan: Vec<String> = plan.flat_map(|line| wrapped(&line, COLUMNS)).collect();
-            text += &format!("\n\n{}\n\n{}", seeing.shown(report), plan.join("\n"));
+            text += &format!("\n\n{}\n\n{}", seeing.shown(report), against_plan(Some(&self.planned), report));
         }
         text
     }
 
     pub(super) fn to_json(&self) -> String {
-        let Planned { machine, profile, schedule, refined, .. } = &self.planned;
         let tracks: Vec<Value> = self.tracks.iter().map(track).collect();
-        let value = json!({
+        let own = json!({
             "input": self.name,
             "output": self.outputs.tracks,
             "width": self.size.width(),
@@ -150,13 +147,8 @@ impl Finding {
             "tracks": tracks,
             "interrupted": self.interrupted,
             "pace": self.punctuality,
-            "machine": machine,
-            "profile": profile,
-            "schedule": schedule,
-            "refined": refined,
-            "report": self.report,
         });
-        format!("{value:#}")
+        record(own, Some(&self.planned), self.report.as_ref())
     }
 }
 

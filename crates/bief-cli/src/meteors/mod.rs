@@ -19,10 +19,10 @@ use self::finding::{Finding, show};
 use self::input::VideoArgs;
 use self::outputs::{OutputArgs, Outputs};
 use self::overlay::OverlayArgs;
-use crate::failure::{Failure, say, warn};
+use crate::failure::{Failure, warn};
 use crate::files::Files;
-use crate::interrupt::{self, stop_at_interrupt};
-use crate::json::{JsonArgs, print};
+use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::json::JsonArgs;
 use crate::planning::PlanningArgs;
 use crate::progress::{shown, spinner};
 use crate::rx::SignalArgs;
@@ -215,12 +215,7 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
     if finding.crowded() > 0 {
         warn(&finding.crowd());
     }
-    args.json.write(|| finding.to_json())?;
-    if finding.outputs.is_stdout() {
-        say(finding.table(&args.seeing));
-    } else if !args.json.on_stdout() {
-        print(&finding.table(&args.seeing))?;
-    }
+    args.json.deliver(|| finding.to_json(), || finding.table(&args.seeing), finding.outputs.is_stdout())?;
     if let Some(error) = fault {
         drop(pipeline);
         files.remove_empty();
@@ -231,7 +226,7 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
     pictures.and(saved).and(drawn)?;
     if interrupted && !args.video.is_endless() {
         let message = format!("{}: interrupted; what was found before is kept", finding.name);
-        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
+        return Err(ended_by_signal(message));
     }
     Ok(())
 }

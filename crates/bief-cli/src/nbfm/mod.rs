@@ -18,11 +18,11 @@ use self::latency::{LatencyArgs, Live};
 use self::output::Output;
 use self::settings::SettingArgs;
 pub use self::settings::audio_rate;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::RecordingArgs;
-use crate::interrupt::{self, stop_at_interrupt};
-use crate::json::{JsonArgs, print};
+use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::json::JsonArgs;
 use crate::progress::{progress, shown};
 use crate::radio::RadioArgs;
 use crate::rx::SignalArgs;
@@ -156,12 +156,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         punctuality: releases.and_then(|releases| releases.last()),
         report,
     };
-    args.json.write(|| hearing.to_json())?;
-    if hearing.output.is_stdout() {
-        say(hearing.table(&args.seeing));
-    } else if !args.json.on_stdout() {
-        print(&hearing.table(&args.seeing))?;
-    }
+    args.json.deliver(|| hearing.to_json(), || hearing.table(&args.seeing), hearing.output.is_stdout())?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
@@ -172,7 +167,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     if interrupted && !args.recording.is_live() {
         // Live input has no other end. A part of a file is not what was asked for.
         let message = format!("{}: interrupted; what was received before is kept", hearing.name);
-        return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
+        return Err(ended_by_signal(message));
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use crate::files::Files;
 use class::ClassArgs;
 pub(crate) use device::DeviceChoice;
 use outcome::tells;
-pub(crate) use outcome::{against_plan, changes, rounds};
+pub(crate) use outcome::{against_plan, record};
 pub(crate) use stages::StagesArgs;
 
 /// All options that measure, plan and place, by what the parser calls them: for those that go with none of them.

@@ -1,13 +1,31 @@
 //! What became of a plan, in sentences.
 
-use bief::Report;
 use bief::plan::{Ended, Refined};
 use bief::report::{Gap, PlanChange};
+use bief::{Planned, Report};
+use serde_json::{Value, json};
 
-use crate::text::{counted, printable};
+use crate::text::{COLUMNS, counted, printable, wrapped};
 
 /// A difference from the plan by less than this share is none: refining ends there, too.
 const AS_PLANNED: f64 = 0.01;
+
+/// What became of the plan of a run, in lines of a terminal; empty where nothing was planned.
+pub(crate) fn against_plan(planned: Option<&Planned>, report: &Report) -> String {
+    let refined = planned.and_then(|planned| planned.refined.as_ref()).into_iter().flat_map(rounds);
+    let all = refined.chain(changes(report)).chain(distance(report));
+    all.flat_map(|line| wrapped(&line, COLUMNS)).collect::<Vec<_>>().join("\n")
+}
+
+/// What a command tells of its run, for a machine: an object of its `own`, with the plan and the report behind it.
+pub(crate) fn record(mut own: Value, planned: Option<&Planned>, report: Option<&Report>) -> String {
+    own["machine"] = json!(planned.map(|planned| &planned.machine));
+    own["profile"] = json!(planned.map(|planned| &planned.profile));
+    own["schedule"] = json!(planned.map(|planned| &planned.schedule));
+    own["refined"] = json!(planned.map(|planned| &planned.refined));
+    own["report"] = json!(report);
+    format!("{own:#}")
+}
 
 /// A stage's gap by cause, in nanoseconds, each with the words for it.
 fn causes(gap: &Gap) -> [(f64, String); 5] {
@@ -34,7 +52,7 @@ fn least_executions(report: &Report) -> u64 {
 
 /// How far a run was from its plan, and what made most of the difference in the stage that limits; `None` where nothing was
 /// planned.
-pub(crate) fn against_plan(report: &Report) -> Option<String> {
+fn distance(report: &Report) -> Option<String> {
     let planned = report.planned_period_ns?;
     let frames = if report.batch == 1 { "frame".to_owned() } else { format!("{} frames", report.batch) };
     if !tells(report) {
@@ -70,7 +88,7 @@ pub(crate) fn against_plan(report: &Report) -> Option<String> {
 }
 
 /// The plans that a run was changed to, and why: a line for each, of the last few.
-pub(crate) fn changes(report: &Report) -> Vec<String> {
+fn changes(report: &Report) -> Vec<String> {
     const SHOWN: usize = 5;
     let left_out = report.changes.len().saturating_sub(SHOWN);
     let change = |change: &PlanChange| {
@@ -91,7 +109,7 @@ pub(crate) fn changes(report: &Report) -> Vec<String> {
 }
 
 /// How a plan was refined: a line for each round, and why there are no more.
-pub(crate) fn rounds(refined: &Refined) -> Vec<String> {
+fn rounds(refined: &Refined) -> Vec<String> {
     let round = |(index, round): (usize, &bief::plan::Round)| {
         let stages: Vec<String> = round.schedule.stages().iter().map(ToString::to_string).collect();
         format!(

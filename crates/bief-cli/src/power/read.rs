@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::files::Files;
-use crate::interrupt::{self, at_interrupt};
+use crate::interrupt::{at_interrupt, ended_by_signal};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
 use crate::table::facts;
@@ -95,10 +95,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
         })?;
     }
     if is_interrupted {
-        return Err(Failure {
-            status: interrupt::status(),
-            ..Failure::new("interrupted; shown is what was measured before")
-        });
+        return Err(ended_by_signal("interrupted; shown is what was measured before"));
     }
     match (&args.source, measured) {
         (Some(name), Some(Measured { energy: None, notes, .. })) => {

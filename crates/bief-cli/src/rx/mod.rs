@@ -15,11 +15,11 @@ use bief_radio::ip::IpFigures;
 use clap::Args;
 
 use crate::draw;
-use crate::failure::{Failure, say};
+use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::path_or_address;
-use crate::interrupt::{self, stop_at_interrupt};
-use crate::json::{JsonArgs, print};
+use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::json::JsonArgs;
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
 use crate::radio::RadioArgs;
@@ -157,12 +157,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let ip = IpFigures::of(&told);
     let reception =
         Reception { name, outputs, also, found_rate, symbol_rate, figures, ip, interrupted, report, planned };
-    args.json.write(|| reception.to_json())?;
-    if is_stdout {
-        say(reception.table(&args.seeing));
-    } else if !args.json.on_stdout() {
-        print(&reception.table(&args.seeing))?;
-    }
+    args.json.deliver(|| reception.to_json(), || reception.table(&args.seeing), is_stdout)?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
@@ -175,7 +170,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         // Live input has no other end. A part of a file is not what was asked for, and scripts should not take it for that.
         if !args.signal.recording.is_live() {
             let message = format!("{}: interrupted; what was received before is kept", reception.name);
-            return Err(Failure { status: interrupt::status(), ..Failure::new(message) });
+            return Err(ended_by_signal(message));
         }
         return Ok(());
     }

@@ -9,10 +9,10 @@ use super::also::Also;
 use super::outputs::Outputs;
 use super::services;
 use crate::ip;
-use crate::planning::{against_plan, changes, rounds};
+use crate::planning::{against_plan, record};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
-use crate::text::{COLUMNS, printable, wrapped};
+use crate::text::printable;
 
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
@@ -130,19 +130,17 @@ impl Reception {
         rows.extend(self.outputs.sent().map(|(text, _)| ("sent", text)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
-            let plan = self.planned.refined.iter().flat_map(rounds).chain(changes(report)).chain(against_plan(report));
-            let plan: Vec<String> = plan.flat_map(|line| wrapped(&line, COLUMNS)).collect();
-            return format!("{}\n\n{}\n\n{}", facts(&rows), seeing.shown(report), plan.join("\n"));
+            let plan = against_plan(Some(&self.planned), report);
+            return format!("{}\n\n{}\n\n{plan}", facts(&rows), seeing.shown(report));
         }
         facts(&rows)
     }
 
     pub(super) fn to_json(&self) -> String {
-        let Planned { machine, profile, schedule, refined, .. } = &self.planned;
         let streams = self.figures.streams.iter().filter(|_| self.outputs.is_written());
         let outputs: Vec<_> =
             streams.map(|stream| self.outputs.path(stream.id())).chain(self.also.paths().map(Into::into)).collect();
-        let value = serde_json::json!({
+        let own = serde_json::json!({
             "input": self.name,
             "outputs": outputs,
             "sent": self.outputs.sent().map(|(_, value)| value),
@@ -151,13 +149,8 @@ impl Reception {
             "ip": self.also.has_ip().then_some(&self.ip.streams),
             "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),
-            "machine": machine,
-            "profile": profile,
-            "schedule": schedule,
-            "refined": refined,
-            "report": self.report,
         });
-        format!("{value:#}")
+        record(own, Some(&self.planned), self.report.as_ref())
     }
 
     /// An input stream: what it is, and what came of it.

@@ -566,7 +566,7 @@ mod tests {
             let points = Constellation::new(modcod, size).points();
             let interleaver = Interleaver::new(modcod, size);
             let (mut squares, mut count, mut energy) = (0.0, 0.0, 0.0);
-            for (k, symbol) in symbols.iter().enumerate().take(interleaver.rows()).step_by(7) {
+            for (k, symbol) in symbols.iter().enumerate().take(interleaver.rows()).step_by(31) {
                 for (bit, (exact, _)) in oracle(points, *symbol, n0).into_iter().enumerate() {
                     let Some(counts) = llr.get(interleaver.bit(k, bit)) else { continue };
                     let expected = (4.0 * exact).clamp(-127.0, 127.0);

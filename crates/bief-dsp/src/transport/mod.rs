@@ -3,13 +3,17 @@
 //! Everything here takes any bytes, and remembers a bounded amount of them.
 
 mod clock;
+mod continuity;
+mod crc32;
 mod section;
 mod services;
 mod tables;
 mod text;
 
 pub use clock::{Clock, ClockFigures};
-pub use section::{MAX_SECTION, Sections, crc32};
+pub use continuity::{Continuity, Step};
+pub use crc32::{crc32, crc32_continued};
+pub use section::{MAX_SECTION, SectionFaults, Sections};
 pub use services::{Known, PidFigures, Services};
 pub use tables::{Descriptors, Elementary, Pat, Pmt, Sdt, Service, stream_type_name};
 pub use text::text;

@@ -1,107 +1,108 @@
-//! Sections: tables in pieces, put together from packets.
+//! Sections: tables in pieces, put together from the payloads of packets.
 
-use super::Packet;
-
-/// Bytes of a section at most.
+/// Bytes of a section at most, and of those before the ones that its length counts.
 pub const MAX_SECTION: usize = 4096;
+const FRONT: usize = 3;
+/// A table that there is none of: the rest of the payload is stuffing.
+const STUFFING: u8 = 0xFF;
 
 /// Puts the sections of one PID together.
+///
+/// Packets in their order, each once: [`Continuity`](super::Continuity) tells.
 ///
 /// ```
 /// use bief_dsp::transport::{Packet, Sections};
 /// let mut bytes = [0xFF; 188];
 /// bytes[..8].copy_from_slice(&[0x47, 0x40, 0x11, 0x10, 0, 0x72, 0x00, 0x02]); // a stuffing table of two bytes
+/// let packet = Packet::new(&bytes).unwrap();
 /// let mut sections = Sections::default();
 /// let mut seen = Vec::new();
-/// sections.push(&Packet::new(&bytes).unwrap(), |section| seen.push(section.to_vec()));
+/// sections.push(packet.payload, packet.starts, |section| seen.push(section.to_vec()));
 /// assert_eq!(seen, [[0x72, 0x00, 0x02, 0xFF, 0xFF]]);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Sections {
     /// The beginning of the section that goes on in the next packet; empty when none does.
     begun: Vec<u8>,
-    counter: Option<u8>,
+}
+
+/// What of a payload made no section.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SectionFaults {
+    /// Sections that another one began before the end of.
+    pub incomplete: u64,
+    /// Pointers behind the end of the payload, and lengths beyond [`MAX_SECTION`].
+    pub malformed: u64,
 }
 
 impl Sections {
-    /// Takes the next packet of the PID, and hands over each section that ends in it. What a lost packet was part of is left out.
-    pub fn push(&mut self, packet: &Packet<'_>, mut section: impl FnMut(&[u8])) {
-        if packet.payload.is_empty() || packet.is_scrambled {
-            return;
-        }
-        let before = self.counter.replace(packet.counter);
-        if before == Some(packet.counter) && !packet.is_discontinuous {
-            return; // The same packet again.
-        }
-        if before.is_none_or(|before| (before + 1) & 15 != packet.counter) {
-            self.begun.clear();
-        }
-        let mut payload = packet.payload;
-        if packet.starts {
-            let Some((end, new)) = payload[1..].split_at_checked(payload[0].into()) else { return self.begun.clear() };
-            self.go_on(end, &mut section);
-            self.begun.clear();
-            payload = new;
-            while payload.first().is_some_and(|table| *table != 0xFF) {
-                let Some(whole) = length(payload).and_then(|length| payload.split_at_checked(length)) else {
-                    // A length of three bytes may be cut, too.
-                    self.begun.extend_from_slice(payload);
-                    break;
-                };
-                section(whole.0);
-                payload = whole.1;
-            }
-        } else if !self.begun.is_empty() {
-            self.go_on(payload, &mut section);
-        }
+    /// Packets are missing: the section that was begun does not go on. Whether there was one.
+    pub fn lose(&mut self) -> bool {
+        let was_begun = !self.begun.is_empty();
+        self.begun.clear();
+        was_begun
     }
 
-    /// Adds to the section that was begun.
-    fn go_on(&mut self, bytes: &[u8], section: &mut impl FnMut(&[u8])) {
-        if self.begun.is_empty() {
-            return;
+    /// Takes the next payload, in which a section begins if it `starts`, and gives each section that ends in it to `section`.
+    pub fn push(&mut self, payload: &[u8], starts: bool, mut section: impl FnMut(&[u8])) -> SectionFaults {
+        let mut faults = SectionFaults::default();
+        if !starts {
+            if !self.begun.is_empty() {
+                self.go_on(payload, &mut faults, &mut section);
+            }
+            return faults;
         }
-        let room = (MAX_SECTION + 3).saturating_sub(self.begun.len());
-        self.begun.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        let Some(length) = length(&self.begun) else { return };
-        if let Some(whole) = self.begun.get(..length) {
-            section(whole);
-            self.begun.clear();
+        let parts = payload.split_first().and_then(|(pointer, rest)| rest.split_at_checked((*pointer).into()));
+        let Some((end, new)) = parts else {
+            faults.malformed += 1;
+            self.lose();
+            return faults;
+        };
+        if !self.begun.is_empty() {
+            self.go_on(end, &mut faults, &mut section);
+            faults.incomplete += u64::from(self.lose());
+        }
+        self.go_on(new, &mut faults, &mut section);
+        faults
+    }
+
+    /// Takes bytes of the section that was begun, or else of those that begin here.
+    fn go_on(&mut self, mut bytes: &[u8], faults: &mut SectionFaults, section: &mut impl FnMut(&[u8])) {
+        while let Some(first) = bytes.first() {
+            let held = self.begun.len();
+            if held == 0 && *first == STUFFING {
+                return;
+            }
+            // What a section needs as far as its length, then as far as that says.
+            let wanted = if held < FRONT { FRONT } else { length(&self.begun) };
+            let (part, rest) = bytes.split_at((wanted - held).min(bytes.len()));
+            self.begun.extend_from_slice(part);
+            bytes = rest;
+            if self.begun.len() < FRONT {
+                return;
+            }
+            let whole = length(&self.begun);
+            if whole > MAX_SECTION {
+                faults.malformed += 1;
+                self.lose();
+                return;
+            }
+            if self.begun.len() == whole {
+                section(&self.begun);
+                self.begun.clear();
+            }
         }
     }
 }
 
-/// Bytes of a section, by its own word.
-fn length(section: &[u8]) -> Option<usize> {
-    let [_, high, low, ..] = section else { return None };
-    Some(3 + usize::from(u16::from_be_bytes([high & 0x0F, *low])))
-}
-
-/// The CRC-32 of sections (polynomial 0x04C11DB7, from ones); 0 over a section with its CRC behind it.
-///
-/// ```
-/// assert_eq!(bief_dsp::transport::crc32(b"123456789"), 0x0376E6E7);
-/// ```
-pub fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0; 256];
-        let mut index = 0;
-        while index < 256 {
-            let (mut crc, mut bit) = ((index as u32) << 24, 0);
-            while bit < 8 {
-                crc = if crc >> 31 == 1 { crc << 1 ^ 0x04C1_1DB7 } else { crc << 1 };
-                bit += 1;
-            }
-            table[index] = crc;
-            index += 1;
-        }
-        table
-    };
-    bytes.iter().fold(u32::MAX, |crc, byte| crc << 8 ^ TABLE[usize::from((crc >> 24) as u8 ^ byte)])
+/// Bytes of a section that has this front.
+fn length(front: &[u8]) -> usize {
+    FRONT + usize::from(u16::from_be_bytes([front[1] & 0x0F, front[2]]))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Continuity, Packet, Step};
     use super::*;
 
     /// Packets of one PID that carry sections back to back, with this many payload bytes in each.
@@ -141,10 +142,16 @@ mod tests {
     }
 
     fn heard<'a>(packets: impl IntoIterator<Item = &'a [u8; 188]>) -> Vec<Vec<u8>> {
-        let (mut sections, mut all) = (Sections::default(), Vec::new());
-        packets.into_iter().for_each(|bytes| {
-            sections.push(&Packet::new(bytes).unwrap(), |section| all.push(section.to_vec()));
-        });
+        let (mut continuity, mut sections, mut all) = (Continuity::default(), Sections::default(), Vec::new());
+        for bytes in packets {
+            let packet = Packet::new(bytes).unwrap();
+            match continuity.push(&packet) {
+                Step::Next => {}
+                Step::Repeated => continue,
+                Step::Jump => _ = sections.lose(),
+            }
+            sections.push(packet.payload, packet.starts, |section| all.push(section.to_vec()));
+        }
         all
     }
 
@@ -169,5 +176,19 @@ mod tests {
         }
         let twice = packets.iter().flat_map(|packet| [packet, packet]);
         assert_eq!(heard(twice), sent);
+    }
+    #[test]
+    fn what_makes_no_section_is_counted() {
+        let mut sections = Sections::default();
+        let mut faults = |payload: &[u8], starts| {
+            let SectionFaults { incomplete, malformed } = sections.push(payload, starts, |_| panic!("no section"));
+            (incomplete, malformed)
+        };
+        assert_eq!(faults(&[9, 1, 2], true), (0, 1), "a pointer behind the end");
+        assert_eq!(faults(&[], true), (0, 1));
+        assert_eq!(faults(&[0, 1, 0x0F, 0xFE, 0], true), (0, 1), "a length beyond the longest");
+        assert_eq!(faults(&[1, 2, 3], false), (0, 0), "nothing was begun");
+        assert_eq!(faults(&[0, 1, 0, 9, 0], true), (0, 0));
+        assert_eq!(faults(&[2, 1, 2, STUFFING], true), (1, 0), "another one begins before the end");
     }
 }

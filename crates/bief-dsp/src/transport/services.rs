@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Clock, ClockFigures, Packet, Pat, Pmt, Sdt, Sections, crc32, text};
+use super::{Clock, ClockFigures, Continuity, Packet, Pat, Pmt, Sdt, Sections, Step, crc32, text};
 use crate::dvbs2::PACKET;
 
 /// Services, and streams of each, that are looked at.
@@ -41,14 +41,12 @@ pub struct Services {
     has_pat: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Pid {
     packets: u64,
     continuity_errors: u64,
     scrambled: u64,
-    /// The last counter, 16 before the first.
-    counter: Option<u8>,
-    was_repeated: bool,
+    continuity: Continuity,
 }
 
 /// A service.
@@ -127,7 +125,8 @@ impl Services {
         if packet.pid == NULL_PID {
             return;
         }
-        pid.count(packet);
+        let step = pid.continuity.push(packet);
+        pid.continuity_errors += u64::from(step == Step::Jump && !packet.is_discontinuous);
         if let Some(ticks) = packet.pcr {
             let has_room = self.clocks.len() < MOST_CLOCKS;
             if has_room || self.clocks.contains_key(&packet.pid) {
@@ -135,9 +134,15 @@ impl Services {
             }
         }
         let Some(sections) = self.sections.get_mut(&packet.pid) else { return };
+        if step == Step::Jump {
+            sections.lose();
+        }
+        if step == Step::Repeated || packet.is_scrambled || packet.payload.is_empty() {
+            return;
+        }
         // Put back below: what a section tells changes which PIDs are read.
         let mut own = std::mem::take(sections);
-        own.push(packet, |section| self.section(packet.pid, section));
+        own.push(packet.payload, packet.starts, |section| self.section(packet.pid, section));
         if let Some(sections) = self.sections.get_mut(&packet.pid) {
             *sections = own;
         }
@@ -226,7 +231,7 @@ impl Services {
 
     /// What came of a PID.
     pub fn pid(&self, pid: u16) -> PidFigures {
-        let Pid { packets, continuity_errors, scrambled, .. } = self.pids[usize::from(pid) % PIDS];
+        let &Pid { packets, continuity_errors, scrambled, .. } = &self.pids[usize::from(pid) % PIDS];
         let share = packets as f64 / self.packets.max(1) as f64;
         let rate = self.packets_per_second().map(|all| all * share * (8 * PACKET) as f64);
         let clock = self.clocks.get(&pid).and_then(Clock::figures);
@@ -237,17 +242,5 @@ impl Services {
     pub fn pids(&self) -> impl Iterator<Item = u16> {
         let came = |(pid, state): (usize, &Pid)| (state.packets > 0).then_some(pid as u16);
         self.pids.iter().enumerate().filter_map(came)
-    }
-}
-
-impl Pid {
-    /// Looks whether the counter goes on: of a packet without payload it stands, and once it may be the one before.
-    fn count(&mut self, packet: &Packet<'_>) {
-        let step = u8::from(!packet.payload.is_empty());
-        let Some(before) = self.counter.replace(packet.counter) else { return };
-        let goes_on = packet.counter == (before + step) & 15;
-        let is_repeated = step == 1 && packet.counter == before && !self.was_repeated;
-        self.continuity_errors += u64::from(!goes_on && !is_repeated && !packet.is_discontinuous);
-        self.was_repeated = is_repeated && !goes_on;
     }
 }

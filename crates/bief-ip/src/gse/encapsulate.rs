@@ -1,9 +1,9 @@
 //! IP packets into BBFRAMEs.
 
 use bief_dsp::dvbs2::{BBHEADER, BbHeader, RollOff, StreamType};
+use bief_dsp::transport::{crc32, crc32_continued};
 
 use super::FRONT;
-use crate::crc32::{START, crc32_continued};
 use crate::pdu::protocol;
 
 /// Bytes of the longest packet: its total length counts the protocol type, too.
@@ -122,7 +122,7 @@ impl Encapsulator {
                 if last <= room.len() && last - FRONT <= LONGEST {
                     self.place = Place::Done;
                     let total = (2 + long as u16).to_be_bytes();
-                    let crc = [&total[..], &kind, &self.packet].into_iter().fold(START, crc32_continued);
+                    let crc = [&kind, &self.packet[..]].into_iter().fold(crc32(&total), crc32_continued);
                     return write(room, ENDS | NO_LABEL, &[&[fragment], rest, &crc.to_be_bytes()]);
                 }
                 // The last piece has at least a byte of its own.

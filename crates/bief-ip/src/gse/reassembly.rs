@@ -1,7 +1,8 @@
 //! PDUs that come in pieces, put together in bounded memory.
 
+use bief_dsp::transport::crc32;
+
 use crate::counts::Counts;
-use crate::crc32::{START, crc32_continued};
 
 /// Bytes of a CRC-32.
 const CRC: usize = 4;
@@ -99,7 +100,7 @@ impl Reassembly {
             return self.give_up(index, counts);
         }
         pdu.bytes.extend_from_slice(piece);
-        if crc32_continued(START, &pdu.bytes) == u32::from_be_bytes(*crc) {
+        if crc32(&pdu.bytes) == u32::from_be_bytes(*crc) {
             let kind = u16::from_be_bytes([pdu.bytes[TOTAL], pdu.bytes[TOTAL + 1]]);
             counts.deliver(kind, &pdu.bytes[TOTAL + 2 + pdu.label..], out);
         } else {

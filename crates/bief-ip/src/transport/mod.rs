@@ -1,21 +1,21 @@
 //! IP packets in MPEG transport streams: MPE sections (EN 301 192) and ULE (RFC 4326).
 
-mod section;
-mod tables;
 mod ule;
 
 use std::collections::BTreeMap;
 
-use bief_dsp::dvbs2::{PACKET, SYNC_BYTE};
+use bief_dsp::dvbs2::PACKET;
+use bief_dsp::transport::{Continuity, Packet, Pat, Pmt, Sections, Step, crc32};
 
 use crate::counts::Counts;
-use crate::crc32::crc32;
-use section::Sections;
-use tables::{Encapsulation, PAT_PID, associations, programs};
 use ule::Ule;
 
-/// The PID of null packets.
+/// The PIDs of the PAT, and of null packets.
+const PAT_PID: u16 = 0;
 const NULL_PID: u16 = 0x1FFF;
+/// Stream types of MPE (DSM-CC sections) and of ULE.
+const MPE_STREAM: u8 = 0x0D;
+const ULE_STREAM: u8 = 0x91;
 /// PIDs that are looked into at most: those beyond are passed over.
 const MOST_PIDS: usize = 256;
 /// The table of MPE sections.
@@ -51,16 +51,13 @@ pub struct TransportIp {
 /// What is known of a PID.
 #[derive(Clone, Debug)]
 struct Pid {
-    /// The continuity counter of the last packet.
-    last: Option<u8>,
+    continuity: Continuity,
     content: Content,
     counts: Counts,
 }
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// Nothing yet: where MPE begins is looked for.
-    Unknown,
     Tables(Sections),
     Mpe(Sections),
     Ule(Ule),
@@ -68,7 +65,7 @@ enum Content {
 
 impl Pid {
     fn new(content: Content) -> Self {
-        Self { last: None, content, counts: Counts::default() }
+        Self { continuity: Continuity::default(), content, counts: Counts::default() }
     }
 }
 
@@ -76,7 +73,7 @@ impl Pid {
 #[derive(Default)]
 struct Told {
     tables: Vec<u16>,
-    streams: Vec<(u16, Encapsulation)>,
+    streams: Vec<(u16, Content)>,
 }
 
 impl TransportIp {
@@ -92,49 +89,47 @@ impl TransportIp {
 
     /// Takes the next packet, and gives each IP packet that it completes to `out`.
     pub fn push(&mut self, packet: &[u8; PACKET], out: &mut impl FnMut(&[u8])) {
-        let pid = u16::from_be_bytes([packet[1], packet[2]]) & 0x1FFF;
-        let is_damaged = packet[0] != SYNC_BYTE || packet[1] & 0x80 != 0;
-        if is_damaged {
+        let Some(packet) = Packet::new(packet) else {
             // Not even its PID is sure; the counters of the others tell if it was theirs.
+            let pid = u16::from_be_bytes([packet[1] & 0x1F, packet[2]]);
             if let Some(state) = self.pids.get_mut(&pid) {
                 state.lose();
             }
             return;
+        };
+        let pid = packet.pid;
+        if packet.payload.is_empty() || pid == NULL_PID {
+            return;
         }
-        let Some(payload) = payload(packet).filter(|_| pid != NULL_PID) else { return };
-        let starts = packet[1] & 0x40 != 0;
         let wanted = self.wanted;
         let is_wanted = |pid: u16| wanted.is_none_or(|wanted| wanted == pid);
         if !self.pids.contains_key(&pid) {
             let content = match pid {
-                PAT_PID => Content::Tables(Sections::default()),
+                PAT_PID => Some(Content::Tables(Sections::default())),
                 _ if !is_wanted(pid) || self.pids.len() >= MOST_PIDS => return,
-                _ => Content::Unknown,
+                _ => Content::found(&packet, wanted == Some(pid)),
             };
             // A PID that carries something else has no state.
-            match content.found(payload, starts, wanted == Some(pid)) {
-                Some(content) => self.pids.insert(pid, Pid::new(content)),
-                None => return,
-            };
+            let Some(content) = content else { return };
+            self.pids.insert(pid, Pid::new(content));
         }
         let state = self.pids.get_mut(&pid).expect("just looked up");
         let mut told = Told::default();
-        if state.follows(packet) {
-            if packet[3] & 0xC0 != 0 {
-                state.counts.unreadable += u64::from(starts);
-                state.lose();
-                return;
-            }
-            state.take(payload, starts, &mut told, out);
+        match state.continuity.push(&packet) {
+            Step::Next => {}
+            Step::Repeated => return,
+            Step::Jump => state.content_lost(),
         }
-        for pid in told.tables {
-            if self.pids.len() < MOST_PIDS {
-                self.pids.entry(pid).or_insert_with(|| Pid::new(Content::Tables(Sections::default())));
-            }
+        if packet.is_scrambled {
+            state.counts.unreadable += u64::from(packet.starts);
+            state.lose();
+            return;
         }
-        for (pid, encapsulation) in told.streams.into_iter().filter(|&(pid, _)| is_wanted(pid)) {
+        state.take(&packet, &mut told, out);
+        let tables = told.tables.into_iter().map(|pid| (pid, Content::Tables(Sections::default())));
+        for (pid, content) in tables.chain(told.streams.into_iter().filter(|&(pid, _)| is_wanted(pid))) {
             if self.pids.len() < MOST_PIDS {
-                self.pids.entry(pid).or_insert_with(|| Pid::new(encapsulation.into()));
+                self.pids.entry(pid).or_insert_with(|| Pid::new(content));
             }
         }
     }
@@ -149,92 +144,73 @@ impl TransportIp {
         self.pids.iter().filter_map(|(&pid, state)| match &state.content {
             Content::Mpe(_) => Some((pid, "MPE", state.counts)),
             Content::Ule(_) => Some((pid, "ULE", state.counts)),
-            Content::Tables(_) | Content::Unknown => None,
+            Content::Tables(_) => None,
         })
     }
 }
 
-impl From<Encapsulation> for Content {
-    fn from(encapsulation: Encapsulation) -> Self {
-        match encapsulation {
-            Encapsulation::Mpe => Self::Mpe(Sections::default()),
-            Encapsulation::Ule => Self::Ule(Ule::default()),
+impl Content {
+    /// What a PID carries, where the front of this packet tells.
+    fn found(packet: &Packet<'_>, is_chosen: bool) -> Option<Self> {
+        let first = packet.payload.first().filter(|_| packet.starts);
+        match first.and_then(|&pointer| packet.payload.get(1 + usize::from(pointer)..))? {
+            // A length that has four bits of flags before it, and room for a header.
+            [MPE_TABLE, flags, ..] if flags & 0x30 == 0x30 => Some(Self::Mpe(Sections::default())),
+            _ if is_chosen => Some(Self::Ule(Ule::default())),
+            _ => None,
         }
     }
-}
 
-impl Content {
-    /// What it is, where the front of this payload tells.
-    fn found(self, payload: &[u8], starts: bool, is_chosen: bool) -> Option<Self> {
-        if !matches!(self, Self::Unknown) {
-            return Some(self);
-        }
-        let first = payload.first().filter(|_| starts).and_then(|&pointer| payload.get(1 + usize::from(pointer)..));
-        match first? {
-            // A length that has four bits of flags before it, and room for a header.
-            [MPE_TABLE, flags, ..] if flags & 0x30 == 0x30 => Some(Encapsulation::Mpe.into()),
-            _ if is_chosen => Some(Encapsulation::Ule.into()),
+    /// What a stream of this type carries, if that is IP.
+    fn of_type(kind: u8) -> Option<Self> {
+        match kind {
+            MPE_STREAM => Some(Self::Mpe(Sections::default())),
+            ULE_STREAM => Some(Self::Ule(Ule::default())),
             _ => None,
         }
     }
 }
 
 impl Pid {
-    /// Whether this packet brings something new; one that is missing before it is noticed.
-    fn follows(&mut self, packet: &[u8; PACKET]) -> bool {
-        let counter = packet[3] & 0xF;
-        let has_jump = packet[3] & 0x20 != 0 && packet[4] > 0 && packet[5] & 0x80 != 0;
-        let last = self.last.replace(counter).filter(|_| !has_jump);
-        match last {
-            Some(last) if last == counter => false,
-            Some(last) if (last + 1) & 0xF != counter => {
-                self.content_lost();
-                true
-            }
-            _ => true,
-        }
-    }
-
     fn lose(&mut self) {
-        self.last = None;
+        self.continuity.forget();
         self.content_lost();
     }
 
     fn content_lost(&mut self) {
         let was_inside = match &mut self.content {
-            Content::Unknown => false,
             Content::Tables(sections) | Content::Mpe(sections) => sections.lose(),
             Content::Ule(ule) => ule.lose(),
         };
         self.counts.incomplete += u64::from(was_inside);
     }
 
-    fn take(&mut self, payload: &[u8], starts: bool, told: &mut Told, out: &mut impl FnMut(&[u8])) {
+    fn take(&mut self, packet: &Packet<'_>, told: &mut Told, out: &mut impl FnMut(&[u8])) {
         let Self { content, counts, .. } = self;
         match content {
-            Content::Unknown => {}
-            Content::Tables(sections) => sections.push(payload, starts, &mut Counts::default(), &mut |section, _| {
-                if crc32(section) == 0 {
-                    told.tables.extend(programs(section));
-                    told.streams.extend(associations(section));
-                }
-            }),
-            Content::Mpe(sections) => sections.push(payload, starts, counts, &mut |section, counts| {
-                datagram(section, counts, out);
-            }),
-            Content::Ule(ule) => ule.push(payload, starts, counts, out),
+            Content::Tables(sections) => {
+                sections.push(packet.payload, packet.starts, |section| told.read(section));
+            }
+            Content::Mpe(sections) => {
+                let faults = sections.push(packet.payload, packet.starts, |section| datagram(section, counts, out));
+                counts.incomplete += faults.incomplete;
+                counts.malformed += faults.malformed;
+            }
+            Content::Ule(ule) => ule.push(packet.payload, packet.starts, counts, out),
         }
     }
 }
 
-/// The bytes behind header and adaptation field; `None` where there are none.
-fn payload(packet: &[u8; PACKET]) -> Option<&[u8]> {
-    let start = match packet[3] >> 4 & 3 {
-        1 => 4,
-        3 => 5 + usize::from(packet[4]),
-        _ => return None,
-    };
-    packet.get(start..).filter(|payload| !payload.is_empty())
+impl Told {
+    fn read(&mut self, section: &[u8]) {
+        if let Some(pat) = Pat::new(section) {
+            self.tables.extend(pat.services().map(|(_, pid)| pid));
+        }
+        if let Some(pmt) = Pmt::new(section) {
+            let of_ip = |(pid, kind)| Content::of_type(kind).map(|content| (pid, content));
+            self.streams.extend(pmt.streams().map(|stream| (stream.pid, stream.kind)).filter_map(of_ip));
+        }
+    }
 }
 
 /// The datagram of an MPE section.

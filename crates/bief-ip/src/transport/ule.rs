@@ -1,7 +1,8 @@
 //! Unidirectional lightweight encapsulation (RFC 4326): SNDUs in the payloads of one PID.
 
+use bief_dsp::transport::crc32;
+
 use crate::counts::Counts;
-use crate::crc32::crc32;
 
 /// Bytes of length and type, which the length does not count.
 const FRONT: usize = 4;

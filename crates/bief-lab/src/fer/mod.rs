@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use bief_cli::draw;
 use bief_cli::failure::Failure;
 use bief_cli::files::{Files, is_dash};
-use bief_cli::interrupt::{self, at_interrupt};
+use bief_cli::interrupt::{at_interrupt, ended_by_signal};
 use bief_cli::json::{JsonArgs, print};
 use bief_cli::progress::spinner;
 use bief_cli::tx::{Frame, roll_off};
@@ -169,9 +169,10 @@ pub(crate) fn run(args: FerArgs) -> Result<(), Failure> {
         sweep(&setup, args.esn0.as_ref(), &rule, |es_n0| run.point(kind, &mut chains, es_n0))
     });
     let took = (start.elapsed(), run.frames);
+    let is_stopped = run.stop.load(Relaxed);
     // Also after a fault: what was measured before is worth what it was.
     results.write()?;
-    if outcome.as_ref().is_err_and(|failure| failure.status != interrupt::status()) {
+    if outcome.is_err() && !is_stopped {
         return outcome;
     }
     args.deliver(&Report { setup: &setup, rule: &rule, results: &results, took })?;
@@ -230,7 +231,7 @@ impl Run<'_> {
                 || "what was measured is not kept: give -o FILE.csv".to_owned(),
                 |path| format!("what was measured is kept in {}", path.display()),
             );
-            return Err(Failure { status: interrupt::status(), ..Failure::new(format!("interrupted; {kept}")) });
+            return Err(ended_by_signal(format!("interrupted; {kept}")));
         }
         Ok(count)
     }

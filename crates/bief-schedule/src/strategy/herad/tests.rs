@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn long_chains_on_many_cores_have_the_published_result(tasks in published_chains(40), cores in cores(24)) {
+    fn long_chains_on_many_cores_have_the_published_result(tasks in published_chains(30), cores in cores(16)) {
         let profile = chain(&tasks, [0, 0]);
         let published = published::herad(&profile, cores);
         let kinds = [(0, cores[0]), (1, cores[1])];

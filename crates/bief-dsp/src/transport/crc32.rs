@@ -1,9 +1,9 @@
-//! The CRC-32 of GSE, of MPEG sections and of ULE.
+//! The CRC-32 of sections, and of what carries IP packets (MPE, ULE, GSE).
 
 /// x³² + x²⁶ + x²³ + x²² + x¹⁶ + x¹² + x¹¹ + x¹⁰ + x⁸ + x⁷ + x⁵ + x⁴ + x² + x + 1 without its highest term.
 const POLYNOMIAL: u32 = 0x04C1_1DB7;
 /// The register before the first byte.
-pub const START: u32 = u32::MAX;
+const START: u32 = u32::MAX;
 /// Bytes that are taken together: their lookups do not wait for each other.
 const SLICE: usize = 8;
 
@@ -34,7 +34,7 @@ static TABLES: [[u32; 256]; SLICE] = {
 /// A message followed by its CRC-32 has the CRC-32 zero.
 ///
 /// ```
-/// use bief_ip::crc32::crc32;
+/// use bief_dsp::transport::crc32;
 /// assert_eq!(crc32(b"123456789"), 0x0376_E6E7);
 /// ```
 pub fn crc32(bytes: &[u8]) -> u32 {
