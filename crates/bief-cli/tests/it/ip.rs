@@ -135,6 +135,7 @@ fn wrong_inputs_and_outputs_are_told() {
     folder.write("there.bbf", &frames);
     let null: Vec<u8> = [&[0x47, 0x1F, 0xFF, 0x10][..], &[0xFF; 184]].concat();
     folder.write("null.ts", null.repeat(20));
+    folder.write("cut.ts", &null.repeat(20)[..20 * 188 - 38]);
     folder.write("ng.pcap", [0x0A, 0x0D, 0x0D, 0x0A].repeat(20));
     for (command, told) in [
         ("ip absent.bbf", "No such file"),
@@ -147,6 +148,7 @@ fn wrong_inputs_and_outputs_are_told() {
         ("ip null.ts -o a.pcap --pid 5", "does PID 5 carry"),
         ("ip x.bbf --isi 3 -o a.pcap", "have an input stream 3"),
         ("ip cut.bbf -o cut.pcap", "ends inside a BBFRAME (284 bytes of it)"),
+        ("ip cut.ts -o a.pcap", "ends inside a packet (150 of 188 bytes of it)"),
         ("ip x.bbf -o x.bbf", "would replace the input"),
         ("ip x.bbf -o a.pcap --json ./a.pcap", "would replace"),
         ("ip there.bbf", "--force"),

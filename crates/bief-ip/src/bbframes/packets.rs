@@ -20,13 +20,14 @@ const SHOWN: usize = 5;
 /// let mut packets = PacketReader::new(&file[..])?;
 /// assert_eq!(packets.next_packets()?.unwrap().len(), 5 * 188);
 /// assert!(packets.next_packets()?.is_none());
-/// assert_eq!(packets.passed_over(), 88 + 50);
+/// assert_eq!((packets.passed_over(), packets.short()), (88, Some(50)));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct PacketReader<R> {
     bytes: Buffered<R>,
     passed_over: u64,
     losses: u64,
+    short: usize,
 }
 
 impl<R: Read> PacketReader<R> {
@@ -42,7 +43,7 @@ impl<R: Read> PacketReader<R> {
             return Err(io::Error::new(io::ErrorKind::InvalidData, told));
         };
         bytes.pass(start);
-        Ok(Self { bytes, passed_over: start as u64, losses: 0 })
+        Ok(Self { bytes, passed_over: start as u64, losses: 0, short: 0 })
     }
 
     /// Where packets begin at the front of some bytes.
@@ -66,8 +67,10 @@ impl<R: Read> PacketReader<R> {
             let there = self.bytes.want(PACKET)?;
             if there.len() < PACKET {
                 let rest = there.len();
-                self.bytes.pass(rest);
-                self.passed_over += rest as u64;
+                match self.bytes.pass(rest).first() {
+                    Some(&SYNC_BYTE) => self.short = rest,
+                    _ => self.passed_over += rest as u64,
+                }
                 return Ok(None);
             }
             let whole = there.chunks_exact(PACKET).take(MOST).take_while(|packet| packet[0] == SYNC_BYTE).count();
@@ -87,6 +90,11 @@ impl<R: Read> PacketReader<R> {
     /// Bytes that belonged to no packet, or to one without its first byte.
     pub fn passed_over(&self) -> u64 {
         self.passed_over
+    }
+
+    /// Bytes of the last packet, where the stream ended inside it.
+    pub fn short(&self) -> Option<usize> {
+        Some(self.short).filter(|&bytes| bytes > 0)
     }
 
     /// Times that something was passed over between packets.

@@ -118,7 +118,7 @@ impl Task for ReadBbframes {
 /// - out: variable `u8`, packets of 188 bytes
 ///
 /// # Errors
-/// A reader that fails: told when the packets before that are delivered.
+/// A reader that fails, an end inside a packet: told when the packets before it are delivered.
 ///
 /// # Source
 /// ISO/IEC 13818-1, clause 2.4.3.
@@ -170,7 +170,12 @@ impl Task for ReadPackets {
                 frame.extend_from_slice(packets)?;
                 Ok(Flow::Next)
             }
-            Ok(None) => Ok(Flow::Stop),
+            Ok(None) => {
+                let short = self.packets.short();
+                let told = |bytes| format!("ends inside a packet ({bytes} of {PACKET} bytes of it): is it cut short?");
+                self.fault = short.map(|bytes| Error::new(told(bytes)));
+                Ok(Flow::Stop)
+            }
             Err(error) => {
                 self.fault = Some(Error::from_source(error));
                 Ok(Flow::Stop)
