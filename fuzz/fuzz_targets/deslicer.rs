@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bief_dsp::dvbs2::{
-    BBHEADER, BbHeader, DeleteNullPackets, Deslicer, NULL_PACKET, PACKET, RollOff, SYNC_BYTE, Slicer, StreamId, StreamType,
+    BBHEADER, BbHeader, DeleteNullPackets, Deslicer, NULL_PACKET, PACKET, RollOff, SYNC_BYTE, Slicer, StreamId,
+    StreamType,
 };
 use bief_fuzz::cycled;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

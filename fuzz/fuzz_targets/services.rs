@@ -1,7 +1,7 @@
 //! Any bytes as packets of a transport stream: what they tell is bounded, and what comes of packets adds up.
 #![no_main]
 
-use bief_dsp::transport::{Descriptors, Packet, Pat, Pmt, Sdt, Sections, Services, text};
+use bief_dsp::transport::{Descriptors, MAX_SECTION, Packet, Pat, Pmt, Sdt, Sections, Services, text};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     let mut sections = Sections::default();
     for packet in stream.chunks(188).filter_map(Packet::new) {
-        sections.push(&packet, |section| assert!(section.len() <= 4098));
+        sections.push(packet.payload, packet.starts, |section| assert!((3..=MAX_SECTION).contains(&section.len())));
     }
     for bytes in [bytes, bytes.get(1..).unwrap_or_default()] {
         Pat::new(bytes).into_iter().for_each(|pat| drop(pat.services().count()));

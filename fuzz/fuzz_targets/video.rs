@@ -22,7 +22,9 @@ fuzz_target!(|input: (bool, Vec<u8>)| {
     while let Ok(true) = video.read(&mut frame) {
         let components: Vec<_> = detector.components(&frame).collect();
         for component in &components {
-            assert!((0.0..size.width() as f32).contains(&component.x) && (0.0..size.height() as f32).contains(&component.y));
+            assert!(
+                (0.0..size.width() as f32).contains(&component.x) && (0.0..size.height() as f32).contains(&component.y)
+            );
             assert!(component.light > 0.0 && component.light.is_finite());
         }
         tracker.follow(&components, video.frames() - 1, 0).for_each(drop);
