@@ -239,6 +239,7 @@ pub(crate) struct Visit {
 pub(crate) type TaskTime = Option<(Instant, Duration)>;
 
 /// The latest batches of one worker, in memory that is used again and again.
+#[derive(Debug, Clone)]
 pub(crate) struct Recorder {
     /// One more than are kept: where the next one goes, of which a fault leaves the times of some tasks and nothing else.
     visits: Vec<Visit>,

@@ -10,15 +10,33 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::observe::{TaskTime, Visit};
+use crate::observe::{Recorder, Visit};
 
 /// A wait shorter than this is not drawn.
 const VISIBLE: Duration = Duration::from_micros(1);
 
-/// The latest batches of a run at every worker; returned by [`Pipeline::last_trace`](crate::Pipeline::last_trace).
+/// The latest batches of a run at every worker, in the plan that it ended with and in those before; returned by
+/// [`Pipeline::last_trace`](crate::Pipeline::last_trace).
 #[derive(Debug, Clone)]
 pub struct Trace {
-    tracks: Vec<Track>,
+    /// At least one.
+    plans: Vec<PlanTrace>,
+}
+
+/// What the replicas of one plan did.
+#[derive(Debug, Clone)]
+pub(crate) struct PlanTrace {
+    /// What it began with, unless the run did.
+    pub(crate) switch: Option<Switch>,
+    pub(crate) tracks: Vec<Track>,
+}
+
+/// A change of plan: from when its source was last asked for a batch of the old one until the stages of the new one stood.
+#[derive(Debug, Clone)]
+pub(crate) struct Switch {
+    pub(crate) from: Instant,
+    pub(crate) until: Instant,
+    pub(crate) reason: String,
 }
 
 /// What one replica of a stage did.
@@ -27,7 +45,7 @@ pub(crate) struct Track {
     pub(crate) stage: usize,
     pub(crate) name: String,
     pub(crate) tasks: Vec<Arc<str>>,
-    pub(crate) visits: Vec<(Visit, Vec<TaskTime>)>,
+    pub(crate) recorder: Recorder,
 }
 
 /// One trace event. Times are microseconds.
@@ -36,7 +54,7 @@ struct Event<'a> {
     name: &'a str,
     cat: &'static str,
     ph: &'static str,
-    pid: u32,
+    pid: usize,
     tid: usize,
     ts: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,38 +77,40 @@ enum Args<'a> {
 }
 
 impl Trace {
-    pub(crate) fn new(tracks: Vec<Track>) -> Self {
-        Self { tracks }
+    pub(crate) fn new(plans: Vec<PlanTrace>) -> Self {
+        Self { plans }
     }
 
     /// Writes it as JSON that [Perfetto](https://ui.perfetto.dev) opens: a track for each replica, named by its stage and
     /// its number; on it a slice for each batch, in it one for each task where the batch was timed, and between them the
-    /// waits of a microsecond and more; arrows join the slices of a batch. Times count from the first thing shown.
+    /// waits of a microsecond and more; arrows join the slices of a batch. Each plan is a process with its tracks; where it
+    /// follows another, its first track shows the pause between them, named by the reason. Times count from the first thing
+    /// shown.
     ///
     /// # Errors
     /// Those of the writer, which is flushed.
     pub fn write(&self, mut out: impl io::Write) -> io::Result<()> {
-        let visits = self.tracks.iter().flat_map(|track| &track.visits);
-        let zero = visits.map(|(visit, _)| visit.asked).min().unwrap_or_else(Instant::now);
-        let ways = self.ways();
+        let tracks = self.plans.iter().flat_map(|plan| &plan.tracks);
+        let asked = tracks.flat_map(|track| track.recorder.visits().map(|(visit, _)| visit.asked));
+        let paused = self.plans.iter().filter_map(|plan| Some(plan.switch.as_ref()?.from));
+        let zero = asked.chain(paused).min().unwrap_or_else(Instant::now);
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-        let mut writer = Writer { out: &mut out, zero, tid: 0, events: 0 };
-        writer.about("process_name", Args::Name { name: "bief" })?;
-        for (index, track) in self.tracks.iter().enumerate() {
-            writer.tid = index + 1;
-            writer.about("thread_name", Args::Name { name: &track.name })?;
-            writer.about("thread_sort_index", Args::Order { sort_index: index })?;
-            writer.track(track, &ways)?;
+        let mut writer = Writer { out: &mut out, zero, pid: 0, tid: 0, events: 0 };
+        for (index, plan) in (1..).zip(&self.plans) {
+            writer.pid = index;
+            writer.plan(plan, self.plans.len() > 1)?;
         }
         out.write_all(b"\n]}\n")?;
         out.flush()
     }
+}
 
+impl PlanTrace {
     /// For each batch that more than one stage shows, the first and the last of them.
     fn ways(&self) -> HashMap<u64, (usize, usize)> {
         let mut ways = HashMap::new();
         for track in &self.tracks {
-            for (visit, _) in track.visits.iter().filter(|(visit, _)| visit.frames.is_some()) {
+            for (visit, _) in track.recorder.visits().filter(|(visit, _)| visit.frames.is_some()) {
                 let (first, last) = ways.entry(visit.first).or_insert((track.stage, track.stage));
                 (*first, *last) = (track.stage.min(*first), track.stage.max(*last));
             }
@@ -105,13 +125,38 @@ struct Writer<W> {
     out: W,
     /// The instant that times count from.
     zero: Instant,
+    pid: usize,
     tid: usize,
     events: usize,
 }
 
 impl<W: io::Write> Writer<W> {
+    /// The tracks of a plan, by its number if there are `others`.
+    fn plan(&mut self, plan: &PlanTrace, others: bool) -> io::Result<()> {
+        self.tid = 0;
+        let name = if others { format!("bief, plan {}", self.pid) } else { "bief".to_owned() };
+        self.about("process_name", Args::Name { name: &name })?;
+        if let Some(Switch { from, until, reason }) = &plan.switch {
+            self.about("thread_name", Args::Name { name: "change of plan" })?;
+            self.slice(reason, "plan", *from, until.saturating_duration_since(*from), None)?;
+        }
+        let ways = plan.ways();
+        for (index, track) in plan.tracks.iter().enumerate() {
+            self.tid = index + 1;
+            self.about("thread_name", Args::Name { name: &track.name })?;
+            self.about("thread_sort_index", Args::Order { sort_index: index })?;
+            self.track(track, &ways)?;
+        }
+        Ok(())
+    }
+
     fn track(&mut self, track: &Track, ways: &HashMap<u64, (usize, usize)>) -> io::Result<()> {
-        for (index, (visit, tasks)) in track.visits.iter().enumerate() {
+        let mut before: Option<Visit> = None;
+        for (visit, tasks) in track.recorder.visits() {
+            // The next batch is asked for once the one before is handed on.
+            if let Some(before) = before.replace(visit) {
+                self.wait("wait for output", before.end, visit.asked)?;
+            }
             self.wait("wait for input", visit.asked, visit.begin)?;
             if let Some(frames) = visit.frames {
                 let batch = Args::Batch { first_frame: visit.first, frames };
@@ -123,17 +168,13 @@ impl<W: io::Write> Writer<W> {
                         stage if stage == last => "f",
                         _ => "t",
                     };
-                    self.flow(phase, visit)?;
+                    self.flow(phase, &visit)?;
                 }
                 for (name, time) in track.tasks.iter().zip(tasks) {
                     if let &Some((start, time)) = time {
                         self.slice(name, "task", start, time, None)?;
                     }
                 }
-            }
-            // The next batch is asked for once this one is handed on.
-            if let Some((next, _)) = track.visits.get(index + 1) {
-                self.wait("wait for output", visit.end, next.asked)?;
             }
         }
         Ok(())
@@ -153,19 +194,30 @@ impl<W: io::Write> Writer<W> {
         args: Option<Args<'_>>,
     ) -> io::Result<()> {
         let (ts, dur) = (self.time(start), Some(microseconds(time)));
-        self.event(Event { name, cat, ph: "X", pid: 1, tid: self.tid, ts, dur, id: None, bp: None, args })
+        self.event(Event { name, cat, ph: "X", pid: self.pid, tid: self.tid, ts, dur, id: None, bp: None, args })
     }
 
     fn flow(&mut self, ph: &'static str, visit: &Visit) -> io::Result<()> {
         let (ts, id) = (self.time(visit.begin), Some(visit.first));
         let bp = (ph != "s").then_some("e");
-        self.event(Event { name: "batch", cat: "flow", ph, pid: 1, tid: self.tid, ts, dur: None, id, bp, args: None })
+        self.event(Event {
+            name: "batch",
+            cat: "flow",
+            ph,
+            pid: self.pid,
+            tid: self.tid,
+            ts,
+            dur: None,
+            id,
+            bp,
+            args: None,
+        })
     }
 
     /// What is told of the process or of a track.
     fn about(&mut self, name: &str, args: Args<'_>) -> io::Result<()> {
         let (cat, ph, args) = ("__metadata", "M", Some(args));
-        self.event(Event { name, cat, ph, pid: 1, tid: self.tid, ts: 0.0, dur: None, id: None, bp: None, args })
+        self.event(Event { name, cat, ph, pid: self.pid, tid: self.tid, ts: 0.0, dur: None, id: None, bp: None, args })
     }
 
     fn event(&mut self, event: Event<'_>) -> io::Result<()> {

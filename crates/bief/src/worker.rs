@@ -19,10 +19,11 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
 use crate::halt::Halt;
 use crate::machine::Machine;
-use crate::observe::{Observer, Visit};
+use crate::observe::{Observer, Recorder, Visit};
 use crate::placement::Pinning;
 use crate::stage::Stage;
 use crate::sync::{Mutex, PoisonError};
+use crate::trace::Track;
 use crate::watch::Meter;
 use crate::wire::WireInfo;
 
@@ -148,6 +149,23 @@ impl Worker {
     pub(crate) fn name(&self) -> String {
         // A thread's name ends at a null.
         format!("{} {}", self.stage.name().replace('\0', ""), self.replica)
+    }
+
+    /// What it has recorded of the run, if it records.
+    pub(crate) fn track(&self) -> Option<Track> {
+        let recorder = self.observer.as_ref()?.recorder.as_ref()?;
+        Some(self.track_of(recorder.clone()))
+    }
+
+    /// The same, of a worker that records nothing any more.
+    pub(crate) fn take_track(&mut self) -> Option<Track> {
+        let recorder = self.observer.as_mut()?.recorder.take()?;
+        Some(self.track_of(recorder))
+    }
+
+    fn track_of(&self, recorder: Recorder) -> Track {
+        let tasks = self.stage.tasks().iter().map(|task| Arc::clone(&task.name)).collect();
+        Track { stage: self.stage_index, name: self.name(), tasks, recorder }
     }
 
     /// Makes it ready for batches of another size; its stage has tasks `range` of the chain of `wires`.

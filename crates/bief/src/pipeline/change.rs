@@ -1,6 +1,7 @@
 //! Another plan for a run that goes on: the first stage stops taking batches at a number, what it has taken is delivered, and the
 //! same tasks go on from that number in other stages.
 
+use std::collections::VecDeque;
 use std::ops::DerefMut;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use crate::report::PlanChange;
 use crate::stage::{StagePlan, plans};
 use crate::sync::{Mutex, PoisonError};
 use crate::task::Node;
+use crate::trace::{PlanTrace, Switch};
 use crate::worker::Worker;
 
 /// Changes the plan of a run while it goes on; made by [`Pipeline::changer`], any number of copies.
@@ -138,6 +140,18 @@ pub(super) struct Earlier {
     pub(super) changes: Vec<PlanChange>,
 }
 
+/// Earlier plans that a trace keeps, whatever it keeps of each.
+const TRACED_PLANS: usize = 4;
+
+/// What a trace shows of the plans before the one in force. It lasts until the next run.
+#[derive(Default)]
+pub(super) struct Traced {
+    /// The latest of them, where the run is traced.
+    pub(super) plans: VecDeque<PlanTrace>,
+    /// What the plan in force began with.
+    pub(super) switch: Option<Switch>,
+}
+
 /// Replicas that are not needed any more, each with the number of its task. They are told the end of the run as all others are.
 #[derive(Default)]
 pub(super) struct Aside(pub(super) Vec<(usize, Node)>);
@@ -242,11 +256,12 @@ impl Pipeline {
             self.policy = Some((policy, machine));
         }
         self.show_stages();
-        let pause = left.map_or(begin.elapsed(), |left| left.elapsed());
+        let (from, until) = (left.unwrap_or(begin), Instant::now());
+        self.traced.switch = Some(Switch { from, until, reason: next.reason.clone() });
         self.earlier.changes.push(PlanChange {
             frame: self.first_frame,
             seconds: self.earlier.elapsed.as_secs_f64(),
-            pause_seconds: pause.as_secs_f64(),
+            pause_seconds: until.saturating_duration_since(from).as_secs_f64(),
             stages: self.stages.iter().map(StagePlan::to_string).collect(),
             reason: next.reason,
         });
@@ -269,6 +284,16 @@ impl Pipeline {
         self.earlier.elapsed += elapsed;
     }
 
+    /// Keeps what the plan in force recorded, and of earlier plans the latest.
+    fn keep_trace(&mut self) {
+        let Some(tracks) = self.workers.iter_mut().map(Worker::take_track).collect() else { return };
+        let Traced { plans, switch } = &mut self.traced;
+        plans.push_back(PlanTrace { switch: switch.take(), tracks });
+        if plans.len() > TRACED_PLANS {
+            plans.pop_front();
+        }
+    }
+
     /// Makes workers for other stages of the tasks that there are, and puts aside those that are not needed.
     fn regroup(&mut self, stages: Vec<StagePlan>) -> Result<()> {
         let mut copies: Vec<Vec<Node>> = self.tasks.iter().map(|_| Vec::new()).collect();
@@ -277,6 +302,7 @@ impl Pipeline {
         }
         let observer = |worker: &Worker| worker.observer.as_ref().map(|observer| observer.recorded_at_most());
         let observed = self.workers.iter().find_map(observer);
+        self.keep_trace();
         for worker in &mut self.workers {
             let range = self.stages[worker.stage_index].tasks.clone();
             for (task, node) in range.zip(worker.stage.take_tasks()) {

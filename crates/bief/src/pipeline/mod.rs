@@ -27,15 +27,15 @@ use crate::realtime::{Mode, RealTime, Tally, Wanted};
 use crate::report;
 use crate::stage::{Stage, StagePlan};
 use crate::task::{Node, named};
+use crate::trace::PlanTrace;
 pub use crate::trace::Trace;
-use crate::trace::Track;
 pub use crate::wait::Waiting;
 use crate::watch::{Shown, ShownStage};
 pub use crate::watch::{StageStatus, Status, Watch};
 use crate::wire::WireInfo;
 use crate::worker::Worker;
 pub use change::Changer;
-use change::{Earlier, Pending};
+use change::{Earlier, Pending, Traced};
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
 const DEFAULT_DEPTH: usize = 4;
@@ -97,6 +97,7 @@ pub struct Pipeline {
     /// What the run did in plans before the one in force, and how many frames it had when that began.
     earlier: Earlier,
     first_frame: u64,
+    traced: Traced,
     /// What those who watch look at, if anybody does.
     shown: Option<Arc<Shown>>,
     /// What its threads are mapped to while a run goes on, if they are placed so.
@@ -155,6 +156,7 @@ impl Pipeline {
             wanted: Pending::default(),
             earlier: Earlier::default(),
             first_frame: 0,
+            traced: Traced::default(),
             shown: None,
             dynamic: None,
             pinning: Pinning::default(),
@@ -565,7 +567,7 @@ impl Pipeline {
     }
 
     /// The latest batches of the last run, up to its fault if it had one; `None` unless [`trace`](Self::trace) asked for it
-    /// before.
+    /// before. Of a run whose plan changed, those of its last five plans, each with what it was changed for.
     ///
     /// ```
     /// use bief::{Chain, Flow, sink, source};
@@ -582,16 +584,9 @@ impl Pipeline {
     /// # Ok::<(), bief::Error>(())
     /// ```
     pub fn last_trace(&self) -> Option<Trace> {
-        let tracks = self.workers.iter().map(|worker| {
-            let recorder = worker.observer.as_ref()?.recorder.as_ref()?;
-            Some(Track {
-                stage: worker.stage_index,
-                name: worker.name(),
-                tasks: worker.stage.tasks().iter().map(|task| Arc::clone(&task.name)).collect(),
-                visits: recorder.visits().map(|(visit, tasks)| (visit, tasks.to_vec())).collect(),
-            })
-        });
-        tracks.collect::<Option<_>>().map(Trace::new)
+        let tracks = self.workers.iter().map(Worker::track).collect::<Option<_>>()?;
+        let last = PlanTrace { switch: self.traced.switch.clone(), tracks };
+        Some(Trace::new(self.traced.plans.iter().cloned().chain([last]).collect()))
     }
 
     /// A handle to observe runs in progress from another thread. There may be any number of them.

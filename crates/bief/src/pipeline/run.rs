@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Pipeline;
-use super::change::{Earlier, NextPlan};
+use super::change::{Earlier, NextPlan, Traced};
 use crate::affinity;
 use crate::boundary::{Inlet, Outlet, connect};
 use crate::check;
@@ -54,7 +54,7 @@ impl Pipeline {
         if self.has_run {
             self.workers.iter_mut().try_for_each(|worker| worker.stage.reset())?;
         }
-        (self.earlier, self.first_frame) = (Earlier::default(), 0);
+        (self.earlier, self.first_frame, self.traced) = (Earlier::default(), 0, Traced::default());
         if self.wanted.is_some() {
             // It was asked for when the run before had ended.
             self.halt.pause();

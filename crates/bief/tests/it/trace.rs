@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::common::{Act, Count, Probe, rig, watched};
+use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 use bief::{Chain, Flow, Pipeline, sink};
 use serde_json::Value;
 
@@ -35,9 +36,9 @@ fn span(event: &Value) -> (u64, u64) {
 
 /// On one track, each slice lies inside one that is open or after it.
 fn check_nesting(events: &[Value]) {
-    let mut tracks: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
+    let mut tracks: BTreeMap<[u64; 2], Vec<&Value>> = BTreeMap::new();
     for slice in of_phase(events, "X") {
-        tracks.entry(slice["tid"].as_u64().unwrap()).or_default().push(slice);
+        tracks.entry(["pid", "tid"].map(|id| slice[id].as_u64().unwrap())).or_default().push(slice);
     }
     for slices in tracks.values() {
         let mut open: Vec<&Value> = Vec::new();
@@ -76,7 +77,7 @@ fn flows(events: &[Value]) -> BTreeMap<u64, Vec<u64>> {
         for step in steps {
             assert_eq!(step.get("bp").and_then(Value::as_str), (step["ph"] != "s").then_some("e"));
             let here =
-                |slice: &&Value| slice["cat"] == "batch" && slice["tid"] == step["tid"] && slice["ts"] == step["ts"];
+                |slice: &&Value| slice["cat"] == "batch" && ["pid", "tid", "ts"].iter().all(|id| slice[id] == step[id]);
             let slice = events.iter().find(here).expect("a flow begins with a slice");
             assert_eq!(slice["args"]["first_frame"], *id);
         }
@@ -188,4 +189,38 @@ fn a_trace_of_nothing_is_refused() {
         let error = pipeline().trace(most).unwrap_err();
         assert!(error.message().contains(remedy), "{error}");
     }
+}
+
+#[test]
+fn a_changed_plan_has_tracks_of_its_own_behind_the_pause() {
+    let rig = rig(u64::MAX, 8, [1, 1, 1], [Act::Pass, Act::Pass, Act::Pass]);
+    let profile = Profile::new(["cpu"], (0..5).map(|task| TaskProfile::sequential(format!("t{task}"), [100]))).unwrap();
+    let plan = |tasks: &[usize]| {
+        Schedule::new("hand", tasks.iter().map(|&tasks| Stage::new(tasks, 1, "cpu")), &profile).unwrap()
+    };
+    let plans = [plan(&[2, 3]), plan(&[5])];
+    watched(move || {
+        let mut pipeline = rig.chain.build().unwrap().pipeline(&plans[1]).unwrap().trace(20).unwrap();
+        let (changer, stopper, mut watch) = (pipeline.changer().unwrap(), pipeline.stopper(), pipeline.watch());
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for change in 0..6 {
+                    changer.change(&plans[change % 2], format!("reason {change}")).unwrap();
+                    let stages = 2 - change % 2;
+                    while watch.status().stages.len() != stages {
+                        std::thread::sleep(Duration::from_micros(50));
+                    }
+                }
+                stopper.stop();
+            });
+            pipeline.run().unwrap()
+        });
+        assert_eq!(report.changes.len(), 6);
+        let events = events(&pipeline);
+        check_nesting(&events);
+        assert_eq!(named(&events, "plan"), [1, 2, 3, 4, 5].map(|change| format!("reason {change}")), "the last five");
+        let processes = events.iter().filter(|event| event["name"] == "process_name");
+        let names: Vec<&str> = processes.map(|event| event["args"]["name"].as_str().unwrap()).collect();
+        assert_eq!(names, [1, 2, 3, 4, 5].map(|plan| format!("bief, plan {plan}")));
+    });
 }
