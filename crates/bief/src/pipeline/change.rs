@@ -241,7 +241,6 @@ impl Pipeline {
             self.seat(placement, &machine);
             self.policy = Some((policy, machine));
         }
-        self.show_stages();
         let pause = left.map_or(begin.elapsed(), |left| left.elapsed());
         self.earlier.changes.push(PlanChange {
             frame: self.first_frame,
@@ -250,6 +249,7 @@ impl Pipeline {
             stages: self.stages.iter().map(StagePlan::to_string).collect(),
             reason: next.reason,
         });
+        self.show_stages();
         Ok(())
     }
 
