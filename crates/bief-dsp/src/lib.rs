@@ -25,6 +25,7 @@ pub mod one_pole;
 mod planar;
 pub mod pulse;
 pub mod simd;
+pub mod spectrum;
 pub mod symbol_rate;
 pub mod transport;
 

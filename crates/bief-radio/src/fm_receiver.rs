@@ -12,6 +12,7 @@ use num_complex::Complex32;
 
 use crate::files::Nowhere;
 use crate::iq::SampleFormat;
+use crate::keep_spectrum::KeepSpectrum;
 use crate::narrowband_fm::NarrowbandFm;
 use crate::raw_audio::{AudioFormat, WriteAudio};
 use crate::recording::Recording;
@@ -47,6 +48,7 @@ pub struct FmReceiver {
     /// Its source gives samples no faster than a radio; the task goes into the real run.
     pace: Option<Pace<Complex32>>,
     is_paced: bool,
+    keeps_spectrum: bool,
     output: Option<Box<Output>>,
     rehearsed: Box<Rehearsed>,
 }
@@ -64,6 +66,7 @@ impl NarrowbandFm {
             recording: Some(recording),
             pace: None,
             is_paced: false,
+            keeps_spectrum: false,
             output: None,
             rehearsed: Box::new(discarded(AudioFormat::S16)),
         }
@@ -113,6 +116,12 @@ impl FmReceiver {
         (Self { pace: Some(pace), is_paced: true, ..self }, handle)
     }
 
+    /// Keeps samples as they come, and tells their spectrum as [`KeepSpectrum`] does.
+    #[must_use]
+    pub fn keep_spectrum(self) -> Self {
+        Self { keeps_spectrum: true, ..self }
+    }
+
     /// What is received, and how.
     pub fn settings(&self) -> &NarrowbandFm {
         &self.settings
@@ -127,7 +136,7 @@ impl FmReceiver {
     /// The rehearsal of a receiver with these settings.
     fn rehearse(&self, settings: &NarrowbandFm, blocks: u64) -> Result<Program> {
         let faster = self.is_paced.then(|| pace(UNHINDERED).0);
-        chain(settings, tone(settings, self.format, blocks), faster, &self.rehearsed)
+        chain(settings, tone(settings, self.format, blocks), faster, self.keeps_spectrum, &self.rehearsed)
     }
 }
 
@@ -139,7 +148,7 @@ impl Application for FmReceiver {
         let output = self.output.take().ok_or_else(missing)?;
         let recording = self.recording.take().ok_or_else(missing)?;
         let pace = self.pace.take();
-        chain(&self.settings, recording, pace, output)
+        chain(&self.settings, recording, pace, self.keeps_spectrum, output)
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
@@ -172,12 +181,16 @@ fn chain(
     settings: &NarrowbandFm,
     recording: Recording,
     pace: Option<Pace<Complex32>>,
+    keeps_spectrum: bool,
     output: impl FnOnce(&mut Chain, &Wire<f32>) -> Result<()>,
 ) -> Result<Program> {
     let mut chain = Chain::new();
     let mut samples = chain.add(settings.source(recording)?, ());
     if let Some(pace) = pace {
         chain.add(pace, &mut samples);
+    }
+    if keeps_spectrum {
+        chain.add(KeepSpectrum::new(Some(settings.sample_rate))?, &samples);
     }
     let audio = settings.receive(&mut chain, &mut samples)?;
     output(&mut chain, &audio)?;
@@ -234,7 +247,7 @@ mod tests {
     #[test]
     fn a_rehearsal_has_the_tasks_of_the_run_and_uses_nothing_up() {
         let (receiver, handle) = receiver().paced();
-        let mut receiver = receiver.to_wav(|| Ok(io::Cursor::new(Vec::new())));
+        let mut receiver = receiver.keep_spectrum().to_wav(|| Ok(io::Cursor::new(Vec::new())));
         let rehearsal = receiver.rehearsal(7).unwrap();
         let names = |program: &Program| program.tasks().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
         let rehearsed = names(&rehearsal);

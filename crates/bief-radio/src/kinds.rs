@@ -17,6 +17,7 @@ use crate::files::{NewFile, WriteBytes};
 use crate::fm::DemodulateFm;
 use crate::frontend::{Agc, ReadSamples, Shift};
 use crate::iq::SampleFormat;
+use crate::keep_spectrum::KeepSpectrum;
 use crate::low_pass::{History, LowPass};
 use crate::open::{files_of, open_recording};
 use crate::recording::{Recording, RecordingError};
@@ -35,6 +36,7 @@ pub(crate) fn kinds() -> Vec<Kind> {
         read(),
         pace(),
         shift(),
+        keep_spectrum(),
         agc(),
         history(),
         low_pass(),
@@ -176,6 +178,16 @@ fn shift() -> Kind {
     let make = |rate, (_, shift)| Ok((Shift::new(rate, shift)?, 0));
     rated_kind("radio.shift", "shifts samples in frequency", (sample_rate(), shift), |values| values.0, make)
         .rewrites("Complex<f32>")
+}
+
+fn keep_spectrum() -> Kind {
+    let summary = "keeps some samples, to look at their spectrum";
+    let kind = Kind::piece("radio.keep_spectrum", summary, (), |(), piece| {
+        let wire = &piece.wires()[0];
+        let rate = Signal::of(piece.chain(), wire).sample_rate();
+        piece.task(KeepSpectrum::new(rate)?, &[wire])
+    });
+    kind.reads("Complex<f32>")
 }
 
 fn agc() -> Kind {

@@ -39,7 +39,7 @@ static ALLOCATOR: Counting = Counting;
 fn run(bytes: &[u8]) -> (u64, u64) {
     let recording = Recording::from_memory("test", SampleFormat::Ci16, bytes);
     let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
-    let program = receiver.keep_symbols().to(std::io::sink()).program().unwrap();
+    let program = receiver.keep_symbols().keep_spectrum().to(std::io::sink()).program().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let report = program.run().unwrap();
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;

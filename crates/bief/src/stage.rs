@@ -70,6 +70,17 @@ impl StagePlan {
         self.kinds.chunk_by(|a, b| a == b).map(|alike| (alike[0].as_str(), alike.len())).collect()
     }
 
+    /// The cores that it has, in words.
+    pub(crate) fn cores(&self) -> String {
+        match &self.threads_by_kind()[..] {
+            [] => self.threads.to_string(),
+            kinds => {
+                let each: Vec<String> = kinds.iter().map(|(kind, threads)| format!("{threads} {kind}")).collect();
+                each.join(" + ")
+            }
+        }
+    }
+
     /// The kind of core of all replicas, if they have one.
     pub(crate) fn kind(&self) -> Option<&str> {
         match self.threads_by_kind()[..] {
@@ -81,14 +92,7 @@ impl StagePlan {
 
 impl std::fmt::Display for StagePlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} on ", self.name)?;
-        match &self.threads_by_kind()[..] {
-            [] => write!(f, "{}", self.threads),
-            kinds => {
-                let each: Vec<String> = kinds.iter().map(|(kind, threads)| format!("{threads} {kind}")).collect();
-                f.write_str(&each.join(" + "))
-            }
-        }
+        write!(f, "{} on {}", self.name, self.cores())
     }
 }
 

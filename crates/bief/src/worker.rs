@@ -456,7 +456,7 @@ impl Worker {
     /// Shows what the tasks tell to whoever watches.
     fn tell(&self) {
         if let Some(meter) = &self.meter {
-            meter.tell(self.stage.figures());
+            meter.tell(self.stage.figures(), self.inlet.as_ref().map(Inlet::held));
         }
     }
 

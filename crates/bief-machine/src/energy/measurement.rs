@@ -1,6 +1,7 @@
 //! From start to stop: a thread for each source, which reads it often enough, and what comes of all of them.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -53,7 +54,37 @@ pub struct Measured {
 #[derive(Debug)]
 pub struct Measurement {
     running: Vec<(Source, Background<Result<Taken, String>>)>,
+    so_far: SoFar,
     notes: Vec<String>,
+}
+
+/// What a measurement has come to so far, to be looked at from elsewhere; made by [`Measurement::so_far`].
+#[derive(Debug, Clone, Default)]
+pub struct SoFar(Arc<[(String, Scope, Latest)]>);
+
+/// The joules and seconds of a source when it was read last.
+type Latest = Arc<Mutex<Option<(f64, f64)>>>;
+
+impl SoFar {
+    /// The energy so far, as sources told it when they were read last. Those that tell nothing before the end, as an external
+    /// [`Meter`](super::Meter), and those that fail, are left out.
+    pub fn look(&self) -> Measured {
+        let energy = |(source, scope, latest): &(String, Scope, Latest)| {
+            let (joules, seconds) = (*latest.lock().unwrap_or_else(PoisonError::into_inner))?;
+            let energy = Energy { joules, watts: joules / seconds, seconds, source: source.clone(), scope: *scope };
+            (joules > 0.0 && seconds > 0.0).then_some(energy)
+        };
+        Measured::of(self.0.iter().filter_map(energy).collect(), Vec::new())
+    }
+}
+
+impl Measured {
+    /// The widest scope first; of two with one scope the one that was found first is trusted more.
+    fn of(mut energies: Vec<Energy>, notes: Vec<String>) -> Self {
+        energies.sort_by_key(|energy: &Energy| std::cmp::Reverse(energy.scope));
+        let mut energies = energies.into_iter();
+        Self { energy: energies.next(), others: energies.collect(), notes }
+    }
 }
 
 /// What one source came to.
@@ -68,19 +99,28 @@ impl Measurement {
     /// Starts to measure with these sources; `None` where none can be read.
     pub(super) fn start<'a>(sources: impl Iterator<Item = &'a Source>) -> Option<Self> {
         let (ready, all_ready) = sync_channel(0);
-        let (mut running, mut notes) = (Vec::new(), Vec::new());
+        let (mut running, mut so_far, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for source in sources {
             let Some(reader) = source.reader() else { continue };
-            let ready = ready.clone();
-            match Background::start("energy", move |told| follow(&reader, told, ready)) {
-                Ok(thread) => running.push((source.clone(), thread)),
+            let (ready, latest) = (ready.clone(), Latest::default());
+            let told_so_far = Arc::clone(&latest);
+            match Background::start("energy", move |told| follow(&reader, told, ready, &told_so_far)) {
+                Ok(thread) => {
+                    so_far.push((source.name().to_owned(), source.scope(), latest));
+                    running.push((source.clone(), thread));
+                }
                 Err(error) => notes.push(format!("{}: no thread to read it: {error}", source.name())),
             }
         }
         drop(ready);
         // Each thread lets go of its end when it has read for the first time.
         let _ = all_ready.recv_timeout(READY);
-        (!running.is_empty()).then_some(Self { running, notes })
+        (!running.is_empty()).then_some(Self { running, so_far: SoFar(so_far.into()), notes })
+    }
+
+    /// What it has come to so far, for whoever wants to look before it is stopped.
+    pub fn so_far(&self) -> SoFar {
+        self.so_far.clone()
     }
 
     /// Ends the measurement. A source that does not answer within 2 seconds is given up.
@@ -101,26 +141,24 @@ impl Measurement {
             };
             notes.extend(note.map(|note| format!("{}: {note}", source.name())));
         }
-        // Of two with one scope the one that was found first is trusted more.
-        energies.sort_by_key(|energy: &Energy| std::cmp::Reverse(energy.scope));
-        let mut energies = energies.into_iter();
-        Measured { energy: energies.next(), others: energies.collect(), notes }
+        Measured::of(energies, notes)
     }
 }
 
-/// Reads a source until it is told to end.
-fn follow(reader: &Reader, told: &Told, ready: SyncSender<()>) -> Result<Taken, String> {
+/// Reads a source until it is told to end, and says how far it is.
+fn follow(reader: &Reader, told: &Told, ready: SyncSender<()>, latest: &Latest) -> Result<Taken, String> {
+    let tell = |so_far| *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(so_far);
     match reader {
         Reader::Counters(counters) => {
             let mut counted = Counted::begin(counters)?;
             drop(ready);
-            repeat(told, reader.interval(), || counted.look())?;
+            repeat(told, reader.interval(), || counted.look().map(|()| tell(counted.so_far())))?;
             counted.end()
         }
         Reader::Power(power) => {
             let mut sampled = Sampled::begin(power)?;
             drop(ready);
-            repeat(told, reader.interval(), || sampled.look())?;
+            repeat(told, reader.interval(), || sampled.look().map(|()| tell(sampled.so_far())))?;
             sampled.end()
         }
         Reader::Meter(meter) => {
@@ -187,13 +225,17 @@ impl<'a> Counted<'a> {
         Ok(())
     }
 
+    fn so_far(&self) -> (f64, f64) {
+        (self.counters.iter().map(|(.., joules)| joules).sum(), (self.last - self.start).as_secs_f64())
+    }
+
     fn end(self) -> Result<Taken, String> {
-        let seconds = (self.last - self.start).as_secs_f64();
+        let (joules, seconds) = self.so_far();
         // One that stands still makes the sum wrong.
         if self.counters.iter().any(|&(.., joules)| joules <= 0.0) {
             return Err(format!("a counter did not advance in {seconds:.2} s"));
         }
-        Ok(Taken { joules: self.counters.iter().map(|(.., joules)| joules).sum(), seconds, note: None })
+        Ok(Taken { joules, seconds, note: None })
     }
 }
 
@@ -217,8 +259,12 @@ impl<'a> Sampled<'a> {
         Ok(())
     }
 
+    fn so_far(&self) -> (f64, f64) {
+        (self.integral.joules, self.integral.seconds)
+    }
+
     fn end(self) -> Result<Taken, String> {
-        let Integral { joules, seconds, .. } = self.integral;
+        let (joules, seconds) = self.so_far();
         if joules > 0.0 { Ok(Taken { joules, seconds, note: None }) } else { Err("shows 0 W all the time".to_owned()) }
     }
 }

@@ -49,7 +49,7 @@ mod tree;
 use std::path::Path;
 
 use self::battery::batteries;
-pub use self::measurement::{Energy, Measured, Measurement};
+pub use self::measurement::{Energy, Measured, Measurement, SoFar};
 pub use self::meter::{Meter, MeterLog};
 use self::reader::{Power, Reader};
 pub use self::source::{Scope, Source};

@@ -25,6 +25,7 @@ use super::write_bbframes::WriteBbframes;
 use crate::feed::{Feed, Waiting};
 use crate::ip::{DeliverIp, IpOutput};
 use crate::iq::SampleFormat;
+use crate::keep_spectrum::KeepRecordedSpectrum;
 use crate::live::ReadLive;
 use crate::recording::Recording;
 
@@ -154,8 +155,11 @@ pub struct Receiver {
     front: Arc<[u8]>,
     /// What follows them.
     rest: Rest,
-    /// Whether someone wants to see symbols.
+    /// Samples per second, where the recording tells them.
+    sample_rate: Option<f64>,
+    /// Whether someone wants to see symbols, and the spectrum.
     keeps_symbols: bool,
+    keeps_spectrum: bool,
     /// Where input streams go, until it runs.
     deliver: Option<Deliver>,
     /// Where else, and what rehearsals have in these places.
@@ -206,7 +210,7 @@ impl Receiver {
     /// A recording without a signal, or that cannot be read.
     pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
         let Settings { samples_per_symbol, gold_code, modcods, isi } = settings;
-        let Recording { name, format, bytes, mut reader, .. } = recording;
+        let Recording { name, format, bytes, sample_rate, mut reader, .. } = recording;
         if let Some(rate) = samples_per_symbol.filter(|rate| !(1.5..=8.0).contains(rate)) {
             return Err(ReceiveError::Rate(rate));
         }
@@ -244,7 +248,10 @@ impl Receiver {
                         passed_over,
                         front,
                         rest,
+                        // A lower one counts samples per symbol.
+                        sample_rate: sample_rate.filter(|&rate| rate >= MIN_SAMPLE_RATE),
                         keeps_symbols: false,
+                        keeps_spectrum: false,
                         deliver: None,
                         also: Also::default(),
                     });
@@ -290,6 +297,11 @@ impl Receiver {
     /// Keeps symbols of each frame, to be looked at: [`KeepSymbols::kept`] gets them of what the tasks tell.
     pub fn keep_symbols(self) -> Self {
         Self { keeps_symbols: true, ..self }
+    }
+
+    /// Keeps samples of each frame, as they came, and tells their spectrum as [`KeepSpectrum`](crate::KeepSpectrum) does.
+    pub fn keep_spectrum(self) -> Self {
+        Self { keeps_spectrum: true, ..self }
     }
 
     /// Samples per symbol: those that were given, or found.
@@ -396,6 +408,9 @@ impl Receiver {
     fn decoded(&self, rx: &mut Chain, cut: CutFrames) -> Decoded {
         let scrambler = || Arc::clone(&self.scrambler);
         let (window, sync, pls) = rx.add(cut, ());
+        if self.keeps_spectrum {
+            rx.add(KeepRecordedSpectrum::new(self.format, self.sample_rate), &window);
+        }
         let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
         let mut symbols = rx.add(FilterSymbols::new(self.filter.clone()), (&window, &sync));
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));

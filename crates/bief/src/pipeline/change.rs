@@ -255,7 +255,6 @@ impl Pipeline {
             self.seat(placement, &machine);
             self.policy = Some((policy, machine));
         }
-        self.show_stages();
         let (from, until) = (left.unwrap_or(begin), Instant::now());
         self.traced.switch = Some(Switch { from, until, reason: next.reason.clone() });
         self.earlier.changes.push(PlanChange {
@@ -265,6 +264,7 @@ impl Pipeline {
             stages: self.stages.iter().map(StagePlan::to_string).collect(),
             reason: next.reason,
         });
+        self.show_stages();
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use crate::halt::Halt;
 pub use crate::halt::Stopper;
 use crate::machine::Machine;
 use crate::machine::class::Forecast;
-use crate::machine::energy::EnergyMeter;
+use crate::machine::energy::{EnergyMeter, SoFar};
 use crate::memory::Memory;
 use crate::placement::{Dynamic, Pinning, Placement, Policy, StageSlots};
 use crate::pool::WorkerPool;
@@ -30,8 +30,8 @@ use crate::task::{Node, named};
 use crate::trace::PlanTrace;
 pub use crate::trace::Trace;
 pub use crate::wait::Waiting;
-use crate::watch::{Shown, ShownStage};
-pub use crate::watch::{StageStatus, Status, Watch};
+use crate::watch::{Shown, ShownPlan, ShownStage};
+pub use crate::watch::{RingStatus, StageStatus, Status, Watch};
 use crate::wire::WireInfo;
 use crate::worker::Worker;
 pub use change::Changer;
@@ -104,6 +104,8 @@ pub struct Pipeline {
     dynamic: Option<Dynamic>,
     pinning: Pinning,
     meter: Option<EnergyMeter>,
+    /// What that has measured so far, while a run goes on.
+    measured: Option<SoFar>,
     watts: Option<Watts>,
     /// In the last run, threads shared cores.
     shares_cores: bool,
@@ -161,6 +163,7 @@ impl Pipeline {
             dynamic: None,
             pinning: Pinning::default(),
             meter: None,
+            measured: None,
             watts: None,
             shares_cores: false,
             real_time: None,
@@ -596,7 +599,7 @@ impl Pipeline {
         Watch::new(shown)
     }
 
-    /// Lets those who watch see the stages as they are now.
+    /// Lets those who watch see the stages as they are now, and what the run did before.
     fn show_stages(&mut self) {
         let Some(shown) = &self.shown else { return };
         let stages = self.stages.iter().enumerate().map(|(index, plan)| {
@@ -605,9 +608,26 @@ impl Pipeline {
                 let kind = plan.kinds.get(worker.replica).cloned();
                 (worker.meter(), kind)
             });
-            ShownStage { name: Arc::clone(&plan.name), replicas: replicas.collect() }
+            ShownStage {
+                name: Arc::clone(&plan.name),
+                cores: plan.cores(),
+                tasks: self.tasks[plan.tasks.clone()].iter().map(|(name, _)| Arc::clone(name)).collect(),
+                planned_ns: plan.planned_ns,
+                replicas: replicas.collect(),
+            }
         });
-        shown.show(stages.collect(), self.earlier.frames, self.earlier.aside.figures());
+        let Earlier { frames, elapsed, busy, aside, changes, .. } = &self.earlier;
+        shown.show(ShownPlan {
+            stages: stages.collect(),
+            frames: *frames,
+            figures: aside.figures(),
+            seconds: elapsed.as_secs_f64(),
+            busy: busy.clone(),
+            changes: changes.clone(),
+            measured: self.measured.clone(),
+            watts: self.watts.clone(),
+            bits_per_frame: self.profile.as_ref().and_then(Profile::bits_per_frame),
+        });
     }
 
     /// The stages as a graph in the DOT language, which Graphviz draws: in each its tasks, rounded where they may be

@@ -71,7 +71,11 @@ impl Pipeline {
         self.has_run = true;
         let fault = Arc::new(Fault::default());
         let measurement = self.meter.as_ref().and_then(EnergyMeter::start);
+        self.measured = measurement.as_ref().map(Measurement::so_far);
+        // Not the plan that the run before ended in.
+        self.show_stages();
         let elapsed = self.work(&fault, pinning);
+        self.shown.iter().for_each(|shown| shown.end());
         let moved = mapping.map(|mapping| mapping.end(&mut self.workers, &threads)).unwrap_or_default();
         let measured = measurement.map(Measurement::stop).unwrap_or_default();
         let signals: Vec<u64> = self.workers.iter().map(|worker| worker.signals).collect();
@@ -83,6 +87,7 @@ impl Pipeline {
     fn work(&mut self, fault: &Arc<Fault>, pinning: Option<Pinning>) -> Duration {
         let mut start = Instant::now();
         loop {
+            self.shown.iter().for_each(|shown| shown.begin());
             match &mut self.pool {
                 Some(pool) => self.workers = pool.run(std::mem::take(&mut self.workers), &self.halt, fault, pinning),
                 None => self.workers.iter_mut().for_each(|worker| worker.work(&self.halt, fault, pinning)),

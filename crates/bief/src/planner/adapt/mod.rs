@@ -43,7 +43,7 @@ impl Planned {
     ///   enough. Times are those of [observed](Pipeline::observe) runs, about one percent of the batches; a batch in which the thread
     ///   lost its core does not count. Where most of what runs on a kind of core is slower by some factor, the kind is.
     /// - The cores are others that the process may use (its affinity, a cpuset), where the plan is for this machine as it is.
-    /// - The goal is another one, by the [`goal_handle`](Self::goal_handle).
+    /// - The goal is another one, or someone wishes a new plan, by the [`goal_handle`](Self::goal_handle).
     ///
     /// # Errors
     /// Those of [`Pipeline::changer`] and [`Pipeline::run`].
@@ -106,6 +106,10 @@ impl<'p> Adapter<'p> {
         self.look_around();
         // What cannot be planned now may be so later: the plan in force stays.
         let Ok(profile) = self.times.corrected(&self.planned.profile) else { return };
+        if let Some(reason) = self.planned.goal_handle.take_wish() {
+            let outcome = self.grant(&profile, changer, reason);
+            self.planned.goal_handle.tell(outcome);
+        }
         if let Some(reason) = &self.due {
             let Ok(schedule) = self.plan(&profile) else { return };
             if changer.change_on(&schedule, self.cores.machine(), reason.clone()).is_ok() {
@@ -128,6 +132,24 @@ impl<'p> Adapter<'p> {
         }
         if changer.change(&schedule, self.reason(gain)).is_ok() {
             self.is_in_force(schedule);
+        }
+    }
+
+    /// Plans anew because someone wishes it; answers what came of it.
+    fn grant(&mut self, profile: &Profile, changer: &Changer, reason: String) -> String {
+        let schedule = match self.plan(profile) {
+            Ok(schedule) => schedule,
+            Err(error) => return format!("planned again: {error}; the plan in force stays"),
+        };
+        if schedule.stages() == self.schedule.stages() {
+            return "planned again: the plan in force is the best".to_owned();
+        }
+        match changer.change_on(&schedule, self.cores.machine(), reason) {
+            Ok(()) => {
+                self.is_in_force(schedule);
+                "planned again: another plan is put in force".to_owned()
+            }
+            Err(error) => format!("planned again: {error}; the plan in force stays"),
         }
     }
 
