@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use runtime::chain::BuiltChain;
 use runtime::kinds::{Kept, Parameters, Value};
-use runtime::raw::{DynTask, DynWire};
+use runtime::raw::DynWire;
 use runtime::{Chain, ChainFile, Program, Registry};
 use serde_json::Value as Json;
 
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn bief_chain_add(
         // SAFETY: passed on to the caller.
         let wires = unsafe { chain.find(inputs, input_count)? };
         let wires: Vec<&DynWire> = wires.iter().collect();
-        let made = chain.chain()?.add_dyn(DynTask::raw(task), &wires)?;
+        let made = chain.chain()?.add_dyn(task.into_dyn(), &wires)?;
         is_owned.store(true, Ordering::Relaxed);
         // SAFETY: passed on to the caller.
         unsafe { chain.give(made, outputs) };

@@ -1,12 +1,12 @@
 //! Tasks of C: structs of functions, and the batches that they work on.
 
-use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use runtime::raw::{Area, BatchFrames, BatchView, Direction, RawTask, Shape, SocketKind};
+use runtime::raw::{Area, BatchView, Direction, DynTask, RawTask, Shape, SocketKind, Sockets};
 use runtime::report::Figures;
 use runtime::{Error, Result};
 
@@ -178,49 +178,43 @@ pub unsafe extern "C" fn bief_figure_level(
     })
 }
 
-/// The call of a function. What the function says is written to a place of its thread: it is there in the cache for every call.
-pub(crate) struct Call(bief_call);
-
-thread_local! {
-    static SAID: UnsafeCell<[u8; ERROR_SIZE]> = const { UnsafeCell::new([0; ERROR_SIZE]) };
+/// The call of a function, and room for what the function says.
+pub(crate) struct Call {
+    call: bief_call,
+    said: [u8; ERROR_SIZE],
 }
+
+// SAFETY: its pointer is set for each call, to what it holds.
+unsafe impl Send for Call {}
 
 impl Call {
     pub(crate) fn new() -> Self {
-        let size = size_of::<bief_call>();
-        // A thread that is ending has no place any more.
-        let (error, error_size) =
-            SAID.try_with(|said| (said.get().cast(), ERROR_SIZE)).unwrap_or((std::ptr::null_mut(), 0));
-        Self(bief_call { size, frame: -1, frames: 0, done: 0, error, error_size })
+        let (size, error) = (size_of::<bief_call>(), std::ptr::null_mut());
+        let call = bief_call { size, frame: -1, frames: 0, done: 0, error, error_size: ERROR_SIZE };
+        Self { call, said: [0; ERROR_SIZE] }
     }
 
     /// Ready for a function that works on so many frames.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self, frame: i64, frames: usize) -> *mut bief_call {
-        (self.0.frame, self.0.frames, self.0.done) = (frame, frames, 0);
-        if !self.0.error.is_null() {
-            // SAFETY: the place of this thread, which nobody else uses.
-            unsafe { self.0.error.write(0) };
-        }
-        &raw mut self.0
+        self.said[0] = 0;
+        let error = self.said.as_mut_ptr().cast();
+        // A function may have written where it should not.
+        self.call = bief_call { size: size_of::<bief_call>(), frame, frames, done: 0, error, error_size: ERROR_SIZE };
+        &raw mut self.call
     }
 
-    /// What the function that was called last on this thread has to say.
-    fn said() -> String {
-        let text = SAID.try_with(|said| {
-            // SAFETY: nobody writes there meanwhile: no function of C works on this thread.
-            let said = unsafe { &*said.get() };
-            // What is not ended within its room is taken as far as it goes.
-            let end = said.iter().position(|&byte| byte == 0).unwrap_or(ERROR_SIZE);
-            String::from_utf8_lossy(&said[..end]).into_owned()
-        });
-        text.unwrap_or_default()
+    /// What the function that was called last has to say.
+    fn said(&self) -> String {
+        // What is not ended within its room is taken as far as it goes.
+        let end = self.said.iter().position(|&byte| byte == 0).unwrap_or(ERROR_SIZE);
+        String::from_utf8_lossy(&self.said[..end]).into_owned()
     }
 
     /// Why a function that returned this failed.
     #[cold]
     pub(crate) fn error(&self, code: i32) -> Error {
-        let message = match Self::said() {
+        let message = match self.said() {
             text if text.is_empty() => format!("returned {code}, and did not say why"),
             text => text,
         };
@@ -229,7 +223,7 @@ impl Call {
 
     /// Whether nothing was said.
     pub(crate) fn is_silent(&self) -> bool {
-        Self::said().is_empty()
+        self.said().is_empty()
     }
 
     /// The outcome of a function that returns 0, or less than 0.
@@ -272,48 +266,46 @@ unsafe impl Sync for Spec {}
 
 type Run = unsafe extern "C" fn(*mut c_void, *mut bief_slice, *mut bief_call) -> i32;
 
-/// How frames are handed to a task.
-#[derive(Clone, Copy)]
-enum Handing {
-    /// One by one, all of one length.
-    Fixed,
-    /// One by one, some of which have a length of their own.
-    Variable,
-    /// Those that lie one after the other at once.
-    Batches,
+/// How frames are handed to a task: each way is a type of task, so that a call has nothing to decide.
+trait Handing: Sized + Send + 'static {
+    fn work(task: &mut CTask<Self>, batch: &mut BatchView<'_>) -> Result<()>;
 }
+
+/// One by one, all of one length.
+pub(crate) struct OneByOne;
+
+/// One by one, some of which have a length of their own.
+struct Variable;
+
+/// Those that lie one after the other at once.
+struct Together;
 
 /// The most sockets that a task may have.
 const MOST_SOCKETS: usize = 16;
 
-/// A socket: whether it is an output, and which of the inputs or outputs.
-#[derive(Clone, Copy, Default)]
-struct Which {
-    is_output: bool,
-    number: u8,
-}
-
-/// A task of C. What a call needs lies together.
-pub(crate) struct CTask {
+/// A task of C.
+pub(crate) struct CTask<H> {
     run: Run,
     state: State,
-    handing: Handing,
-    count: u8,
-    order: [Which; MOST_SOCKETS],
-    spec: Arc<Spec>,
-}
-
-/// A task at work on a batch: where the frames of its sockets are, and what it is shown of them.
-struct Work<'t, const N: usize> {
-    task: &'t CTask,
-    areas: [Area; N],
-    slices: [bief_slice; N],
+    shown: Shown,
     call: Call,
-    /// Number of the first frame, if frames have numbers.
-    first: Option<u64>,
+    spec: Arc<Spec>,
+    handing: PhantomData<H>,
 }
 
-impl CTask {
+/// What the function is shown of a batch.
+#[derive(Clone)]
+struct Shown {
+    slices: [bief_slice; MOST_SOCKETS],
+    /// Which of them is which socket: the inputs first, so many, then the outputs.
+    order: [u8; MOST_SOCKETS],
+    inputs: u8,
+}
+
+// SAFETY: its pointers are into a batch, and used as long as that is borrowed.
+unsafe impl Send for Shown {}
+
+impl CTask<OneByOne> {
     /// The task that C describes, and whether its state belongs to it: not before it is added.
     ///
     /// # Safety
@@ -334,30 +326,33 @@ impl CTask {
         if sockets.len() > MOST_SOCKETS {
             return Err(refused(format!("it has {} sockets: a task has at most {MOST_SOCKETS}", sockets.len())));
         }
-        let handing = match (sockets.iter().any(|socket| socket.kind.is_variable()), task.batches != 0) {
-            (false, false) => Handing::Fixed,
-            (true, false) => Handing::Variable,
-            (false, true) => Handing::Batches,
-            (true, true) => {
-                let reason =
-                    "it takes batches, but a socket is variable: take frames one by one, or frames of one length";
-                return Err(refused(reason.to_owned()));
-            }
-        };
-        let mut order = [Which::default(); MOST_SOCKETS];
-        let mut counts = [0, 0];
-        for (which, socket) in order.iter_mut().zip(&sockets) {
-            let number = &mut counts[usize::from(socket.is_output())];
-            *which = Which { is_output: socket.is_output(), number: *number };
-            *number += 1;
+        if task.batches != 0 && sockets.iter().any(|socket| socket.kind.is_variable()) {
+            let reason = "it takes batches, but a socket is variable: take frames one by one, or frames of one length";
+            return Err(refused(reason.to_owned()));
         }
         let is_owned = Arc::new(AtomicBool::new(false));
         let state = State { pointer: task.state, free: task.free, is_owned: Arc::clone(&is_owned) };
-        let count = sockets.len() as u8;
+        let shown = Shown::new(&sockets);
         let spec = Arc::new(Spec { name: name.to_owned(), sockets, functions: task });
-        Ok((Self { run, state, handing, count, order, spec }, is_owned))
+        Ok((Self { run, state, shown, call: Call::new(), spec, handing: PhantomData }, is_owned))
     }
 
+    /// A task for a chain.
+    pub(crate) fn into_dyn(self) -> DynTask {
+        match (self.spec.sockets.iter().any(|socket| socket.kind.is_variable()), self.spec.functions.batches != 0) {
+            (true, _) => DynTask::raw(self.handed::<Variable>()),
+            (false, true) => DynTask::raw(self.handed::<Together>()),
+            (false, false) => DynTask::raw(self),
+        }
+    }
+
+    fn handed<H>(self) -> CTask<H> {
+        let Self { run, state, shown, call, spec, .. } = self;
+        CTask { run, state, shown, call, spec, handing: PhantomData }
+    }
+}
+
+impl<H> CTask<H> {
     fn sockets(&self, outputs: bool) -> impl Iterator<Item = &Declared> {
         self.spec.sockets.iter().filter(move |socket| socket.is_output() == outputs)
     }
@@ -370,43 +365,13 @@ impl CTask {
         self.sockets(true).count()
     }
 
-    fn work<const N: usize>(&self, batch: &mut BatchView<'_>) -> Result<()> {
-        const NOWHERE: Area = Area { data: std::ptr::null_mut(), stride: 0, len: 0 };
-        const NOTHING: bief_slice = bief_slice { data: std::ptr::null_mut(), len: 0, capacity: 0 };
-        let (areas, slices, first) = ([NOWHERE; N], [NOTHING; N], batch.frames.first());
-        let mut work = Work { task: self, areas, slices, call: Call::new(), first };
-        let sockets = work.areas.iter_mut().zip(&mut work.slices).zip(&self.order[..usize::from(self.count)]);
-        for ((area, slice), which) in sockets {
-            let sockets = if which.is_output { &batch.outputs } else { &batch.inputs };
-            *area = sockets.area(which.number.into()).ok_or_else(|| Error::new("a socket is missing"))?;
-            slice.capacity = area.len;
-        }
-        match self.handing {
-            Handing::Fixed => work.fixed(&mut batch.frames),
-            Handing::Variable => work.variable(batch),
-            Handing::Batches => work.batches(&mut batch.frames),
-        }
-    }
-}
-
-impl<const N: usize> Work<'_, N> {
-    /// Shows the function the frame at a position, and those after it.
-    #[inline]
-    fn show(&mut self, position: usize) {
-        // All of the few there may be: those that there are not are nowhere.
-        for (slice, area) in self.slices.iter_mut().zip(&self.areas) {
-            slice.data = area.data.wrapping_add(position * area.stride).cast();
-            slice.len = area.len;
-        }
-    }
-
-    /// Lets the function work on the frames that were shown.
-    #[inline]
-    fn call(&mut self, frames: Range<usize>) -> i32 {
-        let frame = self.first.map_or(-1, |first| (first + frames.start as u64) as i64);
+    /// Lets the function work on the frames from the one that is shown.
+    #[inline(always)]
+    fn call(&mut self, first: Option<u64>, frames: Range<usize>) -> i32 {
+        let frame = first.map_or(-1, |first| (first + frames.start as u64) as i64);
         let call = self.call.begin(frame, frames.len());
         // SAFETY: the slices tell where the frames of this batch are, which nobody else uses meanwhile; the header asks the rest.
-        unsafe { (self.task.run)(self.task.state.pointer, self.slices.as_mut_ptr(), call) }
+        unsafe { (self.run)(self.state.pointer, self.shown.slices.as_mut_ptr(), call) }
     }
 
     /// Why a function failed, by what it returned.
@@ -417,90 +382,80 @@ impl<const N: usize> Work<'_, N> {
         }
         Error::new(format!("returned {code}: return BIEF_NEXT, BIEF_SKIP, BIEF_STOP, or less than 0 for an error"))
     }
+}
 
-    fn fixed(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
-        for position in 0..frames.count() {
-            if !frames.is_live(position) {
-                continue;
-            }
-            frames.begin(position);
-            self.show(position);
-            match self.call(position..position + 1) {
-                BIEF_NEXT => {}
-                BIEF_SKIP => frames.skip(position),
-                BIEF_STOP => {
-                    frames.stop(position);
-                    break;
-                }
-                code => return Err(self.failed(code)),
-            }
-        }
-        Ok(())
-    }
-
-    fn variable(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+impl Handing for OneByOne {
+    #[inline(always)]
+    fn work(task: &mut CTask<Self>, batch: &mut BatchView<'_>) -> Result<()> {
         for position in 0..batch.frames.count() {
             if !batch.frames.is_live(position) {
                 continue;
             }
             batch.frames.begin(position);
-            self.show(position);
-            for (slice, which) in self.slices.iter_mut().zip(&self.task.order[..usize::from(self.task.count)]) {
-                let sockets = if which.is_output { &batch.outputs } else { &batch.inputs };
-                if let Some(lens) = sockets.get(which.number.into())?.lens() {
-                    slice.len = lens[position];
-                }
-            }
-            match self.call(position..position + 1) {
-                BIEF_NEXT => self.set_lens(batch, position)?,
+            task.shown.show(batch, position);
+            match task.call(batch.frames.first(), position..position + 1) {
+                BIEF_NEXT => {}
                 BIEF_SKIP => batch.frames.skip(position),
                 BIEF_STOP => {
                     batch.frames.stop(position);
                     break;
                 }
-                code => return Err(self.failed(code)),
+                code => return Err(task.failed(code)),
             }
         }
         Ok(())
     }
+}
 
-    /// Takes over how long the task made its frames.
-    fn set_lens(&self, batch: &mut BatchView<'_>, position: usize) -> Result<()> {
-        let sockets = self.task.spec.sockets.iter().zip(&self.task.order);
-        for (slice, (socket, which)) in self.slices.iter().zip(sockets) {
-            if socket.kind.is_variable() && socket.kind.direction() != Direction::In {
-                let sockets = if which.is_output { &mut batch.outputs } else { &mut batch.inputs };
-                sockets.get_mut(which.number.into())?.set_len(position, slice.len)?;
+impl Handing for Variable {
+    fn work(task: &mut CTask<Self>, batch: &mut BatchView<'_>) -> Result<()> {
+        for position in 0..batch.frames.count() {
+            if !batch.frames.is_live(position) {
+                continue;
+            }
+            batch.frames.begin(position);
+            task.shown.show(batch, position);
+            task.shown.read_lens(batch, position)?;
+            match task.call(batch.frames.first(), position..position + 1) {
+                BIEF_NEXT => task.shown.set_lens(batch, position)?,
+                BIEF_SKIP => batch.frames.skip(position),
+                BIEF_STOP => {
+                    batch.frames.stop(position);
+                    break;
+                }
+                code => return Err(task.failed(code)),
             }
         }
         Ok(())
     }
+}
 
-    fn batches(&mut self, frames: &mut BatchFrames<'_>) -> Result<()> {
+impl Handing for Together {
+    fn work(task: &mut CTask<Self>, batch: &mut BatchView<'_>) -> Result<()> {
         let mut next = 0;
-        while next < frames.count() {
-            if !frames.is_live(next) {
+        while next < batch.frames.count() {
+            if !batch.frames.is_live(next) {
                 next += 1;
                 continue;
             }
             let start = next;
-            while next < frames.count() && frames.is_live(next) {
+            while next < batch.frames.count() && batch.frames.is_live(next) {
                 next += 1;
             }
-            frames.begin(start);
-            self.show(start);
-            let code = self.call(start..next);
-            let done = start + self.call.0.done.min(next - start);
+            batch.frames.begin(start);
+            task.shown.show(batch, start);
+            let code = task.call(batch.frames.first(), start..next);
+            let done = start + task.call.call.done.min(next - start);
             match code {
                 BIEF_NEXT => {}
-                BIEF_SKIP => (start..next).for_each(|position| frames.skip(position)),
+                BIEF_SKIP => (start..next).for_each(|position| batch.frames.skip(position)),
                 BIEF_STOP => {
-                    frames.stop(done);
+                    batch.frames.stop(done);
                     break;
                 }
                 code => {
-                    frames.begin(done.min(next - 1));
-                    return Err(self.failed(code));
+                    batch.frames.begin(done.min(next - 1));
+                    return Err(task.failed(code));
                 }
             }
         }
@@ -508,7 +463,64 @@ impl<const N: usize> Work<'_, N> {
     }
 }
 
-impl RawTask for CTask {
+impl Shown {
+    fn new(sockets: &[Declared]) -> Self {
+        const NOTHING: bief_slice = bief_slice { data: std::ptr::null_mut(), len: 0, capacity: 0 };
+        let mut sorted: Vec<u8> = (0..sockets.len() as u8).collect();
+        sorted.sort_by_key(|&slice| sockets[usize::from(slice)].is_output());
+        let mut order = [0; MOST_SOCKETS];
+        order[..sorted.len()].copy_from_slice(&sorted);
+        let inputs = sockets.iter().filter(|socket| !socket.is_output()).count() as u8;
+        Self { slices: [NOTHING; MOST_SOCKETS], order, inputs }
+    }
+
+    /// The slice of an input, or of an output.
+    fn slice(&self, is_output: bool, number: usize) -> usize {
+        self.order[number + if is_output { self.inputs.into() } else { 0 }].into()
+    }
+
+    /// Shows the frame at a position, and those after it.
+    #[inline(always)]
+    fn show(&mut self, batch: &BatchView<'_>, position: usize) {
+        let Self { slices, order, inputs } = self;
+        let mut show = |order: &[u8], sockets: &Sockets<'_>| {
+            for (&slice, Area { data, stride, len }) in order.iter().zip(sockets.areas()) {
+                let data = data.wrapping_add(position * stride).cast();
+                slices[usize::from(slice) % MOST_SOCKETS] = bief_slice { data, len, capacity: len };
+            }
+        };
+        show(order, &batch.inputs);
+        show(&order[usize::from(*inputs).min(MOST_SOCKETS)..], &batch.outputs);
+    }
+
+    /// Shows how long variable frames are.
+    fn read_lens(&mut self, batch: &BatchView<'_>, position: usize) -> Result<()> {
+        for (is_output, sockets) in [(false, &batch.inputs), (true, &batch.outputs)] {
+            for number in 0..sockets.count() {
+                if let Some(lens) = sockets.get(number)?.lens() {
+                    self.slices[self.slice(is_output, number)].len = lens[position];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over how long the task made its frames.
+    fn set_lens(&self, batch: &mut BatchView<'_>, position: usize) -> Result<()> {
+        for (is_output, sockets) in [(false, &mut batch.inputs), (true, &mut batch.outputs)] {
+            for number in 0..sockets.count() {
+                let mut socket = sockets.get_mut(number)?;
+                if socket.view().is_variable() && socket.view().direction() != Direction::In {
+                    socket.set_len(position, self.slices[self.slice(is_output, number)].len)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[allow(private_bounds, reason = "the ways of handing are of this file alone")]
+impl<H: Handing> RawTask for CTask<H> {
     fn name(&self) -> String {
         self.spec.name.clone()
     }
@@ -553,14 +565,9 @@ impl RawTask for CTask {
         known.collect()
     }
 
+    #[inline(always)]
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        // A call of a task of few sockets has less to prepare.
-        match self.count {
-            0 | 1 => self.work::<1>(batch),
-            2 => self.work::<2>(batch),
-            3 | 4 => self.work::<4>(batch),
-            _ => self.work::<MOST_SOCKETS>(batch),
-        }
+        H::work(self, batch)
     }
 
     fn replica(&self) -> Option<Self> {
@@ -574,8 +581,8 @@ impl RawTask for CTask {
             state.is_owned.store(false, Ordering::Relaxed);
             return None;
         }
-        let Self { run, handing, count, order, .. } = *self;
-        Some(Self { run, state, handing, count, order, spec: Arc::clone(&self.spec) })
+        let (run, shown, spec) = (self.run, self.shown.clone(), Arc::clone(&self.spec));
+        Some(Self { run, state, shown, call: Call::new(), spec, handing: PhantomData })
     }
 
     fn lost(&self) -> u64 {

@@ -226,6 +226,8 @@ impl BatchFrames<'_> {
 #[derive(Debug)]
 pub struct Sockets<'a> {
     bound: &'a [Bound],
+    /// Where they are, in brief.
+    places: &'a [Place],
     table: &'a [*mut u8],
     /// The first position and how many frames there are.
     base: usize,
@@ -273,14 +275,14 @@ impl Sockets<'_> {
         self.bound.iter().map(|bound| SocketViewMut { view: self.at(bound) })
     }
 
-    /// Where the batch lies at a socket, for code that the compiler does not see into, such as another language: the cheapest way to
-    /// it. `None` for a number that no socket has.
+    /// Where the batch lies at each socket, in order, for code that the compiler does not see into, such as another language: the
+    /// cheapest way to it.
     #[inline]
-    pub fn area(&self, number: usize) -> Option<Area> {
-        let bound = self.bound.get(number)?;
-        let Socket { wire, len, stride } = bound.socket;
-        let stride = stride * bound.format.size();
-        Some(Area { data: self.table[wire].wrapping_add(self.base * stride), stride, len })
+    pub fn areas(&self) -> impl ExactSizeIterator<Item = Area> + '_ {
+        self.places.iter().map(|&Place { wire, len, stride }| {
+            let data = self.table[wire].wrapping_add(self.base * stride);
+            Area { data, stride, len }
+        })
     }
 
     fn view(&self, number: usize) -> Option<SocketView<'_>> {
@@ -296,7 +298,7 @@ impl Sockets<'_> {
     }
 }
 
-/// Where the frames of a batch lie at a socket: see [`Sockets::area`].
+/// Where the frames of a batch lie at a socket: see [`Sockets::areas`].
 ///
 /// The elements are initialised, of the type that the socket carries. As long as the batch is borrowed nobody else uses them: what the
 /// task only reads is not to be written, and a variable frame has the length that [`SocketView::lens`] tells.
@@ -319,7 +321,7 @@ impl Sockets<'_> {
 ///         Ok(Vec::new())
 ///     }
 ///     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-///         let area = batch.inputs.area(0).expect("it has one input");
+///         let area = batch.inputs.areas().next().expect("it has one input");
 ///         for position in batch.frames.live() {
 ///             // SAFETY: a frame of the batch, of bytes, which nobody writes meanwhile.
 ///             let frame = unsafe { std::slice::from_raw_parts(area.data.add(position * area.stride), area.len) };
@@ -648,17 +650,43 @@ impl<R: RawTask> Erased for Raw<R> {
     fn bind(self: Box<Self>, inputs: &[(Direction, DynWire)], outputs: &[DynWire]) -> Box<dyn Step> {
         Box::new(RawBind::new(
             self.0,
-            inputs.iter().map(|(direction, wire)| Bound::new(*direction, wire)).collect(),
-            outputs.iter().map(|wire| Bound::new(Direction::Out, wire)).collect(),
+            Side::new(inputs.iter().map(|(direction, wire)| Bound::new(*direction, wire))),
+            Side::new(outputs.iter().map(|wire| Bound::new(Direction::Out, wire))),
         ))
+    }
+}
+
+/// All sockets of one side.
+#[derive(Clone)]
+struct Side {
+    bound: Box<[Bound]>,
+    places: Box<[Place]>,
+}
+
+/// What a call of a socket needs: its wire, how long a frame is, and how many bytes lie from one frame to the next.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    wire: usize,
+    len: usize,
+    stride: usize,
+}
+
+impl Side {
+    fn new(bound: impl Iterator<Item = Bound>) -> Self {
+        let bound: Box<[Bound]> = bound.collect();
+        let place = |bound: &Bound| {
+            let Socket { wire, len, stride } = bound.socket;
+            Place { wire, len, stride: stride * bound.format.size() }
+        };
+        Self { places: bound.iter().map(place).collect(), bound }
     }
 }
 
 /// A raw task and the wires that it is bound to.
 struct RawBind<R> {
     task: R,
-    inputs: Box<[Bound]>,
-    outputs: Box<[Bound]>,
+    inputs: Side,
+    outputs: Side,
     /// Whether an output is variable: its frames are empty before each batch.
     empties: bool,
     /// The batch of one frame that it gets inside a region.
@@ -666,8 +694,8 @@ struct RawBind<R> {
 }
 
 impl<R> RawBind<R> {
-    fn new(task: R, inputs: Box<[Bound]>, outputs: Box<[Bound]>) -> Self {
-        let empties = outputs.iter().any(|output| output.variable);
+    fn new(task: R, inputs: Side, outputs: Side) -> Self {
+        let empties = outputs.bound.iter().any(|output| output.variable);
         Self { task, inputs, outputs, empties, single: Batch::new(1) }
     }
 }
@@ -676,22 +704,24 @@ impl<R> RawBind<R> {
 ///
 /// # Safety
 /// As [`Step::run_frame`], for these frames and the wires that both sides are bound to.
+#[inline(always)]
 unsafe fn work(
     task: &mut impl RawTask,
-    (inputs, outputs, empties): (&[Bound], &[Bound], bool),
+    (inputs, outputs, empties): (&Side, &Side, bool),
     table: &[*mut u8],
     base: usize,
     frames: BatchFrames<'_>,
 ) -> Result<()> {
     let count = frames.batch.count;
     if empties {
-        for output in outputs.iter().filter(|output| output.variable) {
+        for output in outputs.bound.iter().filter(|output| output.variable) {
             // SAFETY: the caller promises a length for each of these frames, which nobody else uses meanwhile.
             unsafe { variable::length(table, output.socket, base).write_bytes(0, count) };
         }
     }
-    let side = |bound| Sockets { bound, table, base, count };
-    task.run(&mut BatchView { frames, inputs: side(inputs), outputs: side(outputs) })
+    let [inputs, outputs] =
+        [inputs, outputs].map(|side| Sockets { bound: &side.bound, places: &side.places, table, base, count });
+    task.run(&mut BatchView { frames, inputs, outputs })
 }
 
 impl<R: RawTask> Step for RawBind<R> {
