@@ -12,6 +12,7 @@ from bief._chain import Chain, ChainFile, Collected, Kinds, Report, kinds
 from bief._documents import Profile
 from bief._error import Error
 from bief._plan import Comparison, Front, Plan, compare, front, machine, plan, strategies
+from bief._region import Feedback, Loop, Path, Paths
 from bief._task import FunctionTask, Task, task, variable
 
 __all__ = [
@@ -20,10 +21,14 @@ __all__ = [
     "Collected",
     "Comparison",
     "Error",
+    "Feedback",
     "Flow",
     "Front",
     "FunctionTask",
     "Kinds",
+    "Loop",
+    "Path",
+    "Paths",
     "Plan",
     "Profile",
     "Report",

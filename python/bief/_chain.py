@@ -17,6 +17,7 @@ from bief._bief import Wire
 from bief._documents import Cores, Document, Profile, cores_text, html_table, loaded, read, whole
 from bief._error import Error
 from bief._plan import Plan
+from bief._region import Feedback, Loop, Paths
 from bief._task import FunctionTask, Task, described, parameters_of, rewritten
 
 Progress = Union[bool, Callable[[dict[str, Any]], object]]
@@ -216,6 +217,70 @@ class Chain:
     def stage(self, name: str, *, threads: int = 1) -> None:
         """Begins a stage at the task that is added next, on so many threads: what runs unless a plan is made."""
         self._chain.stage(name, whole(threads, "threads", 1))
+
+    def repeat(self, bound: int) -> Loop:
+        """Runs what is added in a ``with`` block up to ``bound`` times on each frame, in one task. A value that goes from turn to
+        turn, or out of the loop, is a wire made before it that tasks in the block rewrite in place.
+
+        >>> chain = bief.Chain()
+        >>> numbers = chain.source(np.array([12, 14, 1024], np.uint32), frame=1)
+        >>> @bief.task(out=(np.uint8, 1), inplace=True)
+        ... def halve(x, odd):
+        ...     x //= 2
+        ...     odd[0] = x[0] % 2
+        >>> with chain.repeat(8) as loop:
+        ...     loop.leave_if(chain.add(halve, numbers))
+        >>> got = chain.collect(numbers)
+        >>> report = chain.run()
+        >>> got.take().ravel().tolist()
+        [3, 7, 4]
+        """
+        return Loop(self._chain, whole(bound, "bound", 0))
+
+    def select(self, choice: Wire) -> Paths:
+        """Runs one of several paths on each frame, in one task: the one whose number is the one element of ``choice`` (uint8 or
+        uint32). What a path gives to later tasks is a wire made before (see :meth:`blank`) that tasks in the path rewrite in
+        place.
+
+        >>> chain = bief.Chain()
+        >>> numbers = chain.source(np.array([1.0, 2.0, 3.0]), frame=1)
+        >>> choice = chain.source(np.array([0, 1, 0], np.uint8), frame=1)
+        >>> @bief.task(inplace=True)
+        ... def negate(x):
+        ...     x *= -1
+        >>> with chain.select(choice) as paths:
+        ...     with paths.path():
+        ...         pass
+        ...     with paths.path():
+        ...         chain.add(negate, numbers)
+        >>> got = chain.collect(numbers)
+        >>> report = chain.run()
+        >>> got.take().ravel().tolist()
+        [1.0, -2.0, 3.0]
+        """
+        return Paths(self._chain, choice)
+
+    def feedback(self, initial: npt.ArrayLike) -> Feedback:
+        """Gives what is added in a ``with`` block the value that it kept of the frame before; on the first frame that is
+        ``initial``, an array. Such a task is never replicated.
+
+        >>> chain = bief.Chain()
+        >>> numbers = chain.source(np.array([1, 2, 3, 4], np.uint32), frame=1)
+        >>> add = bief.task(lambda a, b, total: np.add(a, b, out=total), out=np.uint32, name="add")
+        >>> with chain.feedback(np.zeros(1, np.uint32)) as sums:
+        ...     total = chain.add(add, numbers, sums.previous)
+        ...     sums.keep(total)
+        >>> got = chain.collect(total)
+        >>> report = chain.run()
+        >>> got.take().ravel().tolist()
+        [1, 3, 6, 10]
+        """
+        return Feedback(self._chain, np.array(initial, ndmin=1, order="C"))
+
+    def blank(self, dtype: npt.DTypeLike, shape: int | Sequence[int] = 1) -> Wire:
+        """A wire of zeros in every frame, for the paths of a :meth:`select` or the block of a :meth:`repeat` to fill."""
+        dims = [shape] if isinstance(shape, int) else list(shape)
+        return self._chain.blank(np.dtype(dtype), [whole(length, "shape", 0) for length in dims])[0]
 
     def profile(self, *, executions: int | None = None) -> Profile:
         """Measures each task on each kind of core of this machine, in a rehearsal: input is not used up, and what makes no wire

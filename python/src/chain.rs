@@ -14,6 +14,7 @@ use crate::element::{description, element};
 use crate::error::{OrRaise, refused};
 use crate::held::Held;
 use crate::recipe::{Array, Collect, For, Recipe, Step};
+use crate::region::{Blank, Region};
 use crate::run::{How, Outcome, planned_of, run_application};
 use crate::task::{Socket, Spec};
 
@@ -78,6 +79,75 @@ struct Inner {
     /// A rehearsal of it, which tells at once what does not fit.
     probe: bief::Chain,
     wires: Vec<DynWire>,
+    /// Regions that are written now: how many steps and wires there were before each.
+    open: Vec<(usize, usize)>,
+}
+
+impl Inner {
+    /// Why a step cannot stand here.
+    fn misplaced(&self, step: &Step) -> Option<&'static str> {
+        let around = self.open.last().map(|&(steps, _)| &self.recipe.steps[steps]);
+        let in_select = matches!(around, Some(Step::Open(Region::Select { .. })));
+        match step {
+            Step::Open(Region::Path) if !in_select => Some("a path stands in no `select`: open it in one"),
+            Step::Open(Region::Path) | Step::Close { .. } => None,
+            _ if in_select => Some("a `select` holds paths alone: add it in one, or before the `select`"),
+            _ => None,
+        }
+    }
+
+    /// Adds a step, and answers the wires that it makes.
+    fn add(&mut self, step: Step) -> bief::Result<Vec<DynWire>> {
+        let Self { recipe, probe, wires, open } = self;
+        if open.is_empty() && !step.is_of_region() {
+            let made = recipe.add(&step, probe, wires, For::Check)?;
+            recipe.steps.push(step);
+            wires.extend(made.iter().cloned());
+            return Ok(made);
+        }
+        // A region is one piece of a chain, which cannot be added to: it is made anew with the step in it.
+        recipe.steps.push(step);
+        let (chain, all) = recipe.written(For::Check).inspect_err(|_| drop(recipe.steps.pop()))?;
+        let made = all[wires.len()..].to_vec();
+        (*probe, *wires) = (chain, all);
+        Ok(made)
+    }
+
+    fn open(&mut self, step: Step) -> bief::Result<Vec<DynWire>> {
+        let before = (self.recipe.steps.len(), self.wires.len());
+        let made = self.add(step)?;
+        self.open.push(before);
+        Ok(made)
+    }
+
+    /// Closes the region that was opened last; one that is refused goes with all that is in it.
+    fn close(&mut self, value: Option<usize>) -> bief::Result<()> {
+        let closed = self.add(Step::Close { value }).and_then(|_| match self.open.len() {
+            // What the whole region is refused for.
+            1 => self.recipe.build(For::Check).map(drop),
+            _ => Ok(()),
+        });
+        match closed {
+            Ok(()) => {
+                self.open.pop();
+                Ok(())
+            }
+            Err(error) => {
+                self.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// Forgets the region that was opened last, with all that is in it.
+    fn abandon(&mut self) {
+        let Some((steps, wires)) = self.open.pop() else { return };
+        self.recipe.steps.truncate(steps);
+        if let Ok((chain, all)) = self.recipe.written(For::Check) {
+            (self.probe, self.wires) = (chain, all);
+        }
+        self.wires.truncate(wires);
+    }
 }
 
 impl Chain {
@@ -87,14 +157,33 @@ impl Chain {
 
     fn add(&self, py: Python<'_>, step: Step) -> PyResult<Vec<Wire>> {
         // Python code runs meanwhile, which may let another thread in: the lock is taken without the interpreter.
+        self.check(py, &step)?;
+        self.made(py, |inner| inner.add(step))
+    }
+
+    fn open(&self, py: Python<'_>, region: Region) -> PyResult<Vec<Wire>> {
+        let step = Step::Open(region);
+        self.check(py, &step)?;
+        self.made(py, |inner| inner.open(step))
+    }
+
+    /// Refuses a step that cannot stand here.
+    fn check(&self, py: Python<'_>, step: &Step) -> PyResult<()> {
+        let reason = py.detach(|| self.lock().misplaced(step));
+        reason.map_or(Ok(()), |reason| Err(refused(py, reason)))
+    }
+
+    /// The wires that are made of a chain that nobody else uses meanwhile.
+    fn made(
+        &self,
+        py: Python<'_>,
+        make: impl FnOnce(&mut Inner) -> bief::Result<Vec<DynWire>> + Send,
+    ) -> PyResult<Vec<Wire>> {
         let made: bief::Result<Vec<Wire>> = py.detach(|| {
-            let Inner { recipe, probe, wires } = &mut *self.lock();
-            let made = recipe.add(&step, probe, wires, For::Check)?;
-            recipe.steps.push(step);
-            let first = wires.len();
-            wires.extend(made.iter().cloned());
+            let inner = &mut *self.lock();
+            let first = inner.wires.len();
             let wire = |(index, wire)| Wire { chain: self.number, number: first + index, wire };
-            Ok(made.into_iter().enumerate().map(wire).collect())
+            Ok(make(inner)?.into_iter().enumerate().map(wire).collect())
         });
         made.or_raise(py)
     }
@@ -129,7 +218,7 @@ impl Chain {
         };
         let registry = Arc::new(bief_radio::registry());
         let recipe = Recipe { batch, depth, waiting, steps: Vec::new(), registry, kept: Kept::new(), has_run: false };
-        let inner = Inner { probe: recipe.begun(), recipe, wires: Vec::new() };
+        let inner = Inner { probe: recipe.begun(), recipe, wires: Vec::new(), open: Vec::new() };
         Ok(Self { inner: Mutex::new(inner), number: CHAINS.fetch_add(1, Ordering::Relaxed) })
     }
 
@@ -224,6 +313,57 @@ impl Chain {
     /// Begins a stage at the next task.
     fn stage(&self, py: Python<'_>, name: String, threads: usize) -> PyResult<()> {
         self.add(py, Step::Stage { name, threads }).map(drop)
+    }
+
+    /// Frames of zeros.
+    fn blank(&self, py: Python<'_>, dtype: Bound<'_, PyArrayDescr>, shape: Vec<usize>) -> PyResult<Vec<Wire>> {
+        let blank = Blank { dtype: element(&dtype)?, shape: Shape::from(&*shape) };
+        self.add(py, Step::Blank(blank))
+    }
+
+    /// Opens a loop.
+    fn repeat(&self, py: Python<'_>, bound: usize) -> PyResult<()> {
+        self.open(py, Region::Repeat { bound }).map(drop)
+    }
+
+    /// Leaves the loop around it where this wire is not zero.
+    fn leave_if(&self, py: Python<'_>, wire: PyRef<'_, Wire>) -> PyResult<()> {
+        let done = self.numbers(py, std::slice::from_ref(&wire))?[0];
+        drop(wire);
+        self.add(py, Step::LeaveIf { done }).map(drop)
+    }
+
+    /// Opens a switch by this wire, which holds paths alone.
+    fn select(&self, py: Python<'_>, wire: PyRef<'_, Wire>) -> PyResult<()> {
+        let choice = self.numbers(py, std::slice::from_ref(&wire))?[0];
+        drop(wire);
+        self.open(py, Region::Select { choice }).map(drop)
+    }
+
+    /// Opens a path of a switch.
+    fn path(&self, py: Python<'_>) -> PyResult<()> {
+        self.open(py, Region::Path).map(drop)
+    }
+
+    /// Opens a feedback that begins with this frame; answers the wire of the frame before.
+    fn feedback(&self, py: Python<'_>, initial: &Bound<'_, PyUntypedArray>) -> PyResult<Vec<Wire>> {
+        let dtype = element(&initial.dtype())?;
+        let initial = Held::new(initial)?;
+        self.open(py, Region::Feedback { initial, dtype })
+    }
+
+    /// Closes what was opened last; a feedback with the wire that it keeps.
+    #[pyo3(signature = (value=None))]
+    fn close(&self, py: Python<'_>, value: Option<PyRef<'_, Wire>>) -> PyResult<()> {
+        let number = value.as_ref().map(|value| self.numbers(py, std::slice::from_ref(value))).transpose()?;
+        drop(value);
+        let value = number.map(|numbers| numbers[0]);
+        self.made(py, |inner| inner.close(value).map(|()| Vec::new())).map(drop)
+    }
+
+    /// Forgets what was opened last.
+    fn abandon(&self, py: Python<'_>) {
+        py.detach(|| self.lock().abandon());
     }
 
     /// Measures, plans, or runs: `how` is a JSON document (see `run.rs`).

@@ -9,6 +9,7 @@ mod held;
 mod plan;
 mod radio;
 mod recipe;
+mod region;
 mod run;
 mod task;
 mod thread;

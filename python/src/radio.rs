@@ -224,7 +224,8 @@ pub(crate) fn dvbs2_transmit<'py>(
                 "short" => FrameSize::Short,
                 other => return Err(wrong(format!("frame must be normal or short, not {other:?}"))),
             };
-            vec![Pls::from_parts(modcod, size, given.pilots)]
+            let pls = Pls::from_parts(modcod, size, given.pilots);
+            vec![pls.ok_or_else(|| wrong(format!("there is no {modcod} in {frame} frames: give the other size")))?]
         }
         _ => return Err(wrong("give modcod and frame, or vcm alone".to_owned())),
     };

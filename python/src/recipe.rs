@@ -9,6 +9,7 @@ use bief::{Application, Chain, Program, Registry, Result};
 use pyo3::prelude::*;
 
 use crate::held::Held;
+use crate::region::{Blank, Builder, Region};
 use crate::task::{PyTask, Socket, Spec, kinds};
 
 /// Makes a chain, as often as it is wanted.
@@ -49,10 +50,42 @@ impl For {
 #[derive(Clone)]
 pub(crate) enum Step {
     Array(Array),
-    Task { spec: Arc<Spec>, inputs: Vec<usize> },
-    Kind { name: String, kind: String, parameters: Parameters, inputs: Vec<usize> },
-    Collect { collect: Collect, input: usize },
-    Stage { name: String, threads: usize },
+    Task {
+        spec: Arc<Spec>,
+        inputs: Vec<usize>,
+    },
+    Kind {
+        name: String,
+        kind: String,
+        parameters: Parameters,
+        inputs: Vec<usize>,
+    },
+    Collect {
+        collect: Collect,
+        input: usize,
+    },
+    Stage {
+        name: String,
+        threads: usize,
+    },
+    Blank(Blank),
+    /// What follows, until it is closed, stands in this region.
+    Open(Region),
+    /// Closes it, with the wire that a feedback keeps.
+    Close {
+        value: Option<usize>,
+    },
+    /// Leaves the loop around it.
+    LeaveIf {
+        done: usize,
+    },
+}
+
+impl Step {
+    /// Whether a chain can have it only together with what stands around it.
+    pub(crate) fn is_of_region(&self) -> bool {
+        matches!(self, Self::Open(_) | Self::Close { .. } | Self::LeaveIf { .. })
+    }
 }
 
 impl Recipe {
@@ -100,16 +133,23 @@ impl Recipe {
                 chain.stage(name).threads(*threads);
                 Ok(Vec::new())
             }
+            Step::Blank(blank) => chain.add_dyn(DynTask::raw(blank.clone()), &[]),
+            Step::Open(_) | Step::Close { .. } | Step::LeaveIf { .. } => {
+                Err(bief::Error::new("a region is added with what it holds"))
+            }
         }
     }
 
-    pub(crate) fn build(&self, what_for: For) -> Result<Program> {
+    /// The chain as far as it is written, and its wires; regions that are open end here.
+    pub(crate) fn written(&self, what_for: For) -> Result<(Chain, Vec<DynWire>)> {
         let mut chain = self.begun();
-        let mut wires = Vec::new();
-        for step in &self.steps {
-            wires.extend(self.add(step, &mut chain, &wires, what_for)?);
-        }
-        chain.build()
+        let mut builder = Builder { recipe: self, what_for, steps: self.steps.iter(), wires: Vec::new() };
+        builder.add_all(&mut chain)?;
+        Ok((chain, builder.wires))
+    }
+
+    pub(crate) fn build(&self, what_for: For) -> Result<Program> {
+        self.written(what_for)?.0.build()
     }
 }
 

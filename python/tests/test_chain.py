@@ -465,3 +465,147 @@ def test_two_chains_run_at_once() -> None:
     for thread in threads:
         thread.join()
     assert results == [True] * 4
+
+
+def add_one(x: Any) -> None:
+    x += 1
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_loops_hold_switches_and_leave(batch: int) -> None:
+    """Collatz: so many steps until a number is 1."""
+
+    @bief.task(out=[(np.uint8, 1), (np.uint8, 1)], replicable=True)
+    def look(x: Any, is_one: Any, is_odd: Any) -> None:
+        is_one[0], is_odd[0] = x[0] == 1, x[0] % 2
+
+    @bief.task(inplace=True, replicable=True)
+    def halve(x: Any) -> None:
+        x //= 2
+
+    @bief.task(inplace=True, replicable=True)
+    def triple(x: Any) -> None:
+        x[:] = 3 * x + 1
+
+    start = np.array([1, 7, 27, 64], np.uint32)
+    chain = bief.Chain(batch=batch)
+    x = chain.source(np.stack([start, np.zeros(4, np.uint32)], axis=1))
+
+    @bief.task(out=[(np.uint32, 1), (np.uint32, 1)], replicable=True)
+    def split(pair: Any, number: Any, count: Any) -> None:
+        number[0], count[0] = pair
+
+    number, count = chain.add(split, x)
+    with chain.repeat(1000) as loop:
+        is_one, is_odd = chain.add(look, number)
+        loop.leave_if(is_one)
+        chain.add(bief.task(add_one, inplace=True, replicable=True), count)
+        with chain.select(is_odd) as paths:
+            with paths.path():
+                chain.add(halve, number)
+            with paths.path():
+                chain.add(triple, number)
+    got = chain.collect(count)
+    for _ in range(2):
+        chain.run()
+        assert got.take().ravel().tolist() == [0, 16, 111, 6]
+    chain.plan(executions=2)
+
+
+def test_what_is_blank_is_filled_by_paths() -> None:
+    chain = bief.Chain(batch=3)
+    choice = chain.source(np.array([2, 0, 1, 2], np.uint32), frame=1)
+    value = chain.blank(np.int16, (2, 2))
+    assert (value.shape, value.dtype) == ((2, 2), np.int16)
+    with chain.select(choice) as paths:
+        for number in range(3):
+            with paths.path():
+
+                def fill(x: Any, number: int = number) -> None:
+                    x += 10 + number
+
+                chain.add(bief.task(fill, inplace=True, name=f"fill {number}"), value)
+    got = chain.collect(value)
+    chain.run()
+    assert got.take()[:, 1, 1].tolist() == [12, 10, 11, 12]
+
+
+def test_feedback_begins_anew_with_each_run() -> None:
+    chain = bief.Chain(batch=2)
+    x = chain.source(np.array([1, 2, 3], np.complex64), frame=1)
+    with chain.feedback(np.array([1j], np.complex64)) as last:
+        kept = chain.add(bief.task(lambda x, last, y: np.add(x, last, out=y), out=np.complex64), x, last.previous)
+        last.keep(kept)
+    got = chain.collect(kept)
+    for _ in range(2):
+        chain.run()
+        assert got.take().ravel().tolist() == [1 + 1j, 3 + 1j, 6 + 1j]
+
+
+def loop_of(act: Any) -> Any:
+    def write(chain: Any, x: Any) -> None:
+        with chain.repeat(2) as loop:
+            act(chain, x, loop)
+
+    return write
+
+
+def select_of(act: Any) -> Any:
+    def write(chain: Any, x: Any) -> None:
+        choice = chain.blank(np.uint8)
+        with chain.select(choice) as paths:
+            act(chain, x, paths)
+
+    return write
+
+
+def feedback_of(act: Any, initial: Any = (0.0,)) -> Any:
+    def write(chain: Any, x: Any) -> None:
+        with chain.feedback(np.array(initial)) as last:
+            act(chain, x, last)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (loop_of(lambda chain, x, loop: None), "has no tasks"),
+        (loop_of(lambda chain, x, loop: loop.leave_if(x)), "f32"),
+        (loop_of(lambda chain, x, loop: loop.leave_if(chain.blank(np.uint8, 2))), "one element|has 2"),
+        (loop_of(lambda chain, x, loop: 1 / 0), None),
+        (lambda chain, x: bief.Chain().repeat(2).leave_if(x), "another chain"),
+        (lambda chain, x: chain.repeat(2).leave_if(chain.blank(np.uint8)), "stands in no loop"),
+        (lambda chain, x: chain.repeat(-1), "bound must be at least 0"),
+        (select_of(lambda chain, x, paths: None), "no paths"),
+        (select_of(lambda chain, x, paths: chain.add(lambda x: None, x)), "holds paths alone"),
+        (lambda chain, x: chain.select(chain.blank(np.uint8)).path().__enter__(), "stands in no `select`"),
+        (lambda chain, x: chain.select(x).__enter__(), "f32"),
+        (feedback_of(lambda chain, x, last: None), "keeps nothing"),
+        (feedback_of(lambda chain, x, last: last.keep(chain.blank(np.float64, 2))), "2 elements"),
+        (feedback_of(lambda chain, x, last: last.keep(chain.blank(np.float32))), "f32"),
+        (feedback_of(lambda chain, x, last: None, "text"), "dtype"),
+    ],
+)
+def test_regions_that_do_not_fit_are_taken_out_again(act: Any, said: str | None) -> None:
+    chain = bief.Chain()
+    x = chain.source(numbers(10))
+    chain.add(lambda x: None, x)
+    if said is None:
+        with pytest.raises(ZeroDivisionError):
+            act(chain, x)
+    else:
+        with pytest.raises(bief.Error, match=said) as raised:
+            act(chain, x)
+        assert raised.value.kind == "build"
+    assert chain.run().frames == 10
+
+
+def test_a_wire_of_a_region_is_not_used_outside() -> None:
+    chain = bief.Chain()
+    x = chain.source(numbers(10))
+    with chain.repeat(2):
+        inner = chain.add(bief.task(lambda x, y: None, out=np.float32), x)
+    with pytest.raises(bief.Error, match="outside"):
+        chain.collect(inner)
+        chain.run()

@@ -6,7 +6,7 @@ mod goal;
 mod times;
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bief_schedule::{Goal, Platform, Profile, Schedule};
 
@@ -18,10 +18,15 @@ use crate::error::{Error, Result};
 use crate::pipeline::{Changer, Pipeline, Watch};
 use crate::report::Report;
 
+/// The time for each part of it that goes into looking.
+const TIME_PER_LOOK: u32 = 200;
+/// A task's time is another one than was planned with where it differs by more than this share.
+const SAME: f64 = 0.01;
+
 /// How a run follows what changes ([`Planned::run_adapting`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adapting {
-    /// The time from one look at the run to the next; 100 ms unless set.
+    /// The time from one look at the run to the next; 50 ms unless set. It is longer where looking takes more than half a percent of it.
     pub interval: Duration,
     /// The plan is changed where another one makes the period shorter by at least this share; 0.05 unless set.
     pub least_gain: f64,
@@ -31,7 +36,7 @@ pub struct Adapting {
 
 impl Default for Adapting {
     fn default() -> Self {
-        Self { interval: Duration::from_millis(100), least_gain: 0.05, looks: 2 }
+        Self { interval: Duration::from_millis(50), least_gain: 0.05, looks: 2 }
     }
 }
 
@@ -54,8 +59,11 @@ impl Planned {
         let (run, over) = channel::<()>();
         std::thread::scope(|scope| {
             let follows = scope.spawn(move || {
-                while over.recv_timeout(adapting.interval) == Err(RecvTimeoutError::Timeout) {
+                let mut pause = adapting.interval;
+                while over.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                    let begin = Instant::now();
                     adapter.look(&changer);
+                    pause = adapting.interval.max(TIME_PER_LOOK * begin.elapsed());
                 }
             });
             let outcome = pipeline.run();
@@ -81,6 +89,8 @@ struct Adapter<'p> {
     better: Option<(Schedule, u32)>,
     /// Why the plan is to be made anew, however little is gained.
     due: Option<String>,
+    /// What no better plan was found for.
+    settled: Option<Profile>,
 }
 
 impl<'p> Adapter<'p> {
@@ -96,6 +106,7 @@ impl<'p> Adapter<'p> {
             schedule: planned.schedule.clone(),
             better: None,
             due: None,
+            settled: None,
         }
     }
 
@@ -118,8 +129,11 @@ impl<'p> Adapter<'p> {
             }
             return;
         }
+        if self.settled.as_ref().is_some_and(|settled| are_alike(settled, &profile)) {
+            return;
+        }
         let Some((schedule, gain)) = self.better_plan(&profile) else {
-            self.better = None;
+            (self.better, self.settled) = (None, Some(profile));
             return;
         };
         let looks = match self.better.take() {
@@ -155,7 +169,7 @@ impl<'p> Adapter<'p> {
 
     fn is_in_force(&mut self, schedule: Schedule) {
         self.schedule = schedule;
-        self.better = None;
+        (self.better, self.settled) = (None, None);
         self.times.begin_anew();
     }
 
@@ -208,6 +222,18 @@ impl<'p> Adapter<'p> {
         }
         format!("{seen}; the period becomes {:.1} % shorter", 100.0 * gain)
     }
+}
+
+/// Whether tasks take as long in both, all but a little.
+fn are_alike(one: &Profile, other: &Profile) -> bool {
+    let times = |profile: &Profile| -> Vec<Option<u64>> {
+        profile.tasks().iter().flat_map(|task| task.ns.iter().copied()).collect()
+    };
+    let is_alike = |(one, other): (Option<u64>, Option<u64>)| match (one, other) {
+        (Some(one), Some(other)) => one.abs_diff(other) as f64 <= SAME * one as f64,
+        (one, other) => one == other,
+    };
+    times(one).into_iter().zip(times(other)).all(is_alike)
 }
 
 #[cfg(test)]
@@ -277,7 +303,7 @@ mod tests {
         let planned = planned("fewest-cores,period=12us");
         assert_eq!(planned.schedule.stages().len(), 2);
         let mut adapter = adapter(&planned);
-        assert_eq!(better(&mut adapter, [5, 4, 11]), None, "the pace is kept");
+        assert_eq!(better(&mut adapter, [5, 4, 7]), None, "the pace is kept");
         let one = (0..8).filter_map(|_| better(&mut adapter, [2, 1, 1])).last();
         assert_eq!(one, Some(vec![Stage::new(3, 1, "cpu")]));
         assert!(adapter.reason(-0.5).ends_with("fewer cores keep the pace"));

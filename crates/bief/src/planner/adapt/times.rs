@@ -7,8 +7,9 @@ use crate::watch::TaskTime;
 
 /// A task counts as looked at on a kind once so many of its batches were timed there.
 const MIN_SAMPLES: u64 = 5;
-/// What a look says of a task's time beside what was known before.
+/// What a look says of a task's time beside what was known before, unless that is off by more than a jump: then it says all.
 const NEW_SHARE: f64 = 0.5;
+const JUMP: f64 = 1.25;
 
 /// For each task and each kind its time over that of the profile, as it was seen there last.
 ///
@@ -85,7 +86,9 @@ impl Times {
                     continue;
                 }
                 let before = self.ratio(task, kind, &kinds);
-                let now = before + NEW_SHARE * (ns / planned_ns - before);
+                let seen = ns / planned_ns;
+                let is_jump = !(1.0 / JUMP..=JUMP).contains(&(seen / before));
+                let now = if is_jump { seen } else { before + NEW_SHARE * (seen - before) };
                 looks.push(Look { task, kind, change: ratio.map(|ratio| now / ratio) });
                 self.seen[task][kind] = Seen { ratio: Some(now), ..Seen::default() };
             }
@@ -204,7 +207,10 @@ mod tests {
             assert_eq!(times.seen[2][0].ratio, None, "before look {look}");
             times.learn(&profile(), std::slice::from_ref(&one));
         }
-        assert_eq!(times.seen[2][0].ratio, Some(1.5));
+        assert_eq!(times.seen[2][0].ratio, Some(2.0), "a jump is taken whole");
+        let close = TaskTime { ns: 11_000 * MIN_SAMPLES, count: MIN_SAMPLES, ..one };
+        times.learn(&profile(), &[close]);
+        assert!((times.seen[2][0].ratio.unwrap() - 2.1).abs() < 1e-9, "{:?}", times.seen[2][0].ratio);
     }
 
     #[test]
