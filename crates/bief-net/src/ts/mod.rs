@@ -78,8 +78,9 @@ pub struct TsOut {
 struct Datagram {
     bytes: [u8; RTP + DATAGRAM],
     len: usize,
-    /// The number of its first packet.
+    /// The number of its first packet, and of the first with the clock that the pace follows.
     first: u64,
+    clock: Option<u64>,
     due: Instant,
 }
 
@@ -230,7 +231,7 @@ impl TsOut {
     fn hold(&mut self) {
         self.free.extend(self.freed.try_iter());
         let mut next = self.free.pop().unwrap_or_else(empty);
-        next.len = 0;
+        (next.len, next.clock) = (0, None);
         self.held.push_back(std::mem::replace(&mut self.filling, next));
     }
 
@@ -238,7 +239,8 @@ impl TsOut {
     fn hand_over(&mut self, known: u64) {
         while self.held.front().is_some_and(|datagram| datagram.first < known) {
             let Some(mut datagram) = self.held.pop_front() else { return };
-            datagram.due = self.pacer.due(datagram.first);
+            // Players set their clocks by it: it comes when it says, and what is sent with it may come a little earlier or later.
+            datagram.due = self.pacer.due(datagram.clock.unwrap_or(datagram.first));
             let packets = datagram.packets();
             let Some(queue) = &self.queue else { return };
             if self.pacer.waits() {
@@ -261,7 +263,7 @@ impl TsOut {
 }
 
 fn empty() -> Box<Datagram> {
-    Box::new(Datagram { bytes: [0; RTP + DATAGRAM], len: 0, first: 0, due: Instant::now() })
+    Box::new(Datagram { bytes: [0; RTP + DATAGRAM], len: 0, first: 0, clock: None, due: Instant::now() })
 }
 
 /// Sends each datagram when it is due, until the queue is closed.
@@ -310,7 +312,11 @@ impl Write for TsOut {
             if self.filling.len == PACKET {
                 self.filling.first = self.pacer.packets();
             }
+            let number = self.pacer.packets();
             let known = self.pacer.packet(&self.filling.bytes[end - PACKET..end], now);
+            if self.pacer.clock() == Some(number) {
+                self.filling.clock.get_or_insert(number);
+            }
             if self.filling.len == DATAGRAM {
                 self.hold();
             }

@@ -81,6 +81,11 @@ impl Pacer {
         self.packets
     }
 
+    /// The last packet that had the clock.
+    pub(super) fn clock(&self) -> Option<u64> {
+        self.mark.map(|(packet, _)| packet)
+    }
+
     /// Whether whoever writes waits.
     pub(super) fn waits(&self) -> bool {
         self.pace == Pace::Pcr

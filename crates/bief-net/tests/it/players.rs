@@ -59,6 +59,30 @@ fn a_file_goes_at_the_pace_of_its_clock() {
     assert_eq!((counts.sent, counts.lost), (14 * 15 + 5, 0));
 }
 
+/// Of seven packets that are sent together, those with the clock say when.
+#[test]
+fn packets_with_the_clock_come_when_they_say() {
+    let (player, at) = player();
+    // Every tenth packet has the clock: another of its datagram each time.
+    let sent = packets(70, 10, 270_000);
+    let mut out = TsOut::open(&format!("rtp://{at}").parse().unwrap(), Pace::Pcr).unwrap();
+    out.write_all(&sent).unwrap();
+    out.flush().unwrap();
+    let (mut datagram, mut stamps) = ([0; 2000], Vec::new());
+    for _ in 0..10 {
+        player.recv(&mut datagram).unwrap();
+        stamps.push(u32::from_be_bytes(datagram[4..8].try_into().unwrap()));
+    }
+    // The clock is in packets 0, 10, … 60: in datagrams 0, 1, 2, 4, 5, 7, 8.
+    for (turns, datagram) in (0..).zip([0, 1, 2, 4, 5, 7, 8]) {
+        let after = stamps[datagram] - stamps[0];
+        assert!(
+            after.abs_diff(900 * turns) <= 1,
+            "datagram {datagram} is due {after} ticks after the first: {stamps:?}"
+        );
+    }
+}
+
 #[test]
 fn rtp_has_numbers_and_a_clock() {
     let (player, at) = player();
