@@ -219,8 +219,8 @@ class Chain:
         self._chain.stage(name, whole(threads, "threads", 1))
 
     def repeat(self, bound: int) -> Loop:
-        """Runs what is added in a ``with`` block up to ``bound`` times on each frame, in one task. A value that goes from turn to
-        turn, or out of the loop, is a wire made before it that tasks in the block rewrite in place.
+        """Runs what is added in a ``with`` block up to ``bound`` times on each frame, in one task. A value that goes from turn
+        to turn, or out of the loop, is a wire made before it that tasks in the block rewrite in place.
 
         >>> chain = bief.Chain()
         >>> numbers = chain.source(np.array([12, 14, 1024], np.uint32), frame=1)

@@ -86,12 +86,24 @@ struct Inner {
 impl Inner {
     /// Why a step cannot stand here.
     fn misplaced(&self, step: &Step) -> Option<&'static str> {
-        let around = self.open.last().map(|&(steps, _)| &self.recipe.steps[steps]);
-        let in_select = matches!(around, Some(Step::Open(Region::Select { .. })));
+        let mut around = self.open.iter().rev().filter_map(|&(step, _)| match &self.recipe.steps[step] {
+            Step::Open(region) => Some(region),
+            _ => None,
+        });
+        let in_select = matches!(around.clone().next(), Some(Region::Select { .. }));
         match step {
             Step::Open(Region::Path) if !in_select => Some("a path stands in no `select`: open it in one"),
             Step::Open(Region::Path) | Step::Close { .. } => None,
             _ if in_select => Some("a `select` holds paths alone: add it in one, or before the `select`"),
+            Step::LeaveIf { done } if self.wires[*done].shape().len() != 1 => {
+                Some("whether to leave is one element: give a wire of one")
+            }
+            Step::LeaveIf { .. } => match around.find(|region| !matches!(region, Region::Path | Region::Select { .. }))
+            {
+                Some(Region::Repeat { .. }) => None,
+                Some(_) => Some("it would leave a `feedback` before its value is made: leave the loop outside it"),
+                None => Some("it stands in no loop: use it in the block of a `repeat`"),
+            },
             _ => None,
         }
     }
