@@ -291,7 +291,7 @@ def strategies() -> list[dict[str, Any]]:
     ``goals``.
 
     >>> [row["name"] for row in bief.strategies()][:2]
-    ['exact', 'nicol']
+    ['exact', 'exact:one-kind']
     """
     names = ("name", "summary", "max_kinds", "goals")
     return [dict(zip(names, row)) for row in _bief.strategies()]

@@ -572,7 +572,8 @@ def feedback_of(act: Any, initial: Any = (0.0,)) -> Any:
     ("act", "said"),
     [
         (loop_of(lambda chain, x, loop: None), "has no tasks"),
-        (loop_of(lambda chain, x, loop: loop.leave_if(x)), "f32"),
+        (loop_of(lambda chain, x, loop: loop.leave_if(chain.blank(np.float32))), "f32"),
+        (loop_of(lambda chain, x, loop: loop.leave_if(x)), "one element"),
         (loop_of(lambda chain, x, loop: loop.leave_if(chain.blank(np.uint8, 2))), "one element"),
         (loop_of(lambda chain, x, loop: 1 / 0), None),
         (lambda chain, x: bief.Chain().repeat(2).leave_if(x), "another chain"),

@@ -90,7 +90,7 @@ def test_a_plan_is_made_of_whole_stages_and_is_as_slow_as_its_slowest(
     assert plan.cores.get("big", 0) <= big
     assert plan.cores.get("little", 0) <= little
     assert plan.period_ns >= max(min(task[:2]) / (big + little if task[2] else 1) for task in tasks) * 0.999
-    assert abs(plan.simulate(3000)["period_ns"] / plan.period_ns - 1) < 0.02
+    assert abs(plan.simulate(30_000)["period_ns"] / plan.period_ns - 1) < 0.02
     assert plan.svg().startswith("<svg")
     assert plan.svg().endswith("</svg>")
 
