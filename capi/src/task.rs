@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use runtime::raw::{Area, BatchView, Direction, DynTask, RawTask, Shape, SocketKind, Sockets};
+use runtime::raw::{Area, BatchView, Direction, DynTask, FramePlace, RawTask, Shape, SocketKind, Sockets};
 use runtime::report::Figures;
-use runtime::{Error, Result};
+use runtime::{Error, Flow, Result};
 
 use crate::fault::{Fault, ForeignError, guarded};
 use crate::sized::{self, Versioned};
@@ -114,6 +114,14 @@ pub struct bief_task {
     pub batches: i32,
 }
 
+// It is laid out as what the runtime tells of a frame.
+const _: () = {
+    assert!(size_of::<bief_slice>() == size_of::<FramePlace>());
+    assert!(std::mem::offset_of!(bief_slice, data) == std::mem::offset_of!(FramePlace, data));
+    assert!(std::mem::offset_of!(bief_slice, len) == std::mem::offset_of!(FramePlace, len));
+    assert!(std::mem::offset_of!(bief_slice, capacity) == std::mem::offset_of!(FramePlace, capacity));
+};
+
 // SAFETY: `repr(C)`, the size first; zeros are null pointers, functions that are not there, and numbers.
 unsafe impl Versioned for bief_task {
     const NAME: &'static str = "bief_task";
@@ -198,9 +206,9 @@ impl Call {
     #[inline(always)]
     pub(crate) fn begin(&mut self, frame: i64, frames: usize) -> *mut bief_call {
         self.said[0] = 0;
-        let error = self.said.as_mut_ptr().cast();
-        // A function may have written where it should not.
-        self.call = bief_call { size: size_of::<bief_call>(), frame, frames, done: 0, error, error_size: ERROR_SIZE };
+        (self.call.frame, self.call.frames, self.call.done) = (frame, frames, 0);
+        // It lies elsewhere than when this was made.
+        self.call.error = self.said.as_mut_ptr().cast();
         &raw mut self.call
     }
 
@@ -268,11 +276,15 @@ type Run = unsafe extern "C" fn(*mut c_void, *mut bief_slice, *mut bief_call) ->
 
 /// How frames are handed to a task: each way is a type of task, so that a call has nothing to decide.
 trait Handing: Sized + Send + 'static {
+    const BY_FRAME: bool = false;
     fn work(task: &mut CTask<Self>, batch: &mut BatchView<'_>) -> Result<()>;
 }
 
 /// One by one, all of one length.
 pub(crate) struct OneByOne;
+
+/// One by one, where an output is declared before an input.
+struct Mixed;
 
 /// One by one, some of which have a length of their own.
 struct Variable;
@@ -342,6 +354,9 @@ impl CTask<OneByOne> {
         match (self.spec.sockets.iter().any(|socket| socket.kind.is_variable()), self.spec.functions.batches != 0) {
             (true, _) => DynTask::raw(self.handed::<Variable>()),
             (false, true) => DynTask::raw(self.handed::<Together>()),
+            (false, false) if !self.spec.sockets.is_sorted_by_key(Declared::is_output) => {
+                DynTask::raw(self.handed::<Mixed>())
+            }
             (false, false) => DynTask::raw(self),
         }
     }
@@ -385,7 +400,13 @@ impl<H> CTask<H> {
 }
 
 impl Handing for OneByOne {
-    #[inline(always)]
+    const BY_FRAME: bool = true;
+    fn work(_: &mut CTask<Self>, _: &mut BatchView<'_>) -> Result<()> {
+        Err(Error::new("it takes frames one by one"))
+    }
+}
+
+impl Handing for Mixed {
     fn work(task: &mut CTask<Self>, batch: &mut BatchView<'_>) -> Result<()> {
         for position in 0..batch.frames.count() {
             if !batch.frames.is_live(position) {
@@ -568,6 +589,20 @@ impl<H: Handing> RawTask for CTask<H> {
     #[inline(always)]
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
         H::work(self, batch)
+    }
+
+    const BY_FRAME: bool = H::BY_FRAME;
+
+    #[inline(always)]
+    fn frame(&mut self, number: Option<u64>, places: &mut [FramePlace]) -> Result<Flow> {
+        let call = self.call.begin(number.map_or(-1, |number| number as i64), 1);
+        // SAFETY: a place is laid out as a slice, and tells where a frame is that nobody else uses meanwhile; the header asks the rest.
+        match unsafe { (self.run)(self.state.pointer, places.as_mut_ptr().cast(), call) } {
+            BIEF_NEXT => Ok(Flow::Next),
+            BIEF_SKIP => Ok(Flow::Skip),
+            BIEF_STOP => Ok(Flow::Stop),
+            code => Err(self.failed(code)),
+        }
     }
 
     fn replica(&self) -> Option<Self> {

@@ -100,6 +100,20 @@ pub trait RawTask: Send + 'static {
     /// before that one are delivered; so are they after a panic.
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()>;
 
+    /// Whether [`frame`](Self::frame) is called in place of [`run`](Self::run): the cheapest call of code that the compiler does not
+    /// see into. Only for tasks whose sockets all have frames of one length; a chain refuses others.
+    const BY_FRAME: bool = false;
+
+    /// Works on one frame, of which `places` tell where it lies at each input and then at each output; `number` is as the source
+    /// counts, `None` inside a loop, a path or a feedback.
+    ///
+    /// # Errors
+    /// What went wrong: it ends the run.
+    fn frame(&mut self, number: Option<u64>, places: &mut [FramePlace]) -> Result<Flow> {
+        let _ = (number, places);
+        Err(Error::new("the task says that it takes frames one by one, and does not"))
+    }
+
     /// As [`Task::replica`](crate::Task::replica): a task that does the same, if this one remembers nothing from batch to batch.
     fn replica(&self) -> Option<Self>
     where
@@ -349,6 +363,18 @@ pub struct Area {
     pub stride: usize,
     /// Elements that a frame has; of a variable one, at most.
     pub len: usize,
+}
+
+/// Where a frame lies at a socket: what [`RawTask::frame`] gets. What is said of the elements of an [`Area`] holds for its own.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct FramePlace {
+    /// The first element.
+    pub data: *mut u8,
+    /// Elements that the frame has.
+    pub len: usize,
+    /// Elements that it has room for: as many.
+    pub capacity: usize,
 }
 
 /// The batch at one socket: read as elements of its type, or as bytes of a [portable](crate::raw::Portable) one.
@@ -644,6 +670,9 @@ impl<R: RawTask> Erased for Raw<R> {
     }
 
     fn lens(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+        if R::BY_FRAME && self.inputs().iter().chain(&self.outputs()).any(SocketKind::is_variable) {
+            return Err(Error::build("it takes frames one by one, and a socket is variable: let it take batches"));
+        }
         self.0.lens(inputs)
     }
 
@@ -691,12 +720,40 @@ struct RawBind<R> {
     empties: bool,
     /// The batch of one frame that it gets inside a region.
     single: Batch,
+    /// Of one that takes frames one by one: where these lie, and where that comes from.
+    frames: FramePlaces,
+}
+
+/// Where a frame lies at all sockets.
+struct FramePlaces {
+    places: Box<[FramePlace]>,
+    sockets: Box<[Place]>,
+}
+
+// SAFETY: its pointers are set for each frame, and used as long as that is there.
+unsafe impl Send for FramePlaces {}
+
+impl FramePlaces {
+    fn new(sockets: Box<[Place]>) -> Self {
+        let nowhere = FramePlace { data: std::ptr::null_mut(), len: 0, capacity: 0 };
+        Self { places: vec![nowhere; sockets.len()].into(), sockets }
+    }
+
+    /// Those of the frame at a position, whatever was done with the ones before.
+    #[inline(always)]
+    fn at(&mut self, table: &[*mut u8], position: usize) -> &mut [FramePlace] {
+        for (place, &Place { wire, len, stride }) in self.places.iter_mut().zip(&self.sockets) {
+            *place = FramePlace { data: table[wire].wrapping_add(position * stride), len, capacity: len };
+        }
+        &mut self.places
+    }
 }
 
 impl<R> RawBind<R> {
     fn new(task: R, inputs: Side, outputs: Side) -> Self {
         let empties = outputs.bound.iter().any(|output| output.variable);
-        Self { task, inputs, outputs, empties, single: Batch::new(1) }
+        let frames = FramePlaces::new([&*inputs.places, &*outputs.places].concat().into());
+        Self { task, inputs, outputs, empties, single: Batch::new(1), frames }
     }
 }
 
@@ -726,7 +783,10 @@ unsafe fn work(
 
 impl<R: RawTask> Step for RawBind<R> {
     unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
-        let Self { task, inputs, outputs, empties, single } = self;
+        let Self { task, inputs, outputs, empties, single, frames } = self;
+        if R::BY_FRAME {
+            return task.frame(None, frames.at(table, position)).map(Turn::Flow);
+        }
         single.renew(0);
         let frames = BatchFrames { batch: single, at: &mut 0, is_numbered: false };
         // SAFETY: passed on to the caller.
@@ -744,6 +804,24 @@ impl<R: RawTask> Step for RawBind<R> {
     }
 
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
+        if R::BY_FRAME {
+            for position in 0..batch.count {
+                if !batch.is_live(position) {
+                    continue;
+                }
+                *at = position;
+                let number = Some(batch.first + position as u64);
+                match self.task.frame(number, self.frames.at(table, position))? {
+                    Flow::Next => {}
+                    Flow::Skip => batch.skip(position),
+                    Flow::Stop => {
+                        (batch.count, batch.last) = (position, true);
+                        break;
+                    }
+                }
+            }
+            return Ok(());
+        }
         let Some(first) = (0..batch.count).find(|&position| batch.is_live(position)) else { return Ok(()) };
         *at = first;
         let Self { task, inputs, outputs, empties, .. } = self;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{Act, Count, Probe, watched};
-use bief::raw::{BatchView, RawTask};
+use bief::raw::{BatchView, FramePlace, RawTask};
 use bief::raw::{Direction, Dtype, DynTask, DynWire, Shape, SocketKind};
-use bief::{Chain, Error, Flow, Result, sink};
+use bief::{Chain, Error, Flow, Result, sink, source};
 use num_complex::Complex;
 use proptest::prelude::*;
 
@@ -516,4 +516,89 @@ fn what_was_leaked_is_not_given_back() {
     apart.dedup();
     assert_eq!(apart.len(), leaked.len(), "each run had memory of its own");
     assert!(!leaked.contains(&starts(false)));
+}
+
+/// Doubles numbers frame by frame; skips, stops or fails at some.
+#[derive(Clone, Default)]
+struct Doubled {
+    skips: Option<u32>,
+    stops: Option<u32>,
+    fails: Option<u32>,
+    numbers: Arc<Mutex<Vec<Option<u64>>>>,
+}
+
+impl RawTask for Doubled {
+    const BY_FRAME: bool = true;
+    fn inputs(&self) -> Vec<SocketKind> {
+        vec![SocketKind::fixed::<u32>(Direction::In)]
+    }
+    fn outputs(&self) -> Vec<SocketKind> {
+        vec![SocketKind::fixed::<u32>(Direction::Out)]
+    }
+    fn lens(&self, inputs: &[Shape]) -> Result<Vec<Shape>> {
+        Ok(inputs.to_vec())
+    }
+    fn run(&mut self, _: &mut BatchView<'_>) -> Result<()> {
+        panic!("frames come one by one")
+    }
+    fn frame(&mut self, number: Option<u64>, places: &mut [FramePlace]) -> Result<Flow> {
+        self.numbers.lock().unwrap().push(number);
+        let [from, to] = places else { panic!("{places:?}") };
+        assert_eq!([from.len, from.capacity, to.len, to.capacity], [1; 4]);
+        // SAFETY: frames of one `u32` each, which nobody else uses.
+        let number = unsafe { *from.data.cast::<u32>() };
+        // SAFETY: as before.
+        unsafe { *to.data.cast::<u32>() = 2 * number };
+        // What it leaves there does not last.
+        *to = FramePlace { data: std::ptr::null_mut(), len: 7, capacity: 7 };
+        if self.fails == Some(number) {
+            return Err(Error::new("it does not like this one"));
+        }
+        Ok(match () {
+            () if self.skips == Some(number) => Flow::Skip,
+            () if self.stops == Some(number) => Flow::Stop,
+            () => Flow::Next,
+        })
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+#[test]
+fn frames_come_one_by_one_to_those_who_want_it_so() {
+    let numbers: Vec<u32> = (0..10).collect();
+    for batch in [1, 3, 16] {
+        let run = |doubled: Doubled| {
+            let mut chain = Chain::new().batch(batch);
+            let wire = chain.add(source::from_slice(&numbers, 1), ());
+            chain.stage("doubled").threads(2);
+            let made = chain.add_dyn(DynTask::raw(doubled), &[&DynWire::from(&wire)]).unwrap();
+            chain.stage("out");
+            let (collect, result) = sink::collect();
+            chain.add(collect, &made[0].typed::<u32>().unwrap());
+            let outcome = chain.build().unwrap().pipeline_as_marked().unwrap().run();
+            (outcome, result.take())
+        };
+        let seen = Doubled::default();
+        assert_eq!(run(seen.clone()).1, (0..10).map(|number| 2 * number).collect::<Vec<u32>>());
+        let mut numbers = seen.numbers.lock().unwrap().clone();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..10).map(Some).collect::<Vec<_>>());
+        assert_eq!(run(Doubled { skips: Some(4), ..Doubled::default() }).1, [0, 2, 4, 6, 10, 12, 14, 16, 18]);
+        assert_eq!(run(Doubled { stops: Some(4), ..Doubled::default() }).1, [0, 2, 4, 6]);
+        let (outcome, before) = run(Doubled { fails: Some(4), ..Doubled::default() });
+        let error = outcome.unwrap_err();
+        assert_eq!((error.place().frame, before), (Some(4), vec![0, 2, 4, 6]));
+    }
+}
+
+#[test]
+fn in_a_loop_frames_that_come_one_by_one_have_no_number() {
+    let seen = Doubled::default();
+    let mut chain = Chain::new();
+    let wire = chain.add(source::from_slice(&[1_u32, 2], 1), ());
+    chain.repeat(2, |chain| drop(chain.add_dyn(DynTask::raw(seen.clone()), &[&DynWire::from(&wire)]).unwrap()));
+    chain.build().unwrap().run().unwrap();
+    assert_eq!(*seen.numbers.lock().unwrap(), [None; 4]);
 }
