@@ -26,8 +26,8 @@
 
 #![forbid(unsafe_code)]
 
-mod options;
 mod rtl_tcp;
+mod sockets;
 mod tcp;
 mod ts;
 mod udp;
