@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use bief::kinds::Address;
+use bief::kinds::{Address, AddressOptions};
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, RollOff};
 use bief_radio::dvbs2::{FrameListError, InputStream, MIN_SAMPLE_RATE, Transmitter, frame_list};
 use bief_radio::{SampleFormat, sigmf_meta};
@@ -166,7 +166,13 @@ impl TxArgs {
 
     fn format(&self) -> SampleFormat {
         let usual = if self.tuner.is_given() { SampleFormat::Cf32 } else { SampleFormat::Ci16 };
-        self.format.unwrap_or(usual)
+        self.format.or_else(|| self.format_of_address()?.parse().ok()).unwrap_or(usual)
+    }
+
+    /// What the address of the output says that it gets.
+    fn format_of_address(&self) -> Option<String> {
+        let address: Address = self.output.as_ref()?.to_str()?.parse().ok()?;
+        AddressOptions::of(&address).ok()?.text("format").map(str::to_owned)
     }
 
     /// Checks that the inputs can be told apart.
@@ -337,6 +343,9 @@ impl Target {
             let registry = crate::registry::all();
             let address = address(output, registry.openers())?;
             registry.openers().check_writer(&address).map_err(Failure::from_error)?;
+            if let Some(format) = args.format_of_address().filter(|format| *format != args.format().name()) {
+                return Err(Failure::new(format!("{address}: `format={format}`: it gets {}", args.format())));
+            }
             return Ok(Self::Address(address));
         }
         if output.extension().is_none_or(|extension| extension != "sigmf-meta") {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
-use bief::kinds::Address;
+use bief::kinds::{Address, AddressOptions};
 use bief::{Error, Result};
 
 /// The port of an address, or the usual one.
@@ -28,6 +28,28 @@ pub(crate) fn socket(address: &Address, usual: Option<u16>) -> Result<SocketAddr
         }
     };
     Ok(SocketAddr::new(ip, port))
+}
+
+/// Formats of samples, and their bytes.
+const FORMATS: [(&str, usize); 8] =
+    [("cf32", 8), ("ci16", 4), ("ci8", 2), ("cu8", 2), ("f32", 4), ("s16", 2), ("s8", 1), ("u8", 1)];
+
+/// What an address says samples are: the option `format`, and the bytes of a sample.
+///
+/// # Errors
+/// A format that is none.
+pub(crate) fn sample_format(
+    address: &Address,
+    options: &mut AddressOptions<'_>,
+) -> Result<Option<(&'static str, usize)>> {
+    let Some(text) = options.text("format") else { return Ok(None) };
+    match FORMATS.into_iter().find(|(name, _)| *name == text) {
+        Some(format) => Ok(Some(format)),
+        None => {
+            let known = FORMATS.map(|(name, _)| name).join(", ");
+            Err(Error::new(format!("{address}: `format={text}`: give one of {known}")))
+        }
+    }
 }
 
 /// What the system said of an address.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bief::Result;
 use bief::kinds::{Address, AddressOptions, ByteSource, Opener};
 
-use crate::sockets::{failed, socket};
+use crate::sockets::{failed, sample_format, socket};
 
 /// How long a server may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -52,7 +52,9 @@ impl Opener for Tcp {
     }
 
     fn check_writer(&self, address: &Address) -> Result<()> {
-        AddressOptions::of(address)?.end(false)?;
+        let mut options = AddressOptions::of(address)?;
+        sample_format(address, &mut options)?;
+        options.end(false)?;
         socket(address, None).map(drop)
     }
 }

@@ -7,7 +7,7 @@ use bief::kinds::{Address, AddressOptions, ByteSource, Opener};
 use bief::{Error, Result};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::sockets::{failed, socket};
+use crate::sockets::{failed, sample_format, socket};
 use crate::ts::{DATAGRAM, TsOpener};
 
 /// Bytes of a datagram at most.
@@ -55,6 +55,7 @@ fn raw(address: &Address) -> Result<(Way, usize)> {
     let size = options.value("size", "1 to 65507 bytes", |size| (1..=MOST).contains(size))?.unwrap_or(DATAGRAM);
     let way = Way::of(address, &mut options)?;
     options.text("pace");
+    sample_format(address, &mut options)?;
     options.end(false)?;
     Ok((way, size))
 }

@@ -15,24 +15,9 @@ use crate::worker::{Beat, Limits};
 const LOOKING: Duration = Duration::from_secs(15);
 
 /// Drivers that look for their radios on this computer, and return.
-pub const DRIVERS: [&str; 17] = [
-    "airspy",
-    "airspyhf",
-    "bladerf",
-    "fobos",
-    "hackrf",
-    "harogic",
-    "hydrasdr",
-    "iris",
-    "lime",
-    "miri",
-    "osmosdr",
-    "plutosdr",
-    "redpitaya",
-    "rfspace",
-    "rtlsdr",
-    "sdrplay",
-    "uhd",
+pub const DRIVERS: [&str; 16] = [
+    "airspy", "airspyhf", "bladerf", "fobos", "hackrf", "harogic", "hydrasdr", "iris", "lime", "miri", "osmosdr",
+    "plutosdr", "rfspace", "rtlsdr", "sdrplay", "uhd",
 ];
 
 /// A radio that a driver found.

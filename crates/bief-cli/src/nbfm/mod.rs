@@ -104,6 +104,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     args.latency.check(live)?;
     let recording = args.recording.open(built_in, &mut files)?;
     let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
+    let gaps = recording.gaps.clone();
     let bar = progress(bytes);
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
@@ -150,6 +151,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         kept,
         how: tuned.how,
         heard: FmFigures::of(&watch.figures()),
+        lost: gaps.map_or(0, |gaps| gaps.total() / format.bytes() as u64),
         interrupted,
         seconds,
         core_share: worked.as_secs_f64() / seconds,
