@@ -98,19 +98,9 @@ impl TunerArgs {
             return Err(Failure::new("--radio: a dongle behind rtl_tcp only receives"));
         }
         let parsed = address.parse().and_then(|address| Settings::of(&address)).map_err(Failure::from_error)?;
-        let radio = Transmission::open(&parsed.0, &parsed.1).map_err(Failure::from_error)?;
-        if (radio.rate() / rate - 1.0).abs() > SAME_RATE {
-            return Err(Failure::new(format!(
-                "--radio: the radio makes {0} samples per second of {rate}: give --symbol-rate and --sps of which the product is {0}",
-                radio.rate()
-            )));
-        }
-        Ok(Some(radio))
+        Transmission::open(&parsed.0, &parsed.1).map(Some).map_err(Failure::from_error)
     }
 }
-
-/// Part of a rate by which the radio's may be another: receivers follow a clock that is so wrong.
-const SAME_RATE: f64 = 20e-6;
 
 impl RadioArgs {
     /// Makes the radio the input, if one is asked for.

@@ -17,6 +17,8 @@ use crate::worker::{Beat, LOOK, Limits, Worker};
 /// Samples that are handed over at once, and how often; a second of a slow radio.
 const CHUNK: usize = 16_384;
 const CHUNKS: usize = 16;
+/// Part of a rate by which the radio's may be another: receivers follow a clock that is so wrong.
+const SAME_RATE: f64 = 20e-6;
 /// Seconds of zeros behind the last sample: what radios hold back is sent by then.
 const ZEROS: f64 = 0.02;
 
@@ -72,7 +74,8 @@ impl Transmission {
     /// Opens a radio, in SoapySDR's words, and sets it.
     ///
     /// # Errors
-    /// SoapySDR is not there, or no such radio; settings that it cannot have; a gain that nobody said.
+    /// SoapySDR is not there, or no such radio; settings that it cannot have, such as a rate that it does not make; a gain that nobody
+    /// said.
     pub fn open(radio: &str, settings: &Settings) -> Result<Self> {
         settings.check_transmission()?;
         Self::open_within(api::loaded()?, radio, settings.clone(), Limits::default())
@@ -87,6 +90,13 @@ impl Transmission {
         let mut worker = Worker::start(limits, move |beat, _| {
             let device = Device::open(api, &radio, beat)?;
             let rate = device.tune(TX, &settings)?;
+            // Before anything is switched on: a signal that is faster or slower is another one.
+            if (rate / settings.rate - 1.0).abs() > SAME_RATE {
+                let wanted = settings.rate;
+                return Err(Error::new(format!(
+                    "the radio makes {rate} samples per second of {wanted}: ask for a rate that it makes"
+                )));
+            }
             let stream = device.stream(TX, settings.channel)?;
             // Nobody is there any more when it is refused.
             let _ = ready.send(rate);
@@ -279,7 +289,7 @@ mod tests {
     use crate::ramp::RAMP;
 
     fn open(radio: &str, limits: Limits) -> Transmission {
-        let mut settings = Settings::new(433.92e6, 2e6);
+        let mut settings = Settings::new(433.92e6, 28.8e6 / 14.0);
         settings.gain = Some("20".parse().unwrap());
         Transmission::open_within(fake::API, &format!("driver=fake,reads=100000,{radio}"), settings, limits).unwrap()
     }
@@ -303,7 +313,8 @@ mod tests {
         let behind = &sent[2 * RAMP + samples.len()..];
         assert!(behind.len() >= 40_000 && behind.iter().all(|&x| x == [0.0; 2]));
         assert_eq!((counts.samples(), counts.underflows()), (sent.len() as u64, None));
-        let expected = ["rate 2000000", "frequency 433920000", "gain 20", "setup CF32", "activate", "end of burst"];
+        let expected =
+            ["rate 2057142.857142857", "frequency 433920000", "gain 20", "setup CF32", "activate", "end of burst"];
         assert_eq!(fake::log("tx")[..6], expected);
         assert_eq!(fake::log("tx")[6..], ["deactivate", "close", "unmake"]);
     }
@@ -326,14 +337,19 @@ mod tests {
     #[test]
     fn a_radio_that_goes_away_is_an_error() {
         let (_, bytes) = signal(1_000_000);
-        let mut settings = Settings::new(433.92e6, 2e6);
+        let mut settings = Settings::new(433.92e6, 28.8e6 / 14.0);
         settings.gain = Some("20".parse().unwrap());
         let limits = Limits { silence: Duration::from_millis(500), ..Limits::default() };
         let broken = "driver=fake,reads=50,breaks=1,name=tx-gone";
         let mut radio = Transmission::open_within(fake::API, broken, settings, limits).unwrap();
         let error = radio.write_all(&bytes).and_then(|()| radio.flush()).unwrap_err().to_string();
         assert!(error.contains("takes no samples any more: STREAM_ERROR"), "{error}");
-        let unsaid = Settings::new(433.92e6, 2e6);
+        let mut settings = Settings::new(433.92e6, 2e6);
+        settings.gain = Some("20".parse().unwrap());
+        let other = Transmission::open_within(fake::API, "driver=fake,reads=1,name=rate", settings, limits);
+        assert!(other.unwrap_err().to_string().contains("makes 2057142.857142857 samples per second of 2000000"));
+        assert!(!fake::log("rate").contains(&"activate".to_owned()));
+        let unsaid = Settings::new(433.92e6, 28.8e6 / 14.0);
         assert!(Transmission::open("driver=fake", &unsaid).unwrap_err().to_string().contains("gain"));
     }
 

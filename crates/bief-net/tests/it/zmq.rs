@@ -210,7 +210,8 @@ fn gnu_radio_takes() {
             let option = if has_tags { "&tags=on" } else { "" };
             let mut out = opened_out(format!("zmq+{ours}://:0?format=cf32{option}"));
             let address = format!("tcp://127.0.0.1:{}", out.port());
-            let mut arguments = vec!["take", theirs, &address, "--file", &path, "--samples", "300000", "--seconds", "60"];
+            let mut arguments =
+                vec!["take", theirs, &address, "--file", &path, "--samples", "300000", "--seconds", "60"];
             arguments.extend(has_tags.then_some("--tags"));
             let Some(radio) = gnu_radio(&arguments) else { return };
             while ours == "pub" && out.handle().counts().takers == 0 {
