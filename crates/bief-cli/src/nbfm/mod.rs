@@ -43,8 +43,8 @@ Examples:
                                          the block, the stages and the reserved
                                          time that meet 20 ms at least work
   bief nbfm capture.sigmf-meta --json    the figures as JSON
-  bief nbfm --radio rtl_tcp://127.0.0.1:1234 --frequency 145.5e6 \
-    --sample-rate 960e3 -o talk.wav      a dongle
+  bief nbfm --radio driver=rtlsdr --frequency 145.5e6 \
+    --sample-rate 960e3 -o talk.wav      a dongle; see `bief radio`
 
 The carrier is found in the first half second with a signal and tracked over up
 to half of the deviation; with --carrier, the search starts there (for a carrier

@@ -43,16 +43,20 @@ impl Opener for Zmq {
     }
 }
 
-/// What is known of a message of the fuzzer: its frames, headers and tags are read as those of a socket.
+/// Reads what a socket might send, frames, keys, headers and tags; how many bytes of samples were in it.
 #[doc(hidden)]
-pub fn read_for_fuzzing(bytes: &[u8], has_tags: bool) -> usize {
+pub fn read_for_fuzzing(bytes: &[u8], has_tags: bool, key: Option<&str>) -> usize {
     let from = io::Cursor::new(bytes.to_vec());
-    let mut reader = input::Messages::new(Box::new(from), has_tags, 8, None);
+    let mut reader = input::Messages::new(Box::new(from), has_tags, 8, key.map(str::to_owned));
     let (mut total, mut some) = (0, [0; 64]);
-    while let Ok(bytes @ 1..) = reader.read(&mut some) {
-        total += bytes;
+    loop {
+        match reader.read(&mut some) {
+            Ok(0) => return total,
+            Ok(bytes) => total += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return total,
+        }
     }
-    total
 }
 
 /// What an address asks for.
