@@ -79,7 +79,10 @@ impl TunerArgs {
         let mut address = format!("{scheme}{radio}?frequency={tuned}&rate={rate}");
         let mut add = |name: &str, value: Option<String>| match value {
             Some(value) if value.contains('&') => Err(Failure::new(format!("--{name} {value}: leave out `&`"))),
-            Some(value) => Ok(address += &format!("&{name}={value}")),
+            Some(value) => {
+                address += &format!("&{name}={value}");
+                Ok(())
+            }
             None => Ok(()),
         };
         add("gain", self.gain.clone())?;
