@@ -146,7 +146,7 @@ impl<'a> Device<'a> {
         if handle.is_null() {
             let reason = api.last_error();
             return Err(Error::new(format!(
-                "{radio}: {reason}: `bief radio` lists those that are there; each driver is a module (Debian: soapysdr-module-rtlsdr, or another)"
+                "{reason}: `bief radio` lists those that are there; each driver is a module (Debian: soapysdr-module-rtlsdr, or another)"
             )));
         }
         Ok(Self { api, handle, beat })
