@@ -15,7 +15,7 @@ use crate::json::JsonArgs;
 #[derive(Args)]
 pub(crate) struct RecordingArgs {
     /// Recording: SigMF (a pair or an archive), WAV of IQ samples, or a raw file (see --format); `-` for standard input,
-    /// or tcp://, udp:// and rtl_tcp:// addresses
+    /// or tcp://, udp://, zmq+pull://, zmq+sub://, soapy: and rtl_tcp:// addresses
     /// [default: a built-in one]
     #[arg(value_parser = path_or_address())]
     pub(crate) input: Option<PathBuf>,

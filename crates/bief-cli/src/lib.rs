@@ -50,6 +50,7 @@ Examples:
   bief rx                              receive the built-in recording
   bief rx capture.sigmf-meta           write its transport stream to capture.ts
   bief tx in.ts -o out.sigmf-meta --modcod qpsk-8/9 --frame short --pilots
+  bief radio                           the radios that are there
   bief ip carrier.bbf -o out.pcap      IP packets of GSE, MPE or ULE
   bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
   bief meteors sky.mp4                 what moves in the night sky
@@ -80,6 +81,8 @@ enum Command {
     Rx(rx::RxArgs),
     /// Transmit DVB-S2: turn a transport stream into a recording
     Tx(tx::TxArgs),
+    /// Radios: which are there, and what they can
+    Radio(radio::ListArgs),
     /// IP packets from a satellite: take them out of BBFRAMEs or a transport stream
     Ip(ip::IpArgs),
     /// Receive narrowband FM: turn a recording into audio
@@ -116,6 +119,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
+        Command::Radio(args) => radio::run(args),
         Command::Ip(args) => ip::run(args),
         Command::Nbfm(args) => nbfm::run(args),
         Command::Meteors(args) => meteors::run(args),

@@ -7,5 +7,6 @@ pub(crate) fn all() -> Registry {
     let mut registry = bief_radio::registry();
     bief_vision::register(&mut registry);
     bief_net::register(&mut registry);
+    bief_soapy::register(&mut registry);
     registry
 }

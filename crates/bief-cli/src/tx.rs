@@ -1,19 +1,24 @@
 //! `bief tx`: input streams become a DVB-S2 recording.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
+use bief::kinds::{Address, AddressOptions};
 use bief_dsp::dvbs2::{FrameSize, Modcod, Pls, RollOff};
 use bief_radio::dvbs2::{FrameListError, InputStream, MIN_SAMPLE_RATE, Transmitter, frame_list};
 use bief_radio::{SampleFormat, sigmf_meta};
+use bief_soapy::Sent;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::files::{Files, is_dash, put};
-use crate::input::{address, path_or_address};
+use crate::input::{address, is_address, path_or_address};
+use crate::interrupt::stop_at_interrupt;
 use crate::json::{JsonArgs, print};
 use crate::progress::progress;
+use crate::radio::TunerArgs;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -35,7 +40,17 @@ Examples:
 
   The IP packets of a capture, and back again:
   bief tx in.pcap --gse -o out.sigmf-meta --modcod qpsk-1/2 --frame short
-  bief rx out.sigmf-meta --ip out.pcap";
+  bief rx out.sigmf-meta --ip out.pcap
+
+  To a radio, or to a program that takes raw samples:
+  bief tx in.ts --modcod qpsk-1/2 --frame short --symbol-rate 1e6 \\
+    --radio driver=hackrf --frequency 1.27e9 --gain 20
+  bief tx in.ts --modcod qpsk-1/2 --frame short --format cf32 \\
+    -o zmq+push://*:5555
+
+Who transmits needs a licence, or a cable with an attenuator: the law says who
+may on which frequency, and how strongly. Neither --frequency nor --gain has a
+default. A transmission begins and ends with a ramp; Ctrl-C ends it so.";
 
 /// Arguments of `bief tx`.
 #[derive(Args)]
@@ -44,9 +59,10 @@ pub(crate) struct TxArgs {
     /// Transport stream of 188-byte packets (see --generic and --gse for others); `-` for standard input. Several take turns, a frame each
     #[arg(required = true, value_name = "INPUT", value_parser = path_or_address())]
     inputs: Vec<PathBuf>,
-    /// SigMF description to write; the samples go next to it, as .sigmf-data
-    #[arg(short, long, value_name = "OUT.sigmf-meta", value_parser = path_or_address())]
-    output: PathBuf,
+    /// SigMF description to write, the samples go next to it, as .sigmf-data; or tcp://, udp:// or zmq+ addresses for raw samples
+    #[arg(short, long, value_name = "OUT.sigmf-meta", value_parser = path_or_address(), required_unless_present = "radio",
+        conflicts_with = "radio")]
+    output: Option<PathBuf>,
     /// Modulation and code rate: qpsk-1/4 to 32apsk-9/10 of DVB-S2, or of DVB-S2X, such as 64apsk-11/15 or 8apsk-5/9-l
     #[arg(long, required_unless_present = "vcm")]
     modcod: Option<Modcod>,
@@ -84,14 +100,16 @@ pub(crate) struct TxArgs {
     /// Samples per symbol
     #[arg(long, default_value_t = 2.0)]
     sps: f64,
-    /// Symbols per second to write in the description [default: the sample rate is given in samples per symbol]
+    /// Symbols per second, of a radio or to write in the description [default: the sample rate is given in samples per symbol]
     #[arg(long, value_name = "HZ")]
     symbol_rate: Option<f64>,
-    /// Sample format: cf32, ci16, ci8 or cu8
-    #[arg(long, default_value_t = SampleFormat::Ci16)]
-    format: SampleFormat,
+    /// Sample format: cf32, ci16, ci8 or cu8 [default: ci16; radios get cf32]
+    #[arg(long, conflicts_with = "radio")]
+    format: Option<SampleFormat>,
     #[command(flatten)]
     json: JsonArgs,
+    #[command(flatten, next_help_heading = "Radio")]
+    tuner: TunerArgs,
 }
 
 /// `--frame`: how long a FECFRAME is.
@@ -144,6 +162,17 @@ impl TxArgs {
                 (frames, format!("{pls}; a dummy PLFRAME after every {count}"))
             }
         })
+    }
+
+    fn format(&self) -> SampleFormat {
+        let usual = if self.tuner.is_given() { SampleFormat::Cf32 } else { SampleFormat::Ci16 };
+        self.format.or_else(|| self.format_of_address()?.parse().ok()).unwrap_or(usual)
+    }
+
+    /// What the address of the output says that it gets.
+    fn format_of_address(&self) -> Option<String> {
+        let address: Address = self.output.as_ref()?.to_str()?.parse().ok()?;
+        AddressOptions::of(&address).ok()?.text("format").map(str::to_owned)
     }
 
     /// Checks that the inputs can be told apart.
@@ -216,12 +245,9 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
         gold_code: args.gold,
         roll_off: args.rolloff,
         samples_per_symbol: args.sps,
-        format: args.format,
+        format: args.format(),
         ..Transmitter::new(Pls::DUMMY)
     };
-    if args.output.extension().is_none_or(|extension| extension != "sigmf-meta") {
-        return Err(Failure::new(format!("{}: the output must be named *.sigmf-meta", args.output.display())));
-    }
     let sample_rate = args.sps * args.symbol_rate.unwrap_or(1.0);
     if !(sample_rate.is_finite() && sample_rate > 0.0) {
         return Err(Failure::new("--sps and --symbol-rate must be positive numbers"));
@@ -232,12 +258,13 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
              {MIN_SAMPLE_RATE} or more, or leave it out"
         )));
     }
+    if args.tuner.is_given() && args.symbol_rate.is_none() {
+        return Err(Failure::new("--radio needs --symbol-rate, in symbols per second"));
+    }
     args.check_inputs()?;
-    let data = args.output.with_extension("sigmf-data");
     let mut files = Files::default();
     args.inputs.iter().try_for_each(|path| files.read(path))?;
-    files.write(&data, "the recording")?;
-    files.write(&args.output, "its description")?;
+    let target = Target::of(&args, &mut files)?;
     args.json.claim(&mut files)?;
     let opened: Vec<_> = args.inputs.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
     let bytes = opened.iter().map(|(_, bytes)| *bytes).sum();
@@ -245,37 +272,126 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     let nothing = args.inputs.iter().map(|_| Box::new(io::empty()) as Box<dyn Read + Send>);
     let trial = transmitter.chain_of(args.streams(nothing), io::sink());
     trial.and_then(bief::Chain::build).map_err(Failure::from_error)?;
-    let samples = BufWriter::new(File::create(&data).map_err(cannot(&data))?);
     let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
-    // Before the samples: whatever ends the transmission, what was transmitted until then can be received.
-    put(&args.output, &sigmf_meta(args.format, sample_rate, &description))
-        .inspect_err(|_| files.remove_empty())
-        .map_err(cannot(&args.output))?;
+    let (samples, sent) = target.open(&args, &description, sample_rate, &files)?;
     let bar = progress(bytes);
     let readers = opened.into_iter().map(|(reader, _)| Box::new(bar.wrap_read(reader)) as Box<dyn Read + Send>);
     let chain = transmitter.chain_of(args.streams(readers), samples);
-    let outcome = chain.and_then(bief::Chain::build).and_then(bief::Program::run);
+    let pipeline = chain.and_then(bief::Chain::build).and_then(bief::Program::one_core);
+    let mut pipeline = pipeline.map_err(Failure::from_error)?;
+    let interrupted = match &target {
+        // A file that is cut short is not what was asked for.
+        Target::Files { .. } => None,
+        _ => Some(stop_at_interrupt(pipeline.stopper())?),
+    };
+    let outcome = pipeline.run();
+    // A radio has its ramp now.
+    drop(pipeline);
     let megabits = 8.0 * bar.position() as f64 / 1e6;
     bar.finish_and_clear();
+    let outcome = outcome.and_then(|report| sent.as_ref().and_then(Sent::fault).map_or(Ok(report), Err));
     let report = outcome.map_err(|error| {
         files.remove_empty();
         Failure::from_error(error)
     })?;
 
+    let is_interrupted = interrupted.is_some_and(|interrupted| interrupted.load(Ordering::Relaxed));
+    let underflows = sent.as_ref().map(Sent::underflows);
     args.json.write(|| {
         let value = serde_json::json!({
-            "output": args.output, "pls": kinds, "gold_code": args.gold, "isi": args.isi,
+            "output": target.name(), "pls": kinds, "gold_code": args.gold, "isi": args.isi, "interrupted": is_interrupted,
             "description": description, "plframes": report.frames, "seconds": report.seconds,
+            "samples_sent": sent.as_ref().map(Sent::samples), "underflows": underflows.flatten(),
         });
         format!("{value:#}")
     })?;
     if args.json.on_stdout() {
         return Ok(());
     }
-    print(&facts(&[
+    let mut rows = vec![
         ("signal", description),
         ("PLFRAMEs", report.frames.to_string()),
-        ("samples", format!("{} ({}, {} per symbol)", data.display(), args.format, args.sps)),
+        ("samples", format!("{} ({}, {} per symbol)", target.name(), transmitter.format, args.sps)),
         ("time", format!("{:.2} s, {:.1} Mb/s", report.seconds, megabits / report.seconds)),
-    ]))
+    ];
+    if let (Some(sent), Some(underflows)) = (&sent, underflows) {
+        let underflows = underflows.map_or("not told by its driver".to_owned(), |count| count.to_string());
+        rows.push(("sent", format!("{} samples with ramps and zeros, underflows: {underflows}", sent.samples())));
+    }
+    if is_interrupted {
+        rows.push(("interrupted", format!("after {} PLFRAMEs", report.frames)));
+    }
+    print(&facts(&rows))
+}
+
+/// Where samples go.
+enum Target {
+    /// A recording: its samples and their description.
+    Files {
+        data: PathBuf,
+        meta: PathBuf,
+    },
+    /// Whoever takes raw samples there.
+    Address(Address),
+    Radio,
+}
+
+impl Target {
+    fn of(args: &TxArgs, files: &mut Files) -> Result<Self, Failure> {
+        let Some(output) = &args.output else { return Ok(Self::Radio) };
+        if is_address(output) {
+            let registry = crate::registry::all();
+            let address = address(output, registry.openers())?;
+            registry.openers().check_writer(&address).map_err(Failure::from_error)?;
+            if let Some(format) = args.format_of_address().filter(|format| *format != args.format().name()) {
+                return Err(Failure::new(format!("{address}: `format={format}`: it gets {}", args.format())));
+            }
+            return Ok(Self::Address(address));
+        }
+        if output.extension().is_none_or(|extension| extension != "sigmf-meta") {
+            return Err(Failure::new(format!("{}: the output must be named *.sigmf-meta", output.display())));
+        }
+        let data = output.with_extension("sigmf-data");
+        files.write(&data, "the recording")?;
+        files.write(output, "its description")?;
+        Ok(Self::Files { data, meta: output.clone() })
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Files { data, .. } => data.display().to_string(),
+            Self::Address(address) => address.to_string(),
+            Self::Radio => "the radio".to_owned(),
+        }
+    }
+
+    /// Opens it; a radio tells what it was sent.
+    fn open(
+        &self,
+        args: &TxArgs,
+        description: &str,
+        sample_rate: f64,
+        files: &Files,
+    ) -> Result<(Box<dyn Write + Send>, Option<Sent>), Failure> {
+        match self {
+            Self::Files { data, meta } => {
+                let samples = BufWriter::new(File::create(data).map_err(cannot(data))?);
+                // Before the samples: whatever ends the transmission, what was transmitted until then can be received.
+                put(meta, &sigmf_meta(args.format(), sample_rate, description))
+                    .inspect_err(|_| files.remove_empty())
+                    .map_err(cannot(meta))?;
+                Ok((Box::new(samples), None))
+            }
+            Self::Address(address) => {
+                let writer = crate::registry::all().openers().writer(address).map_err(Failure::from_error)?;
+                Ok((writer, None))
+            }
+            Self::Radio => {
+                let radio = args.tuner.transmission(sample_rate)?;
+                let radio = radio.ok_or_else(|| Failure::new("give -o OUT.sigmf-meta, or --radio"))?;
+                let sent = radio.sent();
+                Ok((Box::new(radio), Some(sent)))
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Networks for [`bief`]: what opens the addresses of TCP, UDP, RTP, HTTP and `rtl_tcp`.
+//! Networks for [`bief`]: what opens the addresses of TCP, UDP, RTP, HTTP, ZMQ and `rtl_tcp`.
 //!
 //! | address | to read | to write |
 //! | --- | --- | --- |
@@ -7,9 +7,11 @@
 //! | `udp://HOST:PORT?pace=…` | | a transport stream: see [`TsOut`] |
 //! | `rtp://HOST:PORT` | | a transport stream as RTP |
 //! | `http://:PORT/PATH` | | a transport stream for players, several at once; on loopback unless a host or `*` is named |
+//! | `zmq+pull://…`, `zmq+sub://…` | samples that a ZMQ socket sends, such as GNU Radio's: see [`ZmqIn`] | |
+//! | `zmq+push://…`, `zmq+pub://…` | | samples for ZMQ sockets: see [`ZmqOut`] |
 //! | `rtl_tcp://HOST:PORT` | samples of a dongle on another machine: see [`RtlTcp`] | |
 //!
-//! Options follow the address: `?format=ci16&rate=2e6` tell samples and their rate of an input; `ttl`, `interface` and `pace` are
+//! Options follow the address: `?format=ci16&rate=2e6` tell samples and their rate of an input, `format` what an output gets; `ttl`, `interface` and `pace` are
 //! those of an output. An option that nothing reads is refused.
 //!
 //! ```
@@ -26,16 +28,20 @@
 
 #![forbid(unsafe_code)]
 
-mod options;
 mod rtl_tcp;
+mod sockets;
 mod tcp;
 mod ts;
 mod udp;
+mod zmq;
 
 use bief::Registry;
 
 pub use rtl_tcp::{Direct, Gain, RtlTcp};
 pub use ts::{Pace, TsCounts, TsHandle, TsOut};
+#[doc(hidden)]
+pub use zmq::read_for_fuzzing;
+pub use zmq::{Tag, TagHandle, TagValue, ZmqCounts, ZmqHandle, ZmqIn, ZmqOut};
 
 /// Adds the openers of this crate to a registry, for commands, chain files and programs.
 pub fn register(registry: &mut Registry) {
@@ -44,4 +50,7 @@ pub fn register(registry: &mut Registry) {
     registry.open("rtp", ts::TsOpener);
     registry.open("http", ts::TsOpener);
     registry.open("rtl_tcp", rtl_tcp::RtlTcpOpener);
+    for scheme in ["zmq+push", "zmq+pull", "zmq+pub", "zmq+sub"] {
+        registry.open(scheme, zmq::Zmq);
+    }
 }

@@ -6,10 +6,9 @@ use std::net::TcpStream;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use bief::kinds::{Address, ByteSource, Opener};
+use bief::kinds::{Address, AddressOptions, ByteSource, Gaps, Opener};
 use bief::{Error, Result};
 
-use crate::options::Options;
 use crate::tcp::connect;
 
 /// The port of `rtl_tcp`.
@@ -18,6 +17,8 @@ const PORT: u16 = 1234;
 const SILENCE: Duration = Duration::from_secs(5);
 /// Samples that come so soon after the settings were made before them.
 const SETTLING: Duration = Duration::from_millis(150);
+/// Half a sample of nothing.
+const SILENT: u8 = 128;
 /// Between two tries to reach a server again.
 const AGAIN: Duration = Duration::from_millis(500);
 /// The clock of an RTL2832, in Hz, and its steps.
@@ -36,7 +37,7 @@ const STEPS: f64 = (1 << 22) as f64;
 /// | `ppm=N` | the error of its crystal |
 /// | `bias_tee=on` | feeds an amplifier through the cable |
 /// | `direct_sampling=i`, `=q` | for short waves, past the tuner |
-/// | `reconnect=on` | a server that goes away is waited for; the samples meanwhile are missing |
+/// | `reconnect=on` | a server that goes away is waited for; the samples meanwhile are missing, and are counted by the clock |
 ///
 /// ```
 /// use bief_net::{Gain, RtlTcp};
@@ -147,9 +148,17 @@ impl RtlTcp {
             return Err(told(&format!("a frequency of {} Hz: give 0 to 4294967295", self.frequency)));
         }
         let (stream, _) = self.connect(address)?;
-        let mut source =
-            ByteSource::new(Samples { stream: Some(stream), address: address.clone(), settings: *self, odd: 0 });
-        (source.format, source.rate) = (Some("cu8".to_owned()), Some(rate));
+        let gaps = Gaps::new(SILENT);
+        let mut source = ByteSource::new(Samples {
+            stream: Some(stream),
+            address: address.clone(),
+            settings: *self,
+            rate,
+            odd: 0,
+            heard: Instant::now(),
+            gaps: gaps.clone(),
+        });
+        (source.format, source.rate, source.gaps) = (Some("cu8".to_owned()), Some(rate), Some(gaps));
         Ok(source)
     }
 
@@ -216,8 +225,13 @@ struct Samples {
     stream: Option<TcpStream>,
     address: Address,
     settings: RtlTcp,
+    /// Samples per second.
+    rate: f64,
     /// Whether half a sample was given.
     odd: usize,
+    /// When the last sample came.
+    heard: Instant,
+    gaps: Gaps,
 }
 
 impl Read for Samples {
@@ -226,6 +240,7 @@ impl Read for Samples {
         match stream.read(buffer) {
             Ok(bytes) if bytes > 0 || buffer.is_empty() => {
                 self.odd = (self.odd + bytes) % 2;
+                self.heard = Instant::now();
                 Ok(bytes)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
@@ -250,11 +265,14 @@ impl Samples {
     fn again(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let (1, Some(half)) = (self.odd, buffer.first_mut()) {
             // The other half of the last sample is lost: I and Q must not change places.
-            (*half, self.odd) = (128, 0);
+            (*half, self.odd) = (SILENT, 0);
             return Ok(1);
         }
         match self.settings.connect(&self.address) {
-            Ok((stream, _)) => self.stream = Some(stream),
+            Ok((stream, _)) => {
+                self.stream = Some(stream);
+                self.gaps.lose(2 * (self.heard.elapsed().as_secs_f64() * self.rate) as u64);
+            }
             Err(_) => std::thread::sleep(AGAIN),
         }
         // Whoever reads looks whether it should go on.
@@ -267,24 +285,19 @@ pub(crate) struct RtlTcpOpener;
 
 impl Opener for RtlTcpOpener {
     fn reader(&self, address: &Address) -> Result<ByteSource> {
-        let mut options = Options::of(address)?;
+        let mut options = AddressOptions::of(address)?;
         let number = |value: &f64| value.is_finite();
         let needed = |what: &str| Error::new(format!("{address}: its {what}, as in ?frequency=433.92e6&rate=1.024e6"));
         let frequency = options.value("frequency", "Hz", number)?.ok_or_else(|| needed("frequency is needed"))?;
         let rate = options.value("rate", "samples per second", number)?.ok_or_else(|| needed("rate is needed"))?;
-        let is_on = |options: &mut Options<'_>, name| match options.text(name) {
-            None | Some("off") => Ok(false),
-            Some("on") => Ok(true),
-            Some(text) => Err(Error::new(format!("{address}: `{name}={text}`: give on or off"))),
-        };
         let settings = RtlTcp {
             gain: options.value("gain", "auto, or dB", |_| true)?.unwrap_or_default(),
             ppm: options
                 .value("ppm", "parts per million, -1000 to 1000", |ppm| (-1000..=1000).contains(ppm))?
                 .unwrap_or(0),
-            bias_tee: is_on(&mut options, "bias_tee")?,
+            bias_tee: options.is_on("bias_tee")?,
             direct_sampling: options.value("direct_sampling", "i or q", |_| true)?,
-            reconnect: is_on(&mut options, "reconnect")?,
+            reconnect: options.is_on("reconnect")?,
             ..RtlTcp::new(frequency, rate)
         };
         options.end(false)?;

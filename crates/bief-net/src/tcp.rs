@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use bief::Result;
-use bief::kinds::{Address, ByteSource, Opener};
+use bief::kinds::{Address, AddressOptions, ByteSource, Opener};
 
-use crate::options::{Options, failed, socket};
+use crate::sockets::{failed, sample_format, socket};
 
 /// How long a server may take to answer.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ fn open(address: &Address) -> Result<TcpStream> {
 
 impl Opener for Tcp {
     fn reader(&self, address: &Address) -> Result<ByteSource> {
-        let mut options = Options::of(address)?;
+        let mut options = AddressOptions::of(address)?;
         let mut source = ByteSource::new(std::io::empty());
         options.samples(&mut source)?;
         options.end(false)?;
@@ -52,7 +52,9 @@ impl Opener for Tcp {
     }
 
     fn check_writer(&self, address: &Address) -> Result<()> {
-        Options::of(address)?.end(false)?;
+        let mut options = AddressOptions::of(address)?;
+        sample_format(address, &mut options)?;
+        options.end(false)?;
         socket(address, None).map(drop)
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use bief::kinds::{Address, ByteSource, Opener};
+use bief::kinds::{Address, AddressOptions, ByteSource, Opener};
 use bief::{Error, Result};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use crate::options::{Options, failed, socket};
+use crate::sockets::{failed, sample_format, socket};
 use crate::ts::{DATAGRAM, TsOpener};
 
 /// Bytes of a datagram at most.
@@ -21,7 +21,7 @@ pub(crate) struct Udp;
 
 impl Opener for Udp {
     fn reader(&self, address: &Address) -> Result<ByteSource> {
-        let mut options = Options::of(address)?;
+        let mut options = AddressOptions::of(address)?;
         let mut source = ByteSource::new(io::empty());
         options.samples(&mut source)?;
         let interface = interface(&mut options)?;
@@ -46,15 +46,16 @@ impl Opener for Udp {
 
 /// Whether it is a transport stream that is sent there.
 fn is_paced(address: &Address) -> Result<bool> {
-    Ok(Options::of(address)?.text("pace").is_some())
+    Ok(AddressOptions::of(address)?.text("pace").is_some())
 }
 
 /// Where bytes go that are anything, and how many of them at once.
 fn raw(address: &Address) -> Result<(Way, usize)> {
-    let mut options = Options::of(address)?;
+    let mut options = AddressOptions::of(address)?;
     let size = options.value("size", "1 to 65507 bytes", |size| (1..=MOST).contains(size))?.unwrap_or(DATAGRAM);
     let way = Way::of(address, &mut options)?;
     options.text("pace");
+    sample_format(address, &mut options)?;
     options.end(false)?;
     Ok((way, size))
 }
@@ -69,7 +70,7 @@ pub(crate) struct Way {
 impl Way {
     /// # Errors
     /// An address that names no host.
-    pub(crate) fn of(address: &Address, options: &mut Options<'_>) -> Result<Self> {
+    pub(crate) fn of(address: &Address, options: &mut AddressOptions<'_>) -> Result<Self> {
         if address.host().is_none_or(|host| host == "*") {
             return Err(Error::new(format!("{address}: names nobody to send to: write HOST:PORT")));
         }
@@ -126,7 +127,7 @@ impl Link {
 }
 
 /// The address of an interface, for multicast.
-fn interface(options: &mut Options<'_>) -> Result<Option<Ipv4Addr>> {
+fn interface(options: &mut AddressOptions<'_>) -> Result<Option<Ipv4Addr>> {
     options.value("interface", "the IPv4 address of an interface", |_| true)
 }
 

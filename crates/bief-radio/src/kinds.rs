@@ -96,7 +96,7 @@ fn read() -> Kind {
             if piece.is_rehearsal() {
                 let played = piece.recorded(&mut recording.reader, frame * recording.format.bytes());
                 let played = played.map_err(|error| path.refuse(error))?;
-                let Recording { name, format, sample_rate, bytes, files, .. } = &recording;
+                let Recording { name, format, sample_rate, bytes, files, gaps, .. } = &recording;
                 let played = Recording {
                     name: name.clone(),
                     format: *format,
@@ -104,6 +104,7 @@ fn read() -> Kind {
                     bytes: *bytes,
                     files: files.clone(),
                     reader: played,
+                    gaps: gaps.clone(),
                 };
                 piece.keep(std::mem::replace(&mut recording, played));
             }

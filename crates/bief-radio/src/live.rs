@@ -1,8 +1,10 @@
 //! Bytes that cannot wait: the source that listens to a radio.
 
 use std::io::{Cursor, ErrorKind, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bief::kinds::Gaps;
 use bief::source::{self, Live, Received};
 use bief::{Error, Flow, Out, Result, Task};
 
@@ -20,7 +22,8 @@ type Fill = Box<dyn FnMut(&mut [u8]) -> Result<Received> + Send>;
 /// # Sockets
 /// - out: `u8`, one block; behind the bytes read, zeros
 /// - out: `u32`, 1 per frame: bytes read into this block
-/// - out: `u64`, 1 per frame: bytes lost just before this block; a whole number of blocks
+/// - out: `u64`, 1 per frame: bytes lost just before this block. What the reader itself says is missing inside a block is filled up
+///   with silence, to the end of the block if need be: all that comes behind is where it belongs
 ///
 /// # Errors
 /// A reader that fails is taken for the end of the input; its error is told when the stream has ended.
@@ -53,6 +56,9 @@ pub struct ReadLive {
     live: Live<u8, Fill>,
     /// Bytes that the marks so far say were lost.
     marked: u64,
+    /// Bytes that are missing and were filled up, and those that the reader lost before.
+    filled_up: Arc<AtomicU64>,
+    lost_before: u64,
     /// What came behind the last whole block, once the input has ended.
     rest: Arc<Mutex<Vec<u8>>>,
     ended: bool,
@@ -62,19 +68,52 @@ pub struct ReadLive {
 impl ReadLive {
     /// Plays `front`, of which nothing is lost, then reads `block` bytes at a time, with a queue of `blocks` of them.
     pub fn new(front: Arc<[u8]>, reader: impl Read + Send + 'static, block: usize, blocks: usize) -> Self {
+        Self::with_gaps(front, reader, None, block, blocks)
+    }
+
+    /// The same for a reader that tells what is missing.
+    pub fn with_gaps(
+        front: Arc<[u8]>,
+        reader: impl Read + Send + 'static,
+        gaps: Option<Gaps>,
+        block: usize,
+        blocks: usize,
+    ) -> Self {
+        // Among what was read before, nobody knows where.
+        let lost_before = gaps.as_ref().map_or(0, Gaps::take);
         let whole = front.len() - front.len().checked_rem(block).unwrap_or(0);
         let mut begun = Cursor::new(Arc::clone(&front));
         begun.set_position(whole as u64);
         let mut reader = begun.chain(reader);
         let rest = Arc::<Mutex<Vec<u8>>>::default();
         let (end, mut filled) = (Arc::clone(&rest), 0);
+        let filled_up = Arc::<AtomicU64>::default();
+        let silence = Arc::clone(&filled_up);
+        // Missing before the block that is being filled.
+        let mut before = 0;
         let fill = move |block: &mut [u8]| {
             let outcome = match reader.read(&mut block[filled..]) {
                 Ok(bytes @ 1..) => {
                     filled = (filled + bytes) % block.len();
-                    return Ok(if filled == 0 { Received::Frame { lost: 0 } } else { Received::Nothing });
+                    let lost = if filled == 0 { std::mem::take(&mut before) } else { 0 };
+                    return Ok(if filled == 0 { Received::Frame { lost } } else { Received::Nothing });
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Received::Nothing),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    let Some(gaps) = &gaps else { return Ok(Received::Nothing) };
+                    let missing = gaps.take();
+                    if filled == 0 || missing == 0 {
+                        before += missing;
+                        return Ok(Received::Nothing);
+                    }
+                    let inside = missing.min((block.len() - filled) as u64);
+                    block[filled..][..inside as usize].fill(gaps.filler());
+                    silence.fetch_add(inside, Ordering::Relaxed);
+                    filled = (filled + inside as usize) % block.len();
+                    if filled > 0 {
+                        return Ok(Received::Nothing);
+                    }
+                    return Ok(Received::Frame { lost: std::mem::replace(&mut before, missing - inside) });
+                }
                 Ok(0) => Ok(Received::End),
                 Err(error) => Err(error.into()),
             };
@@ -83,7 +122,7 @@ impl ReadLive {
             outcome
         };
         let live = source::live(block, blocks, Box::new(fill) as Fill);
-        Self { front, played: 0, block, live, marked: 0, rest, ended: false, fault: None }
+        Self { front, played: 0, block, live, marked: 0, filled_up, lost_before, rest, ended: false, fault: None }
     }
 
     pub(crate) fn block_bytes(&self) -> usize {
@@ -144,7 +183,7 @@ impl Task for ReadLive {
     }
 
     fn lost(&self) -> u64 {
-        self.live.lost()
+        self.lost_before + self.live.lost() + self.filled_up.load(Ordering::Relaxed)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -154,7 +193,8 @@ impl Task for ReadLive {
 
     fn reset(&mut self) -> Result<()> {
         self.live.reset()?;
-        (self.marked, self.ended) = (0, false);
+        (self.marked, self.lost_before, self.ended) = (0, 0, false);
+        self.filled_up.store(0, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -205,6 +245,46 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Gives parts of a stream, and tells what is missing before each.
+    struct Holes {
+        parts: std::vec::IntoIter<(u64, &'static [u8])>,
+        part: &'static [u8],
+        gaps: Gaps,
+    }
+
+    impl Read for Holes {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.part.is_empty()
+                && let Some((missing, part)) = self.parts.next()
+            {
+                self.part = part;
+                self.gaps.lose(missing);
+                return Err(ErrorKind::Interrupted.into());
+            }
+            self.part.read(buffer)
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_marked_at_its_place() {
+        let gaps = Gaps::new(9);
+        let parts: Vec<(u64, &[u8])> =
+            vec![(0, &[1]), (2, &[4]), (5, &[10, 11, 12]), (4, &[17, 18, 19, 20]), (0, &[21]), (1, &[23])];
+        let holes = Holes { parts: parts.into_iter(), part: &[], gaps: gaps.clone() };
+        gaps.lose(6);
+        let mut chain = Chain::new();
+        let (bytes, filled, lost) = chain.add(ReadLive::with_gaps([].into(), holes, Some(gaps.clone()), 4, 64), ());
+        let ((collect, all), (mark, marks)) = (sink::collect(), sink::collect());
+        chain.add(collect, &bytes);
+        chain.add(mark, &lost);
+        chain.add(sink::for_each(|filled: &[u32]| Ok(if filled[0] == 0 { Flow::Stop } else { Flow::Next })), &filled);
+        let report = chain.build().unwrap().run().unwrap();
+        // Bytes are their places in the stream, counted from 1; 5 of those missing lie in one block, and 9 stands for others.
+        assert_eq!(all.take()[..16], [1, 9, 9, 4, 10, 11, 12, 9, 17, 18, 19, 20, 21, 9, 23, 0]);
+        assert_eq!(marks.take()[..4], [0, 5, 3, 0]);
+        assert_eq!((report.lost, gaps.total()), (6 + 12, 6 + 12));
     }
 
     #[test]

@@ -71,6 +71,7 @@
 #![cfg_attr(not(feature = "toml"), allow(dead_code, reason = "some parts serve chain files alone"))]
 
 mod address;
+mod address_options;
 #[allow(unsafe_code)]
 mod barrier;
 mod block;
@@ -99,6 +100,7 @@ mod figures;
 #[allow(unsafe_code)]
 mod frame;
 mod gap;
+mod gaps;
 mod halt;
 mod live;
 mod making;
@@ -178,6 +180,8 @@ pub use wire::{In, InOut, Out, Wire};
 /// Kinds of tasks, which chain files name: their parameters, the pieces of chains that they make, and what opens addresses.
 pub mod kinds {
     pub use crate::address::Address;
+    pub use crate::address_options::AddressOptions;
+    pub use crate::gaps::Gaps;
     pub use crate::openers::{AddressWriter, ByteSource, InputAddress, Opener, Openers, OutputAddress};
     pub use crate::param::{Param, Parameter, Params};
     pub use crate::parameters::{ParameterType, Parameters, Value};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::address::Address;
 use crate::error::{Error, Result};
+use crate::gaps::Gaps;
 use crate::parameters::refused;
 use crate::suggest::suggestion;
 
@@ -73,12 +74,14 @@ pub struct ByteSource {
     pub format: Option<String>,
     /// Elements of that format per second, where the source tells it.
     pub rate: Option<f64>,
+    /// What is missing in them, where the source knows.
+    pub gaps: Option<Gaps>,
 }
 
 impl ByteSource {
     /// Bytes of which nothing is known.
     pub fn new(reader: impl Read + Send + 'static) -> Self {
-        Self { reader: Box::new(reader), bytes: None, format: None, rate: None }
+        Self { reader: Box::new(reader), bytes: None, format: None, rate: None, gaps: None }
     }
 }
 

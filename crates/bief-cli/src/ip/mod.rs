@@ -73,7 +73,7 @@ pub(crate) struct IpArgs {
 
 /// Takes the packets.
 pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
-    let registry = bief_radio::registry();
+    let registry = crate::registry::all();
     let openers = registry.openers();
     let mut files = args.files()?;
     let what = "the IP packets";

@@ -33,6 +33,8 @@ pub(super) struct Hearing {
     pub(super) kept: Option<Kept>,
     /// How long the audio is, how far the carrier moved in it, and whether there was a signal at its end.
     pub(super) heard: FmFigures,
+    /// Samples that the radio lost.
+    pub(super) lost: u64,
     /// Ended by Ctrl-C.
     pub(super) interrupted: bool,
     /// How long the run took, and what of a core.
@@ -64,6 +66,9 @@ impl Hearing {
         }
         if self.heard.has_signal == Some(false) {
             rows.push(("signal", "none at the end, only noise".to_owned()));
+        }
+        if self.lost > 0 {
+            rows.push(("samples lost", format!("{}, by the radio", self.lost)));
         }
         if self.interrupted {
             rows.push(("interrupted", format!("after {:.3} s", self.heard.seconds)));
@@ -112,6 +117,7 @@ impl Hearing {
             "carrier_moved_hz": self.heard.offset,
             "signal_at_the_end": self.heard.has_signal,
             "audio_seconds": self.heard.seconds,
+            "lost_samples": self.lost,
             "interrupted": self.interrupted,
             "seconds": self.seconds,
             "processor_percent": 100.0 * self.core_share,

@@ -43,8 +43,8 @@ Examples:
                                          the block, the stages and the reserved
                                          time that meet 20 ms at least work
   bief nbfm capture.sigmf-meta --json    the figures as JSON
-  bief nbfm --radio rtl_tcp://127.0.0.1:1234 --frequency 145.5e6 \
-    --sample-rate 960e3 -o talk.wav      a dongle
+  bief nbfm --radio driver=rtlsdr --frequency 145.5e6 \
+    --sample-rate 960e3 -o talk.wav      a dongle; see `bief radio`
 
 The carrier is found in the first half second with a signal and tracked over up
 to half of the deviation; with --carrier, the search starts there (for a carrier
@@ -104,6 +104,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     args.latency.check(live)?;
     let recording = args.recording.open(built_in, &mut files)?;
     let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
+    let gaps = recording.gaps.clone();
     let bar = progress(bytes);
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
@@ -150,6 +151,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         kept,
         how: tuned.how,
         heard: FmFigures::of(&watch.figures()),
+        lost: gaps.map_or(0, |gaps| gaps.total() / format.bytes() as u64),
         interrupted,
         seconds,
         core_share: worked.as_secs_f64() / seconds,

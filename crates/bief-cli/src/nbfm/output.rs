@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use bief::kinds::{Address, AddressOptions};
 use bief_radio::{AudioFormat, FmReceiver};
 use clap::Args;
 
 use super::SAMPLE_NAME;
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
-use crate::input::{beside, is_address, path_or_address};
+use crate::input::{address, beside, is_address, path_or_address};
 
 /// Parts of a second of audio that go to standard output at a time: who listens does not wait for more.
 const PIPED: u32 = 50;
@@ -18,8 +19,8 @@ const PIPED: u32 = 50;
 /// The file that is written.
 #[derive(Args)]
 pub(super) struct OutputArgs {
-    /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16 [default: NAME.wav
-    /// next to the input]
+    /// Where audio goes: OUT.wav, or raw to OUT.s16 or OUT.f32; `-` for standard output, as raw s16, and so udp://, tcp:// and zmq+
+    /// addresses unless they say ?format=f32 [default: NAME.wav next to the input]
     #[arg(short, long, value_name = "OUT.wav", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace a file that is there though -o does not name it
@@ -30,6 +31,8 @@ pub(super) struct OutputArgs {
 /// A place for audio, and its form there.
 pub(super) struct Output {
     pub(super) path: PathBuf,
+    /// Where it is no file.
+    address: Option<Address>,
     form: Form,
 }
 
@@ -53,6 +56,9 @@ impl Output {
             }
             (None, Some(input)) => beside(input, "wav"),
         };
+        if is_address(&path) {
+            return Self::over_network(path);
+        }
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
         let form = match &*extension {
             _ if is_dash(&path) => Form::Raw(AudioFormat::S16),
@@ -66,7 +72,18 @@ impl Output {
             // The audio of the recording that is built in may be written again and again.
             _ => files.write(&path, "the audio")?,
         }
-        Ok(Self { path, form })
+        Ok(Self { path, address: None, form })
+    }
+
+    /// Raw audio for whoever takes it there.
+    fn over_network(path: PathBuf) -> Result<Self, Failure> {
+        let registry = crate::registry::all();
+        let address = address(&path, registry.openers())?;
+        registry.openers().check_writer(&address).map_err(Failure::from_error)?;
+        let format = AddressOptions::of(&address).map_err(Failure::from_error)?.text("format").map(str::parse);
+        let format = format.unwrap_or(Ok(AudioFormat::S16));
+        let format = format.map_err(|error| Failure::new(format!("{address}: {error}")))?;
+        Ok(Self { path, address: Some(address), form: Form::Raw(format) })
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -88,13 +105,16 @@ impl Output {
             let created = File::create(&path).map(BufWriter::new);
             created.map_err(|error| bief::Error::new(format!("{}: {error}", path.display())))
         };
-        match self.form {
-            Form::Raw(format) if self.is_stdout() => {
+        match (self.form, self.address.clone()) {
+            (Form::Raw(format), Some(address)) => {
+                receiver.to_raw(move || crate::registry::all().openers().writer(&address), format)
+            }
+            (Form::Raw(format), None) if self.is_stdout() => {
                 let bytes = (receiver.settings().audio_rate / PIPED) as usize * format.bytes();
                 receiver.to_raw(move || Ok(BufWriter::with_capacity(bytes, io::stdout())), format)
             }
-            Form::Raw(format) => receiver.to_raw(create, format),
-            Form::Wav => receiver.to_wav(create),
+            (Form::Raw(format), None) => receiver.to_raw(create, format),
+            (Form::Wav, _) => receiver.to_wav(create),
         }
     }
 }

@@ -51,8 +51,8 @@ Examples:
                                          to players, at the pace of its clock
   bief rx 'tcp://:4000?format=cf32&rate=2e6' --live -o http://:8080/ts
                                          samples that a program sends here
-  bief rx --radio rtl_tcp://127.0.0.1:1234 --frequency 11.7e9 --lnb 10.6e9 \
-    --sample-rate 2.4e6 -o out.ts         a dongle and a dish
+  bief rx --radio driver=rtlsdr --frequency 11.7e9 --lnb 10.6e9 \
+    --sample-rate 2.4e6 -o out.ts         a dongle and a dish; see `bief radio`
 
 MODCOD, frame size and pilots are read from the header of each frame.
 With --ip, packets go nowhere else unless -o names a file for streams, too.
@@ -71,8 +71,8 @@ second one quits at once. The exit status is then 128 plus the signal's number
 pub(crate) struct RxArgs {
     #[command(flatten)]
     signal: SignalArgs,
-    /// Where packets go: a file, `-` for standard output, or udp://HOST:PORT, rtp://HOST:PORT, http://:PORT/PATH or
-    /// tcp://HOST:PORT [default: NAME.ts next to the input, NAME.bin for a stream without packets]
+    /// Where packets go: a file, `-` for standard output, or udp://HOST:PORT, rtp://HOST:PORT, http://:PORT/PATH,
+    /// tcp://HOST:PORT or zmq+push://HOST:PORT [default: NAME.ts next to the input, NAME.bin for a stream without packets]
     #[arg(short, long, value_name = "OUT.ts", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace files that are there though -o does not name them

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bief::kinds::Address;
-use bief_net::{Pace, TsHandle, TsOut};
+use bief_net::{Pace, TsHandle, TsOut, ZmqHandle, ZmqOut};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -19,8 +19,15 @@ pub(super) struct Network {
     address: Address,
     /// Until a stream takes it.
     writer: Arc<Mutex<Option<Box<dyn Write + Send>>>>,
+    handle: Option<Handle>,
+}
+
+/// What tells how much was sent.
+#[derive(Clone)]
+enum Handle {
     /// Of transport streams at their pace.
-    handle: Option<TsHandle>,
+    Ts(TsHandle),
+    Zmq(ZmqHandle),
 }
 
 impl Network {
@@ -43,7 +50,12 @@ impl Network {
             Some("udp" | "rtp" | "http") => {
                 let pace = if is_live { Pace::Live } else { Pace::Pcr };
                 let out = TsOut::open(&address, pace).map_err(Failure::from_error)?;
-                let handle = out.handle();
+                let handle = Handle::Ts(out.handle());
+                (Box::new(out), Some(handle))
+            }
+            Some(scheme) if scheme.starts_with("zmq+") => {
+                let out = ZmqOut::open(&address).map_err(Failure::from_error)?;
+                let handle = Handle::Zmq(out.handle());
                 (Box::new(out), Some(handle))
             }
             _ => (registry::all().openers().writer(&address).map_err(Failure::from_error)?, None),
@@ -58,7 +70,7 @@ impl Network {
 
     /// Refuses what players do not understand.
     pub(super) fn check(&self, id: bief_dsp::dvbs2::StreamId) -> io::Result<()> {
-        if self.handle.is_some() && id.kind != bief_dsp::dvbs2::StreamType::Transport {
+        if matches!(self.handle, Some(Handle::Ts(_))) && id.kind != bief_dsp::dvbs2::StreamType::Transport {
             return Err(io::Error::other(format!(
                 "the carrier has a {id}, and {} takes transport streams: name a file with -o",
                 self.address
@@ -69,7 +81,20 @@ impl Network {
 
     /// What was sent, in words and for `--json`.
     pub(super) fn told(&self) -> Option<(String, Value)> {
-        let counts = self.handle.as_ref()?.counts();
+        let handle = match self.handle.as_ref()? {
+            Handle::Ts(handle) => handle,
+            Handle::Zmq(handle) => {
+                let counts = handle.counts();
+                let (messages, bytes, takers, dropped) = (counts.messages, counts.bytes, counts.takers, counts.dropped);
+                let text =
+                    format!("{messages} messages, {bytes} bytes, {takers} takers, {dropped} left out for slow ones");
+                return Some((
+                    text,
+                    json!({ "messages": messages, "bytes": bytes, "takers": takers, "dropped": dropped }),
+                ));
+            }
+        };
+        let counts = handle.counts();
         let mut text = format!("{} packets", counts.sent);
         if counts.lost > 0 {
             text += &format!(", {} lost", counts.lost);

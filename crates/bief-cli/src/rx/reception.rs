@@ -109,7 +109,7 @@ impl Reception {
             rows.push(("dummy frames", figures.dummy_frames.to_string()));
         }
         if figures.lost_samples > 0 {
-            rows.push(("samples lost", format!("{}, for want of time", figures.lost_samples)));
+            rows.push(("samples lost", format!("{}, dropped before the receiver", figures.lost_samples)));
         }
         if figures.passed_over_samples > 0 {
             rows.push(("passed over", format!("{} samples in which no signal was found", figures.passed_over_samples)));

@@ -153,7 +153,7 @@ fn rx_does_not_make_live_input_wait() {
     assert_eq!(json["report"]["lost"], 2 * lost);
     assert_eq!(number("packets") as usize, packets.len() / 188);
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains(&format!("{lost}, for want of time")), "{shown}");
+    assert!(shown.contains(&format!("{lost}, dropped before the receiver")), "{shown}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Folder, sample};
+use crate::common::{Folder, packets, sample};
 
 /// What is received of the recording that ships, as a file.
 fn expected(folder: &Folder) -> Vec<u8> {
@@ -62,6 +62,31 @@ fn samples_come_over_tcp_and_packets_go_over_udp_and_tcp() {
 }
 
 #[test]
+fn samples_go_over_tcp_and_zmq_as_into_a_file() {
+    let folder = Folder::new("sent");
+    folder.write("in.ts", packets(60));
+    let tx = ["tx", "in.ts", "--modcod", "qpsk-8/9", "--frame", "short"];
+    folder.succeed([&tx[..], &["-o", "file.sigmf-meta", "--format", "cf32"]].concat());
+    let taker = TcpListener::bind("127.0.0.1:0").unwrap();
+    let output = format!("tcp://{}?format=cf32", taker.local_addr().unwrap());
+    let taken = thread::spawn(move || {
+        let mut taken = Vec::new();
+        taker.accept().unwrap().0.read_to_end(&mut taken).unwrap();
+        taken
+    });
+    folder.succeed([&tx[..], &["-o", &output]].concat());
+    assert!(taken.join().unwrap() == folder.read("file.sigmf-data"));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut sender = folder.command();
+    let output = format!("zmq+push://:{port}?format=cf32");
+    let mut sender = sender.args(tx).args(["-o", &output]).stdout(Stdio::null()).spawn().unwrap();
+    let input = format!("zmq+pull://127.0.0.1:{port}?format=cf32");
+    folder.succeed(["rx", &input, "--sps", "2", "-o", "zmq.ts", "--cores", "1"]);
+    folder.succeed(["rx", "file.sigmf-meta", "-o", "file.ts", "--cores", "1"]);
+    assert!(sender.wait().unwrap().success() && folder.read("zmq.ts") == folder.read("file.ts"));
+}
+
+#[test]
 fn players_over_http_hear_what_a_live_input_gives() {
     let folder = Folder::new("http");
     let expected = expected(&folder);
@@ -100,6 +125,9 @@ fn addresses_that_cannot_be_are_refused_before_anything_is_received() {
     let folder = Folder::new("refused");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("http://:{}/ts", taken.local_addr().unwrap().port());
+    folder.write("in.ts", packets(10));
+    let tx = ["tx", "in.ts", "--modcod", "qpsk-1/2", "--frame", "short"];
+    let soapy = !folder.fail(["radio", "driver=none"]).contains("install SoapySDR");
     for (arguments, reason) in [
         (vec!["rx", "-o", "udp://:5004"], "names nobody to send to"),
         (vec!["rx", "-o", "upd://127.0.0.1:5004"], "nothing opens `upd:`"),
@@ -108,6 +136,43 @@ fn addresses_that_cannot_be_are_refused_before_anything_is_received() {
         (vec!["rx", "tcp://127.0.0.1:1?format=cu8", "-o", "x.ts"], "refused"),
         (vec!["rx", "rtl_tcp://127.0.0.1:1", "-o", "x.ts"], "its frequency is needed"),
         (vec!["rx", "rtp://127.0.0.1:1", "-o", "x.ts"], "nothing can be read there"),
+        (vec!["rx", "zmq+push://127.0.0.1:1", "-o", "x.ts"], "zmq+pull or zmq+sub do"),
+        (vec!["rx", "-o", "zmq+pub://:1?tags=on"], "?format=cf32&tags=on"),
+        (vec!["rx", "soapy:driver=none", "-o", "x.ts"], "its frequency is needed"),
+        (
+            vec!["rx", "--radio", "none", "--frequency", "1e8", "--sample-rate", "1e6", "-o", "x.ts"],
+            "write driver=NAME",
+        ),
+        (vec!["rx", "--radio", "driver=none", "--frequency", "1e8", "-o", "x.ts"], "needs --sample-rate"),
+        (
+            [
+                "rx",
+                "--radio",
+                "rtl_tcp://127.0.0.1:1",
+                "--frequency",
+                "1e8",
+                "--sample-rate",
+                "1e6",
+                "-o",
+                "x.ts",
+                "--antenna",
+                "A",
+            ]
+            .into(),
+            "no option is called `antenna`",
+        ),
+        (
+            [
+                &tx[..],
+                &["--symbol-rate", "1e6", "--radio", "rtl_tcp://127.0.0.1:1", "--frequency", "1e8", "--gain", "3"],
+            ]
+            .concat(),
+            "only receives",
+        ),
+        ([&tx[..], &["--radio", "driver=none", "--frequency", "1e8", "--gain", "3"]].concat(), "needs --symbol-rate"),
+        ([&tx[..], &["-o", "tcp://127.0.0.1:1?format=cu8", "--format", "ci8"]].concat(), "it gets ci8"),
+        (vec!["nbfm", "-o", "udp://127.0.0.1:1?format=cf32"], "choose s16 or f32"),
+        (vec!["radio", "serial=1"], if soapy { "names no driver" } else { "install SoapySDR" }),
     ] {
         let message = folder.fail(&arguments);
         assert!(message.contains(reason), "{arguments:?}: {message}");

@@ -29,6 +29,12 @@ impl Layout {
         scored.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, layout)| layout)
     }
 
+    /// Valid headers less others that the front of a file shows, where this layout has them.
+    pub fn shown(self, front: &[u8]) -> i32 {
+        let valid: Vec<Option<usize>> = (0..front.len()).map(|at| header(&front[at..], false)).collect();
+        self.score(front, &valid)
+    }
+
     /// Valid headers less others, where they are to be; `valid` are the frames whose headers are valid, wherever they are.
     fn score(self, front: &[u8], valid: &[Option<usize>]) -> i32 {
         let before = if self.l3 { L3_HEADER } else { 0 };

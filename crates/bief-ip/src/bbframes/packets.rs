@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use bief_dsp::dvbs2::{PACKET, SYNC_BYTE};
 
-use super::{Buffered, FRONT};
+use super::Buffered;
 
 /// Packets given at a time at most.
 const MOST: usize = 32;
@@ -37,7 +37,8 @@ impl<R: Read> PacketReader<R> {
     /// A reader that fails; a front without packets.
     pub fn new(reader: R) -> io::Result<Self> {
         let mut bytes = Buffered::new(reader);
-        let front = bytes.want(FRONT)?;
+        // So many show it; more would be waited for where packets come slowly.
+        let front = bytes.want((2 * SHOWN + 1) * PACKET)?;
         let Some(start) = Self::find(front) else {
             let told = "no transport stream: no packets of 188 bytes that begin with 0x47";
             return Err(io::Error::new(io::ErrorKind::InvalidData, told));

@@ -12,13 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bief::kinds::{Address, Opener};
+use bief::kinds::{Address, AddressOptions, Opener};
 use bief::{Error, Result};
 
 use self::http::Server;
 pub use self::pace::Pace;
 use self::pace::Pacer;
-use crate::options::Options;
 use crate::udp::{Link, Way};
 
 /// Bytes of a packet, and of a datagram: seven packets fit any network.
@@ -188,7 +187,7 @@ impl TsOut {
                 )
             }
             Asking::Players { at, host, path } => {
-                let server = Server::open(at, host, path).map_err(|error| crate::options::failed(address, &error))?;
+                let server = Server::open(at, host, path).map_err(|error| crate::sockets::failed(address, &error))?;
                 let ring = Arc::clone(server.ring());
                 (Sink::Http(server), Some(ring))
             }
@@ -388,7 +387,7 @@ enum Asking {
 }
 
 fn asked(address: &Address, pace: Pace) -> Result<Asked> {
-    let mut options = Options::of(address)?;
+    let mut options = AddressOptions::of(address)?;
     let pace = options.value("pace", "pcr, live or none", |_: &Pace| true)?.unwrap_or(pace);
     let way = match address.scheme() {
         Some(scheme @ ("udp" | "rtp")) => {
@@ -397,7 +396,7 @@ fn asked(address: &Address, pace: Pace) -> Result<Asked> {
         Some("http") => {
             let path = if options.path().is_empty() { "/" } else { options.path() };
             let host = address.host().filter(|host| *host != "*").map(str::to_owned);
-            Asking::Players { at: crate::options::socket(address, None)?, host, path: path.to_owned() }
+            Asking::Players { at: crate::sockets::socket(address, None)?, host, path: path.to_owned() }
         }
         _ => return Err(Error::new(format!("{address}: transport streams go to udp:, rtp: or http:"))),
     };

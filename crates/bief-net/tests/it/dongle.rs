@@ -61,12 +61,19 @@ fn a_server_that_goes_away_is_waited_for_when_asked() {
     let (at, server) = server(2);
     let address = format!("rtl_tcp://{at}?frequency=1e8&rate=1e6&reconnect=on");
     let mut source = openers().reader(&address.parse().unwrap()).unwrap();
+    let gaps = source.gaps.take().unwrap();
     let mut bytes = [0; 2];
     while bytes != [1, 1] {
         // I and Q stay apart where the stream is cut.
         source.reader.read_exact(&mut bytes).unwrap();
         assert!(matches!(bytes, [0, 0 | 128] | [1, 1]), "{bytes:?}");
     }
+    // The connection is thrown away for 150 ms, as after any setting, and nothing came before either.
+    let missing = gaps.total();
+    assert!(
+        (2 * 150_000..2 * 60_000_000).contains(&missing) && missing.is_multiple_of(2) && gaps.take() == missing,
+        "{missing}"
+    );
     drop(source);
     assert_eq!(server.join().unwrap().len(), 2);
 }

@@ -3,3 +3,4 @@
 mod bytes;
 mod dongle;
 mod players;
+mod zmq;

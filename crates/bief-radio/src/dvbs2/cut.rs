@@ -88,8 +88,7 @@ pub struct CutFrames {
 struct Counts {
     /// Bytes read.
     read: u64,
-    /// Samples that were dropped before, and that were searched in vain.
-    lost: u64,
+    /// Samples that were searched in vain.
     passed_over: u64,
     missed_headers: u64,
     /// Frames that are passed over.
@@ -467,7 +466,6 @@ impl CutFrames {
     fn note(&mut self, fed: Fed) {
         let lost = fed.lost / self.buffer.each as u64;
         self.counts.read += fed.bytes as u64;
-        self.counts.lost += lost;
         if lost > 0 {
             self.gap = Some(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
         }
@@ -576,9 +574,9 @@ impl Task for CutFrames {
     }
 
     fn figures(&self, figures: &mut Figures) {
-        let Counts { read, lost, passed_over, missed_headers, dummy_frames, other_frames, losses } = self.counts;
+        let Counts { read, passed_over, missed_headers, dummy_frames, other_frames, losses } = self.counts;
         figures.count("read", "bytes", read);
-        figures.count("lost", "samples", lost);
+        figures.count("lost", "samples", self.feed.lost() / self.buffer.each as u64);
         figures.count("passed_over", "samples", passed_over);
         figures.count("missed_headers", "", missed_headers);
         figures.count("dummy_frames", "", dummy_frames);

@@ -3,6 +3,7 @@
 use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 
+use bief::kinds::Gaps;
 use bief::{Application, Chain, Error, Program, Result, VarWire, Wire};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, SignalLevel, StreamId};
@@ -196,7 +197,7 @@ struct Decoded {
 /// The samples that were not searched.
 enum Rest {
     /// They wait until they are read.
-    Waiting(Box<dyn Read + Send>),
+    Waiting(Box<dyn Read + Send>, Option<Gaps>),
     Live(Box<ReadLive>),
 }
 
@@ -210,7 +211,7 @@ impl Receiver {
     /// A recording without a signal, or that cannot be read.
     pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
         let Settings { samples_per_symbol, gold_code, modcods, isi } = settings;
-        let Recording { name, format, bytes, sample_rate, mut reader, .. } = recording;
+        let Recording { name, format, bytes, sample_rate, mut reader, gaps, .. } = recording;
         if let Some(rate) = samples_per_symbol.filter(|rate| !(1.5..=8.0).contains(rate)) {
             return Err(ReceiveError::Rate(rate));
         }
@@ -236,7 +237,7 @@ impl Receiver {
             remove_impulses(&mut samples);
             match search(known.as_ref(), &samples, &scrambler) {
                 Ok((filter, lock)) => {
-                    let (front, rest) = (front.into(), Rest::Waiting(reader));
+                    let (front, rest) = (front.into(), Rest::Waiting(reader, gaps));
                     let passed_over = (vain / format.bytes()) as u64 + passed_over(&lock);
                     return Ok(Self {
                         filter,
@@ -283,9 +284,9 @@ impl Receiver {
     pub fn live(self) -> Result<Self> {
         let block = (LIVE_SYMBOLS * self.filter.samples_per_symbol()) as usize * self.format.bytes();
         let rest = match self.rest {
-            Rest::Waiting(reader) => {
+            Rest::Waiting(reader, gaps) => {
                 let blocks = LIVE_BLOCKS.min(LIVE_BYTES / block);
-                let mut read = Box::new(ReadLive::new(Arc::clone(&self.front), reader, block, blocks));
+                let mut read = Box::new(ReadLive::with_gaps(Arc::clone(&self.front), reader, gaps, block, blocks));
                 read.listen()?;
                 Rest::Live(read)
             }
@@ -369,9 +370,9 @@ impl Receiver {
 
     /// The task that cuts frames out of the whole recording, which is gone from here afterwards.
     pub(super) fn source(&mut self) -> CutFrames {
-        let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty())));
+        let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty()), None));
         let feed: Box<dyn Feed> = match rest {
-            Rest::Waiting(rest) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
+            Rest::Waiting(rest, _) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
             Rest::Live(read) => read,
         };
         self.cut(feed).behind(self.passed_over)
@@ -505,6 +506,7 @@ mod tests {
         kept: Vec<Range<usize>>,
         at: usize,
         marks: bool,
+        lost: u64,
     }
 
     impl Feed for Holed {
@@ -513,12 +515,17 @@ mod tests {
             let lost = (range.start - self.at) as u64 * u64::from(self.marks);
             let bytes = range.len().min(wanted);
             space[..bytes].copy_from_slice(&self.bytes[range.start..range.start + bytes]);
+            self.lost += lost;
             range.start += bytes;
             self.at = range.start;
             if range.start == range.end {
                 self.kept.remove(0);
             }
             Ok(Some(Fed { bytes, lost, ended: false }))
+        }
+
+        fn lost(&self) -> u64 {
+            self.lost
         }
 
         fn finish(&mut self) -> Result<()> {
@@ -585,7 +592,7 @@ mod tests {
             let recording = Recording::from_memory("sample", SampleFormat::Ci8, Arc::clone(&self.bytes));
             let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
             let out = Written::default();
-            let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks };
+            let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks, lost: 0 };
             let rx = receiver.receive(receiver.cut(Box::new(holed)), Deliver::single(out.clone()), Also::default());
             let report = rx.build().unwrap().run().unwrap();
             let packets = out.0.lock().unwrap().chunks(PACKET).map(<[u8]>::to_vec).collect();

@@ -13,6 +13,9 @@ use super::read::{ReadBbframes, ReadPackets};
 
 /// Bytes by which an input is told, and that rehearsals repeat.
 const FRONT: u64 = 32 << 10;
+/// Those with which the first look is taken, and headers of BBFRAMEs that are enough.
+const FIRST_FRONT: u64 = 4 << 10;
+const SURE: i32 = 6;
 
 /// What to take. The default is everything.
 ///
@@ -66,12 +69,24 @@ impl IpReceiver {
     /// A reader that fails; an input that is neither; settings that do not fit it.
     pub fn find(reader: impl Read + Send + 'static, settings: IpSettings) -> Result<Self> {
         let mut rest: Box<dyn Read + Send> = Box::new(reader);
-        let mut front = Vec::new();
-        (&mut rest).take(FRONT).read_to_end(&mut front).map_err(Error::from_source)?;
-        let input = match Layout::find(&front) {
+        let (mut front, mut wanted) = (Vec::new(), FIRST_FRONT);
+        // What comes slowly is looked at as it comes.
+        let found = loop {
+            let more = wanted - front.len() as u64;
+            let got = (&mut rest).take(more).read_to_end(&mut front).map_err(Error::from_source)? as u64;
+            let is_all = got < more || wanted >= FRONT;
+            if PacketReader::<Cursor<Vec<u8>>>::find(&front).is_some() {
+                break Some(IpInput::Transport);
+            }
+            match Layout::find(&front) {
+                Some(layout) if is_all || layout.shown(&front) >= SURE => break Some(IpInput::Bbframes(layout)),
+                None if is_all => break None,
+                _ => wanted *= 2,
+            }
+        };
+        let input = match found {
             _ if front.is_empty() => return Err(Error::new("is empty: there is nothing to take")),
-            _ if PacketReader::<Cursor<Vec<u8>>>::find(&front).is_some() => IpInput::Transport,
-            Some(layout) => IpInput::Bbframes(layout),
+            Some(input) => input,
             None => {
                 let told =
                     "neither BBFRAMEs nor a transport stream: samples of a signal are received by `bief rx --ip`";
@@ -147,5 +162,35 @@ impl Read for Repeat {
         let read = (&self.bytes[self.at..self.end]).read(space)?;
         self.at = (self.at + read) % self.end;
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bief_dsp::dvbs2::{BbHeader, RollOff};
+
+    /// Fails behind its bytes, as if nothing came for long.
+    fn slow(bytes: Vec<u8>) -> impl Read + Send + 'static {
+        struct Never;
+        impl Read for Never {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("nothing comes"))
+            }
+        }
+        Cursor::new(bytes).chain(Never)
+    }
+
+    #[test]
+    fn what_comes_slowly_is_told_by_its_first_bytes() {
+        let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
+        let found = |bytes| IpReceiver::find(slow(bytes), IpSettings::default()).map(|receiver| receiver.input());
+        assert_eq!(found(packet.repeat(22)).unwrap(), IpInput::Transport);
+        let frame = [&BbHeader::transport(RollOff::R20, 8 * 374).to_bytes()[..], &[0; 374]].concat();
+        assert!(matches!(found(frame.repeat(12)).unwrap(), IpInput::Bbframes(_)));
+        assert!(found(frame.repeat(2)).unwrap_err().to_string().contains("nothing comes"));
+        let mut receiver = IpReceiver::find(slow(packet.repeat(22)), IpSettings::default()).unwrap();
+        receiver = receiver.to(IpOutput::pcap(std::io::sink()));
+        receiver.program().expect("it is built of what has come");
     }
 }

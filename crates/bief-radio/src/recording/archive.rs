@@ -56,7 +56,7 @@ pub(super) fn open(mut file: File, path: &Path, format: Option<SampleFormat>) ->
     file.seek(SeekFrom::Start(data.start + header_bytes)).map_err(|error| io_error(path, error))?;
     let reader = Box::new(file.take(bytes));
     let name = path.display().to_string();
-    Ok(Recording { name, format, sample_rate, bytes: Some(bytes), files: vec![path.to_owned()], reader })
+    Ok(Recording { name, format, sample_rate, bytes: Some(bytes), files: vec![path.to_owned()], reader, gaps: None })
 }
 
 /// The plain files in an archive.

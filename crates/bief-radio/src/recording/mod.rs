@@ -9,6 +9,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use bief::kinds::Gaps;
+
 use self::sigmf::{DATA, Described, META, unsupported};
 use crate::iq::SampleFormat;
 use crate::text::printable;
@@ -34,6 +36,8 @@ pub struct Recording {
     pub files: Vec<PathBuf>,
     /// The bytes.
     pub reader: Box<dyn Read + Send>,
+    /// What is missing in them, where the source knows: of a radio.
+    pub gaps: Option<Gaps>,
 }
 
 /// What is wrong with a recording.
@@ -122,7 +126,15 @@ impl Recording {
         let Some(format) = format.or_else(|| extension.parse().ok()) else {
             return Err(RecordingError::NoFormat { name });
         };
-        Ok(Self { name, format, sample_rate: None, bytes, files: vec![path.to_owned()], reader: Box::new(file) })
+        Ok(Self {
+            name,
+            format,
+            sample_rate: None,
+            bytes,
+            files: vec![path.to_owned()],
+            reader: Box::new(file),
+            gaps: None,
+        })
     }
 
     /// Samples of the given format from standard input.
@@ -132,7 +144,15 @@ impl Recording {
     pub fn from_stdin(format: Option<SampleFormat>) -> Result<Self, RecordingError> {
         let name = "standard input".to_owned();
         let Some(format) = format else { return Err(RecordingError::NoFormat { name }) };
-        Ok(Self { name, format, sample_rate: None, bytes: None, files: Vec::new(), reader: Box::new(io::stdin()) })
+        Ok(Self {
+            name,
+            format,
+            sample_rate: None,
+            bytes: None,
+            files: Vec::new(),
+            reader: Box::new(io::stdin()),
+            gaps: None,
+        })
     }
 
     /// Samples in memory.
@@ -146,7 +166,7 @@ impl Recording {
         let bytes = bytes.into();
         let length = Some(bytes.len() as u64);
         let reader = Box::new(io::Cursor::new(bytes));
-        Self { name: name.to_owned(), format, sample_rate: None, bytes: length, files: Vec::new(), reader }
+        Self { name: name.to_owned(), format, sample_rate: None, bytes: length, files: Vec::new(), reader, gaps: None }
     }
 
     fn open_sigmf(meta_path: &Path, format: Option<SampleFormat>) -> Result<Self, RecordingError> {
@@ -182,7 +202,7 @@ impl Recording {
             }
         };
         let files = vec![meta_path.to_owned(), data_path];
-        Ok(Self { name: meta_path.display().to_string(), format, sample_rate, bytes, files, reader })
+        Ok(Self { name: meta_path.display().to_string(), format, sample_rate, bytes, files, reader, gaps: None })
     }
 }
 

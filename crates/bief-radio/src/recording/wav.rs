@@ -63,7 +63,15 @@ pub(super) fn open(
                 file.seek(SeekFrom::Start(start)).map_err(failed)?;
                 let (name, files) = (path.display().to_string(), vec![path.to_owned()]);
                 let reader = Box::new(file.take(bytes));
-                return Ok(Recording { name, format, sample_rate: rate, bytes: Some(bytes), files, reader });
+                return Ok(Recording {
+                    name,
+                    format,
+                    sample_rate: rate,
+                    bytes: Some(bytes),
+                    files,
+                    reader,
+                    gaps: None,
+                });
             }
             b"fmt " => {
                 let mut chunk = [0; FORMAT];
