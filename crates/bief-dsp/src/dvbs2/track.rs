@@ -52,6 +52,9 @@ const FREQUENCY_STEP: f64 = 0.004;
 /// Place of the middle of a header.
 const HEADER_MIDDLE: f64 = 0.5 * (HEADER - 1) as f64;
 
+/// Root mean square of the signal in samples that are integers.
+const INTEGER_LEVEL: f32 = 512.0;
+
 /// Gains of a second-order smoother.
 #[derive(Clone, Copy, Debug)]
 struct Gains {
@@ -115,6 +118,13 @@ impl FrameSync {
         reach(filter, self.position, self.step, symbols)
     }
 
+    /// What to multiply samples by before they are rounded to integers for an [`IntegerFilter`](crate::filter::IntegerFilter): the
+    /// signal is then 36 dB below their range, for noise and neighbours, and what rounding adds is 65 dB below the signal.
+    pub fn integer_gain(&self) -> f32 {
+        let gain = INTEGER_LEVEL * self.step.sqrt() as f32 / self.amplitude;
+        if gain.is_finite() { gain } else { 1.0 }
+    }
+
     /// Moves the start of the window by `offset` samples.
     pub fn relative_to(self, offset: i64) -> FrameSync {
         FrameSync { position: self.position - offset as f64, ..self }
@@ -137,8 +147,13 @@ impl FrameSync {
 
     /// What is to be removed from the window, for those who have it a part at a time.
     pub fn carrier(&self) -> Carrier {
+        self.carrier_times(1.0)
+    }
+
+    /// The same; what is left is multiplied by `gain`.
+    pub fn carrier_times(&self, gain: f32) -> Carrier {
         let frequency = self.frequency / self.step;
-        let start = Complex64::cis(TAU * frequency * self.position - self.phase);
+        let start = Complex64::from_polar(gain.into(), TAU * frequency * self.position - self.phase);
         Carrier { phasor: Phasor::new(-frequency, start), inverted: self.inverted, dc: self.dc }
     }
 }
@@ -166,6 +181,16 @@ impl Carrier {
     pub fn remove(&mut self, samples: &mut [Complex32]) {
         straighten(samples, self.dc, self.inverted);
         self.phasor.multiply(samples);
+    }
+
+    /// The same, but the samples that are left are rounded to integers: [`FrameSync::integer_gain`] is what the carrier is to be
+    /// multiplied by for that. What `samples` holds afterwards is of no use.
+    ///
+    /// # Panics
+    /// When the two slices differ in length.
+    pub fn remove_to_integers(&mut self, samples: &mut [Complex32], integers: &mut [[i16; 2]]) {
+        straighten(samples, self.dc, self.inverted);
+        self.phasor.multiply_to_integers(samples, integers);
     }
 }
 

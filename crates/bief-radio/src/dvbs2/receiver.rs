@@ -397,7 +397,7 @@ impl Receiver {
         let scrambler = || Arc::clone(&self.scrambler);
         let (window, sync, pls) = rx.add(cut, ());
         let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
-        let mut symbols = rx.add(FilterSymbols::new(self.filter.clone()), (&window, &sync));
+        let mut symbols = rx.add(FilterSymbols::new(&self.filter), (&window, &sync));
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
         let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
         if self.keeps_symbols {
