@@ -87,6 +87,7 @@ impl Fec {
         let field_degree = match size {
             FrameSize::Normal => 16,
             FrameSize::Short => 14,
+            FrameSize::Medium => 15,
         };
         Some(Fec { kbch: nbch - field_degree * bch_t, nbch, nldpc: size.bits(), bch_t, q: (size.bits() - nbch) / 360 })
     }

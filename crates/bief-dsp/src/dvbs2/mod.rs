@@ -72,6 +72,7 @@ mod slicer;
 mod steady;
 mod track;
 mod transpose;
+mod vl_snr;
 mod walk;
 
 pub mod bch;
@@ -96,3 +97,4 @@ pub use plframe::{PILOT, PlframeBuilder, UndefinedFrameError};
 pub use pls::{FrameSize, Pls};
 pub use slicer::{SliceError, Slicer};
 pub use track::{Carrier, FrameSync, Lost, Tracker};
+pub use vl_snr::{ParseVlSnrError, VL_SNR_HEADER, VlSnr, VlSnrDecoder, VlSnrEncoder, vl_snr_header};

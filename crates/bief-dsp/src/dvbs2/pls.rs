@@ -11,14 +11,17 @@ pub enum FrameSize {
     Normal,
     /// 16 200 bits.
     Short,
+    /// 32 400 bits: VL-SNR frames of DVB-S2X alone have it.
+    Medium,
 }
 
 impl FrameSize {
-    /// Bits of a FECFRAME: 64 800 or 16 200.
+    /// Bits of a FECFRAME: 64 800, 16 200 or 32 400.
     pub const fn bits(self) -> usize {
         match self {
             FrameSize::Normal => 64_800,
             FrameSize::Short => 16_200,
+            FrameSize::Medium => 32_400,
         }
     }
 }
@@ -28,6 +31,7 @@ impl fmt::Display for FrameSize {
         f.pad(match self {
             FrameSize::Normal => "normal",
             FrameSize::Short => "short",
+            FrameSize::Medium => "medium",
         })
     }
 }
