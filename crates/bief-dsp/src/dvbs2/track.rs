@@ -18,6 +18,8 @@ use crate::filter::MatchedFilter;
 const HEADER_QUALITY: f32 = 0.2;
 /// Quality from which a header that announces another kind of frame is believed.
 const CHANGE_QUALITY: f32 = 0.3;
+/// Quality from which one of two headers of VL-SNR frames is believed where they came before: one of noise in 300 has it.
+const VL_SNR_QUALITY: f32 = 0.07;
 /// Bad headers in a row after which the signal is lost, when headers were weak: noise alone may hide some.
 const MAX_BAD: usize = 8;
 /// The same when headers were strong (Es/N0 of 0 dB and more): then samples are missing, or the signal is.
@@ -309,7 +311,11 @@ impl Tracker {
     pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
         let to_window = (self.origin - offset as i64) as f64;
         let header = self.measure(window, to_window + self.position);
-        let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
+        let needed = match header.pls {
+            pls if pls.is_vl_snr() && self.pls.is_vl_snr() => VL_SNR_QUALITY,
+            pls if pls == self.pls => HEADER_QUALITY,
+            _ => CHANGE_QUALITY,
+        };
         let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() <= MAX_DELAY);
         let has_jumped = header.quality_elsewhere > RESTORED * self.quality
             || (layout.is_some() && self.carrier_jumps.shown_by(header.frequency, self.quality));
@@ -431,9 +437,14 @@ impl Tracker {
             symbols
         };
         let on_time = symbols(0.0);
-        let decoded = plheader::decode(&on_time);
-        let quality_elsewhere =
-            if decoded.quality < SUSPICIOUS * self.quality { best_elsewhere(&on_time) } else { 0.0 };
+        let mut decoded = plheader::decode(&on_time);
+        let is_weak = self.pls.is_vl_snr() && decoded.quality < CHANGE_QUALITY;
+        if is_weak {
+            // Where noise may make up any other header.
+            decoded = plheader::decode_vl_snr(&on_time);
+        }
+        let is_suspicious = decoded.quality < SUSPICIOUS * self.quality && !is_weak;
+        let quality_elsewhere = if is_suspicious { best_elsewhere(&on_time) } else { 0.0 };
         let sent = header_symbols(decoded.pls);
         let direction = decoded.correlation.conj() / decoded.correlation.norm();
         let aligned = |symbols: [Complex32; HEADER]| -> f64 {

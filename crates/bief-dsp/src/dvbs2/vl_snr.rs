@@ -3,6 +3,7 @@
 //! A frame of set 1 (PLS 129) or set 2 (PLS 131) has a second header, of 900 symbols, which tells what it carries: QPSK, or π/2-BPSK
 //! with every bit sent once or twice, codes of low rate that are shortened and punctured, and twice as many pilots.
 
+use std::array;
 use std::f32::consts::FRAC_1_SQRT_2;
 use std::fmt;
 use std::ops::Range;
@@ -11,10 +12,11 @@ use std::str::FromStr;
 use num_complex::Complex32;
 
 use super::bch::{Bch, Outcome};
-use super::ldpc::{Code, Decoded, Decoder, Encoder};
+use super::ldpc::{Code, Decoded, Decoder, Encoder, GROUP};
 use super::plheader::{header_symbols, symbol_of_zero};
 use super::scramble::PlScrambler;
-use super::{FrameSize, HEADER, Layout, PILOT, PILOT_BLOCK, PILOT_PERIOD, Pls, Rate};
+use super::{Fec, FrameSize, HEADER, Layout, PILOT, PILOT_BLOCK, PILOT_PERIOD, Pls, Rate};
+use crate::derotate::derotate;
 
 /// Symbols of the header of a VL-SNR frame, which follows the PLHEADER.
 pub const VL_SNR_HEADER: usize = 900;
@@ -34,7 +36,12 @@ const WALSH: [u16; 16] = [
     0b1111000000001111, 0b1100001111000011, 0b1010010110100101, 0b0000000011111111,
     0b1010101001010101, 0b1010010101011010, 0b1100001100111100, 0b1001011001101001,
 ];
-const ROW_BITS: usize = 56;
+pub(super) const ROW_BITS: usize = 56;
+/// Errors that the BCH code corrects.
+const BCH_T: usize = 12;
+/// Frequencies tried on either side for the second header, and their distance in cycles per symbol.
+const FREQUENCIES: i32 = 3;
+const FREQUENCY_STEP: f64 = 3e-4;
 /// Counts of an 8-bit LLR per unit, and the largest.
 const COUNTS: f32 = 4.0;
 const MAX: f32 = 127.0;
@@ -120,33 +127,54 @@ impl VlSnr {
     }
 
     /// The kind of that header index, 0 to 15; `None` of a dummy frame (12) and of those that are reserved.
-    pub fn of_header(index: u8) -> Option<VlSnr> {
-        VlSnr::all().find(|kind| kind.header_index() == index)
+    pub const fn of_header(index: u8) -> Option<VlSnr> {
+        let mut place = 0;
+        while place < KINDS.len() {
+            if KINDS[place].index == index {
+                return Some(VlSnr(&KINDS[place]));
+            }
+            place += 1;
+        }
+        None
     }
 
     /// What its second header says, 0 to 11.
-    pub fn header_index(self) -> u8 {
+    pub const fn header_index(self) -> u8 {
         self.0.index
     }
 
     /// What its PLHEADER says: set 1 or set 2.
-    pub fn pls(self) -> Pls {
+    pub const fn pls(self) -> Pls {
         Pls::new(if self.0.index < SET_2 { 129 } else { 131 })
     }
 
     /// Length of its LDPC codewords.
-    pub fn frame_size(self) -> FrameSize {
+    pub const fn frame_size(self) -> FrameSize {
         self.0.size
     }
 
     /// Bits of a BBFRAME: no multiple of 8 in medium frames.
-    pub fn kbch(self) -> usize {
+    pub const fn kbch(self) -> usize {
         self.0.kbch
     }
 
     /// Bits of a BCH codeword.
-    pub fn nbch(self) -> usize {
-        self.code().kldpc - self.0.shortened
+    pub const fn nbch(self) -> usize {
+        self.fec().nbch
+    }
+
+    /// Block lengths. The BCH codeword is shorter than the information of the LDPC code where that is shortened, and not all of the
+    /// LDPC codeword is sent.
+    pub(super) const fn fec(self) -> Fec {
+        let Kind { kbch, shortened, .. } = *self.0;
+        let nldpc = self.0.size.bits();
+        let nbch = kbch + BCH_T * self.0.size.field_degree();
+        Fec { kbch, nbch, nldpc, bch_t: BCH_T, q: (nldpc - nbch - shortened) / GROUP }
+    }
+
+    /// Information bits of the LDPC code that are zero and not sent, in bytes.
+    pub const fn shortened_bytes(self) -> usize {
+        self.0.shortened / 8
     }
 
     /// Bits of an LDPC codeword that are sent.
@@ -171,7 +199,7 @@ impl VlSnr {
 
     /// The BCH code.
     pub fn bch(self) -> Bch {
-        Bch::of(self.0.size, self.0.kbch, self.nbch(), 12)
+        Bch::of(self.0.size, self.0.kbch, self.nbch(), BCH_T)
     }
 
     /// Es/N0 in dB at which an ideal receiver loses one frame in a hundred, told by simulation.
@@ -254,7 +282,7 @@ impl FromStr for VlSnr {
 /// The header of an index, reserved or not.
 fn header_of(index: u8) -> [Complex32; VL_SNR_HEADER] {
     let last = 2 + ROWS.len() * ROW_BITS;
-    std::array::from_fn(|k| {
+    array::from_fn(|k| {
         let symbol = symbol_of_zero(k);
         if k < 2 || k >= last {
             return symbol;
@@ -274,8 +302,7 @@ pub fn vl_snr_header(symbols: &[Complex32; VL_SNR_HEADER]) -> (u8, f32) {
     let aligned = |k: usize| symbols[k] * sent[k].conj();
     let ends: Complex32 = [0, 1, VL_SNR_HEADER - 2, VL_SNR_HEADER - 1].map(aligned).iter().sum();
     // Index 0 inverts no row.
-    let rows: [Complex32; 16] =
-        std::array::from_fn(|row| (2 + row * ROW_BITS..2 + (row + 1) * ROW_BITS).map(aligned).sum());
+    let rows: [Complex32; 16] = array::from_fn(|row| (2 + row * ROW_BITS..2 + (row + 1) * ROW_BITS).map(aligned).sum());
     let power = |index: u8| {
         let mut sum = ends;
         for (row, part) in rows.iter().enumerate() {
@@ -288,6 +315,44 @@ pub fn vl_snr_header(symbols: &[Complex32; VL_SNR_HEADER]) -> (u8, f32) {
         .fold((0, -1.0), |best, found| if found.1 > best.1 { found } else { best });
     let bound = VL_SNR_HEADER as f32 * symbols.iter().map(Complex32::norm_sqr).sum::<f32>();
     (index, if bound > 0.0 { best / bound } else { 0.0 })
+}
+
+/// The rows of the second header, as they are in that of index 0, each with its place in it.
+pub(super) fn rows() -> impl Iterator<Item = (usize, [Complex32; ROW_BITS])> {
+    let header = header_of(0);
+    (0..ROWS.len()).map(move |row| (2 + row * ROW_BITS, array::from_fn(|k| header[2 + row * ROW_BITS + k])))
+}
+
+/// What the second header of a VL-SNR frame says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Headers {
+    /// `None` where it is none of the nine.
+    pub(super) kind: Option<VlSnr>,
+    /// How well it fits, 0 to 1.
+    pub(super) quality: f32,
+}
+
+impl Headers {
+    /// Of symbols from the PLHEADER on, whose frequency may be off by 1e-3 cycles per symbol.
+    pub(super) fn best(symbols: &[Complex32]) -> Headers {
+        let header = |frequency: i32| {
+            let mut turned: [Complex32; VL_SNR_HEADER] = array::from_fn(|k| symbols[HEADER + k]);
+            derotate(&mut turned, f64::from(frequency) * FREQUENCY_STEP, 0.0);
+            vl_snr_header(&turned)
+        };
+        let all = (-FREQUENCIES..=FREQUENCIES).map(header);
+        let (index, quality) = all.fold((0, -1.0), |best, found| if found.1 > best.1 { found } else { best });
+        Headers { kind: VlSnr::of_header(index), quality }
+    }
+}
+
+/// The kind of VL-SNR frame that symbols, from the PLHEADER on, begin with; `None` where that is none of the nine. The frequency
+/// may be off by 1e-3 cycles per symbol.
+///
+/// # Panics
+/// When there are fewer symbols than both headers have.
+pub fn vl_snr_kind(symbols: &[Complex32]) -> Option<VlSnr> {
+    Headers::best(symbols).kind
 }
 
 /// Makes PLFRAMEs of BBFRAMEs.
@@ -366,17 +431,28 @@ impl VlSnrEncoder {
     /// # Panics
     /// When `bbframe` has not the bytes that kbch bits take, or `frame` not [`symbols`](Self::symbols).
     pub fn build(&mut self, bbframe: &[u8], scrambler: &PlScrambler, frame: &mut [Complex32]) {
-        assert_eq!(frame.len(), self.symbols(), "symbols of a PLFRAME");
         self.fill_codeword(bbframe);
-        frame[..HEADER].copy_from_slice(&header_symbols(self.kind.pls()));
-        frame[HEADER..HEADER + VL_SNR_HEADER].copy_from_slice(&self.kind.header_symbols());
+        self.kind.build(&self.codeword, scrambler, frame);
+    }
+}
+
+impl VlSnr {
+    /// Makes a PLFRAME of a whole LDPC codeword, packed; what is not sent is left out.
+    ///
+    /// # Panics
+    /// When `codeword` has not the bytes of a codeword, or `frame` not the symbols of a frame of this kind.
+    pub fn build(self, codeword: &[u8], scrambler: &PlScrambler, frame: &mut [Complex32]) {
+        assert_eq!(8 * codeword.len(), self.0.size.bits(), "bits of a codeword");
+        assert_eq!(Some(frame.len()), Layout::new(self.pls()).map(|layout| layout.symbols()), "symbols of a PLFRAME");
+        frame[..HEADER].copy_from_slice(&header_symbols(self.pls()));
+        frame[HEADER..HEADER + VL_SNR_HEADER].copy_from_slice(&self.header_symbols());
         let rotations = scrambler.rotations();
-        let mut bits = self.kind.sent().map(|place| bit(&self.codeword, place));
+        let mut bits = self.sent().map(|place| bit(codeword, place));
         let (mut symbol, mut last) = (0, 0);
-        for (data, pilots) in self.kind.runs() {
+        for (data, pilots) in self.runs() {
             for place in data {
                 let turns = rotations[place - HEADER];
-                frame[place] = match self.kind.0.mapping {
+                frame[place] = match self.0.mapping {
                     Mapping::Qpsk => {
                         let mut part = || FRAC_1_SQRT_2 * (1.0 - 2.0 * f32::from(bits.next().unwrap_or(0)));
                         let point = Complex32::new(part(), part());
@@ -409,6 +485,46 @@ fn bit(bytes: &[u8], place: usize) -> u8 {
     bytes[place / 8] >> (7 - place % 8) & 1
 }
 
+impl VlSnr {
+    /// LLRs of a frame, of every bit of the LDPC codeword: positive for 0, 4 counts per unit. Bits that were not sent are certain
+    /// or unknown. `n0` is the variance of the complex noise.
+    ///
+    /// # Panics
+    /// When `frame` is shorter than a frame of this kind, or `llrs` not as long as a codeword.
+    pub fn demap(self, frame: &[Complex32], scrambler: &PlScrambler, n0: f32, llrs: &mut [i8]) {
+        assert_eq!(llrs.len(), self.0.size.bits(), "LLRs");
+        llrs.fill(0);
+        llrs[..self.0.shortened].fill(MAX as i8);
+        let rotations = scrambler.rotations();
+        let mut places = self.sent();
+        let mut put = |value: f32| {
+            if let Some(place) = places.next() {
+                llrs[place] = (COUNTS / n0 * value).round_ties_even().clamp(-MAX, MAX) as i8;
+            }
+        };
+        let (mut symbol, mut sum) = (0, 0.0);
+        for place in self.runs().flat_map(|(data, _)| data) {
+            let turns = rotations[place - HEADER];
+            match self.0.mapping {
+                Mapping::Qpsk => {
+                    let point = frame[place] * turned(turns).conj() * (4.0 * FRAC_1_SQRT_2);
+                    put(point.re);
+                    put(point.im);
+                }
+                Mapping::Bpsk(times) => {
+                    let along = 4.0 * (frame[place] * symbol_of_zero(symbol).conj()).re;
+                    sum += if turns & 1 == 1 { -along } else { along };
+                    if symbol % times == times - 1 {
+                        put(sum);
+                        sum = 0.0;
+                    }
+                }
+            }
+            symbol += 1;
+        }
+    }
+}
+
 /// Makes BBFRAMEs of PLFRAMEs whose carrier, phase and amplitude are known and removed.
 ///
 /// [`VlSnrEncoder`] has an example.
@@ -434,45 +550,6 @@ impl VlSnrDecoder {
         }
     }
 
-    /// LLRs of a frame, of every bit of the LDPC codeword: positive for 0, 4 counts per unit. Bits that were not sent are certain
-    /// or unknown. `n0` is the variance of the complex noise.
-    ///
-    /// # Panics
-    /// When `frame` is shorter than a frame of this kind.
-    pub fn demap(&mut self, frame: &[Complex32], scrambler: &PlScrambler, n0: f32) -> &[i8] {
-        self.llrs.fill(0);
-        self.llrs[..self.kind.0.shortened].fill(MAX as i8);
-        let rotations = scrambler.rotations();
-        let mut places = self.kind.sent();
-        let llrs = &mut self.llrs;
-        let mut put = |value: f32| {
-            if let Some(place) = places.next() {
-                llrs[place] = (COUNTS / n0 * value).round_ties_even().clamp(-MAX, MAX) as i8;
-            }
-        };
-        let (mut symbol, mut sum) = (0, 0.0);
-        for place in self.kind.runs().flat_map(|(data, _)| data) {
-            let turns = rotations[place - HEADER];
-            match self.kind.0.mapping {
-                Mapping::Qpsk => {
-                    let point = frame[place] * turned(turns).conj() * (4.0 * FRAC_1_SQRT_2);
-                    put(point.re);
-                    put(point.im);
-                }
-                Mapping::Bpsk(times) => {
-                    let along = 4.0 * (frame[place] * symbol_of_zero(symbol).conj()).re;
-                    sum += if turns & 1 == 1 { -along } else { along };
-                    if symbol % times == times - 1 {
-                        put(sum);
-                        sum = 0.0;
-                    }
-                }
-            }
-            symbol += 1;
-        }
-        &self.llrs
-    }
-
     /// Decodes a frame into a BBFRAME, still scrambled; bits behind the last are 0. Tells how the LDPC decoder ended, and whether the
     /// frame is free of errors as far as both codes can tell. Allocates nothing.
     ///
@@ -486,7 +563,7 @@ impl VlSnrDecoder {
         bbframe: &mut [u8],
     ) -> (Decoded, bool) {
         assert_eq!(bbframe.len(), self.bch.message_bytes(), "bytes of a BBFRAME");
-        self.demap(frame, scrambler, n0);
+        self.kind.demap(frame, scrambler, n0, &mut self.llrs);
         let decoded = self.decoder.decode(&self.llrs, &mut self.information);
         let codeword = &mut self.information[self.kind.0.shortened / 8..];
         let is_sound = matches!(self.bch.decode(codeword), Outcome::Corrected(_));

@@ -10,6 +10,8 @@ pub(crate) fn add_pair_products<S: Simd>(simd: S, sums: i32x16<S>, a: i16x32<S>,
     if let Some(sums) = x86::add_pair_products(simd, sums, a, b) {
         return sums;
     }
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+    let _ = simd;
     let (low, high) = a.widening_mul(b);
     let (even, odd) = low.deinterleave(high);
     sums + even + odd
@@ -35,6 +37,8 @@ pub(crate) fn four_further<S: Simd>(simd: S, a: i16x32<S>, b: i16x32<S>) -> i16x
     if let fearless_simd::Level::Avx512(avx512) = simd.level() {
         return x86::four_further_of_512(avx512, a.into(), b.into()).simd_into(simd);
     }
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+    let _ = simd;
     a.slide::<4>(b)
 }
 
