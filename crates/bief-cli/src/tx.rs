@@ -29,7 +29,7 @@ Examples:
 
   Modulation and coding that change from frame to frame, and a dummy frame:
   bief tx in.ts -o out.sigmf-meta \\
-    --vcm qpsk-1/2:normal:pilots,8psk-3/5:short,dummy
+    --vcm qpsk-1/2:normal:pilots,8psk-3/5:short,bpsk-1/5:medium,dummy
 
   Two transport streams on one carrier, without their null packets:
   bief tx a.ts b.ts --isi 1,2 --delete-nulls -o out.sigmf-meta \\
@@ -72,7 +72,7 @@ pub(crate) struct TxArgs {
     /// Insert pilot symbols
     #[arg(long)]
     pilots: bool,
-    /// Repeating sequence of PLFRAMEs, separated by commas: MODCOD:SIZE, MODCOD:SIZE:pilots or dummy
+    /// Repeating sequence of PLFRAMEs, separated by commas: MODCOD:SIZE, MODCOD:SIZE:pilots, a VL-SNR frame such as bpsk-1/5:medium, or dummy
     #[arg(long, value_name = "LIST", conflicts_with_all = ["modcod", "frame", "pilots", "dummy"])]
     vcm: Option<String>,
     /// Send a dummy frame after every N frames, 1 to 1000

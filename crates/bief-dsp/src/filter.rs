@@ -3,12 +3,16 @@
 //! Its kernel, `accumulate`, computes 64 outputs together, so that a tap is broadcast once for all of them and
 //! a vector of samples, once loaded, serves two taps.
 
+mod integers;
+
 use std::array;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use num_complex::Complex32;
 
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
+
+pub use integers::IntegerFilter;
 
 /// Outputs that the kernel computes together.
 const TILE: usize = 64;
@@ -120,6 +124,11 @@ const LONGEST: usize = (MOST_SPANS * SPAN as usize * *RATES.end() as usize + 1).
 /// Relative difference between a step and a whole number of samples up to which the fast kernel serves:
 /// the timing is then off by 0.005 symbols at most, at both ends of a tile.
 const WHOLE_STEP: f64 = 150e-6;
+
+/// Whether the fast kernel for `whole` samples per symbol (0: there is none) serves steps of `step`.
+fn is_near(whole: usize, step: f64) -> bool {
+    whole > 0 && (step / whole as f64 - 1.0).abs() <= WHOLE_STEP
+}
 
 /// Root-raised-cosine filter that can be centred anywhere between two samples.
 ///
@@ -236,10 +245,9 @@ impl MatchedFilter {
     /// count as zero: the outputs whose position is [`half_length`](MatchedFilter::half_length) or more away
     /// from both ends are exact.
     pub fn symbols(&self, samples: &[Complex32], start: f64, step: f64, out: &mut [Complex32]) {
-        let whole = self.whole_rate as f64;
         let level = self.level;
         match self.whole_rate {
-            rate if rate == 0 || (step / whole - 1.0).abs() > WHOLE_STEP => {
+            rate if !is_near(rate, step) => {
                 dispatch!(level, simd => self.symbols_one_by_one(simd, samples, start, step, out));
             }
             2 => self.symbols_by_tiles::<2>(samples, start, step, out),

@@ -32,6 +32,8 @@
 //! Where the compiler leaves accumulators in memory, a kernel may use vectors of fixed width instead
 //! (`i8x64`, `f32x16`): it then takes the token that `dispatch!(level, token => expression)` names.
 
+mod pairs;
+
 use std::fmt;
 
 /// A set of vector instructions that this processor has.
@@ -130,7 +132,9 @@ macro_rules! dispatch {
     };
 }
 pub(crate) use dispatch;
-pub(crate) use fearless_simd::{Simd, f32x16, i8x32, i8x64, prelude, u8x16, u8x32, u8x64, u32x16};
+pub(crate) use fearless_simd::{Simd, f32x16, i8x32, i8x64, i16x32, i32x16, prelude, u8x16, u8x32, u8x64, u32x16};
+
+pub(crate) use pairs::{add_pair_products, four_further, has_registers};
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! Finding a signal in samples about which only the symbol rate is known.
 
+mod vl_snr;
+
 use std::f64::consts::TAU;
 use std::ops::Range;
 
@@ -127,7 +129,8 @@ pub enum NoSignal {
 ///
 /// Symbol clock from the squared signal, frame grid from products of neighbouring symbols (25 of the start of frame, 32
 /// within the pairs of the PLS code), PLS by coherent correlation over a few frequencies, confirmed by the next or the
-/// previous header.
+/// previous header. Where no header is found, VL-SNR frames are looked for: down to -10 dB, where they follow each other without others
+/// in between, and their spectrum is not inverted.
 ///
 /// # Errors
 /// When there is no signal, with the reason as far as it can be told.
@@ -225,8 +228,16 @@ fn acquire_steady(
         search = Search::new(filter, &samples, scale);
         found = search.find_header().and_then(|found| if found.inverted { Err(found.quality) } else { Ok(found) });
     }
-    let found = found.map_err(|best_quality| NoSignal::NoHeader { best_quality })?;
-    let lock = search.lock(found, scrambler)?;
+    let lock = match found {
+        Ok(found) => {
+            let lock = search.lock(found, scrambler)?;
+            // Of weak headers the first ones may have been missed.
+            let is_weak = found.pls.is_vl_snr() && found.quality < ALONE_QUALITY;
+            let earlier = if is_weak { search.lock_vl_snr(scrambler) } else { None };
+            earlier.filter(|earlier| earlier.position < lock.position - earlier.samples_per_symbol).unwrap_or(lock)
+        }
+        Err(best_quality) => search.lock_vl_snr(scrambler).ok_or(NoSignal::NoHeader { best_quality })?,
+    };
     Ok(Lock { amplitude: lock.amplitude / scale as f32, inverted, dc, ..lock })
 }
 

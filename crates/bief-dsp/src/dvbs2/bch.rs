@@ -1,4 +1,4 @@
-//! The outer code: shortened binary BCH codes that correct 8, 10 or 12 errors (EN 302 307-1, clause 5.3.1).
+//! The outer code: shortened binary BCH codes that correct 8, 10 or 12 errors (clause 5.3.1 of EN 302 307-1 and EN 302 307-2).
 //!
 //! A codeword is a polynomial over GF(2) whose first transmitted bit has the highest power. It is the
 //! message followed by parity bits that make it divisible by the generator g(x), the product of the t
@@ -14,7 +14,7 @@ mod tests;
 
 use std::fmt;
 
-use super::{Fec, FrameSize, Rate};
+use super::{Fec, FrameSize, Rate, bits};
 use field::Field;
 
 /// Minimal polynomials of α, α³, …, α²³ over GF(2^16): g1 to g12 of Table 6a. Bit k is the coefficient of x^k.
@@ -28,6 +28,13 @@ const MINIMAL_NORMAL: [u32; 12] = [
 const MINIMAL_SHORT: [u32; 12] = [
     0x402B, 0x4941, 0x4647, 0x5591, 0x6B55, 0x6389,
     0x6CE5, 0x4F21, 0x460F, 0x5A49, 0x5811, 0x65EF,
+];
+
+/// The same over GF(2^15), of medium FECFRAMEs (EN 302 307-2).
+#[rustfmt::skip]
+const MINIMAL_MEDIUM: [u32; 12] = [
+    0x802D, 0x8C93, 0xB555, 0x8D6D, 0x94D7, 0xB0D1,
+    0xD8B5, 0xCB55, 0xBAB7, 0xBC9F, 0x8A17, 0xED15,
 ];
 
 /// Largest number of errors that one of the codes corrects.
@@ -67,8 +74,9 @@ pub struct Bch {
     field: &'static Field,
     /// Errors that the code corrects.
     t: usize,
-    message_bytes: usize,
+    message_bits: usize,
     codeword_bytes: usize,
+    generator: Remainder,
     /// `division[k][b]`: remainder of the byte b followed by k zero bytes and the parity.
     division: Box<[[Remainder; 256]; STEP]>,
 }
@@ -77,7 +85,7 @@ impl fmt::Debug for Bch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bch")
             .field("codeword_bytes", &self.codeword_bytes)
-            .field("message_bytes", &self.message_bytes)
+            .field("message_bits", &self.message_bits)
             .field("t", &self.t)
             .finish_non_exhaustive()
     }
@@ -89,22 +97,28 @@ impl Bch {
     /// Makes tables (24 KiB, and 64 or 256 KiB that all codes of that frame size share).
     pub fn new(size: FrameSize, rate: Rate) -> Option<Bch> {
         let fec = Fec::new(size, rate)?;
+        Some(Bch::of(size, fec.kbch, fec.nbch, fec.bch_t))
+    }
+
+    /// The code of those lengths; `nbch` is a multiple of 8.
+    pub(super) fn of(size: FrameSize, kbch: usize, nbch: usize, t: usize) -> Bch {
         let (field, minimal) = match size {
             FrameSize::Normal => (Field::normal(), &MINIMAL_NORMAL),
             FrameSize::Short => (Field::short(), &MINIMAL_SHORT),
+            FrameSize::Medium => (Field::medium(), &MINIMAL_MEDIUM),
         };
-        Some(Bch {
-            field,
-            t: fec.bch_t,
-            message_bytes: fec.kbch / 8,
-            codeword_bytes: fec.nbch / 8,
-            division: division_tables(&generator(&minimal[..fec.bch_t])),
-        })
+        let generator = generator(&minimal[..t]);
+        let division = division_tables(&generator);
+        Bch { field, t, message_bits: kbch, codeword_bytes: nbch / 8, generator, division }
     }
 
-    /// Bytes of a message: kbch / 8.
+    /// Bytes of a message: kbch / 8. Where kbch is no multiple of 8 (medium FECFRAMEs), parity begins in the last of them.
     pub fn message_bytes(&self) -> usize {
-        self.message_bytes
+        self.message_bits.div_ceil(8)
+    }
+
+    fn parity_bits(&self) -> usize {
+        8 * self.codeword_bytes - self.message_bits
     }
 
     /// Bytes of a codeword, message and parity: nbch / 8.
@@ -122,13 +136,24 @@ impl Bch {
     /// # Panics
     ///
     /// If `message` is not [`message_bytes`](Bch::message_bytes) long, or `parity` not as long as the rest of a
-    /// codeword.
+    /// codeword; if the message ends within a byte.
     pub fn encode(&self, message: &[u8], parity: &mut [u8]) {
-        assert_eq!(message.len(), self.message_bytes, "length of the message");
-        let parity_bytes = self.codeword_bytes - self.message_bytes;
+        assert_eq!(8 * message.len(), self.message_bits, "length of the message");
+        let parity_bytes = self.codeword_bytes - message.len();
         assert_eq!(parity.len(), parity_bytes, "length of the parity");
         let remainder = self.divide(message);
         parity.copy_from_slice(&to_bytes(&remainder)[..parity_bytes]);
+    }
+
+    /// Computes the parity of the message that `codeword` begins with, and writes it behind, wherever the message ends.
+    ///
+    /// # Panics
+    ///
+    /// If `codeword` is not [`codeword_bytes`](Bch::codeword_bytes) long.
+    pub fn complete(&self, codeword: &mut [u8]) {
+        assert_eq!(codeword.len(), self.codeword_bytes, "length of the codeword");
+        let parity = to_bytes(&self.divide(codeword));
+        bits::copy(&parity, 0, codeword, self.message_bits, self.parity_bits());
     }
 
     /// Corrects a codeword in place. Allocates nothing.
@@ -141,10 +166,9 @@ impl Bch {
     /// If `codeword` is not [`codeword_bytes`](Bch::codeword_bytes) long.
     pub fn decode(&self, codeword: &mut [u8]) -> Outcome {
         assert_eq!(codeword.len(), self.codeword_bytes, "length of the codeword");
-        let (message, parity) = codeword.split_at(self.message_bytes);
         let mut received = [0; size_of::<Remainder>()];
-        received[..parity.len()].copy_from_slice(parity);
-        let mut remainder = self.divide(message);
+        bits::copy(codeword, self.message_bits, &mut received, 0, self.parity_bits());
+        let mut remainder = self.divide(codeword);
         for (word, bytes) in remainder.iter_mut().zip(received.as_chunks().0) {
             *word ^= u64::from_be_bytes(*bytes);
         }
@@ -163,10 +187,11 @@ impl Bch {
         }
     }
 
-    /// Remainder of the message, times x^(parity bits), modulo g(x).
-    fn divide(&self, message: &[u8]) -> Remainder {
+    /// Remainder of the message that the bytes begin with, times x^(parity bits), modulo g(x).
+    fn divide(&self, bytes: &[u8]) -> Remainder {
         let division = &*self.division;
         let mut r = [0; 3];
+        let (message, last) = bytes.split_at(self.message_bits / 8);
         let (steps, rest) = message.as_chunks::<STEP>();
         for bytes in steps {
             let top = ((r[0] >> 32) as u32 ^ u32::from_be_bytes(*bytes)).to_be_bytes();
@@ -185,6 +210,11 @@ impl Bch {
             let top = (r[0] >> 56) as u8 ^ byte;
             r = add(&times_x8(&r), &division[0][usize::from(top)]);
         }
+        for bit in 0..self.message_bits % 8 {
+            let top = (r[0] >> 63) as u8 ^ last[0] >> (7 - bit) & 1;
+            r = [r[0] << 1 | r[1] >> 63, r[1] << 1 | r[2] >> 63, r[2] << 1];
+            r = if top == 1 { add(&r, &self.generator) } else { r };
+        }
         r
     }
 
@@ -201,7 +231,7 @@ impl Bch {
     /// S_j = c(α^j) for j = 1 ..= 2t, stored at j - 1. As g(α^j) = 0, the remainder replaces the codeword c.
     fn syndromes(&self, remainder: &Remainder) -> [u16; 2 * MAX_T] {
         let field = self.field;
-        let parity_bits = 8 * (self.codeword_bytes - self.message_bytes) as u32;
+        let parity_bits = self.parity_bits() as u32;
         let mut syndromes = [0; 2 * MAX_T];
         for (i, word) in remainder.iter().enumerate() {
             let mut bits = *word;

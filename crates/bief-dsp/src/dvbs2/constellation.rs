@@ -134,7 +134,7 @@ impl Constellation {
     /// The constellation of a MODCOD; from 16 points on it depends on the rate, and in DVB-S2X on the frame size too. Made when
     /// it is first asked for, and kept.
     pub fn new(modcod: Modcod, size: FrameSize) -> Constellation {
-        static MADE: [[OnceLock<Vec<Complex32>>; 2]; 256] = [const { [const { OnceLock::new() }; 2] }; 256];
+        static MADE: [[OnceLock<Vec<Complex32>>; 3]; 256] = [const { [const { OnceLock::new() }; 3] }; 256];
         let made = &MADE[usize::from(modcod.number())][size as usize];
         let points = made.get_or_init(|| points_of(modcod, size));
         Constellation { points, modulation: modcod.modulation() }

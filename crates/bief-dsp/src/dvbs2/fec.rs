@@ -83,12 +83,13 @@ impl Fec {
             (FrameSize::Short, Rate::R26_45) => (9_360, 12),
             _ => return None,
         };
-        // Degree of the field that the code is built on: each correctable error costs that many bits.
-        let field_degree = match size {
-            FrameSize::Normal => 16,
-            FrameSize::Short => 14,
-        };
-        Some(Fec { kbch: nbch - field_degree * bch_t, nbch, nldpc: size.bits(), bch_t, q: (size.bits() - nbch) / 360 })
+        Some(Fec {
+            kbch: nbch - size.field_degree() * bch_t,
+            nbch,
+            nldpc: size.bits(),
+            bch_t,
+            q: (size.bits() - nbch) / 360,
+        })
     }
 
     /// Longest DATA FIELD of a BBFRAME, in bits: the BBFRAME without its 80-bit header.

@@ -2,15 +2,19 @@
 
 use std::array;
 use std::f64::consts::TAU;
+use std::ops::Range;
 
 use num_complex::{Complex32, Complex64};
 
 use super::plheader::{self, header_symbols};
 use super::scramble::PlScrambler;
-use super::{HEADER, Layout, MAX_SYMBOLS, PILOT, PILOT_BLOCK, PILOT_PERIOD, Pls};
+use super::{HEADER, Layout, MAX_SYMBOLS, PILOT, PILOT_BLOCK, PILOT_PERIOD, Pls, VL_SNR_HEADER};
 
-/// Known parts of a frame: header, pilot blocks, header of the next frame.
-pub(super) const MAX_KNOWN: usize = MAX_SYMBOLS / PILOT_PERIOD + 2;
+/// Known parts of a frame: header, pilot blocks, header of the next frame; of VL-SNR frames twice as many blocks, and parts of the
+/// second header.
+pub(super) const MAX_KNOWN: usize = 2 * (MAX_SYMBOLS / PILOT_PERIOD) + VL_SNR_HEADER / VL_SNR_PART + 2;
+/// Symbols of a part of the second header of VL-SNR frames.
+const VL_SNR_PART: usize = 90;
 /// Residual frequency searched on either side of zero, in cycles per symbol. Pilot blocks alone repeat their
 /// phases every 1/1476: this is almost to the next such frequency.
 pub(super) const SEARCH: f64 = 6e-4;
@@ -72,8 +76,25 @@ impl KnownParts {
         let length = layout.symbols();
         let header = Known::new(0, &align_header(symbols, pls));
         let mut known = KnownParts { parts: [header; MAX_KNOWN], count: 1, next_header: false };
-        for block in layout.pilots() {
-            known.push(Known::new(block.start, &align_pilots(&symbols[block.clone()], block.start, scrambler)));
+        let align = |block: Range<usize>| {
+            let aligned = align_pilots(&symbols[block.clone()], block.start, scrambler);
+            Known::new(block.start, &aligned[..block.len()])
+        };
+        match pls.vl_snr() {
+            None => layout.pilots().for_each(|block| known.push(align(block))),
+            Some(kind) => {
+                let sent = kind.header_symbols();
+                let received = &symbols[HEADER..HEADER + VL_SNR_HEADER];
+                for part in (0..VL_SNR_HEADER).step_by(VL_SNR_PART) {
+                    let aligned: [Complex32; VL_SNR_PART] =
+                        array::from_fn(|k| received[part + k] * sent[part + k].conj());
+                    known.push(Known::new(HEADER + part, &aligned));
+                }
+                kind.runs()
+                    .map(|(_, pilots)| pilots)
+                    .filter(|pilots| !pilots.is_empty())
+                    .for_each(|block| known.push(align(block)));
+            }
         }
         let next = symbols[length..].first_chunk().map(plheader::decode);
         if let Some(next) = next.filter(|next| next.quality > NEXT_HEADER_QUALITY) {
@@ -102,11 +123,14 @@ fn align_header(symbols: &[Complex32], pls: Pls) -> [Complex32; HEADER] {
     array::from_fn(|k| symbols[k] * sent[k].conj())
 }
 
-/// `start` is the place of the pilots in the frame.
+/// `start` is the place of the pilots in the frame; zeros follow where there are fewer than in a block.
 fn align_pilots(symbols: &[Complex32], start: usize, scrambler: &PlScrambler) -> [Complex32; PILOT_BLOCK] {
     let sent = [PILOT, Complex32::I * PILOT, -PILOT, -Complex32::I * PILOT];
     let turns = &scrambler.rotations()[start - HEADER..];
-    array::from_fn(|k| symbols[k] * sent[usize::from(turns[k] % 4)].conj())
+    array::from_fn(|k| match symbols.get(k) {
+        Some(symbol) => symbol * sent[usize::from(turns[k] % 4)].conj(),
+        None => Complex32::ZERO,
+    })
 }
 
 /// The frequency at which the known symbols of frames add up best, each frame for itself, in cycles per symbol.

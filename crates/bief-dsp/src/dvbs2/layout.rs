@@ -49,7 +49,7 @@ impl Layout {
         }
         let slots = match (pls.modcod(), pls.fec(), s2x::passed_over(pls.value())) {
             (Some(modcod), Some(fec), _) => fec.nldpc.div_ceil(modcod.modulation().bits_per_symbol()).div_ceil(SLOT),
-            (None, None, Some((slots, _))) => slots,
+            (None, _, Some((slots, _))) => slots,
             _ => return None,
         };
         // A block follows every 16th slot, but not the last slot of the frame.

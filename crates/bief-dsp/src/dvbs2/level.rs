@@ -8,9 +8,10 @@ use super::{HEADER, Layout, Modulation, PILOT, Pls};
 use crate::planar::{LANES, Planar};
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
-/// Es/N0 (linear) between which an estimate is held: -6 to 30 dB. Outside, no DVB-S2 decoder needs to know better,
-/// and log-likelihood ratios would overflow.
+/// Es/N0 (linear) between which an estimate is held: -6 to 30 dB, of VL-SNR frames from -13 dB on. Outside, no DVB-S2 decoder needs
+/// to know better, and log-likelihood ratios would overflow.
 const ES_N0: std::ops::RangeInclusive<f64> = 0.25..=1000.0;
+const LEAST_VL_SNR: f64 = 0.05;
 
 /// Variance of the energy of a symbol of 16APSK or 32APSK, about.
 const APSK_ENERGY_VARIANCE: f64 = 0.3;
@@ -20,7 +21,7 @@ const APSK_ENERGY_VARIANCE: f64 = 0.3;
 pub struct SignalLevel {
     /// Modulus of a received symbol that was sent with energy 1.
     pub amplitude: f32,
-    /// Variance of the complex noise once symbols are divided by `amplitude`: N0 for Es = 1. From 0.001 to 4.
+    /// Variance of the complex noise once symbols are divided by `amplitude`: N0 for Es = 1. From 0.001 to 4, of VL-SNR frames to 20.
     pub n0: f32,
 }
 
@@ -44,7 +45,12 @@ impl SignalLevel {
         let frame = &symbols[..layout.symbols()];
         let level = Level::best();
         let (power, fourth) = dispatch!(level, simd => moments(simd, frame));
+        let least = if pls.is_vl_snr() { LEAST_VL_SNR } else { *ES_N0.start() };
         let (noise, known) = match pls.modcod().map(|modcod| modcod.modulation()) {
+            None if pls.is_vl_snr() => {
+                let known = KnownSymbols::measure(pls, &layout, frame, scrambler);
+                (known.noise, Some(known))
+            }
             // All symbols have one modulus before noise.
             None | Some(Modulation::Qpsk | Modulation::Psk8) => {
                 (power - (2.0 * power * power - fourth).max(0.0).sqrt(), None)
@@ -56,7 +62,7 @@ impl SignalLevel {
         };
         let n0 = noise / (power - noise);
         // Also when no signal at all is left.
-        let n0 = if n0 >= 0.0 { n0.clamp(1.0 / ES_N0.end(), 1.0 / ES_N0.start()) } else { 1.0 / ES_N0.start() };
+        let n0 = if n0 >= 0.0 { n0.clamp(1.0 / ES_N0.end(), 1.0 / least) } else { 1.0 / least };
         let mut amplitude = (power / (1.0 + n0)).sqrt();
         if let Some(known) = known {
             // The mean of both, weighted by their inverse relative variances: the energy of the payload is random too.
@@ -88,9 +94,14 @@ impl KnownSymbols {
     fn measure(pls: Pls, layout: &Layout, frame: &[Complex32], scrambler: &PlScrambler) -> KnownSymbols {
         let rotations = scrambler.rotations();
         let pilot = |index: usize| PILOT * Complex32::I.powu(rotations[index - HEADER].into());
+        let vl_snr = pls.vl_snr();
+        let second = vl_snr.map(|kind| kind.header_symbols());
         let known = || {
-            let pilots = layout.pilots().flatten().map(|index| (frame[index], pilot(index)));
-            frame.iter().copied().zip(header_symbols(pls)).chain(pilots)
+            let regular = vl_snr.is_none().then(|| layout.pilots()).into_iter().flatten();
+            let denser = vl_snr.into_iter().flat_map(|kind| kind.runs().map(|(_, pilots)| pilots));
+            let pilots = regular.chain(denser).flatten().map(|index| (frame[index], pilot(index)));
+            let second = frame[HEADER..].iter().copied().zip(second.iter().flatten().copied());
+            frame.iter().copied().zip(header_symbols(pls)).chain(second).chain(pilots)
         };
         let count = known().count() as f32;
         let amplitude = known().map(|(symbol, sent)| (symbol * sent.conj()).re).sum::<f32>() / count;

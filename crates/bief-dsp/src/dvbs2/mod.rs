@@ -1,5 +1,5 @@
 //! DVB-S2, the second-generation satellite broadcasting waveform (ETSI EN 302 307-1 V1.4.1), and what DVB-S2X adds to it
-//! (EN 302 307-2 V1.3.1): 52 MODCODs for normal and short frames, and smaller roll-offs.
+//! (EN 302 307-2 V1.3.1): 52 MODCODs for normal and short frames, nine kinds of [VL-SNR frames](VlSnr), and smaller roll-offs.
 //!
 //! What a transmitter does, stage by stage; a receiver goes the other way:
 //!
@@ -72,6 +72,7 @@ mod slicer;
 mod steady;
 mod track;
 mod transpose;
+mod vl_snr;
 mod walk;
 
 pub mod bch;
@@ -96,3 +97,4 @@ pub use plframe::{PILOT, PlframeBuilder, UndefinedFrameError};
 pub use pls::{FrameSize, Pls};
 pub use slicer::{SliceError, Slicer};
 pub use track::{Carrier, FrameSync, Lost, Tracker};
+pub use vl_snr::{ParseVlSnrError, VL_SNR_HEADER, VlSnr, VlSnrDecoder, VlSnrEncoder, vl_snr_header, vl_snr_kind};

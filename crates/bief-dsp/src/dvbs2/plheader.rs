@@ -147,6 +147,16 @@ pub fn decode(symbols: &[Complex32; HEADER]) -> Decoded {
     Decoded { pls, correlation, quality: if bound > 0.0 { power / bound } else { 0.0 } }
 }
 
+/// The same among the headers of VL-SNR frames, 129 and 131, alone.
+pub(super) fn decode_vl_snr(symbols: &[Complex32; HEADER]) -> Decoded {
+    let bound = HEADER as f32 * symbols.iter().map(Complex32::norm_sqr).sum::<f32>();
+    let [first, second] = [Pls::new(129), Pls::new(131)].map(|pls| {
+        let correlation: Complex32 = symbols.iter().zip(header_symbols(pls)).map(|(y, h)| y * h.conj()).sum();
+        Decoded { pls, correlation, quality: if bound > 0.0 { correlation.norm_sqr() / bound } else { 0.0 } }
+    });
+    if second.quality > first.quality { second } else { first }
+}
+
 /// What pair `i` of the PLS code of DVB-S2 is worth in that of DVB-S2X: its bit may differ, and its symbols are turned back.
 fn to_s2x(i: usize, pair: Complex32) -> Complex32 {
     if S2X_ROW >> (31 - i) & 1 == 0 { pair * -Complex32::I } else { pair * Complex32::I }

@@ -34,6 +34,9 @@ pub(super) const CONSTELLATIONS: &str = include_str!("s2x/constellations.txt");
 /// Address tables of LDPC codes, in a form that is told there.
 pub(super) const LDPC: &str = include_str!("s2x/ldpc.txt");
 
+/// Those of VL-SNR frames.
+pub(super) const LDPC_VL_SNR: &str = include_str!("s2x/ldpc_vl_snr.txt");
+
 /// PLS values of VL-SNR frames, set 1 and set 2, which are as long as frames of other kinds.
 const VL_SNR: [(u8, usize); 2] = [(129, 360), (131, 180)];
 /// PLS values that are reserved, and payload slots of their frames, so that they can be passed over.

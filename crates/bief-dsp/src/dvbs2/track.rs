@@ -18,6 +18,8 @@ use crate::filter::MatchedFilter;
 const HEADER_QUALITY: f32 = 0.2;
 /// Quality from which a header that announces another kind of frame is believed.
 const CHANGE_QUALITY: f32 = 0.3;
+/// Quality from which one of two headers of VL-SNR frames is believed where they came before: one of noise in 300 has it.
+const VL_SNR_QUALITY: f32 = 0.07;
 /// Bad headers in a row after which the signal is lost, when headers were weak: noise alone may hide some.
 const MAX_BAD: usize = 8;
 /// The same when headers were strong (Es/N0 of 0 dB and more): then samples are missing, or the signal is.
@@ -51,6 +53,9 @@ const FREQUENCIES: i32 = 25;
 const FREQUENCY_STEP: f64 = 0.004;
 /// Place of the middle of a header.
 const HEADER_MIDDLE: f64 = 0.5 * (HEADER - 1) as f64;
+
+/// Root mean square of the signal in samples that are integers.
+const INTEGER_LEVEL: f32 = 512.0;
 
 /// Gains of a second-order smoother.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +120,13 @@ impl FrameSync {
         reach(filter, self.position, self.step, symbols)
     }
 
+    /// What to multiply samples by before they are rounded to integers for an [`IntegerFilter`](crate::filter::IntegerFilter): the
+    /// signal is then 36 dB below their range, for noise and neighbours, and what rounding adds is 65 dB below the signal.
+    pub fn integer_gain(&self) -> f32 {
+        let gain = INTEGER_LEVEL * self.step.sqrt() as f32 / self.amplitude;
+        if gain.is_finite() { gain } else { 1.0 }
+    }
+
     /// Moves the start of the window by `offset` samples.
     pub fn relative_to(self, offset: i64) -> FrameSync {
         FrameSync { position: self.position - offset as f64, ..self }
@@ -137,8 +149,13 @@ impl FrameSync {
 
     /// What is to be removed from the window, for those who have it a part at a time.
     pub fn carrier(&self) -> Carrier {
+        self.carrier_times(1.0)
+    }
+
+    /// The same; what is left is multiplied by `gain`.
+    pub fn carrier_times(&self, gain: f32) -> Carrier {
         let frequency = self.frequency / self.step;
-        let start = Complex64::cis(TAU * frequency * self.position - self.phase);
+        let start = Complex64::from_polar(gain.into(), TAU * frequency * self.position - self.phase);
         Carrier { phasor: Phasor::new(-frequency, start), inverted: self.inverted, dc: self.dc }
     }
 }
@@ -166,6 +183,16 @@ impl Carrier {
     pub fn remove(&mut self, samples: &mut [Complex32]) {
         straighten(samples, self.dc, self.inverted);
         self.phasor.multiply(samples);
+    }
+
+    /// The same, but the samples that are left are rounded to integers: [`FrameSync::integer_gain`] is what the carrier is to be
+    /// multiplied by for that. What `samples` holds afterwards is of no use.
+    ///
+    /// # Panics
+    /// When the two slices differ in length.
+    pub fn remove_to_integers(&mut self, samples: &mut [Complex32], integers: &mut [[i16; 2]]) {
+        straighten(samples, self.dc, self.inverted);
+        self.phasor.multiply_to_integers(samples, integers);
     }
 }
 
@@ -284,7 +311,11 @@ impl Tracker {
     pub fn track(&mut self, window: &[Complex32], offset: u64) -> Result<FrameSync, Lost> {
         let to_window = (self.origin - offset as i64) as f64;
         let header = self.measure(window, to_window + self.position);
-        let needed = if header.pls == self.pls { HEADER_QUALITY } else { CHANGE_QUALITY };
+        let needed = match header.pls {
+            pls if pls.is_vl_snr() && self.pls.is_vl_snr() => VL_SNR_QUALITY,
+            pls if pls == self.pls => HEADER_QUALITY,
+            _ => CHANGE_QUALITY,
+        };
         let layout = Layout::new(header.pls).filter(|_| header.quality >= needed && header.delay.abs() <= MAX_DELAY);
         let has_jumped = header.quality_elsewhere > RESTORED * self.quality
             || (layout.is_some() && self.carrier_jumps.shown_by(header.frequency, self.quality));
@@ -406,9 +437,14 @@ impl Tracker {
             symbols
         };
         let on_time = symbols(0.0);
-        let decoded = plheader::decode(&on_time);
-        let quality_elsewhere =
-            if decoded.quality < SUSPICIOUS * self.quality { best_elsewhere(&on_time) } else { 0.0 };
+        let mut decoded = plheader::decode(&on_time);
+        let is_weak = self.pls.is_vl_snr() && decoded.quality < CHANGE_QUALITY;
+        if is_weak {
+            // Where noise may make up any other header.
+            decoded = plheader::decode_vl_snr(&on_time);
+        }
+        let is_suspicious = decoded.quality < SUSPICIOUS * self.quality && !is_weak;
+        let quality_elsewhere = if is_suspicious { best_elsewhere(&on_time) } else { 0.0 };
         let sent = header_symbols(decoded.pls);
         let direction = decoded.correlation.conj() / decoded.correlation.norm();
         let aligned = |symbols: [Complex32; HEADER]| -> f64 {

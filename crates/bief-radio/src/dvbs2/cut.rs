@@ -10,7 +10,10 @@ use std::sync::Arc;
 use bief::report::Figures;
 use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, Pls, Tracker, acquire};
+use bief_dsp::dvbs2::{
+    FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, Pls, Tracker, VL_SNR_HEADER, VlSnr, acquire,
+    vl_snr_kind,
+};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::impulses::remove_impulses;
 use num_complex::Complex32;
@@ -238,6 +241,37 @@ impl CutFrames {
     /// The next frame that is there as a whole; `None` when more samples are needed, or at the end.
     fn next_whole_frame(&mut self) -> Option<FrameSync> {
         loop {
+            let mut frame = self.next_whole_place()?;
+            if !frame.pls.is_vl_snr() {
+                return Some(frame);
+            }
+            if let Some(kind) = self.vl_snr_kind(&frame) {
+                frame.pls = Pls::of_vl_snr(kind);
+                return Some(frame);
+            }
+            self.counts.other_frames += 1;
+            self.use_up_to_header();
+        }
+    }
+
+    /// What a VL-SNR frame that is there says of itself in its second header.
+    fn vl_snr_kind(&mut self, frame: &FrameSync) -> Option<VlSnr> {
+        const HEADERS: usize = HEADER + VL_SNR_HEADER;
+        let half = self.filter.half_length() as f64;
+        let end = frame.position + frame.step * HEADERS as f64 + half;
+        let from = (frame.position - half).max(0.0) as usize;
+        let to = (end.ceil() as usize).min(self.available());
+        let place = frame.relative_to(from as i64);
+        self.header.resize(to.saturating_sub(from), Complex32::ZERO);
+        self.format.read(self.buffer.bytes(from..to.max(from)), &mut self.header);
+        let mut symbols = [Complex32::ZERO; HEADERS];
+        place.cut(&self.filter, &mut self.header, &mut symbols);
+        vl_snr_kind(&symbols)
+    }
+
+    /// As [`next_whole_frame`](Self::next_whole_frame), but what VL-SNR frames are is still unknown.
+    fn next_whole_place(&mut self) -> Option<FrameSync> {
+        loop {
             if let Some(frame) = self.next_frame() {
                 let available = self.available();
                 let symbols = Layout::new(frame.pls).map_or(0, |layout| layout.symbols());
@@ -320,7 +354,8 @@ impl CutFrames {
                         self.counts.missed_headers += 1;
                     }
                     let frame = frame.relative_to(-(from as i64));
-                    if self.wanted.contains(frame.pls) {
+                    let may_be_wanted = frame.pls.is_vl_snr() && self.wanted == Modcods::ALL;
+                    if may_be_wanted || self.wanted.contains(frame.pls) {
                         return Some(frame);
                     }
                     match frame.pls.is_dummy() {
@@ -425,7 +460,8 @@ impl CutFrames {
     /// The samples that the window of the frame that is pending needs, if it can be filled by reading: only what waits comes as it
     /// is wanted.
     fn readable(&self, room: usize) -> Option<Range<usize>> {
-        let needed = samples_of(&self.pending?, &self.filter);
+        let frame = self.pending.filter(|frame| !frame.pls.is_vl_snr())?;
+        let needed = samples_of(&frame, &self.filter);
         let fits = needed.contains(&self.buffer.samples()) && needed.len() * self.buffer.each <= room;
         (fits && self.feed.block() == 0).then_some(needed)
     }

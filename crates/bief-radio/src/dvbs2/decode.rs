@@ -2,11 +2,11 @@
 
 use bief::device::{Device, OffloadOf};
 use bief::{Flow, In, InOut, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
+use bief_dsp::dvbs2::Pls;
 use bief_dsp::dvbs2::bch::{Bch, Outcome};
-use bief_dsp::dvbs2::ldpc::{Code, Decoder};
-use bief_dsp::dvbs2::{FrameSize, Pls, Rate};
+use bief_dsp::dvbs2::ldpc::Decoder;
 
-use super::tables::{Tables, code, expect, expect_of};
+use super::tables::{Coding, Tables, code, expect, expect_of};
 
 /// How the decoding of one frame went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct Decoding {
 #[derive(Clone)]
 pub struct DecodeLdpc {
     max_iterations: u32,
-    decoders: Tables<(FrameSize, Rate), Decoder>,
+    decoders: Tables<Coding, Decoder>,
 }
 
 impl DecodeLdpc {
@@ -88,14 +88,16 @@ impl Task for DecodeLdpc {
         (llrs, pls): (&[i8], &[Pls]),
         (mut bits, decoding): (VarFrame<'_, u8>, &mut [Decoding]),
     ) -> Result<Flow> {
-        let (size, rate) = code(pls[0])?;
-        let decoder = self.decoders.get((size, rate), || {
-            let code = Code::get(size, rate).expect("every frame with data has an LDPC code");
-            Ok(Decoder::new(code, self.max_iterations))
-        })?;
+        let coding = code(pls[0])?;
+        let decoder = self.decoders.get(coding, || Ok(Decoder::new(coding.ldpc(), self.max_iterations)))?;
         expect_of(pls[0], "LLRs", decoder.code().nldpc, llrs.len())?;
         bits.set_len(decoder.code().kldpc / 8)?;
         let decoded = decoder.decode(llrs, &mut bits);
+        if coding.zeros() > 0 {
+            let rest = bits.len() - coding.zeros();
+            bits.copy_within(coding.zeros().., 0);
+            bits.set_len(rest)?;
+        }
         decoding[0] = Decoding { iterations: decoded.iterations, converged: decoded.converged, ..Decoding::default() };
         Ok(Flow::Next)
     }
@@ -127,7 +129,7 @@ impl Task for DecodeLdpc {
 /// See [`DecodeLdpc`].
 #[derive(Clone, Default)]
 pub struct DecodeBch {
-    codes: Tables<(FrameSize, Rate), Bch>,
+    codes: Tables<Coding, Bch>,
 }
 
 impl DecodeBch {
@@ -155,9 +157,8 @@ impl Task for DecodeBch {
         (mut codeword, decoding, pls): (VarFrame<'_, u8>, &mut [Decoding], &[Pls]),
         (): (),
     ) -> Result<Flow> {
-        let (size, rate) = code(pls[0])?;
-        let bch =
-            self.codes.get((size, rate), || Ok(Bch::new(size, rate).expect("every frame with data has a BCH code")))?;
+        let coding = code(pls[0])?;
+        let bch = self.codes.get(coding, || Ok(coding.bch()))?;
         expect_of(pls[0], "bytes", bch.codeword_bytes(), codeword.len())?;
         match bch.decode(&mut codeword) {
             Outcome::Corrected(bits) => (decoding[0].corrected, decoding[0].sound) = (bits as u32, true),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bief::device::{Device, OffloadOf};
 use bief::{Flow, In, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel};
+use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel, VlSnr};
 use num_complex::Complex32;
 
-use super::tables::{Tables, code, expect, layout, whole};
+use super::tables::{Coding, Tables, code, expect, layout, whole};
 
 /// Demaps the payload of PLFRAMEs to soft bits, in the order of the codeword: scrambling undone, header and pilots left out,
 /// demapped and deinterleaved in one pass.
@@ -37,9 +37,15 @@ pub struct Demap {
 #[derive(Clone)]
 struct Kind {
     layout: Layout,
-    demapper: Demapper,
+    rule: Rule,
     /// The least noise that is believed.
     least_n0: f32,
+}
+
+#[derive(Clone)]
+enum Rule {
+    Of(Box<Demapper>),
+    VlSnr(VlSnr),
 }
 
 /// An estimate of Es/N0 that lies further above a MODCOD's threshold than this is not believed: LLRs would saturate.
@@ -47,10 +53,14 @@ const MARGIN_DB: f32 = 6.0;
 
 impl Kind {
     fn new(pls: Pls) -> Result<Self> {
-        code(pls)?;
-        let modcod = pls.modcod().expect("frames with data have one");
-        let least_n0 = 10_f32.powf(-0.1 * (modcod.ideal_esn0_db() + MARGIN_DB));
-        Ok(Self { layout: layout(pls)?, demapper: Demapper::new(modcod, pls.frame_size()), least_n0 })
+        let (rule, ideal_db) = match (code(pls)?, pls.modcod()) {
+            (Coding::VlSnr(kind), _) => (Rule::VlSnr(kind), kind.ideal_esn0_db()),
+            (Coding::Of(size, _), modcod) => {
+                let modcod = modcod.expect("frames with data have one");
+                (Rule::Of(Box::new(Demapper::new(modcod, size))), modcod.ideal_esn0_db())
+            }
+        };
+        Ok(Self { layout: layout(pls)?, rule, least_n0: 10_f32.powf(-0.1 * (ideal_db + MARGIN_DB)) })
     }
 }
 
@@ -81,9 +91,13 @@ impl Task for Demap {
         mut llrs: VarFrame<'_, i8>,
     ) -> Result<Flow> {
         let frame = &symbols[..whole(pls[0], symbols.len())?];
-        let Kind { layout, demapper, least_n0 } = self.kinds.get(pls[0], || Kind::new(pls[0]))?;
-        llrs.set_len(demapper.bits())?;
-        demapper.demap_plframe(frame, layout, &self.scrambler, level[0].n0.max(*least_n0), &mut llrs);
+        let Kind { layout, rule, least_n0 } = self.kinds.get(pls[0], || Kind::new(pls[0]))?;
+        let n0 = level[0].n0.max(*least_n0);
+        llrs.set_len(pls[0].frame_size().bits())?;
+        match rule {
+            Rule::Of(demapper) => demapper.demap_plframe(frame, layout, &self.scrambler, n0, &mut llrs),
+            Rule::VlSnr(kind) => kind.demap(frame, &self.scrambler, n0, &mut llrs),
+        }
         Ok(Flow::Next)
     }
 

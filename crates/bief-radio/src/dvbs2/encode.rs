@@ -2,14 +2,14 @@
 
 use bief::{Error, Flow, In, InOutVar, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::bch::Bch;
-use bief_dsp::dvbs2::ldpc::{Code, Encoder};
+use bief_dsp::dvbs2::ldpc::Encoder;
 use bief_dsp::dvbs2::scramble::scramble_bbframe;
 use bief_dsp::dvbs2::{Fec, FrameSize, Pls, Rate};
 
-use super::tables::{Tables, code, expect, expect_of};
+use super::tables::{Coding, Tables, code, expect, expect_of};
 
 /// Bytes of the longest BBFRAME.
-const LONGEST: usize = Fec::new(FrameSize::Normal, Rate::R9_10).expect("defined").kbch / 8;
+pub(super) const LONGEST: usize = Fec::new(FrameSize::Normal, Rate::R9_10).expect("defined").kbch / 8;
 /// Bytes of the longest BBFRAME of short FECFRAMEs. BBFRAMEs of normal ones are longer.
 const MOST_SHORT: usize = Fec::new(FrameSize::Short, Rate::R8_9).expect("defined").kbch / 8;
 
@@ -92,7 +92,7 @@ impl Task for ScrambleBb {
 /// See [`EncodeLdpc`].
 #[derive(Clone, Default)]
 pub struct EncodeBch {
-    codes: Tables<(FrameSize, Rate), Bch>,
+    codes: Tables<Coding, Bch>,
 }
 
 impl EncodeBch {
@@ -120,16 +120,14 @@ impl Task for EncodeBch {
         if pls[0].is_dummy() {
             return Ok(Flow::Next);
         }
-        let (size, rate) = code(pls[0])?;
-        let make = || Ok(Bch::new(size, rate).expect("every frame with data has a BCH code"));
-        let bch = self.codes.get((size, rate), make)?;
+        let coding = code(pls[0])?;
+        let bch = self.codes.get(coding, || Ok(coding.bch()))?;
         expect_of(pls[0], "bytes", bch.message_bytes(), message.len())?;
-        codeword.set_len(size.bits() / 8)?;
-        let (start, rest) = codeword.split_at_mut(message.len());
-        start.copy_from_slice(message);
-        let (parity, rest) = rest.split_at_mut(bch.codeword_bytes() - bch.message_bytes());
-        bch.encode(message, parity);
-        rest.fill(0);
+        codeword.set_len(coding.ldpc().nldpc / 8)?;
+        codeword.fill(0);
+        let codeword = &mut codeword[coding.zeros()..][..bch.codeword_bytes()];
+        codeword[..message.len()].copy_from_slice(message);
+        bch.complete(codeword);
         Ok(Flow::Next)
     }
 
@@ -173,7 +171,7 @@ impl Task for EncodeBch {
 /// ```
 #[derive(Clone, Default)]
 pub struct EncodeLdpc {
-    encoders: Tables<(FrameSize, Rate), Encoder>,
+    encoders: Tables<Coding, Encoder>,
 }
 
 impl EncodeLdpc {
@@ -199,11 +197,9 @@ impl Task for EncodeLdpc {
         if pls[0].is_dummy() {
             return Ok(Flow::Next);
         }
-        let (size, rate) = code(pls[0])?;
-        let encoder = self.encoders.get((size, rate), || {
-            Ok(Encoder::new(Code::get(size, rate).expect("every frame with data has an LDPC code")))
-        })?;
-        expect_of(pls[0], "bytes", size.bits() / 8, codeword.len())?;
+        let coding = code(pls[0])?;
+        let encoder = self.encoders.get(coding, || Ok(Encoder::new(coding.ldpc())))?;
+        expect_of(pls[0], "bytes", coding.ldpc().nldpc / 8, codeword.len())?;
         encoder.encode(&mut codeword);
         Ok(Flow::Next)
     }

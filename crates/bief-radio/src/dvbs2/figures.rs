@@ -1,7 +1,7 @@
 //! What the tasks of a receiver tell, read back.
 
 use bief::report::Reading;
-use bief_dsp::dvbs2::Pls;
+use bief_dsp::dvbs2::{Pls, VlSnr};
 use serde::Serialize;
 
 use super::services::{PidReport, ServiceFigures};
@@ -43,7 +43,8 @@ use super::streams::StreamFigures;
 /// | | `unreadable_frames` | | | count, of BBFRAMEs |
 /// | [`KeepSymbols`](super::KeepSymbols) | `symbols` | | `pls`, `kind` | scatter plot |
 ///
-/// `pls` is the PLS value and `kind` what that means, as in `QPSK 8/9 short, pilots`; a stream has an `isi` on a carrier of several,
+/// `pls` is the PLS value and `kind` what that means, as in `QPSK 8/9 short, pilots`, and of VL-SNR frames there is `vl_snr`, their
+/// header index, too; a stream has an `isi` on a carrier of several,
 /// and its `kind` is, for example, `transport stream`.
 ///
 /// ```
@@ -129,6 +130,8 @@ impl Figures {
     /// [`Watch::figures`](bief::pipeline::Watch::figures). What nobody tells is 0 or unknown.
     pub fn of(told: &bief::Figures) -> Self {
         let (kinds, streams) = (kinds(told), StreamFigures::all(told));
+        let bits = kinds.iter().map(|(pls, kind)| kind.sound_bits(*pls)).sum();
+        let kinds: Vec<KindFigures> = kinds.into_iter().map(|(_, kind)| kind).collect();
         let of_kinds = |figure: fn(&KindFigures) -> u64| kinds.iter().map(figure).sum();
         let of_streams = |figure: fn(&StreamFigures) -> u64| streams.iter().map(figure).sum();
         Self {
@@ -143,7 +146,7 @@ impl Figures {
             losses: told.counted("losses"),
             mean_iterations: told.measured("ldpc_iterations").unwrap_or(0.0),
             corrected_bits: told.counted("corrected"),
-            bits: of_kinds(KindFigures::sound_bits),
+            bits,
             packets: of_streams(|stream| stream.packets),
             packet_errors: of_streams(|stream| stream.errors),
             gaps: of_streams(|stream| stream.gaps),
@@ -162,25 +165,43 @@ impl Figures {
 
 impl KindFigures {
     /// Information bits of the frames without errors.
-    fn sound_bits(&self) -> u64 {
-        let fec = Pls::new(self.pls).fec();
-        (self.frames - self.frame_errors.min(self.frames)) * fec.map_or(0, |fec| fec.kbch as u64)
+    fn sound_bits(&self, pls: Pls) -> u64 {
+        (self.frames - self.frame_errors.min(self.frames)) * pls.fec().map_or(0, |fec| fec.kbch as u64)
     }
 }
 
 /// Says of which kind of frame a figure is.
 pub(super) fn of_kind(figure: &mut bief::report::Figure, pls: Pls) {
     figure.of("pls", pls.value()).of("kind", pls);
+    if let Some(kind) = pls.vl_snr() {
+        figure.of("vl_snr", kind.header_index());
+    }
+}
+
+/// Kinds of frames that are told apart.
+pub(super) const KINDS: usize = 256 + 16;
+
+/// All of them: those of PLS values, then VL-SNR frames by what their second header says.
+pub(super) fn all_kinds() -> impl Iterator<Item = Pls> {
+    let vl_snr = (0..16).map(|index| VlSnr::of_header(index).map_or(Pls::default(), Pls::of_vl_snr));
+    Pls::all().chain(vl_snr)
+}
+
+/// The place of a kind among all.
+pub(super) fn place_of(pls: Pls) -> usize {
+    pls.vl_snr().map_or(usize::from(pls.value()), |kind| 256 + usize::from(kind.header_index()))
 }
 
 /// The kind of frame that a figure is of.
 pub(super) fn kind_of(figure: &bief::report::Figure) -> Option<Pls> {
-    figure.label("pls")?.parse().ok().map(Pls::new)
+    let number = |label: &str| figure.label(label)?.parse().ok();
+    let vl_snr = number("vl_snr").and_then(VlSnr::of_header).map(Pls::of_vl_snr);
+    vl_snr.or_else(|| number("pls").map(Pls::new))
 }
 
-/// The kinds of frames that came, in the order of their PLS values.
-fn kinds(told: &bief::report::Figures) -> Vec<KindFigures> {
-    let mut counts = [[0_u64; 2]; 256];
+/// The kinds of frames that came, in the order of their PLS values, VL-SNR frames last.
+fn kinds(told: &bief::report::Figures) -> Vec<(Pls, KindFigures)> {
+    let mut counts = [[0_u64; 2]; KINDS];
     for figure in told.iter() {
         let index = match &*figure.name {
             "frames" => 0,
@@ -188,16 +209,13 @@ fn kinds(told: &bief::report::Figures) -> Vec<KindFigures> {
             _ => continue,
         };
         if let (Some(pls), Reading::Count(count)) = (kind_of(figure), &figure.reading) {
-            counts[usize::from(pls.value())][index] += count;
+            counts[place_of(pls)][index] += count;
         }
     }
-    let kind = |(pls, [frames, frame_errors]): (Pls, [u64; 2])| KindFigures {
-        name: pls.to_string(),
-        pls: pls.value(),
-        frames,
-        frame_errors,
+    let kind = |(pls, [frames, frame_errors]): (Pls, [u64; 2])| {
+        (pls, KindFigures { name: pls.to_string(), pls: pls.value(), frames, frame_errors })
     };
-    Pls::all().zip(counts).filter(|(_, [frames, _])| *frames > 0).map(kind).collect()
+    all_kinds().zip(counts).filter(|(_, [frames, _])| *frames > 0).map(kind).collect()
 }
 
 #[cfg(test)]

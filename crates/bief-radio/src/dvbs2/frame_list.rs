@@ -1,6 +1,6 @@
 //! Which PLFRAMEs a transmitter sends one after the other, as a text.
 
-use bief_dsp::dvbs2::{FrameSize, Modcod, ParseModcodError, Pls};
+use bief_dsp::dvbs2::{FrameSize, Modcod, ParseModcodError, Pls, VlSnr};
 
 /// A text that names no PLFRAMEs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +23,8 @@ enum Reason {
     Undefined(Modcod, FrameSize),
 }
 
-/// Reads a list of PLFRAMEs: each is `dummy`, or MODCOD and FECFRAME size, with `:pilots` behind if it has them.
+/// Reads a list of PLFRAMEs: each is `dummy`, or MODCOD and FECFRAME size, with `:pilots` behind if it has them, or a kind of VL-SNR
+/// frame, as `bpsk-1/5:medium`.
 ///
 /// # Errors
 /// An item that is no PLFRAME; the error names it.
@@ -44,6 +45,9 @@ pub fn frame_list(text: &str) -> Result<Vec<Pls>, FrameListError> {
 fn frame(item: &str) -> Result<Pls, Reason> {
     if item.eq_ignore_ascii_case("dummy") {
         return Ok(Pls::DUMMY);
+    }
+    if let Ok(kind) = item.parse::<VlSnr>() {
+        return Ok(Pls::of_vl_snr(kind));
     }
     let mut parts = item.split(':').map(str::trim);
     let modcod: Modcod = parts.next().unwrap_or("").parse()?;

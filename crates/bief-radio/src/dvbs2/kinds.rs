@@ -226,7 +226,7 @@ fn remove_carrier() -> Kind {
         let format = format.ok_or_else(|| Error::new(unknown))?;
         all_wires(piece, RemoveCarrier::new(format))
     });
-    kind.reads("variable u8: windows of samples").reads("Option<FrameSync>: places").makes("variable Complex<f32>")
+    kind.reads("variable u8: windows of samples").reads("Option<FrameSync>: places").makes("variable [i16; 2]: samples")
 }
 
 fn filter_symbols() -> Kind {
@@ -237,9 +237,9 @@ fn filter_symbols() -> Kind {
         let filter = given.or_else(|| found(piece, 1).map(|found| found.filter.clone()));
         let unknown = "the samples per symbol of its input are unknown: give `samples_per_symbol`";
         let filter = filter.ok_or_else(|| Error::new(unknown))?;
-        all_wires(piece, FilterSymbols::new(filter))
+        all_wires(piece, FilterSymbols::new(&filter))
     });
-    kind.reads("variable Complex<f32>").reads("Option<FrameSync>: places").makes("variable Complex<f32>: symbols")
+    kind.reads("variable [i16; 2]: samples").reads("Option<FrameSync>: places").makes("variable Complex<f32>: symbols")
 }
 
 /// What undoes the scrambling: by the Gold code that is given, or that of the source, or else that of broadcasts.

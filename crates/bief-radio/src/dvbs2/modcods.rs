@@ -25,8 +25,11 @@ impl Modcods {
     /// All of them.
     pub const ALL: Self = Self(u128::MAX);
 
-    /// Whether frames of this kind are delivered; those without a MODCOD never are.
+    /// Whether frames of this kind are delivered: VL-SNR frames where all are, other frames without a MODCOD never.
     pub fn contains(self, pls: Pls) -> bool {
+        if pls.vl_snr().is_some() {
+            return self == Self::ALL;
+        }
         pls.fec().is_some() && pls.modcod().is_some_and(|modcod| self.0 >> place(modcod) & 1 == 1)
     }
 }

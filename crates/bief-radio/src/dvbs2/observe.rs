@@ -2,10 +2,10 @@
 
 use bief::report::Figures;
 use bief::{Flow, In, Result, Task};
-use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
+use bief_dsp::dvbs2::{FrameSync, SignalLevel};
 
 use super::decode::Decoding;
-use super::figures::of_kind;
+use super::figures::{KINDS, all_kinds, of_kind, place_of};
 use super::tables::expect;
 
 /// Frames over which noise is averaged.
@@ -35,8 +35,8 @@ pub struct Observe {
 /// What was seen in this run.
 #[derive(Debug)]
 struct Seen {
-    /// Frames of each PLS, and those of them with errors.
-    kinds: Box<[[u64; 2]; 256]>,
+    /// Frames of each kind, and those of them with errors.
+    kinds: Box<[[u64; 2]; KINDS]>,
     /// Iterations of the LDPC decoder.
     iterations: u64,
     /// Bits that the BCH decoder corrected.
@@ -54,7 +54,7 @@ struct Seen {
 impl Default for Seen {
     fn default() -> Self {
         Self {
-            kinds: Box::new([[0; 2]; 256]),
+            kinds: Box::new([[0; 2]; KINDS]),
             iterations: 0,
             corrected: 0,
             n0: 0.0,
@@ -91,7 +91,7 @@ impl Task for Observe {
         (): (),
     ) -> Result<Flow> {
         let (Some(sync), seen) = (sync[0], &mut self.seen) else { return Ok(Flow::Next) };
-        let [frames, errors] = &mut seen.kinds[usize::from(sync.pls.value())];
+        let [frames, errors] = &mut seen.kinds[place_of(sync.pls)];
         *frames += 1;
         *errors += u64::from(!decoding[0].sound);
         seen.iterations += u64::from(decoding[0].iterations);
@@ -103,8 +103,9 @@ impl Task for Observe {
         seen.clock = 1e6 * (self.samples_per_symbol / sync.step - 1.0);
         // The other fields of an inverted signal are those of its mirror image.
         seen.carrier = if sync.inverted { -sync.frequency } else { sync.frequency };
-        if let Some(modcod) = sync.pls.modcod() {
-            seen.needed_db = Some(f64::from(modcod.ideal_esn0_db()));
+        let needed = sync.pls.modcod().map(|modcod| modcod.ideal_esn0_db());
+        if let Some(needed) = needed.or_else(|| Some(sync.pls.vl_snr()?.ideal_esn0_db())) {
+            seen.needed_db = Some(f64::from(needed));
         }
         Ok(Flow::Next)
     }
@@ -112,7 +113,7 @@ impl Task for Observe {
     fn figures(&self, figures: &mut Figures) {
         let Seen { kinds, iterations, corrected, n0, averaged, carrier, clock, needed_db } = &self.seen;
         let (mut all, mut information) = (0, 0);
-        for (pls, [frames, errors]) in Pls::all().zip(**kinds).filter(|(_, [frames, _])| *frames > 0) {
+        for (pls, [frames, errors]) in all_kinds().zip(**kinds).filter(|(_, [frames, _])| *frames > 0) {
             of_kind(figures.count("frames", "", frames), pls);
             of_kind(figures.count("frame_errors", "", errors), pls);
             all += frames;
@@ -137,6 +138,7 @@ impl Task for Observe {
 
 #[cfg(test)]
 mod tests {
+    use bief_dsp::dvbs2::Pls;
     use num_complex::Complex32;
 
     use super::*;

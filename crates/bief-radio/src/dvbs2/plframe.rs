@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bief::{Error, Flow, In, InVar, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{FrameSize, MAX_SYMBOLS, PlframeBuilder, Pls};
+use bief_dsp::dvbs2::{FrameSize, Layout, MAX_SYMBOLS, PlframeBuilder, Pls};
 use num_complex::Complex32;
 
 use super::tables::{Tables, expect, expect_of};
@@ -77,6 +77,12 @@ impl Task for BuildPlframe {
     fn run(&mut self, (codeword, pls): (&[u8], &[Pls]), mut frame: VarFrame<'_, Complex32>) -> Result<Flow> {
         let pls = pls[0];
         expect_of(pls, "bytes", pls.fec().map_or(0, |fec| fec.nldpc / 8), codeword.len())?;
+        if let Some(kind) = pls.vl_snr() {
+            let symbols = Layout::new(pls).map_or(0, |layout| layout.symbols());
+            frame.set_len(symbols)?;
+            kind.build(codeword, &self.scrambler, &mut frame);
+            return Ok(Flow::Next);
+        }
         let make = || PlframeBuilder::new(pls, Arc::clone(&self.scrambler)).map_err(Error::from_source);
         let builder = self.builders.get(pls, make)?;
         frame.set_len(builder.layout().symbols())?;

@@ -413,7 +413,7 @@ impl Receiver {
             rx.add(KeepRecordedSpectrum::new(self.format, self.sample_rate), &window);
         }
         let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
-        let mut symbols = rx.add(FilterSymbols::new(self.filter.clone()), (&window, &sync));
+        let mut symbols = rx.add(FilterSymbols::new(&self.filter), (&window, &sync));
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
         let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
         if self.keeps_symbols {

@@ -3,6 +3,7 @@
 use bief::{Error, Flow, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::{Pls, RollOff};
 
+use super::encode::LONGEST;
 use super::input::{Feed, InputStream};
 use super::tables::defined;
 
@@ -69,7 +70,9 @@ impl Slice {
         };
         let constant_coding = data.all(|pls| pls == first);
         let feeds = inputs.into_iter().map(|input| input.feed(roll_off, constant_coding)).collect::<Result<_>>()?;
-        let longest = frames.iter().filter_map(|pls| pls.fec()).map(|fec| fec.kbch / 8).max().unwrap_or(0);
+        // VL-SNR frames are long, and their BBFRAMEs are not: who makes them of these is told what is the longest of all.
+        let bytes = |pls: &Pls| pls.fec().map(|fec| if pls.is_vl_snr() { LONGEST } else { fec.kbch / 8 });
+        let longest = frames.iter().filter_map(bytes).max().unwrap_or(0);
         Ok(Self { feeds, turn: 0, frames, next: 0, longest, is_done: false })
     }
 }
@@ -115,8 +118,11 @@ impl Task for Slice {
         if let Some(fec) = pls[0].fec() {
             let feed = unfinished.unwrap_or(0);
             self.turn = feed + 1;
-            frame.set_len(fec.kbch / 8)?;
-            self.feeds[feed].fill(&mut frame)?;
+            frame.set_len(fec.kbch.div_ceil(8))?;
+            // Bits that fill no byte are padding.
+            let (bytes, rest) = frame.split_at_mut(fec.kbch / 8);
+            rest.fill(0);
+            self.feeds[feed].fill(bytes)?;
         }
         Ok(Flow::Next)
     }

@@ -6,7 +6,7 @@ use bief::device::{Device, OffloadOf};
 use bief::{Error, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalLevel};
-use bief_dsp::filter::MatchedFilter;
+use bief_dsp::filter::{IntegerFilter, MatchedFilter};
 use num_complex::Complex32;
 
 use super::tables::{expect, layout, whole};
@@ -20,13 +20,13 @@ fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
     sync[0].ok_or_else(|| Error::new("a window came without the place of its frame"))
 }
 
-/// Converts the samples of a frame's window, removes the carrier from them, as far as the header tells it, and undoes spectral
-/// inversion.
+/// Converts the samples of a frame's window, removes the carrier from them, as far as the header tells it, undoes spectral
+/// inversion, and rounds them to integers: filters are twice as fast on those.
 ///
 /// # Sockets
 /// - in: `u8`, variable: the window, samples as they were recorded
 /// - in: `Option<FrameSync>`, 1 per frame
-/// - out: `Complex32`, variable: the window
+/// - out: `[i16; 2]`, variable: the window, real and imaginary parts, at the level of [`FrameSync::integer_gain`]
 ///
 /// # Errors
 /// A window without the place of its frame.
@@ -50,7 +50,7 @@ impl RemoveCarrier {
 
 impl Task for RemoveCarrier {
     type In = (InVar<u8>, In<Option<FrameSync>>);
-    type Out = OutVar<Complex32>;
+    type Out = OutVar<[i16; 2]>;
 
     fn name(&self) -> String {
         "remove carrier".to_owned()
@@ -64,15 +64,18 @@ impl Task for RemoveCarrier {
     fn run(
         &mut self,
         (bytes, sync): (&[u8], &[Option<FrameSync>]),
-        mut window: VarFrame<'_, Complex32>,
+        mut window: VarFrame<'_, [i16; 2]>,
     ) -> Result<Flow> {
         let each = self.format.bytes();
         let samples = bytes.len() / each;
         window.set_len(samples)?;
-        let mut carrier = placed(sync)?.carrier();
-        for (samples, bytes) in window.chunks_mut(PART).zip(bytes.chunks(PART * each)) {
-            self.format.read(&bytes[..samples.len() * each], samples);
-            carrier.remove(samples);
+        let sync = placed(sync)?;
+        let mut carrier = sync.carrier_times(sync.integer_gain());
+        let mut part = [Complex32::ZERO; PART];
+        for (window, bytes) in window.chunks_mut(PART).zip(bytes.chunks(PART * each)) {
+            let part = &mut part[..window.len()];
+            self.format.read(&bytes[..window.len() * each], part);
+            carrier.remove_to_integers(part, window);
         }
         Ok(Flow::Next)
     }
@@ -85,7 +88,7 @@ impl Task for RemoveCarrier {
 /// Filters a frame's window at the symbol instants: matched filter, interpolation and decimation in one pass.
 ///
 /// # Sockets
-/// - in: `Complex32`, variable: the window, its carrier removed
+/// - in: `[i16; 2]`, variable: the window as [`RemoveCarrier`] leaves it
 /// - in: `Option<FrameSync>`, 1 per frame
 /// - out: `Complex32`, variable: the symbols of the PLFRAME and the 90 that follow it; zeros where the window ends before
 ///
@@ -99,18 +102,18 @@ impl Task for RemoveCarrier {
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Debug, Clone)]
 pub struct FilterSymbols {
-    filter: MatchedFilter,
+    filter: Arc<IntegerFilter>,
 }
 
 impl FilterSymbols {
     /// With this filter.
-    pub fn new(filter: MatchedFilter) -> Self {
-        Self { filter }
+    pub fn new(filter: &MatchedFilter) -> Self {
+        Self { filter: Arc::new(IntegerFilter::new(filter)) }
     }
 }
 
 impl Task for FilterSymbols {
-    type In = (InVar<Complex32>, In<Option<FrameSync>>);
+    type In = (InVar<[i16; 2]>, In<Option<FrameSync>>);
     type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
@@ -124,12 +127,12 @@ impl Task for FilterSymbols {
 
     fn run(
         &mut self,
-        (window, sync): (&[Complex32], &[Option<FrameSync>]),
+        (window, sync): (&[[i16; 2]], &[Option<FrameSync>]),
         mut symbols: VarFrame<'_, Complex32>,
     ) -> Result<Flow> {
         let sync = placed(sync)?;
         symbols.set_len(layout(sync.pls)?.symbols() + HEADER)?;
-        self.filter.symbols(window, sync.position, sync.step, &mut symbols);
+        self.filter.symbols(window, sync.position, sync.step, sync.integer_gain().recip(), &mut symbols);
         Ok(Flow::Next)
     }
 

@@ -1,7 +1,9 @@
 //! What tasks make once for each kind of frame, and what they expect of frames.
 
 use bief::{Error, Result};
-use bief_dsp::dvbs2::{FrameSize, Layout, Pls, Rate};
+use bief_dsp::dvbs2::bch::Bch;
+use bief_dsp::dvbs2::ldpc::Code;
+use bief_dsp::dvbs2::{FrameSize, Layout, Pls, Rate, VlSnr};
 
 /// Tables made when the first frame that needs them comes, and kept: a stream has few kinds of frames.
 #[derive(Clone)]
@@ -45,10 +47,42 @@ pub(super) fn layout(pls: Pls) -> Result<Layout> {
     Layout::new(pls).ok_or_else(|| Error::new(format!("{pls}: DVB-S2 defines no such PLFRAME")))
 }
 
+/// The two codes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coding {
+    Of(FrameSize, Rate),
+    VlSnr(VlSnr),
+}
+
+impl Coding {
+    pub(super) fn ldpc(self) -> &'static Code {
+        match self {
+            Self::Of(size, rate) => Code::get(size, rate).expect("every frame with data has an LDPC code"),
+            Self::VlSnr(kind) => kind.code(),
+        }
+    }
+
+    pub(super) fn bch(self) -> Bch {
+        match self {
+            Self::Of(size, rate) => Bch::new(size, rate).expect("every frame with data has a BCH code"),
+            Self::VlSnr(kind) => kind.bch(),
+        }
+    }
+
+    /// Bytes of zeros, which are not sent, before the BCH codeword in that of the other code.
+    pub(super) fn zeros(self) -> usize {
+        match self {
+            Self::Of(..) => 0,
+            Self::VlSnr(kind) => kind.shortened_bytes(),
+        }
+    }
+}
+
 /// The codes of the frames that a PLS describes.
-pub(super) fn code(pls: Pls) -> Result<(FrameSize, Rate)> {
-    match (pls.fec(), pls.modcod()) {
-        (Some(_), Some(modcod)) => Ok((pls.frame_size(), modcod.rate(pls.frame_size()))),
+pub(super) fn code(pls: Pls) -> Result<Coding> {
+    match (pls.fec(), pls.modcod(), pls.vl_snr()) {
+        (Some(_), Some(modcod), _) => Ok(Coding::Of(pls.frame_size(), modcod.rate(pls.frame_size()))),
+        (.., Some(kind)) => Ok(Coding::VlSnr(kind)),
         _ => Err(Error::new(format!("{pls}: carries no data"))),
     }
 }

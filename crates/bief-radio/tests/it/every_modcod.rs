@@ -2,7 +2,7 @@
 
 use crate::common::{PACKET, packets, receive, recorded, samples, transmitter};
 use bief_dsp::channel::Channel;
-use bief_dsp::dvbs2::{FrameSize, Pls, RollOff};
+use bief_dsp::dvbs2::{FrameSize, Pls, RollOff, VlSnr};
 use bief_radio::SampleFormat;
 use bief_radio::dvbs2::Transmitter;
 
@@ -54,6 +54,39 @@ fn all_come_back(kinds: impl Iterator<Item = Pls>, roll_offs: &[RollOff]) {
         let (received, figures) = receive(recorded(&sent, channel), SampleFormat::Ci16, 2.0);
         if received != stream {
             wrong.push(format!("{pls}: {} of {} packets, {figures:?}", received.len() / PACKET, stream.len() / PACKET));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A decibel above what is needed for one frame in 10^5.
+#[test]
+#[ignore = "long: part of .ci/run"]
+fn vl_snr_frames() {
+    const QEF_DB: f64 = 0.35;
+    let mut wrong = Vec::new();
+    for (index, kind) in VlSnr::all().enumerate() {
+        let stream = packets(FRAMES * (kind.kbch() / 8 - 10) / PACKET, index as u64);
+        let frames = vec![Pls::of_vl_snr(kind)];
+        let sent = samples(&Transmitter { frames, roll_off: RollOff::ALL[index % 6], ..transmitter(true) }, &stream);
+        let mut random = fastrand::Rng::with_seed(index as u64);
+        let channel = Channel {
+            clock_ppm: 40.0 * random.f64() - 20.0,
+            start: random.f64(),
+            carrier: 0.5 * (0.04 * random.f64() - 0.02),
+            phase: 6.0 * random.f64(),
+            noise_power: Channel::noise_for(f64::from(kind.ideal_esn0_db()) + QEF_DB + MARGIN_DB, 2.0),
+            gain: 0.1,
+            seed: index as u64,
+            ..Channel::clear()
+        };
+        let (received, figures) = receive(recorded(&sent, channel), SampleFormat::Ci16, 2.0);
+        if received != stream {
+            wrong.push(format!(
+                "{kind}: {} of {} packets, {figures:?}",
+                received.len() / PACKET,
+                stream.len() / PACKET
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -41,6 +41,7 @@ fn wire(chain: &mut Chain, input: &str) -> DynWire {
     let carries = |element: &str| input.split([' ', ':', ',']).any(|word| word == element);
     match input.contains("variable") {
         true if carries("Complex<f32>") => (&chain.blank_var::<Complex32>(64)).into(),
+        true if input.contains("[i16; 2]") => (&chain.blank_var::<[i16; 2]>(64)).into(),
         true if carries("i8") => (&chain.blank_var::<i8>(64)).into(),
         true if carries("u8") => (&chain.blank_var::<u8>(64)).into(),
         false if carries("Complex<f32>") => (&chain.blank::<Complex32>(48)).into(),

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// A finite field GF(2^m), m = 14 or 16. Elements are polynomials in α over GF(2), bit k standing for α^k,
+/// A finite field GF(2^m), m = 14, 15 or 16. Elements are polynomials in α over GF(2), bit k standing for α^k,
 /// where α is a root of the field's primitive polynomial.
 pub(super) struct Field {
     /// α^i for i in 0..order.
@@ -17,6 +17,8 @@ pub(super) struct Field {
 
 /// GF(2^16), the field of normal FECFRAMEs: 1 + x² + x³ + x⁵ + x¹⁶.
 static NORMAL: LazyLock<Field> = LazyLock::new(|| Field::new(0x1002D));
+/// GF(2^15), the field of medium FECFRAMEs: 1 + x² + x³ + x⁵ + x¹⁵.
+static MEDIUM: LazyLock<Field> = LazyLock::new(|| Field::new(0x802D));
 /// GF(2^14), the field of short FECFRAMEs: 1 + x + x³ + x⁵ + x¹⁴.
 static SHORT: LazyLock<Field> = LazyLock::new(|| Field::new(0x402B));
 
@@ -24,6 +26,11 @@ impl Field {
     /// The field of normal FECFRAMEs; its tables are made at the first call.
     pub(super) fn normal() -> &'static Field {
         &NORMAL
+    }
+
+    /// The field of medium FECFRAMEs; its tables are made at the first call.
+    pub(super) fn medium() -> &'static Field {
+        &MEDIUM
     }
 
     /// The field of short FECFRAMEs; its tables are made at the first call.

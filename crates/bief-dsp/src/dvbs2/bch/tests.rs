@@ -63,11 +63,12 @@ fn bits_of_hex(hex: &str) -> Vec<u8> {
 }
 
 /// Generators in hexadecimal: bit k is the coefficient of x^k.
-const GENERATORS: [(FrameSize, usize, &str); 4] = [
+const GENERATORS: [(FrameSize, usize, &str); 5] = [
     (FrameSize::Normal, 8, "11C07255F712797BD19FC6D7504F9662B"),
     (FrameSize::Normal, 10, "160150CEDFC2A331F6A785703EFD12301B8BB6591"),
     (FrameSize::Normal, 12, "14E260E83845C511C50CF2CD8DC350889034785F7660255E7"),
     (FrameSize::Short, 12, "14062DBEA9869B262CD23A39069528FE7D7D11905A5"),
+    (FrameSize::Medium, 12, "1A84BB7DB0018D0982039BF6A085335635742FC3D8410B"),
 ];
 
 #[test]
@@ -76,6 +77,7 @@ fn generators_are_the_products_of_the_minimal_polynomials() {
         let minimal = match size {
             FrameSize::Normal => &MINIMAL_NORMAL,
             FrameSize::Short => &MINIMAL_SHORT,
+            FrameSize::Medium => &MINIMAL_MEDIUM,
         };
         let expected = bits_of_hex(hex);
         let naive = minimal[..t].iter().fold(vec![1], |g, m| product(&g, &bits_of_hex(&format!("{m:x}"))));
@@ -92,7 +94,9 @@ fn generators_are_the_products_of_the_minimal_polynomials() {
 
 #[test]
 fn minimal_polynomials_vanish_at_the_odd_powers_of_alpha() {
-    for (field, minimal) in [(Field::normal(), MINIMAL_NORMAL), (Field::short(), MINIMAL_SHORT)] {
+    for (field, minimal) in
+        [(Field::normal(), MINIMAL_NORMAL), (Field::short(), MINIMAL_SHORT), (Field::medium(), MINIMAL_MEDIUM)]
+    {
         for (i, polynomial) in minimal.into_iter().enumerate() {
             assert_eq!(polynomial.ilog2(), field.degree());
             let power = 2 * i as u32 + 1;

@@ -34,7 +34,7 @@ pub(super) struct Cells {
 impl Cells {
     /// The table of a kind of frame, made when it is first asked for, and kept.
     pub(super) fn of(modcod: Modcod, size: FrameSize) -> &'static Cells {
-        static MADE: [[OnceLock<Cells>; 2]; 256] = [const { [const { OnceLock::new() }; 2] }; 256];
+        static MADE: [[OnceLock<Cells>; 3]; 256] = [const { [const { OnceLock::new() }; 3] }; 256];
         MADE[usize::from(modcod.number())][size as usize].get_or_init(|| Cells::new(modcod, size))
     }
 

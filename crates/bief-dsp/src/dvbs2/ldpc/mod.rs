@@ -16,7 +16,7 @@ pub use sum_product::SumProduct;
 /// Information bits that share one row of an address table, and lanes of one layer of checks.
 pub const GROUP: usize = 360;
 
-/// One of the 21 LDPC codes of DVB-S2, or of the 30 that DVB-S2X adds (clause 5.3.2 and Annexes B and C of EN 302 307-1 and
+/// One of the 21 LDPC codes of DVB-S2, or of the 34 that DVB-S2X adds (clause 5.3.2 and Annexes B and C of EN 302 307-1 and
 /// EN 302 307-2).
 ///
 /// Information bit 360 g + m (m in 0..360) takes part in check (x + m q) mod parity for every address x of
@@ -56,6 +56,12 @@ impl Code {
         of_s2.or_else(|| S2X_CODES.iter().find(|(key, _)| *key == (size, rate)).map(|(_, code)| code))
     }
 
+    /// A code that VL-SNR frames alone use, by its identifier.
+    pub(in crate::dvbs2) fn vl_snr(size: FrameSize, name: &str) -> Option<&'static Code> {
+        let is_it = |known: &&(FrameSize, &str, Code)| (known.0, known.1) == (size, name);
+        VL_SNR_CODES.iter().find(is_it).map(|(.., code)| code)
+    }
+
     /// Parity bits, as many as checks.
     pub const fn parity(&self) -> usize {
         self.nldpc - self.kldpc
@@ -68,16 +74,36 @@ static S2X_CODES: LazyLock<Vec<((FrameSize, Rate), Code)>> = LazyLock::new(|| {
     sections.map(read).collect()
 });
 
-/// Reads the table of a code: a line with its frame size and rate, and one for each row.
-fn read(section: &str) -> ((FrameSize, Rate), Code) {
+/// Those of VL-SNR frames.
+static VL_SNR_CODES: LazyLock<Vec<(FrameSize, &str, Code)>> = LazyLock::new(|| {
+    let sections = s2x::LDPC_VL_SNR.split("\ncode ").skip(1).map(rows_of);
+    let code = |(size, name, rows): (FrameSize, _, &'static [&'static [u16]])| {
+        let (kldpc, nldpc) = (rows.len() * GROUP, size.bits());
+        (size, name, Code { kldpc, nldpc, q: (nldpc - kldpc) / GROUP, rows })
+    };
+    sections.map(code).collect()
+});
+
+/// Reads the table of a code with a [`Rate`].
+fn read(section: &'static str) -> ((FrameSize, Rate), Code) {
+    let (size, name, rows) = rows_of(section);
+    let rate = *Rate::ALL.iter().find(|known| known.to_string() == name).expect("a table of a known rate");
+    ((size, rate), Code::new(size, rate, rows))
+}
+
+/// Reads a table: a line with its frame size and identifier, and one for each row.
+fn rows_of(section: &'static str) -> (FrameSize, &'static str, &'static [&'static [u16]]) {
     let mut lines = section.lines();
-    let (size, rate) = lines.next().and_then(|title| title.split_once(' ')).expect("a table has a title");
-    let size = if size == "short" { FrameSize::Short } else { FrameSize::Normal };
-    let rate = *Rate::ALL.iter().find(|known| known.to_string() == rate).expect("a table of a known rate");
+    let (size, name) = lines.next().and_then(|title| title.split_once(' ')).expect("a table has a title");
+    let size = match size {
+        "short" => FrameSize::Short,
+        "medium" => FrameSize::Medium,
+        _ => FrameSize::Normal,
+    };
     let address = |text: &str| text.parse::<u16>().expect("tables consist of addresses");
     let row = |line: &str| &*line.split(' ').map(address).collect::<Vec<_>>().leak();
     let rows: Vec<&'static [u16]> = lines.map(row).collect();
-    ((size, rate), Code::new(size, rate, rows.leak()))
+    (size, name, rows.leak())
 }
 
 macro_rules! codes {
@@ -120,8 +146,10 @@ mod tests {
 
     #[test]
     fn every_address_is_a_check_and_no_row_names_one_twice() {
-        assert_eq!((CODES.len(), S2X_CODES.len()), (21, 30));
-        for ((size, rate), code) in CODES.iter().chain(&*S2X_CODES) {
+        assert_eq!((CODES.len(), S2X_CODES.len(), VL_SNR_CODES.len()), (21, 30, 4));
+        let named = CODES.iter().chain(&*S2X_CODES).map(|((size, rate), code)| (size, rate.to_string(), code));
+        let of_vl_snr = VL_SNR_CODES.iter().map(|(size, name, code)| (size, (*name).to_owned(), code));
+        for (size, rate, code) in named.chain(of_vl_snr) {
             assert_eq!(code.q * GROUP, code.parity());
             for row in code.rows {
                 let mut row = row.to_vec();

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::transmit::{sha256, two_frames_of};
+use super::transmit::{reference_stream, sha256, two_frames_of};
 use bief_dsp::Complex32;
+use bief_dsp::dvbs2::crc::crc8;
 use bief_dsp::dvbs2::ldpc::Code;
 use bief_dsp::dvbs2::plheader::pls_codeword;
-use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Constellation, Fec, FrameSize, Layout, PlframeBuilder, Pls, Rate, RollOff};
+use bief_dsp::dvbs2::scramble::{PlScrambler, scramble_bbframe};
+use bief_dsp::dvbs2::{
+    BBHEADER, BbHeader, Constellation, Fec, FrameSize, Layout, PACKET, PlframeBuilder, Pls, Rate, RollOff, VlSnr,
+    VlSnrEncoder,
+};
 use serde_json::Value;
 
 /// The reference data, or `None`, said aloud, where it is not at hand.
@@ -174,4 +178,104 @@ fn header_codewords_and_address_tables_agree() {
         }
     }
     assert_eq!(seen, 30);
+}
+
+/// BBFRAME `number` of the reference stream with a roll-off of 0.10, of any number of bits.
+fn bbframe(number: usize, kbch: usize) -> Vec<u8> {
+    let mut stream = reference_stream();
+    let mut crc = 0;
+    for packet in stream.chunks_exact_mut(PACKET) {
+        packet[0] = std::mem::replace(&mut crc, crc8(&packet[1..]));
+    }
+    let dfl = kbch - 8 * BBHEADER;
+    let start = number * dfl;
+    let header = BbHeader {
+        syncd: (start.next_multiple_of(8 * PACKET) - start) as u16,
+        roll_off: [None, Some(RollOff::R25)][number],
+        ..BbHeader::transport(RollOff::R25, dfl as u16)
+    };
+    let mut frame = header.to_bytes().to_vec();
+    frame.resize(kbch.div_ceil(8), 0);
+    for bit in 0..dfl {
+        let value = stream[(start + bit) / 8] >> (7 - (start + bit) % 8) & 1;
+        frame[BBHEADER + bit / 8] |= value << (7 - bit % 8);
+    }
+    frame
+}
+
+#[test]
+fn every_vl_snr_frame_agrees() {
+    let Some(folder) = reference() else { return };
+    let folder = folder.join("vectors");
+    let index = json(folder.join("index.json"));
+    let header_index = |entry: &Value| entry["vlsnr_header_index"].as_u64();
+    let entries = index["all_modcods"].as_array().unwrap().iter().filter(|entry| header_index(entry).is_some());
+    assert_eq!(entries.clone().count(), 9);
+    let mut sets = 0;
+    for entry in entries {
+        let name = entry["name"].as_str().unwrap();
+        let kind = VlSnr::of_header(header_index(entry).unwrap() as u8).unwrap();
+        assert_eq!(
+            (kind.pls(), entry["frame"].as_str().unwrap()),
+            (pls(entry), kind.frame_size().to_string().as_str())
+        );
+        let mut encoder = VlSnrEncoder::new(kind);
+        let mut scrambled = [vec![], vec![]];
+        for (number, digests) in ["sha256_frame0", "sha256_frame1"].into_iter().enumerate() {
+            let made = bbframe(number, kind.kbch());
+            assert_eq!(entry[digests]["bbframe"], sha256(&made), "{name}");
+            scrambled[number] = made;
+            scramble_bbframe(&mut scrambled[number]);
+            if !kind.kbch().is_multiple_of(8) {
+                *scrambled[number].last_mut().unwrap() &= 0xFF << (8 - kind.kbch() % 8);
+            }
+            let stages = [
+                ("scrambled", scrambled[number].clone()),
+                ("bch", encoder.encode_bch(&scrambled[number])),
+                ("ldpc", encoder.encode(&scrambled[number])),
+            ];
+            for (stage, made) in stages {
+                assert_eq!(entry[digests][stage], sha256(&made), "{name} {stage}");
+            }
+        }
+        let file = fs::read(folder.join(format!("all_modcods/{name}.ldpc.bin"))).unwrap();
+        assert!(file == encoder.encode(&scrambled[0]), "{name}");
+        let symbols = folder.join(name).join("7_plframe_pilots.cf32");
+        if symbols.is_file() {
+            sets += 1;
+            let mut frame = vec![Complex32::ZERO; encoder.symbols()];
+            encoder.build(&scrambled[0], PlScrambler::broadcast(), &mut frame);
+            assert_near(&frame, &symbols);
+        }
+    }
+    assert_eq!(sets, 2);
+}
+
+#[test]
+fn vl_snr_parameters_and_headers_agree() {
+    let Some(folder) = reference() else { return };
+    for entry in json(folder.join("modcods.json"))["vlsnr"].as_array().unwrap() {
+        let kind = VlSnr::of_header(entry["header_index"].as_u64().unwrap() as u8).unwrap();
+        let told = ["kbch", "nbch", "kldpc", "nldpc", "transmitted_bits", "data_symbols"];
+        let code = kind.code();
+        let known = [kind.kbch(), kind.nbch(), code.kldpc, code.nldpc, kind.sent_bits(), kind.data_symbols()];
+        assert_eq!(told.map(|key| entry[key].as_u64().unwrap()), known.map(|number| number as u64), "{kind}");
+        assert_eq!(entry["esn0_measured_fer_1e-2_db"].as_f64().unwrap() as f32, kind.ideal_esn0_db(), "{kind}");
+    }
+    let tables = json(folder.join("framing_tables.json"));
+    for kind in VlSnr::all() {
+        let words = tables["vlsnr_header"]["patterns_896bit_hex_by_header_index"].as_array().unwrap();
+        let word = words[usize::from(kind.header_index())].as_str().unwrap();
+        let header = kind.header_symbols();
+        for (bit, symbol) in header[2..898].iter().enumerate() {
+            let digit = u8::from_str_radix(&word[bit / 4..=bit / 4], 16).unwrap();
+            let is_one = digit >> (3 - bit % 4) & 1 == 1;
+            assert_eq!(symbol.im < 0.0, is_one, "{kind}, {bit}");
+        }
+        let set = if kind.pls().value() == 129 { "set1" } else { "set2" };
+        let pieces = tables["vlsnr_layout"][set].as_array().unwrap();
+        let told = pieces.iter().map(|piece| piece[1].as_u64().unwrap() as usize);
+        let known = kind.runs().flat_map(|(data, pilots)| [data.len(), pilots.len()]).filter(|length| *length > 0);
+        assert!(told.eq(known), "{kind}");
+    }
 }
