@@ -60,7 +60,8 @@ impl FromStr for PageAddress {
         let port = port.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
         let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let is_name = |name: &str| {
-            let part = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_".contains(&c));
+            let part =
+                |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_".contains(&c));
             name.len() <= 253 && name.split('.').all(part)
         };
         let host = match (host, bracketed) {
@@ -102,7 +103,22 @@ mod tests {
         ] {
             assert_eq!(text.parse::<PageAddress>().unwrap().to_string(), expected);
         }
-        for text in ["", "8090", ":", ":x", ":65536", ":-1", ":+1", "::1:80", "[::1]", "[x]:1", "a b:1", "http://x:1", "a..b:1", "x/y:1"] {
+        for text in [
+            "",
+            "8090",
+            ":",
+            ":x",
+            ":65536",
+            ":-1",
+            ":+1",
+            "::1:80",
+            "[::1]",
+            "[x]:1",
+            "a b:1",
+            "http://x:1",
+            "a..b:1",
+            "x/y:1",
+        ] {
             assert!(text.parse::<PageAddress>().is_err(), "{text}");
         }
     }

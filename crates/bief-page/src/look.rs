@@ -37,7 +37,7 @@ pub(crate) struct Look {
     /// Whether the plan can be made anew, and what came of that last.
     pub(crate) replans: bool,
     pub(crate) replanned: Option<String>,
-    json: OnceLock<Arc<str>>,
+    pub(crate) json: OnceLock<Arc<str>>,
 }
 
 impl Looker {

@@ -136,13 +136,24 @@ pub(crate) fn metrics(title: &str, look: &Look, format: Format) -> String {
     one(Kind::Gauge, ("batches_in_flight", ""), "Batches on their way.", status.batches_in_flight as f64);
     one(Kind::Counter, ("plan_changes", ""), "Changes of the plan.", look.changes.len() as f64);
     let version = env!("CARGO_PKG_VERSION");
-    all.add(Kind::Gauge, ("build", ""), "What runs, and which Bief it is.", &[("title", title), ("version", version)], 1.0);
+    all.add(
+        Kind::Gauge,
+        ("build", ""),
+        "What runs, and which Bief it is.",
+        &[("title", title), ("version", version)],
+        1.0,
+    );
     for (number, stage) in status.stages.iter().enumerate() {
         let number = number.to_string();
         let labels = [("stage", number.as_str()), ("name", &stage.name), ("cores", &stage.cores)];
         let mut add = |kind, name, help, value| all.add(kind, name, help, &labels, value);
         add(Kind::Gauge, ("stage_threads", ""), "Replicas of the stage.", stage.threads as f64);
-        add(Kind::Counter, ("stage_busy", "seconds"), "Time that the replicas worked, in this plan.", stage.busy_seconds);
+        add(
+            Kind::Counter,
+            ("stage_busy", "seconds"),
+            "Time that the replicas worked, in this plan.",
+            stage.busy_seconds,
+        );
         for (name, help, ns) in [
             ("stage_planned", "Planned time of a batch, divided by the replicas.", stage.planned_ns),
             ("stage_measured", "Time of a batch, divided by the replicas.", stage.measured_ns),
@@ -219,7 +230,10 @@ mod tests {
         }
         assert!(!text.contains("symbols") && !text.contains("EOF"));
         let open = written(tell, Format::OpenMetrics);
-        assert!(open.contains("# TYPE bief_read_bytes counter\nbief_read_bytes_total{") && open.ends_with("# EOF\n"), "{open}");
+        assert!(
+            open.contains("# TYPE bief_read_bytes counter\nbief_read_bytes_total{") && open.ends_with("# EOF\n"),
+            "{open}"
+        );
     }
 
     #[test]
@@ -246,7 +260,8 @@ mod tests {
         ] {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");
         }
-        let mut samples: Vec<&str> = text.lines().filter_map(|line| line.rsplit_once(' ').map(|(name, _)| name)).collect();
+        let mut samples: Vec<&str> =
+            text.lines().filter_map(|line| line.rsplit_once(' ').map(|(name, _)| name)).collect();
         let all = samples.len();
         samples.sort_unstable();
         samples.dedup();

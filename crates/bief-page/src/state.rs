@@ -80,8 +80,14 @@ mod tests {
     fn plots_are_bytes() {
         let points = [[1.0, -2.0], [f32::NAN, 0.0], [0.5, 2.0]];
         let plot = scatter(&points, 100);
-        assert_eq!((plot["scale"].as_f64(), plot["points"].as_str()), (Some(2.0), Some(&*base64::encode(&[64, 129, 32, 127]))));
-        assert_eq!(scatter(&points, 1)["points"], base64::encode(&[63, 129].map(|byte| if byte == 63 { 64 } else { byte })));
+        assert_eq!(
+            (plot["scale"].as_f64(), plot["points"].as_str()),
+            (Some(2.0), Some(&*base64::encode(&[64, 129, 32, 127])))
+        );
+        assert_eq!(
+            scatter(&points, 1)["points"],
+            base64::encode(&[63, 129].map(|byte| if byte == 63 { 64 } else { byte }))
+        );
         assert_eq!(scatter(&[[0.0; 2]; 9], 4)["points"], base64::encode(&[0; 8]));
         assert_eq!(scatter(&[[f32::INFINITY; 2]], 4)["points"], "");
         let line = curve(-1.0, 0.5, &[-10.0, f32::NEG_INFINITY, 10.0, 0.0]);

@@ -337,7 +337,8 @@ impl Watch {
         let measured = plan.measured.as_ref().map(SoFar::look).unwrap_or_default();
         RunEnergy::measured(&measured, seconds, frames, plan.bits_per_frame).or_else(|| {
             let replicas = plan.stages.iter().flat_map(|stage| &stage.replicas);
-            let here = replicas.map(|(meter, kind)| (kind.as_deref(), meter.busy_ns.load(Ordering::Relaxed) as f64 / 1e9));
+            let here =
+                replicas.map(|(meter, kind)| (kind.as_deref(), meter.busy_ns.load(Ordering::Relaxed) as f64 / 1e9));
             let before = plan.busy.iter().map(|(kind, busy)| (kind.as_deref(), *busy));
             let cores = here.chain(before).map(|(kind, busy)| (kind, busy / seconds.max(1e-9)));
             RunEnergy::modelled(plan.watts.as_ref()?, cores, seconds, frames, plan.bits_per_frame)

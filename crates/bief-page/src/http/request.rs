@@ -111,7 +111,10 @@ pub(super) fn judge(bytes: &[u8], site: &Site) -> Result<Request, Refusal> {
     let headers = Headers(parsed.headers);
     let host = headers.one("host")?.filter(|host| site.is_called(host));
     let Some(host) = host else {
-        return Err(Refusal::new(421, "this page is asked by an IP address of this machine, localhost, or the name that it was given"));
+        return Err(Refusal::new(
+            421,
+            "this page is asked by an IP address of this machine, localhost, or the name that it was given",
+        ));
     };
     check_body(&headers)?;
     if !target.starts_with('/') {
@@ -206,7 +209,8 @@ fn wants_open_metrics(accept: &str) -> bool {
             let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
             weight.is_some_and(|weight| weight.parse() == Ok(0.0))
         };
-        parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text")) && !parts.any(refused)
+        parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"))
+            && !parts.any(refused)
     })
 }
 
@@ -222,16 +226,42 @@ mod tests {
             token: Token::random().unwrap(),
         };
         let (here, open) = (site(true, None), site(false, Some("radio.lan")));
-        for host in ["127.0.0.1", "127.0.0.1:8090", "localhost:1", "LOCALHOST", "[::1]:8090", "[::ffff:127.0.0.1]", "127.9.9.9:65535"] {
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:8090",
+            "localhost:1",
+            "LOCALHOST",
+            "[::1]:8090",
+            "[::ffff:127.0.0.1]",
+            "127.9.9.9:65535",
+        ] {
             assert!(here.is_called(host) && open.is_called(host), "{host}");
         }
         for host in ["192.168.1.7:8090", "[2001:db8::1]:8090", "Radio.Lan:8090"] {
             assert!(open.is_called(host) && !here.is_called(host), "{host}");
         }
         for host in [
-            "", ":8090", "evil.example", "127.0.0.1.evil.example", "localhost.", "localhost.evil.example", "127.1", "2130706433",
-            "0x7f.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:+1", "127.0.0.1:99999", "user@127.0.0.1", "127.0.0.1, evil.example",
-            "::1", "[::1", "[127.0.0.1]", "127.0.0.1:80:80", "127.0.0.1/", "radio.lan.",
+            "",
+            ":8090",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.",
+            "localhost.evil.example",
+            "127.1",
+            "2130706433",
+            "0x7f.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:x",
+            "127.0.0.1:+1",
+            "127.0.0.1:99999",
+            "user@127.0.0.1",
+            "127.0.0.1, evil.example",
+            "::1",
+            "[::1",
+            "[127.0.0.1]",
+            "127.0.0.1:80:80",
+            "127.0.0.1/",
+            "radio.lan.",
         ] {
             assert!(!here.is_called(host) && !open.is_called(host), "{host}");
         }
