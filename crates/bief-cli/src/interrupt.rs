@@ -18,6 +18,11 @@ pub fn ended_by_signal(message: impl Into<String>) -> Failure {
     Failure { status: 128 + SIGNAL.load(Ordering::Relaxed), ..Failure::new(message) }
 }
 
+/// Counts a run that was stopped in another way as one that SIGTERM ended.
+pub(crate) fn stopped_elsewhere() {
+    let _ = SIGNAL.compare_exchange(0, SIGTERM as u8, Ordering::Relaxed, Ordering::Relaxed);
+}
+
 /// Lets signals stop the run, and a second one the program; tells whether one came.
 pub fn stop_at_interrupt(stopper: Stopper) -> Result<Arc<AtomicBool>, Failure> {
     at_interrupt(move || stopper.stop())

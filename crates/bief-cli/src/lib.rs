@@ -20,6 +20,7 @@ mod machine;
 mod map;
 mod meteors;
 pub mod nbfm;
+mod page;
 pub mod plan;
 pub mod planning;
 mod power;

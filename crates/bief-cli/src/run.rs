@@ -17,10 +17,11 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
 use crate::json::{JsonArgs, print};
+use crate::page::{self, PageArgs};
 use crate::planning::{OPTIONS, PlanningArgs, against_plan, record};
 use crate::progress::{shown, spinner};
 use crate::seeing::SeeingArgs;
-use crate::text::{COLUMNS, counted, listed, wrapped};
+use crate::text::{COLUMNS, counted, listed, printable, wrapped};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,17 +100,19 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     planning: PlanningArgs,
     /// Only build the chain: show its tasks, stages and wires
-    #[arg(long, conflicts_with_all = ["observe", "trace", "dot"], conflicts_with_all = OPTIONS)]
+    #[arg(long, conflicts_with_all = ["observe", "trace", "dot", "page"], conflicts_with_all = OPTIONS)]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters
     #[arg(
         long,
         value_name = "KIND",
         num_args = 0..=1,
-        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot"],
+        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot", "page"],
         conflicts_with_all = OPTIONS
     )]
     kinds: Option<Option<String>>,
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
@@ -157,6 +160,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     args.planning.claim(&mut files)?;
     args.seeing.claim(&mut files)?;
     args.json.claim(&mut files)?;
+    let page = args.page.bind()?;
     let planned = match args.plan || args.planning.is_given() {
         false => None,
         true => Some(args.planning.plan(&args.planning.planner()?, &file.application(&registry))?),
@@ -187,12 +191,15 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
             bar.set_message(watch.status().to_string());
         }
     };
+    let adapts = planned.as_ref().filter(|_| args.planning.adapts(&pipeline, false));
+    let shown_page =
+        page::show(page, format!("run {}", printable(&path.display().to_string())), &mut pipeline, adapts)?;
     let run = || match &planned {
         Some(planned) => args.planning.run(planned, &mut pipeline, false),
         None => pipeline.run(),
     };
     let outcome = shown(&bar, look, run);
-    let interrupted = interrupted.load(Ordering::Relaxed);
+    let interrupted = interrupted.load(Ordering::Relaxed) | page::close(shown_page);
     args.seeing.write(&pipeline)?;
     let report = match outcome {
         Ok(report) => report,

@@ -133,7 +133,8 @@ impl Task for KeepSpectrum {
     }
 }
 
-/// The same of samples as they were recorded, in frames of any length: the front of each that has a whole window.
+/// The same of samples as they were recorded, in frames of any length: the middle of each that has a whole window, as the fronts may be
+/// alike.
 #[derive(Debug)]
 pub(crate) struct KeepRecordedSpectrum {
     latest: Latest,
@@ -159,7 +160,9 @@ impl Task for KeepRecordedSpectrum {
     }
 
     fn run(&mut self, frame: &[u8], (): ()) -> Result<Flow> {
-        if let Some(window) = frame.get(..BINS * self.format.bytes()) {
+        let each = self.format.bytes();
+        if let Some(spare) = (frame.len() / each).checked_sub(BINS) {
+            let window = &frame[spare / 2 * each..][..BINS * each];
             self.format.read(window, self.latest.room(BINS));
         }
         Ok(Flow::Next)

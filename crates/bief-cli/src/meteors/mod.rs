@@ -23,10 +23,12 @@ use crate::failure::{Failure, warn};
 use crate::files::Files;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
 use crate::json::JsonArgs;
+use crate::page::{self, PageArgs};
 use crate::planning::PlanningArgs;
 use crate::progress::{shown, spinner};
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
+use crate::text::printable;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,6 +76,8 @@ pub(crate) struct MeteorArgs {
     /// Play a video no faster than it was taken
     #[arg(long, conflicts_with = "live")]
     pace: bool,
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
@@ -133,6 +137,7 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
         return Err(Failure::new("tracks and JSON cannot both go to standard output: give --json a file"));
     }
     let planner = args.planning.planner()?;
+    let page = args.page.bind()?;
     let video = args.video.open()?;
     if args.live && !video.is_stream() {
         let reason = "a file waits, and would be read faster than it can be searched: leave out --live, or give --pace";
@@ -186,14 +191,19 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
     let mut pipeline = args.seeing.prepare(pipeline)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let mut watch = pipeline.watch();
-    let outcome = shown(&bar, |bar| show(bar, &watch.figures()), || pipeline.run());
+    let adapts = args.planning.adapts(&pipeline, args.live);
+    let shown_page =
+        page::show(page, format!("meteors {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
+    let run = || args.planning.run(&planned, &mut pipeline, args.live);
+    let outcome = shown(&bar, |bar| show(bar, &watch.figures()), run);
+    let was_stopped = page::close(shown_page);
     let told = watch.figures();
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
         Err(error) => (None, Some(error)),
     };
-    let interrupted = interrupted.load(Ordering::Relaxed);
+    let interrupted = interrupted.load(Ordering::Relaxed) || was_stopped;
     let saved = args.planning.save(&planned, &pipeline, report.as_ref());
     let tracks = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
     let drawn = match again {

@@ -23,10 +23,12 @@ use crate::files::Files;
 use crate::input::RecordingArgs;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
 use crate::json::JsonArgs;
+use crate::page::{self, PageArgs};
 use crate::progress::{progress, shown};
 use crate::radio::RadioArgs;
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
+use crate::text::printable;
 use bief::machine::clock::process_time;
 
 const EXAMPLES: &str = "\
@@ -80,6 +82,8 @@ pub(crate) struct NbfmArgs {
     #[command(flatten)]
     latency: LatencyArgs,
     #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
     json: JsonArgs,
@@ -102,6 +106,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         (false, false) => Live::No,
     };
     args.latency.check(live)?;
+    let page = args.page.bind()?;
     let recording = args.recording.open(built_in, &mut files)?;
     let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
     let gaps = recording.gaps.clone();
@@ -110,6 +115,7 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
 
     let application = output.of(tuned.receiver.on(tuned.recording));
+    let application = if args.page.is_given() { application.keep_spectrum() } else { application };
     let (application, releases) = match args.pace {
         true => {
             let (paced, releases) = application.paced();
@@ -133,17 +139,19 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     // It tells what was heard after a fault, too.
     let mut watch = pipeline.watch();
+    let shown_page = page::show(page, format!("nbfm {}", printable(&name)), &mut pipeline, None)?;
 
     let (start, before) = (Instant::now(), process_time());
     let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
     let outcome = shown(&bar, |bar| show(bar, &FmFigures::of(&watch.figures()), bytes_per_second), || pipeline.run());
     let (seconds, worked) = (start.elapsed().as_secs_f64(), process_time() - before);
+    let was_stopped = page::close(shown_page);
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
         Ok(report) => (Some(report), None),
         Err(error) => (None, Some(error)),
     };
-    let interrupted = interrupted.load(Ordering::Relaxed);
+    let interrupted = interrupted.load(Ordering::Relaxed) || was_stopped;
     let hearing = Hearing {
         name,
         output,

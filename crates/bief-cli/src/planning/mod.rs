@@ -327,11 +327,15 @@ impl PlanningArgs {
         Ok(pipeline.meter(meter))
     }
 
+    /// Whether the plan follows the run.
+    pub(crate) fn adapts(&self, pipeline: &Pipeline, is_live: bool) -> bool {
+        self.adapt || (is_live && !self.no_adapt && pipeline.changer().is_ok())
+    }
+
     /// Runs a planned pipeline, in other plans where these become better; unless told otherwise, only live input has the time for
     /// that.
     pub(crate) fn run(&self, planned: &Planned, pipeline: &mut Pipeline, is_live: bool) -> bief::Result<Report> {
-        let may_adapt = is_live && !self.no_adapt && pipeline.changer().is_ok();
-        if self.adapt || may_adapt {
+        if self.adapts(pipeline, is_live) {
             return planned.run_adapting(pipeline, Adapting::default());
         }
         pipeline.run()

@@ -20,10 +20,12 @@ use crate::files::Files;
 use crate::input::path_or_address;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
 use crate::json::JsonArgs;
+use crate::page::{self, PageArgs};
 use crate::planning::PlanningArgs;
 use crate::progress::{progress, shown};
 use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
+use crate::text::printable;
 use also::{Also, AlsoArgs};
 pub use input::built_in_receiver;
 use input::symbol_rate;
@@ -39,6 +41,9 @@ Examples:
   bief rx capture.sigmf-meta --symbol-rate 1e6
   radio | bief rx - --live --format cu8 --sps 4 -o - | player
   bief rx capture.sigmf-meta --constellation symbols.svg
+  bief rx --live - --format cu8 --sps 4 -o out.ts --page
+                                         constellation, spectrum and the like in
+                                         a browser, at http://127.0.0.1:8090
   bief rx capture.sigmf-meta --goal fewest-cores,rate=30Mb/s --refine 3
   radio | bief rx - --live --format cu8 --sps 4 --no-adapt
                                          one plan, whatever changes meanwhile
@@ -87,6 +92,8 @@ pub(crate) struct RxArgs {
     #[arg(long)]
     live: bool,
     #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
     seeing: SeeingArgs,
@@ -112,6 +119,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         return Err(Failure::new("--ip and -o cannot both go to standard output: name a file for one of them"));
     }
     let planner = args.planning.planner()?;
+    let page = args.page.bind()?;
     let recording = outputs.open_input(&args.signal)?;
     if args.live && recording.bytes.is_some() {
         return Err(Failure::new(format!(
@@ -128,7 +136,9 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let receiver = if args.live { receiver.live().map_err(Failure::from_error)? } else { receiver };
     let found_rate = (!args.signal.tells_rate(sample_rate)).then(|| receiver.samples_per_symbol());
     let symbol_rate = symbol_rate(sample_rate, receiver.samples_per_symbol());
-    let receiver = if args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
+    let shows = args.page.is_given();
+    let receiver = if shows || args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
+    let receiver = if shows { receiver.keep_spectrum() } else { receiver };
     bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
     let is_live = args.live || args.signal.recording.is_live();
@@ -139,8 +149,11 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     // It tells what was received after a fault, too.
     let mut watch = pipeline.watch();
+    let adapts = args.planning.adapts(&pipeline, is_live);
+    let shown_page = page::show(page, format!("rx {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
     let run = || args.planning.run(&planned, &mut pipeline, is_live);
     let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), run);
+    let was_stopped = page::close(shown_page);
     let told = watch.figures();
     let mut pictures = args.seeing.write(&pipeline);
     if let Some(path) = &args.constellation {
@@ -151,7 +164,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
         Ok(report) => (Some(report), None),
         Err(error) => (None, Some(error)),
     };
-    let interrupted = interrupted.load(Ordering::Relaxed);
+    let interrupted = interrupted.load(Ordering::Relaxed) || was_stopped;
 
     let saved = args.planning.save(&planned, &pipeline, report.as_ref());
     let ip = IpFigures::of(&told);
