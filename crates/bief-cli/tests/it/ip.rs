@@ -155,7 +155,7 @@ fn wrong_inputs_and_outputs_are_told() {
         ("ip x.bbf -o /dev/full", "No space left"),
         ("ip x.bbf -o absent/x.pcap", "there is no folder"),
         ("ip x.bbf -o tun:0123456789abcdef", "1 to 15 letters or digits"),
-        ("ip x.bbf -o udp://x:1", "nothing opens `udp:`"),
+        ("ip x.bbf -o zigbee://x:1", "nothing opens `zigbee:`"),
         ("ip -", "give -o OUT.pcap"),
         ("ip x.bbf -o - --json", "give --json a file"),
         ("rx --ip - -o -", "cannot both go to standard output"),

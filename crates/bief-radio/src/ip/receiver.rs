@@ -13,9 +13,8 @@ use super::read::{ReadBbframes, ReadPackets};
 
 /// Bytes by which an input is told, and that rehearsals repeat.
 const FRONT: u64 = 32 << 10;
-/// Those with which the first look is taken, and headers of BBFRAMEs that are enough.
+/// Those with which the first look is taken.
 const FIRST_FRONT: u64 = 4 << 10;
-const SURE: i32 = 6;
 
 /// What to take. The default is everything.
 ///
@@ -78,10 +77,11 @@ impl IpReceiver {
             if PacketReader::<Cursor<Vec<u8>>>::find(&front).is_some() {
                 break Some(IpInput::Transport);
             }
-            match Layout::find(&front) {
-                Some(layout) if is_all || layout.shown(&front) >= SURE => break Some(IpInput::Bbframes(layout)),
+            let layout = if is_all { Layout::find(&front) } else { Layout::find_surely(&front) };
+            match layout {
+                Some(layout) => break Some(IpInput::Bbframes(layout)),
                 None if is_all => break None,
-                _ => wanted *= 2,
+                None => wanted *= 2,
             }
         };
         let input = match found {
@@ -186,9 +186,14 @@ mod tests {
         let packet: Vec<u8> = std::iter::once(0x47).chain(1..188).collect();
         let found = |bytes| IpReceiver::find(slow(bytes), IpSettings::default()).map(|receiver| receiver.input());
         assert_eq!(found(packet.repeat(22)).unwrap(), IpInput::Transport);
-        let frame = [&BbHeader::transport(RollOff::R20, 8 * 374).to_bytes()[..], &[0; 374]].concat();
-        assert!(matches!(found(frame.repeat(12)).unwrap(), IpInput::Bbframes(_)));
-        assert!(found(frame.repeat(2)).unwrap_err().to_string().contains("nothing comes"));
+        let frame = |bytes: u16| {
+            [&BbHeader::transport(RollOff::R20, 8 * bytes).to_bytes()[..], &vec![0; bytes.into()]].concat()
+        };
+        let unlike = [frame(374), frame(300)].concat();
+        assert!(matches!(found(unlike.repeat(6)).unwrap(), IpInput::Bbframes(_)));
+        // Frames of one length may be padded or not: later ones tell.
+        assert!(found(frame(374).repeat(12)).unwrap_err().to_string().contains("nothing comes"));
+        assert!(found(frame(374).repeat(2)).unwrap_err().to_string().contains("nothing comes"));
         let mut receiver = IpReceiver::find(slow(packet.repeat(22)), IpSettings::default()).unwrap();
         receiver = receiver.to(IpOutput::pcap(std::io::sink()));
         receiver.program().expect("it is built of what has come");

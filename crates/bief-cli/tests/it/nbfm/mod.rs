@@ -83,8 +83,8 @@ fn the_carrier_may_be_told_and_settings_change_the_audio() {
     let (json, found) = run(&[]);
     assert_eq!(json["carrier_is"], "found");
     let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    let expected = "audio_rate audio_seconds block carrier_hz carrier_is carrier_moved_hz deviation_hz input interrupted output \
-                    pace plan processor_percent report sample_rate seconds signal_at_the_end";
+    let expected = "audio_rate audio_seconds block carrier_hz carrier_is carrier_moved_hz deviation_hz input interrupted \
+                    lost_samples output pace plan processor_percent report sample_rate seconds signal_at_the_end";
     assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert!(json["signal_at_the_end"] == true && json["audio_seconds"].as_f64().unwrap() > 0.5, "{json}");
     assert!((json["carrier_hz"].as_f64().unwrap() - 1200.0).abs() < 10.0, "{json}");
