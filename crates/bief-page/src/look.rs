@@ -46,11 +46,16 @@ impl Looker {
     }
 
     pub(crate) fn look(&self) -> Arc<Look> {
+        self.look_again(false)
+    }
+
+    /// A look; where the run has ended meanwhile and `last` says so, not one of before.
+    fn look_again(&self, last: bool) -> Arc<Look> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let age = seen.latest.as_ref().map(|(at, look)| (at.elapsed(), look));
         match age {
-            Some((age, look)) if age < FRESH => return Arc::clone(look),
-            Some((age, _)) if age < OLD => {}
+            Some((age, look)) if age < FRESH && !(last && look.status.is_running) => return Arc::clone(look),
+            Some((age, _)) if age < OLD || last => {}
             _ => {
                 seen.watch.figures();
                 thread::sleep(ANSWER);
@@ -72,8 +77,8 @@ impl Looker {
     }
 
     /// The state as JSON in one line: written once, however many want it.
-    pub(crate) fn json(&self) -> Arc<str> {
-        let look = self.look();
+    pub(crate) fn json(&self, last: bool) -> Arc<str> {
+        let look = self.look_again(last);
         Arc::clone(look.json.get_or_init(|| crate::state::json(&self.title, &look).to_string().into()))
     }
 

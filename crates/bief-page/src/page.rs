@@ -127,7 +127,7 @@ impl Service for View {
                 let lines = format!("Content-Security-Policy: {}\r\n", *POLICY);
                 Reply { lines, ..Reply::new("text/html; charset=utf-8", HTML) }
             }
-            Target::State | Target::Events => Reply::new("application/json", self.looker.json().as_bytes()),
+            Target::State | Target::Events => Reply::new("application/json", self.looker.json(false).as_bytes()),
             Target::Metrics => {
                 let format = if request.open_metrics { Format::OpenMetrics } else { Format::Text };
                 Reply::new(format.content_type(), metrics(&self.looker.title, &self.looker.look(), format))
@@ -142,8 +142,8 @@ impl Service for View {
         }
     }
 
-    fn event(&self) -> Arc<str> {
-        self.looker.json()
+    fn event(&self, last: bool) -> Arc<str> {
+        self.looker.json(last)
     }
 }
 

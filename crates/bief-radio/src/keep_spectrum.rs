@@ -1,5 +1,7 @@
 //! Samples that are kept so that someone can look at their spectrum.
 
+use std::sync::OnceLock;
+
 use bief::{Error, Figures, Flow, In, InVar, Result, Task};
 use bief_dsp::spectrum::Spectrum;
 use num_complex::Complex32;
@@ -19,11 +21,13 @@ struct Latest {
     next: usize,
     /// Samples per second, where they are known.
     sample_rate: Option<f64>,
+    /// Made when someone asks first.
+    spectrum: OnceLock<Spectrum>,
 }
 
 impl Latest {
     fn new(sample_rate: Option<f64>) -> Self {
-        Self { samples: Vec::with_capacity(WINDOWS * BINS), next: 0, sample_rate }
+        Self { samples: Vec::with_capacity(WINDOWS * BINS), next: 0, sample_rate, spectrum: OnceLock::new() }
     }
 
     /// Room for samples of a window, up to its end, and no more than are there.
@@ -44,7 +48,7 @@ impl Latest {
             return;
         }
         let (rate, axis) = self.sample_rate.map_or((1.0, "cycles per sample"), |rate| (rate, "Hz"));
-        let values = Spectrum::new(BINS).of(&self.samples);
+        let values = self.spectrum.get_or_init(|| Spectrum::new(BINS)).of(&self.samples);
         figures.curve("spectrum", "dB", (-rate / 2.0, rate / BINS as f64), values).of("axis", axis);
     }
 

@@ -28,8 +28,8 @@ const REST: Duration = Duration::from_secs(2);
 pub(crate) trait Service: Send + Sync + 'static {
     /// Answers all but events.
     fn answer(&self, request: Request) -> Reply;
-    /// The next event.
-    fn event(&self) -> Arc<str>;
+    /// The next event, or the last one.
+    fn event(&self, last: bool) -> Arc<str>;
 }
 
 /// Answers clients until it is dropped.
@@ -253,7 +253,7 @@ fn listen(client: &TcpStream, shared: &Shared, only_head: bool) -> io::Result<()
         // What is sent after the end tells it.
         let ended = shared.has_ended();
         let name = if ended { "event: end\n" } else { "" };
-        send(client, format!("{name}data: {}\n\n", shared.service.event()).as_bytes())?;
+        send(client, format!("{name}data: {}\n\n", shared.service.event(ended)).as_bytes())?;
         if ended {
             return close(client, &[]);
         }
