@@ -46,7 +46,13 @@ impl Metrics {
     /// A value of the metric `bief_NAME`, or `bief_NAME_UNIT`. What is there already under these labels stays.
     fn add(&mut self, kind: Kind, (name, unit): (&str, &str), help: &str, labels: &[(&str, &str)], value: f64) {
         let mut family = format!("bief_{}", plain(name));
-        let unit = plain(unit);
+        // Collectors want these in full.
+        let unit = match unit {
+            "s" => "seconds".to_owned(),
+            "ns" => "nanoseconds".to_owned(),
+            "Hz" => "hertz".to_owned(),
+            unit => plain(unit),
+        };
         if !unit.is_empty() && !family.ends_with(&format!("_{unit}")) {
             let _ = write!(family, "_{unit}");
         }
@@ -212,6 +218,7 @@ mod tests {
             figures.count("read", "bytes", 7).of("isi", "a\"b\\c\n");
             figures.level("es_n0", "dB", 7.5, 1.0);
             figures.text("heard", "signal");
+            figures.level("demodulated", "s", 1.5, 1.0);
             figures.scatter("symbols", "", vec![[0.0; 2]]);
             figures.count("pid_rate", "bit/s", 3);
         };
@@ -224,6 +231,7 @@ mod tests {
             r#"bief_heard_is{task="",is="signal"} 1"#,
             r#"bief_pid_rate_bit_s_total{task=""} 3"#,
             r#"bief_build{title="a \"test\"\n",version="0.1.0"} 1"#,
+            r#"bief_demodulated_seconds{task=""} 1.5"#,
             "bief_running 0",
         ] {
             assert!(text.lines().any(|known| known == line), "{line}\n{text}");
