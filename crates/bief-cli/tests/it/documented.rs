@@ -21,7 +21,7 @@ fn is_left_out(command: &str) -> bool {
     let elsewhere =
         ["bief lab ", "bief map ", "bief power read", "bief nbfm --pace", "bief realtime nbfm", "bief realtime rx"];
     elsewhere.iter().any(|start| command.starts_with(start))
-        || [" | ", "--refine", "chain.toml", ".mp4"].iter().any(|part| command.contains(part))
+        || [" | ", "--refine", "--radio driver=rtlsdr", "chain.toml", ".mp4"].iter().any(|part| command.contains(part))
 }
 
 #[test]
