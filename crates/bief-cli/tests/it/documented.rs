@@ -18,8 +18,15 @@ fn shown(page: &str) -> Vec<String> {
 
 /// What takes long, needs what is not here, or is a program of its own.
 fn is_left_out(command: &str) -> bool {
-    let elsewhere =
-        ["bief lab ", "bief map ", "bief power read", "bief nbfm --pace", "bief realtime nbfm", "bief realtime rx"];
+    let elsewhere = [
+        "bief lab ",
+        "bief map ",
+        "bief power read",
+        "bief radio",
+        "bief nbfm --pace",
+        "bief realtime nbfm",
+        "bief realtime rx",
+    ];
     elsewhere.iter().any(|start| command.starts_with(start))
         || [" | ", "--refine", "--radio driver=rtlsdr", "chain.toml", ".mp4"].iter().any(|part| command.contains(part))
 }
