@@ -757,6 +757,34 @@ impl<R> RawBind<R> {
     }
 }
 
+impl<R: RawTask> RawBind<R> {
+    /// Lets a task that takes frames one by one work on a frame; whether the stream goes on after it.
+    #[inline(always)]
+    fn work_on(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize, position: usize) -> Result<bool> {
+        *at = position;
+        let number = Some(batch.first + position as u64);
+        match self.task.frame(number, self.frames.at(table, position))? {
+            Flow::Next => {}
+            Flow::Skip => batch.skip(position),
+            Flow::Stop => {
+                (batch.count, batch.last) = (position, true);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline(never)]
+    fn work_one_by_one(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
+        for position in 0..batch.count {
+            if batch.is_live(position) && !self.work_on(table, batch, at, position)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Lets the task work on the frames of a batch, of which the first lies at position `base` of every buffer.
 ///
 /// # Safety
@@ -805,22 +833,11 @@ impl<R: RawTask> Step for RawBind<R> {
 
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
         if R::BY_FRAME {
-            for position in 0..batch.count {
-                if !batch.is_live(position) {
-                    continue;
-                }
-                *at = position;
-                let number = Some(batch.first + position as u64);
-                match self.task.frame(number, self.frames.at(table, position))? {
-                    Flow::Next => {}
-                    Flow::Skip => batch.skip(position),
-                    Flow::Stop => {
-                        (batch.count, batch.last) = (position, true);
-                        break;
-                    }
-                }
+            // Batches of one frame have least latency, and most calls: nothing is kept from one frame to the next.
+            if batch.count == 1 && batch.is_live(0) {
+                return self.work_on(table, batch, at, 0).map(drop);
             }
-            return Ok(());
+            return self.work_one_by_one(table, batch, at);
         }
         let Some(first) = (0..batch.count).find(|&position| batch.is_live(position)) else { return Ok(()) };
         *at = first;
