@@ -19,7 +19,7 @@
 //! # Ok::<(), bief::Error>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod audio;
 pub mod dvbs2;

@@ -212,7 +212,7 @@ impl Program {
     pub fn pipeline_on(self, schedule: &Schedule, machine: &Machine) -> Result<Pipeline> {
         let mut stages = plans(schedule.stages(), self.tasks.iter().map(|task| &task.name));
         for stage in &mut stages {
-            let Some(device) = stage.kind().and_then(|kind| Device::open(machine, kind)) else { continue };
+            let Some(device) = stage.kind().map_or(Ok(None), |kind| Device::open(machine, kind))? else { continue };
             if stage.threads > 1 {
                 return Err(Error::build(format!(
                     "stage `{}` wants {} devices `{}`, and there is 1: plan with this machine",

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::error::{Error, Place, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Buffer, Slot};
-use crate::task::Node;
+use crate::task::{Node, Step};
 use crate::wire::WireInfo;
 
 /// Where a stage begins, as the user marked it.
@@ -252,6 +252,11 @@ impl Stage {
                 frame: Some(batch.first + self.position as u64),
             })
         })
+    }
+
+    /// Exchanges a task for one with the same wires.
+    pub(crate) fn exchange(&mut self, index: usize, other: &mut Box<dyn Step>) {
+        std::mem::swap(&mut self.tasks[index].step, other);
     }
 
     /// Elements that its tasks had to drop in this run.

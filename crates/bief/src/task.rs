@@ -166,7 +166,7 @@ pub trait Task: Send + 'static {
     ///         Some(self.clone())
     ///     }
     ///     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-    ///         Some(Ok(device.emulate(self.clone())))
+    ///         device.emulate(self.clone())
     ///     }
     /// }
     /// # let _ = Square;

@@ -142,6 +142,9 @@ pub(super) fn facts(machine: &Machine) -> Vec<(String, String)> {
 /// What a device costs.
 fn device(device: &DeviceSpec) -> String {
     let lanes = counted(device.lanes as usize, "lane");
+    if let Some(backend) = &device.backend {
+        return format!("device, {lanes}, by {backend}");
+    }
     let mut text = format!("emulated device, {lanes}, {} us per launch", device.launch_us);
     match device.copy_gb_per_s {
         Some(rate) => text += &format!(", copies at {rate} GB/s"),

@@ -1,4 +1,4 @@
-//! Devices beside the cores, such as GPUs: emulated ones, as a file tells.
+//! Devices beside the cores, such as GPUs: those that are there, and emulated ones, as a file tells.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,16 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::document::is_speed;
 use super::{CoreSpec, Machine, is_full_speed};
+use crate::error::{Error, Result};
 
 /// A device that runs tasks of a pipeline beside the cores, and is planned with as a kind of them.
 ///
-/// It is emulated: tasks run on the cores of this machine, and take as much longer as the device costs. It shows how a chain is
-/// planned and run with a device before there is one.
+/// Without a `backend` it is emulated: tasks run on the cores of this machine, and take as much longer as the device costs. It shows how
+/// a chain is planned and run with a device before there is one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
     /// Its name among those of kinds of cores.
     pub name: String,
+    /// The interface that drives it, as `opencl`, where it is there; what it costs is measured then, and not told here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
     /// How many executions it has under way at a time, from 1 to [`Profile::MAX_LANES`]: while it works on one, it reads the
     /// input of another and writes the output of a third.
     #[serde(default = "three", skip_serializing_if = "is_three")]
@@ -55,6 +59,19 @@ fn is_nothing(us: &f64) -> bool {
 }
 
 impl DeviceSpec {
+    /// A device that is there, with three lanes.
+    pub fn of_backend(backend: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            backend: Some(backend.into()),
+            lanes: LANES,
+            launch_us: 0.0,
+            copy_gb_per_s: None,
+            speed: 1.0,
+            task_speeds: BTreeMap::new(),
+        }
+    }
+
     /// How long its copies take, in nanoseconds, for so many bytes.
     pub fn copy_ns(&self, bytes: u64) -> f64 {
         self.copy_gb_per_s.map_or(0.0, |gb_per_s| bytes as f64 / gb_per_s)
@@ -99,7 +116,7 @@ pub(super) fn named_twice(kinds: &[CoreSpec], devices: &[DeviceSpec]) -> Option<
 }
 
 impl Machine {
-    /// Its devices; none, unless a [file](Self::emulated) emulates some.
+    /// Its devices: those that a [file](Self::emulated) emulates, and those that were [added](Self::with_device).
     pub fn devices(&self) -> &[DeviceSpec] {
         &self.devices
     }
@@ -107,6 +124,25 @@ impl Machine {
     /// The device of that name.
     pub fn device(&self, name: &str) -> Option<&DeviceSpec> {
         self.devices.iter().find(|device| device.name == name)
+    }
+
+    /// The same machine with one more device.
+    ///
+    /// # Errors
+    /// A name that is none, or is that of a kind of cores or of another device; lanes or costs out of their ranges.
+    pub fn with_device(mut self, device: DeviceSpec) -> Result<Self> {
+        let refused = |reason: String| Error::invalid(format!("the device `{}`: {reason}", device.name));
+        device.check().map_err(|(member, reason)| refused(format!("{member} {reason}")))?;
+        super::platform([(device.name.as_str(), 1)].into_iter())
+            .map_err(|error| refused(error.reason().to_string()))?;
+        self.devices.push(device);
+        match named_twice(&self.kinds, &self.devices) {
+            Some(index) => Err(Error::invalid(format!(
+                "`{}` is named twice: name each kind and device once",
+                self.devices[index].name
+            ))),
+            None => Ok(self),
+        }
     }
 
     /// The same machine with those of its devices alone that are wanted.

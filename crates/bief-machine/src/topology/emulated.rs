@@ -175,6 +175,7 @@ fn device_of(mut entry: Table, text: &Text) -> Result<At<DeviceSpec>> {
     let slowest = tasks.iter().find(|(_, speed)| !is_speed(speed.value)).map(|(_, speed)| speed.span.clone());
     let device = DeviceSpec {
         name: name.value,
+        backend: None,
         lanes: lanes.map_or(LANES, |lanes| lanes.value as u32),
         launch_us: launch.map_or(0.0, |launch| launch.value),
         copy_gb_per_s: rate.map(|rate| rate.value),

@@ -251,7 +251,7 @@ impl fmt::Display for Machine {
             }
         }
         for device in &self.devices {
-            write!(f, ", device {} (emulated)", device.name)?;
+            write!(f, ", device {} ({})", device.name, device.backend.as_deref().unwrap_or("emulated"))?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use bief_dsp::dvbs2::Pls;
 use bief_dsp::dvbs2::bch::{Bch, Outcome};
 use bief_dsp::dvbs2::ldpc::Decoder;
 
+use super::opencl::DecodeThere;
 use super::tables::{Coding, Tables, code, expect, expect_of};
 
 /// How the decoding of one frame went.
@@ -107,7 +108,12 @@ impl Task for DecodeLdpc {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        Some(Ok(device.emulate(self.clone())))
+        match device.driver() {
+            Some(driver) => {
+                Some(DecodeThere::new(driver, self.max_iterations).map(|there| -> OffloadOf<Self> { Box::new(there) }))
+            }
+            None => device.emulate(self.clone()),
+        }
     }
 }
 

@@ -106,6 +106,6 @@ impl Task for Demap {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        Some(Ok(device.emulate(self.clone())))
+        device.emulate(self.clone())
     }
 }

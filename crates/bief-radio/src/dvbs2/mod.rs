@@ -13,6 +13,8 @@ mod keep_symbols;
 mod kinds;
 mod modcods;
 mod observe;
+#[allow(unsafe_code)]
+mod opencl;
 mod plframe;
 mod receiver;
 mod roll_off;

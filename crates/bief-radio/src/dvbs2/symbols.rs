@@ -141,7 +141,7 @@ impl Task for FilterSymbols {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        Some(Ok(device.emulate(self.clone())))
+        device.emulate(self.clone())
     }
 }
 
@@ -201,7 +201,7 @@ impl Task for CorrectPhase {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        Some(Ok(device.emulate(self.clone())))
+        device.emulate(self.clone())
     }
 }
 
@@ -261,6 +261,6 @@ impl Task for MeasureLevel {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        Some(Ok(device.emulate(self.clone())))
+        device.emulate(self.clone())
     }
 }

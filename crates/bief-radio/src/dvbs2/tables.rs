@@ -29,6 +29,11 @@ impl<K: Copy + PartialEq, T> Tables<K, T> {
     }
 
     /// All that is kept.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut (K, T)> {
+        self.0.iter_mut()
+    }
+
+    /// All that is kept.
     pub(super) fn iter(&self) -> impl Iterator<Item = &(K, T)> {
         self.0.iter()
     }

@@ -10,6 +10,7 @@ mod first_packet;
 mod loopback;
 mod mixed;
 mod narrowband_fm;
+mod opencl;
 mod parameters;
 mod recordings;
 mod registry;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bief_machine::clock::nanoseconds;
 
-use super::{Device, DeviceBatch, Offload};
+use super::{By, Device, DeviceBatch, Offload};
 use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -56,7 +56,7 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
     }
 }
 
-/// What a batch costs on an emulated device beside its tasks' own code, and what it has cost in this run.
+/// What a batch has cost in this run; on an emulated device, beside its tasks' own code.
 pub(crate) struct Lane {
     costs: Costs,
     /// Bytes of a frame that are copied in, and back.
@@ -86,8 +86,15 @@ impl Lane {
         self.busy = [Duration::ZERO; 3];
     }
 
-    /// Has so many frames copied in, lets `work` work on them, and has them copied back. Each takes its turn with the other lanes.
+    /// Has so many frames copied in, lets `work` work on them, and has them copied back. On an emulated device each takes its turn with
+    /// the other lanes; one that is there does all of that itself.
     pub(crate) fn pass<T>(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<T>) -> Result<T> {
+        if let By::Driver(_) = self.costs.device.0.by {
+            let start = Instant::now();
+            let done = work(&self.costs);
+            self.busy[WORKS] += start.elapsed();
+            return done;
+        }
         let copy = |bytes: u64| {
             let time = Duration::from_nanos(self.costs.device.0.spec.copy_ns(bytes * frames) as u64);
             move |_: &Costs| rest(time)
@@ -101,7 +108,8 @@ impl Lane {
 
     /// Does something while no other lane uses that part of the device.
     fn turn<T>(&mut self, part: usize, act: impl FnOnce(&Costs) -> T) -> T {
-        let turn = self.costs.device.0.parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+        let By::Emulation(parts) = &self.costs.device.0.by else { return act(&self.costs) };
+        let turn = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         let done = act(&self.costs);
         self.busy[part] += start.elapsed();
@@ -113,6 +121,9 @@ impl Lane {
 impl Costs {
     /// Waits until a task, by its position, that took a core so long would be done on the device; answers how long that takes in all.
     pub(crate) fn work_off(&self, task: usize, time: Duration) -> Duration {
+        if let By::Driver(_) = self.device.0.by {
+            return time;
+        }
         let core_ns = nanoseconds(time) as f64;
         let there = Duration::from_nanos(self.device.0.spec.task_ns(&self.names[task], core_ns) as u64);
         rest(there.saturating_sub(time));

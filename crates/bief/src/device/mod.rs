@@ -8,37 +8,92 @@ mod batch;
 mod emulated;
 mod lane;
 
-use std::sync::Arc;
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 pub use batch::DeviceBatch;
 pub(crate) use lane::{Lane, OnDevice};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::machine::{DeviceSpec, Machine};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, PoisonError};
 use crate::task::Task;
 use crate::wire::{Inputs, Outputs, WireInfo};
 use emulated::Emulated;
 
 /// A device that is open: [`Task::on_device`] gets it, to say how the task runs there.
 ///
-/// For now all devices are emulated: what a `--machine` file tells ([`DeviceSpec`]), on the cores of this machine.
+/// It is there, and a crate [provides](Self::provide) what drives it; or it is emulated: what a `--machine` file tells
+/// ([`DeviceSpec`]), on the cores of this machine.
 #[derive(Debug, Clone)]
 pub struct Device(Arc<Opened>);
 
-#[derive(Debug)]
 struct Opened {
     spec: DeviceSpec,
-    /// What reads, what works and what writes: each does so for one lane at a time.
-    parts: [Mutex<()>; 3],
+    by: By,
 }
 
+enum By {
+    Driver(Driver),
+    /// What reads, what works and what writes: each does so for one lane at a time.
+    Emulation([Mutex<()>; 3]),
+}
+
+type Driver = Arc<dyn Any + Send + Sync>;
+
+/// What drives devices that are there, by their backends and names.
+static DRIVERS: LazyLock<std::sync::Mutex<HashMap<(String, String), Driver>>> = LazyLock::new(Default::default);
+
 impl Device {
+    /// Lets stages of this process run on a device that is there: on each machine that [has](Machine::with_device) a device of this
+    /// backend and name. `driver` is what tasks that know the backend get from [`driver`](Self::driver).
+    ///
+    /// ```
+    /// use bief::Machine;
+    /// use bief::device::Device;
+    /// use bief::machine::DeviceSpec;
+    ///
+    /// struct Accelerator;
+    /// let spec = DeviceSpec::of_backend("own", "accelerator");
+    /// Device::provide(&spec, Accelerator);
+    /// let machine = Machine::here().with_device(spec)?;
+    /// # Ok::<(), bief::machine::Error>(())
+    /// ```
+    pub fn provide(spec: &DeviceSpec, driver: impl Any + Send + Sync) {
+        let key = (spec.backend.clone().unwrap_or_default(), spec.name.clone());
+        DRIVERS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::new(driver));
+    }
+
     /// The device of that name, of those that a machine has.
-    pub(crate) fn open(machine: &Machine, name: &str) -> Option<Self> {
-        let spec = machine.device(name)?.clone();
-        Some(Self(Arc::new(Opened { spec, parts: Default::default() })))
+    ///
+    /// # Errors
+    /// One that nobody in this process drives.
+    pub(crate) fn open(machine: &Machine, name: &str) -> Result<Option<Self>> {
+        let Some(spec) = machine.device(name).cloned() else { return Ok(None) };
+        let by = match &spec.backend {
+            None => By::Emulation(Default::default()),
+            Some(backend) => {
+                let drivers = DRIVERS.lock().unwrap_or_else(PoisonError::into_inner);
+                let driver = drivers.get(&(backend.clone(), spec.name.clone())).cloned();
+                By::Driver(driver.ok_or_else(|| {
+                    Error::build(format!(
+                        "the device `{name}` is not open here ({backend}): leave it out (--device off)"
+                    ))
+                })?)
+            }
+        };
+        Ok(Some(Self(Arc::new(Opened { spec, by }))))
+    }
+
+    /// What drives it, if it is there and that is what drives it.
+    pub fn driver<D: Any>(&self) -> Option<&D> {
+        match &self.0.by {
+            By::Driver(driver) => driver.downcast_ref(),
+            By::Emulation(_) => None,
+        }
     }
 
     /// Its name, which is that of a kind in profiles and schedules.
@@ -51,12 +106,21 @@ impl Device {
         self.0.spec.lanes as usize
     }
 
-    /// What a task does by its own code, frame by frame: an emulated device has no other. It takes as much longer as the device
-    /// costs. Each lane has its own.
+    /// What a task does by its own code, frame by frame, on an emulated device, which has no other: it takes as much longer as the
+    /// device costs. `None` where the device is there. Each lane has its own.
     ///
     /// A task on a device passes every frame on: one that skips a frame, or stops, fails there.
-    pub fn emulate<T: Task>(&self, task: T) -> OffloadOf<T> {
-        Box::new(Emulated(task))
+    pub fn emulate<T: Task>(&self, task: T) -> Option<Result<OffloadOf<T>>> {
+        match self.0.by {
+            By::Driver(_) => None,
+            By::Emulation(_) => Some(Ok(Box::new(Emulated(task)))),
+        }
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(f)
     }
 }
 

@@ -1,65 +1,98 @@
-//! What tasks cost on devices: their times on a core as an emulated device changes them.
+//! What tasks cost on devices: measured there, or their times on a core as an emulated device changes them.
 
 use bief_schedule::{Profile, Samples, TaskProfile};
 
+use super::{LEAST, Measured, Measurements, Profiling, Visit, weigh};
 use crate::device::{Device, crossing_bytes};
 use crate::emulate;
 use crate::error::{Error, Place, Result};
 use crate::machine::{DeviceSpec, Machine};
-use crate::task::Node;
+use crate::task::{Node, Step};
 use crate::wire::WireInfo;
 
-/// For each device of a machine, which of the tasks can run there.
-pub(super) type Abilities<'m> = Vec<(&'m DeviceSpec, Vec<bool>)>;
+/// A device of a machine, and each task as it runs there, if it can.
+pub(super) struct Ability<'m> {
+    spec: &'m DeviceSpec,
+    steps: Vec<Option<Box<dyn Step>>>,
+    /// What each task took there, where the device is; an emulated one is computed with.
+    measured: Option<Vec<(u64, Samples)>>,
+}
 
 /// Asks the tasks which of them can run on the devices.
 ///
 /// # Errors
 /// Why a task that should run on one cannot.
-pub(super) fn abilities<'m>(tasks: &[Node], machine: &'m Machine) -> Result<Abilities<'m>> {
+pub(super) fn abilities<'m>(tasks: &[Node], machine: &'m Machine) -> Result<Vec<Ability<'m>>> {
     let of_device = |spec: &'m DeviceSpec| {
-        let Some(device) = Device::open(machine, &spec.name) else { return Ok((spec, vec![false; tasks.len()])) };
+        let device = Device::open(machine, &spec.name)?;
         let able = |task: &Node| {
-            let offload = Error::catch(|| task.step.on_device(&device).transpose());
-            offload.map(|offload| offload.is_some()).map_err(|error| {
+            let Some(device) = &device else { return Ok(None) };
+            Error::catch(|| task.step.on_device(device).transpose()).map_err(|error| {
                 let message =
                     format!("on the device `{}`: {}: leave the device out (--device off)", spec.name, error.message());
                 Error::build(message).at(Place { task: Some(task.name.clone()), ..Place::default() })
             })
         };
-        Ok((spec, tasks.iter().map(able).collect::<Result<Vec<bool>>>()?))
+        Ok(Ability { spec, steps: tasks.iter().map(able).collect::<Result<_>>()?, measured: None })
     };
     machine.devices().iter().map(of_device).collect()
 }
 
+/// Measures the tasks on the devices that are there: the chain on the calling thread, with those tasks that can run there on the device.
+pub(super) fn measure(measured: &mut Measured, devices: &mut [Ability<'_>], profiling: Profiling) -> Result<()> {
+    for device in devices.iter_mut().filter(|device| device.spec.backend.is_some()) {
+        let visit = Visit { executions: profiling.executions.get(), least: LEAST, time: profiling.limit };
+        let mut samples = Measurements::default();
+        measured.exchange(&mut device.steps);
+        let visited = measured.visit(visit, &mut samples);
+        measured.exchange(&mut device.steps);
+        visited?;
+        let mut sample = samples.counted()?;
+        let executions = sample.executions;
+        device.measured = Some(sample.tasks.iter_mut().map(|task| weigh(task, executions, 1.0)).collect());
+    }
+    Ok(())
+}
+
+impl Ability<'_> {
+    /// What a task takes there for one execution, if it can run there: as measured, or by what it takes a core here.
+    fn ns(&self, index: usize, task: &TaskProfile, faster: f64) -> Option<(u64, Option<Samples>)> {
+        self.steps[index].as_ref()?;
+        if let Some(measured) = &self.measured {
+            let (ns, samples) = measured[index];
+            return Some((ns, Some(samples)));
+        }
+        let there = |ns: u64| self.spec.task_ns(&task.name, ns as f64 * faster).round() as u64;
+        let samples = task.seen.as_ref().and_then(|seen| seen[0]).map(|seen| {
+            let [min_ns, median_ns, p99_ns] = [seen.min_ns, seen.median_ns, seen.p99_ns].map(there);
+            Samples { samples: seen.samples, min_ns, median_ns, p99_ns }
+        });
+        Some((there(task.ns[0]?), samples))
+    }
+}
+
 /// Adds to a profile of kinds of cores those devices on which a task can run.
-pub(super) fn add(profile: Profile, machine: &Machine, devices: &Abilities<'_>, wires: &[WireInfo]) -> Result<Profile> {
-    let devices: Vec<_> = devices.iter().filter(|(_, able)| able.contains(&true)).collect();
+pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], wires: &[WireInfo]) -> Result<Profile> {
+    let devices: Vec<_> = devices.iter().filter(|device| device.steps.iter().any(Option::is_some)).collect();
     if devices.is_empty() {
         return Ok(profile);
     }
     let cores = profile.kinds().len();
     let frames = u64::from(profile.frames_per_execution());
+    // A device that is there copies within the time of its tasks.
     let copied = |end: usize| {
         let bytes = crossing_bytes(wires, end) * frames;
-        devices.iter().map(move |(device, _)| device.copy_ns(bytes).round() as u64)
+        devices.iter().map(move |device| device.spec.copy_ns(bytes).round() as u64)
     };
     let with_devices = |(index, task): (usize, &TaskProfile)| {
         // What it takes a core here, whatever the first kind emulates.
-        let kind = &machine.kinds()[0];
-        let faster = 1.0 / emulate::slowness(kind, &task.name);
-        let there = |device: &DeviceSpec, ns: u64| device.task_ns(&task.name, ns as f64 * faster).round() as u64;
-        let on =
-            |(device, able): &&(&DeviceSpec, Vec<bool>)| task.ns[0].filter(|_| able[index]).map(|ns| there(device, ns));
-        let samples = |(device, able): &&(&DeviceSpec, Vec<bool>)| {
-            let seen = task.seen.as_ref()?[0].filter(|_| able[index])?;
-            let [min_ns, median_ns, p99_ns] = [seen.min_ns, seen.median_ns, seen.p99_ns].map(|ns| there(device, ns));
-            Some(Samples { samples: seen.samples, min_ns, median_ns, p99_ns })
-        };
-        let seen = task.seen.as_ref().map(|seen| seen.iter().copied().chain(devices.iter().map(samples)).collect());
+        let faster = 1.0 / emulate::slowness(&machine.kinds()[0], &task.name);
+        let there: Vec<_> = devices.iter().map(|device| device.ns(index, task, faster)).collect();
+        let samples = there.iter().map(|there| there.and_then(|(_, samples)| samples));
+        let seen = task.seen.as_ref().map(|seen| seen.iter().copied().chain(samples).collect());
         let on_cores = |ns: &Option<Vec<u64>>| ns.clone().unwrap_or_else(|| vec![0; cores]);
         TaskProfile {
-            ns: task.ns.iter().copied().chain(devices.iter().map(on)).collect(),
+            ns: task.ns.iter().copied().chain(there.iter().map(|there| there.map(|(ns, _)| ns))).collect(),
             enter_ns: Some(on_cores(&task.enter_ns).into_iter().chain(copied(index)).collect()),
             leave_ns: Some(on_cores(&task.leave_ns).into_iter().chain(copied(index + 1)).collect()),
             seen,
@@ -68,11 +101,11 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &Abilities<'_>, 
     };
     let tasks: Vec<TaskProfile> = profile.tasks().iter().enumerate().map(with_devices).collect();
     let kinds =
-        profile.kinds().iter().map(String::as_str).chain(devices.iter().map(|(device, _)| device.name.as_str()));
+        profile.kinds().iter().map(String::as_str).chain(devices.iter().map(|device| device.spec.name.as_str()));
     let sync = (0..cores).map(|kind| profile.sync_ns(kind));
     // A lane hands over as a thread on a core does.
     let sync = sync.chain(devices.iter().map(|_| profile.sync_ns(0))).collect::<Vec<_>>();
-    let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|(device, _)| Some(device.lanes)));
+    let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|device| Some(device.spec.lanes)));
     let lanes = lanes.collect::<Vec<_>>();
     let with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
     let with_devices = with_devices.with_frames_per_execution(profile.frames_per_execution())?;

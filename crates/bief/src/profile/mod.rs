@@ -21,7 +21,7 @@ use crate::figures::Reading;
 use crate::frame::Batch;
 use crate::machine::{Core, CoreSpec, Machine};
 use crate::stage::Stage;
-use crate::task::Node;
+use crate::task::{Node, Step};
 use crate::wire::WireInfo;
 use busy::BusyCores;
 pub(crate) use costs::measure_on as measure_costs_on;
@@ -251,6 +251,15 @@ impl Measured {
         Ok(true)
     }
 
+    /// Exchanges tasks for those at their positions in `others`, if there are.
+    fn exchange(&mut self, others: &mut [Option<Box<dyn Step>>]) {
+        for (index, other) in others.iter_mut().enumerate() {
+            if let Some(other) = other {
+                self.stage.exchange(index, other);
+            }
+        }
+    }
+
     /// Information that a frame carries in the mean, where the tasks tell it.
     fn bits_per_frame(&self) -> Option<u64> {
         let figures = self.stage.figures();
@@ -281,7 +290,7 @@ pub(crate) fn measure_on(
     profiling: Profiling,
 ) -> Result<Profile> {
     let facts = facts(&tasks);
-    let on_devices = devices::abilities(&tasks, machine)?;
+    let mut on_devices = devices::abilities(&tasks, machine)?;
     let kinds = machine.kinds();
     let cores = (0..kinds.len()).map(|kind| core_of(machine, kind)).collect::<Result<Vec<_>>>()?;
     let mut measured = Measured::new(tasks, wires, frames);
@@ -293,6 +302,7 @@ pub(crate) fn measure_on(
     let mut cuts_of = |core: &&Core| cuts::measure(&mut measured, wires, core, &here, profiling).transpose();
     let cuts: Option<Result<Vec<_>>> = if goes_on { cores.iter().map(&mut cuts_of).collect() } else { None };
     let cuts = cuts.transpose()?;
+    devices::measure(&mut measured, &mut on_devices, profiling)?;
     measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;

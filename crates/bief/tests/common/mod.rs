@@ -102,7 +102,7 @@ impl Task for Probe {
         self.replicable.then(|| Self { act: self.act, replicable: true, finished: Arc::clone(&self.finished) })
     }
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        Some(Ok(device.emulate(self.replica()?)))
+        device.emulate(self.replica()?)
     }
     fn finish(&mut self) -> Result<()> {
         self.finished.fetch_add(1, Ordering::Relaxed);

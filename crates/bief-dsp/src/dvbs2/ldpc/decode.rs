@@ -21,6 +21,7 @@
 //! message would be a wrong extrinsic value.
 
 mod check;
+mod kernel;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use super::super::transpose::transpose;
 use super::{Code, GROUP};
 use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
 use check::{Bits, Sum};
+pub use kernel::KernelTables;
 use schedule::Schedule;
 
 /// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::{Fec, FrameSize, Rate, s2x};
 
-pub use decode::{Decoded, Decoder};
+pub use decode::{Decoded, Decoder, KernelTables};
 pub use encode::Encoder;
 pub use sum_product::SumProduct;
 

@@ -59,7 +59,7 @@ impl Schedule {
             passes: [Vec::new(), Vec::new()],
             repeats: Vec::new(),
             shifts: vec![0; groups],
-            missing: layers[0].primaries.len() - 2,
+            missing: layers[0].missing(),
         };
         for layer in &layers {
             schedule.push(layer);
@@ -122,9 +122,9 @@ impl Schedule {
 
 /// Bit i of a group takes part in lane i + shift (mod 360) of a layer.
 #[derive(Clone, Copy)]
-struct Block {
-    group: u16,
-    shift: u16,
+pub(super) struct Block {
+    pub(super) group: u16,
+    pub(super) shift: u16,
 }
 
 impl Block {
@@ -135,15 +135,15 @@ impl Block {
 }
 
 /// The blocks of one layer.
-struct LayerBlocks {
+pub(super) struct LayerBlocks {
     /// The first block of every group: information groups in order, then the two parity groups.
-    primaries: Vec<Block>,
+    pub(super) primaries: Vec<Block>,
     /// The other blocks.
     repeats: Vec<Block>,
 }
 
 impl LayerBlocks {
-    fn new(code: &Code, r: usize) -> LayerBlocks {
+    pub(super) fn new(code: &Code, r: usize) -> LayerBlocks {
         let mut primaries = Vec::new();
         let mut repeats = Vec::new();
         for (group, row) in code.rows.iter().enumerate() {
@@ -163,7 +163,12 @@ impl LayerBlocks {
         LayerBlocks { primaries, repeats }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Block> {
+    /// Of layer 0, the block whose lane 0 has no bit: that of the last parity group.
+    pub(super) fn missing(&self) -> usize {
+        self.primaries.len() - 2
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Block> {
         self.primaries.iter().chain(&self.repeats)
     }
 }

@@ -1,0 +1,51 @@
+//! The decoder for devices: its text, and what it reads of a code.
+
+use super::schedule::LayerBlocks;
+use crate::dvbs2::ldpc::{Code, GROUP};
+
+/// What the kernel `decode` of [`KernelTables::SOURCE`] reads of a code, in the layout of its vectors.
+///
+/// ```
+/// use bief_dsp::dvbs2::{FrameSize, Rate, ldpc::{Code, KernelTables}};
+///
+/// let tables = KernelTables::new(Code::get(FrameSize::Short, Rate::R8_9).unwrap());
+/// assert_eq!((tables.layers.len(), tables.blocks.len()), (5, 135));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelTables {
+    /// Of each layer its first block, one past those that use their group for the first time in it, one past its last, and nothing.
+    pub layers: Vec<[u32; 4]>,
+    /// Of each block the first bit of its group, and how far the group is turned: lane m is bit m - shift.
+    pub blocks: Vec<[u32; 2]>,
+    /// The block whose lane 0 has no bit.
+    pub missing: u32,
+    /// Bytes of scratch for a frame.
+    pub room: usize,
+}
+
+impl KernelTables {
+    /// OpenCL C 1.2. Its kernel `decode` wants work-groups of [`GROUP`] items, one for each frame, and gives the bits of
+    /// [`Decoder`](super::Decoder), after as many iterations.
+    pub const SOURCE: &'static str = include_str!("decode.cl");
+
+    /// Those of a code.
+    pub fn new(code: &Code) -> Self {
+        let mut tables = Self { layers: Vec::new(), blocks: Vec::new(), missing: 0, room: 0 };
+        let mut greatest = 0;
+        for r in 0..code.q {
+            let layer = LayerBlocks::new(code, r);
+            let first = tables.blocks.len();
+            tables
+                .blocks
+                .extend(layer.all().map(|block| [u32::from(block.group) * GROUP as u32, u32::from(block.shift)]));
+            let end = tables.blocks.len();
+            tables.layers.push([first as u32, (first + layer.primaries.len()) as u32, end as u32, 0]);
+            greatest = greatest.max(end - first);
+            if r == 0 {
+                tables.missing = layer.missing() as u32;
+            }
+        }
+        tables.room = code.nldpc + (tables.blocks.len() + greatest) * GROUP;
+        tables
+    }
+}
