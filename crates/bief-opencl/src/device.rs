@@ -81,21 +81,7 @@ fn name_of(title: &str) -> String {
 /// # Errors
 /// A device that does not open, or lacks that memory.
 pub fn open(found: &Found, memory: Memory) -> Result<DeviceSpec> {
-    let id = found.id as opencl3::types::cl_device_id;
-    let device = opencl3::device::Device::new(id);
-    if memory == Memory::Shared && device.svm_mem_capability() == 0 {
-        return Err(Error::new(format!("the device `{}` shares no memory: take copy, pinned or host", found.name)));
-    }
-    let context = Context::from_device(&device).map_err(|error| failed("opening the device", error))?;
-    let most = device.max_mem_alloc_size().map_err(|error| failed("asking for the largest buffer", error))?;
-    let driver = OpenCl {
-        name: found.name.clone(),
-        memory,
-        most,
-        svm: device.svm_mem_capability(),
-        context: Arc::new(context),
-        programs: Mutex::default(),
-    };
+    let driver = OpenCl::open(found, memory)?;
     let spec = DeviceSpec::of_backend(BACKEND, &found.name);
     Device::provide(&spec, driver);
     Ok(spec)
@@ -115,6 +101,18 @@ pub struct OpenCl {
 }
 
 impl OpenCl {
+    pub(crate) fn open(found: &Found, memory: Memory) -> Result<Self> {
+        let device = opencl3::device::Device::new(found.id as opencl3::types::cl_device_id);
+        let svm = device.svm_mem_capability();
+        if memory == Memory::Shared && svm == 0 {
+            return Err(Error::new(format!("the device `{}` shares no memory: take copy, pinned or host", found.name)));
+        }
+        let context = Context::from_device(&device).map_err(|error| failed("opening the device", error))?;
+        let most = device.max_mem_alloc_size().map_err(|error| failed("asking for the largest buffer", error))?;
+        let (name, context) = (found.name.clone(), Arc::new(context));
+        Ok(Self { name, memory, most, svm, context, programs: Mutex::default() })
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -162,15 +160,7 @@ mod tests {
         };
         let machine = bief::Machine::here().with_device(open(&found, Memory::Copy).unwrap()).unwrap();
         assert!(machine.to_string().contains("(opencl)"), "{machine}");
-        let device = opencl3::device::Device::new(found.id as opencl3::types::cl_device_id);
-        let driver = OpenCl {
-            name: found.name,
-            memory: Memory::Copy,
-            most: 0,
-            svm: 0,
-            context: Arc::new(Context::from_device(&device).unwrap()),
-            programs: Mutex::default(),
-        };
+        let driver = OpenCl::open(&found, Memory::Copy).unwrap();
         let error =
             driver.program("__kernel void f(__global int *x) {\n    x[0] = nothing;\n}").unwrap_err().to_string();
         assert!(error.contains("nothing") && error.contains('2'), "{error}");

@@ -19,9 +19,11 @@
 mod buffer;
 mod device;
 mod error;
+mod probe;
 mod queue;
 
 pub use bief::machine::DeviceSpec;
 pub use buffer::{Buffer, Memory};
 pub use device::{Found, OpenCl, find, open};
+pub use probe::Probe;
 pub use queue::{Arg, Kernel, Queue};

@@ -94,7 +94,8 @@ pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let placed = placement.map_or_else(String::new, |placement| format!("\n\n{placement}"));
-    print(&format!("{}{placed}", tree::text(&machine)))
+    let devices = if args.file.is_none() && args.root.is_none() { parts::devices() } else { Vec::new() };
+    print(&format!("{}{placed}", tree::text(&machine, devices)))
 }
 
 /// Reads a placement that goes with a machine.

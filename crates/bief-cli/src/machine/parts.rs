@@ -115,6 +115,16 @@ fn caches(caches: &[&Cache], cores: usize) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
+/// The devices that are here, if there is a driver for them.
+pub(super) fn devices() -> Vec<(String, String)> {
+    let told = |found: bief_opencl::Found| {
+        let cores = if found.is_cpu { ", made of the cores" } else { "" };
+        let text = format!("OpenCL, {:.1} GB{cores}: {}", found.bytes as f64 / 1e9, printable(&found.title));
+        (found.name, text)
+    };
+    bief_opencl::find().unwrap_or_default().into_iter().map(told).collect()
+}
+
 /// What there is to say of the whole machine: names and values.
 pub(super) fn facts(machine: &Machine) -> Vec<(String, String)> {
     let threads: usize = machine.cores().iter().map(|core| core.threads.len()).sum();

@@ -8,9 +8,10 @@ use crate::text::{COLUMNS, kind_name, printable, shortened, wrapped};
 /// The longest name of a kind, in characters.
 const LONGEST_NAME: usize = 24;
 
-/// The tree, ended without a line break.
-pub(super) fn text(machine: &Machine) -> String {
-    let facts = facts(machine);
+/// The tree, ended without a line break; with devices beside the machine, by name.
+pub(super) fn text(machine: &Machine, devices: Vec<(String, String)>) -> String {
+    let mut facts = facts(machine);
+    facts.extend(devices);
     let facts: Vec<(String, String)> =
         facts.into_iter().map(|(name, value)| (shortened(&name, LONGEST_NAME), value)).collect();
     let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
@@ -144,12 +145,12 @@ package 0
       4 x core 12-19: L1d 32 KiB, L1i 64 KiB
     cluster 3 of little cores: L2 2 MiB
       2 x core 20-21: L1d 32 KiB, L1i 64 KiB";
-        assert_eq!(text(&super::super::x7_ti()), expected);
+        assert_eq!(text(&super::super::x7_ti(), Vec::new()), expected);
     }
 
     #[test]
     fn a_large_machine_fits_the_page() {
-        let shown = text(&super::super::server(2, 2, 4, 8));
+        let shown = text(&super::super::server(2, 2, 4, 8), Vec::new());
         assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS), "{shown}");
         assert!(shown.contains("quota      processor time of 2.50 cores: plan for 2 cpu\n"), "{shown}");
         let tree = "\
@@ -164,7 +165,7 @@ note: It is none.";
         let here = super::super::server(1, 2, 4, 8);
         let every_third: Vec<String> = (0..64).step_by(3).map(|core| core.to_string()).collect();
         let file = format!("[[kind]]\nname = \"slow\"\ncores = \"{}\"\nspeed = 0.5\n", every_third.join(","));
-        let shown = text(&Machine::emulated(&file, &here).unwrap());
+        let shown = text(&Machine::emulated(&file, &here).unwrap(), Vec::new());
         assert!(shown.lines().all(|line| line.chars().count() <= COLUMNS), "{shown}");
         assert!(shown.contains("slow       22, slowed down to 0.5 of that"), "{shown}");
         assert!(shown.contains("      3 x core with 2 threads, 0, 3, 6"), "{shown}");

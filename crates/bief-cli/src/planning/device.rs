@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
-use crate::failure::Failure;
+use bief::Machine;
+use bief_opencl::{Found, Memory, find, open};
+
+use crate::failure::{Failure, warn};
 
 /// What to do with devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,46 @@ impl FromStr for DeviceChoice {
             _ => Err("write off, try, require or require=NAME".to_owned()),
         }
     }
+}
+
+/// A machine with those devices that are wanted: of those that it emulates where it does, and else of those that are here. These are
+/// looked for only if somebody asks for devices, and those that are made of the cores are taken only by name.
+///
+/// # Errors
+/// As [`DeviceChoice::of`]; a device that does not open.
+pub(crate) fn with_devices(
+    machine: Machine,
+    choice: Option<&DeviceChoice>,
+    memory: Memory,
+) -> Result<Machine, Failure> {
+    let emulated: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
+    let Some(choice) = choice.filter(|choice| emulated.is_empty() && **choice != DeviceChoice::Off) else {
+        let choice = choice.unwrap_or(&DeviceChoice::Try);
+        let wanted = choice.of(&emulated, ["this machine", "name one that emulates some (--machine FILE)"])?;
+        let wanted: Vec<String> = wanted.into_iter().map(str::to_owned).collect();
+        return Ok(machine.with_devices_where(|device| wanted.contains(&device.name)));
+    };
+    let (found, why) = match find() {
+        Ok(found) => (found, "install its OpenCL driver".to_owned()),
+        Err(error) => (Vec::new(), error.to_string()),
+    };
+    let is_named = matches!(choice, DeviceChoice::Require(Some(_)));
+    let of_choice: Vec<&str> =
+        found.iter().filter(|found| is_named || !found.is_cpu).map(|found| found.name.as_str()).collect();
+    let only_cores = format!("made of the cores alone ({}): name it", names(&found));
+    let why = if found.is_empty() { why } else { only_cores };
+    let wanted = choice.of(&of_choice, ["this machine", &why])?;
+    if wanted.is_empty() {
+        warn(&format!("planned without a device: {why}"));
+    }
+    found.iter().filter(|found| wanted.contains(&found.name.as_str())).try_fold(machine, |machine, found| {
+        let spec = open(found, memory).map_err(Failure::from_error)?;
+        machine.with_device(spec).map_err(Failure::from_error)
+    })
+}
+
+fn names(found: &[Found]) -> String {
+    found.iter().map(|found| found.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 impl DeviceChoice {

@@ -17,6 +17,7 @@ use bief::plan::{Adapting, Load, Profiling};
 use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{Goal, Profile, Schedule, strategy};
 use bief::{Application, Machine, Pipeline, Planned, Planner, Report};
+use bief_opencl::Memory;
 use clap::Args;
 
 use crate::document::{read, write};
@@ -60,10 +61,14 @@ pub(crate) struct MeasuringArgs {
     /// The machine to measure and plan for: a file that emulates kinds of cores and devices (TOML) [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// The devices of the machine: `off` leaves them out, `try` plans without one that cannot be used and says why, `require` fails
-    /// then; require=NAME takes that device alone [default: try]
-    #[arg(long, value_name = "off|try|require[=NAME]", default_value = "try", hide_default_value = true)]
-    device: DeviceChoice,
+    /// The devices of the machine (`bief machine` lists them): `off` leaves them out, `try` plans without one that cannot be used and says
+    /// why, `require` fails then; require=NAME takes that device alone [default: those that --machine emulates, as with try]
+    #[arg(long, value_name = "off|try|require[=NAME]")]
+    device: Option<DeviceChoice>,
+    /// How cores and a device that is here have the same frames: `copy` lets its driver copy them, `pinned` out of memory that it reaches
+    /// by itself, `host` has it work in the memory of the cores, `shared` in memory that both address
+    #[arg(long, value_name = "copy|pinned|host|shared", default_value = "copy", requires = "device")]
+    memory: Memory,
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
@@ -92,7 +97,7 @@ pub fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
 
 impl MeasuringArgs {
     fn is_given(&self) -> bool {
-        self.machine.is_some() || self.device != DeviceChoice::Try || self.loaded || self.executions.is_some()
+        self.machine.is_some() || self.device.is_some() || self.loaded || self.executions.is_some()
     }
 
     /// Notes the file that is read.
@@ -102,11 +107,7 @@ impl MeasuringArgs {
 
     /// This machine, or the one that was asked for: its cores are here; with those devices that are wanted.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        let machine = to_run_on(self.machine.as_deref())?;
-        let there: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
-        let wanted = self.device.of(&there, ["this machine", "name one that emulates some (--machine FILE)"])?;
-        let wanted: Vec<String> = wanted.into_iter().map(str::to_owned).collect();
-        Ok(machine.with_devices_where(|device| wanted.contains(&device.name)))
+        device::with_devices(to_run_on(self.machine.as_deref())?, self.device.as_ref(), self.memory)
     }
 
     pub(crate) fn profiling(&self) -> Profiling {
@@ -285,7 +286,7 @@ impl PlanningArgs {
             .profiling(self.measuring.profiling())
             .watts(&platform, origin)
             .refine(self.refine.unwrap_or(0) as usize);
-        if self.measuring.device.is_required() {
+        if self.measuring.device.as_ref().is_some_and(DeviceChoice::is_required) {
             planner = planner.require_devices();
         }
         if let Some(cores) = &self.cores {
