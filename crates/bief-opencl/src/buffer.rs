@@ -318,8 +318,8 @@ impl Drop for Buffer {
                 let _ = unsafe { self.queue.enqueue_unmap_mem_object(mapped.get(), here.as_ptr().cast(), &[]) };
                 let _ = self.queue.finish();
             }
-            // SAFETY: it was allocated for this context, and nothing uses it any more.
             Place::Shared { there, .. } => {
+                // SAFETY: it was allocated for this context, and nothing uses it any more.
                 let _ = unsafe { opencl3::memory::svm_free(self.context.get(), there.as_ptr().cast()) };
             }
         }

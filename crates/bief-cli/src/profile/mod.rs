@@ -116,7 +116,8 @@ fn table(profile: &Profile) -> String {
             "median",
             "p99"
         ));
-        for (number, task) in profile.tasks().iter().enumerate() {
+        // On a device, those that run there.
+        for (number, task) in profile.tasks().iter().enumerate().filter(|(_, task)| task.ns[kind].is_some()) {
             let seen = task.seen.as_ref().and_then(|seen| seen[kind]);
             let [min, median, p99] = seen.map_or([0; 3], |seen| [seen.min_ns, seen.median_ns, seen.p99_ns]);
             let cut = |ns: u64| if ns == 0 { "-".to_owned() } else { microseconds(ns) };

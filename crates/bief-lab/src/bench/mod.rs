@@ -7,6 +7,7 @@ pub(crate) mod batches;
 mod busy;
 mod call;
 mod case;
+mod device;
 mod growth;
 mod handover;
 mod idle;
@@ -112,6 +113,9 @@ enum Bench {
     /// Memory throughput of a chain, by buffer size and placement
     #[command(after_help = memory::EXAMPLES)]
     Memory(memory::MemoryArgs),
+    /// The LDPC decoder on a device, by code, batch and lanes, beside one core
+    #[command(after_help = device::EXAMPLES)]
+    Device(device::DeviceArgs),
     /// Processor load of a narrowband FM receiver in real time, by block length
     #[command(after_help = nbfm::EXAMPLES)]
     Nbfm(nbfm::NbfmArgs),
@@ -149,6 +153,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Adapt(args) => measure(&args, adapt::cases()?, aimed(adapt::TITLED)),
         Bench::Growth(args) => measure(&args, growth::cases()?, growth::findings),
         Bench::Memory(args) => memory::run(args),
+        Bench::Device(args) => device::run(args),
         Bench::Nbfm(args) => nbfm::run(args),
         Bench::Batches(args) => batches::run(args),
         Bench::Plan(args) => plan::run(&args),

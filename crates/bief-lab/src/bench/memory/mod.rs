@@ -8,6 +8,7 @@ mod bandwidth;
 mod caches;
 mod chain;
 mod crossings;
+mod device;
 mod findings;
 mod size;
 
@@ -18,10 +19,12 @@ use std::rc::Rc;
 use bief::Machine;
 use bief::placement::{Placement, Policy};
 use bief_cli::failure::Failure;
+use bief_opencl::Memory;
 use clap::{Args, ValueEnum};
 
 use self::chain::{DEPTH, Shape};
 use self::crossings::{Crossings, Tally};
+pub(super) use self::device::named;
 use self::size::Size;
 use super::case::{self, Case};
 use super::output::OutputArgs;
@@ -33,6 +36,7 @@ Examples:
   bief lab bench memory --csv memory.csv --svg memory.svg
   bief lab bench memory --sizes 4KiB,1MiB --rounds 1    a short run
   bief lab bench memory --tasks 4 --place packed,distant
+  bief lab bench memory --device pocl --sizes 64KiB,16MiB --svg device.svg
 
 A chain of tasks, one per pipeline stage, each of which adds 1 to every byte of
 a buffer; the result is checked. For each size and placement: GB/s through the
@@ -40,7 +44,11 @@ pipeline, the time of a hand-over beyond the work, and how many hand-overs leave
 a cluster of cores (which share a cache) or a package.
 Placement: the system decides (loose), neighbours in the chain close together
 (packed), or alternating between packages and clusters (distant).
-CSV: every reading of every round. SVG: GB/s over the size.";
+CSV: every reading of every round. SVG: GB/s over the size.
+With --device: what a buffer costs that cores and a device have in turn, by
+memory and size: making it, a first and a second run of a kernel that adds 1 to
+each byte, reading it back, rounds of all, a launch. Each byte is checked. SVG:
+first and second run.";
 
 /// Arguments of `bief lab bench memory`.
 #[derive(Args)]
@@ -62,6 +70,18 @@ pub(super) struct MemoryArgs {
     /// Rounds of measurement, each over all sizes and places in turn
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
+    /// Measure the memory of this device, as `bief machine` names it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tasks", "place"])]
+    device: Option<String>,
+    /// How cores and the device have the same bytes
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "copy,pinned,host,shared",
+        requires = "device"
+    )]
+    memory: Vec<Memory>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -113,6 +133,9 @@ struct Experiment {
 /// Measures, and delivers what was found.
 pub(super) fn run(args: MemoryArgs) -> Result<(), Failure> {
     args.output.check()?;
+    if let Some(device) = &args.device {
+        return args.output.deliver(&device::measure(device, &args.memory, &args.sizes, args.rounds)?);
+    }
     let experiment = Experiment::new(args.tasks as usize, args.sizes, args.place)?;
     experiment.check_memory()?;
     let watch = Watch::begin();

@@ -1,0 +1,153 @@
+//! `bief lab bench memory --device`: what each memory of a device costs, as on the poster: a first run, which may have to move the
+//! data, and a second.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use bief_cli::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
+use bief_cli::failure::Failure;
+use bief_opencl::{Found, Memory, Probe, find};
+use serde_json::{Value, json};
+
+use super::size::Size;
+use crate::bench::output::Findings;
+use crate::bench::surroundings::{Surroundings, Watch};
+
+const FIRST: Rgb = (0, 114, 178);
+const SECOND: Rgb = (230, 159, 0);
+
+/// A memory and a size, and what they took.
+struct Point {
+    memory: Memory,
+    size: Size,
+    probe: Probe,
+}
+
+/// The device of that name.
+pub(in crate::bench) fn named(name: &str) -> Result<Found, Failure> {
+    let found = find().map_err(Failure::from_error)?;
+    let names = found.iter().map(|found| found.name.as_str()).collect::<Vec<_>>().join(", ");
+    let device = found.into_iter().find(|found| found.name == name);
+    device.ok_or_else(|| Failure::new(format!("--device {name}: this machine has {names}")))
+}
+
+/// Measures each memory with each size.
+pub(super) fn measure(name: &str, memories: &[Memory], sizes: &[Size], rounds: u32) -> Result<Findings, Failure> {
+    let found = named(name)?;
+    let watch = Watch::begin();
+    let mut points = Vec::new();
+    let mut notes = String::new();
+    for &memory in memories {
+        for &size in sizes {
+            match Probe::measure(&found, memory, size.0, rounds) {
+                Ok(probe) => points.push(Point { memory, size, probe }),
+                Err(error) => writeln!(notes, "{memory}, {size}: {error}").expect("a text takes it"),
+            }
+        }
+    }
+    if points.is_empty() {
+        return Err(Failure::new(format!("nothing could be measured:\n{}", notes.trim_end())));
+    }
+    let surroundings = watch.end();
+    Ok(Findings {
+        table: format!("{}{notes}", table(&found, &points, rounds, &surroundings)),
+        csv: csv(&points),
+        figure: figure(&found, &points),
+        json: to_json(&found, &points, rounds, &surroundings),
+    })
+}
+
+fn us(time: Duration) -> f64 {
+    1e6 * time.as_secs_f64()
+}
+
+impl Point {
+    /// Bytes that went to the device and back, in GB per second each way.
+    fn gb_per_s(&self) -> f64 {
+        self.size.0 as f64 / 1e9 / self.probe.round.as_secs_f64().max(1e-12)
+    }
+}
+
+fn table(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundings) -> String {
+    let mut text = format!("{} ({}), {rounds} rounds; us\n\n", found.name, found.title);
+    text += "memory  size     allocate  1st run  2nd run read back    round  GB/s  CPU% launch\n";
+    for point in points {
+        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, launch, .. } = point.probe;
+        let [allocate, first_run, second_run, read_back, round, launch] =
+            [allocate, first_run, second_run, read_back, round, launch].map(us);
+        writeln!(
+            text,
+            "{:<7} {:<8} {allocate:>8.1} {first_run:>8.1} {second_run:>8.1} {read_back:>9.1} {round:>8.1} {:>5.1} {:>5.0} {launch:>6.1}",
+            point.memory.to_string(),
+            point.size.to_string(),
+            point.gb_per_s(),
+            100.0 * waiting_cpu,
+        )
+        .expect("a text takes it");
+    }
+    text += "\nround: filled, the kernel, read back and checked. CPU%: of a core, while waiting.\n";
+    for fact in surroundings.facts() {
+        writeln!(text, "{fact}").expect("a text takes it");
+    }
+    text
+}
+
+fn csv(points: &[Point]) -> String {
+    let mut text =
+        "memory,bytes,allocate_us,first_run_us,second_run_us,read_back_us,round_us,gb_per_s,waiting_cpu,launch_us\n"
+            .to_owned();
+    for point in points {
+        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, launch, .. } = point.probe;
+        let times = [allocate, first_run, second_run, read_back, round].map(us).map(|us| format!("{us:.3}")).join(",");
+        let (memory, bytes, rate) = (point.memory, point.size.0, point.gb_per_s());
+        writeln!(text, "{memory},{bytes},{times},{rate:.4},{waiting_cpu:.4},{:.3}", us(launch))
+            .expect("a text takes it");
+    }
+    text
+}
+
+fn to_json(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundings) -> Value {
+    let point = |point: &Point| {
+        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, launch, .. } = point.probe;
+        json!({
+            "memory": point.memory.to_string(), "bytes": point.size.0, "allocate_us": us(allocate), "first_run_us": us(first_run),
+            "second_run_us": us(second_run), "read_back_us": us(read_back), "round_us": us(round), "gb_per_s": point.gb_per_s(),
+            "waiting_cpu": waiting_cpu, "launch_us": us(launch),
+        })
+    };
+    json!({
+        "format": 1, "bench": "memory of a device", "device": found.name, "title": found.title, "rounds": rounds,
+        "points": points.iter().map(point).collect::<Vec<_>>(), "surroundings": surroundings.to_json(),
+    })
+}
+
+/// Bars: for each memory the first and the second run of the largest size that all have.
+fn figure(found: &Found, points: &[Point]) -> Figure {
+    let size = points.iter().map(|point| point.size).max().unwrap_or(Size(1));
+    let bars: Vec<&Point> = points.iter().filter(|point| point.size == size).collect();
+    let all = bars.iter().flat_map(|point| [us(point.probe.first_run), us(point.probe.second_run)]);
+    let (least, most) = all.fold((f64::MAX, 1.0_f64), |(least, most), us| (least.min(us), most.max(us)));
+    let y = Axis::decades(least.max(0.1), most, |us| format!("{us}"));
+    let floor = 10f64.powf(least.max(0.1).log10().floor());
+    let shapes = bars.iter().enumerate().flat_map(|(place, point)| {
+        let bar = |from: f64, to: f64, time: Duration, color| Shape::Box {
+            from: (place as f64 + from, floor),
+            to: (place as f64 + to, us(time)),
+            color,
+        };
+        [bar(-0.35, 0.0, point.probe.first_run, FIRST), bar(0.0, 0.35, point.probe.second_run, SECOND)]
+    });
+    let key = |label: &str, color| Key { label: label.to_owned(), color, mark: Mark::Line };
+    Figure {
+        title: format!("Bief: {size} on {}, by memory", found.name),
+        caption: "a kernel that adds 1 to each byte: filled and run for the first time, and run again".to_owned(),
+        legend: vec![key("first run", FIRST), key("second run", SECOND)],
+        panel: (560, 360),
+        rows: vec![vec![Panel {
+            title: String::new(),
+            x: Axis::names(bars.iter().map(|point| point.memory.to_string())).named("memory"),
+            y: y.named("us"),
+            shapes: shapes.collect(),
+        }]],
+    }
+}
