@@ -138,7 +138,7 @@ pub(super) fn run(args: DeviceArgs) -> Result<(), Failure> {
     let found = named(&args.device)?;
     let qpsk = |short: u8, rate: u8| Pls::new(4 * rate + 2 * short);
     let subjects = [
-        Subject::new("normal 1/2", qpsk(0, 4), (FrameSize::Normal, Rate::R1_2), 0.93),
+        Subject::new("normal 1/2", qpsk(0, 4), (FrameSize::Normal, Rate::R1_2), 0.794),
         Subject::new("short 8/9", qpsk(1, 10), (FrameSize::Short, Rate::R8_9), 0.42),
     ];
     let watch = Watch::begin();
