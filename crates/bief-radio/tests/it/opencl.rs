@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::common::Shared;
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Application, Chain, Flow, InVar, Machine, Report, Result, Task, VarFrame, sink, source};
+use bief::{Application, Chain, Flow, InVar, Machine, Program, Report, Result, Task, VarFrame, sink, source};
 use bief_dsp::dvbs2::Pls;
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
 use bief_opencl::{Memory, find, open};
@@ -15,8 +15,8 @@ use bief_radio::dvbs2::{DecodeLdpc, Decoding, Figures, Receiver, Settings};
 /// A device stays what it was last opened as.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// This machine with its first device; `None` where there is none.
-pub(crate) fn with_device(memory: Memory, lanes: u32) -> Option<(Machine, String)> {
+/// This machine with its first devices, at most so many, and their names; `None` where there is none.
+fn with_devices(count: usize, memory: Memory, lanes: u32) -> Option<(Machine, Vec<String>)> {
     let found = match find() {
         Ok(found) if !found.is_empty() => found,
         none => {
@@ -26,9 +26,13 @@ pub(crate) fn with_device(memory: Memory, lanes: u32) -> Option<(Machine, String
             return None;
         }
     };
-    let mut spec = open(&found[0], memory).unwrap();
-    spec.lanes = lanes;
-    Some((Machine::here().with_device(spec).unwrap(), found[0].name.clone()))
+    let found = &found[..found.len().min(count)];
+    let machine = found.iter().fold(Machine::here(), |machine, found| {
+        let mut spec = open(found, memory).unwrap();
+        spec.lanes = lanes;
+        machine.with_device(spec).unwrap()
+    });
+    Some((machine, found.iter().map(|found| found.name.clone()).collect()))
 }
 
 /// LLRs of a PLS: zeros sent with much noise, saturated or not.
@@ -42,8 +46,8 @@ fn llrs(pls: Pls, count: usize, random: &mut fastrand::Rng) -> Vec<Vec<i8>> {
     (0..count).map(|number| frame(number, random)).collect()
 }
 
-/// Whether frames of these kinds are decoded as on cores.
-fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device: &str) {
+/// Whether frames of these kinds are decoded as on cores, by a decoder on each of the devices.
+fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, devices: &[String]) {
     let mut random = fastrand::Rng::with_seed(7);
     let frames: Vec<(Pls, Vec<i8>)> =
         kinds.iter().flat_map(|&pls| llrs(pls, 3, &mut random).into_iter().map(move |llrs| (pls, llrs))).collect();
@@ -69,25 +73,43 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
         Ok(Flow::Next)
     });
     let given = chain.add(given, ());
-    let (bits, decoding) = chain.add(DecodeLdpc::new(iterations), (&given, &pls));
-    let (collect, decodings) = sink::collect();
-    chain.add(collect, &decoding);
-    let kept = Arc::<Mutex<Vec<Vec<u8>>>>::default();
-    chain.add(Keep(Arc::clone(&kept)), &bits);
-    let program = chain.build().unwrap();
+    let decoded: Vec<_> = devices.iter().map(|_| chain.add(DecodeLdpc::new(iterations), (&given, &pls))).collect();
+    let mut came = Vec::new();
+    for (bits, decoding) in &decoded {
+        let (collect, decodings) = sink::collect();
+        chain.add(collect, decoding);
+        let kept = Arc::<Mutex<Vec<Vec<u8>>>>::default();
+        chain.add(Keep(Arc::clone(&kept)), bits);
+        came.push((decodings, kept));
+    }
+    let cut: Vec<(usize, &str)> = [(2, "cpu")]
+        .into_iter()
+        .chain(devices.iter().map(|device| (1, device.as_str())))
+        .chain([(2 * devices.len(), "cpu")])
+        .collect();
+    let report = run_cut(chain.build().unwrap(), &cut, machine);
+    assert_eq!(report.frames, count as u64);
+    for (decodings, kept) in came {
+        let (decodings, all_bits) = (decodings.take(), kept.lock().unwrap());
+        for (number, (bits, decoding)) in expected.iter().enumerate() {
+            assert_eq!(decodings[number], *decoding, "frame {number}, {}", all[number]);
+            assert!(all_bits[number] == *bits, "frame {number}, {}", all[number]);
+        }
+    }
+}
+
+/// Runs a chain in stages of so many tasks, on these kinds.
+fn run_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> Report {
+    let mut kinds: Vec<&str> = cut.iter().map(|(_, kind)| *kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
     let tasks: Vec<TaskProfile> = program
         .tasks()
-        .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) })
+        .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, vec![1; kinds.len()]) })
         .collect();
-    let stages = [Stage::new(2, 1, "cpu"), Stage::new(1, 1, device), Stage::new(2, 1, "cpu")];
-    let schedule = Schedule::new("hand", stages, &Profile::new(["cpu", device], tasks).unwrap()).unwrap();
-    let report = program.pipeline_on(&schedule, machine).unwrap().run().unwrap();
-    assert_eq!(report.frames, count as u64);
-    let (decodings, all_bits) = (decodings.take(), kept.lock().unwrap());
-    for (number, (bits, decoding)) in expected.into_iter().enumerate() {
-        assert_eq!(decodings[number], decoding, "frame {number}, {}", all[number]);
-        assert!(all_bits[number] == bits, "frame {number}, {}", all[number]);
-    }
+    let stages: Vec<Stage> = cut.iter().map(|&(tasks, kind)| Stage::new(tasks, 1, kind)).collect();
+    let schedule = Schedule::new("hand", stages, &Profile::new(kinds, tasks).unwrap()).unwrap();
+    program.pipeline_on(&schedule, machine).unwrap().run().unwrap()
 }
 
 /// Keeps what comes.
@@ -121,8 +143,8 @@ fn short_codes_are_decoded_as_on_cores_with_every_memory() {
     // Two codes in a batch, which differ in length.
     let kinds = [Pls::new(43), Pls::new(4 * 5 + 2)];
     for (memory, lanes) in Memory::ALL.into_iter().zip([1, 3, 1, 3]) {
-        let Some((machine, device)) = with_device(memory, lanes) else { return };
-        decodes_as_on_cores(&kinds, 3, &machine, &device);
+        let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
+        decodes_as_on_cores(&kinds, 3, &machine, &devices);
     }
 }
 
@@ -130,10 +152,21 @@ fn short_codes_are_decoded_as_on_cores_with_every_memory() {
 #[ignore = "long: part of .ci/deep device"]
 fn all_codes_are_decoded_as_on_cores() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((machine, device)) = with_device(Memory::Copy, 2) else { return };
+    let Some((machine, devices)) = with_devices(1, Memory::Copy, 2) else { return };
     for pls in all_codes() {
-        decodes_as_on_cores(&[pls], 5, &machine, &device);
+        decodes_as_on_cores(&[pls], 5, &machine, &devices);
     }
+}
+
+#[test]
+fn two_devices_work_at_once() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((machine, devices)) = with_devices(2, Memory::Host, 2) else { return };
+    if devices.len() < 2 {
+        eprintln!("left out: there is one OpenCL device here (POCL_DEVICES=\"basic pthread\" makes two)");
+        return;
+    }
+    decodes_as_on_cores(&[Pls::new(43)], 3, &machine, &devices);
 }
 
 /// With the LDPC decoder there.
@@ -141,14 +174,9 @@ fn receive(written: Shared, machine: &Machine, device: &str) -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
     let receiver = Receiver::find(Recording::open(&path, None).unwrap(), Settings::at(2.0), |_| ()).unwrap();
     let program = receiver.to(written).program().unwrap();
-    let tasks: Vec<TaskProfile> = program
-        .tasks()
-        .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) })
-        .collect();
-    let first = tasks.iter().position(|task| task.name == "decode LDPC").unwrap();
-    let stages = [Stage::new(first, 1, "cpu"), Stage::new(1, 1, device), Stage::new(tasks.len() - first - 1, 1, "cpu")];
-    let schedule = Schedule::new("hand", stages, &Profile::new(["cpu", device], tasks).unwrap()).unwrap();
-    program.pipeline_on(&schedule, machine).unwrap().run().unwrap()
+    let names: Vec<String> = program.tasks().map(|(name, _)| name.to_string()).collect();
+    let first = names.iter().position(|name| name == "decode LDPC").unwrap();
+    run_cut(program, &[(first, "cpu"), (1, device), (names.len() - first - 1, "cpu")], machine)
 }
 
 #[test]
@@ -163,9 +191,9 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
     assert_eq!(alone.len(), 385 * 188);
     for memory in Memory::ALL {
         for lanes in [1, 3] {
-            let Some((machine, device)) = with_device(memory, lanes) else { return };
+            let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
             let written = Shared::default();
-            let report = receive(written.clone(), &machine, &device);
+            let report = receive(written.clone(), &machine, &devices[0]);
             assert!(written.take() == alone, "{memory}, {lanes} lanes");
             assert_eq!(Figures::of(&report.figures), Figures::of(&expected.figures));
             assert_eq!(report.stages[1].threads, lanes as usize);

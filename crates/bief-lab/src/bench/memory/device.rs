@@ -126,12 +126,10 @@ fn figure(found: &Found, points: &[Point]) -> Figure {
     let size = points.iter().map(|point| point.size).max().unwrap_or(Size(1));
     let bars: Vec<&Point> = points.iter().filter(|point| point.size == size).collect();
     let all = bars.iter().flat_map(|point| [us(point.probe.first_run), us(point.probe.second_run)]);
-    let (least, most) = all.fold((f64::MAX, 1.0_f64), |(least, most), us| (least.min(us), most.max(us)));
-    let y = Axis::decades(least.max(0.1), most, |us| format!("{us}"));
-    let floor = 10f64.powf(least.max(0.1).log10().floor());
+    let y = Axis::around(0.0, all.fold(1.0, f64::max));
     let shapes = bars.iter().enumerate().flat_map(|(place, point)| {
         let bar = |from: f64, to: f64, time: Duration, color| Shape::Box {
-            from: (place as f64 + from, floor),
+            from: (place as f64 + from, 0.0),
             to: (place as f64 + to, us(time)),
             color,
         };
