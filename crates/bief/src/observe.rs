@@ -5,6 +5,7 @@
 //! the time. Everything is allocated before the run.
 
 use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use bief_machine::clock::{self, nanoseconds};
@@ -19,6 +20,15 @@ use crate::watch::Meter;
 
 /// A worker's time for each part of it that goes into reading the clock.
 const TIME_PER_COST: f64 = 100.0;
+
+/// What reading the clock costs, and what asking for interruptions does. Measured once: that takes longer than a change of plans may.
+fn costs() -> (Duration, Duration) {
+    static COSTS: OnceLock<(Duration, Duration)> = OnceLock::new();
+    let asking = || {
+        black_box(clock::interruptions());
+    };
+    *COSTS.get_or_init(|| (clock::cost(), clock::cost_of(asking)))
+}
 
 /// What one worker notes in a run.
 pub(crate) struct Observer {
@@ -51,14 +61,13 @@ pub(crate) struct Observer {
 impl Observer {
     /// For a worker of so many tasks; workers with different seeds take different samples.
     pub(crate) fn new(tasks: usize, seed: u64) -> Self {
+        let (clock_cost, asking_cost) = costs();
         Self {
             skip: 0,
             found: None,
             random: Rng::with_seed(seed),
-            clock_cost: clock::cost(),
-            asking_cost: clock::cost_of(|| {
-                black_box(clock::interruptions());
-            }),
+            clock_cost,
+            asking_cost,
             interruptions: 0,
             timed: 0,
             batch: vec![None; tasks],

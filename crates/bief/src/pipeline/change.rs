@@ -232,7 +232,7 @@ impl Pipeline {
         Err(Error::build(format!("the plan of this pipeline cannot change while it runs: {obstacle}")))
     }
 
-    /// Makes the stages of the next plan of the same tasks; what the run did until now is kept. The run has `elapsed` in this plan.
+    /// Makes the stages of the next plan of the same tasks, their threads and rings; what the run did until now is kept. The run has `elapsed` in this plan.
     ///
     /// # Errors
     /// What keeps the plan from being changed, and what the new stages or their places are refused with.
@@ -255,6 +255,7 @@ impl Pipeline {
             self.seat(placement, &machine);
             self.policy = Some((policy, machine));
         }
+        self.begin_plan()?;
         let (from, until) = (left.unwrap_or(begin), Instant::now());
         self.traced.switch = Some(Switch { from, until, reason: next.reason.clone() });
         self.earlier.changes.push(PlanChange {

@@ -96,7 +96,7 @@ impl Pipeline {
             match self.next_plan(fault) {
                 Some(next) => {
                     start = Instant::now();
-                    if let Err(error) = self.change_plan(next, elapsed).and_then(|()| self.begin_plan()) {
+                    if let Err(error) = self.change_plan(next, elapsed) {
                         fault.note(error);
                         return start.elapsed();
                     }
@@ -119,7 +119,7 @@ impl Pipeline {
     }
 
     /// Starts the threads that the plan in force needs, and gives its workers new rings.
-    fn begin_plan(&mut self) -> Result<()> {
+    pub(super) fn begin_plan(&mut self) -> Result<()> {
         check::memory(&self.stages, &self.wires, (self.batch, self.depth), &self.memories)?;
         if let Some(pool) = &mut self.pool {
             pool.start_threads(&self.workers)?;
