@@ -2,13 +2,14 @@
 
 use std::process::Command;
 
-const PROGRAMS: [(&str, &str, &str); 6] = [
+const PROGRAMS: [(&str, &str, &str); 7] = [
     ("task_kind", env!("CARGO_BIN_EXE_task_kind"), include_str!("../src/bin/task_kind.rs")),
     ("strategy", env!("CARGO_BIN_EXE_strategy"), include_str!("../src/bin/strategy.rs")),
     ("source", env!("CARGO_BIN_EXE_source"), include_str!("../src/bin/source.rs")),
     ("raw_task", env!("CARGO_BIN_EXE_raw_task"), include_str!("../src/bin/raw_task.rs")),
     ("application", env!("CARGO_BIN_EXE_application"), include_str!("../src/bin/application.rs")),
     ("memory", env!("CARGO_BIN_EXE_memory"), include_str!("../src/bin/memory.rs")),
+    ("device", env!("CARGO_BIN_EXE_device"), include_str!("../src/bin/device.rs")),
 ];
 
 #[test]
