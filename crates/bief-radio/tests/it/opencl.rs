@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::common::Shared;
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Application, Chain, Flow, InVar, Machine, Program, Report, Result, Task, VarFrame, sink, source};
+use bief::{Application, Chain, Flow, InVar, Machine, Pipeline, Program, Report, Result, Task, VarFrame, sink, source};
 use bief_dsp::dvbs2::Pls;
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
 use bief_opencl::{Memory, find, open};
@@ -87,7 +87,7 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
         .chain(devices.iter().map(|device| (1, device.as_str())))
         .chain([(2 * devices.len(), "cpu")])
         .collect();
-    let report = run_cut(chain.build().unwrap(), &cut, machine);
+    let report = pipeline_cut(chain.build().unwrap(), &cut, machine).run().unwrap();
     assert_eq!(report.frames, count as u64);
     for (decodings, kept) in came {
         let (decodings, all_bits) = (decodings.take(), kept.lock().unwrap());
@@ -98,8 +98,8 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
     }
 }
 
-/// Runs a chain in stages of so many tasks, on these kinds.
-fn run_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> Report {
+/// A chain in stages of so many tasks, on these kinds.
+fn pipeline_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> Pipeline {
     let mut kinds: Vec<&str> = cut.iter().map(|(_, kind)| *kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -109,7 +109,7 @@ fn run_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> Report
         .collect();
     let stages: Vec<Stage> = cut.iter().map(|&(tasks, kind)| Stage::new(tasks, 1, kind)).collect();
     let schedule = Schedule::new("hand", stages, &Profile::new(kinds, tasks).unwrap()).unwrap();
-    program.pipeline_on(&schedule, machine).unwrap().run().unwrap()
+    program.pipeline_on(&schedule, machine).unwrap()
 }
 
 /// Keeps what comes.
@@ -159,6 +159,31 @@ fn all_codes_are_decoded_as_on_cores() {
 }
 
 #[test]
+fn a_fault_there_ends_the_run_with_its_place() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((machine, devices)) = with_devices(1, Memory::Copy, 1) else { return };
+    let mut chain = Chain::new();
+    let pls = chain.add(source::from_slice(&[Pls::new(43); 9], 1), ());
+    let mut number = 0;
+    let given = source::from_fn_var(64_800, move |mut frame: VarFrame<'_, i8>| {
+        number += 1;
+        frame.set_len(if number == 6 { 16_199 } else { 16_200 })?;
+        frame.fill(20);
+        Ok(Flow::Next)
+    });
+    let given = chain.add(given, ());
+    let (_, decoding) = chain.add(DecodeLdpc::new(1), (&given, &pls));
+    let (collect, decodings) = sink::collect();
+    chain.add(collect, &decoding);
+    let cut = [(2, "cpu"), (1, devices[0].as_str()), (1, "cpu")];
+    let error = pipeline_cut(chain.build().unwrap(), &cut, &machine).run().unwrap_err().to_string();
+    for part in ["decode LDPC", "frame 5", "needs frames of 16200 LLRs, not 16199"] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!(decodings.take().len(), 5, "the frames before it are delivered");
+}
+
+#[test]
 fn two_devices_work_at_once() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((machine, devices)) = with_devices(2, Memory::Host, 2) else { return };
@@ -176,7 +201,7 @@ fn receive(written: Shared, machine: &Machine, device: &str) -> Report {
     let program = receiver.to(written).program().unwrap();
     let names: Vec<String> = program.tasks().map(|(name, _)| name.to_string()).collect();
     let first = names.iter().position(|name| name == "decode LDPC").unwrap();
-    run_cut(program, &[(first, "cpu"), (1, device), (names.len() - first - 1, "cpu")], machine)
+    pipeline_cut(program, &[(first, "cpu"), (1, device), (names.len() - first - 1, "cpu")], machine).run().unwrap()
 }
 
 #[test]
