@@ -56,7 +56,7 @@ pub(crate) fn with_devices(
     let is_named = matches!(choice, DeviceChoice::Require(Some(_)));
     let of_choice: Vec<&str> =
         found.iter().filter(|found| is_named || !found.is_cpu).map(|found| found.name.as_str()).collect();
-    let only_cores = format!("made of the cores alone ({}): name it", names(&found));
+    let only_cores = format!("what OpenCL has here is made of the cores: name it to try it ({})", names(&found));
     let why = if found.is_empty() { why } else { only_cores };
     let wanted = choice.of(&of_choice, ["this machine", &why])?;
     if wanted.is_empty() {
