@@ -554,6 +554,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long: part of .ci/run"]
     fn llrs_of_a_table_are_near_the_exact_ones() {
         let mut random = Random::new(8);
         for (modcod, size) in by_table() {

@@ -136,6 +136,7 @@ fn table2_reaches_all_periods_of_the_paper() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn batching_judges_the_claims_and_does_not_depend_on_threads() {
     let folder = Folder::new("batching");
     let run = |threads: &str| {

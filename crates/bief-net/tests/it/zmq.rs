@@ -72,6 +72,7 @@ fn either_end_may_listen() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_slow_taker_holds_a_push_back() {
     let mut out = opened_out("zmq+push://:0".to_owned());
     let (port, handle) = (out.port(), out.handle());

@@ -444,6 +444,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
+        #[ignore = "long: part of .ci/run"]
         fn long_chains_are_scheduled(
             tasks in chains_with(60, pairs),
             big in 0u32..=20,

@@ -35,10 +35,10 @@ pub(super) enum Format {
     },
 }
 
-/// Whether a video begins like none of the forms here.
+/// Whether a video begins like none of the forms here; one without a beginning is none for another program either.
 pub(super) fn is_unknown(reader: &mut impl BufRead) -> io::Result<bool> {
     let start = reader.fill_buf()?;
-    Ok(!start.starts_with(Y4M) && !start.starts_with(PGM))
+    Ok(!start.is_empty() && !start.starts_with(Y4M) && !start.starts_with(PGM))
 }
 
 /// Reads the header of a video, or takes it for raw grey of this size if it begins like nothing else.

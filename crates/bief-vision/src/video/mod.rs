@@ -119,7 +119,8 @@ impl Video {
     /// # Errors
     /// No `ffmpeg`, or what it says of the input.
     pub fn through_ffmpeg(input: &str, settings: VideoSettings) -> Result<Self> {
-        let (reader, program) = ffmpeg::start(input, settings)?;
+        let started = ffmpeg::start(input, settings).map_err(|error| Error::new(format!("{input}: {error}")));
+        let (reader, program) = started?;
         let origin = if ffmpeg::is_live(input) { Origin::Stream } else { Origin::Program(input.to_owned()) };
         let mut reader = buffered(reader);
         match format::header(&mut reader, None) {

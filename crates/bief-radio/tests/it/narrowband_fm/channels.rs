@@ -95,6 +95,7 @@ fn snr(receiver: &NarrowbandFm, stations: &[Station], noise_density: f64, second
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn carriers_anywhere_are_received_alike() {
     for carrier in [0.0, 3300.0, -12_345.6, 200e3, -280e3] {
         let station = Station::at(carrier);
@@ -104,6 +105,7 @@ fn carriers_anywhere_are_received_alike() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_carrier_that_nobody_tells_is_found() {
     for carrier in [0.0, 7654.0, -101_234.0] {
         let station = Station::at(carrier);
@@ -150,6 +152,7 @@ fn neighbours_stay_out() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn weak_signals_are_received_as_theory_says() {
     // C/N in 12.5 kHz. The noise of FM has a density of f² N / A² (A: amplitude, N: noise density) up to the audio's bandwidth.
     for cn_db in [40.0, 30.0, 20.0, 14.0, 10.0] {
@@ -164,6 +167,7 @@ fn weak_signals_are_received_as_theory_says() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_carrier_that_drifts_is_followed() {
     // 2.4 kHz in 8 s; in the last two, the filter of a receiver that does not follow cuts the signal.
     let station = Station { drift: 300.0, tones: [(400.0, 0.4), (1000.0, 0.6)], ..Station::at(-5000.0) };

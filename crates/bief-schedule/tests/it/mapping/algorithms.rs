@@ -154,6 +154,7 @@ proptest! {
 
     /// Demands that do not change move threads for a while only.
     #[test]
+    #[ignore = "long: part of .ci/run"]
     fn mappings_settle((capacities, on, rounds) in instance()) {
         let machine = cores(&capacities);
         for algorithm in ALGORITHMS {

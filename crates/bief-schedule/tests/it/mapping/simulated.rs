@@ -177,6 +177,7 @@ fn gains_follow_the_trends_of_the_paper() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn nothing_is_gained_where_all_threads_are_alike() {
     for (_, policy) in policies() {
         let gain = gain(0.4, constant(6, 1.0), policy).throughput_percent;
