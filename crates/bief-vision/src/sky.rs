@@ -13,6 +13,8 @@ const TILE: usize = 32;
 const ROWS: usize = 4;
 /// Pixels of a tile that are looked at: two vectors.
 const SAMPLES: usize = ROWS * TILE;
+/// Tiles that are measured together: steps of one wait for each other, those of several do not.
+const TOGETHER: usize = 4;
 /// Rows that have one line of thresholds.
 pub(crate) const STRIP: usize = 8;
 /// Thresholds of tiles are in such parts of a grey level: between two tiles they are weighed with 32nds in 16 bits.
@@ -195,53 +197,72 @@ fn spread(line: &[u16], width: usize, limits: &mut [u8]) {
 /// Measures all tiles. At the right and lower border, tiles are as large as the others and begin earlier, where there is room.
 #[inline(always)]
 fn measure_tiles<S: Simd>(simd: S, picture: &[u8], size: Size, columns: usize, tiles: &mut [Tile]) {
-    let (width, height) = (size.width(), size.height());
-    let mut samples = [0; SAMPLES];
-    for (index, tile) in tiles.iter_mut().enumerate() {
-        let (column, row) = (index % columns, index / columns);
-        let left = (column * TILE).min(width.saturating_sub(TILE));
-        let top = row * TILE;
-        let step = TILE / ROWS;
-        if width >= TILE {
-            for (number, space) in samples.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-                let y = (top + step / 2 + number * step).min(height - 1);
-                let start = y * width + left;
-                space.copy_from_slice(&picture[start..start + TILE]);
-            }
-        } else {
-            for (number, sample) in samples.iter_mut().enumerate() {
-                let y = (top + step / 2 + number / TILE * step).min(height - 1);
-                *sample = picture[y * width + number % TILE % width];
-            }
+    let mut samples = [[0; SAMPLES]; TOGETHER];
+    for (group, tiles) in tiles.chunks_mut(TOGETHER).enumerate() {
+        for (number, samples) in samples[..tiles.len()].iter_mut().enumerate() {
+            let index = group * TOGETHER + number;
+            take_samples(picture, size, index % columns, index / columns, samples);
         }
-        *tile = measure_samples(simd, &samples);
+        tiles.copy_from_slice(&measure_samples(simd, &samples)[..tiles.len()]);
     }
 }
 
-/// Median and noise of these pixels.
+/// The pixels of a tile that are looked at.
 #[inline(always)]
-fn measure_samples<S: Simd>(simd: S, samples: &[u8; SAMPLES]) -> Tile {
-    let (first, second) = samples.split_at(SAMPLES / 2);
-    let (first, second) = (u8x64::from_slice(simd, first), u8x64::from_slice(simd, second));
-    let below = |level: u8| {
+fn take_samples(picture: &[u8], size: Size, column: usize, row: usize, samples: &mut [u8; SAMPLES]) {
+    let (width, height) = (size.width(), size.height());
+    let left = (column * TILE).min(width.saturating_sub(TILE));
+    let top = row * TILE;
+    let step = TILE / ROWS;
+    if width >= TILE {
+        for (number, space) in samples.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
+            let y = (top + step / 2 + number * step).min(height - 1);
+            let start = y * width + left;
+            space.copy_from_slice(&picture[start..start + TILE]);
+        }
+    } else {
+        for (number, sample) in samples.iter_mut().enumerate() {
+            let y = (top + step / 2 + number / TILE * step).min(height - 1);
+            *sample = picture[y * width + number % TILE % width];
+        }
+    }
+}
+
+/// Median and noise of the pixels of each tile.
+#[inline(always)]
+fn measure_samples<S: Simd>(simd: S, samples: &[[u8; SAMPLES]; TOGETHER]) -> [Tile; TOGETHER] {
+    let mut vectors = [[u8x64::splat(simd, 0); 2]; TOGETHER];
+    for (vectors, samples) in vectors.iter_mut().zip(samples) {
+        let (first, second) = samples.split_at(SAMPLES / 2);
+        *vectors = [u8x64::from_slice(simd, first), u8x64::from_slice(simd, second)];
+    }
+    let below = |vectors: &[u8x64<S>; 2], level: u8| {
         let level = u8x64::splat(simd, level);
-        first.simd_lt(level).to_bitmask().count_ones() + second.simd_lt(level).to_bitmask().count_ones()
+        vectors[0].simd_lt(level).to_bitmask().count_ones() + vectors[1].simd_lt(level).to_bitmask().count_ones()
     };
     // The greatest level that at most half of the pixels are below.
-    let mut median = 0_u8;
+    let mut medians = [0_u8; TOGETHER];
     for bit in (0..8).rev() {
-        // No branch: nobody could guess it.
-        let higher = median | 1 << bit;
-        median |= u8::from(below(higher) <= SAMPLES as u32 / 2) << bit;
+        for (median, vectors) in medians.iter_mut().zip(&vectors) {
+            // No branch: nobody could guess it.
+            let higher = *median | 1 << bit;
+            *median |= u8::from(below(vectors, higher) <= SAMPLES as u32 / 2) << bit;
+        }
     }
-    let fewer = below(median);
-    let upto = if median == u8::MAX { SAMPLES as u32 } else { below(median + 1) };
-    let mut depths = 0_u32;
-    for &sample in samples {
-        depths += u32::from(median.saturating_sub(sample));
+    let mut tiles = [Tile::default(); TOGETHER];
+    for (index, tile) in tiles.iter_mut().enumerate() {
+        let (median, vectors) = (medians[index], &vectors[index]);
+        let fewer = below(vectors, median);
+        let upto = if median == u8::MAX { SAMPLES as u32 } else { below(vectors, median + 1) };
+        // All of it fits into 16 bits.
+        let mut depths = 0_u16;
+        for &sample in &samples[index] {
+            depths += u16::from(median.saturating_sub(sample));
+        }
+        // Grey levels are rounded: those of the median's own lie evenly in it.
+        let beyond = (SAMPLES as f32 / 2.0 - fewer as f32) / (upto - fewer).max(1) as f32 - 0.5;
+        let depth = f32::from(depths) / SAMPLES as f32 + 0.5 * beyond;
+        *tile = Tile { sky: f32::from(median) + beyond, noise: (depth / ONE_SIDED).max(LEAST_NOISE) };
     }
-    // Grey levels are rounded: those of the median's own lie evenly in it.
-    let beyond = (SAMPLES as f32 / 2.0 - fewer as f32) / (upto - fewer).max(1) as f32 - 0.5;
-    let depth = depths as f32 / SAMPLES as f32 + 0.5 * beyond;
-    Tile { sky: f32::from(median) + beyond, noise: (depth / ONE_SIDED).max(LEAST_NOISE) }
+    tiles
 }
