@@ -201,6 +201,8 @@ fn refuse(mut client: &TcpStream, status: &str, reason: &str) -> io::Result<()> 
 /// Answers one client; an error of its connection is its end.
 fn answer(mut client: TcpStream, ring: &Ring, served: &Served) -> io::Result<()> {
     client.set_write_timeout(Some(TAKE))?;
+    // Packets go at their time, however few they are.
+    client.set_nodelay(true)?;
     let mut head = [0; HEAD];
     let head = match read_head(&mut client, &mut head)? {
         Some(bytes) => &head[..bytes],
