@@ -42,6 +42,7 @@ pub mod units;
 
 use std::process::ExitCode;
 
+use bief_dsp::simd::Level;
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -117,7 +118,11 @@ enum Command {
 
 /// Does what the command line asks for; answers the exit status.
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command;
+    if let Err(error) = Level::chosen() {
+        return told(Failure::new(error.to_string()));
+    }
+    let result = match command {
         Command::Rx(args) => rx::run(args),
         Command::Tx(args) => tx::run(args),
         Command::Radio(args) => radio::run(args),

@@ -35,6 +35,10 @@
 mod pairs;
 
 use std::fmt;
+use std::sync::OnceLock;
+
+/// The variable that names the level to use instead of the richest.
+const VARIABLE: &str = "BIEF_SIMD";
 
 /// A set of vector instructions that this processor has.
 ///
@@ -50,12 +54,26 @@ use std::fmt;
 pub struct Level(fearless_simd::Level);
 
 impl Level {
-    /// The richest level of this processor. Detected once, then a load of a cached value.
+    /// The level that the environment variable `BIEF_SIMD` [names](Self::chosen), or else the richest of this processor. Found out
+    /// once, then a load of a cached value.
     pub fn best() -> Level {
-        Level(fearless_simd::Level::new())
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(|| Level::chosen().unwrap_or(Level(fearless_simd::Level::new())))
     }
 
-    /// Every level of this processor, the poorest first, the [best](Level::best) last.
+    /// What the environment variable `BIEF_SIMD` asks for: `sse2`, `sse4.2`, `avx2` or `avx-512` on x86-64, for measuring; the
+    /// richest level if it is not set.
+    ///
+    /// # Errors
+    /// A level that this processor does not have. [`best`](Self::best) is the richest then.
+    pub fn chosen() -> Result<Level, UnknownLevel> {
+        let Some(name) = std::env::var_os(VARIABLE) else { return Ok(Level(fearless_simd::Level::new())) };
+        let name = name.to_string_lossy();
+        let same = |level: &Level| level.name().eq_ignore_ascii_case(&name);
+        Level::all().into_iter().find(same).ok_or_else(|| UnknownLevel(name.chars().take(40).collect()))
+    }
+
+    /// Every level of this processor, the poorest first.
     pub fn all() -> Vec<Level> {
         let best = fearless_simd::Level::new();
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -119,6 +137,19 @@ impl fmt::Display for Level {
     }
 }
 
+/// A level of vector instructions that this processor does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownLevel(String);
+
+impl fmt::Display for UnknownLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Level::all().iter().map(|level| level.name().to_ascii_lowercase()).collect();
+        write!(f, "{VARIABLE}={}: this processor has {}", self.0.escape_debug(), names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownLevel {}
+
 /// `dispatch!(level => expression)`: evaluates the expression, usually one call of an
 /// `#[inline(always)]` function, compiled for the instructions of `level`.
 ///
@@ -157,9 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn the_best_level_is_the_last_of_all_levels() {
+    fn levels_have_names_of_their_own() {
         let all = Level::all();
-        assert_eq!(all.last().map(|l| l.name()), Some(Level::best().name()));
         let mut names: Vec<_> = all.iter().map(|l| l.name()).collect();
         names.dedup();
         assert_eq!(names.len(), all.len());

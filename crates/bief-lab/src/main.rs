@@ -9,6 +9,8 @@ mod statistics;
 
 use std::process::ExitCode;
 
+use bief_cli::failure::Failure;
+use bief_dsp::simd::Level;
 use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
@@ -37,7 +39,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = Cli::parse().command;
+    if let Err(error) = Level::chosen() {
+        return Failure::new(error.to_string()).told_by("bief-lab");
+    }
+    let result = match command {
         Command::Campaign(args) => campaign::run(args),
         Command::Fer(args) => fer::run(args),
         Command::Bench(args) => bench::run(args),

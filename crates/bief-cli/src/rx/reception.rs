@@ -1,6 +1,7 @@
 //! What `bief rx` tells of a reception.
 
 use bief::{Planned, Report};
+use bief_dsp::simd::Level;
 use bief_radio::dvbs2::{Figures, StreamFigures};
 use bief_radio::ip::IpFigures;
 use indicatif::ProgressBar;
@@ -149,6 +150,7 @@ impl Reception {
             "ip": self.also.has_ip().then_some(&self.ip.streams),
             "interrupted": self.interrupted,
             "megabits_per_second": self.megabits_per_second(),
+            "simd": Level::best().name(),
         });
         record(own, Some(&self.planned), self.report.as_ref())
     }

@@ -239,6 +239,23 @@ fn rx_tells_a_machine_what_it_tells_a_person() {
 }
 
 #[test]
+fn vector_instructions_are_chosen_by_a_variable() {
+    let folder = Folder::new("simd");
+    folder.succeed(["rx", "-o", "best.ts"]);
+    let poorest = bief_dsp::simd::Level::all()[0].name();
+    let mut command = folder.command();
+    let output = command.args(["rx", "-o", "poorest.ts", "--json"]).env("BIEF_SIMD", poorest).output().unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["simd"], poorest);
+    assert!(folder.read("poorest.ts") == folder.read("best.ts"));
+
+    let mut command = folder.command();
+    let output = command.args(["rx", "-o", "none.ts"]).env("BIEF_SIMD", "avx3").output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("BIEF_SIMD=avx3: this processor has "), "{message}");
+}
+
+#[test]
 fn tx_then_rx_gives_the_same_bytes() {
     let folder = Folder::new("loop");
     let stream = packets(120);
