@@ -1,6 +1,6 @@
 //! Where `bief meteors` writes what it finds.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -55,12 +55,12 @@ impl Outputs {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("tracks.csv"),
             (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::new(
+                return Err(Failure::usage(
                     "standard input has no name: give -o TRACKS.csv, or -o - for standard output",
                 ));
             }
             (None, Some(input)) if is_address(input) => {
-                return Err(Failure::new(format!("{}: no file lies beside it: give -o TRACKS.csv", input.display())));
+                return Err(Failure::usage(format!("{}: no file lies beside it: give -o TRACKS.csv", input.display())));
             }
             (None, Some(input)) => input.with_extension("tracks.csv"),
         };
@@ -84,10 +84,10 @@ impl Outputs {
     }
 
     /// Makes the files.
-    pub(super) fn open(&self) -> Result<Writers, Failure> {
-        let mut table = Writer::new(&self.tracks)?;
+    pub(super) fn open(&self, files: &Files) -> Result<Writers, Failure> {
+        let mut table = Writer::new(&self.tracks, files)?;
         table.write(TABLE_HEADER).map_err(Failure::from_error)?;
-        let writer = |path: &Option<PathBuf>| path.as_deref().map(Writer::new).transpose();
+        let writer = |path: &Option<PathBuf>| path.as_deref().map(|path| Writer::new(path, files)).transpose();
         Ok(Writers { table, fmdt: writer(&self.fmdt)?, boxes: writer(&self.boxes)? })
     }
 
@@ -103,13 +103,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(path: &Path) -> Result<Self, Failure> {
+    fn new(path: &Path, files: &Files) -> Result<Self, Failure> {
         let out: Box<dyn Write + Send> = match is_dash(path) {
             true => Box::new(io::stdout()),
-            false => {
-                let file = File::create(path);
-                Box::new(file.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?)
-            }
+            false => Box::new(files.create(path).map_err(Failure::from_error)?),
         };
         Ok(Self { path: path.to_owned(), out })
     }

@@ -92,13 +92,20 @@ pub(crate) struct NbfmArgs {
 }
 
 /// Receives.
-pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: NbfmArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let outcome = receive(args, &mut files);
+    files.end(outcome)
+}
+
+/// Receives to files of which the names tell that they are not whole yet.
+fn receive(mut args: NbfmArgs, files: &mut Files) -> Result<(), Failure> {
     args.recording.take_from(&mut args.json);
     args.radio.tune(&mut args.recording)?;
-    let mut files = args.files()?;
-    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut files)?;
+    args.claim(files)?;
+    let output = Output::new(&args.output, args.recording.input.as_deref(), files)?;
     if output.is_stdout() && args.json.on_stdout() {
-        return Err(Failure::new("audio and JSON cannot both go to standard output: give --json a file"));
+        return Err(Failure::usage("audio and JSON cannot both go to standard output: give --json a file"));
     }
     let live = match (args.pace, args.recording.is_live()) {
         (true, _) => Live::Paced,
@@ -107,14 +114,14 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     };
     args.latency.check(live)?;
     let page = args.page.bind()?;
-    let recording = args.recording.open(built_in, &mut files)?;
+    let recording = args.recording.open(built_in, files)?;
     let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
     let gaps = recording.gaps.clone();
     let bar = progress(bytes);
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
 
-    let application = output.of(tuned.receiver.on(tuned.recording));
+    let application = output.of(tuned.receiver.on(tuned.recording), files);
     let application = if args.page.is_given() { application.keep_spectrum() } else { application };
     let (application, releases) = match args.pace {
         true => {
@@ -166,12 +173,12 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         punctuality: releases.and_then(|releases| releases.last()),
         report,
     };
-    args.json.deliver(|| hearing.to_json(), || hearing.table(&args.seeing), hearing.output.is_stdout())?;
+    args.json.deliver(files, || hearing.to_json(), || hearing.table(&args.seeing), hearing.output.is_stdout())?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
-        files.remove_empty();
-        return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
+        let message = format!("{}: {error}; what was received before is kept", hearing.name);
+        return Err(Failure::of_run(&error, message));
     }
     pictures?;
     if interrupted && !args.recording.is_live() {
@@ -191,7 +198,7 @@ pub fn built_in_receiver() -> NarrowbandFm {
 pub(crate) fn examined(signal: &SignalArgs, _: &mut Files, _: &ProgressBar) -> Result<Box<dyn Application>, Failure> {
     if signal.is_given() {
         let reason = "nbfm: measured on a tone at 576 kS/s: INPUT and the options of a signal go with `rx`";
-        return Err(Failure::new(reason));
+        return Err(Failure::usage(reason));
     }
     Ok(Box::new(built_in_receiver().on(built_in()).paced().0))
 }
@@ -204,12 +211,10 @@ fn built_in() -> Recording {
 }
 
 impl NbfmArgs {
-    /// The files of which the names are known from the start.
-    fn files(&self) -> Result<Files, Failure> {
-        let mut files = Files::default();
-        self.recording.claim(&mut files)?;
-        self.seeing.claim(&mut files)?;
-        self.json.claim(&mut files)?;
-        Ok(files)
+    /// Notes the files of which the names are known from the start.
+    fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.recording.claim(files)?;
+        self.seeing.claim(files)?;
+        self.json.claim(files)
     }
 }

@@ -1,18 +1,16 @@
 //! Where `bief rx` writes input streams.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use bief_dsp::dvbs2::{StreamId, StreamType};
 use bief_radio::Recording;
-use bief_radio::dvbs2::StreamFigures;
 
 use super::RxArgs;
 use super::input::{SAMPLE_NAME, SignalArgs};
 use super::network::Network;
 use crate::failure::Failure;
-use crate::files::{Files, is_dash, remove_if_empty};
+use crate::files::{Files, is_dash};
 use crate::input::{beside, is_address};
 
 /// The files that streams go to, each made when its stream is found.
@@ -44,10 +42,10 @@ impl Outputs {
             _ if !written => PathBuf::new(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
             (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::new("standard input has no name: give -o OUT.ts, or -o - for standard output"));
+                return Err(Failure::usage("standard input has no name: give -o OUT.ts, or -o - for standard output"));
             }
             (None, Some(input)) if is_address(input) => {
-                return Err(Failure::new(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
+                return Err(Failure::usage(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
             }
             (None, Some(input)) => beside(input, "ts"),
         };
@@ -86,12 +84,6 @@ impl Outputs {
             self.try_claim()?;
         }
         Ok(recording)
-    }
-
-    /// Removes the files of these streams that got nothing: after a fault, as of a disk that is full.
-    pub(super) fn remove_empty(&self, streams: &[StreamFigures]) {
-        let streams = if self.written { streams } else { &[] };
-        streams.iter().filter(|stream| stream.delivered).for_each(|stream| remove_if_empty(&self.path(stream.id())));
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -149,8 +141,7 @@ impl Outputs {
         let remedy = if self.named { ", or leave out -o" } else { "" };
         let refused = |refusal: Failure| io::Error::other(format!("{}{remedy}", refusal.message));
         self.claim(&path, &format!("a {id}")).map_err(refused)?;
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        Ok(Box::new(BufWriter::new(File::create(&path).map_err(named)?)))
+        Ok(Box::new(BufWriter::new(self.files.create(&path)?)))
     }
 }
 

@@ -17,3 +17,4 @@ mod network;
 mod planning;
 mod realtime;
 mod run;
+mod status;
