@@ -14,6 +14,7 @@ pub mod files;
 mod input;
 pub mod interrupt;
 mod ip;
+mod job;
 pub mod json;
 mod lab;
 mod machine;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use bief::chain::BuiltChain;
 use bief::kinds::{Kind, KindSocket, Parameter};
-use bief::pipeline::Waiting;
+use bief::pipeline::{Status as RunStatus, Waiting, Watch};
 use bief::raw::{Direction, DynWire};
 use bief::{ChainFile, Machine, Registry};
 use clap::Args;
@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::{JsonArgs, print};
 use crate::page::{self, PageArgs};
 use crate::planning::{OPTIONS, PlanningArgs, against_plan, record};
-use crate::progress::{shown, spinner};
+use crate::progress::{followed, spinner};
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::text::{COLUMNS, counted, listed, printable, wrapped};
@@ -101,14 +102,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     planning: PlanningArgs,
     /// Only build the chain: show its tasks, stages and wires
-    #[arg(long, conflicts_with_all = ["observe", "trace", "dot", "page"], conflicts_with_all = OPTIONS)]
+    #[arg(long, conflicts_with_all = ["observe", "trace", "dot", "page", "resume", "progress"], conflicts_with_all = OPTIONS)]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters
     #[arg(
         long,
         value_name = "KIND",
         num_args = 0..=1,
-        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot", "page"],
+        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot", "page", "resume", "progress"],
         conflicts_with_all = OPTIONS
     )]
     kinds: Option<Option<String>>,
@@ -116,6 +117,8 @@ pub(crate) struct RunArgs {
     page: PageArgs,
     #[command(flatten)]
     seeing: SeeingArgs,
+    #[command(flatten)]
+    job: JobArgs,
     #[command(flatten)]
     json: JsonArgs,
 }
@@ -168,7 +171,12 @@ fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
     }
     args.planning.claim(files)?;
     args.seeing.claim(files)?;
+    args.job.claim(files)?;
     args.json.claim(files)?;
+    let written: Vec<PathBuf> = used.iter().filter(|file| file.is_written).map(|file| file.path.clone()).collect();
+    if args.job.is_done(&args.json, &written)? {
+        return Ok(());
+    }
     let takes_stdout = on_stdout.is_some();
     run_chain(&args, &path, &file, &registry, takes_stdout, files).map_err(|failure| {
         // What a chain reads is its input, at whichever line that is told.
@@ -210,11 +218,11 @@ fn run_chain(
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let bar = spinner(path.display().to_string());
     // A pipeline that nobody watches does not stop to show itself.
-    let mut watch = (!bar.is_hidden()).then(|| pipeline.watch());
-    let look = |bar: &ProgressBar| {
-        if let Some(watch) = &mut watch {
-            bar.set_message(watch.status().to_string());
-        }
+    let lines = args.job.lines(None)?;
+    let mut watch = (!bar.is_hidden() || lines.is_some()).then(|| pipeline.watch());
+    let look = || watch.as_mut().map(Watch::status);
+    let show = |bar: &ProgressBar, status: &Option<RunStatus>| {
+        status.iter().for_each(|status| bar.set_message(status.to_string()));
     };
     let adapts = planned.as_ref().filter(|_| args.planning.adapts(&pipeline, false));
     let shown_page =
@@ -223,7 +231,7 @@ fn run_chain(
         Some(planned) => args.planning.run(planned, &mut pipeline, false),
         None => pipeline.run(),
     };
-    let outcome = shown(&bar, look, run);
+    let outcome = followed(&bar, lines, look, show, run);
     let interrupted = interrupted.load(Ordering::Relaxed) | page::close(shown_page);
     args.seeing.write(&pipeline)?;
     let report = match outcome {

@@ -10,13 +10,15 @@ use bief_radio::dvbs2::{FrameListError, InputStream, MIN_SAMPLE_RATE, Transmitte
 use bief_radio::{SampleFormat, sigmf_meta};
 use bief_soapy::Sent;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::input::{address, is_address, path_or_address};
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::{JsonArgs, print};
-use crate::progress::progress;
+use crate::progress::{followed, progress};
 use crate::radio::TunerArgs;
 use crate::status::Status;
 use crate::table::facts;
@@ -106,6 +108,8 @@ pub(crate) struct TxArgs {
     /// Sample format: cf32, ci16, ci8 or cu8 [default: ci16; radios get cf32]
     #[arg(long, conflicts_with = "radio")]
     format: Option<SampleFormat>,
+    #[command(flatten)]
+    job: JobArgs,
     #[command(flatten)]
     json: JsonArgs,
     #[command(flatten, next_help_heading = "Radio")]
@@ -270,8 +274,13 @@ fn transmit(args: &TxArgs, files: &mut Files) -> Result<(), Failure> {
         return Err(Failure::usage("--radio needs --symbol-rate, in symbols per second"));
     }
     args.check_inputs()?;
+    // The description has its name behind the samples.
+    if args.job.is_done(&args.json, args.output.as_slice())? {
+        return Ok(());
+    }
     args.inputs.iter().try_for_each(|path| files.read(path))?;
     let target = Target::of(args, files)?;
+    args.job.claim(files)?;
     args.json.claim(files)?;
     let opened: Vec<_> = args.inputs.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
     let bytes = opened.iter().map(|(_, bytes)| *bytes).sum();
@@ -287,7 +296,8 @@ fn transmit(args: &TxArgs, files: &mut Files) -> Result<(), Failure> {
     let pipeline = chain.and_then(bief::Chain::build).and_then(bief::Program::one_core);
     let mut pipeline = pipeline.map_err(Failure::from_error)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
-    let outcome = pipeline.run();
+    let look = || json!({ "bytes": bar.position() });
+    let outcome = followed(&bar, args.job.lines(bytes)?, look, |_, _| (), || pipeline.run());
     // A radio has its ramp now.
     drop(pipeline);
     let megabits = 8.0 * bar.position() as f64 / 1e6;

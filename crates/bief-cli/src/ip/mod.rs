@@ -15,9 +15,10 @@ use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::input::{address, is_address, path_or_address};
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::planning::{PlanningArgs, against_plan, record};
-use crate::progress::{progress, shown};
+use crate::progress::{followed, progress};
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::table::facts;
@@ -69,6 +70,8 @@ pub(crate) struct IpArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
 }
 
@@ -83,6 +86,9 @@ pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
 fn take(args: &IpArgs, files: &mut Files) -> Result<(), Failure> {
     let registry = files.registry();
     let openers = registry.openers();
+    if args.job.is_done(&args.json, &[args.output.clone().map_or_else(|| args.beside(), Ok)?])? {
+        return Ok(());
+    }
     args.claim(files)?;
     let what = "the IP packets";
     let output = match &args.output {
@@ -97,6 +103,7 @@ fn take(args: &IpArgs, files: &mut Files) -> Result<(), Failure> {
     let named = |error: bief::Error| Failure::new(format!("{name}: {error}")).with(Status::NoInput);
     let address = address(&args.input, openers)?;
     let source = openers.reader(&address).map_err(|error| Failure::unopened(&address, error))?;
+    let lines = args.job.lines(source.bytes)?;
     let bar = progress(source.bytes);
     let settings = IpSettings { isi: args.isi, pid: args.pid };
     let receiver = IpReceiver::find(source.reader, settings).inspect_err(|_| bar.finish_and_clear()).map_err(named)?;
@@ -111,7 +118,7 @@ fn take(args: &IpArgs, files: &mut Files) -> Result<(), Failure> {
     // It tells what came after a fault, too.
     let mut watch = pipeline.watch();
     let run = || args.planning.run(&planned, &mut pipeline, is_live);
-    let outcome = shown(&bar, |bar| show(bar, &IpFigures::of(&watch.figures())), run);
+    let outcome = followed(&bar, lines, || IpFigures::of(&watch.figures()), show, run);
     let figures = IpFigures::of(&watch.figures());
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
@@ -151,6 +158,7 @@ impl IpArgs {
         }
         self.planning.claim(files)?;
         self.seeing.claim(files)?;
+        self.job.claim(files)?;
         self.json.claim(files)
     }
 

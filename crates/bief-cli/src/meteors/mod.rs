@@ -22,10 +22,11 @@ use self::overlay::OverlayArgs;
 use crate::failure::{Failure, warn};
 use crate::files::Files;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
 use crate::planning::PlanningArgs;
-use crate::progress::{shown, spinner};
+use crate::progress::{followed, spinner};
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
 use crate::text::printable;
@@ -83,6 +84,8 @@ pub(crate) struct MeteorArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
 }
 
@@ -138,6 +141,9 @@ pub(crate) fn run(args: MeteorArgs) -> Result<(), Failure> {
 /// Writes to files of which the names tell that they are not whole yet.
 fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
     args.video.take_from(&mut args.json);
+    if args.job.is_done(&args.json, &args.output.paths(&args.video)?)? {
+        return Ok(());
+    }
     args.claim(files)?;
     let outputs = Outputs::new(&args.output, &args.video, files)?;
     if outputs.is_stdout() && args.json.on_stdout() {
@@ -154,6 +160,7 @@ fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
     args.overlay.check(&video)?;
     let again = args.overlay.is_given().then(|| video.again()).flatten();
 
+    let lines = args.job.lines(None)?;
     let bar = spinner(name.clone());
     let mut meteors = Meteors::new(video).detection(args.finding.detection());
     if let Some(path) = &args.finding.ignore {
@@ -202,7 +209,7 @@ fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
     let shown_page =
         page::show(page, format!("meteors {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
     let run = || args.planning.run(&planned, &mut pipeline, args.live);
-    let outcome = shown(&bar, |bar| show(bar, &watch.figures()), run);
+    let outcome = followed(&bar, lines, || watch.figures(), show, run);
     let was_stopped = page::close(shown_page);
     let told = watch.figures();
     let pictures = args.seeing.write(&pipeline);
@@ -266,6 +273,7 @@ impl MeteorArgs {
         self.overlay.claim(files)?;
         self.planning.claim(files)?;
         self.seeing.claim(files)?;
+        self.job.claim(files)?;
         self.json.claim(files)
     }
 }

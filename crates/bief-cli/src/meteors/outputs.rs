@@ -48,10 +48,10 @@ pub(super) struct Outputs {
     pub(super) folder: Option<PathBuf>,
 }
 
-impl Outputs {
+impl OutputArgs {
     /// What was asked for, or else a file beside the video; in the current folder for the one that is built in.
-    pub(super) fn new(args: &OutputArgs, video: &VideoArgs, files: &mut Files) -> Result<Self, Failure> {
-        let tracks = match (&args.output, video.input()) {
+    fn tracks(&self, video: &VideoArgs) -> Result<PathBuf, Failure> {
+        Ok(match (&self.output, video.input()) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("tracks.csv"),
             (None, Some(input)) if is_dash(input) => {
@@ -63,7 +63,19 @@ impl Outputs {
                 return Err(Failure::usage(format!("{}: no file lies beside it: give -o TRACKS.csv", input.display())));
             }
             (None, Some(input)) => input.with_extension("tracks.csv"),
-        };
+        })
+    }
+
+    /// The files that have their names when the search has ended.
+    pub(super) fn paths(&self, video: &VideoArgs) -> Result<Vec<PathBuf>, Failure> {
+        Ok([self.tracks(video)?].into_iter().chain(self.fmdt.clone()).chain(self.fmdt_boxes.clone()).collect())
+    }
+}
+
+impl Outputs {
+    /// Those of the options.
+    pub(super) fn new(args: &OutputArgs, video: &VideoArgs, files: &mut Files) -> Result<Self, Failure> {
+        let tracks = args.tracks(video)?;
         match (&args.output, video.input()) {
             (None, Some(_)) => files.write_unnamed(&tracks, "the table of tracks", args.force)?,
             _ => files.write(&tracks, "the table of tracks")?,

@@ -22,9 +22,10 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::RecordingArgs;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
-use crate::progress::{progress, shown};
+use crate::progress::{followed, progress};
 use crate::radio::RadioArgs;
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
@@ -86,6 +87,8 @@ pub(crate) struct NbfmArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
     radio: RadioArgs,
@@ -102,8 +105,12 @@ pub(crate) fn run(args: NbfmArgs) -> Result<(), Failure> {
 fn receive(mut args: NbfmArgs, files: &mut Files) -> Result<(), Failure> {
     args.recording.take_from(&mut args.json);
     args.radio.tune(&mut args.recording)?;
+    let input = args.recording.input.as_deref();
+    if args.job.is_done(&args.json, &[args.output.path(input)?])? {
+        return Ok(());
+    }
     args.claim(files)?;
-    let output = Output::new(&args.output, args.recording.input.as_deref(), files)?;
+    let output = Output::new(&args.output, input, files)?;
     if output.is_stdout() && args.json.on_stdout() {
         return Err(Failure::usage("audio and JSON cannot both go to standard output: give --json a file"));
     }
@@ -117,6 +124,7 @@ fn receive(mut args: NbfmArgs, files: &mut Files) -> Result<(), Failure> {
     let recording = args.recording.open(built_in, files)?;
     let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
     let gaps = recording.gaps.clone();
+    let lines = args.job.lines(bytes)?;
     let bar = progress(bytes);
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
@@ -150,7 +158,8 @@ fn receive(mut args: NbfmArgs, files: &mut Files) -> Result<(), Failure> {
 
     let (start, before) = (Instant::now(), process_time());
     let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
-    let outcome = shown(&bar, |bar| show(bar, &FmFigures::of(&watch.figures()), bytes_per_second), || pipeline.run());
+    let show = |bar: &ProgressBar, heard: &FmFigures| show(bar, heard, bytes_per_second);
+    let outcome = followed(&bar, lines, || FmFigures::of(&watch.figures()), show, || pipeline.run());
     let (seconds, worked) = (start.elapsed().as_secs_f64(), process_time() - before);
     let was_stopped = page::close(shown_page);
     let pictures = args.seeing.write(&pipeline);
@@ -215,6 +224,7 @@ impl NbfmArgs {
     fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         self.recording.claim(files)?;
         self.seeing.claim(files)?;
+        self.job.claim(files)?;
         self.json.claim(files)
     }
 }

@@ -41,10 +41,10 @@ enum Form {
     Raw(AudioFormat),
 }
 
-impl Output {
+impl OutputArgs {
     /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
-    pub(super) fn new(args: &OutputArgs, input: Option<&Path>, files: &mut Files) -> Result<Self, Failure> {
-        let path = match (&args.output, input) {
+    pub(super) fn path(&self, input: Option<&Path>) -> Result<PathBuf, Failure> {
+        Ok(match (&self.output, input) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("wav"),
             (None, Some(input)) if is_dash(input) => {
@@ -54,7 +54,14 @@ impl Output {
                 return Err(Failure::usage(format!("{}: no file lies beside it: give -o OUT.wav", input.display())));
             }
             (None, Some(input)) => beside(input, "wav"),
-        };
+        })
+    }
+}
+
+impl Output {
+    /// That of the options.
+    pub(super) fn new(args: &OutputArgs, input: Option<&Path>, files: &mut Files) -> Result<Self, Failure> {
+        let path = args.path(input)?;
         if is_address(&path) {
             return Self::over_network(path);
         }

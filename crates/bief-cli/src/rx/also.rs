@@ -116,6 +116,12 @@ impl Also {
     }
 }
 
+/// The files, before anything is opened.
+pub(super) fn paths(args: &RxArgs) -> Result<Vec<PathBuf>, Failure> {
+    let bbframes = args.also.bbframes.then(|| args.output.clone().map_or_else(|| unnamed(args), Ok)).transpose()?;
+    Ok(args.also.ip.iter().cloned().chain(bbframes).collect())
+}
+
 /// The file of BBFRAMEs of which nobody told the name.
 fn unnamed(args: &RxArgs) -> Result<PathBuf, Failure> {
     match &args.signal.recording.input {

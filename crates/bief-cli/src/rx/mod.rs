@@ -19,10 +19,11 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::path_or_address;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
 use crate::planning::PlanningArgs;
-use crate::progress::{progress, shown};
+use crate::progress::{followed, progress};
 use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
@@ -99,6 +100,8 @@ pub(crate) struct RxArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
     radio: RadioArgs,
@@ -115,6 +118,9 @@ pub(crate) fn run(args: RxArgs) -> Result<(), Failure> {
 fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     args.signal.recording.take_from(&mut args.json);
     args.live |= args.radio.tune(&mut args.signal.recording)?;
+    if args.job.is_done(&args.json, &args.outputs()?)? {
+        return Ok(());
+    }
     args.claim(files)?;
     let also = Also::new(&args, files)?;
     let mut outputs = Outputs::new(&args, files.clone())?;
@@ -138,6 +144,7 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     let (name, bytes, sample_rate) = (recording.name.clone(), recording.bytes, recording.sample_rate);
     let sample_bytes = recording.format.bytes() as u64;
 
+    let lines = args.job.lines(bytes)?;
     let bar = progress(bytes);
     let receiver = args.signal.find(recording, &bar)?;
     bar.set_position(0);
@@ -160,7 +167,7 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     let adapts = args.planning.adapts(&pipeline, is_live);
     let shown_page = page::show(page, format!("rx {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
     let run = || args.planning.run(&planned, &mut pipeline, is_live);
-    let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), run);
+    let outcome = followed(&bar, lines, || Figures::of(&watch.figures()), show, run);
     let was_stopped = page::close(shown_page);
     let told = watch.figures();
     let mut pictures = args.seeing.write(&pipeline);
@@ -213,6 +220,12 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
 }
 
 impl RxArgs {
+    /// The outputs of which the names are known from the start.
+    fn outputs(&self) -> Result<Vec<PathBuf>, Failure> {
+        let streams = self.also.leaves_streams(self.output.is_some()).then(|| outputs::path(self)).transpose()?;
+        Ok(also::paths(self)?.into_iter().chain(streams).collect())
+    }
+
     /// Notes the files of which the names are known from the start.
     fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         self.signal.claim(files)?;
@@ -221,6 +234,7 @@ impl RxArgs {
         }
         self.planning.claim(files)?;
         self.seeing.claim(files)?;
+        self.job.claim(files)?;
         self.json.claim(files)
     }
 }

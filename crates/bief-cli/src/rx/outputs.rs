@@ -34,21 +34,10 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
+    /// Those of the options.
     pub(super) fn new(args: &RxArgs, files: Files) -> Result<Self, Failure> {
         let written = args.also.leaves_streams(args.output.is_some());
-        let path = match (&args.output, &args.signal.recording.input) {
-            (Some(output), _) => output.clone(),
-            _ if !written => PathBuf::new(),
-            (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
-            (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::usage("standard input has no name: give -o OUT.ts, or -o - for standard output"));
-            }
-            (None, Some(input)) if is_address(input) => {
-                return Err(Failure::usage(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
-            }
-            (None, Some(input)) => beside(input, "ts"),
-        };
+        let path = if written { path(args)? } else { PathBuf::new() };
         let named = args.output.is_some();
         // What the recording that is built in gives may be written again and again.
         let force = args.force || args.signal.recording.input.is_none();
@@ -143,6 +132,21 @@ impl Outputs {
         self.claim(&path, &format!("a {id}")).map_err(refused)?;
         Ok(Box::new(BufWriter::new(self.files.create(&path)?)))
     }
+}
+
+/// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
+pub(super) fn path(args: &RxArgs) -> Result<PathBuf, Failure> {
+    Ok(match (&args.output, &args.signal.recording.input) {
+        (Some(output), _) => output.clone(),
+        (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
+        (None, Some(input)) if is_dash(input) => {
+            return Err(Failure::usage("standard input has no name: give -o OUT.ts, or -o - for standard output"));
+        }
+        (None, Some(input)) if is_address(input) => {
+            return Err(Failure::usage(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
+        }
+        (None, Some(input)) => beside(input, "ts"),
+    })
 }
 
 #[cfg(test)]

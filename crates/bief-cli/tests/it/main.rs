@@ -9,6 +9,7 @@ mod documented;
 mod files;
 mod interrupt;
 mod ip;
+mod jobs;
 mod lab;
 mod map;
 mod meteors;
