@@ -73,6 +73,8 @@ Before the first task, `batch = 16` sets the frames per batch, `depth = 8` the
 batches that may wait between stages, `waiting = \"passive\"` the same as
 --waiting.
 Without stages the chain runs on one core.
+Files that it writes are NAME.part until they are whole, at the end of a run with
+exit status 0.
 Ctrl-C, SIGTERM or SIGHUP ends the run in order: everything that the first task
 took is delivered, and the exit status is 128 plus the signal's number (130, 143,
 129). A second one quits at once.";

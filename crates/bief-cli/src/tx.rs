@@ -52,7 +52,8 @@ Examples:
 
 Who transmits needs a licence, or a cable with an attenuator: the law says who
 may on which frequency, and how strongly. Neither --frequency nor --gain has a
-default. A transmission begins and ends with a ramp; Ctrl-C ends it so.";
+default. A transmission begins and ends with a ramp; Ctrl-C ends it so.
+Files are NAME.part until they are whole, at the end of a run with exit status 0.";
 
 /// Arguments of `bief tx`.
 #[derive(Args)]

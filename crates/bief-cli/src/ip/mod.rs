@@ -41,7 +41,8 @@ IP packets come from GSE, GSE-HEM, MPE and ULE. A frame or packet that is lost
 or damaged costs the IP packets that were in it, and no others.
 tun:NAME opens a TUN device, or makes one: that needs root, or a device that
 `ip tuntap` made for the user. For a signal, see `bief rx --ip`.
-A file that exists is replaced only if -o names it, or with --force.
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0.
 Ctrl-C, SIGTERM or SIGHUP ends the run and writes what was received; a second
 one quits at once. The exit status is then 128 plus the signal's number (130,
 143, 129), but 0 for standard input, which has no other end.";

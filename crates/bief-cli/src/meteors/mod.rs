@@ -54,7 +54,8 @@ cameras, through the program ffmpeg. The threshold follows the sky, so the same
 settings serve for all videos. A track is written when its kind is sure: about a
 second after it has ended.
 Clips keep the latest 5 seconds in memory.
-A file that exists is replaced only if -o names it, or with --force.
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0.
 Ctrl-C, SIGTERM or SIGHUP ends the search and writes what was found; a second one
 quits at once. The exit status is then 128 plus the signal's number (130, 143,
 129), but 0 for what has no other end.";

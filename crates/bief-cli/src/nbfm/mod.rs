@@ -55,7 +55,8 @@ next to a stronger one) and ends one deviation away. A moving carrier adds DC to
 the audio: --high-pass removes it.
 Signals 9.6 kHz or more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
 are attenuated by 74 dB.
-A file that exists is replaced only if -o names it, or with --force. Without
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0. Without
 INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
 second one quits at once. The exit status is then 128 plus the signal's number

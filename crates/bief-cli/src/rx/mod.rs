@@ -66,7 +66,8 @@ With --ip, packets go nowhere else unless -o names a file for streams, too.
 BBFRAMEs lie one after the other, each as long as its data field, of all input
 streams in the order of their coming; --l3 puts four bytes before each (0xB8,
 MODCOD and kind of frame, Es/N0, number), as packet analysers and `bief ip` read.
-A file that exists is replaced only if -o names it, or with --force. Without
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0. Without
 INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
 second one quits at once. The exit status is then 128 plus the signal's number

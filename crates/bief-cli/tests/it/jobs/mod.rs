@@ -127,6 +127,7 @@ fn every_command_that_is_a_job_resumes() {
 #[test]
 fn a_machine_is_told_how_far_a_run_is() {
     let folder = Folder::new("jobs-progress");
+    folder.write("in.ts", packets(20));
     folder.write("x.ci8", sample());
     let mut command = folder.command();
     command.args("rx - --format ci8 --sps 2 -o x.ts --progress=far.jsonl".split(' '));
@@ -145,11 +146,9 @@ fn a_machine_is_told_how_far_a_run_is() {
     assert!(received(first) <= received(last) && last["ended"] == false, "{first} {last}");
     assert!(told.is_sorted_by(|a, b| a["seconds"].as_f64() < b["seconds"].as_f64()));
     // One at the end in any case; on standard error, with nothing else that begins so.
-    for arguments in [
-        "rx x.ci8 --sps 2 -o y.ts",
-        "nbfm -o n.wav",
-        "tx x.ts.part --generic -o t.sigmf-meta --modcod qpsk-1/4 --frame short",
-    ] {
+    for arguments in
+        ["rx x.ci8 --sps 2 -o y.ts", "nbfm -o n.wav", "tx in.ts -o t.sigmf-meta --modcod qpsk-1/4 --frame short"]
+    {
         let output = folder.command().args(arguments.split(' ')).arg("--progress").output().unwrap();
         let told = stderr(&output);
         let lines: Vec<Value> =
