@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::files::{is_dash, put};
+use crate::status::Status;
 
 /// More than any document has, in bytes.
 const LONGEST: u64 = 1 << 26;
@@ -31,17 +32,17 @@ fn all_of(source: impl Read) -> io::Result<String> {
 
 /// Why a document could not be read.
 pub(crate) fn unreadable(name: &str, reason: impl Display) -> Failure {
-    Failure::new(format!("cannot read {name}: {reason}"))
+    Failure::new(format!("cannot read {name}: {reason}")).with(Status::NoInput)
 }
 
 /// Reads a document, which messages name.
 pub(crate) fn read<T, E: Display>(path: &Path, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, Failure> {
     let (name, text) = text(path);
     let text = text.map_err(|error| unreadable(&name, error))?;
-    parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+    parse(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }
 
 /// Writes a document to a file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    put(path, text).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    put(path, text).map_err(Failure::from_error)
 }

@@ -1,6 +1,6 @@
 //! Which files a command reads and writes, so that no output replaces its input, another output, or what nobody named.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
@@ -9,13 +9,20 @@ use std::path::{Path, PathBuf};
 use bief::{ChainFile, Registry};
 
 use crate::failure::Failure;
+use crate::parts::{self, Parts};
+use crate::text::listed;
 
 /// Links that are followed to a file that is not there yet; more are a circle.
 const MOST_LINKS: usize = 40;
 
 /// The files of a command, and who has each. Standard output is one of them from the start, where it goes to a file.
+///
+/// Clones claim their own files from then on; what they write belongs to one run.
 #[derive(Debug, Clone)]
-pub struct Files(Vec<Claim>);
+pub struct Files {
+    claims: Vec<Claim>,
+    parts: Parts,
+}
 
 #[derive(Debug, Clone)]
 struct Claim {
@@ -39,7 +46,8 @@ impl Default for Files {
     fn default() -> Self {
         let owner = "standard output";
         let file = Identity::of_open(io::stdout().as_fd());
-        Self(vec![Claim { file, path: owner.into(), owner: owner.to_owned(), is_written: true }])
+        let claims = vec![Claim { file, path: owner.into(), owner: owner.to_owned(), is_written: true }];
+        Self { claims, parts: Parts::default() }
     }
 }
 
@@ -47,10 +55,10 @@ impl Files {
     /// Notes an input, `-` for standard input, that nothing may be written to.
     pub fn read(&mut self, path: &Path) -> Result<(), Failure> {
         let file = if is_dash(path) { Identity::of_open(io::stdin().as_fd()) } else { Identity::of(path) };
-        if let Some(taken) = self.0.iter().find(|claim| claim.is_written && claim.file.is(&file)) {
+        if let Some(taken) = self.claims.iter().find(|claim| claim.is_written && claim.file.is(&file)) {
             return Err(replaces(&taken.path, &taken.owner, "the input"));
         }
-        self.0.push(Claim { file, path: path.to_owned(), owner: "the input".to_owned(), is_written: false });
+        self.claims.push(Claim { file, path: path.to_owned(), owner: "the input".to_owned(), is_written: false });
         Ok(())
     }
 
@@ -72,13 +80,15 @@ impl Files {
         }
         if !folder(path).is_dir() {
             let path = path.display();
-            return Err(Failure::new(format!("{path}: No such file or directory: {what} needs a folder that exists")));
+            return Err(Failure::usage(format!(
+                "{path}: No such file or directory: {what} needs a folder that exists"
+            )));
         }
         let file = Identity::of(path);
-        if let Some(taken) = self.0.iter().find(|claim| claim.file.is(&file)) {
+        if let Some(taken) = self.claims.iter().find(|claim| claim.file.is(&file)) {
             return Err(replaces(path, what, &taken.owner));
         }
-        self.0.push(Claim { file, path: path.to_owned(), owner: what.to_owned(), is_written: true });
+        self.claims.push(Claim { file, path: path.to_owned(), owner: what.to_owned(), is_written: true });
         Ok(())
     }
 
@@ -88,26 +98,41 @@ impl Files {
         if !force && path.is_file() {
             let path = path.display();
             let remedy = "name another file with -o, or give --force";
-            return Err(Failure::new(format!("{path}: {what} would replace this file, which is there: {remedy}")));
+            return Err(Failure::usage(format!("{path}: {what} would replace this file, which is there: {remedy}")));
         }
         Ok(())
     }
 
-    /// Removes outputs that were made since and got nothing: after a fault, as of a disk that is full.
-    pub fn remove_empty(&self) {
-        let is_new = |claim: &&Claim| claim.is_written && claim.file.number.is_none() && claim.file.place.is_some();
-        self.0.iter().filter(is_new).for_each(|claim| remove_if_empty(&claim.path));
+    /// Makes a file of a run, which is `NAME.part` until the run has [ended](Self::end) well; pipes and devices are opened as they are.
+    pub(crate) fn create(&self, path: &Path) -> io::Result<File> {
+        self.parts.create(path)
+    }
+
+    /// A registry of all kinds, and openers, whose files are those of the run.
+    pub(crate) fn registry(&self) -> Registry {
+        let mut registry = crate::registry::all();
+        let parts = self.parts.clone();
+        registry.make_files_by(move |path| parts.create(path));
+        registry
+    }
+
+    /// Ends the run. Its files get their names if it ended well, in the order in which they were made; else they stay partial, and
+    /// the failure names them. All that writes them must be gone.
+    pub(crate) fn end(&self, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        let outcome = outcome.and_then(|()| self.parts.publish().map_err(Failure::from_error));
+        outcome.map_err(|mut failure| {
+            let left: Vec<String> = self.parts.leave().iter().map(|path| path.display().to_string()).collect();
+            if !left.is_empty() {
+                failure.message += &format!(": see {}", listed(&left));
+            }
+            failure
+        })
     }
 }
 
-/// Writes a file as a whole; where that fails, a new one that is empty is not left behind.
+/// Writes a file that appears as a whole; where that fails, nothing is left behind. An error names the file.
 pub fn put(path: &Path, content: &str) -> io::Result<()> {
-    let was_there = path.exists();
-    fs::write(path, content).inspect_err(|_| {
-        if !was_there {
-            remove_if_empty(path);
-        }
-    })
+    parts::put(path, |out| out.write_all(content.as_bytes()))
 }
 
 /// Whether a path stands for standard input or output.
@@ -116,15 +141,7 @@ pub fn is_dash(path: &Path) -> bool {
 }
 
 fn replaces(path: &Path, what: &str, owner: &str) -> Failure {
-    Failure::new(format!("{}: {what} would replace {owner}: name another file", path.display()))
-}
-
-/// Removes a file that got nothing.
-pub fn remove_if_empty(path: &Path) {
-    if fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() == 0) {
-        // Where it cannot be removed it stays; what went wrong before is told.
-        let _ = fs::remove_file(path);
-    }
+    Failure::usage(format!("{}: {what} would replace {owner}: name another file", path.display()))
 }
 
 impl Identity {
@@ -152,7 +169,7 @@ impl Identity {
 }
 
 /// Where a file would be made that is not there: links may lead to it.
-fn place(mut path: PathBuf) -> Option<PathBuf> {
+pub(crate) fn place(mut path: PathBuf) -> Option<PathBuf> {
     for _ in 0..MOST_LINKS {
         let Ok(target) = path.read_link() else { break };
         path = folder(&path).join(target);
@@ -161,13 +178,14 @@ fn place(mut path: PathBuf) -> Option<PathBuf> {
 }
 
 /// The folder that a file is in, or would be.
-fn folder(path: &Path) -> &Path {
+pub(crate) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_file_has_one_owner_however_it_is_named() {
@@ -214,19 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_named_is_kept_and_what_got_nothing_is_not() {
+    fn what_nobody_named_is_kept() {
         let folder = std::env::temp_dir().join(format!("bief-unnamed-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let [there, empty] = ["there", "empty"].map(|name| folder.join(name));
+        let there = folder.join("there");
         fs::write(&there, "x").unwrap();
         let refusal = Files::default().write_unnamed(&there, "the audio", false).unwrap_err().message;
         assert!(refusal.contains("the audio would replace this file") && refusal.contains("--force"), "{refusal}");
-        let mut files = Files::default();
-        files.write_unnamed(&there, "the audio", true).unwrap();
-        files.write_unnamed(&empty, "the packets", false).unwrap();
-        fs::write(&empty, "").unwrap();
-        files.remove_empty();
-        assert!(there.exists() && !empty.exists());
+        Files::default().write_unnamed(&there, "the audio", true).unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 }

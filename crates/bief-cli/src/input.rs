@@ -52,7 +52,8 @@ impl RecordingArgs {
             Some(input) => {
                 let registry = crate::registry::all();
                 let address = address(input, registry.openers())?;
-                open_recording(&address, registry.openers(), self.format).map_err(Failure::from_error)?
+                open_recording(&address, registry.openers(), self.format)
+                    .map_err(|error| Failure::unopened(&address, error))?
             }
         };
         recording.files.iter().try_for_each(|file| files.read(file))?;

@@ -9,13 +9,14 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+use crate::status::of_signal;
 
 /// The signal that ended the run; 0 where none did.
 static SIGNAL: AtomicU8 = AtomicU8::new(0);
 
 /// What a signal ended before its time, with the exit status that shells have for it: 128 and its number.
 pub fn ended_by_signal(message: impl Into<String>) -> Failure {
-    Failure { status: 128 + SIGNAL.load(Ordering::Relaxed), ..Failure::new(message) }
+    Failure { status: of_signal(SIGNAL.load(Ordering::Relaxed)), ..Failure::new(message) }
 }
 
 /// Counts a run that was stopped in another way as one that SIGTERM ended.
@@ -42,7 +43,7 @@ pub fn at_interrupt(stop: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>,
                 seen.store(true, Ordering::Relaxed);
                 stop();
             } else if signal != SIGHUP {
-                std::process::exit(128 + signal);
+                std::process::exit(of_signal(signal as u8).into());
             }
             // A terminal that goes away tells all of its programs, and so does its shell; service managers send SIGHUP behind
             // SIGTERM. Nobody has lost patience then.

@@ -45,20 +45,30 @@ impl JsonArgs {
         match &self.target {
             None => Ok(()),
             Some(_) if self.on_stdout() => print(&text()),
-            Some(path) => put(path, &(text() + "\n"))
-                .map_err(|error| Failure::new(format!("{}: cannot write JSON: {error}", path.display()))),
+            Some(path) => put(path, &(text() + "\n")).map_err(cannot),
+        }
+    }
+
+    /// As [`write`](Self::write), of a run that goes on: its file is the last of the run's to get its name.
+    pub(crate) fn write_last(&self, text: impl FnOnce() -> String, files: &Files) -> Result<(), Failure> {
+        match self.file() {
+            None => self.write(text),
+            Some(path) => {
+                files.create(path).and_then(|mut file| file.write_all((text() + "\n").as_bytes())).map_err(cannot)
+            }
         }
     }
 
     /// Writes what a run found: `to_machine` where that was asked for, and `to_person` to standard output or, where that takes
     /// what the run delivers, to standard error. Two things do not fit on standard output: with JSON there, no table comes.
-    pub fn deliver(
+    pub(crate) fn deliver(
         &self,
+        files: &Files,
         to_machine: impl FnOnce() -> String,
         to_person: impl FnOnce() -> String,
         is_stdout_taken: bool,
     ) -> Result<(), Failure> {
-        self.write(to_machine)?;
+        self.write_last(to_machine, files)?;
         if is_stdout_taken {
             say(to_person());
         } else if !self.on_stdout() {
@@ -66,6 +76,10 @@ impl JsonArgs {
         }
         Ok(())
     }
+}
+
+fn cannot(error: std::io::Error) -> Failure {
+    Failure::new(format!("cannot write JSON: {error}"))
 }
 
 /// Prints text and a line break to standard output, without what would move the cursor. A reader that went away, as `head` does, has what it wanted: that is no

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<ExitCode, Failure> {
 
 /// What to say to one of the lab's commands that is asked of this one.
 pub(crate) fn moved(command: &str) -> Failure {
-    Failure::new(format!("`{command}` is an experiment: `bief lab {command}` (build it with `{BUILD}`)"))
+    Failure::usage(format!("`{command}` is an experiment: `bief lab {command}` (build it with `{BUILD}`)"))
 }
 
 /// The program beside this one, else the one that the system finds on the PATH.

@@ -14,6 +14,7 @@ pub mod files;
 mod input;
 pub mod interrupt;
 mod ip;
+mod job;
 pub mod json;
 mod lab;
 mod machine;
@@ -21,6 +22,7 @@ mod map;
 mod meteors;
 pub mod nbfm;
 mod page;
+mod parts;
 pub mod plan;
 pub mod planning;
 mod power;
@@ -34,6 +36,7 @@ mod run;
 pub mod rx;
 mod seeing;
 pub mod shipped;
+pub mod status;
 mod subject;
 pub mod table;
 pub mod text;
@@ -67,7 +70,10 @@ Examples:
   bief machine                         the cores of this machine
   bief map -- ffmpeg -i in.mkv out.mp4 any program's threads to kinds of cores
   bief power read                      the power that this machine draws
-  bief lab bench runtime               an experiment: the cost of hand-overs";
+  bief lab bench runtime               an experiment: the cost of hand-overs
+
+Exit status: 0 done, 2 wrong use, 65 no signal, 66 no input, 74 done in part, 75
+what may pass, 1 other failures, 128 and its number for a signal.";
 
 /// Runs chains of streaming tasks on all cores: a DVB-S2 receiver and transmitter, and the planner behind them
 #[derive(Parser)]

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::failure::{Failure, say};
 use crate::interrupt::stopped_elsewhere;
+use crate::status::Status;
 
 /// The page, if one is wanted.
 #[derive(Args)]
@@ -23,7 +24,8 @@ impl PageArgs {
 
     /// Takes the address, before anything long is done.
     pub(crate) fn bind(&self) -> Result<Option<Page>, Failure> {
-        self.page.as_ref().map(Page::bind).transpose().map_err(Failure::from_error)
+        let bound = self.page.as_ref().map(Page::bind).transpose();
+        bound.map_err(|error| Failure::from_error(error).with(Status::TryAgain))
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, warn};
 use crate::input::RecordingArgs;
 use crate::json::{JsonArgs, print};
+use crate::status::Status;
 use crate::table::facts;
 
 /// A radio, and what it is set to.
@@ -68,17 +69,17 @@ impl TunerArgs {
     fn address(&self, tuned: f64, rate: f64) -> Result<Option<String>, Failure> {
         let Some(radio) = &self.radio else { return Ok(None) };
         if radio.contains('?') {
-            return Err(Failure::new(format!("--radio {radio}: give settings by options, not behind the radio")));
+            return Err(Failure::usage(format!("--radio {radio}: give settings by options, not behind the radio")));
         }
         let scheme = if radio.starts_with("rtl_tcp://") || radio.starts_with("soapy:") { "" } else { "soapy:" };
         if !radio.contains("driver=") && !radio.starts_with("rtl_tcp://") {
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "--radio {radio}: write driver=NAME, as `bief radio` lists them, or rtl_tcp://HOST:PORT"
             )));
         }
         let mut address = format!("{scheme}{radio}?frequency={tuned}&rate={rate}");
         let mut add = |name: &str, value: Option<String>| match value {
-            Some(value) if value.contains('&') => Err(Failure::new(format!("--{name} {value}: leave out `&`"))),
+            Some(value) if value.contains('&') => Err(Failure::usage(format!("--{name} {value}: leave out `&`"))),
             Some(value) => {
                 address += &format!("&{name}={value}");
                 Ok(())
@@ -98,10 +99,11 @@ impl TunerArgs {
     pub(crate) fn transmission(&self, rate: f64) -> Result<Option<Transmission>, Failure> {
         let Some(address) = self.address(self.frequency.unwrap_or_default(), rate)? else { return Ok(None) };
         if address.starts_with("rtl_tcp:") {
-            return Err(Failure::new("--radio: a dongle behind rtl_tcp only receives"));
+            return Err(Failure::usage("--radio: a dongle behind rtl_tcp only receives"));
         }
         let parsed = address.parse().and_then(|address| Settings::of(&address)).map_err(Failure::from_error)?;
-        Transmission::open(&parsed.0, &parsed.1).map(Some).map_err(Failure::from_error)
+        let opened = Transmission::open(&parsed.0, &parsed.1).map(Some);
+        opened.map_err(|error| Failure::from_error(error).with(Status::TryAgain))
     }
 }
 
@@ -113,10 +115,10 @@ impl RadioArgs {
         let rate = self.sample_rate.unwrap_or_default();
         let Some(mut address) = self.tuner.address(tuned, rate)? else { return Ok(false) };
         if self.sample_rate.is_none() {
-            return Err(Failure::new("--radio needs --sample-rate, in samples per second"));
+            return Err(Failure::usage("--radio needs --sample-rate, in samples per second"));
         }
         if recording.is_given() {
-            return Err(Failure::new(
+            return Err(Failure::usage(
                 "--radio is the input, and tells its sample format: leave out INPUT and --format",
             ));
         }
@@ -169,7 +171,8 @@ pub(crate) fn run(args: ListArgs) -> Result<(), Failure> {
     }
     if radios.is_empty() {
         let asked = args.radio.as_deref().unwrap_or("the usual drivers");
-        return Err(Failure::new(format!("no radio is there of {asked}: is it plugged in, and its module installed?")));
+        let message = format!("no radio is there of {asked}: is it plugged in, and its module installed?");
+        return Err(Failure::new(message).with(Status::TryAgain));
     }
     // What is named is opened: that may take it from another program.
     let probe = |found: &Found| match &args.radio {

@@ -1,12 +1,12 @@
 //! `bief run`: a chain that a file describes, and the kinds of tasks that it can be made of.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use bief::chain::BuiltChain;
 use bief::kinds::{Kind, KindSocket, Parameter};
-use bief::pipeline::Waiting;
+use bief::pipeline::{Status as RunStatus, Waiting, Watch};
 use bief::raw::{Direction, DynWire};
 use bief::{ChainFile, Machine, Registry};
 use clap::Args;
@@ -16,11 +16,13 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::{JsonArgs, print};
 use crate::page::{self, PageArgs};
 use crate::planning::{OPTIONS, PlanningArgs, against_plan, record};
-use crate::progress::{shown, spinner};
+use crate::progress::{followed, spinner};
 use crate::seeing::SeeingArgs;
+use crate::status::Status;
 use crate::text::{COLUMNS, counted, listed, printable, wrapped};
 
 const EXAMPLES: &str = "\
@@ -71,6 +73,8 @@ Before the first task, `batch = 16` sets the frames per batch, `depth = 8` the
 batches that may wait between stages, `waiting = \"passive\"` the same as
 --waiting.
 Without stages the chain runs on one core.
+Files that it writes are NAME.part until they are whole, at the end of a run with
+exit status 0.
 Ctrl-C, SIGTERM or SIGHUP ends the run in order: everything that the first task
 took is delivered, and the exit status is 128 plus the signal's number (130, 143,
 129). A second one quits at once.";
@@ -100,14 +104,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     planning: PlanningArgs,
     /// Only build the chain: show its tasks, stages and wires
-    #[arg(long, conflicts_with_all = ["observe", "trace", "dot", "page"], conflicts_with_all = OPTIONS)]
+    #[arg(long, conflicts_with_all = ["observe", "trace", "dot", "page", "resume", "progress"], conflicts_with_all = OPTIONS)]
     check: bool,
     /// Show all kinds of tasks, or one with its parameters
     #[arg(
         long,
         value_name = "KIND",
         num_args = 0..=1,
-        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot", "page"],
+        conflicts_with_all = ["chain", "batch", "depth", "waiting", "one_core", "plan", "check", "observe", "trace", "dot", "page", "resume", "progress"],
         conflicts_with_all = OPTIONS
     )]
     kinds: Option<Option<String>>,
@@ -116,19 +120,30 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
 }
 
 /// Runs a chain, or shows what chains can be made of.
-pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
-    let registry = crate::registry::all();
+pub(crate) fn run(args: RunArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let outcome = run_or_show(args, &mut files);
+    files.end(outcome)
+}
+
+fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
+    let registry = files.registry();
     if let Some(kind) = &args.kinds {
         return show_kinds(kind.as_deref(), &registry, &args.json);
     }
     let path = args.chain.take().or_else(|| args.json.misplaced_input(|_| true)).ok_or_else(|| {
-        Failure::new("no CHAIN.toml: put it before --json, as in bief run chain.toml --json, or behind --json FILE")
+        Failure::usage("no CHAIN.toml: put it before --json, as in bief run chain.toml --json, or behind --json FILE")
     })?;
-    let mut file = ChainFile::read(&path).map_err(Failure::from_error)?;
+    let mut file = ChainFile::read(&path).map_err(|error| {
+        let failure = Failure::from_error(error);
+        if path.exists() { failure } else { failure.with(Status::NoInput) }
+    })?;
     if let Some(batch) = args.batch {
         file = file.with_batch(batch as usize);
     }
@@ -146,35 +161,55 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         return show_chain(&file, &registry, built, &args.json);
     }
 
-    let mut files = Files::default();
     files.read(&path)?;
     files.chain(&file, &registry)?;
     let used = file.files(&registry).map_err(Failure::from_error)?;
-    let on_stdout = used.into_iter().find(|file| file.is_standard() && file.is_written);
-    if let Some(task) = on_stdout.as_ref().filter(|_| args.json.on_stdout()) {
+    let on_stdout = used.iter().find(|file| file.is_standard() && file.is_written);
+    if let Some(task) = on_stdout.filter(|_| args.json.on_stdout()) {
         let (path, task) = (path.display(), &task.task);
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "{path}: task `{task}` and --json cannot both write to standard output: give --json a file"
         )));
     }
-    args.planning.claim(&mut files)?;
-    args.seeing.claim(&mut files)?;
-    args.json.claim(&mut files)?;
+    args.planning.claim(files)?;
+    args.seeing.claim(files)?;
+    args.job.claim(files)?;
+    args.json.claim(files)?;
+    let written: Vec<PathBuf> = used.iter().filter(|file| file.is_written).map(|file| file.path.clone()).collect();
+    if args.job.is_done(&args.json, &written)? {
+        return Ok(());
+    }
+    let takes_stdout = on_stdout.is_some();
+    run_chain(&args, &path, &file, &registry, takes_stdout, files).map_err(|failure| {
+        // What a chain reads is its input, at whichever line that is told.
+        let misses = used.iter().any(|file| !file.is_written && !file.is_standard() && !file.path.exists());
+        if misses && failure.status == Status::Usage as u8 { failure.with(Status::NoInput) } else { failure }
+    })
+}
+
+fn run_chain(
+    args: &RunArgs,
+    path: &Path,
+    file: &ChainFile,
+    registry: &Registry,
+    takes_stdout: bool,
+    files: &Files,
+) -> Result<(), Failure> {
     let page = args.page.bind()?;
     let planned = match args.plan || args.planning.is_given() {
         false => None,
-        true => Some(args.planning.plan(&args.planning.planner()?, &file.application(&registry))?),
+        true => Some(args.planning.plan(&args.planning.planner()?, &file.application(registry))?),
     };
     let pipeline = match &planned {
-        Some(planned) => args.planning.pipeline(planned, &mut file.application(&registry))?,
+        Some(planned) => args.planning.pipeline(planned, &mut file.application(registry))?,
         None if args.planning.placing().is_given() && file.stages().next().is_none() => {
             let path = path.display();
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "{path}: it names no stages, and runs on one core, where no thread is placed: give --plan"
             )));
         }
         None => {
-            let pipeline = file.pipeline(&registry).map_err(Failure::from_error)?;
+            let pipeline = file.pipeline(registry).map_err(Failure::from_error)?;
             match args.planning.placing().is_given() {
                 true => args.planning.placing().place(pipeline, &Machine::here())?,
                 false => pipeline,
@@ -185,11 +220,11 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
     let bar = spinner(path.display().to_string());
     // A pipeline that nobody watches does not stop to show itself.
-    let mut watch = (!bar.is_hidden()).then(|| pipeline.watch());
-    let look = |bar: &ProgressBar| {
-        if let Some(watch) = &mut watch {
-            bar.set_message(watch.status().to_string());
-        }
+    let lines = args.job.lines(None)?;
+    let mut watch = (!bar.is_hidden() || lines.is_some()).then(|| pipeline.watch());
+    let look = || watch.as_mut().map(Watch::status);
+    let show = |bar: &ProgressBar, status: &Option<RunStatus>| {
+        status.iter().for_each(|status| bar.set_message(status.to_string()));
     };
     let adapts = planned.as_ref().filter(|_| args.planning.adapts(&pipeline, false));
     let shown_page =
@@ -198,7 +233,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         Some(planned) => args.planning.run(planned, &mut pipeline, false),
         None => pipeline.run(),
     };
-    let outcome = shown(&bar, look, run);
+    let outcome = followed(&bar, lines, look, show, run);
     let interrupted = interrupted.load(Ordering::Relaxed) | page::close(shown_page);
     args.seeing.write(&pipeline)?;
     let report = match outcome {
@@ -206,8 +241,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         Err(error) => {
             // What its tasks hold is written when they go.
             drop(pipeline);
-            files.remove_empty();
-            return Err(Failure::new(format!("{}: {error}", path.display())));
+            return Err(Failure::of_run(&error, format!("{}: {error}", path.display())));
         }
     };
     let saved = match &planned {
@@ -221,7 +255,7 @@ pub(crate) fn run(mut args: RunArgs) -> Result<(), Failure> {
         let shown = args.seeing.shown(&report);
         format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds)
     };
-    args.json.deliver(to_machine, to_person, on_stdout.is_some())?;
+    args.json.deliver(files, to_machine, to_person, takes_stdout)?;
     saved?;
     if interrupted {
         let message = format!("{}: interrupted; what was taken before is delivered", path.display());

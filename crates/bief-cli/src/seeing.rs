@@ -1,14 +1,14 @@
 //! What a run did, beyond its report: the same options in every command that runs a chain.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bief::{Pipeline, Report};
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::files::{Files, remove_if_empty};
+use crate::files::Files;
+use crate::parts::put;
 
 /// Batches of each thread that a trace keeps.
 const TRACED_BATCHES: usize = 10_000;
@@ -73,14 +73,6 @@ impl SeeingArgs {
     }
 }
 
-fn write(path: &Path, text: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<(), Failure> {
-    let was_there = path.exists();
-    let written = File::create(path).map(BufWriter::new).and_then(|mut out| {
-        text(&mut out)?;
-        out.flush()
-    });
-    if written.is_err() && !was_there {
-        remove_if_empty(path);
-    }
-    written.map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+fn write(path: &Path, text: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
+    put(path, text).map_err(Failure::from_error)
 }

@@ -47,7 +47,7 @@ impl Subject {
             return Ok(Self { name, origin: Origin::Named(make) });
         }
         if signal.is_given() {
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "{name}: a chain file names its input itself: INPUT and the options of a signal go with `rx`"
             )));
         }
@@ -75,7 +75,7 @@ impl Subject {
     pub(crate) fn failure(&self, error: bief::Error) -> Failure {
         match self.origin {
             Origin::Named(_) => Failure::from_error(error),
-            Origin::File(..) => Failure::new(format!("{}: {error}", self.name)),
+            Origin::File(..) => Failure::usage(format!("{}: {error}", self.name)),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `bief tx`: input streams become a DVB-S2 recording.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -11,14 +10,17 @@ use bief_radio::dvbs2::{FrameListError, InputStream, MIN_SAMPLE_RATE, Transmitte
 use bief_radio::{SampleFormat, sigmf_meta};
 use bief_soapy::Sent;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 
 use crate::failure::Failure;
-use crate::files::{Files, is_dash, put};
+use crate::files::{Files, is_dash};
 use crate::input::{address, is_address, path_or_address};
-use crate::interrupt::stop_at_interrupt;
+use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::{JsonArgs, print};
-use crate::progress::progress;
+use crate::progress::{followed, progress};
 use crate::radio::TunerArgs;
+use crate::status::Status;
 use crate::table::facts;
 
 const EXAMPLES: &str = "\
@@ -50,7 +52,8 @@ Examples:
 
 Who transmits needs a licence, or a cable with an attenuator: the law says who
 may on which frequency, and how strongly. Neither --frequency nor --gain has a
-default. A transmission begins and ends with a ramp; Ctrl-C ends it so.";
+default. A transmission begins and ends with a ramp; Ctrl-C ends it so.
+Files are NAME.part until they are whole, at the end of a run with exit status 0.";
 
 /// Arguments of `bief tx`.
 #[derive(Args)]
@@ -106,6 +109,8 @@ pub(crate) struct TxArgs {
     /// Sample format: cf32, ci16, ci8 or cu8 [default: ci16; radios get cf32]
     #[arg(long, conflicts_with = "radio")]
     format: Option<SampleFormat>,
+    #[command(flatten)]
+    job: JobArgs,
     #[command(flatten)]
     json: JsonArgs,
     #[command(flatten, next_help_heading = "Radio")]
@@ -180,17 +185,17 @@ impl TxArgs {
         let (inputs, isis) = (self.inputs.len(), self.isi.len());
         if isis > inputs {
             let plural = if inputs == 1 { "" } else { "s" };
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "--isi has {isis} numbers for {inputs} input{plural}: give one for each"
             )));
         }
         if isis < inputs && (inputs > 1 || isis > 0) {
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "{inputs} inputs share the carrier: give --isi one number for each, as in --isi 1,2"
             )));
         }
         if self.inputs.iter().filter(|path| is_dash(path)).count() > 1 {
-            return Err(Failure::new("standard input can be read once: name other inputs by their files"));
+            return Err(Failure::usage("standard input can be read once: name other inputs by their files"));
         }
         Ok(())
     }
@@ -223,17 +228,25 @@ fn cannot(path: &Path) -> impl FnOnce(io::Error) -> Failure {
 fn open(path: &Path) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
     let registry = crate::registry::all();
     let address = address(path, registry.openers())?;
-    let source = registry.openers().reader(&address).map_err(Failure::from_error)?;
+    let source = registry.openers().reader(&address).map_err(|error| Failure::unopened(&address, error))?;
     if source.bytes == Some(0) {
-        return Err(Failure::new(format!("{}: is empty: there is nothing to transmit", path.display())));
+        let message = format!("{}: is empty: there is nothing to transmit", path.display());
+        return Err(Failure::new(message).with(Status::NoInput));
     }
     Ok((source.reader, source.bytes))
 }
 
 /// Transmits.
 pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let outcome = transmit(&args, &mut files);
+    files.end(outcome)
+}
+
+/// Transmits to files of which the names tell that they are not whole yet.
+fn transmit(args: &TxArgs, files: &mut Files) -> Result<(), Failure> {
     let option = if args.vcm.is_some() { "--vcm" } else { "--modcod" };
-    let (frames, names) = args.frames().map_err(|error| Failure::new(format!("{option}: {error}")))?;
+    let (frames, names) = args.frames().map_err(|error| Failure::usage(format!("{option}: {error}")))?;
     let mut kinds = Vec::new();
     for pls in &frames {
         if !kinds.contains(&pls.value()) {
@@ -250,22 +263,26 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     };
     let sample_rate = args.sps * args.symbol_rate.unwrap_or(1.0);
     if !(sample_rate.is_finite() && sample_rate > 0.0) {
-        return Err(Failure::new("--sps and --symbol-rate must be positive numbers"));
+        return Err(Failure::usage("--sps and --symbol-rate must be positive numbers"));
     }
     if args.symbol_rate.is_some() && sample_rate < MIN_SAMPLE_RATE {
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "--symbol-rate: {sample_rate} samples per second would be read as samples per symbol: give a rate that makes \
              {MIN_SAMPLE_RATE} or more, or leave it out"
         )));
     }
     if args.tuner.is_given() && args.symbol_rate.is_none() {
-        return Err(Failure::new("--radio needs --symbol-rate, in symbols per second"));
+        return Err(Failure::usage("--radio needs --symbol-rate, in symbols per second"));
     }
     args.check_inputs()?;
-    let mut files = Files::default();
+    // The description has its name behind the samples.
+    if args.job.is_done(&args.json, args.output.as_slice())? {
+        return Ok(());
+    }
     args.inputs.iter().try_for_each(|path| files.read(path))?;
-    let target = Target::of(&args, &mut files)?;
-    args.json.claim(&mut files)?;
+    let target = Target::of(args, files)?;
+    args.job.claim(files)?;
+    args.json.claim(files)?;
     let opened: Vec<_> = args.inputs.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
     let bytes = opened.iter().map(|(_, bytes)| *bytes).sum();
     // Built once before the output is touched, so that a refusal leaves no file behind.
@@ -273,40 +290,42 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     let trial = transmitter.chain_of(args.streams(nothing), io::sink());
     trial.and_then(bief::Chain::build).map_err(Failure::from_error)?;
     let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
-    let (samples, sent) = target.open(&args, &description, sample_rate, &files)?;
+    let (samples, sent) = target.open(args, &description, sample_rate, files)?;
     let bar = progress(bytes);
     let readers = opened.into_iter().map(|(reader, _)| Box::new(bar.wrap_read(reader)) as Box<dyn Read + Send>);
     let chain = transmitter.chain_of(args.streams(readers), samples);
     let pipeline = chain.and_then(bief::Chain::build).and_then(bief::Program::one_core);
     let mut pipeline = pipeline.map_err(Failure::from_error)?;
-    let interrupted = match &target {
-        // A file that is cut short is not what was asked for.
-        Target::Files { .. } => None,
-        _ => Some(stop_at_interrupt(pipeline.stopper())?),
-    };
-    let outcome = pipeline.run();
+    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    let look = || json!({ "bytes": bar.position() });
+    let outcome = followed(&bar, args.job.lines(bytes)?, look, |_, _| (), || pipeline.run());
     // A radio has its ramp now.
     drop(pipeline);
     let megabits = 8.0 * bar.position() as f64 / 1e6;
     bar.finish_and_clear();
     let outcome = outcome.and_then(|report| sent.as_ref().and_then(Sent::fault).map_or(Ok(report), Err));
-    let report = outcome.map_err(|error| {
-        files.remove_empty();
-        Failure::from_error(error)
-    })?;
+    let report = outcome.map_err(Failure::from_error)?;
 
-    let is_interrupted = interrupted.is_some_and(|interrupted| interrupted.load(Ordering::Relaxed));
+    let is_interrupted = interrupted.load(Ordering::Relaxed);
     let underflows = sent.as_ref().map(Sent::underflows);
-    args.json.write(|| {
+    let to_machine = || {
         let value = serde_json::json!({
             "output": target.name(), "pls": kinds, "gold_code": args.gold, "isi": args.isi, "interrupted": is_interrupted,
             "description": description, "plframes": report.frames, "seconds": report.seconds,
             "samples_sent": sent.as_ref().map(Sent::samples), "underflows": underflows.flatten(),
         });
         format!("{value:#}")
-    })?;
+    };
+    args.json.write_last(to_machine, files)?;
+    // A file that is cut short is not what was asked for; to a radio or a program, nothing else ends it.
+    let ended = match &target {
+        Target::Files { .. } if is_interrupted => {
+            Err(ended_by_signal(format!("{}: interrupted; what was transmitted before is kept", target.name())))
+        }
+        _ => Ok(()),
+    };
     if args.json.on_stdout() {
-        return Ok(());
+        return ended;
     }
     let mut rows = vec![
         ("signal", description),
@@ -321,7 +340,8 @@ pub(crate) fn run(args: TxArgs) -> Result<(), Failure> {
     if is_interrupted {
         rows.push(("interrupted", format!("after {} PLFRAMEs", report.frames)));
     }
-    print(&facts(&rows))
+    print(&facts(&rows))?;
+    ended
 }
 
 /// Where samples go.
@@ -344,12 +364,12 @@ impl Target {
             let address = address(output, registry.openers())?;
             registry.openers().check_writer(&address).map_err(Failure::from_error)?;
             if let Some(format) = args.format_of_address().filter(|format| *format != args.format().name()) {
-                return Err(Failure::new(format!("{address}: `format={format}`: it gets {}", args.format())));
+                return Err(Failure::usage(format!("{address}: `format={format}`: it gets {}", args.format())));
             }
             return Ok(Self::Address(address));
         }
         if output.extension().is_none_or(|extension| extension != "sigmf-meta") {
-            return Err(Failure::new(format!("{}: the output must be named *.sigmf-meta", output.display())));
+            return Err(Failure::usage(format!("{}: the output must be named *.sigmf-meta", output.display())));
         }
         let data = output.with_extension("sigmf-data");
         files.write(&data, "the recording")?;
@@ -375,20 +395,21 @@ impl Target {
     ) -> Result<(Box<dyn Write + Send>, Option<Sent>), Failure> {
         match self {
             Self::Files { data, meta } => {
-                let samples = BufWriter::new(File::create(data).map_err(cannot(data))?);
-                // Before the samples: whatever ends the transmission, what was transmitted until then can be received.
-                put(meta, &sigmf_meta(args.format(), sample_rate, description))
-                    .inspect_err(|_| files.remove_empty())
-                    .map_err(cannot(meta))?;
+                let samples = BufWriter::new(files.create(data).map_err(Failure::from_error)?);
+                // The description gets its name behind the samples: where it is, they are.
+                let mut described = files.create(meta).map_err(Failure::from_error)?;
+                let text = sigmf_meta(args.format(), sample_rate, description);
+                described.write_all(text.as_bytes()).map_err(cannot(meta))?;
                 Ok((Box::new(samples), None))
             }
             Self::Address(address) => {
-                let writer = crate::registry::all().openers().writer(address).map_err(Failure::from_error)?;
+                let writer = crate::registry::all().openers().writer(address);
+                let writer = writer.map_err(|error| Failure::unopened(address, error))?;
                 Ok((writer, None))
             }
             Self::Radio => {
                 let radio = args.tuner.transmission(sample_rate)?;
-                let radio = radio.ok_or_else(|| Failure::new("give -o OUT.sigmf-meta, or --radio"))?;
+                let radio = radio.ok_or_else(|| Failure::usage("give -o OUT.sigmf-meta, or --radio"))?;
                 let sent = radio.sent();
                 Ok((Box::new(radio), Some(sent)))
             }

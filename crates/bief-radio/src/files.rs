@@ -119,6 +119,7 @@ impl Input {
 
 /// A file that is made, or emptied, when something is first written to it: a chain that is only built, or tried, leaves it alone.
 pub(crate) struct NewFile {
+    output: OutputAddress,
     path: PathBuf,
     to: To,
 }
@@ -144,14 +145,18 @@ impl NewFile {
     /// What is no file.
     pub(crate) fn of(output: &OutputAddress) -> Result<Self, &'static str> {
         let path = output.path().ok_or("its beginning is written again at the end: give a path")?;
-        Ok(Self { path, to: if output.is_rehearsal() { To::Nowhere(Nowhere::default()) } else { To::Closed } })
+        Ok(Self {
+            output: output.clone(),
+            path,
+            to: if output.is_rehearsal() { To::Nowhere(Nowhere::default()) } else { To::Closed },
+        })
     }
 
     /// Does something with the file; an error names it.
     fn with<T>(&mut self, act: impl FnOnce(&mut dyn SeekWrite) -> io::Result<T>) -> io::Result<T> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display()));
         if let To::Closed = self.to {
-            self.to = To::File(BufWriter::new(File::create(&self.path).map_err(named)?));
+            self.to = To::File(BufWriter::new(self.output.make_file().map_err(io::Error::other)?));
         }
         match &mut self.to {
             To::File(file) => act(file),

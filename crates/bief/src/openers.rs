@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gaps::Gaps;
 use crate::parameters::refused;
 use crate::suggest::suggestion;
@@ -89,7 +89,11 @@ impl ByteSource {
 #[derive(Clone, Default)]
 pub struct Openers {
     by_scheme: BTreeMap<String, Arc<dyn Opener>>,
+    /// What makes files, where that is not [`File::create`].
+    make: Option<Arc<MakeFile>>,
 }
+
+type MakeFile = dyn Fn(&Path) -> io::Result<File> + Send + Sync;
 
 impl Openers {
     /// Those of files and standard streams alone.
@@ -100,6 +104,36 @@ impl Openers {
     /// Adds an opener for a scheme, such as `udp`, in the place of one that was there.
     pub fn add(&mut self, scheme: impl Into<String>, opener: impl Opener + 'static) {
         self.by_scheme.insert(scheme.into(), Arc::new(opener));
+    }
+
+    /// Makes files that are written by `make`, in the place of [`File::create`]: a program may write them under other names until
+    /// they are whole. What it gives must be open for writing, and empty.
+    ///
+    /// ```
+    /// use bief::kinds::{Address, Openers};
+    /// use std::{fs, io::Write};
+    /// let folder = std::env::temp_dir().join(format!("bief-make-{}", std::process::id()));
+    /// fs::create_dir_all(&folder)?;
+    ///
+    /// let mut openers = Openers::new();
+    /// openers.make_files_by(|path| fs::File::create(path.with_extension("ts.part")));
+    /// let mut out = openers.writer(&Address::of_path(folder.join("x.ts")))?;
+    /// out.write_all(b"G")?;
+    /// out.flush()?;
+    /// assert!(folder.join("x.ts.part").exists() && !folder.join("x.ts").exists());
+    /// # fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn make_files_by(&mut self, make: impl Fn(&Path) -> io::Result<File> + Send + Sync + 'static) {
+        self.make = Some(Arc::new(make));
+    }
+
+    fn make_file(&self, path: &Path) -> Result<File> {
+        let made = self.make.as_ref().map_or_else(|| File::create(path), |make| make(path));
+        made.map_err(|error| {
+            let message = format!("{}: {error}", path.display());
+            Error::from_source(error).saying(message).with_kind(ErrorKind::Build)
+        })
     }
 
     /// The schemes that there are openers for.
@@ -163,8 +197,7 @@ impl Openers {
             return Ok(Box::new(BufWriter::new(io::stdout())));
         }
         let Some(path) = address.path() else { return self.of(address)?.writer(address) };
-        let file = File::create(path).map_err(|error| Error::build(format!("{}: {error}", path.display())))?;
-        Ok(Box::new(BufWriter::new(file)))
+        Ok(Box::new(BufWriter::new(self.make_file(path)?)))
     }
 
     /// Looks whether an address can be written, as far as that can be known without opening it.
@@ -263,6 +296,17 @@ impl OutputAddress {
         AddressWriter {
             to: if self.is_rehearsal { To::Open(Box::new(io::sink())) } else { To::Closed(self.openers.clone()) },
             address: self.address.clone(),
+        }
+    }
+
+    /// Makes the file, for tasks that write its beginning again at the end.
+    ///
+    /// # Errors
+    /// What is no file, or cannot be made.
+    pub fn make_file(&self) -> Result<File> {
+        match self.address.path() {
+            Some(path) => self.openers.make_file(path),
+            None => Err(Error::build(format!("{}: this is no file: give a path", self.address))),
         }
     }
 

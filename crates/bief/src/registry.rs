@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
 use crate::chain::Chain;
 use crate::dyn_wire::DynWire;
@@ -42,6 +45,11 @@ impl Registry {
     /// Registers the opener of a scheme, such as `udp`, replacing an earlier one.
     pub fn open(&mut self, scheme: impl Into<String>, opener: impl Opener + 'static) {
         self.openers.add(scheme, opener);
+    }
+
+    /// Makes the files that tasks write by `make`: see [`Openers::make_files_by`].
+    pub fn make_files_by(&mut self, make: impl Fn(&Path) -> io::Result<File> + Send + Sync + 'static) {
+        self.openers.make_files_by(make);
     }
 
     /// What opens addresses.

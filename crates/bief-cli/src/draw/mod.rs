@@ -17,6 +17,5 @@ pub fn write(path: &Path, picture: &str) -> Result<(), Failure> {
     if is_dash(path) {
         return print(picture);
     }
-    put(path, &format!("{picture}\n"))
-        .map_err(|error| Failure::new(format!("{}: cannot write SVG: {error}", path.display())))
+    put(path, &format!("{picture}\n")).map_err(|error| Failure::new(format!("cannot write SVG: {error}")))
 }

@@ -15,10 +15,12 @@ use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::input::{address, is_address, path_or_address};
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::planning::{PlanningArgs, against_plan, record};
-use crate::progress::{progress, shown};
+use crate::progress::{followed, progress};
 use crate::seeing::SeeingArgs;
+use crate::status::Status;
 use crate::table::facts;
 use crate::text::printable;
 pub(crate) use output::PacketOutput;
@@ -39,7 +41,8 @@ IP packets come from GSE, GSE-HEM, MPE and ULE. A frame or packet that is lost
 or damaged costs the IP packets that were in it, and no others.
 tun:NAME opens a TUN device, or makes one: that needs root, or a device that
 `ip tuntap` made for the user. For a signal, see `bief rx --ip`.
-A file that exists is replaced only if -o names it, or with --force.
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0.
 Ctrl-C, SIGTERM or SIGHUP ends the run and writes what was received; a second
 one quits at once. The exit status is then 128 plus the signal's number (130,
 143, 129), but 0 for standard input, which has no other end.";
@@ -68,26 +71,40 @@ pub(crate) struct IpArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
 }
 
 /// Takes the packets.
 pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
-    let registry = crate::registry::all();
+    let mut files = Files::default();
+    let outcome = take(&args, &mut files);
+    files.end(outcome)
+}
+
+/// Takes them to files of which the names tell that they are not whole yet.
+fn take(args: &IpArgs, files: &mut Files) -> Result<(), Failure> {
+    let registry = files.registry();
     let openers = registry.openers();
-    let mut files = args.files()?;
+    if args.job.is_done(&args.json, &[args.output.clone().map_or_else(|| args.beside(), Ok)?])? {
+        return Ok(());
+    }
+    args.claim(files)?;
     let what = "the IP packets";
     let output = match &args.output {
-        Some(path) => PacketOutput::named(path, what, openers, &mut files)?,
-        None => PacketOutput::unnamed(&args.beside()?, what, args.force, openers, &mut files)?,
+        Some(path) => PacketOutput::named(path, what, openers, files)?,
+        None => PacketOutput::unnamed(&args.beside()?, what, args.force, openers, files)?,
     };
     if output.is_stdout() && args.json.on_stdout() {
-        return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
+        return Err(Failure::usage("packets and JSON cannot both go to standard output: give --json a file"));
     }
     let planner = args.planning.planner()?;
     let name = if is_dash(&args.input) { "standard input".to_owned() } else { args.input.display().to_string() };
-    let named = |error: bief::Error| Failure::new(format!("{name}: {error}"));
-    let source = openers.reader(&address(&args.input, openers)?).map_err(Failure::from_error)?;
+    let named = |error: bief::Error| Failure::new(format!("{name}: {error}")).with(Status::NoInput);
+    let address = address(&args.input, openers)?;
+    let source = openers.reader(&address).map_err(|error| Failure::unopened(&address, error))?;
+    let lines = args.job.lines(source.bytes)?;
     let bar = progress(source.bytes);
     let settings = IpSettings { isi: args.isi, pid: args.pid };
     let receiver = IpReceiver::find(source.reader, settings).inspect_err(|_| bar.finish_and_clear()).map_err(named)?;
@@ -102,7 +119,7 @@ pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
     // It tells what came after a fault, too.
     let mut watch = pipeline.watch();
     let run = || args.planning.run(&planned, &mut pipeline, is_live);
-    let outcome = shown(&bar, |bar| show(bar, &IpFigures::of(&watch.figures())), run);
+    let outcome = followed(&bar, lines, || IpFigures::of(&watch.figures()), show, run);
     let figures = IpFigures::of(&watch.figures());
     let pictures = args.seeing.write(&pipeline);
     let (report, fault) = match outcome {
@@ -112,12 +129,12 @@ pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
     let interrupted = interrupted.load(Ordering::Relaxed);
     let saved = args.planning.save(&planned, &pipeline, report.as_ref());
     let taken = Taken { name: name.clone(), input, output, figures, interrupted, report, planned };
-    args.json.deliver(|| taken.to_json(), || taken.table(&args.seeing), taken.output.is_stdout())?;
+    args.json.deliver(files, || taken.to_json(), || taken.table(&args.seeing), taken.output.is_stdout())?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
-        files.remove_empty();
-        return Err(Failure::new(format!("{name}: {error}; the packets before that are kept")));
+        let message = format!("{name}: {error}; the packets before that are kept");
+        return Err(Failure::of_run(&error, message));
     }
     pictures.and(saved)?;
     if interrupted {
@@ -130,31 +147,30 @@ pub(crate) fn run(args: IpArgs) -> Result<(), Failure> {
     }
     match taken.fault(settings) {
         None => Ok(()),
-        Some(fault) => Err(Failure::new(format!("{name}: {fault}"))),
+        Some(fault) => Err(Failure::new(format!("{name}: {fault}")).with(Status::NoSignal)),
     }
 }
 
 impl IpArgs {
-    /// The files of which the names are known from the start.
-    fn files(&self) -> Result<Files, Failure> {
-        let mut files = Files::default();
+    /// Notes the files of which the names are known from the start.
+    fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         if !is_address(&self.input) {
             files.read(&self.input)?;
         }
-        self.planning.claim(&mut files)?;
-        self.seeing.claim(&mut files)?;
-        self.json.claim(&mut files)?;
-        Ok(files)
+        self.planning.claim(files)?;
+        self.seeing.claim(files)?;
+        self.job.claim(files)?;
+        self.json.claim(files)
     }
 
     /// The file of which nobody told the name.
     fn beside(&self) -> Result<PathBuf, Failure> {
         if is_dash(&self.input) {
-            return Err(Failure::new("standard input has no name: give -o OUT.pcap, or -o - for standard output"));
+            return Err(Failure::usage("standard input has no name: give -o OUT.pcap, or -o - for standard output"));
         }
         if is_address(&self.input) {
             let input = self.input.display();
-            return Err(Failure::new(format!("{input}: no file lies beside it: give -o OUT.pcap")));
+            return Err(Failure::usage(format!("{input}: no file lies beside it: give -o OUT.pcap")));
         }
         Ok(self.input.with_extension("pcap"))
     }

@@ -56,7 +56,7 @@ impl PacketOutput {
 
     /// Opens it for other bytes.
     pub(crate) fn writer(&self, openers: &Openers) -> Result<Box<dyn Write + Send>, Failure> {
-        openers.writer(&self.address).map_err(Failure::from_error)
+        openers.writer(&self.address).map_err(|error| Failure::unmade(&self.address, error))
     }
 
     pub(crate) fn is_stdout(&self) -> bool {

@@ -76,7 +76,7 @@ pub(crate) fn run(mut args: MachineArgs) -> Result<(), Failure> {
     }
     let svg_on_stdout = args.svg.as_deref().is_some_and(is_dash);
     if args.json.on_stdout() && svg_on_stdout {
-        return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
+        return Err(Failure::usage("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
     let mut files = Files::default();
     args.file.iter().chain(&args.place).try_for_each(|file| files.read(file))?;
@@ -110,7 +110,9 @@ fn machine(args: &MachineArgs) -> Result<Machine, Failure> {
         (Some(file), _) => Machine::read(file).map_err(Failure::from_error),
         (None, Some(root)) if !root.join("sys/devices/system/cpu").is_dir() => {
             let root = root.display();
-            Err(Failure::new(format!("--root {root}: it has no folder sys/devices/system/cpu: copy that of a machine")))
+            Err(Failure::usage(format!(
+                "--root {root}: it has no folder sys/devices/system/cpu: copy that of a machine"
+            )))
         }
         (None, Some(root)) => Ok(Machine::under(root)),
         (None, None) => Ok(Machine::here()),

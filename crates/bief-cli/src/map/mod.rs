@@ -137,7 +137,7 @@ impl MapArgs {
 pub(crate) fn run(args: MapArgs) -> Result<ExitCode, Failure> {
     if args.json.on_stdout() && args.pid.is_none() {
         let reason = "standard output is the program's: give --json a file";
-        return Err(Failure::new(reason));
+        return Err(Failure::usage(reason));
     }
     let mut files = Files::default();
     args.machine.iter().try_for_each(|path| files.read(path))?;

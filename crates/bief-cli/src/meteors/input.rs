@@ -8,6 +8,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::json::JsonArgs;
+use crate::status::Status;
 
 /// The video that is built in.
 pub(super) const SAMPLE_NAME: &str = "meteors";
@@ -77,7 +78,8 @@ pub(super) fn open(input: &Path, settings: VideoSettings) -> Result<Video, Failu
         _ if is_dash(input) => Video::from_reader("standard input", std::io::stdin(), settings),
         _ => Video::open(input, settings),
     };
-    video.map_err(Failure::from_error)
+    let away = input.to_str().is_some_and(is_camera);
+    video.map_err(|error| Failure::from_error(error).with(if away { Status::TryAgain } else { Status::NoInput }))
 }
 
 pub(super) fn built_in() -> Result<Video, Failure> {

@@ -22,10 +22,11 @@ use self::overlay::OverlayArgs;
 use crate::failure::{Failure, warn};
 use crate::files::Files;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
 use crate::planning::PlanningArgs;
-use crate::progress::{shown, spinner};
+use crate::progress::{followed, spinner};
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
 use crate::text::printable;
@@ -53,7 +54,8 @@ cameras, through the program ffmpeg. The threshold follows the sky, so the same
 settings serve for all videos. A track is written when its kind is sure: about a
 second after it has ended.
 Clips keep the latest 5 seconds in memory.
-A file that exists is replaced only if -o names it, or with --force.
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0.
 Ctrl-C, SIGTERM or SIGHUP ends the search and writes what was found; a second one
 quits at once. The exit status is then 128 plus the signal's number (130, 143,
 129), but 0 for what has no other end.";
@@ -82,6 +84,8 @@ pub(crate) struct MeteorArgs {
     planning: PlanningArgs,
     #[command(flatten)]
     seeing: SeeingArgs,
+    #[command(flatten)]
+    job: JobArgs,
     #[command(flatten)]
     json: JsonArgs,
 }
@@ -129,24 +133,35 @@ impl FindingArgs {
 }
 
 /// Searches.
-pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: MeteorArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let outcome = search(args, &mut files);
+    files.end(outcome)
+}
+
+/// Writes to files of which the names tell that they are not whole yet.
+fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
     args.video.take_from(&mut args.json);
-    let mut files = args.files()?;
-    let outputs = Outputs::new(&args.output, &args.video, &mut files)?;
+    if args.job.is_done(&args.json, &args.output.paths(&args.video)?)? {
+        return Ok(());
+    }
+    args.claim(files)?;
+    let outputs = Outputs::new(&args.output, &args.video, files)?;
     if outputs.is_stdout() && args.json.on_stdout() {
-        return Err(Failure::new("tracks and JSON cannot both go to standard output: give --json a file"));
+        return Err(Failure::usage("tracks and JSON cannot both go to standard output: give --json a file"));
     }
     let planner = args.planning.planner()?;
     let page = args.page.bind()?;
     let video = args.video.open()?;
     if args.live && !video.is_stream() {
         let reason = "a file waits, and would be read faster than it can be searched: leave out --live, or give --pace";
-        return Err(Failure::new(format!("{}: {reason}", video.name())));
+        return Err(Failure::usage(format!("{}: {reason}", video.name())));
     }
     let (name, size, rate) = (video.name().to_owned(), video.size(), video.rate());
     args.overlay.check(&video)?;
     let again = args.overlay.is_given().then(|| video.again()).flatten();
 
+    let lines = args.job.lines(None)?;
     let bar = spinner(name.clone());
     let mut meteors = Meteors::new(video).detection(args.finding.detection());
     if let Some(path) = &args.finding.ignore {
@@ -170,7 +185,7 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
     let found = Arc::new(Mutex::new(Vec::<Track>::new()));
     let collected = Arc::clone(&found);
     let clips = outputs.clips(size, rate);
-    let mut writers = outputs.open()?;
+    let mut writers = outputs.open(files)?;
     let collect = move |track: &Track| {
         collected.lock().unwrap_or_else(PoisonError::into_inner).push(track.clone());
     };
@@ -195,7 +210,7 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
     let shown_page =
         page::show(page, format!("meteors {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
     let run = || args.planning.run(&planned, &mut pipeline, args.live);
-    let outcome = shown(&bar, |bar| show(bar, &watch.figures()), run);
+    let outcome = followed(&bar, lines, || watch.figures(), show, run);
     let was_stopped = page::close(shown_page);
     let told = watch.figures();
     let pictures = args.seeing.write(&pipeline);
@@ -225,13 +240,13 @@ pub(crate) fn run(mut args: MeteorArgs) -> Result<(), Failure> {
     if finding.crowded() > 0 {
         warn(&finding.crowd());
     }
-    args.json.deliver(|| finding.to_json(), || finding.table(&args.seeing), finding.outputs.is_stdout())?;
+    args.json.deliver(files, || finding.to_json(), || finding.table(&args.seeing), finding.outputs.is_stdout())?;
     if let Some(error) = fault {
         drop(pipeline);
-        files.remove_empty();
-        let error = error.to_string();
-        let message = error.strip_prefix(&format!("{}: ", finding.name)).unwrap_or(&error);
-        return Err(Failure::new(format!("{}: {message}; what was found before is kept", finding.name)));
+        let told = error.to_string();
+        let message = told.strip_prefix(&format!("{}: ", finding.name)).unwrap_or(&told);
+        let message = format!("{}: {message}; what was found before is kept", finding.name);
+        return Err(Failure::of_run(&error, message));
     }
     pictures.and(saved).and(drawn)?;
     if interrupted && !args.video.is_endless() {
@@ -252,15 +267,14 @@ pub(crate) fn examined(signal: &SignalArgs, _: &mut Files, _: &ProgressBar) -> R
 }
 
 impl MeteorArgs {
-    /// The files of which the names are known from the start.
-    fn files(&self) -> Result<Files, Failure> {
-        let mut files = Files::default();
-        self.video.claim(&mut files)?;
+    /// Notes the files of which the names are known from the start.
+    fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.video.claim(files)?;
         self.finding.ignore.as_deref().map_or(Ok(()), |path| files.read(path))?;
-        self.overlay.claim(&mut files)?;
-        self.planning.claim(&mut files)?;
-        self.seeing.claim(&mut files)?;
-        self.json.claim(&mut files)?;
-        Ok(files)
+        self.overlay.claim(files)?;
+        self.planning.claim(files)?;
+        self.seeing.claim(files)?;
+        self.job.claim(files)?;
+        self.json.claim(files)
     }
 }

@@ -1,6 +1,6 @@
 //! Where `bief meteors` writes what it finds.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,22 +48,34 @@ pub(super) struct Outputs {
     pub(super) folder: Option<PathBuf>,
 }
 
-impl Outputs {
+impl OutputArgs {
     /// What was asked for, or else a file beside the video; in the current folder for the one that is built in.
-    pub(super) fn new(args: &OutputArgs, video: &VideoArgs, files: &mut Files) -> Result<Self, Failure> {
-        let tracks = match (&args.output, video.input()) {
+    fn tracks(&self, video: &VideoArgs) -> Result<PathBuf, Failure> {
+        Ok(match (&self.output, video.input()) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("tracks.csv"),
             (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::new(
+                return Err(Failure::usage(
                     "standard input has no name: give -o TRACKS.csv, or -o - for standard output",
                 ));
             }
             (None, Some(input)) if is_address(input) => {
-                return Err(Failure::new(format!("{}: no file lies beside it: give -o TRACKS.csv", input.display())));
+                return Err(Failure::usage(format!("{}: no file lies beside it: give -o TRACKS.csv", input.display())));
             }
             (None, Some(input)) => input.with_extension("tracks.csv"),
-        };
+        })
+    }
+
+    /// The files that have their names when the search has ended.
+    pub(super) fn paths(&self, video: &VideoArgs) -> Result<Vec<PathBuf>, Failure> {
+        Ok([self.tracks(video)?].into_iter().chain(self.fmdt.clone()).chain(self.fmdt_boxes.clone()).collect())
+    }
+}
+
+impl Outputs {
+    /// Those of the options.
+    pub(super) fn new(args: &OutputArgs, video: &VideoArgs, files: &mut Files) -> Result<Self, Failure> {
+        let tracks = args.tracks(video)?;
         match (&args.output, video.input()) {
             (None, Some(_)) => files.write_unnamed(&tracks, "the table of tracks", args.force)?,
             _ => files.write(&tracks, "the table of tracks")?,
@@ -84,10 +96,10 @@ impl Outputs {
     }
 
     /// Makes the files.
-    pub(super) fn open(&self) -> Result<Writers, Failure> {
-        let mut table = Writer::new(&self.tracks)?;
+    pub(super) fn open(&self, files: &Files) -> Result<Writers, Failure> {
+        let mut table = Writer::new(&self.tracks, files)?;
         table.write(TABLE_HEADER).map_err(Failure::from_error)?;
-        let writer = |path: &Option<PathBuf>| path.as_deref().map(Writer::new).transpose();
+        let writer = |path: &Option<PathBuf>| path.as_deref().map(|path| Writer::new(path, files)).transpose();
         Ok(Writers { table, fmdt: writer(&self.fmdt)?, boxes: writer(&self.boxes)? })
     }
 
@@ -103,13 +115,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(path: &Path) -> Result<Self, Failure> {
+    fn new(path: &Path, files: &Files) -> Result<Self, Failure> {
         let out: Box<dyn Write + Send> = match is_dash(path) {
             true => Box::new(io::stdout()),
-            false => {
-                let file = File::create(path);
-                Box::new(file.map_err(|error| Failure::new(format!("{}: {error}", path.display())))?)
-            }
+            false => Box::new(files.create(path).map_err(Failure::from_error)?),
         };
         Ok(Self { path: path.to_owned(), out })
     }

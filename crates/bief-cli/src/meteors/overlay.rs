@@ -1,5 +1,6 @@
 //! Tracks drawn over their video: over the brightest of all frames as a PNG, or frame by frame through ffmpeg.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,7 @@ use clap::Args;
 use super::pictures::write_png;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::parts::partial;
 
 /// Pixels between a track and the box around it.
 const AROUND: f64 = 8.0;
@@ -38,7 +40,7 @@ impl OverlayArgs {
         match &self.overlay {
             Some(_) if video.is_stream() => {
                 let reason = "--overlay reads the video a second time, and this one goes by: keep it in a file first";
-                Err(Failure::new(format!("{}: {reason}", video.name())))
+                Err(Failure::usage(format!("{}: {reason}", video.name())))
             }
             _ => Ok(()),
         }
@@ -87,7 +89,8 @@ fn film(path: &Path, mut video: Video, tracks: &[Track]) -> bief::Result<()> {
     command.args(["-y", "-hide_banner", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]);
     command.args(["-s", &size.to_string(), "-r", &video.rate().to_string(), "-i", "-", "-pix_fmt", "yuv420p"]);
     // Its colours need an even number of columns and rows.
-    command.args(["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]).arg(path);
+    let written = partial_film(path);
+    command.args(["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]).arg(&written);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().map_err(told)?;
     let mut frame = vec![0; size.pixels()];
     let mut number = 0;
@@ -106,9 +109,19 @@ fn film(path: &Path, mut video: Video, tracks: &[Track]) -> bief::Result<()> {
     })();
     let status = child.wait().map_err(told)?;
     match status.success() {
-        true => sent,
+        true => sent.and_then(|()| fs::rename(&written, path).map_err(told)),
         false => Err(bief::Error::new(format!("{}: ffmpeg ended with {status}", path.display()))),
     }
+}
+
+/// What a film is called until it is whole: ffmpeg takes its form from the ending.
+fn partial_film(path: &Path) -> PathBuf {
+    let mut name = partial(path).into_os_string();
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    name.into()
 }
 
 /// A picture in colours.

@@ -1,13 +1,15 @@
 //! Pictures: masks that are read; clips and stacks that are written.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use bief_vision::{Area, Size, Video, VideoSettings};
 
 use crate::failure::Failure;
+use crate::parts::put;
+use crate::status::Status;
 
 /// The part of a picture that lies in an area.
 pub(super) fn crop(picture: &[u8], area: &Area) -> Vec<u8> {
@@ -17,14 +19,12 @@ pub(super) fn crop(picture: &[u8], area: &Area) -> Vec<u8> {
 
 /// Writes grey pictures as y4m.
 pub(super) fn write_clip(path: &Path, pictures: &[Vec<u8>], area: &Area, rate: f64) -> bief::Result<()> {
-    let told = |error: std::io::Error| bief::Error::new(format!("{}: {error}", path.display()));
-    let mut out = BufWriter::new(File::create(path).map_err(told)?);
     let (Area { width, height, .. }, thousandths) = (area, (1000.0 * rate).round());
-    writeln!(out, "YUV4MPEG2 W{width} H{height} F{thousandths}:1000 Ip A1:1 Cmono").map_err(told)?;
-    for picture in pictures {
-        out.write_all(b"FRAME\n").and_then(|()| out.write_all(picture)).map_err(told)?;
-    }
-    out.flush().map_err(told)
+    let written = put(path, |out| {
+        writeln!(out, "YUV4MPEG2 W{width} H{height} F{thousandths}:1000 Ip A1:1 Cmono")?;
+        pictures.iter().try_for_each(|picture| out.write_all(b"FRAME\n").and_then(|()| out.write_all(picture)))
+    });
+    written.map_err(bief::Error::from_source)
 }
 
 /// Writes a picture as PNG.
@@ -35,18 +35,21 @@ pub(super) fn write_png(
     height: usize,
     color: png::ColorType,
 ) -> bief::Result<()> {
-    let told = |error: &dyn std::fmt::Display| bief::Error::new(format!("{}: {error}", path.display()));
-    let file = File::create(path).map_err(|error| told(&error))?;
-    let mut encoder = png::Encoder::new(BufWriter::new(file), width as u32, height as u32);
-    encoder.set_color(color);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header().map_err(|error| told(&error))?;
-    writer.write_image_data(pixels).and_then(|()| writer.finish()).map_err(|error| told(&error))
+    let written = put(path, |out| {
+        let mut encoder = png::Encoder::new(out, width as u32, height as u32);
+        encoder.set_color(color);
+        encoder.set_depth(png::BitDepth::Eight);
+        let mut writer = encoder.write_header()?;
+        Ok(writer.write_image_data(pixels).and_then(|()| writer.finish())?)
+    });
+    written.map_err(bief::Error::from_source)
 }
 
 /// The pixels that a mask ignores: those that are brighter than middle grey.
 pub(super) fn mask(path: &Path, size: Size) -> Result<Arc<[bool]>, Failure> {
-    let told = |error: &dyn std::fmt::Display| Failure::new(format!("--ignore {}: {error}", path.display()));
+    let told = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("--ignore {}: {error}", path.display())).with(Status::NoInput)
+    };
     let mut file = BufReader::new(File::open(path).map_err(|error| told(&error))?);
     let mut start = [0; 2];
     file.read_exact(&mut start).map_err(|error| told(&error))?;

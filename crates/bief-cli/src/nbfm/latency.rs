@@ -45,7 +45,7 @@ impl LatencyArgs {
     pub(super) fn check(&self, live: Live) -> Result<(), Failure> {
         if live == Live::No && self.rt.is_some_and(|mode| mode != Mode::Off) {
             let reason = "--rt: samples of a file come all at once: give --pace, too, or `-` for live input";
-            return Err(Failure::new(reason));
+            return Err(Failure::usage(reason));
         }
         Ok(())
     }
@@ -57,7 +57,7 @@ impl LatencyArgs {
         let profiling = Profiling { executions: EXECUTIONS, ..Profiling::default() };
         let planner = Planner::new(Machine::here()).profiling(profiling).class(Class::Deadline, mode);
         let plan = planner.latency_plan(receiver, latency, self.cores);
-        let plan = plan.map_err(|error| Failure::new(format!("--latency: {error}")))?;
+        let plan = plan.map_err(|error| Failure::usage(format!("--latency: {error}")))?;
         let settings = receiver.settings();
         let step = settings.decimation().map_err(Failure::from_error)?;
         let delay = settings.delay().map_err(Failure::from_error)? as f64 / settings.sample_rate;

@@ -22,9 +22,10 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::RecordingArgs;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
-use crate::progress::{progress, shown};
+use crate::progress::{followed, progress};
 use crate::radio::RadioArgs;
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
@@ -54,7 +55,8 @@ next to a stronger one) and ends one deviation away. A moving carrier adds DC to
 the audio: --high-pass removes it.
 Signals 9.6 kHz or more from the carrier (at --deviation 5000; 6.6 kHz at 2500)
 are attenuated by 74 dB.
-A file that exists is replaced only if -o names it, or with --force. Without
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0. Without
 INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
 second one quits at once. The exit status is then 128 plus the signal's number
@@ -86,19 +88,32 @@ pub(crate) struct NbfmArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
     radio: RadioArgs,
 }
 
 /// Receives.
-pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: NbfmArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let outcome = receive(args, &mut files);
+    files.end(outcome)
+}
+
+/// Receives to files of which the names tell that they are not whole yet.
+fn receive(mut args: NbfmArgs, files: &mut Files) -> Result<(), Failure> {
     args.recording.take_from(&mut args.json);
     args.radio.tune(&mut args.recording)?;
-    let mut files = args.files()?;
-    let output = Output::new(&args.output, args.recording.input.as_deref(), &mut files)?;
+    let input = args.recording.input.as_deref();
+    if args.job.is_done(&args.json, &[args.output.path(input)?])? {
+        return Ok(());
+    }
+    args.claim(files)?;
+    let output = Output::new(&args.output, input, files)?;
     if output.is_stdout() && args.json.on_stdout() {
-        return Err(Failure::new("audio and JSON cannot both go to standard output: give --json a file"));
+        return Err(Failure::usage("audio and JSON cannot both go to standard output: give --json a file"));
     }
     let live = match (args.pace, args.recording.is_live()) {
         (true, _) => Live::Paced,
@@ -107,14 +122,15 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
     };
     args.latency.check(live)?;
     let page = args.page.bind()?;
-    let recording = args.recording.open(built_in, &mut files)?;
+    let recording = args.recording.open(built_in, files)?;
     let (name, bytes, format) = (recording.name.clone(), recording.bytes, recording.format);
     let gaps = recording.gaps.clone();
+    let lines = args.job.lines(bytes)?;
     let bar = progress(bytes);
     bar.set_message("searching for the carrier");
     let tuned = args.settings.tune(recording).inspect_err(|_| bar.finish_and_clear())?;
 
-    let application = output.of(tuned.receiver.on(tuned.recording));
+    let application = output.of(tuned.receiver.on(tuned.recording), files);
     let application = if args.page.is_given() { application.keep_spectrum() } else { application };
     let (application, releases) = match args.pace {
         true => {
@@ -143,7 +159,8 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
 
     let (start, before) = (Instant::now(), process_time());
     let bytes_per_second = receiver.sample_rate * format.bytes() as f64;
-    let outcome = shown(&bar, |bar| show(bar, &FmFigures::of(&watch.figures()), bytes_per_second), || pipeline.run());
+    let show = |bar: &ProgressBar, heard: &FmFigures| show(bar, heard, bytes_per_second);
+    let outcome = followed(&bar, lines, || FmFigures::of(&watch.figures()), show, || pipeline.run());
     let (seconds, worked) = (start.elapsed().as_secs_f64(), process_time() - before);
     let was_stopped = page::close(shown_page);
     let pictures = args.seeing.write(&pipeline);
@@ -166,12 +183,12 @@ pub(crate) fn run(mut args: NbfmArgs) -> Result<(), Failure> {
         punctuality: releases.and_then(|releases| releases.last()),
         report,
     };
-    args.json.deliver(|| hearing.to_json(), || hearing.table(&args.seeing), hearing.output.is_stdout())?;
+    args.json.deliver(files, || hearing.to_json(), || hearing.table(&args.seeing), hearing.output.is_stdout())?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
-        files.remove_empty();
-        return Err(Failure::new(format!("{}: {error}; what was received before is kept", hearing.name)));
+        let message = format!("{}: {error}; what was received before is kept", hearing.name);
+        return Err(Failure::of_run(&error, message));
     }
     pictures?;
     if interrupted && !args.recording.is_live() {
@@ -191,7 +208,7 @@ pub fn built_in_receiver() -> NarrowbandFm {
 pub(crate) fn examined(signal: &SignalArgs, _: &mut Files, _: &ProgressBar) -> Result<Box<dyn Application>, Failure> {
     if signal.is_given() {
         let reason = "nbfm: measured on a tone at 576 kS/s: INPUT and the options of a signal go with `rx`";
-        return Err(Failure::new(reason));
+        return Err(Failure::usage(reason));
     }
     Ok(Box::new(built_in_receiver().on(built_in()).paced().0))
 }
@@ -204,12 +221,11 @@ fn built_in() -> Recording {
 }
 
 impl NbfmArgs {
-    /// The files of which the names are known from the start.
-    fn files(&self) -> Result<Files, Failure> {
-        let mut files = Files::default();
-        self.recording.claim(&mut files)?;
-        self.seeing.claim(&mut files)?;
-        self.json.claim(&mut files)?;
-        Ok(files)
+    /// Notes the files of which the names are known from the start.
+    fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.recording.claim(files)?;
+        self.seeing.claim(files)?;
+        self.job.claim(files)?;
+        self.json.claim(files)
     }
 }

@@ -1,6 +1,5 @@
 //! Where `bief nbfm` writes audio.
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
@@ -42,20 +41,27 @@ enum Form {
     Raw(AudioFormat),
 }
 
-impl Output {
+impl OutputArgs {
     /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
-    pub(super) fn new(args: &OutputArgs, input: Option<&Path>, files: &mut Files) -> Result<Self, Failure> {
-        let path = match (&args.output, input) {
+    pub(super) fn path(&self, input: Option<&Path>) -> Result<PathBuf, Failure> {
+        Ok(match (&self.output, input) {
             (Some(output), _) => output.clone(),
             (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("wav"),
             (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::new("standard input has no name: give -o OUT.wav, or -o - for standard output"));
+                return Err(Failure::usage("standard input has no name: give -o OUT.wav, or -o - for standard output"));
             }
             (None, Some(input)) if is_address(input) => {
-                return Err(Failure::new(format!("{}: no file lies beside it: give -o OUT.wav", input.display())));
+                return Err(Failure::usage(format!("{}: no file lies beside it: give -o OUT.wav", input.display())));
             }
             (None, Some(input)) => beside(input, "wav"),
-        };
+        })
+    }
+}
+
+impl Output {
+    /// That of the options.
+    pub(super) fn new(args: &OutputArgs, input: Option<&Path>, files: &mut Files) -> Result<Self, Failure> {
+        let path = args.path(input)?;
         if is_address(&path) {
             return Self::over_network(path);
         }
@@ -64,7 +70,7 @@ impl Output {
             _ if is_dash(&path) => Form::Raw(AudioFormat::S16),
             "wav" => Form::Wav,
             extension => Form::Raw(extension.parse().map_err(|_| {
-                Failure::new(format!("{}: which form of audio? Name a file .wav, .s16 or .f32", path.display()))
+                Failure::usage(format!("{}: which form of audio? Name a file .wav, .s16 or .f32", path.display()))
             })?),
         };
         match (&args.output, input) {
@@ -82,7 +88,7 @@ impl Output {
         registry.openers().check_writer(&address).map_err(Failure::from_error)?;
         let format = AddressOptions::of(&address).map_err(Failure::from_error)?.text("format").map(str::parse);
         let format = format.unwrap_or(Ok(AudioFormat::S16));
-        let format = format.map_err(|error| Failure::new(format!("{address}: {error}")))?;
+        let format = format.map_err(|error| Failure::usage(format!("{address}: {error}")))?;
         Ok(Self { path, address: Some(address), form: Form::Raw(format) })
     }
 
@@ -99,12 +105,9 @@ impl Output {
     }
 
     /// Gives a receiver this output: the file is made once the receiver is.
-    pub(super) fn of(&self, receiver: FmReceiver) -> FmReceiver {
-        let path = self.path.clone();
-        let create = move || {
-            let created = File::create(&path).map(BufWriter::new);
-            created.map_err(|error| bief::Error::new(format!("{}: {error}", path.display())))
-        };
+    pub(super) fn of(&self, receiver: FmReceiver, files: &Files) -> FmReceiver {
+        let (path, files) = (self.path.clone(), files.clone());
+        let create = move || files.create(&path).map(BufWriter::new).map_err(bief::Error::from_source);
         match (self.form, self.address.clone()) {
             (Form::Raw(format), Some(address)) => {
                 receiver.to_raw(move || crate::registry::all().openers().writer(&address), format)

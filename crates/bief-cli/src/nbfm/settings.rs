@@ -6,6 +6,7 @@ use bief_radio::{NarrowbandFm, Recording};
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::status::Status;
 use crate::units::duration;
 
 /// The audio rate that is wanted, where nobody says one.
@@ -61,12 +62,12 @@ impl SettingArgs {
     /// Tunes a receiver to the recording.
     pub(super) fn tune(&self, recording: Recording) -> Result<Tuned, Failure> {
         let Some(rate) = self.rate.or(recording.sample_rate) else {
-            return Err(Failure::new(format!("{}: its sample rate is not known: give --rate HZ", recording.name)));
+            return Err(Failure::usage(format!("{}: its sample rate is not known: give --rate HZ", recording.name)));
         };
         let audio_rate = match self.audio_rate {
             Some(rate) => rate,
             None => audio_rate(rate).ok_or_else(|| {
-                Failure::new(format!(
+                Failure::usage(format!(
                     "{}: {rate} samples per second are no whole multiple of a rate of audio of {LEAST_AUDIO_RATE} Hz or more: \
                      resample it, or correct --rate",
                     recording.name
@@ -81,18 +82,26 @@ impl SettingArgs {
             follow: receiver.follow.filter(|_| !self.fixed),
             ..receiver
         };
+        let name = recording.name.clone();
         let (receiver, recording, how) = match self.carrier {
             None => receiver.find(recording).map(|(receiver, recording)| (receiver, recording, How::Found)),
             Some(_) if self.fixed => Ok((receiver, recording, How::Told)),
             Some(_) => receiver.refine(recording).map(|(receiver, recording)| (receiver, recording, How::Measured)),
         }
-        .map_err(|error| Failure::new(format!("{error}{}", self.remedy(&error.to_string()))))?;
+        .map_err(|error| untuned(&name, &error))?;
         Ok(Tuned { receiver, how, recording })
     }
+}
 
-    /// The option that helps.
-    fn remedy(&self, error: &str) -> &'static str {
-        if error.contains("no carrier stands out") { " with --carrier HZ" } else { "" }
+/// Why there is no carrier: the option that helps, where one does.
+fn untuned(name: &str, error: &bief::Error) -> Failure {
+    let told = error.to_string();
+    match told.strip_prefix(name) {
+        Some(reason) if reason.contains("no carrier stands out") => {
+            Failure::new(format!("{told} with --carrier HZ")).with(Status::NoSignal)
+        }
+        Some(_) => Failure::new(told).with(Status::NoInput),
+        None => Failure::usage(told),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn load(
     platform: Option<&Path>,
 ) -> Result<(Profile, Platform), Failure> {
     if is_dash(profile) && platform.is_some_and(is_dash) {
-        return Err(Failure::new(
+        return Err(Failure::usage(
             "standard input can be the profile or the platform, not both: name a file for one of them",
         ));
     }
@@ -36,7 +36,7 @@ pub(super) fn load(
         (None, None, Some(own)) => own,
         (None, None, None) => {
             let each: Vec<String> = profile.kinds().iter().map(|kind| format!("{kind}=4")).collect();
-            return Err(Failure::new(format!("no cores: give --cores {}, or --platform FILE", each.join(","))));
+            return Err(Failure::usage(format!("no cores: give --cores {}, or --platform FILE", each.join(","))));
         }
     };
     Ok((profile, platform))
@@ -65,5 +65,5 @@ fn document<T>(
         };
         document::unreadable(&name, format!("{error}{ship}"))
     })?;
-    parse(&text).map_err(|error| Failure::new(format!("{name}: {error}")))
+    parse(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }

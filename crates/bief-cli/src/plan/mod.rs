@@ -126,10 +126,10 @@ fn strategy_names() -> PossibleValuesParser {
 /// Plans, and shows the schedule, or all schedules.
 pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     let profile = args.profile.take().or_else(|| args.json.misplaced_input(|_| true)).ok_or_else(|| {
-        Failure::new("no PROFILE: put it before --json, as in bief plan mac_studio --json, or behind --json FILE")
+        Failure::usage("no PROFILE: put it before --json, as in bief plan mac_studio --json, or behind --json FILE")
     })?;
     if args.json.on_stdout() && args.svg_on_stdout() {
-        return Err(Failure::new("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
+        return Err(Failure::usage("JSON and SVG cannot both go to standard output: give --json or --svg a file"));
     }
     let mut files = Files::default();
     [Some(&profile), args.platform.as_ref()].into_iter().flatten().try_for_each(|path| files.read(path))?;
@@ -173,7 +173,7 @@ fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<()
     let exact = comparison.plan(&Exact);
     args.json.write(|| comparison.to_json())?;
     if args.svg.is_some() {
-        let plan = exact.as_ref().map_err(|reason| Failure::new(format!("nothing to draw: {reason}")))?;
+        let plan = exact.as_ref().map_err(|reason| Failure::usage(format!("nothing to draw: {reason}")))?;
         draw_stages(args, plan)?;
     }
     if args.json.on_stdout() || args.svg_on_stdout() {

@@ -84,7 +84,7 @@ impl DeviceChoice {
     pub(crate) fn of<'n>(&self, there: &[&'n str], [whose, remedy]: [&str; 2]) -> Result<Vec<&'n str>, Failure> {
         let missing = |option: &str| {
             let has = if there.is_empty() { format!("no device: {remedy}") } else { there.join(", ") };
-            Err(Failure::new(format!("--device {option}: {whose} has {has}")))
+            Err(Failure::usage(format!("--device {option}: {whose} has {has}")))
         };
         match self {
             Self::Off => Ok(Vec::new()),

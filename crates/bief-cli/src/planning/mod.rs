@@ -23,6 +23,7 @@ use clap::Args;
 use crate::document::{read, write};
 use crate::failure::{Failure, warn};
 use crate::files::Files;
+use crate::status::Status;
 use class::ClassArgs;
 pub(crate) use device::DeviceChoice;
 use outcome::tells;
@@ -89,7 +90,7 @@ pub fn to_run_on(file: Option<&Path>) -> Result<Machine, Failure> {
         return Ok(machine);
     }
     let path = path.display();
-    Err(Failure::new(format!(
+    Err(Failure::usage(format!(
         "{path}: this is `{machine}`, and tasks run here, on `{here}`: leave out --machine, or name a TOML file by which cores of \
          this machine stand for others"
     )))
@@ -232,7 +233,7 @@ impl PlacingArgs {
     pub(crate) fn place(&self, pipeline: Pipeline, machine: &Machine) -> Result<Pipeline, Failure> {
         let placed = match &self.place {
             Some(Where::File(path)) => {
-                let named = |error| Failure::new(format!("{}: {error}", path.display()));
+                let named = |error| Failure::usage(format!("{}: {error}", path.display()));
                 pipeline.place_as(read(path, Placement::from_json)?, machine).map_err(named)
             }
             Some(Where::Policy(policy)) => pipeline.place(policy, machine).map_err(Failure::from_error),
@@ -279,7 +280,8 @@ impl PlanningArgs {
         let machine = self.measuring.machine()?;
         if let Some(path) = &self.meter {
             // It is opened when the run begins.
-            path.metadata().map_err(|error| Failure::new(format!("--meter {}: {error}", path.display())))?;
+            path.metadata()
+                .map_err(|error| Failure::new(format!("--meter {}: {error}", path.display())).with(Status::NoInput))?;
         }
         let (platform, origin) = watts::watts(&machine, self.watts.as_deref())?;
         let mut planner = Planner::new(machine)
@@ -322,7 +324,8 @@ impl PlanningArgs {
         let pipeline = planned.pipeline(application).map_err(Failure::from_error)?;
         let mut meter = EnergyMeter::find();
         if let Some(path) = &self.meter {
-            let external = Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")))?;
+            let external =
+                Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")).with(Status::NoInput))?;
             meter = meter.with_meter(external);
         }
         Ok(pipeline.meter(meter))

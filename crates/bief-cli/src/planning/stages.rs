@@ -32,6 +32,6 @@ impl StagesArgs {
             "--stages {stages} is for the strategy `{}`, and --strategy {named} is given: leave one of them out",
             Exact.name()
         );
-        Err(Failure::new(reason))
+        Err(Failure::usage(reason))
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn watts(machine: &Machine, file: Option<&Path>) -> Result<(Platform,
             .map(|kind| format!("`{}`", kind.name))
             .collect();
         if !unknown.is_empty() {
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "{}: it does not tell the watts of {}: write a platform with the kinds of this machine, as `bief power fit` \
                  does",
                 path.display(),

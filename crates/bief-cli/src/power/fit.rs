@@ -83,7 +83,7 @@ pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
     let rows = match (&args.rows, machine) {
         (_, Some(machine)) => Rows::published(machine)?,
         (Some(path), None) => Rows::read(path)?,
-        (None, None) => return Err(Failure::new("no ROWS: name a file, or a machine with --published")),
+        (None, None) => return Err(Failure::usage("no ROWS: name a file, or a machine with --published")),
     };
     let fit = fit(&rows, args.saturate.as_deref())?;
     if let Some(path) = &args.output {
@@ -109,7 +109,7 @@ fn cores(args: &FitArgs, machine: Option<&Shipped>) -> Result<Platform, Failure>
         (None, Some(machine)) => Platform::from_json(machine.platform).map_err(Failure::from_error),
         (None, None) => {
             let reason = "--output: the rows do not say how many cores there are: give --platform FILE, too";
-            Err(Failure::new(reason))
+            Err(Failure::usage(reason))
         }
     }
 }

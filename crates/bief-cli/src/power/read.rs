@@ -13,6 +13,7 @@ use crate::files::Files;
 use crate::interrupt::{at_interrupt, ended_by_signal};
 use crate::json::{JsonArgs, print};
 use crate::progress::{progress, shown};
+use crate::status::Status;
 use crate::table::facts;
 use crate::text::{COLUMNS, printable, wrapped};
 use crate::units::significant;
@@ -70,18 +71,19 @@ pub(super) fn run(args: &ReadArgs) -> Result<(), Failure> {
     args.json.claim(&mut files)?;
     let mut meter = match &args.root {
         Some(root) if !root.is_dir() => {
-            return Err(Failure::new(format!("--root {}: is no folder", root.display())));
+            return Err(Failure::usage(format!("--root {}: is no folder", root.display())));
         }
         Some(root) => EnergyMeter::under(root),
         None => EnergyMeter::find(),
     };
     if let Some(path) = &args.meter {
-        let external = Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")))?;
+        let external =
+            Meter::open(path).map_err(|error| Failure::new(format!("--meter {error}")).with(Status::NoInput))?;
         meter = meter.with_meter(external);
     }
     let all = meter.clone();
     if let Some(name) = &args.source {
-        meter = meter.only(name).map_err(|error| Failure::new(format!("--source: {error}")))?;
+        meter = meter.only(name).map_err(|error| Failure::usage(format!("--source: {error}")))?;
     }
     if !args.json.on_stdout() && !all.sources().is_empty() {
         print(&listing(all.sources()))?;

@@ -70,7 +70,7 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     let subject = Subject::of(&args.chain, &args.signal, &mut files)?;
     args.output.as_deref().map_or(Ok(()), |path| files.write(path, "-o"))?;
     if let [size] = args.batches[..] {
-        return Err(Failure::new(format!("--batches {size}: a line needs two sizes or more, for example 1,4,16")));
+        return Err(Failure::usage(format!("--batches {size}: a line needs two sizes or more, for example 1,4,16")));
     }
     let machine = args.measuring.machine()?;
     let profiling = args.measuring.profiling();

@@ -67,7 +67,7 @@ impl ChainArgs {
             return Subject::of(graph, &self.signal, files).map(Some);
         }
         if self.signal.is_given() || self.rate.is_some() || self.cost.is_some() {
-            return Err(Failure::new(format!(
+            return Err(Failure::usage(format!(
                 "{}: a graph says itself how fast it runs and what it costs: INPUT, --rate, --cost and the options of a signal go \
                  with `bief realtime rx`",
                 graph.display()
@@ -85,11 +85,13 @@ impl ChainArgs {
         let failure = |error| subject.failure(error);
         let (period_ns, units) = match (application.unit_period(), self.rate) {
             (Some(_), Some(_)) => {
-                return Err(Failure::new(format!("{name}: it knows the rate of its input: leave out --rate")));
+                return Err(Failure::usage(format!("{name}: it knows the rate of its input: leave out --rate")));
             }
             (Some(period), None) => (period.as_secs_f64() * 1e9, &UNITS[..]),
             (None, None) => {
-                return Err(Failure::new(format!("{name}: at which rate? Give --rate, such as 1Mb/s or 100frames/s")));
+                return Err(Failure::usage(format!(
+                    "{name}: at which rate? Give --rate, such as 1Mb/s or 100frames/s"
+                )));
             }
             (None, Some(rate)) => {
                 let profile =

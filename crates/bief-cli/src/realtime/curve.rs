@@ -34,7 +34,7 @@ pub(super) fn figure(study: &Study) -> Result<Figure, Failure> {
     let latencies = || all().map(|point| point.0).chain(limit);
     let (least, greatest) = (latencies().fold(f64::INFINITY, f64::min), latencies().fold(0.0, f64::max));
     if !(least > 0.0 && greatest.is_finite()) {
-        return Err(Failure::new("--curve: there is no latency above 0 to draw"));
+        return Err(Failure::usage("--curve: there is no latency above 0 to draw"));
     }
     let most = all().map(|point| point.1).fold(1e-9, f64::max);
     let step = 10f64.powf((most / 2.0).log10().floor());

@@ -114,7 +114,7 @@ pub fn studied(graph: Graph, title: &str, options: &[String]) -> Result<(String,
     let parsed = <Options as clap::Parser>::try_parse_from(options).map_err(|error| {
         let text = error.to_string();
         let reason = text.lines().next().unwrap_or_default();
-        Failure::new(reason.strip_prefix("error: ").unwrap_or(reason))
+        Failure::usage(reason.strip_prefix("error: ").unwrap_or(reason))
     })?;
     parsed.options.check()?;
     let study = Study::of(graph, title, &parsed.options)?;

@@ -95,7 +95,7 @@ impl RealtimeOptions {
         let shown: Vec<&str> = self.json.on_stdout().then_some("--json").into_iter().chain(shown).collect();
         if let [one, other, ..] = shown[..] {
             let reason = format!("{one} and {other} cannot both go to standard output: give one of them a file");
-            return Err(Failure::new(reason));
+            return Err(Failure::usage(reason));
         }
         self.json.claim(files)?;
         for (name, path) in pictures {

@@ -41,7 +41,7 @@ impl Study {
             Some(cores) => graph.with_cores(cores),
             None => graph,
         };
-        let failed = |error: Error| Failure::new(format!("{title}: {error}"));
+        let failed = |error: Error| Failure::usage(format!("{title}: {error}"));
         let optimiser = options.optimiser();
         let front = optimiser.front(&graph).map_err(failed)?;
         let chosen = match options.latency {
@@ -50,7 +50,7 @@ impl Study {
                 let least = &front[0];
                 let soonest = least.bounds.latency_on_platform_ns();
                 if soonest > limit.ns() {
-                    return Err(Failure::new(format!(
+                    return Err(Failure::usage(format!(
                         "{title}: no plan is done within {}: the least latency found is {}, in jobs of {} of the fastest \
                          source; allow that, give more cores, or make the nodes cheaper",
                         nanoseconds(limit.ns()),
@@ -109,7 +109,7 @@ impl Study {
 
     fn simulated(&self, jobs: u64) -> Result<EdfReport, Failure> {
         let shown = self.shown().ok_or_else(|| {
-            Failure::new(
+            Failure::usage(
                 "--simulate: the graph as it is does not fit on its cores: give --latency, for a plan that does",
             )
         })?;

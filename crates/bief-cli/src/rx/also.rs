@@ -46,14 +46,13 @@ pub(super) struct Also {
     /// With or without headers of a receiver.
     bbframes: Option<(PacketOutput, bool)>,
     openers: Openers,
-    files: Files,
 }
 
 impl Also {
     /// What was asked for; notes the files.
     pub(super) fn new(args: &RxArgs, files: &mut Files) -> Result<Self, Failure> {
         let AlsoArgs { ip, pid, bbframes, l3 } = &args.also;
-        let openers = bief_radio::registry().openers().clone();
+        let openers = files.registry().openers().clone();
         let ip = ip.as_deref().map(|path| PacketOutput::named(path, "--ip", &openers, files)).transpose()?;
         let what = "the BBFRAMEs";
         let bbframes = match (bbframes, &args.output) {
@@ -66,7 +65,7 @@ impl Also {
             }
         };
         let (ip, bbframes) = (ip.map(|ip| (ip, *pid)), bbframes.map(|bbframes| (bbframes, *l3)));
-        Ok(Self { ip, bbframes, openers, files: files.clone() })
+        Ok(Self { ip, bbframes, openers })
     }
 
     /// Opens what a receiver writes, and lets it.
@@ -83,11 +82,6 @@ impl Also {
     /// How many outputs go to standard output.
     pub(super) fn on_stdout(&self) -> usize {
         self.outputs().filter(|output| output.is_stdout()).count()
-    }
-
-    /// Removes files that were made and got nothing.
-    pub(super) fn remove_empty(&self) {
-        self.files.remove_empty();
     }
 
     /// Why there are no IP packets, if some were asked for and there are none.
@@ -122,13 +116,21 @@ impl Also {
     }
 }
 
+/// The files, before anything is opened.
+pub(super) fn paths(args: &RxArgs) -> Result<Vec<PathBuf>, Failure> {
+    let bbframes = args.also.bbframes.then(|| args.output.clone().map_or_else(|| unnamed(args), Ok)).transpose()?;
+    Ok(args.also.ip.iter().cloned().chain(bbframes).collect())
+}
+
 /// The file of BBFRAMEs of which nobody told the name.
 fn unnamed(args: &RxArgs) -> Result<PathBuf, Failure> {
     match &args.signal.recording.input {
         None => Ok(PathBuf::from(SAMPLE_NAME).with_extension("bbf")),
         Some(input) if is_dash(input) || is_address(input) => {
             let input = input.display();
-            Err(Failure::new(format!("{input}: no file lies beside it: give -o OUT.bbf, or -o - for standard output")))
+            Err(Failure::usage(format!(
+                "{input}: no file lies beside it: give -o OUT.bbf, or -o - for standard output"
+            )))
         }
         Some(input) => Ok(beside(input, "bbf")),
     }

@@ -57,7 +57,7 @@ impl SignalArgs {
         let Self { recording, sps, symbol_rate, modcod, gold, isi } = self;
         let is_radio = sps.is_some() || symbol_rate.is_some() || *modcod != Modcods::ALL || *gold != 0 || isi.is_some();
         if is_radio || recording.has_format() {
-            return Err(Failure::new(format!("{chain}: the options of a signal go with `rx`: give INPUT alone")));
+            return Err(Failure::usage(format!("{chain}: the options of a signal go with `rx`: give INPUT alone")));
         }
         Ok(recording.input.as_deref())
     }
@@ -91,8 +91,8 @@ impl SignalArgs {
         match (self.sps, self.symbol_rate, recording.sample_rate) {
             (Some(sps), _, _) => Ok(Some(sps)),
             (None, Some(symbol_rate), Some(rate)) if symbol_rate > 0.0 => Ok(Some(rate / symbol_rate)),
-            (None, Some(_), Some(_)) => Err(Failure::new("--symbol-rate must be a positive number")),
-            (None, Some(_), None) => Err(Failure::new(format!(
+            (None, Some(_), Some(_)) => Err(Failure::usage("--symbol-rate must be a positive number")),
+            (None, Some(_), None) => Err(Failure::usage(format!(
                 "{}: its sample rate is not known: give --sps in place of --symbol-rate",
                 recording.name
             ))),

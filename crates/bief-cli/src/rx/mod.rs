@@ -19,12 +19,14 @@ use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::path_or_address;
 use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
 use crate::planning::PlanningArgs;
-use crate::progress::{progress, shown};
+use crate::progress::{followed, progress};
 use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
+use crate::status::Status;
 use crate::text::printable;
 use also::{Also, AlsoArgs};
 pub use input::built_in_receiver;
@@ -64,7 +66,8 @@ With --ip, packets go nowhere else unless -o names a file for streams, too.
 BBFRAMEs lie one after the other, each as long as its data field, of all input
 streams in the order of their coming; --l3 puts four bytes before each (0xB8,
 MODCOD and kind of frame, Es/N0, number), as packet analysers and `bief ip` read.
-A file that exists is replaced only if -o names it, or with --force. Without
+A file that exists is replaced only if -o names it, or with --force. Outputs are
+NAME.part until they are whole, at the end of a run with exit status 0. Without
 INPUT, the name behind --json is the input if it is a recording.
 Ctrl-C, SIGTERM or SIGHUP ends the reception and writes what was received; a
 second one quits at once. The exit status is then 128 plus the signal's number
@@ -98,31 +101,43 @@ pub(crate) struct RxArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    job: JobArgs,
+    #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
     radio: RadioArgs,
 }
 
 /// Receives.
-pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: RxArgs) -> Result<(), Failure> {
+    let mut files = Files::default();
+    let outcome = receive(args, &mut files);
+    files.end(outcome)
+}
+
+/// Receives to files of which the names tell that they are not whole yet.
+fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     args.signal.recording.take_from(&mut args.json);
     args.live |= args.radio.tune(&mut args.signal.recording)?;
-    let mut files = args.files()?;
-    let also = Also::new(&args, &mut files)?;
-    let mut outputs = Outputs::new(&args, files)?;
+    if args.job.is_done(&args.json, &args.outputs()?)? {
+        return Ok(());
+    }
+    args.claim(files)?;
+    let also = Also::new(&args, files)?;
+    let mut outputs = Outputs::new(&args, files.clone())?;
     let on_stdout = also.on_stdout() + usize::from(outputs.is_stdout());
     let is_stdout = on_stdout > 0;
     if is_stdout && args.json.on_stdout() {
-        return Err(Failure::new("packets and JSON cannot both go to standard output: give --json a file"));
+        return Err(Failure::usage("packets and JSON cannot both go to standard output: give --json a file"));
     }
     if on_stdout > 1 {
-        return Err(Failure::new("--ip and -o cannot both go to standard output: name a file for one of them"));
+        return Err(Failure::usage("--ip and -o cannot both go to standard output: name a file for one of them"));
     }
     let planner = args.planning.planner()?;
     let page = args.page.bind()?;
     let recording = outputs.open_input(&args.signal)?;
     if args.live && recording.bytes.is_some() {
-        return Err(Failure::new(format!(
+        return Err(Failure::usage(format!(
             "{}: a file waits, and would be read faster than it can be received: leave out --live",
             recording.name
         )));
@@ -130,6 +145,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let (name, bytes, sample_rate) = (recording.name.clone(), recording.bytes, recording.sample_rate);
     let sample_bytes = recording.format.bytes() as u64;
 
+    let lines = args.job.lines(bytes)?;
     let bar = progress(bytes);
     let receiver = args.signal.find(recording, &bar)?;
     bar.set_position(0);
@@ -143,7 +159,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let mut writers = outputs.clone();
     let is_live = args.live || args.signal.recording.is_live();
     let mut receiver = also.add(receiver.to_streams(move |id| writers.open(id)), is_live)?;
-    let planned = args.planning.plan(&planner, &receiver).inspect_err(|_| also.remove_empty())?;
+    let planned = args.planning.plan(&planner, &receiver)?;
     let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
     let mut pipeline = args.seeing.prepare(pipeline)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
@@ -152,7 +168,7 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let adapts = args.planning.adapts(&pipeline, is_live);
     let shown_page = page::show(page, format!("rx {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
     let run = || args.planning.run(&planned, &mut pipeline, is_live);
-    let outcome = shown(&bar, |bar| show(bar, &Figures::of(&watch.figures())), run);
+    let outcome = followed(&bar, lines, || Figures::of(&watch.figures()), show, run);
     let was_stopped = page::close(shown_page);
     let told = watch.figures();
     let mut pictures = args.seeing.write(&pipeline);
@@ -170,13 +186,12 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     let ip = IpFigures::of(&told);
     let reception =
         Reception { name, outputs, also, found_rate, symbol_rate, figures, ip, interrupted, report, planned };
-    args.json.deliver(|| reception.to_json(), || reception.table(&args.seeing), is_stdout)?;
+    args.json.deliver(files, || reception.to_json(), || reception.table(&args.seeing), is_stdout)?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
         drop(pipeline);
-        reception.outputs.remove_empty(&reception.figures.streams);
-        reception.also.remove_empty();
-        return Err(Failure::new(format!("{}: {error}; what was received before is kept", reception.name)));
+        let message = format!("{}: {error}; what was received before is kept", reception.name);
+        return Err(Failure::of_run(&error, message));
     }
     pictures.and(saved)?;
     if interrupted {
@@ -189,29 +204,38 @@ pub(crate) fn run(mut args: RxArgs) -> Result<(), Failure> {
     }
     let left_over = reception.figures.bytes % sample_bytes;
     if left_over != 0 {
-        return Err(Failure::new(format!(
+        let message = format!(
             "{}: ends inside a sample ({left_over} of {sample_bytes} bytes): is it cut short, or of another format? What was \
              received before is kept",
             reception.name
-        )));
+        );
+        return Err(Failure::new(message).with(Status::Partial));
     }
     match reception.fault(args.signal.isi) {
         None => Ok(()),
-        Some(fault) => Err(Failure::new(format!("{}: a signal is there, but {fault}", reception.name))),
+        Some(fault) => {
+            let message = format!("{}: a signal is there, but {fault}", reception.name);
+            Err(Failure::new(message).with(Status::NoSignal))
+        }
     }
 }
 
 impl RxArgs {
-    /// The files of which the names are known from the start.
-    fn files(&self) -> Result<Files, Failure> {
-        let mut files = Files::default();
-        self.signal.claim(&mut files)?;
+    /// The outputs of which the names are known from the start.
+    fn outputs(&self) -> Result<Vec<PathBuf>, Failure> {
+        let streams = self.also.leaves_streams(self.output.is_some()).then(|| outputs::path(self)).transpose()?;
+        Ok(also::paths(self)?.into_iter().chain(streams).collect())
+    }
+
+    /// Notes the files of which the names are known from the start.
+    fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.signal.claim(files)?;
         if let Some(path) = &self.constellation {
             files.write(path, "--constellation")?;
         }
-        self.planning.claim(&mut files)?;
-        self.seeing.claim(&mut files)?;
-        self.json.claim(&mut files)?;
-        Ok(files)
+        self.planning.claim(files)?;
+        self.seeing.claim(files)?;
+        self.job.claim(files)?;
+        self.json.claim(files)
     }
 }

@@ -46,19 +46,20 @@ impl Network {
     }
 
     pub(super) fn open(address: Address, is_live: bool) -> Result<Self, Failure> {
+        let away = |error| Failure::unopened(&address, error);
         let (writer, handle): (Box<dyn Write + Send>, _) = match address.scheme() {
             Some("udp" | "rtp" | "http") => {
                 let pace = if is_live { Pace::Live } else { Pace::Pcr };
-                let out = TsOut::open(&address, pace).map_err(Failure::from_error)?;
+                let out = TsOut::open(&address, pace).map_err(away)?;
                 let handle = Handle::Ts(out.handle());
                 (Box::new(out), Some(handle))
             }
             Some(scheme) if scheme.starts_with("zmq+") => {
-                let out = ZmqOut::open(&address).map_err(Failure::from_error)?;
+                let out = ZmqOut::open(&address).map_err(away)?;
                 let handle = Handle::Zmq(out.handle());
                 (Box::new(out), Some(handle))
             }
-            _ => (registry::all().openers().writer(&address).map_err(Failure::from_error)?, None),
+            _ => (registry::all().openers().writer(&address).map_err(away)?, None),
         };
         Ok(Self { address, writer: Arc::new(Mutex::new(Some(writer))), handle })
     }

@@ -1,18 +1,16 @@
 //! Where `bief rx` writes input streams.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use bief_dsp::dvbs2::{StreamId, StreamType};
 use bief_radio::Recording;
-use bief_radio::dvbs2::StreamFigures;
 
 use super::RxArgs;
 use super::input::{SAMPLE_NAME, SignalArgs};
 use super::network::Network;
 use crate::failure::Failure;
-use crate::files::{Files, is_dash, remove_if_empty};
+use crate::files::{Files, is_dash};
 use crate::input::{beside, is_address};
 
 /// The files that streams go to, each made when its stream is found.
@@ -36,21 +34,10 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
+    /// Those of the options.
     pub(super) fn new(args: &RxArgs, files: Files) -> Result<Self, Failure> {
         let written = args.also.leaves_streams(args.output.is_some());
-        let path = match (&args.output, &args.signal.recording.input) {
-            (Some(output), _) => output.clone(),
-            _ if !written => PathBuf::new(),
-            (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
-            (None, Some(input)) if is_dash(input) => {
-                return Err(Failure::new("standard input has no name: give -o OUT.ts, or -o - for standard output"));
-            }
-            (None, Some(input)) if is_address(input) => {
-                return Err(Failure::new(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
-            }
-            (None, Some(input)) => beside(input, "ts"),
-        };
+        let path = if written { path(args)? } else { PathBuf::new() };
         let named = args.output.is_some();
         // What the recording that is built in gives may be written again and again.
         let force = args.force || args.signal.recording.input.is_none();
@@ -86,12 +73,6 @@ impl Outputs {
             self.try_claim()?;
         }
         Ok(recording)
-    }
-
-    /// Removes the files of these streams that got nothing: after a fault, as of a disk that is full.
-    pub(super) fn remove_empty(&self, streams: &[StreamFigures]) {
-        let streams = if self.written { streams } else { &[] };
-        streams.iter().filter(|stream| stream.delivered).for_each(|stream| remove_if_empty(&self.path(stream.id())));
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -149,9 +130,23 @@ impl Outputs {
         let remedy = if self.named { ", or leave out -o" } else { "" };
         let refused = |refusal: Failure| io::Error::other(format!("{}{remedy}", refusal.message));
         self.claim(&path, &format!("a {id}")).map_err(refused)?;
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        Ok(Box::new(BufWriter::new(File::create(&path).map_err(named)?)))
+        Ok(Box::new(BufWriter::new(self.files.create(&path)?)))
     }
+}
+
+/// What was asked for, or else a file beside the input; in the current folder for the recording that is built in.
+pub(super) fn path(args: &RxArgs) -> Result<PathBuf, Failure> {
+    Ok(match (&args.output, &args.signal.recording.input) {
+        (Some(output), _) => output.clone(),
+        (None, None) => PathBuf::from(SAMPLE_NAME).with_extension("ts"),
+        (None, Some(input)) if is_dash(input) => {
+            return Err(Failure::usage("standard input has no name: give -o OUT.ts, or -o - for standard output"));
+        }
+        (None, Some(input)) if is_address(input) => {
+            return Err(Failure::usage(format!("{}: no file lies beside it: give -o OUT.ts", input.display())));
+        }
+        (None, Some(input)) => beside(input, "ts"),
+    })
 }
 
 #[cfg(test)]

@@ -44,13 +44,19 @@ impl Folder {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs the command and answers its message; it must fail, with exit status 1 and without a panic.
+    /// Runs the command and answers its message; it must fail, with an exit status that is told and without a panic.
     pub fn fail<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
+        self.failure(arguments).1
+    }
+
+    /// As [`fail`](Self::fail), with the exit status.
+    pub fn failure<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> (i32, String) {
         let output = self.command().args(arguments).output().unwrap();
         let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{message}");
+        let status = output.status.code().unwrap();
+        assert!([1, 2, 65, 66, 74, 75].contains(&status), "{status}: {message}");
         assert!(message.starts_with("bief: ") && !message.contains("panicked"), "{message}");
-        message
+        (status, message)
     }
 }
 

@@ -202,7 +202,8 @@ fn rx_tells_what_was_received_before_a_fault() {
     let folder = Folder::new("rx-fault");
     let message = folder.fail(["rx", "-o", "/dev/full", "--json", "run.json", "--constellation", "symbols.svg"]);
     assert!(message.contains("what was received before is kept"), "{message}");
-    let json: Value = serde_json::from_slice(&folder.read("run.json")).unwrap();
+    assert!(message.ends_with("is kept: see run.json.part\n") && !folder.path("run.json").exists(), "{message}");
+    let json: Value = serde_json::from_slice(&folder.read("run.json.part")).unwrap();
     assert!(json["report"].is_null() && json["figures"]["frames"].as_u64().unwrap() > 0, "{json}");
     assert!((json["figures"]["es_n0_db"].as_f64().unwrap() - 8.5).abs() < 1.0, "{json}");
     let svg = String::from_utf8(folder.read("symbols.svg")).unwrap();

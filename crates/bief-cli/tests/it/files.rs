@@ -115,7 +115,7 @@ fn redirections_are_files_like_others() {
             .output()
             .unwrap();
         let message = stderr(&output);
-        assert!(output.status.code() == Some(1) && message.contains(" would replace "), "{script}: {message}");
+        assert!(output.status.code() == Some(2) && message.contains(" would replace "), "{script}: {message}");
         assert!(folder.read("x.ci8") == sample() && folder.read("p.json") == b"{}", "{script}");
     };
     refused("rx - --format ci8 --sps 2 -o x.ci8 < x.ci8");
@@ -170,19 +170,20 @@ fn outputs_that_got_nothing_are_removed() {
     folder.write("x.ci8", sample());
     folder.write("in.ts", packets(60));
     // No file may grow, as on a disk that is full.
-    for (command, outputs) in [
-        ("rx x.ci8 --sps 2", &["x.ts"][..]),
-        ("nbfm -o n.wav", &["n.wav"]),
-        ("tx in.ts -o t.sigmf-meta --modcod qpsk-8/9 --frame short", &["t.sigmf-meta", "t.sigmf-data"]),
-        ("plan mac_studio --json p.json --svg p.svg", &["p.json", "p.svg"]),
+    for (command, status, outputs) in [
+        ("rx x.ci8 --sps 2", 74, &["x.ts"][..]),
+        ("nbfm -o n.wav", 74, &["n.wav"]),
+        ("tx in.ts -o t.sigmf-meta --modcod qpsk-8/9 --frame short", 1, &["t.sigmf-meta", "t.sigmf-data"]),
+        ("plan mac_studio --json p.json --svg p.svg", 1, &["p.json", "p.svg"]),
     ] {
         let script = format!("trap '' XFSZ; ulimit -f 0; exec \"$0\" {command}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_bief")]).current_dir(folder.path("")).stdin(Stdio::null());
         let output = shell.output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(status), "{command}: {}", stderr(&output));
         for name in outputs {
-            assert!(!folder.path(name).exists(), "{command}: {name}, {}", stderr(&output));
+            let partial = format!("{name}.part");
+            assert!(!folder.path(name).exists() && !folder.path(&partial).exists(), "{command}: {}", stderr(&output));
         }
     }
 }
@@ -220,8 +221,8 @@ fn reports_that_nobody_can_read_change_no_status() {
     for (command, status) in [
         ("rx -o -", 0),
         ("nbfm -o -", 0),
-        ("rx absent.ci8", 1),
-        ("run bad.toml", 1),
+        ("rx absent.ci8", 66),
+        ("run bad.toml", 2),
         ("rx --isi x", 2),
         ("map -- sh -c 'exit 3'", 3),
         ("map -- no-such-program", 127),
@@ -261,7 +262,7 @@ fn documents_have_an_end() {
     }
     let mut plan = folder.command();
     let output = plan.args(["plan", "-"]).stdin(File::open("/dev/zero").unwrap()).output().unwrap();
-    assert!(output.status.code() == Some(1) && stderr(&output).contains("longer than"), "{}", stderr(&output));
+    assert!(output.status.code() == Some(66) && stderr(&output).contains("longer than"), "{}", stderr(&output));
 }
 
 #[test]

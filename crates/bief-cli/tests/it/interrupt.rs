@@ -40,7 +40,7 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Waits until packets have been written: then the command listens to Ctrl-C.
 pub(crate) fn wait_for_packets(folder: &Folder) {
-    wait_for("packets", || std::fs::metadata(folder.path("x.ts")).is_ok_and(|file| file.len() > 0));
+    wait_for("packets", || std::fs::metadata(folder.path("x.ts.part")).is_ok_and(|file| file.len() > 0));
 }
 
 /// Sends the sample over and over until nobody listens.
@@ -118,10 +118,15 @@ fn a_part_is_told(name: &str, status: i32) {
     signal(&child, name);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(status));
-    assert!(stderr(&output).contains("interrupted; what was received before is kept"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("interrupted; what was received before is kept: see x.ts.part"),
+        "{}",
+        stderr(&output)
+    );
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("interrupted") && shown.contains("planned us"), "{shown}");
-    assert_eq!(folder.read("x.ts").len() % 188, 0);
+    assert_eq!(folder.read("x.ts.part").len() % 188, 0);
+    assert!(!folder.path("x.ts").exists());
 }
 
 #[test]
@@ -165,7 +170,7 @@ fn a_chain_ends_in_order() {
         return;
     }
     let folder = Folder::new("chain");
-    let (fifo, out) = (folder.path("in.ci8"), folder.path("out.ci8"));
+    let (fifo, out) = (folder.path("in.ci8"), folder.path("out.ci8.part"));
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     folder.write(
         "x.toml",
@@ -181,8 +186,12 @@ fn a_chain_ends_in_order() {
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("x.toml: interrupted; what was taken before is delivered"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("x.toml: interrupted; what was taken before is delivered: see out.ci8.part"),
+        "{}",
+        stderr(&output)
+    );
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["interrupted"], true);
-    assert_eq!(json["report"]["frames"].as_u64().unwrap() * 2 * 4096, folder.read("out.ci8").len() as u64);
+    assert_eq!(json["report"]["frames"].as_u64().unwrap() * 2 * 4096, folder.read("out.ci8.part").len() as u64);
 }
