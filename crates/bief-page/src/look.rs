@@ -79,7 +79,9 @@ impl Looker {
     /// The state as JSON in one line: written once, however many want it.
     pub(crate) fn json(&self, last: bool) -> Arc<str> {
         let look = self.look_again(last);
-        Arc::clone(look.json.get_or_init(|| crate::state::json(&self.title, &look).to_string().into()))
+        // Everything in it has text as its keys.
+        let written = || crate::state::json(&self.title, &look).unwrap_or_default().into();
+        Arc::clone(look.json.get_or_init(written))
     }
 
     /// Asks for another plan, if the run can have one.
