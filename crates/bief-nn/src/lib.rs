@@ -1,14 +1,23 @@
 //! Neural networks on the [`bief`] runtime: an ONNX file becomes segments, which are tasks like any others.
 
-#![forbid(unsafe_code)]
+// Allowed below in the module that calls a C library.
+#![deny(unsafe_code)]
 
 mod cost;
 mod cut;
+#[allow(unsafe_code)]
+mod engine;
 mod extract;
 mod graph;
+mod inference;
 mod network;
 mod onnx;
 mod operators;
+mod parts;
+mod segment;
 mod shapes;
+mod weigh;
 
+pub use engine::{Engine, EngineKind};
+pub use inference::Inference;
 pub use network::{NeuralNetwork, Segment};

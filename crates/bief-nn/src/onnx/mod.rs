@@ -7,7 +7,7 @@ mod wire;
 
 use prost::bytes::Bytes;
 
-pub(crate) use tensor::{Dim, ElementType, TensorType, Weight, declaration};
+pub(crate) use tensor::{Dim, ElementType, MOST_DIMS, TensorType, Weight, declaration};
 pub(crate) use wire::Message;
 use wire::{Damage, Fields, Value};
 

@@ -7,7 +7,7 @@ use prost::bytes::Bytes;
 use super::wire::{Damage, Fields, Message, Value};
 
 /// Dimensions of a tensor.
-const MOST_DIMS: usize = 8;
+pub(crate) const MOST_DIMS: usize = 8;
 /// Elements of a weight that are read: those of shapes, axes and the like.
 const MOST_READ: usize = 64;
 

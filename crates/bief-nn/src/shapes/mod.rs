@@ -3,7 +3,7 @@
 mod rearrange;
 mod window;
 
-use crate::onnx::{Attribute, ElementType, Node};
+use crate::onnx::{Attribute, ElementType, MOST_DIMS, Node};
 
 /// Elements of the largest tensor: 1 GiB of f32.
 pub(crate) const MOST_ELEMENTS: usize = 1 << 28;
@@ -23,6 +23,9 @@ impl Fact {
     /// # Errors
     /// More elements than are allowed.
     pub(crate) fn new(element: ElementType, dims: Vec<usize>) -> Result<Self, String> {
+        if dims.len() > MOST_DIMS {
+            return Err(format!("a tensor has {} dimensions, more than {MOST_DIMS}", dims.len()));
+        }
         let elements = dims.iter().try_fold(1_usize, |all, &dim| all.checked_mul(dim));
         match elements.filter(|&elements| elements <= MOST_ELEMENTS) {
             Some(_) => Ok(Self { element, dims, ints: None }),

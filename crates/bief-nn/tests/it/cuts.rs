@@ -17,15 +17,6 @@ fn the_networks_have_as_many_segments_as_are_known() {
     let Some(folder) = models() else { return };
     for (name, segments) in [("mobilenet_like", 34), ("resnet18_like", 12), ("modulation", 8)] {
         let network = NeuralNetwork::open(&folder.join(format!("{name}.onnx"))).unwrap();
-        for segment in network.segments() {
-            println!(
-                "{name} {} {:?} {} {}",
-                segment.name(),
-                segment.operators(),
-                segment.output(),
-                segment.multiply_adds()
-            );
-        }
         assert_eq!(network.segments().len(), segments, "{name}");
     }
 }

@@ -2,4 +2,6 @@
 
 mod common;
 mod cuts;
+mod engines;
 mod files;
+mod planned;

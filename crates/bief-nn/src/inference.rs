@@ -1,0 +1,322 @@
+//! A network that runs: an application that is planned, or tasks behind any wire.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bief::plan::Profiling;
+use bief::raw::{DynTask, DynWire};
+use bief::schedule::{Profile, Schedule};
+use bief::{Application, Chain, Error, Flow, Machine, Planned, Planner, Program, Result, sink, source};
+
+use crate::engine::Engine;
+use crate::network::NeuralNetwork;
+use crate::parts::Parts;
+use crate::segment::SegmentTask;
+use crate::weigh;
+
+/// Frames of noise that rehearsals repeat where there are no others.
+const REHEARSED: usize = 4;
+/// How often stages are joined and planned anew, at most.
+const ROUNDS: usize = 3;
+
+/// A [`NeuralNetwork`] on an [`Engine`]: an [`Application`] with a source of frames, the network, and a sink.
+///
+/// Its tasks are the segments of the network, or several of them [joined](Self::joined): engines work neighbours off faster together
+/// than apart.
+///
+/// ```
+/// use bief::{Flow, Machine, Planner};
+/// use bief_nn::{Engine, EngineKind, Inference, NeuralNetwork};
+///
+/// # fn main() -> bief::Result<()> {
+/// let network = NeuralNetwork::open("data/tiny_exact.onnx".as_ref())?;
+/// # let Ok(engine) = Engine::open(EngineKind::OnnxRuntime, None) else { return Ok(()) };
+/// # #[cfg(any())]
+/// let engine = Engine::open(EngineKind::OnnxRuntime, None)?;
+/// let inference = Inference::new(network, engine);
+///
+/// // One frame at once …
+/// let x: Vec<f32> = (0..64).map(|k| (7 * k % 11 - 5) as f32).collect();
+/// assert_eq!(inference.run(&x)?, [-2552.0, 94.0, 3099.0]);
+///
+/// // … or many, by a plan.
+/// let mut left = 100;
+/// let read = move |frame: &mut [f32]| {
+///     frame.copy_from_slice(&x);
+///     left -= 1;
+///     Ok(if left == 0 { Flow::Stop } else { Flow::Next })
+/// };
+/// let deliver = |y: &[f32]| { assert_eq!(y, [-2552.0, 94.0, 3099.0]); Ok(Flow::Next) };
+/// let planner = || Planner::new(Machine::here());
+/// let (planned, mut inference) = inference.reads(read).delivers(deliver).plan(&planner(), &planner())?;
+/// assert_eq!(planned.pipeline(&mut inference)?.run()?.frames, 99);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Inference {
+    parts: Parts,
+    /// The segments of each task.
+    tasks: Vec<Range<usize>>,
+    batch: usize,
+    rehearsed: Arc<[f32]>,
+    source: Option<Box<Read>>,
+    output: Option<Box<Deliver>>,
+}
+
+type Read = dyn FnMut(&mut [f32]) -> Result<Flow> + Send;
+type Deliver = dyn FnMut(&[f32]) -> Result<Flow> + Send;
+
+impl Inference {
+    /// The network on an engine, each segment a task. Nothing is loaded yet.
+    pub fn new(network: NeuralNetwork, engine: Engine) -> Self {
+        let tasks = (0..network.segments().len()).map(|segment| segment..segment + 1).collect();
+        let rehearsed = noise(network.input().len());
+        Self { parts: Parts::new(network, engine), tasks, batch: 1, rehearsed, source: None, output: None }
+    }
+
+    /// Where frames come from: `read` fills each as [`source::from_fn`] does.
+    #[must_use]
+    pub fn reads(self, read: impl FnMut(&mut [f32]) -> Result<Flow> + Send + 'static) -> Self {
+        Self { source: Some(Box::new(read)), ..self }
+    }
+
+    /// Where results go, in order.
+    #[must_use]
+    pub fn delivers(self, deliver: impl FnMut(&[f32]) -> Result<Flow> + Send + 'static) -> Self {
+        Self { output: Some(Box::new(deliver)), ..self }
+    }
+
+    /// Frames that rehearsals repeat, one after the other, in place of noise.
+    ///
+    /// # Errors
+    /// No whole frame.
+    pub fn rehearses(self, frames: Vec<f32>) -> Result<Self> {
+        let (len, there) = (self.network().input().len(), frames.len());
+        if there == 0 || !there.is_multiple_of(len) {
+            let name = self.network().name();
+            return Err(Error::new(format!("{name}: its frames have {len} numbers, and {there} are no whole frames")));
+        }
+        Ok(Self { rehearsed: frames.into(), ..self })
+    }
+
+    /// Frames in a batch: of a network that [takes batches](NeuralNetwork::takes_batches), frames in a call of the engine.
+    #[must_use]
+    pub fn batch(self, frames: usize) -> Self {
+        Self { batch: frames, ..self }
+    }
+
+    /// Makes each of these runs of neighbouring segments one task.
+    ///
+    /// # Errors
+    /// Segments that are left out, or not in order.
+    pub fn joined(self, tasks: impl IntoIterator<Item = Range<usize>>) -> Result<Self> {
+        let tasks: Vec<Range<usize>> = tasks.into_iter().collect();
+        let count = self.network().segments().len();
+        let ends = tasks.iter().try_fold(0, |end, task| (task.start == end && task.end > end).then_some(task.end));
+        if ends != Some(count) {
+            let name = self.network().name();
+            return Err(Error::new(format!("{name}: {tasks:?} are not its segments 0 to {count} in order")));
+        }
+        Ok(Self { tasks, ..self })
+    }
+
+    /// Makes the network one task: as engines run it.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        let count = self.network().segments().len();
+        Self { tasks: std::iter::once(0..count).collect(), ..self }
+    }
+
+    /// The network.
+    pub fn network(&self) -> &NeuralNetwork {
+        self.parts.network()
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// The segments of each of its tasks, in order.
+    pub fn tasks(&self) -> &[Range<usize>] {
+        &self.tasks
+    }
+
+    /// The name of a task of these segments, in profiles and reports: that of the first and, if there are more, of the last.
+    pub fn task_name(&self, task: &Range<usize>) -> String {
+        let name = |segment: usize| self.network().segments()[segment].name();
+        match task.len() {
+            1 => name(task.start).to_owned(),
+            _ => format!("{} .. {}", name(task.start), name(task.end - 1)),
+        }
+    }
+
+    /// Works on one frame, on the calling thread.
+    ///
+    /// # Errors
+    /// A frame of another length; an engine that fails.
+    pub fn run(&self, frame: &[f32]) -> Result<Vec<f32>> {
+        let (wanted, there) = (self.network().input(), frame.len());
+        if wanted.len() != there {
+            let (name, len) = (self.network().name(), wanted.len());
+            return Err(Error::new(format!(
+                "{name}: its frames have {len} numbers ({wanted}), and this one has {there}"
+            )));
+        }
+        let mut made = frame.to_vec();
+        for task in &self.tasks {
+            let mut next = vec![0.0; self.network().segments()[task.end - 1].output().len()];
+            self.parts.session(task)?.run(&made, &mut next)?;
+            made = next;
+        }
+        Ok(made)
+    }
+
+    /// Puts the network behind a wire of any chain; the wire of its results comes back.
+    ///
+    /// ```
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, sink, source};
+    /// # use bief_nn::{Engine, EngineKind, Inference, NeuralNetwork};
+    ///
+    /// # fn main() -> bief::Result<()> {
+    /// # let Ok(engine) = Engine::open(EngineKind::OnnxRuntime, None) else { return Ok(()) };
+    /// let network = NeuralNetwork::open("data/tiny_exact.onnx".as_ref())?;
+    /// let mut chain = Chain::new();
+    /// let pictures = chain.add(source::from_slice(&[1.0_f32; 640], 64), ());
+    /// let results = Inference::new(network, engine).whole().after(&mut chain, &DynWire::from(&pictures))?;
+    /// let (collect, collected) = sink::collect();
+    /// chain.add(collect, &results.typed::<f32>()?);
+    /// chain.build()?.run()?;
+    /// assert_eq!(collected.take().len(), 30);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A wire whose frames are not those of the network; an engine that cannot load it.
+    pub fn after(&self, chain: &mut Chain, wire: &DynWire) -> Result<DynWire> {
+        self.add(&self.tasks, chain, wire)
+    }
+
+    fn add(&self, tasks: &[Range<usize>], chain: &mut Chain, wire: &DynWire) -> Result<DynWire> {
+        let mut wire = wire.clone();
+        for task in tasks {
+            let segments = self.network().segments();
+            let task = SegmentTask {
+                name: self.task_name(task),
+                session: self.parts.session(task)?,
+                input: segments[task.start].input().clone(),
+                output: segments[task.end - 1].output().clone(),
+                takes_batches: self.network().takes_batches(),
+            };
+            let made = chain.add_dyn(DynTask::raw(task), &[&wire])?;
+            wire = made.into_iter().next().ok_or_else(|| Error::new("a segment makes nothing"))?;
+        }
+        Ok(wire)
+    }
+
+    /// Plans with what segments cost inside the network, joins those of each stage to one task, and plans with what these cost, until each
+    /// stage has one task. `rough` makes the first plan, which no run can correct; both have the same machine and goal.
+    ///
+    /// # Errors
+    /// Those of [`Planner::plan`].
+    pub fn plan(self, rough: &Planner, planner: &Planner) -> Result<(Planned, Self)> {
+        let mut planned = rough.plan(&self)?;
+        let mut inference = self;
+        for _ in 0..ROUNDS {
+            let tasks = inference.along(&planned.schedule);
+            let is_joined = tasks == inference.tasks;
+            inference = inference.joined(tasks)?;
+            planned = planner.plan(&inference)?;
+            if is_joined || inference.along(&planned.schedule) == inference.tasks {
+                break;
+            }
+        }
+        Ok((planned, inference))
+    }
+
+    /// The segments of each stage of a schedule, of which the first task is the source and the last one the sink.
+    pub fn along(&self, schedule: &Schedule) -> Vec<Range<usize>> {
+        let last = self.tasks.len();
+        let (mut first, mut joined) = (0, Vec::new());
+        for stage in schedule.stages() {
+            let tasks = first.clamp(1, last + 1)..(first + stage.tasks).clamp(1, last + 1);
+            first += stage.tasks;
+            if let (Some(one), Some(other)) =
+                (self.tasks.get(tasks.start - 1), self.tasks.get(tasks.end.wrapping_sub(2)))
+                && !tasks.is_empty()
+            {
+                joined.push(one.start..other.end);
+            }
+        }
+        joined
+    }
+
+    fn chain(&self, tasks: &[Range<usize>], read: Box<Read>, deliver: Box<Deliver>) -> Result<Program> {
+        let mut chain = Chain::new().batch(self.batch);
+        let frames = chain.add(source::from_fn(self.network().input().len(), read), ());
+        let results = self.add(tasks, &mut chain, &DynWire::from(&frames))?;
+        chain.add(sink::for_each(deliver), &results.typed::<f32>()?);
+        chain.build()
+    }
+
+    /// What rehearsals read: the same frames again and again.
+    fn repeated(&self, frames: u64) -> Box<Read> {
+        let (rehearsed, mut next, mut left) = (Arc::clone(&self.rehearsed), 0, frames);
+        Box::new(move |frame: &mut [f32]| {
+            if left == 0 {
+                return Ok(Flow::Stop);
+            }
+            left -= 1;
+            frame.copy_from_slice(&rehearsed[next..next + frame.len()]);
+            next = (next + frame.len()) % rehearsed.len();
+            Ok(Flow::Next)
+        })
+    }
+
+    /// A rehearsal with these tasks in place of its own.
+    pub(crate) fn rehearsal_of(&self, tasks: &[Range<usize>], frames: u64) -> Result<Program> {
+        self.chain(tasks, self.repeated(frames), Box::new(|_: &[f32]| Ok(Flow::Next)))
+    }
+
+    pub(crate) fn rehearsed_frame(&self) -> &[f32] {
+        &self.rehearsed[..self.network().input().len()]
+    }
+}
+
+impl Application for Inference {
+    fn program(&mut self) -> Result<Program> {
+        let name = self.network().name().to_owned();
+        let missing = |what: &str| {
+            Error::new(format!("{name}: it has no {what}, or that was used by another run: name one with `{what}`"))
+        };
+        let read = self.source.take().ok_or_else(|| missing("reads"))?;
+        let deliver = self.output.take().ok_or_else(|| missing("delivers"))?;
+        self.chain(&self.tasks, read, deliver)
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        self.rehearsal_of(&self.tasks, frames)
+    }
+
+    /// Of segments, what they cost inside of the network: see [`Inference::plan`].
+    fn profile_on(&self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
+        match self.tasks.len() {
+            tasks if tasks > 1 && tasks == self.network().segments().len() => {
+                weigh::profile_on(self, machine, profiling)
+            }
+            _ => self.rehearsal(u64::MAX)?.profile_on(machine, profiling),
+        }
+    }
+}
+
+/// Noise of unit power, the same each time.
+fn noise(len: usize) -> Arc<[f32]> {
+    let mut state = 1_u32;
+    let mut uniform = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    // Four uniform numbers have together the variance of 1/3.
+    (0..len * REHEARSED).map(|_| (0..4).map(|_| uniform()).sum::<f32>() * 3_f32.sqrt()).collect()
+}
