@@ -94,3 +94,20 @@ fn all_signals_are_classed_as_expected() {
         assert_eq!((labels.len(), right), (1500, 1099), "{engine}");
     }
 }
+
+#[test]
+fn a_library_that_is_none_is_refused_again_and_again() {
+    use bief_nn::EngineKind::OnnxRuntime;
+    let folder = std::env::temp_dir().join(format!("bief-nn-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let library = folder.join("libother.so");
+    std::fs::write(&library, "no library").unwrap();
+    for _ in 0..2 {
+        for path in [&library, &folder.join("absent.so")] {
+            let told = Engine::open(OnnxRuntime, Some(path)).unwrap_err().to_string();
+            assert!(told.starts_with(&path.canonicalize().unwrap_or(path.clone()).display().to_string()), "{told}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!("nothing".parse::<bief_nn::EngineKind>().unwrap_err().to_string().contains("choose from onnxruntime"));
+}

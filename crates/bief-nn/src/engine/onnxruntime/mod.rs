@@ -3,11 +3,13 @@
 //! Calls go past the safe interface of `ort`, which asks for a session of one's own (`&mut`): one session that all replicas share is
 //! faster than one for each, since the weights are in the caches once. And tensors of inputs and outputs are the frames themselves.
 
+mod library;
+
 use std::ffi::CString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bief::{Error, Result};
 use ort::AsPointer;
@@ -17,84 +19,30 @@ use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::sys::{ONNXTensorElementDataType, OrtStatusPtr, OrtValue};
 
+use self::library::Loaded;
 use super::{Library, Part, Port};
 use crate::onnx::MOST_DIMS;
 
-/// What the library is called.
-#[cfg(target_os = "macos")]
-const LIBRARIES: [&str; 2] = ["libonnxruntime.dylib", "libonnxruntime.1.dylib"];
-#[cfg(windows)]
-const LIBRARIES: [&str; 1] = ["onnxruntime.dll"];
-#[cfg(not(any(target_os = "macos", windows)))]
-const LIBRARIES: [&str; 2] = ["libonnxruntime.so", "libonnxruntime.so.1"];
-
-/// The environment's name of the library, as other programs have it.
-const VARIABLE: &str = "ORT_DYLIB_PATH";
-
 /// The library, loaded.
 pub(super) struct OnnxRuntime {
-    path: PathBuf,
+    library: Loaded,
 }
 
 impl OnnxRuntime {
     pub(super) fn load(given: Option<&Path>) -> Result<Self> {
-        // A process loads one.
-        static LOADED: Mutex<Option<PathBuf>> = Mutex::new(None);
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        let named = given.map(Path::to_owned).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
-        if let Some(path) = &*loaded {
-            return match given {
-                Some(other) if absolute(other) != *path => Err(Error::new(format!(
-                    "{}: another ONNX Runtime is loaded already, {}",
-                    other.display(),
-                    path.display()
-                ))),
-                _ => Ok(Self { path: path.clone() }),
-            };
-        }
-        let path = match named {
-            Some(path) => {
-                let path = absolute(&path);
-                start(&path).map_err(|reason| {
-                    Error::new(format!("{}: this is no ONNX Runtime of version 1.17 or later: {reason}", path.display()))
-                })?;
-                path
-            }
-            None => LIBRARIES.iter().map(PathBuf::from).find(|name| start(name).is_ok()).ok_or_else(|| {
-                Error::new(format!(
-                    "there is no ONNX Runtime ({}) where the system looks for libraries: get it from \
-                     https://github.com/microsoft/onnxruntime/releases, or by `pip download onnxruntime`, and name its library \
-                     (--library FILE, or {VARIABLE})",
-                    LIBRARIES[0]
-                ))
-            })?,
-        };
-        *loaded = Some(path.clone());
-        Ok(Self { path })
+        Ok(Self { library: library::load(given)? })
     }
-}
-
-/// As seen from here, not from where this program is.
-fn absolute(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
-}
-
-fn start(path: &Path) -> Result<(), String> {
-    let environment = ort::init_from(path).map_err(|error| error.to_string())?;
-    environment.with_name("bief").with_telemetry(false).commit();
-    Ok(())
 }
 
 impl fmt::Display for OnnxRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
-        write!(f, "onnxruntime ({file})")
+        write!(f, "onnxruntime {}", self.library.version)
     }
 }
 
 impl Library for OnnxRuntime {
     fn session(&self, part: &Part) -> Result<Arc<dyn super::Session>, String> {
-        let load = || -> ort::Result<Loaded> {
+        let load = || -> ort::Result<LoadedPart> {
             let session = Session::builder()?
                 .with_log_level(LogLevel::Fatal)?
                 .with_intra_threads(1)?
@@ -103,7 +51,7 @@ impl Library for OnnxRuntime {
                 .commit_from_memory(&part.model)?;
             let memory = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::Default)?;
             let memory = Memory(memory);
-            Ok(Loaded { session, memory, input: Named::new(&part.input)?, output: Named::new(&part.output)? })
+            Ok(LoadedPart { session, memory, input: Named::new(&part.input)?, output: Named::new(&part.output)? })
         };
         Ok(Arc::new(load().map_err(|error| error.to_string())?))
     }
@@ -131,14 +79,14 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 /// A part that is loaded.
-struct Loaded {
+struct LoadedPart {
     session: Session,
     memory: Memory,
     input: Named,
     output: Named,
 }
 
-impl Loaded {
+impl LoadedPart {
     /// A tensor whose elements are those of a slice of so many frames.
     ///
     /// # Safety
@@ -167,7 +115,7 @@ impl Loaded {
     }
 }
 
-impl super::Session for Loaded {
+impl super::Session for LoadedPart {
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<()> {
         // SAFETY: both slices are borrowed longer than the tensors live; inputs are not written.
         let (input, output) = unsafe {
