@@ -120,6 +120,26 @@ impl Inference {
         Ok(Self { tasks, ..self })
     }
 
+    /// Makes tasks of these names, of which the first is the source's and the last the sink's: those of a profile.
+    ///
+    /// # Errors
+    /// A name that no task has whose segments are the next ones.
+    pub fn named(self, names: &[&str]) -> Result<Self> {
+        let count = self.network().segments().len();
+        let (mut tasks, mut start) = (Vec::new(), 0);
+        for &name in names.get(1..names.len().saturating_sub(1)).unwrap_or_default() {
+            let Some(end) = (start + 1..=count).find(|&end| self.task_name(&(start..end)) == name) else {
+                let network = self.network().name();
+                return Err(Error::new(format!(
+                    "{network}: no task of its segments from {start} on is called `{name}`"
+                )));
+            };
+            tasks.push(start..end);
+            start = end;
+        }
+        self.joined(tasks)
+    }
+
     /// Makes the network one task: as engines run it.
     #[must_use]
     pub fn whole(self) -> Self {

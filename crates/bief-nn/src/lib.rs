@@ -3,6 +3,7 @@
 // Allowed below in the module that calls a C library.
 #![deny(unsafe_code)]
 
+mod classes;
 mod cost;
 mod cut;
 #[allow(unsafe_code)]
@@ -10,6 +11,9 @@ mod engine;
 mod extract;
 mod graph;
 mod inference;
+mod iq;
+mod kinds;
+pub mod modulation;
 mod network;
 mod onnx;
 mod operators;
@@ -18,6 +22,9 @@ mod segment;
 mod shapes;
 mod weigh;
 
+pub use classes::WriteClasses;
 pub use engine::{Engine, EngineKind};
 pub use inference::Inference;
+pub use iq::RowsOfIq;
+pub use kinds::register;
 pub use network::{NeuralNetwork, Segment};

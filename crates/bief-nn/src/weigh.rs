@@ -21,9 +21,8 @@ use crate::parts::Parts;
 
 /// Bytes of the models that are loaded at a time.
 const LOADED: usize = 512 << 20;
-/// How often each half runs at least, after once that does not count, and at most.
+/// How often each half runs at least, after once that does not count.
 const LEAST: usize = 5;
-const MOST: usize = 100;
 
 /// The profile of an inference whose tasks are all segments.
 pub(crate) fn profile_on(inference: &Inference, machine: &Machine, profiling: Profiling) -> Result<Profile> {
@@ -34,9 +33,8 @@ pub(crate) fn profile_on(inference: &Inference, machine: &Machine, profiling: Pr
         return Err(Error::new("the profile of a network as a whole has a source, a network and a sink"));
     };
     let kinds = machine.kinds();
-    let time = profiling.limit / kinds.len().max(1) as u32;
     let costs: Vec<Costs> = (0..kinds.len())
-        .map(|kind| measured(inference.parts(), inference.rehearsed_frame(), (machine, kind), time))
+        .map(|kind| measured(inference.parts(), inference.rehearsed_frame(), (machine, kind), profiling))
         .collect::<Result<_>>()?;
     // In nanoseconds, on a core of a kind: the share of a task of the name of the whole that has another one.
     let task = |index: usize| {
@@ -93,19 +91,20 @@ impl Costs {
 }
 
 /// Measures on a core of a kind, as its hardware is: on one that is emulated as on any other.
-fn measured(parts: &Parts, frame: &[f32], (machine, kind): (&Machine, usize), time: Duration) -> Result<Costs> {
+fn measured(parts: &Parts, frame: &[f32], (machine, kind): (&Machine, usize), profiling: Profiling) -> Result<Costs> {
     let count = parts.network().segments().len();
     let bytes: usize = parts.network().segments().iter().map(|segment| segment.weight_bytes()).sum();
     let at_once = (LOADED / bytes.max(1)).clamp(1, count);
     let places: Vec<usize> = (1..count).collect();
-    let time = time / places.len().div_ceil(at_once) as u32;
+    let time = profiling.limit / (machine.kinds().len().max(1) * places.len().div_ceil(at_once).max(1)) as u32;
+    let most = profiling.executions.get().max(LEAST);
     let core = machine.cores().iter().find(|core| core.kind == kind);
     let measure = || {
         // A system that pins no threads measures on whatever core there is.
         let _ = core.map(|core| affinity::pin(&core.threads));
         let mut halves = Vec::new();
         for places in places.chunks(at_once) {
-            halves.extend(measure_halves(parts, frame, places, time)?);
+            halves.extend(measure_halves(parts, frame, places, (most, time))?);
         }
         Ok(Costs::of(&halves))
     };
@@ -143,7 +142,12 @@ impl Timed {
 }
 
 /// The times of the halves at some places, as parts of that of the whole: all in turns, so that what disturbs one disturbs all.
-fn measure_halves(parts: &Parts, frame: &[f32], places: &[usize], time: Duration) -> Result<Vec<[f64; 2]>> {
+fn measure_halves(
+    parts: &Parts,
+    frame: &[f32],
+    places: &[usize],
+    (most, time): (usize, Duration),
+) -> Result<Vec<[f64; 2]>> {
     let count = parts.network().segments().len();
     let mut whole = Timed::new(parts, 0..count, frame.to_vec())?;
     let mut halves = Vec::new();
@@ -153,7 +157,7 @@ fn measure_halves(parts: &Parts, frame: &[f32], places: &[usize], time: Duration
         halves.push([before, behind]);
     }
     let start = Instant::now();
-    for round in 0..MOST {
+    for round in 0..most {
         if round >= LEAST && start.elapsed() > time {
             break;
         }

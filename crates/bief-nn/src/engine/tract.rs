@@ -40,7 +40,7 @@ struct Loaded {
 impl Session for Loaded {
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<()> {
         for (input, output) in input.chunks(self.input.len()).zip(output.chunks_mut(self.output.len())) {
-            let run = || -> TractResult<()> {
+            let mut run = || -> TractResult<()> {
                 let frame = Tensor::from_shape(&self.input.dims, input)?;
                 let made = self.model.run(tvec![frame.into()])?;
                 output.copy_from_slice(made[0].as_slice::<f32>()?);
