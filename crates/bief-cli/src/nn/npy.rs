@@ -6,7 +6,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of the longest header that is read.
 const LONGEST: usize = 1 << 16;
 /// Bytes of a header that is written: room for any number of frames.
-const WRITTEN: usize = 256;
+const WRITTEN: usize = 320;
 
 /// Reads the header, behind which the numbers lie; answers the shape.
 pub(super) fn read_header(reader: &mut impl Read) -> io::Result<Vec<usize>> {

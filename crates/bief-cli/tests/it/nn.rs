@@ -45,7 +45,7 @@ fn with_engine(name: &str) -> Option<Folder> {
 fn segments_are_shown_with_or_without_an_engine() {
     let folder = Folder::new("nn-segments");
     let shown = folder.succeed(["nn", "--segments"]);
-    assert!(shown.starts_with("modulation: 1 x 2 x 1024 to 1 x 10, 8 segments, 3.1 M"), "{shown}");
+    assert!(shown.starts_with("modulation: 1 x 2 x 1024 to 1 x 10, 8 segments, 3.10 M"), "{shown}");
     let path = network("tiny_exact.onnx");
     let json = folder.succeed(["nn", path.to_str().unwrap(), "--segments", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -67,7 +67,7 @@ fn results_are_written_in_each_form() {
     folder.succeed(["nn", "tiny.onnx", "-i", "x.f32", "-o", "y.npy", "--repeat", "2", "--batch", "8"]);
     let array = folder.read("y.npy");
     assert!(String::from_utf8_lossy(&array[..100]).contains("'shape': (40, 3, )"));
-    assert_eq!(floats(&array[256..]), RESULT.repeat(40));
+    assert_eq!(floats(&array[320..]), RESULT.repeat(40));
     // It is read again as what is expected.
     folder.write("names.txt", "low\nmiddle\nhigh\n");
     let lines = folder.succeed(
@@ -166,4 +166,27 @@ fn what_cannot_be_is_refused() {
     let none = command.args(["nn"]).env_remove("ORT_DYLIB_PATH").env("LD_LIBRARY_PATH", "").output().unwrap();
     // Unless the system has the library.
     assert!(none.status.success() || stderr(&none).contains("pip download onnxruntime"), "{}", stderr(&none));
+}
+
+#[test]
+fn the_chain_that_ships_tells_the_modulation_of_a_recording() {
+    let Some(folder) = with_engine("nn-chain") else { return };
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    for end in ["meta", "data"] {
+        let name = format!("dvbs2_qpsk_8-9_short.sigmf-{end}");
+        std::fs::copy(data.join(&name), folder.path(&name)).unwrap();
+    }
+    let chain = include_str!("../../data/chains/modulation.toml").replace("../", "");
+    folder.write("modulation.toml", &chain);
+    folder.succeed(["run", "modulation.toml"]);
+    let told = String::from_utf8(folder.read("modulation.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = told.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    // 700 000 samples in frames of 1024, of which the last is not whole.
+    assert_eq!((lines.len(), lines[21][0]), (22, "672"), "{told}");
+    // The network takes QPSK with a carrier for 8PSK: phase shift keying at least.
+    assert!(lines.iter().all(|fields| fields[2].ends_with("psk")), "{told}");
+    // In parts it tells the same.
+    folder.write("parts.toml", chain.replace("kind = \"nn.infer\"", "kind = \"nn.infer\"\nparts = 3"));
+    folder.succeed(["run", "parts.toml", "--plan"]);
+    assert_eq!(String::from_utf8(folder.read("modulation.csv")).unwrap(), told);
 }
