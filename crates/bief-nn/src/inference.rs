@@ -10,6 +10,7 @@ use bief::{Application, Chain, Error, Flow, Machine, Planned, Planner, Program, 
 
 use crate::engine::Engine;
 use crate::network::NeuralNetwork;
+use crate::numbered::{DeliverAt, NumberedSink, NumberedSource, ReadAt};
 use crate::parts::Parts;
 use crate::segment::SegmentTask;
 use crate::weigh;
@@ -59,31 +60,90 @@ pub struct Inference {
     tasks: Vec<Range<usize>>,
     batch: usize,
     rehearsed: Arc<[f32]>,
-    source: Option<Box<Read>>,
-    output: Option<Box<Deliver>>,
+    source: Option<Source>,
+    output: Option<Output>,
+    /// Whether rehearsals have a source and a sink that know frames by their numbers.
+    numbered: (bool, bool),
 }
 
 type Read = dyn FnMut(&mut [f32]) -> Result<Flow> + Send;
 type Deliver = dyn FnMut(&[f32]) -> Result<Flow> + Send;
+
+/// Where frames come from.
+enum Source {
+    InOrder(Box<Read>),
+    ByNumber(Arc<ReadAt>),
+}
+
+/// Where results go.
+enum Output {
+    InOrder(Box<Deliver>),
+    ByNumber(Arc<DeliverAt>),
+}
 
 impl Inference {
     /// The network on an engine, each segment a task. Nothing is loaded yet.
     pub fn new(network: NeuralNetwork, engine: Engine) -> Self {
         let tasks = (0..network.segments().len()).map(|segment| segment..segment + 1).collect();
         let rehearsed = noise(network.input().len());
-        Self { parts: Parts::new(network, engine), tasks, batch: 1, rehearsed, source: None, output: None }
+        Self {
+            parts: Parts::new(network, engine),
+            tasks,
+            batch: 1,
+            rehearsed,
+            source: None,
+            output: None,
+            numbered: (false, false),
+        }
     }
 
     /// Where frames come from: `read` fills each as [`source::from_fn`] does.
     #[must_use]
     pub fn reads(self, read: impl FnMut(&mut [f32]) -> Result<Flow> + Send + 'static) -> Self {
-        Self { source: Some(Box::new(read)), ..self }
+        Self { source: Some(Source::InOrder(Box::new(read))), numbered: (false, self.numbered.1), ..self }
+    }
+
+    /// Where frames come from, if any of them can be had at any time: `read` fills the one of a number, on several threads at once. It answers
+    /// [`Flow::Stop`] from the first number on that is not there. Such a source may be replicated: where results are delivered
+    /// [by number](Self::delivers_at), too, each core may work off frames by itself, from the first task to the last.
+    ///
+    /// ```
+    /// use bief::{Application, Flow, Result};
+    /// # use bief_nn::{Engine, EngineKind, Inference, NeuralNetwork};
+    ///
+    /// # fn main() -> bief::Result<()> {
+    /// # let network = NeuralNetwork::open("data/tiny_exact.onnx".as_ref())?;
+    /// # let Ok(engine) = Engine::open(EngineKind::OnnxRuntime, None) else { return Ok(()) };
+    /// let frames = vec![1.0_f32; 10 * 64];
+    /// let read = move |number: u64, frame: &mut [f32]| {
+    ///     let Some(there) = frames.chunks(frame.len()).nth(number as usize) else { return Ok(Flow::Stop) };
+    ///     frame.copy_from_slice(there);
+    ///     Ok(Flow::Next)
+    /// };
+    /// let deliver = |number, result: &[f32]| { println!("{number}: {result:?}"); Ok(Flow::Next) };
+    /// let mut inference = Inference::new(network, engine).whole().reads_at(read).delivers_at(deliver);
+    /// let program = inference.program()?;
+    /// assert!(program.tasks().all(|(_, is_replicable)| is_replicable));
+    /// assert_eq!(program.run()?.frames, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reads_at(self, read: impl Fn(u64, &mut [f32]) -> Result<Flow> + Send + Sync + 'static) -> Self {
+        Self { source: Some(Source::ByNumber(Arc::new(read))), numbered: (true, self.numbered.1), ..self }
     }
 
     /// Where results go, in order.
     #[must_use]
     pub fn delivers(self, deliver: impl FnMut(&[f32]) -> Result<Flow> + Send + 'static) -> Self {
-        Self { output: Some(Box::new(deliver)), ..self }
+        Self { output: Some(Output::InOrder(Box::new(deliver))), numbered: (self.numbered.0, false), ..self }
+    }
+
+    /// Where results go, in any order: `deliver` gets each with the number of its frame, on several threads at once. See
+    /// [`reads_at`](Self::reads_at).
+    #[must_use]
+    pub fn delivers_at(self, deliver: impl Fn(u64, &[f32]) -> Result<Flow> + Send + Sync + 'static) -> Self {
+        Self { output: Some(Output::ByNumber(Arc::new(deliver))), numbered: (self.numbered.0, true), ..self }
     }
 
     /// Frames that rehearsals repeat, one after the other, in place of noise.
@@ -272,31 +332,54 @@ impl Inference {
         joined
     }
 
-    fn chain(&self, tasks: &[Range<usize>], read: Box<Read>, deliver: Box<Deliver>) -> Result<Program> {
+    fn chain(&self, tasks: &[Range<usize>], source: Source, output: Output) -> Result<Program> {
         let mut chain = Chain::new().batch(self.batch);
-        let frames = chain.add(source::from_fn(self.network().input().len(), read), ());
-        let results = self.add(tasks, &mut chain, &DynWire::from(&frames))?;
-        chain.add(sink::for_each(deliver), &results.typed::<f32>()?);
+        let frame = self.network().input();
+        let frames = match source {
+            Source::InOrder(read) => DynWire::from(&chain.add(source::from_fn(frame.len(), read), ())),
+            Source::ByNumber(read) => {
+                let made = chain.add_dyn(DynTask::raw(NumberedSource { read, frame: frame.clone() }), &[])?;
+                made.into_iter().next().ok_or_else(|| Error::new("a source makes nothing"))?
+            }
+        };
+        let results = self.add(tasks, &mut chain, &frames)?;
+        match output {
+            Output::InOrder(deliver) => chain.add(sink::for_each(deliver), &results.typed::<f32>()?),
+            Output::ByNumber(deliver) => drop(chain.add_dyn(DynTask::raw(NumberedSink(deliver)), &[&results])?),
+        }
         chain.build()
     }
 
     /// What rehearsals read: the same frames again and again.
-    fn repeated(&self, frames: u64) -> Box<Read> {
-        let (rehearsed, mut next, mut left) = (Arc::clone(&self.rehearsed), 0, frames);
-        Box::new(move |frame: &mut [f32]| {
-            if left == 0 {
+    fn repeated(&self, frames: u64) -> Source {
+        let rehearsed = Arc::clone(&self.rehearsed);
+        let fill = move |number: u64, frame: &mut [f32]| {
+            if number >= frames {
                 return Ok(Flow::Stop);
             }
-            left -= 1;
-            frame.copy_from_slice(&rehearsed[next..next + frame.len()]);
-            next = (next + frame.len()) % rehearsed.len();
+            let start = (number % (rehearsed.len() / frame.len()) as u64) as usize * frame.len();
+            frame.copy_from_slice(&rehearsed[start..start + frame.len()]);
             Ok(Flow::Next)
-        })
+        };
+        match self.numbered.0 {
+            true => Source::ByNumber(Arc::new(fill)),
+            false => {
+                let mut number = 0;
+                Source::InOrder(Box::new(move |frame| {
+                    number += 1;
+                    fill(number - 1, frame)
+                }))
+            }
+        }
     }
 
     /// A rehearsal with these tasks in place of its own.
     pub(crate) fn rehearsal_of(&self, tasks: &[Range<usize>], frames: u64) -> Result<Program> {
-        self.chain(tasks, self.repeated(frames), Box::new(|_: &[f32]| Ok(Flow::Next)))
+        let output = match self.numbered.1 {
+            true => Output::ByNumber(Arc::new(|_, _| Ok(Flow::Next))),
+            false => Output::InOrder(Box::new(|_| Ok(Flow::Next))),
+        };
+        self.chain(tasks, self.repeated(frames), output)
     }
 
     pub(crate) fn rehearsed_frame(&self) -> &[f32] {

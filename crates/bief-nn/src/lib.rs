@@ -15,6 +15,7 @@ mod iq;
 mod kinds;
 pub mod modulation;
 mod network;
+mod numbered;
 mod onnx;
 mod operators;
 mod parts;

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use bief::raw::Shape;
 use bief::{Error, Flow};
+use bief_nn::Inference;
 use clap::{Args, ValueEnum};
 
 use super::npy;
+use super::stored::{Place, Stored};
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 
@@ -25,14 +27,14 @@ pub(super) enum NumberFormat {
 }
 
 impl NumberFormat {
-    fn size(self) -> usize {
+    pub(super) fn size(self) -> usize {
         match self {
             Self::F32 => 4,
             Self::I8 | Self::U8 => 1,
         }
     }
 
-    fn number(self, bytes: &[u8]) -> f32 {
+    pub(super) fn number(self, bytes: &[u8]) -> f32 {
         match (self, bytes) {
             (Self::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]),
             (Self::I8, &[byte]) => f32::from(byte as i8),
@@ -114,6 +116,8 @@ pub(super) struct Frames {
     /// Of a frame.
     len: usize,
     shape: Vec<usize>,
+    /// Bytes before the frames.
+    header: u64,
     /// How often it is read, with the time that is on.
     left: u64,
     count: u64,
@@ -132,6 +136,7 @@ impl Frames {
             is_npy: false,
             len: 0,
             shape: Vec::new(),
+            header: 0,
             left: 1,
             count: 0,
             bytes: Vec::new(),
@@ -143,7 +148,8 @@ impl Frames {
         if !self.is_npy {
             return Ok(());
         }
-        let there = npy::read_header(&mut self.reader)?;
+        let (there, header) = npy::read_header(&mut self.reader)?;
+        self.header = header;
         // One frame, or several: a frame of a network is one of a batch, which may be told as a dimension of 1.
         let wanted = &self.shape[..];
         let inner = wanted.strip_prefix(&[1]).unwrap_or(wanted);
@@ -229,8 +235,23 @@ impl Frames {
         Ok(front)
     }
 
-    /// What an inference reads from.
-    pub(super) fn source(mut self) -> impl FnMut(&mut [f32]) -> bief::Result<Flow> + Send + 'static {
-        move |frame| Ok(if self.read(frame)? { Flow::Next } else { Flow::Stop })
+    /// Lets an inference read them: by their numbers, where any of them can be had at any time.
+    pub(super) fn into(mut self, inference: Inference) -> Result<Inference, Failure> {
+        let told = |error: io::Error| Failure::new(format!("{}: {error}", self.name));
+        let place = match (&self.path, self.memory) {
+            (Some(path), _) => {
+                let file = File::open(path).map_err(told)?;
+                file.metadata().map_err(told)?.is_file().then_some(Place::File(file, self.header))
+            }
+            (None, memory) => memory.map(Place::Memory),
+        };
+        Ok(match place {
+            Some(place) => {
+                let stored = Stored::new(&self.name, place, (self.format, self.scale), self.len, self.left);
+                let stored = stored.map_err(told)?;
+                inference.reads_at(move |number, frame| stored.read(number, frame))
+            }
+            None => inference.reads(move |frame| Ok(if self.read(frame)? { Flow::Next } else { Flow::Stop })),
+        })
     }
 }

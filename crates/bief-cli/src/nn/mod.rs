@@ -4,6 +4,7 @@ mod input;
 mod npy;
 mod output;
 mod segments;
+mod stored;
 mod tally;
 
 use std::path::{Path, PathBuf};
@@ -164,19 +165,21 @@ pub(crate) fn run(mut args: NnArgs) -> Result<(), Failure> {
     let (name, engine_name) = (model.network.name().to_owned(), engine.to_string());
     let output_shape = model.network.output().dims().to_vec();
     let front = frames.front().map_err(Failure::from_error)?;
+    let tally = Arc::new(Mutex::new(tally));
+    let create = |path: &Path| Output::create(path, &output_shape, usize::from(args.top), labels.clone());
+    let output = args.output.as_deref().map(create).transpose().map_err(Failure::from_error)?.map(Arc::new);
+    let input_name = frames.name.clone();
     let inference = Inference::new(model.network, engine).batch(args.batch as usize).rehearses(front);
-    let inference = inference.map_err(Failure::from_error)?;
+    let inference = frames.into(inference.map_err(Failure::from_error)?)?;
+    let inference = deliver(inference, Arc::clone(&tally), output.clone());
 
     let bar = spinner(name.clone());
     bar.set_message("measuring each segment, and planning");
-    let planned = args.plan(&planner, inference).inspect_err(|_| bar.finish_and_clear())?;
-    let (planned, inference) = planned;
-    let tally = Arc::new(Mutex::new(tally));
-    let create = |path: &Path| Output::create(path, &output_shape, usize::from(args.top), labels.clone());
-    let output = args.output.as_deref().map(create).transpose().map_err(Failure::from_error)?;
-    let output = Arc::new(Mutex::new(output));
-    let input_name = frames.name.clone();
-    let mut inference = inference.reads(frames.source()).delivers(deliver(&tally, &output));
+    let planned = args.plan(&planner, inference).inspect_err(|_| {
+        bar.finish_and_clear();
+        files.remove_empty();
+    })?;
+    let (planned, mut inference) = planned;
     let pipeline = args.planning.pipeline(&planned, &mut inference)?;
     let mut pipeline = args.seeing.prepare(pipeline)?;
     let interrupted = stop_at_interrupt(pipeline.stopper())?;
@@ -186,7 +189,7 @@ pub(crate) fn run(mut args: NnArgs) -> Result<(), Failure> {
     let outcome = shown(&bar, look, || args.planning.run(&planned, &mut pipeline, false));
     let interrupted = interrupted.load(Ordering::Relaxed) | page::close(shown_page);
     args.seeing.write(&pipeline)?;
-    let finished = lock(&output).as_mut().map_or(Ok(()), Output::finish).map_err(Failure::from_error);
+    let finished = output.map_or(Ok(()), |output| output.finish()).map_err(Failure::from_error);
     let report = match outcome {
         Ok(report) => report,
         Err(error) => {
@@ -213,17 +216,22 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts and writes each result.
-fn deliver(
-    tally: &Arc<Mutex<Tally>>,
-    output: &Arc<Mutex<Option<Output>>>,
-) -> impl FnMut(&[f32]) -> bief::Result<Flow> + Send + 'static {
-    let (tally, output) = (Arc::clone(tally), Arc::clone(output));
-    move |values| {
-        lock(&tally).add(values);
-        lock(&output).as_mut().map_or(Ok(()), |output| output.write(values))?;
+/// Counts and writes each result: in order, where it is written in order.
+fn deliver(inference: Inference, tally: Arc<Mutex<Tally>>, output: Option<Arc<Output>>) -> Inference {
+    let is_in_order = output.as_ref().is_some_and(|output| output.is_in_order());
+    let deliver = move |number, values: &[f32]| {
+        lock(&tally).add(number, values);
+        output.as_ref().map_or(Ok(()), |output| output.write(number, values))?;
         Ok(Flow::Next)
+    };
+    if !is_in_order {
+        return inference.delivers_at(deliver);
     }
+    let mut number = 0;
+    inference.delivers(move |values| {
+        number += 1;
+        deliver(number - 1, values)
+    })
 }
 
 /// The network on noise, to be measured.

@@ -6,10 +6,10 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Bytes of the longest header that is read.
 const LONGEST: usize = 1 << 16;
 /// Bytes of a header that is written: room for any number of frames.
-const WRITTEN: usize = 320;
+pub(super) const WRITTEN: usize = 320;
 
-/// Reads the header, behind which the numbers lie; answers the shape.
-pub(super) fn read_header(reader: &mut impl Read) -> io::Result<Vec<usize>> {
+/// Reads the header, behind which the numbers lie; answers the shape, and how many bytes the header has.
+pub(super) fn read_header(reader: &mut impl Read) -> io::Result<(Vec<usize>, u64)> {
     let wrong = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, format!("as a NumPy array, {reason}"));
     let mut start = [0; 8];
     reader.read_exact(&mut start).map_err(|_| wrong("it is too short"))?;
@@ -41,7 +41,8 @@ pub(super) fn read_header(reader: &mut impl Read) -> io::Result<Vec<usize>> {
     let shape = value("shape")?.strip_prefix('(').and_then(|rest| rest.split_once(')')).map(|(shape, _)| shape);
     let numbers = shape.map(|shape| shape.split(',').map(str::trim).filter(|number| !number.is_empty()));
     let dims: Option<Vec<usize>> = numbers.and_then(|numbers| numbers.map(|number| number.parse().ok()).collect());
-    dims.ok_or_else(|| wrong("its shape is no list of numbers"))
+    let dims = dims.ok_or_else(|| wrong("its shape is no list of numbers"))?;
+    Ok((dims, (8 + of_len + len) as u64))
 }
 
 /// A header for an array of this shape, always as long.
@@ -64,7 +65,7 @@ mod tests {
     #[test]
     fn a_header_is_read_as_it_was_written() {
         for dims in [&[][..], &[7], &[1, 3, 224, 224], &[usize::MAX; 9]] {
-            assert_eq!(read_header(&mut &header(dims)[..]).unwrap(), dims);
+            assert_eq!(read_header(&mut &header(dims)[..]).unwrap(), (dims.to_vec(), WRITTEN as u64));
         }
     }
 
@@ -75,8 +76,8 @@ mod tests {
             let len = (text.len() as u32).to_le_bytes();
             [MAGIC, &[version, 0], &len[..if version == 1 { 2 } else { 4 }], text.as_bytes()].concat()
         };
-        assert_eq!(read_header(&mut &whole(1, text)[..]).unwrap(), [2, 10]);
-        assert_eq!(read_header(&mut &whole(2, text)[..]).unwrap(), [2, 10]);
+        assert_eq!(read_header(&mut &whole(1, text)[..]).unwrap(), (vec![2, 10], 10 + text.len() as u64));
+        assert_eq!(read_header(&mut &whole(2, text)[..]).unwrap(), (vec![2, 10], 12 + text.len() as u64));
         for (wrong, words) in [
             (whole(1, &text.replace("<f4", "<f8")), "elements of `<f8`"),
             (whole(1, &text.replace("False", "True")), "Fortran"),

@@ -1,8 +1,12 @@
 //! Where results go.
 
+use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use bief::Error;
 use serde_json::json;
@@ -11,94 +15,90 @@ use super::npy;
 use super::tally::best;
 use crate::files::is_dash;
 
-/// How results are written.
-enum Form {
-    Raw,
-    /// With so many of the largest values.
-    Lines(usize),
-    Array(Vec<usize>),
-}
-
 /// A file of results.
 pub(super) struct Output {
     path: PathBuf,
-    out: Out,
     form: Form,
-    frames: u64,
-    labels: Vec<String>,
+    /// One more than the largest number of a frame.
+    frames: AtomicU64,
 }
 
-enum Out {
-    File(BufWriter<File>),
-    Standard(io::Stdout),
-}
-
-impl Write for Out {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Standard(out) => out.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Standard(out) => out.flush(),
-        }
-    }
+/// How results are written.
+enum Form {
+    /// Numbers, each frame at its place; of an array with the shape of a frame.
+    Numbers { file: File, shape: Option<Vec<usize>> },
+    /// Lines in order, with so many of the largest values and what they are called.
+    Lines { out: Mutex<Box<dyn Write + Send>>, top: usize, labels: Vec<String> },
 }
 
 impl Output {
     /// Begins a file, by its ending: `.npy`, `.jsonl`, or raw numbers.
     pub(super) fn create(path: &Path, shape: &[usize], top: usize, labels: Vec<String>) -> bief::Result<Self> {
         let ends = |end: &str| path.extension().is_some_and(|extension| extension == end);
-        let form = match () {
-            () if ends("npy") => Form::Array(shape.strip_prefix(&[1]).unwrap_or(shape).to_vec()),
-            () if ends("jsonl") || is_dash(path) => Form::Lines(top),
-            () => Form::Raw,
+        let told = |error: io::Error| Error::new(format!("{}: {error}", path.display()));
+        let lines = |out: Box<dyn Write + Send>| Form::Lines { out: Mutex::new(out), top, labels };
+        let form = match is_dash(path) {
+            true => lines(Box::new(io::stdout())),
+            false => {
+                let file = File::create(path).map_err(told)?;
+                match () {
+                    () if ends("jsonl") => lines(Box::new(BufWriter::new(file))),
+                    () => {
+                        let shape = ends("npy").then(|| shape.strip_prefix(&[1]).unwrap_or(shape).to_vec());
+                        Form::Numbers { file, shape }
+                    }
+                }
+            }
         };
-        let out = match is_dash(path) {
-            true => Ok(Out::Standard(io::stdout())),
-            false => File::create(path).map(BufWriter::new).map(Out::File),
-        };
-        let out = out.map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
-        let mut output = Self { path: path.to_owned(), out, form, frames: 0, labels };
-        output.begin().map_err(|error| output.told(&error))?;
-        Ok(output)
+        Ok(Self { path: path.to_owned(), form, frames: AtomicU64::new(0) })
+    }
+
+    /// Whether results must come in order.
+    pub(super) fn is_in_order(&self) -> bool {
+        matches!(self.form, Form::Lines { .. })
     }
 
     fn told(&self, error: &io::Error) -> Error {
         Error::new(format!("{}: {error}", self.path.display()))
     }
 
-    /// What stands before the frames, with their number.
-    fn begin(&mut self) -> io::Result<()> {
-        if let (Form::Array(shape), Out::File(file)) = (&self.form, &mut self.out) {
-            let shape = [&[self.frames as usize], &shape[..]].concat();
-            file.seek(SeekFrom::Start(0))?;
-            file.write_all(&npy::header(&shape))?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn write(&mut self, values: &[f32]) -> bief::Result<()> {
-        let written = match self.form {
-            Form::Lines(top) => {
-                let best: Vec<_> = best(values, top)
+    /// Writes the result of a frame.
+    pub(super) fn write(&self, number: u64, values: &[f32]) -> bief::Result<()> {
+        self.frames.fetch_max(number + 1, Ordering::Relaxed);
+        let written = match &self.form {
+            Form::Numbers { file, shape } => BYTES.with_borrow_mut(|bytes| {
+                bytes.clear();
+                bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+                let before = if shape.is_some() { npy::WRITTEN as u64 } else { 0 };
+                file.write_all_at(bytes, before + number * bytes.len() as u64)
+            }),
+            Form::Lines { out, top, labels } => {
+                let best: Vec<_> = best(values, *top)
                     .into_iter()
-                    .map(|class| json!({ "class": class, "label": self.labels.get(class), "value": values[class] }))
+                    .map(|class| json!({ "class": class, "label": labels.get(class), "value": values[class] }))
                     .collect();
-                writeln!(self.out, "{}", json!({ "frame": self.frames, "top": best }))
+                let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+                writeln!(out, "{}", json!({ "frame": number, "top": best }))
             }
-            Form::Raw | Form::Array(_) => values.iter().try_for_each(|value| self.out.write_all(&value.to_le_bytes())),
         };
-        self.frames += 1;
         written.map_err(|error| self.told(&error))
     }
 
     /// Ends the file.
-    pub(super) fn finish(&mut self) -> bief::Result<()> {
-        self.begin().and_then(|()| self.out.flush()).map_err(|error| self.told(&error))
+    pub(super) fn finish(&self) -> bief::Result<()> {
+        let written = match &self.form {
+            Form::Numbers { shape: None, .. } => Ok(()),
+            Form::Numbers { file, shape: Some(shape) } => {
+                let shape = [&[self.frames.load(Ordering::Relaxed) as usize], &shape[..]].concat();
+                file.write_all_at(&npy::header(&shape), 0)
+            }
+            Form::Lines { out, .. } => out.lock().unwrap_or_else(PoisonError::into_inner).flush(),
+        };
+        written.map_err(|error| self.told(&error))
     }
+}
+
+thread_local! {
+    /// The bytes of a result.
+    static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }

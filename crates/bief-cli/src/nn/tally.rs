@@ -48,7 +48,8 @@ impl Tally {
         self.compared = Some(Compared { expected, tolerance, worst: (0.0, 0), same_class: 0, beyond: 0 });
     }
 
-    pub(super) fn add(&mut self, values: &[f32]) {
+    /// Counts the result of the frame of a number.
+    pub(super) fn add(&mut self, number: u64, values: &[f32]) {
         let class = (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]).then(b.cmp(&a)));
         self.of_each = values.len() as u64;
         if values.len() <= MOST_CLASSES {
@@ -56,7 +57,7 @@ impl Tally {
             class.into_iter().for_each(|class| self.classes[class] += 1);
         }
         if let Some(compared) = &mut self.compared {
-            compared.add(values, self.frames);
+            compared.add(values, number);
         }
         self.frames += 1;
     }
@@ -158,22 +159,24 @@ mod tests {
     fn differences_count_by_the_largest_value() {
         let mut tally = Tally::default();
         tally.compare(vec![0.0, 9.0, 3.0, 0.0, 1.0, 0.0], 0.02);
-        tally.add(&[0.0, 9.1]);
-        tally.add(&[0.0, 3.0]);
-        tally.add(&[f32::NAN, 0.0]);
+        tally.add(0, &[0.0, 9.1]);
+        tally.add(1, &[0.0, 3.0]);
+        tally.add(2, &[f32::NAN, 0.0]);
         let told = tally.fault(Path::new("y.f32")).unwrap();
         assert!(told.starts_with("y.f32: 2 of 3 results differ") && told.contains("frame 2"), "{told}");
         assert_eq!(tally.to_json()["compared"]["same_class"], 2);
         let mut long = Tally::default();
         long.compare(vec![0.0; 4], 1.0);
-        long.add(&[0.0, 0.0]);
+        long.add(0, &[0.0, 0.0]);
         assert!(long.fault(Path::new("y")).unwrap().contains("it has 2 results, and 1 were made"));
         let mut same = Tally::default();
         same.compare(vec![1.0, 2.0, 3.0, 4.0], 0.0);
-        [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0], [3.0, 4.0]].iter().for_each(|values| same.add(values));
+        for (number, values) in [(1, [3.0, 4.0]), (0, [1.0, 2.0]), (3, [3.0, 4.0]), (2, [1.0, 2.0])] {
+            same.add(number, &values);
+        }
         assert_eq!(same.fault(Path::new("y")), None);
-        same.add(&[1.0, 2.5]);
-        same.add(&[3.0, 4.0]);
+        same.add(4, &[1.0, 2.5]);
+        same.add(5, &[3.0, 4.0]);
         assert!(same.fault(Path::new("y")).unwrap().contains("frame 4"));
     }
 }

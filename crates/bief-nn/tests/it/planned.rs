@@ -70,6 +70,34 @@ fn replicas_and_cuts_give_the_same_in_order() {
 }
 
 #[test]
+fn frames_that_are_known_by_number_need_no_order() {
+    for engine in engines() {
+        let network = own("tiny_exact.onnx");
+        let expected = expected(&network, &engine);
+        for (stages, batch) in [(vec![Stage::new(6, 3, "")], 1), (vec![Stage::new(2, 2, ""), Stage::new(4, 3, "")], 7)]
+        {
+            let made = Arc::new(Mutex::new(vec![0.0; expected.len()]));
+            let collected = Arc::clone(&made);
+            let read = |number: u64, slot: &mut [f32]| {
+                frame(number as usize, slot);
+                Ok(if number < FRAMES as u64 { Flow::Next } else { Flow::Stop })
+            };
+            let deliver = move |number: u64, y: &[f32]| {
+                let start = number as usize * y.len();
+                collected.lock().unwrap()[start..start + y.len()].copy_from_slice(y);
+                Ok(Flow::Next)
+            };
+            let inference = Inference::new(network.clone(), engine.clone()).batch(batch);
+            let mut inference = inference.reads_at(read).delivers_at(deliver);
+            assert!(inference.rehearsal(5).unwrap().tasks().all(|(_, is_replicable)| is_replicable));
+            let report = inference.program().unwrap().cut(&stages).unwrap().run().unwrap();
+            assert_eq!(report.frames, FRAMES as u64);
+            assert_eq!(*made.lock().unwrap(), expected, "{engine} {stages:?}");
+        }
+    }
+}
+
+#[test]
 fn batches_go_in_one_call_and_come_out_one_by_one() {
     for engine in engines() {
         let network = own("tiny_batch.onnx");
