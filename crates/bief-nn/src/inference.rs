@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::network::NeuralNetwork;
 use crate::numbered::{DeliverAt, NumberedSink, NumberedSource, ReadAt};
 use crate::parts::Parts;
+use crate::runner::Runner;
 use crate::segment::SegmentTask;
 use crate::weigh;
 
@@ -235,20 +236,19 @@ impl Inference {
     /// # Errors
     /// A frame of another length; an engine that fails.
     pub fn run(&self, frame: &[f32]) -> Result<Vec<f32>> {
-        let (wanted, there) = (self.network().input(), frame.len());
-        if wanted.len() != there {
-            let (name, len) = (self.network().name(), wanted.len());
-            return Err(Error::new(format!(
-                "{name}: its frames have {len} numbers ({wanted}), and this one has {there}"
-            )));
-        }
-        let mut made = frame.to_vec();
-        for task in &self.tasks {
-            let mut next = vec![0.0; self.network().segments()[task.end - 1].output().len()];
-            self.parts.session(task)?.run(&made, &mut next)?;
-            made = next;
-        }
-        Ok(made)
+        self.runner()?.run(frame)
+    }
+
+    /// The network as a function, for threads of one's own.
+    ///
+    /// # Errors
+    /// An engine that cannot load it.
+    pub fn runner(&self) -> Result<Runner> {
+        let network = self.network();
+        let task =
+            |task: &Range<usize>| Ok((self.parts.session(task)?, network.segments()[task.end - 1].output().len()));
+        let tasks = self.tasks.iter().map(task).collect::<Result<_>>()?;
+        Ok(Runner::new(network.name(), network.input(), tasks))
     }
 
     /// Puts the network behind a wire of any chain; the wire of its results comes back.

@@ -22,7 +22,10 @@ use bief::{Error, Result};
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Engine(Arc<dyn Library>);
+pub struct Engine {
+    library: Arc<dyn Library>,
+    threads: usize,
+}
 
 /// Which library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,25 +85,35 @@ impl Engine {
     /// # Errors
     /// A library that is not there, too old, or no such library: what to install. A path for an engine that is built in.
     pub fn open(kind: EngineKind, library: Option<&Path>) -> Result<Self> {
-        match kind {
-            EngineKind::OnnxRuntime => Ok(Self(Arc::new(onnxruntime::OnnxRuntime::load(library)?))),
+        let library: Arc<dyn Library> = match kind {
+            EngineKind::OnnxRuntime => Arc::new(onnxruntime::OnnxRuntime::load(library)?),
             #[cfg(feature = "tract")]
             EngineKind::Tract => match library {
-                None => Ok(Self(Arc::new(tract::Tract))),
-                Some(path) => Err(Error::new(format!("{}: tract is built in, and loads no library", path.display()))),
+                None => Arc::new(tract::Tract),
+                Some(path) => {
+                    return Err(Error::new(format!("{}: tract is built in, and loads no library", path.display())));
+                }
             },
-        }
+        };
+        Ok(Self { library, threads: 1 })
+    }
+
+    /// Lets each call use so many threads of the engine's own, at least 1, if it has any: for comparisons, since a plan knows nothing of
+    /// them.
+    #[must_use]
+    pub fn with_own_threads(self, threads: usize) -> Self {
+        Self { threads: threads.max(1), ..self }
     }
 
     pub(crate) fn session(&self, part: &Part) -> Result<Arc<dyn Session>> {
-        let told = |reason: String| Error::new(format!("{}: {}: {reason}", part.name, self.0));
-        self.0.session(part).map_err(told)
+        let told = |reason: String| Error::new(format!("{}: {}: {reason}", part.name, self.library));
+        self.library.session(part, self.threads).map_err(told)
     }
 }
 
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.library, f)
     }
 }
 
@@ -137,7 +150,8 @@ impl Port {
 
 /// An engine.
 trait Library: fmt::Display + Send + Sync {
-    fn session(&self, part: &Part) -> Result<Arc<dyn Session>, String>;
+    /// With so many threads of its own in each call, if it has any.
+    fn session(&self, part: &Part, threads: usize) -> Result<Arc<dyn Session>, String>;
 }
 
 /// A part that is loaded. Several threads may call it at once: replicas share weights.

@@ -17,7 +17,7 @@ impl fmt::Display for Tract {
 }
 
 impl Library for Tract {
-    fn session(&self, part: &Part) -> Result<Arc<dyn Session>, String> {
+    fn session(&self, part: &Part, _: usize) -> Result<Arc<dyn Session>, String> {
         let load = || -> TractResult<Loaded> {
             let model = tract_onnx::onnx()
                 .model_for_read(&mut &part.model[..])?

@@ -41,11 +41,11 @@ impl fmt::Display for OnnxRuntime {
 }
 
 impl Library for OnnxRuntime {
-    fn session(&self, part: &Part) -> Result<Arc<dyn super::Session>, String> {
+    fn session(&self, part: &Part, threads: usize) -> Result<Arc<dyn super::Session>, String> {
         let load = || -> ort::Result<LoadedPart> {
             let session = Session::builder()?
                 .with_log_level(LogLevel::Fatal)?
-                .with_intra_threads(1)?
+                .with_intra_threads(threads)?
                 .with_inter_threads(1)?
                 .with_optimization_level(GraphOptimizationLevel::Level3)?
                 .commit_from_memory(&part.model)?;
