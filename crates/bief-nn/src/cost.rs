@@ -1,5 +1,7 @@
 //! How much work nodes are, before anything is measured.
 
+use std::ops::Range;
+
 use crate::graph::Graph;
 
 /// Multiplications and additions of a node that multiplies by weights, for one frame.
@@ -17,4 +19,12 @@ pub(crate) fn multiply_adds(graph: &Graph, node: usize) -> u64 {
         _ => None,
     };
     (made as u64).saturating_mul(each.unwrap_or(0) as u64)
+}
+
+/// Work of some nodes, in multiplications and additions or as much: each element that is made is one, too.
+pub(crate) fn work(graph: &Graph, nodes: Range<usize>) -> f64 {
+    let made = |node: usize| {
+        graph.makes(node).iter().filter_map(|&tensor| graph.fact(tensor)).map(|fact| fact.len() as f64).sum::<f64>()
+    };
+    nodes.map(|node| multiply_adds(graph, node) as f64 + made(node)).sum()
 }

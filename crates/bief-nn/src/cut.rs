@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::cost;
 use crate::graph::{Graph, Origin};
 use crate::onnx::ElementType;
 
@@ -71,10 +72,34 @@ const FUSED: [&str; 19] = [
     "Tanh",
 ];
 
-/// The segments: cut at all places, but those that would part an operator from what it is fused with.
+/// Segments of a network, at most: a plan of more tells nothing more, and each takes time to be measured.
+const MOST: usize = 64;
+
+/// The segments: cut at all places, but those that would part an operator from what it is fused with. Where they are too many, neighbours are
+/// joined until each has its share of the work.
 pub(crate) fn segments(graph: &Graph) -> Vec<Piece> {
     let is_fused = |place: &Place| FUSED.contains(&&*graph.model.nodes[place.node].operator);
-    at(graph, &places(graph).into_iter().filter(|place| !is_fused(place)).collect::<Vec<_>>())
+    let pieces = at(graph, &places(graph).into_iter().filter(|place| !is_fused(place)).collect::<Vec<_>>());
+    if pieces.len() <= MOST {
+        return pieces;
+    }
+    let works: Vec<f64> = pieces.iter().map(|piece| cost::work(graph, piece.nodes.clone())).collect();
+    let share = works.iter().sum::<f64>() / MOST as f64;
+    let mut joined: Vec<Piece> = Vec::new();
+    // What the last of them has.
+    let mut work = f64::INFINITY;
+    for (piece, own) in pieces.into_iter().zip(works) {
+        // The last one takes what rounding leaves.
+        let is_full = work >= share && joined.len() < MOST;
+        match joined.last_mut().filter(|_| !is_full) {
+            Some(last) => (last.nodes.end, last.output, work) = (piece.nodes.end, piece.output, work + own),
+            None => {
+                joined.push(piece);
+                work = own;
+            }
+        }
+    }
+    joined
 }
 
 /// The pieces between these places.

@@ -247,3 +247,124 @@ fn product(used: &Used<'_>) -> Result<Fact, String> {
     dims.extend([*rows, *columns]);
     Fact::new(a.element, dims)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(operator: &str, attributes: &[(&str, Attribute)]) -> Node {
+        let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        Node {
+            raw: Default::default(),
+            name: "n".into(),
+            operator: operator.into(),
+            domain: String::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            attributes,
+        }
+    }
+
+    fn fact(dims: &[usize]) -> Fact {
+        Fact::new(ElementType::F32, dims.to_vec()).unwrap()
+    }
+
+    fn ints(values: &[i64]) -> Fact {
+        Fact { element: ElementType::I64, dims: vec![values.len()], ints: Some(values.to_vec()) }
+    }
+
+    fn made(operator: &str, attributes: &[(&str, Attribute)], used: &[Fact]) -> Result<Option<Vec<usize>>, String> {
+        let used = Used(used.iter().map(Some).collect());
+        infer(&node(operator, attributes), &used, 17).map(|fact| fact.map(|fact| fact.dims))
+    }
+
+    #[test]
+    fn shapes_are_those_of_the_standard() {
+        let list = |values: &[i64]| Attribute::Ints(values.to_vec());
+        let one = Attribute::Int;
+        for (operator, attributes, used, expected) in [
+            ("Relu", vec![], vec![fact(&[1, 2])], &[1, 2][..]),
+            ("Add", vec![], vec![fact(&[4, 1, 3]), fact(&[2, 1])], &[4, 2, 3]),
+            (
+                "Conv",
+                vec![("strides", list(&[2])), ("pads", list(&[3, 3]))],
+                vec![fact(&[1, 2, 1024]), fact(&[16, 2, 7])],
+                &[1, 16, 512],
+            ),
+            (
+                "Conv",
+                vec![("group", one(6)), ("dilations", list(&[2, 1]))],
+                vec![fact(&[1, 6, 9, 9]), fact(&[6, 1, 3, 3])],
+                &[1, 6, 5, 7],
+            ),
+            (
+                "Conv",
+                vec![("auto_pad", Attribute::Text("SAME_UPPER".into())), ("strides", list(&[2]))],
+                vec![fact(&[1, 1, 9]), fact(&[1, 1, 3])],
+                &[1, 1, 5],
+            ),
+            (
+                "MaxPool",
+                vec![("kernel_shape", list(&[3])), ("strides", list(&[2]))],
+                vec![fact(&[1, 1, 6])],
+                &[1, 1, 2],
+            ),
+            (
+                "MaxPool",
+                vec![("kernel_shape", list(&[3])), ("strides", list(&[2])), ("ceil_mode", one(1))],
+                vec![fact(&[1, 1, 6])],
+                &[1, 1, 3],
+            ),
+            ("GlobalAveragePool", vec![], vec![fact(&[2, 5, 7, 7])], &[2, 5, 1, 1]),
+            ("Gemm", vec![("transB", one(1))], vec![fact(&[1, 4]), fact(&[3, 4]), fact(&[3])], &[1, 3]),
+            ("MatMul", vec![], vec![fact(&[7, 1, 2, 3]), fact(&[5, 3, 4])], &[7, 5, 2, 4]),
+            ("Flatten", vec![("axis", one(-1))], vec![fact(&[2, 3, 4])], &[6, 4]),
+            ("Flatten", vec![("axis", one(3))], vec![fact(&[2, 3, 4])], &[24, 1]),
+            ("Concat", vec![("axis", one(-2))], vec![fact(&[1, 2, 3]), fact(&[1, 5, 3])], &[1, 7, 3]),
+            ("Reshape", vec![], vec![fact(&[2, 3, 4]), ints(&[0, -1])], &[2, 12]),
+            ("Transpose", vec![("perm", list(&[0, 2, 1]))], vec![fact(&[2, 3, 4])], &[2, 4, 3]),
+            ("Squeeze", vec![("axes", list(&[0]))], vec![fact(&[1, 3, 1])], &[3, 1]),
+            ("Unsqueeze", vec![], vec![fact(&[3]), ints(&[0, -1])], &[1, 3, 1]),
+            ("ReduceMean", vec![("axes", list(&[2, -1])), ("keepdims", one(0))], vec![fact(&[1, 8, 4, 4])], &[1, 8]),
+            ("Pad", vec![], vec![fact(&[1, 4]), ints(&[0, 1, 0, -2])], &[1, 3]),
+            ("Shape", vec![], vec![fact(&[1, 4])], &[2]),
+        ] {
+            assert_eq!(made(operator, &attributes, &used), Ok(Some(expected.to_vec())), "{operator} {attributes:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_in_words() {
+        let list = |values: &[i64]| Attribute::Ints(values.to_vec());
+        for (operator, attributes, used, words) in [
+            ("Relu", vec![], vec![], "its input 0 is missing"),
+            ("Add", vec![], vec![fact(&[2]), fact(&[3])], "[2] and [3] do not fit"),
+            ("Conv", vec![], vec![fact(&[1, 3, 9]), fact(&[4, 2, 3])], "read 2 channels"),
+            ("Conv", vec![], vec![fact(&[1, 1, 2]), fact(&[1, 1, 3])], "a window of 3 is longer than 2"),
+            ("Conv", vec![("strides", list(&[0]))], vec![fact(&[1, 1, 9]), fact(&[1, 1, 3])], "its strides is 0"),
+            (
+                "Conv",
+                vec![("pads", list(&[i64::MAX, i64::MAX]))],
+                vec![fact(&[1, 1, 9]), fact(&[1, 1, 3])],
+                "more than",
+            ),
+            ("MaxPool", vec![], vec![fact(&[1, 1, 9])], "no kernel_shape"),
+            ("BatchNormalization", vec![], vec![fact(&[1, 2, 3]), fact(&[3])], "2 channels"),
+            ("Reshape", vec![], vec![fact(&[5]), ints(&[2, -1])], "cannot have the shape"),
+            ("Transpose", vec![("perm", list(&[0, 0]))], vec![fact(&[2, 3])], "no order"),
+            ("Squeeze", vec![("axes", list(&[0]))], vec![fact(&[2])], "is not 1"),
+            ("Flatten", vec![("axis", Attribute::Int(i64::MIN))], vec![fact(&[2])], "is none of 1 dimensions"),
+            ("Pad", vec![], vec![fact(&[1]), ints(&[i64::MAX, i64::MAX])], "it is padded by"),
+            (
+                "Concat",
+                vec![("axis", Attribute::Int(0))],
+                vec![fact(&[1 << 27]), fact(&[1 << 27]), fact(&[1])],
+                "more than",
+            ),
+        ] {
+            let told = made(operator, &attributes, &used).unwrap_err();
+            assert!(told.contains(words), "{operator}: {told}");
+        }
+        assert_eq!(made("Resize", &[], &[fact(&[1])]), Ok(None));
+    }
+}

@@ -50,3 +50,35 @@ fn a_part_with_a_free_batch_keeps_it() {
     let part = NeuralNetwork::from_bytes("a part", network.part(1..2).unwrap()).unwrap();
     assert!(part.takes_batches());
 }
+
+/// A protobuf field of bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    assert!(bytes.len() < 1 << 14);
+    [&[number << 3 | 2, (bytes.len() & 127) as u8 | 128, (bytes.len() >> 7) as u8], bytes].concat()
+}
+
+/// A network of so many nodes, one behind the other, on 4 numbers.
+fn long(nodes: usize) -> Vec<u8> {
+    let name = |number: usize| format!("t{number}").into_bytes();
+    let mut graph: Vec<u8> = Vec::new();
+    for number in 0..nodes {
+        let node = [field(1, &name(number)), field(2, &name(number + 1)), field(4, b"Softmax")].concat();
+        graph.extend(field(1, &node));
+    }
+    let shape = [[8, 1], [8, 4]].map(|dim| field(1, &dim)).concat();
+    let tensor = field(2, &field(1, &[vec![8, 1], field(2, &shape)].concat()));
+    graph.extend(field(11, &[field(1, &name(0)), tensor.clone()].concat()));
+    graph.extend(field(12, &[field(1, &name(nodes)), tensor].concat()));
+    [vec![8, 8], field(7, &graph), field(8, &[16, 17])].concat()
+}
+
+#[test]
+fn many_segments_are_joined_to_few_of_much_the_same_work() {
+    let few = NeuralNetwork::from_bytes("few", long(64)).unwrap();
+    assert_eq!(few.segments().len(), 64);
+    let many = NeuralNetwork::from_bytes("many", long(400)).unwrap();
+    let lens: Vec<usize> = many.segments().iter().map(|segment| segment.operators().len()).collect();
+    assert!(lens.len() <= 64 && lens.len() > 50, "{lens:?}");
+    assert_eq!(lens.iter().sum::<usize>(), 400);
+    assert!(lens.iter().all(|&len| len <= 8), "{lens:?}");
+}
