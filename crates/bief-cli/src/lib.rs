@@ -21,6 +21,7 @@ mod machine;
 mod map;
 mod meteors;
 pub mod nbfm;
+mod nn;
 mod page;
 mod parts;
 pub mod plan;
@@ -59,6 +60,7 @@ Examples:
   bief ip carrier.bbf -o out.pcap      IP packets of GSE, MPE or ULE
   bief nbfm capture.sigmf-meta         narrowband FM becomes capture.wav
   bief meteors sky.mp4                 what moves in the night sky
+  bief nn net.onnx -i frames.npy       a neural network on all cores
   bief run chain.toml                  a chain of tasks described in a file
   bief profile chain.toml -o profile.json
                                        the time of each task per kind of core
@@ -97,6 +99,8 @@ enum Command {
     Nbfm(nbfm::NbfmArgs),
     /// Find meteors in a video of the night sky
     Meteors(meteors::MeteorArgs),
+    /// Run a neural network (ONNX) on all cores
+    Nn(Box<nn::NnArgs>),
     /// Run a chain of tasks described in a file
     Run(run::RunArgs),
     /// Profile: measure each task of a chain on each kind of core
@@ -135,6 +139,7 @@ pub fn main() -> ExitCode {
         Command::Ip(args) => ip::run(args),
         Command::Nbfm(args) => nbfm::run(args),
         Command::Meteors(args) => meteors::run(args),
+        Command::Nn(args) => nn::run(*args),
         Command::Run(args) => run::run(args),
         Command::Profile(args) => profile::run(args),
         Command::Plan(args) => plan::run(args),

@@ -7,6 +7,7 @@ pub(crate) fn all() -> Registry {
     let mut registry = bief_radio::registry();
     bief_vision::register(&mut registry);
     bief_net::register(&mut registry);
+    bief_nn::register(&mut registry);
     bief_soapy::register(&mut registry);
     registry
 }

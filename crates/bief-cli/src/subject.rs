@@ -8,10 +8,11 @@ use indicatif::ProgressBar;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::rx::SignalArgs;
-use crate::{meteors, nbfm, registry, rx};
+use crate::{meteors, nbfm, nn, registry, rx};
 
 /// The receivers that have a name.
-const NAMED: [(&str, Make); 3] = [("rx", rx::examined), ("nbfm", nbfm::examined), ("meteors", meteors::examined)];
+const NAMED: [(&str, Make); 4] =
+    [("rx", rx::examined), ("nbfm", nbfm::examined), ("meteors", meteors::examined), ("nn", nn::examined)];
 
 /// Makes a receiver of the signal that the options tell.
 type Make = fn(&SignalArgs, &mut Files, &ProgressBar) -> Result<Box<dyn Application>, Failure>;

@@ -345,6 +345,21 @@ impl PlanningArgs {
         pipeline.run()
     }
 
+    /// The profile that was given, if one was.
+    pub(crate) fn given_profile(&self) -> Result<Option<Profile>, Failure> {
+        self.profile.as_deref().map(|path| read(path, Profile::from_json)).transpose()
+    }
+
+    /// Whether a schedule was given.
+    pub(crate) fn has_schedule(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// The machine that tasks are measured for, and how.
+    pub(crate) fn measured(&self) -> Result<(Machine, Profiling), Failure> {
+        Ok((self.measuring.machine()?, self.measuring.profiling()))
+    }
+
     pub(crate) fn placing(&self) -> &PlacingArgs {
         &self.placing
     }

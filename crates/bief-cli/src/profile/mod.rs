@@ -79,8 +79,7 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     bar.set_message("measuring each task");
     let named = |error| subject.failure(error);
     let (document, table) = if args.batches.is_empty() {
-        let rehearsal = application.rehearsal(u64::MAX).map_err(named)?;
-        let profile = rehearsal.profile_on(&machine, profiling).map_err(named)?;
+        let profile = application.profile_on(&machine, profiling).map_err(named)?;
         (profile.to_json(), table(&profile))
     } else {
         let batches: Vec<usize> = args.batches.iter().map(|size| size.get()).collect();

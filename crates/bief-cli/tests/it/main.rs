@@ -15,6 +15,7 @@ mod map;
 mod meteors;
 mod nbfm;
 mod network;
+mod nn;
 mod planning;
 mod realtime;
 mod run;

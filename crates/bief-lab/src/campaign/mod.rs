@@ -12,6 +12,7 @@ mod figure2;
 mod figure3;
 mod folder;
 mod ftfc;
+mod nn;
 pub(crate) mod published;
 mod table1;
 mod table2;
@@ -31,6 +32,7 @@ Examples:
   bief lab campaign table2 --json         the numbers as JSON
   bief lab campaign batching              batches and merges in random graphs
   bief lab campaign ftfc                  threads mapped to unequal cores
+  bief lab campaign nn net.onnx           a neural network as a task chain
 
 Each experiment compares its results with the values of the paper in a table,
 and writes a CSV file and SVG plots to the folder `campaign` or --output.
@@ -64,6 +66,8 @@ enum Experiment {
     Batching(batching::BatchingArgs),
     /// Gain and cost of mapping threads by demand on unequal cores (FTFC, sections 3 to 5)
     Ftfc(ftfc::FtfcArgs),
+    /// Neural networks as task chains, planned and run
+    Nn(nn::NnArgs),
 }
 
 /// What all experiments take: where the results go.
@@ -95,6 +99,7 @@ pub(crate) fn run(args: CampaignArgs) -> Result<(), Failure> {
         Experiment::Table2(args) => deliver(&args.target, table2::find),
         Experiment::Batching(args) => deliver(&args.target, || batching::find(&args)),
         Experiment::Ftfc(args) => deliver(&args.target, || ftfc::find(&args)),
+        Experiment::Nn(args) => deliver(&args.target, || nn::find(&args)),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bief_schedule::Profile;
+
 use crate::error::Result;
 use crate::machine::Machine;
 use crate::profile::{BatchCosts, Profiling};
@@ -64,6 +66,16 @@ pub trait Application {
     /// # Errors
     /// What keeps the chain from being built.
     fn rehearsal(&self, frames: u64) -> Result<Program>;
+
+    /// What its tasks cost on each kind of core, as a [`Planner`](crate::Planner) plans with it: by default what a rehearsal shows. An
+    /// application whose tasks cost something else beside each other than apart tells it.
+    ///
+    /// # Errors
+    /// Those of [`rehearsal`](Self::rehearsal), and of [`Program::profile_on`].
+    fn profile_on(&self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
+        self.rehearsal(u64::MAX)?.profile_on(machine, profiling)
+    }
+
     /// What its tasks cost on each kind of core, by the number of *units* in an execution, for these numbers of units. A unit is
     /// a frame, unless the application has frames of any length: a sample of audio, say, in a receiver that takes blocks of them.
     ///

@@ -237,7 +237,7 @@ impl Planner {
     pub fn plan(&self, application: &(impl Application + ?Sized)) -> Result<Planned> {
         self.check()?;
         let profile = match &self.profile {
-            None => application.rehearsal(u64::MAX)?.profile_on(&self.machine, self.profiling)?,
+            None => application.profile_on(&self.machine, self.profiling)?,
             Some(given) => {
                 let program = application.rehearsal(1)?;
                 program.fits(&given.value).map_err(|error| given.named(error))?;

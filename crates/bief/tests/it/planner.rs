@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::common::{silence_panics, watched};
 use bief::plan::Profiling;
+use bief::schedule::Profile;
 use bief::{Application, Chain, Error, Flow, Machine, Planner, Program, Result, sink, source};
 
 /// Blocks of samples that come at some rate, known or not.
@@ -134,4 +135,31 @@ fn a_fault_while_cuts_are_tried_is_told() {
     assert!(error.contains("no more"), "{error}");
     let error = profiled(|| panic!("worn out")).unwrap_err().to_string();
     assert!(error.contains("worn out"), "{error}");
+}
+
+/// Blocks whose sink costs a thousand seconds, whatever a rehearsal shows.
+struct Told(Blocks);
+
+impl Application for Told {
+    fn program(&mut self) -> Result<Program> {
+        self.0.program()
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        self.0.rehearsal(frames)
+    }
+
+    fn profile_on(&self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
+        let shown = self.rehearsal(u64::MAX)?.profile_on(machine, profiling)?;
+        let mut tasks = shown.tasks().to_vec();
+        tasks[1].ns.fill(Some(1_000_000_000_000));
+        Ok(shown.with_tasks(tasks)?)
+    }
+}
+
+#[test]
+fn an_application_may_tell_what_its_tasks_cost() {
+    let planned = planner().plan(&Told(Blocks { period: None, runs: 0 })).unwrap();
+    assert!(planned.schedule.planned_period().ns() >= 1e12, "{:?}", planned.schedule);
+    assert_eq!(planned.profile.tasks()[1].ns[0], Some(1_000_000_000_000));
 }

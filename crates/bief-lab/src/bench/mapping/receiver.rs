@@ -70,9 +70,7 @@ impl Subject {
     pub(super) fn prepare(&self, setting: &Setting) -> Result<(), Failure> {
         let receiver = built_in_receiver()?;
         let profiling = Profiling { executions: EXECUTIONS, load: Load::Busy, limit: Duration::MAX };
-        let profile =
-            receiver.rehearsal(u64::MAX).and_then(|rehearsal| rehearsal.profile_on(&setting.machine, profiling));
-        let profile = profile.map_err(Failure::from_error)?;
+        let profile = receiver.profile_on(&setting.machine, profiling).map_err(Failure::from_error)?;
         let platform = setting.machine.platform();
         let plan = |strategy: &dyn Strategy, profile: &Profile| {
             strategy.schedule(profile, &platform).map_err(Failure::from_error)

@@ -107,7 +107,7 @@ impl Subject {
     /// What its tasks take while the other cores of the machine do this.
     pub(super) fn profile(&self, machine: &Machine, load: Load) -> Result<Profile> {
         let profiling = Profiling { executions: self.executions, load, limit: Duration::MAX };
-        self.application().rehearsal(u64::MAX)?.profile_on(machine, profiling)
+        self.application().profile_on(machine, profiling)
     }
 
     /// Its schedule by this profile.

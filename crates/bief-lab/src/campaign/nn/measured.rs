@@ -1,0 +1,163 @@
+//! Runs of a network on the cores that are here: the engine by itself, and Bief's plans, by turns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use bief::schedule::Stage;
+use bief::{Application, Flow, Machine, Pipeline, Planner, Result};
+use bief_cli::failure::Failure;
+use bief_cli::units::significant;
+use bief_nn::{Engine, Inference, NeuralNetwork, Runner};
+use serde::Serialize;
+
+/// A way to run the network, and what came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Measured {
+    pub(super) name: String,
+    pub(super) cores: usize,
+    /// Frames per second of each round.
+    pub(super) rates: Vec<f64>,
+    /// The stages, if it was planned.
+    stages: Vec<String>,
+}
+
+impl Measured {
+    pub(super) fn row(&self) -> String {
+        let mut sorted = self.rates.clone();
+        sorted.sort_by(f64::total_cmp);
+        let at = |part: f64| significant(sorted[((sorted.len() - 1) as f64 * part).round() as usize]);
+        let stages = if self.stages.is_empty() { String::new() } else { format!("  {}", self.stages.join(", ")) };
+        format!("{:34} {:>8} {:>8} {:>8}{stages}", self.name, at(0.5), at(0.0), at(1.0))
+    }
+}
+
+/// Something that works so many frames off.
+type Run = Box<dyn FnMut(u64) -> Result<()>>;
+
+/// All ways, by turns.
+pub(super) fn all(
+    network: &NeuralNetwork,
+    engine: &Engine,
+    rounds: u32,
+    seconds: f64,
+) -> Result<Vec<Measured>, Failure> {
+    let cores = Machine::here().cores().len();
+    let mut runs: Vec<(Measured, Run)> = Vec::new();
+    let mut add = |name: String, cores: usize, stages: Vec<String>, run: Run| {
+        runs.push((Measured { name, cores, rates: Vec::new(), stages }, run));
+    };
+    let inference = |engine: &Engine| Inference::new(network.clone(), engine.clone()).whole();
+    let frame: Arc<[f32]> = (0..network.input().len()).map(|k| (k % 17) as f32 / 8.0 - 1.0).collect();
+    let told = Failure::from_error;
+    let one = inference(engine).runner().map_err(told)?;
+    add("engine, one thread".to_owned(), 1, Vec::new(), called(one.clone(), &frame, 1));
+    add("Bief, one core".to_owned(), 1, Vec::new(), piped(network, engine, &frame, How::OneCore).map_err(told)?.0);
+    if cores > 1 {
+        let own = inference(&engine.clone().with_own_threads(cores)).runner().map_err(told)?;
+        add(format!("engine, {cores} threads of its own"), cores, Vec::new(), called(own, &frame, 1));
+        add(format!("engine, {cores} threads that call it"), cores, Vec::new(), called(one, &frame, cores));
+        for (name, how) in [
+            ("Bief, planned", How::ByNumber),
+            ("Bief, planned, source in order", How::InOrder),
+            ("Bief, a thread for each segment", How::ThreadPerSegment),
+        ] {
+            let (run, stages) = piped(network, engine, &frame, how).map_err(told)?;
+            add(name.to_owned(), cores, stages, run);
+        }
+    }
+    // As many frames as take the time, about.
+    let mut counts = Vec::new();
+    for (_, run) in &mut runs {
+        let start = Instant::now();
+        run(4).map_err(told)?;
+        counts.push((seconds * 4.0 / start.elapsed().as_secs_f64().max(1e-6)).ceil().clamp(4.0, 1e7) as u64);
+    }
+    for _ in 0..rounds {
+        for ((measured, run), &count) in runs.iter_mut().zip(&counts) {
+            let start = Instant::now();
+            run(count).map_err(told)?;
+            measured.rates.push(count as f64 / start.elapsed().as_secs_f64());
+        }
+    }
+    Ok(runs.into_iter().map(|(measured, _)| measured).collect())
+}
+
+/// Calls from so many threads.
+fn called(runner: Runner, frame: &Arc<[f32]>, threads: usize) -> Run {
+    let frame = Arc::clone(frame);
+    Box::new(move |frames| {
+        let next = AtomicU64::new(0);
+        let call = || -> Result<()> {
+            while next.fetch_add(1, Ordering::Relaxed) < frames {
+                runner.run(&frame)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(call)).collect();
+            let own = call();
+            others.into_iter().map(|other| other.join().unwrap_or(Ok(()))).fold(own, Result::and)
+        })
+    })
+}
+
+/// How Bief runs it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    OneCore,
+    /// Planned, with a source and a sink that need no order.
+    ByNumber,
+    /// Planned, with a source and a sink that are sequential.
+    InOrder,
+    ThreadPerSegment,
+}
+
+/// A pipeline that runs again and again, and its stages.
+fn piped(network: &NeuralNetwork, engine: &Engine, frame: &Arc<[f32]>, how: How) -> Result<(Run, Vec<String>)> {
+    let wanted = Arc::new(AtomicU64::new(0));
+    let (frame, left) = (Arc::clone(frame), Arc::clone(&wanted));
+    let inference = Inference::new(network.clone(), engine.clone()).rehearses(frame.to_vec())?;
+    let inference = match how {
+        How::InOrder => {
+            let mut number = 0;
+            let read = move |slot: &mut [f32]| {
+                if number == left.load(Ordering::Relaxed) {
+                    number = 0;
+                    return Ok(Flow::Stop);
+                }
+                number += 1;
+                slot.copy_from_slice(&frame);
+                Ok(Flow::Next)
+            };
+            inference.reads(read).delivers(|_| Ok(Flow::Next))
+        }
+        How::OneCore | How::ByNumber | How::ThreadPerSegment => {
+            let read = move |number, slot: &mut [f32]| {
+                slot.copy_from_slice(&frame);
+                Ok(if number < left.load(Ordering::Relaxed) { Flow::Next } else { Flow::Stop })
+            };
+            inference.reads_at(read).delivers_at(|_, _| Ok(Flow::Next))
+        }
+    };
+    let mut inference = inference;
+    let (mut pipeline, stages): (Pipeline, Vec<String>) = match how {
+        How::OneCore => (inference.whole().program()?.one_core()?, Vec::new()),
+        How::ThreadPerSegment => {
+            let stages = vec![Stage::new(1, 1, ""); inference.tasks().len() + 2];
+            (inference.program()?.cut(&stages)?, Vec::new())
+        }
+        How::ByNumber | How::InOrder => {
+            let planner = || Planner::new(Machine::here());
+            let (planned, mut inference) = inference.plan(&planner(), &planner())?;
+            let stages = planned.schedule.stages().iter().map(ToString::to_string).collect();
+            (planned.pipeline(&mut inference)?, stages)
+        }
+    };
+    let run = move |frames| {
+        wanted.store(frames, Ordering::Relaxed);
+        pipeline.run().map(drop)
+    };
+    Ok((Box::new(run), stages))
+}
