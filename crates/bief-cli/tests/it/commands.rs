@@ -180,7 +180,7 @@ fn rx_tells_machines_under_names_that_stay() {
     let folder = Folder::new("json-keys");
     let json: Value = serde_json::from_str(&folder.succeed(["rx", "--json"])).unwrap();
     let all = "figures input interrupted ip machine megabits_per_second outputs profile refined report \
-               samples_per_symbol_found schedule sent";
+               samples_per_symbol_found schedule sent simd";
     assert_eq!(keys(&json), all.split_whitespace().collect::<Vec<_>>());
     let figures = "bits bytes carrier_per_symbol clock_ppm corrected_bits dummy_frames es_n0_db frame_errors frames gaps kinds \
                    losses lost_samples margin_db mean_iterations missed_headers other_frames packet_errors packets \
