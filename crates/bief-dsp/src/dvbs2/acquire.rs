@@ -12,7 +12,7 @@ use super::clock::symbol_clock;
 use super::decided::Decisions;
 use super::known::{KnownParts, search_frequency, widen};
 use super::layout::HEADER_SPREAD;
-use super::line::follow_line;
+use super::line::{Residual, follow_line};
 use super::plheader;
 use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, sum_powers};
 use super::scramble::PlScrambler;
@@ -573,7 +573,14 @@ impl Search {
             let frame = &symbols[..layout.symbols()];
             let decisions = Decisions::new(Level::best(), kind, frame, &known, scrambler);
             let deviation = deviation.max(LEAST_DEVIATION);
-            Some(follow_line(&decisions, frame.len(), &known, deviation, decisions.variance, &mut Vec::new()))
+            Some(follow_line(
+                &decisions,
+                frame.len(),
+                &known,
+                Residual::of(deviation),
+                decisions.variance,
+                &mut Vec::new(),
+            ))
         });
         let mut decided: Vec<f64> = decided.take(MAX_DECIDED).collect();
         if !decided.is_empty() {

@@ -21,6 +21,9 @@ const SECTOR: usize = 64;
 const ALIKE: f32 = 2e-3;
 /// Angle in radians by which symbols are turned to see what their decisions tell of a phase.
 const TURN: f32 = 0.1;
+/// What the likelihood of a line counts, of that which right decisions would have: where many are wrong, lines differ by chance more
+/// than it says. A right line is known by far less.
+const TRUST: f64 = 0.1;
 /// Share of a phase error that shows in decided symbols, below which they are too often wrong.
 const LEAST_GAIN: f64 = 0.1;
 
@@ -85,7 +88,7 @@ impl Payload for Decisions<'_> {
     fn misfit(&self, line: Line) -> f64 {
         let distance = |(first, block)| f64::from(self.decide(first, block, line, 0.0).distance);
         // Of normal distances of unknown variance.
-        self.payload.len() as f64 * self.blocks().map(distance).sum::<f64>().ln()
+        TRUST * self.payload.len() as f64 * self.blocks().map(distance).sum::<f64>().ln()
     }
 
     fn beside(&self, line: Line, course: &mut Vec<Point>) -> Option<f64> {

@@ -11,6 +11,31 @@ const STEP: f64 = 1.0 / 24.0;
 /// Frequencies tried on either side of zero, in standard deviations.
 const RANGE: f64 = 4.0;
 
+/// How unlikely it is that a frequency is not what a [`Tracker`](super::Tracker) leaves: the negative logarithm of a hundredth.
+const UNTRACKED: f64 = 4.6;
+
+/// Standard deviations that the residual frequency of frames may have, in cycles per symbol.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Residual {
+    /// Nearly always: of what a tracker leaves.
+    pub(super) tracked: f64,
+    /// Of all that is looked for.
+    pub(super) widest: f64,
+}
+
+impl Residual {
+    /// One standard deviation, whatever was before.
+    pub(super) fn of(deviation: f64) -> Residual {
+        Residual { tracked: deviation, widest: deviation }
+    }
+
+    /// How unlikely a frequency is: a negative logarithm of the likelihood, from anywhere.
+    fn misfit(self, frequency: f64) -> f64 {
+        let by = |deviation: f64| 0.5 * (frequency / deviation).powi(2) + deviation.ln();
+        by(self.tracked).min(by(self.widest) + UNTRACKED)
+    }
+}
+
 /// A phase that changes steadily.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
@@ -36,9 +61,8 @@ pub(super) trait Payload {
     fn beside(&self, line: Line, course: &mut Vec<Point>) -> Option<f64>;
 }
 
-/// Follows the phase along a frame of so many symbols, whose residual frequency has the standard deviation `deviation`, in cycles
-/// per symbol. `variance` is that of a phase measured on one known symbol. Returns the frequency; `course` gets points whose
-/// phases need no unwrapping.
+/// Follows the phase along a frame of so many symbols. `variance` is that of a phase measured on one known symbol. Returns the
+/// frequency; `course` gets points whose phases need no unwrapping.
 ///
 /// Headers tell the phase at both ends, but not how often it turned in between. Of all straight lines that the headers leave,
 /// or of a fine grid if there is one header only, the payload fits one. What it shows beside that line is followed.
@@ -46,7 +70,7 @@ pub(super) fn follow_line(
     payload: &impl Payload,
     symbols: usize,
     known: &KnownParts,
-    deviation: f64,
+    residual: Residual,
     variance: f64,
     course: &mut Vec<Point>,
 ) -> f64 {
@@ -61,9 +85,9 @@ pub(super) fn follow_line(
         }
         None => (0.0, STEP / symbols as f64),
     };
-    let turns = (RANGE * deviation / step).ceil() as i32;
+    let turns = (RANGE * residual.widest / step).ceil() as i32;
     let lines = (-turns..=turns).map(|turn| through_header(nearest + f64::from(turn) * step));
-    let scored = lines.map(|line| (payload.misfit(line) + 0.5 * (line.frequency / deviation).powi(2), line));
+    let scored = lines.map(|line| (payload.misfit(line) + residual.misfit(line.frequency), line));
     let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
     let line = best.map_or(through_header(nearest), |(_, line)| line);
 

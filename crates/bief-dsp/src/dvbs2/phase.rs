@@ -6,7 +6,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::decided::Decisions;
 use super::known::{Known, KnownParts, SEARCH, search_frequency};
-use super::line::follow_line;
+use super::line::{Residual, follow_line};
 use super::powers::{
     BLOCK, LEAST_COHERENCE, Powers, coherence, power_of, smoothed_phases, straighten_powers, sum_powers,
 };
@@ -29,8 +29,10 @@ const MAX_REACH: usize = 16;
 const REACH_BETWEEN_PILOTS: usize = 5;
 const LEAST_SNR_BETWEEN_PILOTS: f64 = 10.0;
 /// Standard deviation of the frequency that a [`Tracker`](super::Tracker) leaves, in cycles per symbol, at the least Es/N0 at
-/// which 16APSK is of use.
+/// which 16APSK is of use, 8PSK, and QPSK.
 const TRACKED: f64 = 4e-5;
+const TRACKED_OF_8PSK: f64 = 6e-5;
+const TRACKED_OF_QPSK: f64 = 1e-4;
 
 /// What [`CarrierPhase::estimate`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,7 +132,17 @@ impl CarrierPhase {
                 let frame = &symbols[..layout.symbols()];
                 let kind = (modcod, pls.frame_size());
                 let decisions = Decisions::new(self.level, kind, frame, &known, scrambler);
-                (follow_line(&decisions, frame.len(), &known, TRACKED, decisions.variance, &mut self.knots), 0)
+                (
+                    follow_line(
+                        &decisions,
+                        frame.len(),
+                        &known,
+                        Residual::of(TRACKED),
+                        decisions.variance,
+                        &mut self.knots,
+                    ),
+                    0,
+                )
             }),
         };
         let (frequency, slips) = followed.unwrap_or_else(|| (self.join(&known), 0));
@@ -199,7 +211,9 @@ impl CarrierPhase {
             let powers = Powers { m: M, powers };
             let length = HEADER + payload.len();
             let variance = phase_variance(known.parts(), 0.0);
-            return Some((follow_line(&powers, length, known, 0.25 * SEARCH, variance, &mut self.knots), 0));
+            let tracked = if M == 4 { TRACKED_OF_QPSK } else { TRACKED_OF_8PSK };
+            let residual = Residual { tracked, widest: 0.25 * SEARCH };
+            return Some((follow_line(&powers, length, known, residual, variance, &mut self.knots), 0));
         }
         let (frequency, coherence) = straighten_powers(powers, M);
         let block_snr = (coherence / (1.0 - coherence)).max(1e-3);

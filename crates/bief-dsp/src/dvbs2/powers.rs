@@ -20,6 +20,8 @@ pub(super) const BLOCK: usize = 64;
 const LAGS: [usize; 3] = [1, 4, 16];
 /// Share of the signal in a block below which the products are too noisy, and the frequency is searched instead.
 pub(super) const LEAST_COHERENCE: f64 = 0.3;
+/// Standard deviations of noise from which a sum of powers shows more of the phase than headers do.
+const VISIBLE: f64 = 2.0;
 /// Significance of a peak that noise does not reach.
 pub(super) const SIGNIFICANT: f64 = 16.0;
 
@@ -105,7 +107,7 @@ impl Payload for Powers<'_> {
         for point in &mut course[added..] {
             point.variance *= across / blocks;
         }
-        (along > 0.0).then(|| blocks / (along * self.m as f64))
+        (along > VISIBLE * across.sqrt()).then(|| blocks / (along * self.m as f64))
     }
 }
 

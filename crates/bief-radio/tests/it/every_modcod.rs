@@ -10,16 +10,13 @@ const FRAMES: usize = 20;
 /// Decibels above the threshold of Table 13, which is that of normal frames; and by how much short frames need more.
 const MARGIN_DB: f64 = 1.0;
 const SHORT_DB: f64 = 0.3;
-/// Short frames of 8PSK 7/15 and of 16APSK 7/15, 8/15 and 26/45 without pilots, which may lose frames at this margin: symbols tell too
-/// little of the phase.
-const WEAK: [u8; 4] = [228, 236, 238, 240];
 
 /// The kinds of frames of DVB-S2 whose PLS value leaves this remainder when divided by 4: of one frame size, with or without pilots.
 fn all_of_s2_come_back(which: usize) {
     all_come_back(Pls::of_s2().filter(|pls| usize::from(pls.value()) % 4 == which), &[RollOff::R20]);
 }
 
-/// Those of DVB-S2X, with or without pilots, with all roll-offs in turn; but for those that cannot be expected to.
+/// Those of DVB-S2X, with or without pilots, with all roll-offs in turn.
 fn all_of_s2x_come_back(pilots: bool) {
     all_come_back(Pls::all().skip(128).filter(|pls| pls.pilots() == pilots), &RollOff::ALL);
 }
@@ -27,9 +24,6 @@ fn all_of_s2x_come_back(pilots: bool) {
 fn all_come_back(kinds: impl Iterator<Item = Pls>, roll_offs: &[RollOff]) {
     let mut wrong = Vec::new();
     for (index, pls) in kinds.filter(|pls| pls.fec().is_some()).enumerate() {
-        if WEAK.contains(&pls.value()) {
-            continue;
-        }
         let fec = pls.fec().unwrap();
         let stream = packets(FRAMES * (fec.kbch / 8 - 10) / PACKET, index as u64);
         let sent = samples(
