@@ -275,6 +275,15 @@ pub(crate) trait Step: Send {
     fn on_device(&self, _: &Device) -> Option<Result<Box<dyn Step>>> {
         None
     }
+    /// Whether it runs on a device, and can have the frames of this wire, one of its own, there.
+    fn takes_there(&self, wire: usize) -> bool {
+        let _ = wire;
+        false
+    }
+    /// Tells which wires stay there.
+    fn keep_there(&mut self, stays: &[bool]) {
+        let _ = stays;
+    }
     /// Elements that it had to drop in this run.
     fn lost(&self) -> u64 {
         0
@@ -343,7 +352,12 @@ impl<T: Task> Step for Bind<T> {
 
     fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Step>>> {
         let step = |offload| -> Box<dyn Step> {
-            Box::new(OnDevice { offload, inputs: self.inputs.clone(), outputs: self.outputs.clone() })
+            Box::new(OnDevice {
+                offload,
+                inputs: self.inputs.clone(),
+                outputs: self.outputs.clone(),
+                stays: Box::default(),
+            })
         };
         Some(self.task.on_device(device)?.map(step))
     }

@@ -12,6 +12,7 @@ pub struct DeviceBatch<'b, I, O> {
     table: &'b [*mut u8],
     inputs: &'b [Socket],
     outputs: &'b [Socket],
+    stays: &'b [bool],
     batch: &'b Batch,
     /// The frame that is worked on: those before it are done. The first one, unless `for_each` has come further.
     at: &'b mut usize,
@@ -26,17 +27,34 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
     pub(super) unsafe fn new(
         table: &'b [*mut u8],
         (inputs, outputs): (&'b [Socket], &'b [Socket]),
+        stays: &'b [bool],
         batch: &'b Batch,
         at: &'b mut usize,
     ) -> Self {
         let first = (0..batch.count).find(|&position| batch.is_live(position)).unwrap_or(0);
         *at = first;
-        Self { table, inputs, outputs, batch, at, first, sockets: PhantomData }
+        Self { table, inputs, outputs, stays, batch, at, first, sockets: PhantomData }
     }
 
     /// How many frames there are.
     pub fn frames(&self) -> usize {
         self.batch.live()
+    }
+
+    /// The number of the wire of this input, if its frames are on the device, where the task before has left them under this number.
+    /// What [`for_each`](Self::for_each) gives of it then is not what was made, but for the lengths of frames.
+    pub fn input_there(&self, input: usize) -> Option<usize> {
+        self.there(self.inputs.get(input)?)
+    }
+
+    /// The number of the wire of this output, if its frames are to be left on the device, under this number; their lengths alone are
+    /// written, by the last [`for_each`](Self::for_each): each one begins with empty frames.
+    pub fn output_there(&self, output: usize) -> Option<usize> {
+        self.there(self.outputs.get(output)?)
+    }
+
+    fn there(&self, socket: &Socket) -> Option<usize> {
+        self.stays.get(socket.wire).is_some_and(|&stays| stays).then_some(socket.wire)
     }
 
     /// Does something with each frame, in order, up to the first error, which then has this frame's number: the frames before it are

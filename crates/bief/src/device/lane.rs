@@ -19,6 +19,8 @@ pub(crate) struct OnDevice<I, O> {
     pub(crate) offload: Box<dyn Offload<I, O>>,
     pub(crate) inputs: Box<[Socket]>,
     pub(crate) outputs: Box<[Socket]>,
+    /// Which wires stay on the device.
+    pub(crate) stays: Box<[bool]>,
 }
 
 impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
@@ -34,13 +36,26 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
         // SAFETY: the caller promises live buffers for every position of the batch; the sockets are those that the task was bound to,
         // whose inputs and outputs these are.
-        let mut batch = unsafe { DeviceBatch::new(table, (&self.inputs, &self.outputs), batch, at) };
+        let mut batch = unsafe { DeviceBatch::new(table, (&self.inputs, &self.outputs), &self.stays, batch, at) };
         self.offload.enqueue(&mut batch)?;
         self.offload.complete(&mut batch)
     }
 
     fn replica(&self) -> Option<Box<dyn Step>> {
         None
+    }
+
+    fn takes_there(&self, wire: usize) -> bool {
+        let inputs = self.inputs.iter().enumerate().filter(|(_, socket)| socket.wire == wire);
+        let outputs = self.outputs.iter().enumerate().filter(|(_, socket)| socket.wire == wire);
+        let (mut inputs, mut outputs) = (inputs.peekable(), outputs.peekable());
+        (inputs.peek().is_some() || outputs.peek().is_some())
+            && inputs.all(|(input, _)| self.offload.takes_there(input))
+            && outputs.all(|(output, _)| self.offload.leaves_there(output))
+    }
+
+    fn keep_there(&mut self, stays: &[bool]) {
+        self.stays = stays.into();
     }
 
     fn figures(&self, figures: &mut Figures) {
@@ -89,14 +104,14 @@ impl Lane {
     /// Has so many frames copied in, lets `work` work on them, and has them copied back. On an emulated device each takes its turn with
     /// the other lanes; one that is there does all of that itself.
     pub(crate) fn pass<T>(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<T>) -> Result<T> {
-        if let By::Driver(_) = self.costs.device.0.by {
+        if let By::Driver(_) = self.costs.device.opened.by {
             let start = Instant::now();
             let done = work(&self.costs);
             self.busy[WORKS] += start.elapsed();
             return done;
         }
         let copy = |bytes: u64| {
-            let time = Duration::from_nanos(self.costs.device.0.spec.copy_ns(bytes * frames) as u64);
+            let time = Duration::from_nanos(self.costs.device.opened.spec.copy_ns(bytes * frames) as u64);
             move |_: &Costs| rest(time)
         };
         let [read, write] = self.bytes.map(copy);
@@ -108,7 +123,7 @@ impl Lane {
 
     /// Does something while no other lane uses that part of the device.
     fn turn<T>(&mut self, part: usize, act: impl FnOnce(&Costs) -> T) -> T {
-        let By::Emulation(parts) = &self.costs.device.0.by else { return act(&self.costs) };
+        let By::Emulation(parts) = &self.costs.device.opened.by else { return act(&self.costs) };
         let turn = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         let done = act(&self.costs);
@@ -121,11 +136,11 @@ impl Lane {
 impl Costs {
     /// Waits until a task, by its position, that took a core so long would be done on the device; answers how long that takes in all.
     pub(crate) fn work_off(&self, task: usize, time: Duration) -> Duration {
-        if let By::Driver(_) = self.device.0.by {
+        if let By::Driver(_) = self.device.opened.by {
             return time;
         }
         let core_ns = nanoseconds(time) as f64;
-        let there = Duration::from_nanos(self.device.0.spec.task_ns(&self.names[task], core_ns) as u64);
+        let there = Duration::from_nanos(self.device.opened.spec.task_ns(&self.names[task], core_ns) as u64);
         rest(there.saturating_sub(time));
         there.max(time)
     }

@@ -11,7 +11,7 @@ use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
 use crate::check;
-use crate::device::{Device, Lane, crossing_bytes};
+use crate::device::{Device, Lane, crossing_bytes, keep_there};
 use crate::dot;
 use crate::energy::Watts;
 use crate::error::{Error, Result, counted};
@@ -675,7 +675,9 @@ fn workers(
         for replica in 0..plan.threads {
             let mut tasks: Vec<Node> = copies[plan.tasks.clone()].iter_mut().filter_map(Vec::pop).collect();
             if let Some(device) = &plan.device {
-                tasks = tasks.iter().map(|task| on_device(task, device)).collect::<Result<_>>()?;
+                let lane = device.new_lane();
+                tasks = tasks.iter().map(|task| on_device(task, &lane)).collect::<Result<_>>()?;
+                keep_there(&mut tasks, &plan.tasks, wires);
             }
             let stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
             let mut worker = Worker::new(index, stage, (replica, plan.threads), batch);
