@@ -226,6 +226,9 @@ impl Profile {
     /// The most lanes of a device: more than it can have work under way.
     pub const MAX_LANES: u32 = 64;
 
+    /// The most executions of a launch on a device: their frames are all in memory at once.
+    pub const MAX_GATHER: u32 = 1024;
+
     /// A profile of `tasks` on `kinds` of cores, one frame per execution, which carries no bits.
     ///
     /// # Errors

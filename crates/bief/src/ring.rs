@@ -233,8 +233,34 @@ impl<S> Consumer<S> {
                 head != number || turn.load(Ordering::Acquire) >= full(number) || ring.is_over(number)
             });
         };
-        self.next = number + 1;
         self.waited.times += u64::from(waited);
+        self.take(number, index, slot);
+        Ok(number)
+    }
+
+    /// As [`receive`](Self::receive), of what is there: `None` where nothing is.
+    pub(crate) fn receive_waiting(&mut self, slot: &mut S) -> Option<u64> {
+        let ring = &*self.ring;
+        let cells = ring.cells.len();
+        loop {
+            let number = ring.head.0.load(Ordering::Acquire);
+            let index = self.place.cell(number, cells);
+            if ring.cells[index].0.turn.load(Ordering::Acquire) != full(number) || ring.is_over(number) {
+                return None;
+            }
+            if ring.head.0.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                self.take(number, index, slot);
+                return Some(number);
+            }
+        }
+    }
+
+    /// Takes the number that this end has claimed.
+    #[inline]
+    fn take(&mut self, number: u64, index: usize, slot: &mut S) {
+        let ring = &*self.ring;
+        let cells = ring.cells.len();
+        self.next = number + 1;
         if ring.receivers > 1 {
             // What follows may have been sent before this: whoever was woken for it saw that it was not its turn.
             let next = &ring.cells[after(index, cells)].0.turn;
@@ -247,7 +273,6 @@ impl<S> Consumer<S> {
         });
         cell.turn.store(empty(number + cells as u64), Ordering::Release);
         ring.emptied.wake(number + cells as u64);
-        Ok(number)
     }
 
     /// How many slots there are to be received just now, and how many the ring holds at most.

@@ -270,6 +270,25 @@ pub(crate) trait Step: Send {
         Ok(())
     }
 
+    /// Runs on each live frame of several batches, each with a table of its own; `at` tells batch and position of the frame that it ran on
+    /// last.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run), of each batch with its table.
+    unsafe fn run_gathered(
+        &mut self,
+        tables: &[Box<[*mut u8]>],
+        batches: &mut [Batch],
+        (place, position): (&mut usize, &mut usize),
+    ) -> Result<()> {
+        for (index, (table, batch)) in tables.iter().zip(batches).enumerate() {
+            *place = index;
+            // SAFETY: passed on to the caller.
+            unsafe { self.run(table, batch, position)? };
+        }
+        Ok(())
+    }
+
     fn replica(&self) -> Option<Box<dyn Step>>;
     /// The same on a device, where it can run there.
     fn on_device(&self, _: &Device) -> Option<Result<Box<dyn Step>>> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bief_machine::clock::nanoseconds;
 
+use super::batch::Batches;
 use super::{By, Device, DeviceBatch, Offload};
 use crate::error::Result;
 use crate::figures::Figures;
@@ -23,6 +24,19 @@ pub(crate) struct OnDevice<I, O> {
     pub(crate) stays: Box<[bool]>,
 }
 
+impl<I: Inputs, O: Outputs> OnDevice<I, O> {
+    /// # Safety
+    /// As [`Step::run`], of each of the batches.
+    unsafe fn work(&mut self, batches: Batches<'_>, at: (&mut usize, &mut usize)) -> Result<()> {
+        let sockets = (&*self.inputs, &*self.outputs);
+        // SAFETY: the caller promises live buffers for every position of the batches; the sockets are those that the task was bound to,
+        // whose inputs and outputs these are.
+        let mut batch = unsafe { DeviceBatch::new(batches, sockets, &self.stays, at) };
+        self.offload.enqueue(&mut batch)?;
+        self.offload.complete(&mut batch)
+    }
+}
+
 impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
     unsafe fn run_frame(&mut self, table: &[*mut u8], position: usize) -> Result<Turn> {
         let mut alone = Batch::new(position + 1);
@@ -34,11 +48,18 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
     }
 
     unsafe fn run(&mut self, table: &[*mut u8], batch: &mut Batch, at: &mut usize) -> Result<()> {
-        // SAFETY: the caller promises live buffers for every position of the batch; the sockets are those that the task was bound to,
-        // whose inputs and outputs these are.
-        let mut batch = unsafe { DeviceBatch::new(table, (&self.inputs, &self.outputs), &self.stays, batch, at) };
-        self.offload.enqueue(&mut batch)?;
-        self.offload.complete(&mut batch)
+        // SAFETY: passed on to the caller.
+        unsafe { self.work(Batches::One(table, batch), (&mut 0, at)) }
+    }
+
+    unsafe fn run_gathered(
+        &mut self,
+        tables: &[Box<[*mut u8]>],
+        batches: &mut [Batch],
+        at: (&mut usize, &mut usize),
+    ) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.work(Batches::Several(tables, batches), at) }
     }
 
     fn replica(&self) -> Option<Box<dyn Step>> {
@@ -78,6 +99,8 @@ pub(crate) struct Lane {
     bytes: [u64; 2],
     /// How long it kept the parts of the device busy in this run.
     pub(crate) busy: [Duration; 3],
+    /// How often it had the device work in this run.
+    pub(crate) launches: u64,
 }
 
 /// What its tasks cost there.
@@ -94,16 +117,17 @@ const WRITES: usize = 2;
 impl Lane {
     /// Of tasks with these names, which copies so many bytes of a frame in, and back.
     pub(crate) fn new(device: Device, names: Vec<Arc<str>>, bytes: [u64; 2]) -> Self {
-        Self { costs: Costs { device, names }, bytes, busy: [Duration::ZERO; 3] }
+        Self { costs: Costs { device, names }, bytes, busy: [Duration::ZERO; 3], launches: 0 }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.busy = [Duration::ZERO; 3];
+        (self.busy, self.launches) = ([Duration::ZERO; 3], 0);
     }
 
     /// Has so many frames copied in, lets `work` work on them, and has them copied back. On an emulated device each takes its turn with
     /// the other lanes; one that is there does all of that itself.
     pub(crate) fn pass<T>(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<T>) -> Result<T> {
+        self.launches += 1;
         if let By::Driver(_) = self.costs.device.opened.by {
             let start = Instant::now();
             let done = work(&self.costs);

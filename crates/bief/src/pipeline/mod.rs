@@ -679,7 +679,10 @@ fn workers(
                 tasks = tasks.iter().map(|task| on_device(task, &lane)).collect::<Result<_>>()?;
                 keep_there(&mut tasks, &plan.tasks, wires);
             }
-            let stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
+            let mut stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
+            if plan.gather > 1 {
+                stage.gather(plan.gather, plan.tasks.clone(), wires, batch);
+            }
             let mut worker = Worker::new(index, stage, (replica, plan.threads), batch);
             worker.lane = plan.device.as_ref().map(|device| {
                 let bytes = [plan.tasks.start, plan.tasks.end].map(|cut| crossing_bytes(wires, cut));
