@@ -1,6 +1,6 @@
 //! What tasks cost on devices: measured there, or their times on a core as an emulated device changes them.
 
-use bief_schedule::{Profile, Samples, TaskProfile};
+use bief_schedule::{Gather, Profile, Samples, TaskProfile};
 
 use super::{LEAST, Measured, Measurements, Profiling, Visit, weigh};
 use crate::device::{Device, crossing_bytes};
@@ -107,7 +107,15 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
     let sync = sync.chain(devices.iter().map(|_| profile.sync_ns(0))).collect::<Vec<_>>();
     let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|device| Some(device.spec.lanes)));
     let lanes = lanes.collect::<Vec<_>>();
-    let with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
+    let gather = devices.iter().map(|device| {
+        let DeviceSpec { gather: most, launch_us, .. } = *device.spec;
+        (most > 1).then(|| Gather { most, launch_ns: (launch_us * 1e3).round() as u64 })
+    });
+    let gather = vec![None; cores].into_iter().chain(gather).collect::<Vec<_>>();
+    let mut with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
+    if gather.iter().any(Option::is_some) {
+        with_devices = with_devices.with_gather(gather)?;
+    }
     let with_devices = with_devices.with_frames_per_execution(profile.frames_per_execution())?;
     Ok(match profile.machine() {
         Some(machine) => with_devices.with_machine(machine),
