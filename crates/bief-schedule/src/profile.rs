@@ -553,8 +553,12 @@ impl Profile {
         self.gather.as_ref().and_then(|gather| gather[kind])
     }
 
-    /// The same profile where launches of `kind` have so many executions: times are those of one.
-    pub(crate) fn gathering(&self, kind: usize, executions: u32) -> Cow<'_, Self> {
+    /// The same profile where launches of `kind` have so many executions: times are those of one of them.
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn gathering(&self, kind: usize, executions: u32) -> Cow<'_, Self> {
         let Some(Gather { launch_ns, .. }) = self.gather(kind).filter(|_| executions > 1) else {
             return Cow::Borrowed(self);
         };

@@ -129,8 +129,9 @@ impl Worker {
                     if let Some(observer) = &mut observer {
                         observer.task(task, start, time / count, had_frames);
                     }
-                })
+                })?;
             }
+            Ok(stage.copied())
         })
     }
 

@@ -343,6 +343,17 @@ impl Stage {
         })
     }
 
+    /// How long the frames of the last batch were copied to a device, and back, by all its tasks.
+    pub(crate) fn copied(&mut self) -> [Duration; 2] {
+        let all = self.tasks.iter_mut().filter_map(|task| task.step.copied());
+        all.fold([Duration::ZERO; 2], |[read, write], copied| [read + copied[0], write + copied[1]])
+    }
+
+    /// The same by one of them, where it is known.
+    pub(crate) fn copied_by(&mut self, task: usize) -> Option<[Duration; 2]> {
+        self.tasks[task].step.copied()
+    }
+
     /// Exchanges a task for one with the same wires.
     pub(crate) fn exchange(&mut self, index: usize, other: &mut Box<dyn Step>) {
         std::mem::swap(&mut self.tasks[index].step, other);

@@ -1,7 +1,7 @@
 //! The [`Task`] trait, [`Flow`], and the type-erased form that the executor runs.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::{Device, OffloadOf, OnDevice};
 use crate::error::{Error, Result};
@@ -303,6 +303,10 @@ pub(crate) trait Step: Send {
     fn keep_there(&mut self, stays: &[bool]) {
         let _ = stays;
     }
+    /// How long frames of the last batch were copied to a device, and back.
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        None
+    }
     /// Elements that it had to drop in this run.
     fn lost(&self) -> u64 {
         0
@@ -376,6 +380,7 @@ impl<T: Task> Step for Bind<T> {
                 inputs: self.inputs.clone(),
                 outputs: self.outputs.clone(),
                 stays: Box::default(),
+                copied: None,
             })
         };
         Some(self.task.on_device(device)?.map(step))

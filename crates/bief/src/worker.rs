@@ -425,8 +425,9 @@ impl Worker {
                     if let Some(observer) = &mut observer {
                         observer.task(task, start, time, had_frames);
                     }
-                })
+                })?;
             }
+            Ok(stage.copied())
         })
     }
 

@@ -110,6 +110,11 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
 
 /// A chain in stages of so many tasks, on these kinds.
 fn pipeline_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> Pipeline {
+    pipeline_gathering(program, cut, 1, machine)
+}
+
+/// The same with launches of so many batches.
+fn pipeline_gathering(program: Program, cut: &[(usize, &str)], gather: u32, machine: &Machine) -> Pipeline {
     let mut kinds: Vec<&str> = cut.iter().map(|(_, kind)| *kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -117,7 +122,10 @@ fn pipeline_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> P
         .tasks()
         .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, vec![1; kinds.len()]) })
         .collect();
-    let stages: Vec<Stage> = cut.iter().map(|&(tasks, kind)| Stage::new(tasks, 1, kind)).collect();
+    let stages: Vec<Stage> = cut
+        .iter()
+        .map(|&(tasks, kind)| Stage::new(tasks, 1, kind).gathering(if kind == "cpu" { 1 } else { gather }))
+        .collect();
     let schedule = Schedule::new("hand", stages, &Profile::new(kinds, tasks).unwrap()).unwrap();
     program.pipeline_on(&schedule, machine).unwrap()
 }
@@ -392,7 +400,7 @@ fn two_devices_work_at_once() {
 const THERE: [&str; 5] = ["filter symbols", "correct phase", "measure level", "demap", "decode LDPC"];
 
 /// With these tasks there.
-fn receive(written: Shared, machine: &Machine, device: &str, tasks: &[&str]) -> Report {
+fn receive(written: Shared, machine: &Machine, device: &str, (tasks, gather): (&[&str], u32)) -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
     let receiver = Receiver::find(Recording::open(&path, None).unwrap(), Settings::at(2.0), |_| ()).unwrap();
     let program = receiver.to(written).program().unwrap();
@@ -400,7 +408,7 @@ fn receive(written: Shared, machine: &Machine, device: &str, tasks: &[&str]) -> 
     let first = names.iter().position(|name| name == tasks[0]).unwrap();
     assert_eq!(names[first..first + tasks.len()], *tasks);
     let rest = names.len() - first - tasks.len();
-    pipeline_cut(program, &[(first, "cpu"), (tasks.len(), device), (rest, "cpu")], machine).run().unwrap()
+    pipeline_gathering(program, &[(first, "cpu"), (tasks.len(), device), (rest, "cpu")], gather, machine).run().unwrap()
 }
 
 #[test]
@@ -416,10 +424,12 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
     for memory in Memory::ALL {
         for lanes in [1, 3] {
             let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
-            for tasks in [&THERE[4..], &THERE[..]] {
+            for (tasks, gather) in [(&THERE[4..], 1), (&THERE[..], 1), (&THERE[..], 4)] {
                 let written = Shared::default();
-                let report = receive(written.clone(), &machine, &devices[0], tasks);
+                let report = receive(written.clone(), &machine, &devices[0], (tasks, gather));
                 assert!(written.take() == alone, "{memory}, {lanes} lanes, {tasks:?}");
+                let device = report.stages[1].device.as_ref().unwrap();
+                assert!(device.copy_in_ns > 0.0 && device.tasks_ns > 0.0 && device.copy_out_ns > 0.0, "{report}");
                 let (mut told, expected) = (Figures::of(&report.figures), Figures::of(&expected.figures));
                 // The sums that tell the noise are made in another order there.
                 for (told, expected) in

@@ -22,6 +22,8 @@ pub(crate) struct OnDevice<I, O> {
     pub(crate) outputs: Box<[Socket]>,
     /// Which wires stay on the device.
     pub(crate) stays: Box<[bool]>,
+    /// What the last batch took to be copied.
+    pub(crate) copied: Option<[Duration; 2]>,
 }
 
 impl<I: Inputs, O: Outputs> OnDevice<I, O> {
@@ -33,7 +35,9 @@ impl<I: Inputs, O: Outputs> OnDevice<I, O> {
         // whose inputs and outputs these are.
         let mut batch = unsafe { DeviceBatch::new(batches, sockets, &self.stays, at) };
         self.offload.enqueue(&mut batch)?;
-        self.offload.complete(&mut batch)
+        self.offload.complete(&mut batch)?;
+        self.copied = self.offload.copied();
+        Ok(())
     }
 }
 
@@ -73,6 +77,10 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
         (inputs.peek().is_some() || outputs.peek().is_some())
             && inputs.all(|(input, _)| self.offload.takes_there(input))
             && outputs.all(|(output, _)| self.offload.leaves_there(output))
+    }
+
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        self.copied.take()
     }
 
     fn keep_there(&mut self, stays: &[bool]) {
@@ -125,14 +133,16 @@ impl Lane {
     }
 
     /// Has so many frames copied in, lets `work` work on them, and has them copied back. On an emulated device each takes its turn with
-    /// the other lanes; one that is there does all of that itself.
-    pub(crate) fn pass<T>(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<T>) -> Result<T> {
+    /// the other lanes; one that is there does all of that itself, and `work` answers how long it copied.
+    pub(crate) fn pass(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<[Duration; 2]>) -> Result<()> {
         self.launches += 1;
         if let By::Driver(_) = self.costs.device.opened.by {
             let start = Instant::now();
-            let done = work(&self.costs);
-            self.busy[WORKS] += start.elapsed();
-            return done;
+            let [read, write] = work(&self.costs)?;
+            self.busy[READS] += read;
+            self.busy[WRITES] += write;
+            self.busy[WORKS] += start.elapsed().saturating_sub(read + write);
+            return Ok(());
         }
         let copy = |bytes: u64| {
             let time = Duration::from_nanos(self.costs.device.opened.spec.copy_ns(bytes * frames) as u64);
@@ -140,9 +150,9 @@ impl Lane {
         };
         let [read, write] = self.bytes.map(copy);
         self.turn(READS, read);
-        let done = self.turn(WORKS, work)?;
+        self.turn(WORKS, work)?;
         self.turn(WRITES, write);
-        Ok(done)
+        Ok(())
     }
 
     /// Does something while no other lane uses that part of the device.

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 pub use batch::DeviceBatch;
 pub(crate) use lane::{Lane, OnDevice};
@@ -181,6 +182,12 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
     fn leaves_there(&self, output: usize) -> bool {
         let _ = output;
         false
+    }
+
+    /// How long frames of the last batch were copied to the device, and back; `None` where nobody knows. The time is told apart from that of
+    /// the task, in profiles as what it costs a stage to begin and to end there.
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        None
     }
 
     /// As [`Task::figures`].

@@ -511,7 +511,9 @@ impl Pipeline {
                 return Err(Error::build(reason));
             }
             let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
-            let planned = profile.mixed_period(stage.tasks.clone(), cores).ok_or_else(|| {
+            // Executions of a launch share it.
+            let gathering = profile.gathering(cores[0].0, stage.gather as u32);
+            let planned = gathering.mixed_period(stage.tasks.clone(), cores).ok_or_else(|| {
                 Error::build(format!(
                     "stage `{}`: its tasks take so long that the period of the kinds of core that share it has no exact \
                      fraction: give it cores of one kind",

@@ -1,6 +1,7 @@
 //! The demapper.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bief::device::{Device, DeviceBatch, Offload};
 use bief::{Error, Result, Task};
@@ -126,6 +127,10 @@ impl Offload<In, Out> for DemapThere {
         true
     }
 
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        Some(self.lane.queue.copied())
+    }
+
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
         let Self { lane, payload, vl_snr, rotations, kinds, symbols, llrs, most } = self;
         let queue = &lane.queue;
@@ -153,7 +158,7 @@ impl Offload<In, Out> for DemapThere {
             llrs.of_frames(queue, frame, most[1])?;
             let mut kinds = kinds.iter_mut().filter(|(_, kind)| !kind.batch.is_empty());
             kinds.try_for_each(|(_, kind)| kind.enqueue(queue, kernels, [symbols, rotations, llrs]))?;
-            if to.is_none() { llrs.held()?.fetch(frame * most[1]) } else { Ok(()) }
+            if to.is_none() { queue.leaving(|| llrs.held()?.fetch(frame * most[1])) } else { Ok(()) }
         })?;
         queue.flush()
     }

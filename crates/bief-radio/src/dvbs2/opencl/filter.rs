@@ -1,6 +1,7 @@
 //! The matched filter.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bief::device::{Device, DeviceBatch, Offload};
 use bief::{Result, Task};
@@ -51,6 +52,10 @@ impl Offload<In, Out> for FilterThere {
         true
     }
 
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        Some(self.lane.queue.copied())
+    }
+
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
         let Self { lane, kernel, tables, taps, samples, places, frames, symbols, batch: seen, counts } = self;
         let queue = &lane.queue;
@@ -67,14 +72,15 @@ impl Offload<In, Out> for FilterThere {
         let all: usize = seen.iter().map(|(samples, _)| samples).sum();
         let taken = samples.of(queue, all * SAMPLE)?;
         let mut copied = Ok(());
-        taken.fill(all * SAMPLE, |mut there| {
+        let copy = |mut there: &mut [u8]| {
             copied = batch.for_each(|(window, _), _| {
                 let (place, rest) = std::mem::take(&mut there).split_at_mut(window.len() * SAMPLE);
                 place.copy_from_slice(bytemuck::cast_slice(window));
                 there = rest;
                 Ok(())
             });
-        })?;
+        };
+        queue.entering(|| taken.fill(all * SAMPLE, copy))?;
         copied?;
         let (mut first_sample, mut all_places) = (0, Vec::new());
         let numbers = seen.iter().zip(&*counts).enumerate().map(|(frame, ((samples, sync), &count))| {
@@ -99,7 +105,7 @@ impl Offload<In, Out> for FilterThere {
             unsafe { queue.launch(kernel, (counts.len() * groups, ITEMS), &[a, b, c, d, e, length, centre, of_frame]) }
         })?;
         if batch.output_there(0).is_none() {
-            symbols.held()?.fetch(counts.len() * most * SYMBOL)?;
+            queue.leaving(|| symbols.held()?.fetch(counts.len() * most * SYMBOL))?;
         }
         queue.flush()
     }

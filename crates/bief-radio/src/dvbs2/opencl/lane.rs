@@ -146,14 +146,17 @@ pub(super) fn fill<I: Inputs, O: Outputs>(
 ) -> Result<()> {
     let frames = batch.frames();
     let mut copied = Ok(());
-    room.of_frames(queue, frames, stride)?.fill(frames * stride, |there| {
-        let mut places = there.chunks_exact_mut(stride);
-        copied = batch.for_each(|inputs, outputs| {
-            if let Some(place) = places.next() {
-                copy(inputs, outputs, place);
-            }
-            Ok(())
-        });
+    let buffer = room.of_frames(queue, frames, stride)?;
+    queue.entering(|| {
+        buffer.fill(frames * stride, |there| {
+            let mut places = there.chunks_exact_mut(stride);
+            copied = batch.for_each(|inputs, outputs| {
+                if let Some(place) = places.next() {
+                    copy(inputs, outputs, place);
+                }
+                Ok(())
+            });
+        })
     })?;
     copied
 }
@@ -167,9 +170,11 @@ pub(super) fn take<I: Inputs, O: Outputs>(
     queue.wait()?;
     let stride = room.stride;
     let buffer = room.held()?;
-    let mut rows = buffer.fetched(batch.frames() * stride).chunks_exact(stride);
-    batch.for_each(|inputs, outputs| rows.next().map_or(Ok(()), |row| copy(inputs, outputs, row)))?;
-    buffer.release()
+    queue.leaving(|| {
+        let mut rows = buffer.fetched(batch.frames() * stride).chunks_exact(stride);
+        batch.for_each(|inputs, outputs| rows.next().map_or(Ok(()), |row| copy(inputs, outputs, row)))?;
+        buffer.release()
+    })
 }
 
 /// Writes values to the beginning of bytes.

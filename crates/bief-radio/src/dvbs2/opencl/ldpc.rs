@@ -1,6 +1,7 @@
 //! The LDPC decoder.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bief::device::{Device, DeviceBatch, Offload};
 use bief::{Error, Result, Task};
@@ -73,7 +74,7 @@ impl Code {
         // SAFETY: the kernel is `decode` of `KernelTables`, whose arguments these are: tables of this code, and room for `count` frames.
         unsafe { queue.launch(kernel, (count, GROUP), &[a, b, c, d, e, f, g, h, i, j, k, l, m])? };
         told.fetch(count * TOLD)?;
-        bits.fetch(count * bytes)
+        queue.leaving(|| bits.fetch(count * bytes))
     }
 
     /// What became of the next frame of this code: how it went, and the bits that were sent.
@@ -100,6 +101,10 @@ type Out = <DecodeLdpc as Task>::Out;
 impl Offload<In, Out> for DecodeThere {
     fn takes_there(&self, input: usize) -> bool {
         input == 0
+    }
+
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        Some(self.lane.queue.copied())
     }
 
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
@@ -140,16 +145,19 @@ impl Offload<In, Out> for DecodeThere {
     }
 
     fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
-        self.lane.queue.wait()?;
-        let codes = &mut self.codes;
-        batch.for_each(|(_, pls), (mut bits, decoding)| {
-            let code = codes.get(code(pls[0])?, || Err(Error::new("a frame came that was not there before")))?;
-            let (went, sent) = code.next()?;
-            decoding[0] = went;
-            bits.set_len(sent.len())?;
-            bits.copy_from_slice(sent);
-            Ok(())
-        })?;
+        let (queue, codes) = (&self.lane.queue, &mut self.codes);
+        queue.wait()?;
+        let mut take = || {
+            batch.for_each(|(_, pls), (mut bits, decoding)| {
+                let code = codes.get(code(pls[0])?, || Err(Error::new("a frame came that was not there before")))?;
+                let (went, sent) = code.next()?;
+                decoding[0] = went;
+                bits.set_len(sent.len())?;
+                bits.copy_from_slice(sent);
+                Ok(())
+            })
+        };
+        queue.leaving(&mut take)?;
         self.codes.iter_mut().filter(|(_, code)| !code.starts.is_empty()).try_for_each(|(_, code)| code.release())
     }
 }

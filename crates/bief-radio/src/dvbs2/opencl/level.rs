@@ -1,6 +1,7 @@
 //! Amplitude and noise: moments are summed and symbols scaled by kernels, what follows of the sums is told by the lane's thread.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bief::device::{Device, DeviceBatch, Offload};
 use bief::{Result, Task};
@@ -64,6 +65,10 @@ fn numbers(batch: &[(Pls, usize, usize)], stride: usize, gains: impl Iterator<It
 impl Offload<In, Out> for LevelThere {
     fn takes_there(&self, input: usize) -> bool {
         input == 0
+    }
+
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        Some(self.lane.queue.copied())
     }
 
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
@@ -138,7 +143,7 @@ impl Offload<In, Out> for LevelThere {
             let [a, b] = [&*symbols, frames].map(Arg::Buffer);
             // SAFETY: the kernel is `scale` of `SignalLevel`, whose arguments these are: as many symbols as each frame says.
             unsafe { queue.launch(scale, (seen.len() * groups, RUN), &[a, b, Arg::Number(groups as u32)])? };
-            if there.is_none() { symbols.fetch(seen.len() * stride * SYMBOL) } else { queue.flush() }
+            if there.is_none() { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
         })?;
         match there {
             None => take(batch, (queue, symbols), |(mut symbols, _), _, row| {

@@ -1,6 +1,7 @@
 //! Carrier phase: powers are summed and symbols turned back by kernels, the phase is followed in between by the lane's thread.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bief::device::{Device, DeviceBatch, Offload};
 use bief::{Result, Task};
@@ -65,6 +66,10 @@ impl PhaseThere {
 impl Offload<In, ()> for PhaseThere {
     fn takes_there(&self, input: usize) -> bool {
         input == 0
+    }
+
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        Some(self.lane.queue.copied())
     }
 
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, ()>) -> Result<()> {
@@ -173,7 +178,7 @@ impl Offload<In, ()> for PhaseThere {
             let [a, b, c] = [&*symbols, frames, segments].map(Arg::Buffer);
             // SAFETY: the kernel is `turn` of `CarrierPhase`, whose arguments these are: as many symbols and segments as each frame says.
             unsafe { queue.launch(turn, (seen.len() * groups, ITEMS), &[a, b, c, Arg::Number(groups as u32)])? };
-            if there.is_none() { symbols.fetch(seen.len() * stride * SYMBOL) } else { queue.flush() }
+            if there.is_none() { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
         })?;
         collect.release()?;
         if *summed > 0 {
