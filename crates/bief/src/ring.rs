@@ -409,6 +409,24 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_is_received_without_waiting_for_more() {
+        let (mut producer, mut consumers) = {
+            let (mut producers, consumers) = ring(vec![0; 3], (1, 2), WaitPolicy::Park);
+            (producers.remove(0), consumers)
+        };
+        let [first, second] = &mut consumers[..] else { panic!("two") };
+        let mut slot = 9;
+        assert_eq!(first.receive_waiting(&mut slot), None);
+        (0..3).for_each(|number| assert!(producer.send(&mut { number })));
+        assert_eq!((second.receive_waiting(&mut slot), slot), (Some(0), 0));
+        assert_eq!((first.receive_waiting(&mut slot), slot), (Some(1), 1));
+        assert_eq!((first.receive(&mut slot), slot), (Ok(2), 2));
+        assert_eq!(first.receive_waiting(&mut slot), None);
+        drop(producer);
+        assert_eq!((first.receive_waiting(&mut slot), first.receive(&mut slot)), (None, Err(3)));
+    }
+
+    #[test]
     fn slots_are_exchanged_not_copied() {
         let (mut producer, mut consumer) = pair(vec![Box::new(0), Box::new(0)], WaitPolicy::Park);
         let mut full = Box::new(7);
@@ -543,6 +561,41 @@ mod model {
                     }
                 }));
             }
+            run(ends);
+            assert_eq!(seen.load(Ordering::Relaxed), 0b11);
+        });
+    }
+
+    #[test]
+    fn a_consumer_that_takes_what_waits_takes_nothing_from_the_other() {
+        model(2, |policy| {
+            let (mut producers, mut consumers) = ring(vec![0; 2], (1, 2), policy);
+            let (mut producer, mut other, mut greedy) = (producers.remove(0), consumers.remove(1), consumers.remove(0));
+            let seen = Arc::new(AtomicU64::new(0));
+            let note = |seen: &AtomicU64, number: u64, slot: u64| {
+                assert_eq!(slot, number + 1);
+                let before = seen.fetch_or(1 << number, Ordering::Relaxed);
+                assert_eq!(before & (1 << number), 0, "it was received twice");
+            };
+            let (of_greedy, of_other) = (Arc::clone(&seen), Arc::clone(&seen));
+            let ends: Vec<Box<dyn FnOnce() + Send>> = vec![
+                Box::new(move || (1..=2).for_each(|value| assert!(producer.send(&mut { value })))),
+                Box::new(move || {
+                    let (mut slot, mut further) = (0, 0);
+                    while let Ok(number) = greedy.receive(&mut slot) {
+                        note(&of_greedy, number, slot);
+                        if let Some(number) = greedy.receive_waiting(&mut further) {
+                            note(&of_greedy, number, further);
+                        }
+                    }
+                }),
+                Box::new(move || {
+                    let mut slot = 0;
+                    while let Ok(number) = other.receive(&mut slot) {
+                        note(&of_other, number, slot);
+                    }
+                }),
+            ];
             run(ends);
             assert_eq!(seen.load(Ordering::Relaxed), 0b11);
         });
