@@ -4,6 +4,7 @@
 //! a vector of samples, once loaded, serves two taps.
 
 mod integers;
+mod kernel;
 
 use std::array;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -13,6 +14,7 @@ use num_complex::Complex32;
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 pub use integers::IntegerFilter;
+pub use kernel::{FilterTables, Run};
 
 /// Outputs that the kernel computes together.
 const TILE: usize = 64;

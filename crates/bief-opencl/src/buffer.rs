@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bief::Result;
-use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
 use opencl3::error_codes::ClError;
 use opencl3::kernel::Kernel;
@@ -17,7 +16,7 @@ use opencl3::memory::{
 use opencl3::types::{CL_FALSE, CL_TRUE, cl_map_flags};
 
 use crate::error::{failed, too_much};
-use crate::queue::Queue;
+use crate::queue::{Commands, Queue};
 
 /// How cores and a device have the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,7 +59,7 @@ impl fmt::Display for Memory {
 
 /// Bytes that kernels of a queue, and one thread, work on in turn.
 pub struct Buffer {
-    queue: Arc<CommandQueue>,
+    queue: Arc<Commands>,
     /// It lives at least as long.
     context: Arc<Context>,
     bytes: usize,
@@ -157,17 +156,19 @@ impl Buffer {
                 Place::Apart { there, here } => {
                     here.resize(self.bytes, 0);
                     write(&mut here[..bytes]);
-                    queue.enqueue_write_buffer(there, CL_FALSE, 0, &here[..bytes], &[]).map(drop)
+                    queue.enqueue_write_buffer(there, CL_FALSE, 0, &here[..bytes], &[]).map(|event| queue.copies(event))
                 }
                 Place::Staged { there, here, .. } => {
                     let here = std::slice::from_raw_parts_mut(here.as_ptr(), bytes);
                     write(here);
-                    queue.enqueue_write_buffer(there, CL_FALSE, 0, here, &[]).map(drop)
+                    queue.enqueue_write_buffer(there, CL_FALSE, 0, here, &[]).map(|event| queue.copies(event))
                 }
                 Place::Mapped { there, here: None } => {
                     map(queue, there, self.bytes, CL_MAP_WRITE, true).and_then(|here| {
                         write(std::slice::from_raw_parts_mut(here.as_ptr(), bytes));
-                        queue.enqueue_unmap_mem_object(there.get(), here.as_ptr().cast(), &[]).map(drop)
+                        queue
+                            .enqueue_unmap_mem_object(there.get(), here.as_ptr().cast(), &[])
+                            .map(|event| queue.copies(event))
                     })
                 }
                 Place::Mapped { here: Some(_), .. } => unreachable!("what was fetched was read"),
@@ -179,7 +180,7 @@ impl Buffer {
                     } else {
                         queue.enqueue_svm_map(CL_TRUE, CL_MAP_WRITE, here, &[]).and_then(|_| {
                             write(here);
-                            queue.enqueue_svm_unmap(here, &[]).map(drop)
+                            queue.enqueue_svm_unmap(here, &[]).map(|event| queue.copies(event))
                         })
                     }
                 }
@@ -203,11 +204,13 @@ impl Buffer {
             match &mut self.place {
                 Place::Apart { there, here } => {
                     here.resize(self.bytes, 0);
-                    queue.enqueue_read_buffer(there, CL_FALSE, 0, &mut here[..bytes], &[]).map(drop)
+                    queue
+                        .enqueue_read_buffer(there, CL_FALSE, 0, &mut here[..bytes], &[])
+                        .map(|event| queue.copies(event))
                 }
                 Place::Staged { there, here, .. } => {
                     let here = std::slice::from_raw_parts_mut(here.as_ptr(), bytes);
-                    queue.enqueue_read_buffer(there, CL_FALSE, 0, here, &[]).map(drop)
+                    queue.enqueue_read_buffer(there, CL_FALSE, 0, here, &[]).map(|event| queue.copies(event))
                 }
                 Place::Mapped { there, here } => {
                     map(queue, there, self.bytes, CL_MAP_READ, false).map(|place| *here = Some(place))
@@ -215,7 +218,10 @@ impl Buffer {
                 Place::Shared { is_fine: true, .. } => Ok(()),
                 Place::Shared { there, is_mapped, .. } => {
                     let here = std::slice::from_raw_parts_mut(there.as_ptr(), bytes);
-                    queue.enqueue_svm_map(CL_FALSE, CL_MAP_READ, here, &[]).map(|_| *is_mapped = true)
+                    queue.enqueue_svm_map(CL_FALSE, CL_MAP_READ, here, &[]).map(|event| {
+                        queue.copies(event);
+                        *is_mapped = true;
+                    })
                 }
             }
         }
@@ -283,7 +289,7 @@ impl Buffer {
 
 /// Maps all of a buffer; waits for it, if it is to be there at once.
 fn map(
-    queue: &CommandQueue,
+    queue: &Commands,
     buffer: &cl::Buffer<u8>,
     bytes: usize,
     flags: cl_map_flags,
@@ -291,9 +297,12 @@ fn map(
 ) -> Result<NonNull<u8>, ClError> {
     let mut here = null_mut();
     // SAFETY: the buffer has so many bytes, and is not mapped.
-    unsafe {
+    let event = unsafe {
         queue.enqueue_map_buffer(buffer, if waits { CL_TRUE } else { CL_FALSE }, flags, 0, bytes, &mut here, &[])?
     };
+    if !waits {
+        queue.copies(event);
+    }
     NonNull::new(here.cast()).ok_or(ClError(-12))
 }
 

@@ -14,6 +14,7 @@ use opencl3::program::Program;
 
 use crate::buffer::Memory;
 use crate::error::{failed, nothing};
+use crate::probe::launch_of;
 
 /// What drives its devices in a [`DeviceSpec`].
 const BACKEND: &str = "opencl";
@@ -76,13 +77,19 @@ fn name_of(title: &str) -> String {
     if words.is_empty() { "device".to_owned() } else { words.join("-") }
 }
 
-/// Opens a device with a kind of memory, for this process: what the machine is to [have](bief::Machine::with_device).
+/// Executions that a launch has at most: their frames are all in memory at once.
+const GATHER: u32 = 16;
+
+/// Opens a device with a kind of memory, for this process: what the machine is to [have](bief::Machine::with_device). What a launch
+/// takes is measured, so that plans can tell how many executions should share one.
 ///
 /// # Errors
 /// A device that does not open, or lacks that memory.
 pub fn open(found: &Found, memory: Memory) -> Result<DeviceSpec> {
     let driver = OpenCl::open(found, memory)?;
-    let spec = DeviceSpec::of_backend(BACKEND, &found.name);
+    let mut spec = DeviceSpec::of_backend(BACKEND, &found.name);
+    spec.launch_us = launch_of(&driver)?.as_secs_f64() * 1e6;
+    spec.gather = GATHER;
     Device::provide(&spec, driver);
     Ok(spec)
 }

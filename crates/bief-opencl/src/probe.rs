@@ -46,13 +46,7 @@ impl Probe {
         let queue = Queue::new(&device)?;
         let kernel = queue.kernel(&device, ADD, "add")?;
         let rounds = rounds.max(1);
-        // So that nothing is compiled later.
-        let mut one = Buffer::new(&queue, 1)?;
-        run(&queue, &kernel, &one, 1)?;
-        let start = Instant::now();
-        (0..rounds).try_for_each(|_| run(&queue, &kernel, &one, 1))?;
-        let launch = start.elapsed() / rounds;
-        one.release()?;
+        let launch = launch(&queue, &kernel, rounds)?;
 
         let (allocate, buffer) = timed(|| Buffer::new(&queue, bytes));
         let mut buffer = buffer?;
@@ -84,6 +78,25 @@ impl Probe {
         let waiting_cpu = cpu.as_secs_f64() / waited.as_secs_f64().max(1e-9);
         Ok(Self { allocate, first_run, second_run, read_back, round, waiting_cpu, launch })
     }
+}
+
+/// Starting a kernel of one item, and waiting for it, in the mean.
+fn launch(queue: &Queue, kernel: &Kernel, rounds: u32) -> Result<Duration> {
+    // So that nothing is compiled later.
+    let mut one = Buffer::new(queue, 1)?;
+    run(queue, kernel, &one, 1)?;
+    let start = Instant::now();
+    (0..rounds).try_for_each(|_| run(queue, kernel, &one, 1))?;
+    let launch = start.elapsed() / rounds;
+    one.release()?;
+    Ok(launch)
+}
+
+/// What it takes to launch a kernel on a device that is open, and to wait for it.
+pub(crate) fn launch_of(device: &OpenCl) -> Result<Duration> {
+    let queue = Queue::new(device)?;
+    let kernel = queue.kernel(device, ADD, "add")?;
+    launch(&queue, &kernel, 16)
 }
 
 fn timed<T>(act: impl FnOnce() -> T) -> (Duration, T) {

@@ -1,12 +1,18 @@
 //! What a lane of a device does: kernels, one after the other.
 
+use std::ffi::c_void;
 use std::fmt;
+use std::ops::Deref;
 use std::ptr::null;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bief::{Error, Result};
-use opencl3::command_queue::CommandQueue;
+use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
+use opencl3::error_codes::ClError;
+use opencl3::event::{CL_COMPLETE, Event};
+use opencl3::types::{cl_event, cl_int};
 
 use crate::buffer::{Buffer, Memory};
 use crate::device::OpenCl;
@@ -15,10 +21,55 @@ use crate::error::failed;
 /// A queue of a device, for one lane: what is asked of it is done in order.
 pub struct Queue {
     pub(crate) context: Arc<Context>,
-    pub(crate) queue: Arc<CommandQueue>,
+    pub(crate) queue: Arc<Commands>,
     pub(crate) memory: Memory,
     pub(crate) most: u64,
     pub(crate) svm: u64,
+}
+
+/// The driver's queue, and how long frames were copied to the device and back since that was last asked.
+pub(crate) struct Commands {
+    queue: CommandQueue,
+    copies: Mutex<Copies>,
+}
+
+/// Copies under way and done, those to the device first.
+#[derive(Default)]
+struct Copies {
+    /// Which of the two are being made, where they are frames.
+    way: Option<usize>,
+    events: [Vec<Event>; 2],
+    done: [Duration; 2],
+}
+
+impl Deref for Commands {
+    type Target = CommandQueue;
+
+    fn deref(&self) -> &CommandQueue {
+        &self.queue
+    }
+}
+
+impl Commands {
+    /// Notes a copy that was asked for: it counts if it is of frames.
+    pub(crate) fn copies(&self, event: Event) {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = copies.way {
+            copies.events[way].push(event);
+        }
+    }
+
+    /// Does something that copies frames that way, and counts it.
+    fn counted<T>(&self, way: usize, act: impl FnOnce() -> T) -> T {
+        let copies = || self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        copies().way = Some(way);
+        let start = Instant::now();
+        let done = act();
+        let mut copies = copies();
+        copies.done[way] += start.elapsed();
+        copies.way = None;
+        done
+    }
 }
 
 /// A kernel with its own arguments: each lane has one.
@@ -45,8 +96,9 @@ impl Queue {
     pub fn new(device: &OpenCl) -> Result<Self> {
         let context = Arc::clone(&device.context);
         // SAFETY: the device is that of the context.
-        let queue = unsafe { CommandQueue::create(&context, context.default_device(), 0) };
+        let queue = unsafe { CommandQueue::create(&context, context.default_device(), CL_QUEUE_PROFILING_ENABLE) };
         let queue = queue.map_err(|error| failed("making a queue", error))?;
+        let queue = Commands { queue, copies: Mutex::default() };
         Ok(Self { context, queue: Arc::new(queue), memory: device.memory, most: device.most, svm: device.svm })
     }
 
@@ -95,15 +147,78 @@ impl Queue {
         self.queue.flush().map_err(|error| failed("starting", error))
     }
 
-    /// Waits until all is done that was asked.
+    /// Waits until all is done that was asked, asleep: drivers that spin in a wait of their own would take the core from others.
     ///
     /// # Errors
     /// A device that is lost, or a kernel that failed.
     pub fn wait(&self) -> Result<()> {
-        self.queue.finish().map_err(|error| {
+        self.sleep().and_then(|()| self.queue.finish()).map_err(|error| {
             Error::new(format!("{}; the device may be lost: --device off does without it", failed("waiting", error)))
         })
     }
+
+    /// Sleeps until the driver calls.
+    fn sleep(&self) -> Result<(), ClError> {
+        // SAFETY: it waits for no other event.
+        let marker = unsafe { self.queue.enqueue_marker_with_wait_list(&[])? };
+        let bell = Arc::new(Bell::default());
+        let given = Arc::into_raw(Arc::clone(&bell));
+        if let Err(error) = marker.set_callback(CL_COMPLETE, ring, given.cast_mut().cast()) {
+            // SAFETY: nobody was given it.
+            drop(unsafe { Arc::from_raw(given) });
+            return Err(error);
+        }
+        self.queue.flush()?;
+        let mut rung = bell.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*rung {
+            rung = bell.changed.wait(rung).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    /// Does something that copies frames to the device, whose time is that of [`copied`](Self::copied).
+    pub fn entering<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.queue.counted(0, act)
+    }
+
+    /// The same of what copies frames back.
+    pub fn leaving<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.queue.counted(1, act)
+    }
+
+    /// How long frames were copied to the device and back since this was last asked, by the thread and by the device; what is still
+    /// under way is told the next time.
+    pub fn copied(&self) -> [Duration; 2] {
+        let mut copies = self.queue.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let Copies { events, done, .. } = &mut *copies;
+        for (events, done) in events.iter_mut().zip(&mut *done) {
+            events.retain(|event| {
+                let (start, end) = (event.profiling_command_start(), event.profiling_command_end());
+                let (Ok(start), Ok(end)) = (start, end) else {
+                    // Some drivers tell no time of some copies.
+                    return !event.command_execution_status().is_ok_and(|status| status.0 <= CL_COMPLETE);
+                };
+                *done += Duration::from_nanos(end.saturating_sub(start));
+                false
+            });
+        }
+        std::mem::take(done)
+    }
+}
+
+/// What a thread waits for asleep.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// Wakes who waits, however the event ended: an error is told by the queue.
+extern "C" fn ring(_: cl_event, _: cl_int, bell: *mut c_void) {
+    // SAFETY: it is the bell that `sleep` gave for this one call.
+    let bell = unsafe { Arc::from_raw(bell.cast_const().cast::<Bell>()) };
+    *bell.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    bell.changed.notify_one();
 }
 
 impl fmt::Debug for Queue {

@@ -79,7 +79,7 @@ pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{CoreKind, Platform};
 pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
-pub use profile::{Profile, Samples, TaskProfile};
+pub use profile::{Gather, Profile, Samples, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};
 pub use strategy::{Capabilities, Strategy, strategies, strategy};

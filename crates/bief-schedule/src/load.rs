@@ -1,5 +1,6 @@
 //! What a schedule asks of its cores: the work, period and use of each stage, the latency, and what limits them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -23,6 +24,8 @@ pub struct StageLoad {
     /// The work divided by the replicas that share it (eq. 1); where they are of several kinds, 1 / Σ(cores / work). On devices,
     /// the [pace](Profile::pace_ns) divided by them.
     pub period: Period,
+    /// How many executions a launch has, on a device: its works are those of so many, for which each of them waits.
+    pub gather: u32,
 }
 
 impl StageLoad {
@@ -57,13 +60,15 @@ impl Schedule {
         let load = |(index, stage): (usize, &Stage)| {
             let tasks = start..start + stage.tasks;
             start = tasks.end;
-            let work = |name: &String| {
+            let gathering = gathering(profile, stage);
+            let alone_ns = |name: &String| {
                 let kind = profile.kind(name).expect("check_stages found the kind");
-                profile.stage_ns(tasks.clone(), kind).expect("check_stages found that the tasks run there")
+                gathering.stage_ns(tasks.clone(), kind).expect("check_stages found that the tasks run there")
             };
+            let work = |name: &String| alone_ns(name).saturating_mul(stage.gather.into());
             let works_ns: BTreeMap<String, u64> = stage.cores.keys().map(|kind| (kind.clone(), work(kind))).collect();
             let cores = stage.cores.iter().filter_map(|(name, &cores)| Some((profile.kind(name)?, cores)));
-            let period = profile.mixed_period(tasks.clone(), cores).ok_or_else(|| {
+            let period = gathering.mixed_period(tasks.clone(), cores).ok_or_else(|| {
                 let reason = "its tasks take so long that the period of the kinds of core that share it has no exact fraction: give \
                               it cores of one kind";
                 Error::new(ErrorKind::Schedule, format!("schedule, stages[{index}]"), reason)
@@ -74,6 +79,7 @@ impl Schedule {
                 work_ns: works_ns.values().copied().max().expect("check_itself found cores"),
                 works_ns,
                 period,
+                gather: stage.gather,
             })
         };
         self.stages().iter().enumerate().map(load).collect()
@@ -228,10 +234,19 @@ impl Schedule {
     }
 }
 
+/// The profile of the launches of that stage.
+pub(crate) fn gathering<'p>(profile: &'p Profile, stage: &Stage) -> Cow<'p, Profile> {
+    let kind = stage.kind().and_then(|kind| profile.kind(kind));
+    kind.map_or(Cow::Borrowed(profile), |kind| profile.gathering(kind, stage.gather))
+}
+
 /// The time from one execution to the next on one core of a kind that the stage runs on.
 fn pace_ns(profile: &Profile, load: &StageLoad, kind: &str) -> u64 {
     let kind = profile.kind(kind).expect("the load has been found on the profile");
-    profile.pace_ns(load.tasks.clone(), kind).expect("the load has been found on the profile")
+    profile
+        .gathering(kind, load.gather)
+        .pace_ns(load.tasks.clone(), kind)
+        .expect("the load has been found on the profile")
 }
 
 /// How long an execution waits at most, at that pace, for one of a stage's cores of several kinds, the slowest of which works so

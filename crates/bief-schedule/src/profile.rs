@@ -1,5 +1,6 @@
 //! What a chain costs: its tasks, and the time that each takes on each kind of core.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use crate::share::shared_period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes" and, in a task, "enter_ns", "leave_ns" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes", "gather" and, in a task, "enter_ns", "leave_ns" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -144,7 +145,8 @@ impl TaskProfile {
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
 /// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `lanes` (`[null, 3]`, see
-/// [`with_lanes`](Self::with_lanes)) and, in a task, `enter_ns` and `leave_ns`
+/// [`with_lanes`](Self::with_lanes)), `gather` (`[null, {"most": 16, "launch_ns": 20000}]`, see [`with_gather`](Self::with_gather)) and,
+/// in a task, `enter_ns` and `leave_ns`
 /// (`[1200, 900]`, see [`TaskProfile::enter_ns`]) and `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
 ///
@@ -179,6 +181,7 @@ pub struct Profile {
     bits_per_frame: Option<u64>,
     sync_ns: Option<Vec<u64>>,
     lanes: Option<Vec<Option<u32>>>,
+    gather: Option<Vec<Option<Gather>>>,
     tasks: Vec<TaskProfile>,
     /// For each kind, the work of those of the first 0, 1, … n tasks that can run on it, in nanoseconds.
     prefix_ns: Vec<Vec<u64>>,
@@ -189,6 +192,16 @@ pub struct Profile {
     prefix_sequential: Vec<usize>,
     /// For each kind, what cutting costs; `None` where no cut costs anything, on any kind.
     cuts: Option<Vec<Cuts>>,
+}
+
+/// What a launch of a device costs, and how many executions it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gather {
+    /// The most executions of one launch, from 1 to [`Profile::MAX_GATHER`].
+    pub most: u32,
+    /// How much of each task's time on the device is for the launch, in nanoseconds, however many executions it has.
+    pub launch_ns: u64,
 }
 
 /// What a stage on cores of one kind costs by where it begins and ends, beside its tasks and its hand-over.
@@ -215,6 +228,8 @@ struct ProfileJson {
     sync_ns: Option<Vec<u64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lanes: Option<Vec<Option<u32>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
+    gather: Option<Vec<Option<Gather>>>,
     #[serde(deserialize_with = "json::objects")]
     tasks: Vec<TaskProfile>,
 }
@@ -225,6 +240,9 @@ impl Profile {
 
     /// The most lanes of a device: more than it can have work under way.
     pub const MAX_LANES: u32 = 64;
+
+    /// The most executions of a launch on a device: their frames are all in memory at once.
+    pub const MAX_GATHER: u32 = 1024;
 
     /// A profile of `tasks` on `kinds` of cores, one frame per execution, which carries no bits.
     ///
@@ -245,6 +263,7 @@ impl Profile {
             bits_per_frame: None,
             sync_ns: None,
             lanes: None,
+            gather: None,
             tasks: tasks.into_iter().collect(),
         })
     }
@@ -382,6 +401,14 @@ impl Profile {
                 return Err(refused("lanes", reason));
             }
         }
+        if let Some(gather) = &json.gather {
+            check_per_kind("gather", gather, "object, or null for cores,", &json.kinds)?;
+            let most = Self::MAX_GATHER;
+            if let Some(wrong) = gather.iter().flatten().find(|gather| !(1..=most).contains(&gather.most)) {
+                let reason = format!("{} executions a launch: write from 1 to {most}", wrong.most);
+                return Err(refused("gather", reason));
+            }
+        }
         for (index, task) in json.tasks.iter().enumerate() {
             let key = |member: &str| format!("tasks[{index}].{member}");
             if task.name.is_empty() {
@@ -424,6 +451,7 @@ impl Profile {
             bits_per_frame: json.bits_per_frame,
             sync_ns: json.sync_ns,
             lanes: json.lanes,
+            gather: json.gather,
             tasks: json.tasks,
             prefix_ns,
             runnable_from,
@@ -487,6 +515,64 @@ impl Profile {
     pub fn lanes(&self, kind: usize) -> Option<u32> {
         assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
         self.lanes.as_ref().and_then(|lanes| lanes[kind])
+    }
+
+    /// The same profile, of whose devices those with a [`Gather`] can be launched for several executions at a time: then each task's time
+    /// there counts for one, but for the launch, which they share.
+    ///
+    /// ```
+    /// use bief_schedule::{Gather, Period, Platform, Profile, Strategy, TaskProfile, strategy::Exact};
+    ///
+    /// let tasks = [
+    ///     TaskProfile::sequential("read", [30, 0]).not_on(1),
+    ///     TaskProfile::replicable("decode", [900, 100]),
+    /// ];
+    /// let profile = Profile::new(["cpu", "gpu"], tasks)?.with_lanes([None, Some(3)])?;
+    /// let profile = profile.with_gather([None, Some(Gather { most: 16, launch_ns: 80 })])?;
+    /// let schedule = Exact.schedule(&profile, &Platform::parse_cores("cpu=1,gpu=1", &profile)?)?;
+    /// // Eight share a launch: 20 + 80 / 8 each. Sixteen would wait for each other for nothing: reading takes 30 anyway.
+    /// assert_eq!((schedule.planned_period(), schedule.stages()[1].gather), (Period::from(30), 8));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where there is not one value per kind, or a launch has no execution or more than
+    /// [`MAX_GATHER`](Self::MAX_GATHER).
+    pub fn with_gather(self, gather: impl Into<Vec<Option<Gather>>>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { gather: Some(gather.into()), ..self.into() })
+    }
+
+    /// What a launch of a device of `kind` costs, and may have, where it may have several executions.
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn gather(&self, kind: usize) -> Option<Gather> {
+        assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
+        self.gather.as_ref().and_then(|gather| gather[kind])
+    }
+
+    /// The same profile where launches of `kind` have so many executions: times are those of one of them.
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn gathering(&self, kind: usize, executions: u32) -> Cow<'_, Self> {
+        let Some(Gather { launch_ns, .. }) = self.gather(kind).filter(|_| executions > 1) else {
+            return Cow::Borrowed(self);
+        };
+        let mut json = ProfileJson::from(self.clone());
+        for task in &mut json.tasks {
+            if let Some(ns) = &mut task.ns[kind] {
+                let launch_ns = launch_ns.min(*ns);
+                *ns = *ns - launch_ns + launch_ns.div_ceil(executions.into());
+            }
+        }
+        if let Some(gather) = &mut json.gather {
+            gather[kind] = None;
+        }
+        Cow::Owned(Self::checked(json).expect("shorter times of the same kinds"))
     }
 
     /// Whether all `tasks` may be replicated, and with them a stage made of them.
@@ -714,6 +800,7 @@ impl From<Profile> for ProfileJson {
             bits_per_frame: profile.bits_per_frame,
             sync_ns: profile.sync_ns,
             lanes: profile.lanes,
+            gather: profile.gather,
             tasks: profile.tasks,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::profile::Profile;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -35,6 +36,8 @@ pub struct Stage {
     /// How many cores of each kind execute it, each core on its own frames: at least 1 of a kind that is named, and 1 in all if a
     /// task may not be replicated.
     pub cores: BTreeMap<String, u32>,
+    /// How many executions a launch has at most, on a [device](crate::Profile::with_lanes): a lane takes those that wait. 1 on cores.
+    pub gather: u32,
 }
 
 impl Stage {
@@ -42,12 +45,23 @@ impl Stage {
     pub fn new(tasks: usize, cores: u32, kind: impl Into<String>) -> Self {
         let mut by_kind = BTreeMap::new();
         by_kind.insert(kind.into(), cores);
-        Self { tasks, cores: by_kind }
+        Self { tasks, cores: by_kind, gather: 1 }
     }
 
     /// A stage of `tasks` tasks on so many cores of each of these kinds.
     pub fn mixed<K: Into<String>>(tasks: usize, cores: impl IntoIterator<Item = (K, u32)>) -> Self {
-        Self { tasks, cores: cores.into_iter().map(|(kind, cores)| (kind.into(), cores)).collect() }
+        Self { tasks, cores: cores.into_iter().map(|(kind, cores)| (kind.into(), cores)).collect(), gather: 1 }
+    }
+
+    /// The same stage, on a device, with up to so many executions in a launch.
+    ///
+    /// ```
+    /// use bief_schedule::Stage;
+    ///
+    /// assert_eq!(Stage::new(2, 1, "gpu").gathering(8).to_string(), "2 on 1 gpu by up to 8");
+    /// ```
+    pub fn gathering(self, gather: u32) -> Self {
+        Self { gather, ..self }
     }
 
     /// How many cores execute it, of all kinds together.
@@ -71,7 +85,8 @@ impl Stage {
 /// The tasks and the cores, as in `3 on 2 big + 1 little`.
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}", self.tasks, self.core_list())
+        write!(f, "{} on {}", self.tasks, self.core_list())?;
+        if self.gather > 1 { write!(f, " by up to {}", self.gather) } else { Ok(()) }
     }
 }
 
@@ -83,6 +98,16 @@ struct StageJson {
     cores: CoresJson,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    gather: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(gather: &u32) -> bool {
+    *gather == 1
 }
 
 /// A number of cores, of the kind that is named beside it, or one for each kind.
@@ -135,10 +160,13 @@ impl<'de> Deserialize<'de> for CoresJson {
 impl TryFrom<StageJson> for Stage {
     type Error = &'static str;
 
-    fn try_from(StageJson { tasks, cores, kind }: StageJson) -> Result<Self, Self::Error> {
+    fn try_from(StageJson { tasks, cores, kind, gather }: StageJson) -> Result<Self, Self::Error> {
+        if !(1..=Profile::MAX_GATHER).contains(&gather) {
+            return Err("`gather` is from 1 to 1024: how many executions a launch has");
+        }
         match (cores, kind) {
-            (CoresJson::OneKind(cores), Some(kind)) => Ok(Self::new(tasks, cores, kind)),
-            (CoresJson::ByKind(cores), None) => Ok(Self { tasks, cores }),
+            (CoresJson::OneKind(cores), Some(kind)) => Ok(Self::new(tasks, cores, kind).gathering(gather)),
+            (CoresJson::ByKind(cores), None) => Ok(Self { tasks, cores, gather }),
             (CoresJson::OneKind(_), None) => Err("missing field `kind`: name the kind of the cores"),
             (CoresJson::ByKind(_), Some(_)) => Err("`kind` beside cores that are listed by kind: leave it out"),
         }
@@ -147,13 +175,13 @@ impl TryFrom<StageJson> for Stage {
 
 impl From<Stage> for StageJson {
     fn from(stage: Stage) -> Self {
-        let Stage { tasks, mut cores } = stage;
+        let Stage { tasks, mut cores, gather } = stage;
         match cores.len() {
             1 => {
                 let (kind, cores) = cores.pop_first().expect("it has one");
-                Self { tasks, cores: CoresJson::OneKind(cores), kind: Some(kind) }
+                Self { tasks, cores: CoresJson::OneKind(cores), kind: Some(kind), gather }
             }
-            _ => Self { tasks, cores: CoresJson::ByKind(cores), kind: None },
+            _ => Self { tasks, cores: CoresJson::ByKind(cores), kind: None, gather },
         }
     }
 }

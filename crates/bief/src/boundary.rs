@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::frame::{Batch, Buffer, Slot};
 use crate::memory::Memory;
 use crate::ring::{Consumer, Producer, ring};
+use crate::stage::StagePlan;
 use crate::wait::{WaitPolicy, Waited};
 use crate::wire::WireInfo;
 
@@ -13,6 +14,8 @@ use crate::wire::WireInfo;
 pub(crate) struct Inlet {
     ring: Consumer<Slot>,
     pub(crate) slot: Slot,
+    /// Those of further batches that it takes at a time.
+    pub(crate) further: Vec<Slot>,
     pub(crate) wires: Vec<usize>,
 }
 
@@ -20,6 +23,8 @@ pub(crate) struct Inlet {
 pub(crate) struct Outlet {
     ring: Producer<Slot>,
     pub(crate) slot: Slot,
+    /// Those of further batches that it has at a time.
+    pub(crate) further: Vec<Slot>,
     pub(crate) wires: Vec<usize>,
 }
 
@@ -30,6 +35,11 @@ impl Inlet {
     /// The number that the stream ends before.
     pub(crate) fn receive(&mut self) -> Result<u64, u64> {
         self.ring.receive(&mut self.slot)
+    }
+
+    /// Exchanges one of the further slots for the next one sent, if there is one now, and returns its number.
+    pub(crate) fn receive_waiting(&mut self, further: usize) -> Option<u64> {
+        self.ring.receive_waiting(&mut self.further[further])
     }
 
     /// How many batches wait, and how many may.
@@ -54,6 +64,11 @@ impl Outlet {
         self.ring.send(&mut self.slot)
     }
 
+    /// As [`send`](Self::send), of one of the further slots.
+    pub(crate) fn send_further(&mut self, further: usize) -> bool {
+        self.ring.send(&mut self.further[further])
+    }
+
     /// How often and how long it waited for room.
     pub(crate) fn waited(&self) -> Waited {
         self.ring.waited
@@ -61,13 +76,13 @@ impl Outlet {
 }
 
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
-/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `budget`: see [`slots`]. `before` hears
+/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `budget`: see [`Ends::slots`]. `before` hears
 /// of each sender before memory is touched for what it sends.
 ///
 /// # Errors
 /// What the memory refuses.
 pub(crate) fn connect(
-    (senders, receivers): (usize, usize),
+    ends: Ends,
     end: usize,
     wires: &[WireInfo],
     (batch, budget): (usize, usize),
@@ -88,18 +103,45 @@ pub(crate) fn connect(
         before(sender);
         slot()
     };
-    let own = (0..senders).map(slot_of).collect::<Result<Vec<Slot>>>()?;
-    let received = (0..receivers).map(|_| slot()).collect::<Result<Vec<Slot>>>()?;
-    let between = (0..slots(budget, senders, receivers)).map(|index| slot_of(index % senders));
+    let Ends { senders: (senders, sent), receivers: (receivers, taken) } = ends;
+    let slots_of = |slot: &dyn Fn() -> Result<Slot>, count| (0..count).map(|_| slot()).collect::<Result<Vec<Slot>>>();
+    let own = (0..senders).map(|sender| slots_of(&|| slot_of(sender), sent)).collect::<Result<Vec<_>>>()?;
+    let received = (0..receivers).map(|_| slots_of(&slot, taken)).collect::<Result<Vec<_>>>()?;
+    let between = (0..ends.slots(budget)).map(|index| slot_of(index % senders));
     let (producers, consumers) = ring(between.collect::<Result<_>>()?, (senders, receivers), policy);
-    let outlet = |(ring, slot)| Outlet { ring, slot, wires: crossing.clone() };
-    let inlet = |(ring, slot)| Inlet { ring, slot, wires: crossing.clone() };
-    Ok((producers.into_iter().zip(own).map(outlet).collect(), consumers.into_iter().zip(received).map(inlet).collect()))
+    let outlet = |(ring, mut further): (_, Vec<Slot>)| {
+        Some(Outlet { ring, slot: further.pop()?, further, wires: crossing.clone() })
+    };
+    let inlet = |(ring, mut further): (_, Vec<Slot>)| {
+        Some(Inlet { ring, slot: further.pop()?, further, wires: crossing.clone() })
+    };
+    Ok((
+        producers.into_iter().zip(own).filter_map(outlet).collect(),
+        consumers.into_iter().zip(received).filter_map(inlet).collect(),
+    ))
 }
 
-/// How many batches the ring between stages of so many replicas holds. The `budget` is what one replica of the larger side has.
-pub(crate) fn slots(budget: usize, senders: usize, receivers: usize) -> usize {
-    budget.saturating_mul(senders.max(receivers))
+/// The replicas on both sides of a ring, and how many batches each has at a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) senders: (usize, usize),
+    pub(crate) receivers: (usize, usize),
+}
+
+impl Ends {
+    /// Between two stages.
+    pub(crate) fn of(before: &StagePlan, after: &StagePlan) -> Self {
+        Self { senders: (before.threads, before.gather), receivers: (after.threads, after.gather) }
+    }
+
+    /// How many batches the ring holds. The `budget` is what one replica of the larger side has; where they have several at a time, all
+    /// of these fit, and one more.
+    pub(crate) fn slots(self, budget: usize) -> usize {
+        let Self { senders: (senders, sent), receivers: (receivers, taken) } = self;
+        let gathered = (senders.saturating_mul(sent)).max(receivers.saturating_mul(taken)).saturating_add(1);
+        let alone = budget.saturating_mul(senders.max(receivers));
+        if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
+    }
 }
 
 /// Where the wires that only pass through a stage stand on either side.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bief_schedule::Profile;
 
-use crate::boundary::slots;
+use crate::boundary::Ends;
 use crate::error::{Error, Place, Result, counted};
 use crate::frame::{Slot, can_allocate};
 use crate::memory::Memory;
@@ -62,7 +62,7 @@ pub(crate) fn memory(
     };
     let replicas = stages.iter().map(|stage| {
         let local = |wire: &WireInfo| stage.tasks.contains(&wire.maker) && stage.tasks.contains(&wire.last_user);
-        stage.threads as f64 * (bytes(&local) + size_of::<Worker>() as f64)
+        stage.threads as f64 * (stage.gather as f64 * bytes(&local) + size_of::<Worker>() as f64)
     });
     let replicas = replicas.sum::<f64>();
     if !can_allocate(replicas) {
@@ -73,10 +73,10 @@ pub(crate) fn memory(
     }
     let plain = stages.windows(2).enumerate().filter(|(index, _)| !matches!(memories.get(*index), Some(Some(_))));
     let between = plain.map(|(_, pair)| {
-        let (senders, receivers) = (pair[0].threads, pair[1].threads);
-        let slots = slots(budget, senders, receivers) as f64;
+        let slots = Ends::of(&pair[0], &pair[1]).slots(budget) as f64;
         let crossing = |wire: &WireInfo| wire.crosses(pair[0].tasks.end);
-        (slots + (pair[0].threads + pair[1].threads) as f64) * (bytes(&crossing) + size_of::<Slot>() as f64)
+        let held = |stage: &StagePlan| stage.threads as f64 * stage.gather as f64;
+        (slots + held(&pair[0]) + held(&pair[1])) * (bytes(&crossing) + size_of::<Slot>() as f64)
     });
     if !can_allocate(replicas + between.sum::<f64>()) {
         return Err(Error::build(format!(

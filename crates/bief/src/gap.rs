@@ -258,6 +258,7 @@ pub(crate) mod tests {
                 kinds: threads.clone().flat_map(|(kind, cores)| vec![kind.to_owned(); cores]).collect(),
                 planned_ns: None,
                 device: None,
+                gather: 1,
             };
             // Each kind does its part, in proportion to its speed.
             let parts: Vec<KindReport> = threads

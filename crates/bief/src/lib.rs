@@ -101,6 +101,8 @@ mod figures;
 mod frame;
 mod gap;
 mod gaps;
+#[allow(unsafe_code)]
+mod gather;
 mod halt;
 mod live;
 mod making;

@@ -211,7 +211,7 @@ impl Program {
     /// why one that should run there cannot; one that wants more devices than there are.
     pub fn pipeline_on(self, schedule: &Schedule, machine: &Machine) -> Result<Pipeline> {
         let mut stages = plans(schedule.stages(), self.tasks.iter().map(|task| &task.name));
-        for stage in &mut stages {
+        for (stage, planned) in stages.iter_mut().zip(schedule.stages()) {
             let Some(device) = stage.kind().map_or(Ok(None), |kind| Device::open(machine, kind))? else { continue };
             if stage.threads > 1 {
                 return Err(Error::build(format!(
@@ -222,7 +222,8 @@ impl Program {
                 )));
             }
             let tasks = self.tasks.get(stage.tasks.clone()).unwrap_or_default();
-            stage.put_on(device, tasks.iter().all(|task| task.step.replica().is_some()));
+            let replicable = tasks.iter().all(|task| task.step.replica().is_some());
+            stage.put_on(device, replicable, planned.gather as usize);
         }
         Ok(self.staged(stages)?.with_planned_period(schedule.planned_period().ns()))
     }

@@ -137,13 +137,22 @@ pub struct DeviceReport {
     pub tasks_ns: f64,
     /// Copies back.
     pub copy_out_ns: f64,
+    /// How many executions a launch had at most.
+    pub gather: usize,
+    /// How many it had, in the mean.
+    pub executions_per_launch: f64,
 }
 
 impl DeviceReport {
-    /// Of a device that was busy for so long, in so many executions.
-    pub(crate) fn new(name: &str, busy: [Duration; 3], executions: u64) -> Self {
+    /// Of a device that was busy for so long, in so many executions; and how many a launch had at most, and in the mean.
+    pub(crate) fn new(
+        name: &str,
+        busy: [Duration; 3],
+        executions: u64,
+        (gather, executions_per_launch): (usize, f64),
+    ) -> Self {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
-        Self { name: name.to_owned(), copy_in_ns, tasks_ns, copy_out_ns }
+        Self { name: name.to_owned(), copy_in_ns, tasks_ns, copy_out_ns, gather, executions_per_launch }
     }
 
     /// The least time from one execution to the next, where so many lanes share them.

@@ -233,8 +233,34 @@ impl<S> Consumer<S> {
                 head != number || turn.load(Ordering::Acquire) >= full(number) || ring.is_over(number)
             });
         };
-        self.next = number + 1;
         self.waited.times += u64::from(waited);
+        self.take(number, index, slot);
+        Ok(number)
+    }
+
+    /// As [`receive`](Self::receive), of what is there: `None` where nothing is.
+    pub(crate) fn receive_waiting(&mut self, slot: &mut S) -> Option<u64> {
+        let ring = &*self.ring;
+        let cells = ring.cells.len();
+        loop {
+            let number = ring.head.0.load(Ordering::Acquire);
+            let index = self.place.cell(number, cells);
+            if ring.cells[index].0.turn.load(Ordering::Acquire) != full(number) || ring.is_over(number) {
+                return None;
+            }
+            if ring.head.0.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                self.take(number, index, slot);
+                return Some(number);
+            }
+        }
+    }
+
+    /// Takes the number that this end has claimed.
+    #[inline]
+    fn take(&mut self, number: u64, index: usize, slot: &mut S) {
+        let ring = &*self.ring;
+        let cells = ring.cells.len();
+        self.next = number + 1;
         if ring.receivers > 1 {
             // What follows may have been sent before this: whoever was woken for it saw that it was not its turn.
             let next = &ring.cells[after(index, cells)].0.turn;
@@ -247,7 +273,6 @@ impl<S> Consumer<S> {
         });
         cell.turn.store(empty(number + cells as u64), Ordering::Release);
         ring.emptied.wake(number + cells as u64);
-        Ok(number)
     }
 
     /// How many slots there are to be received just now, and how many the ring holds at most.
@@ -381,6 +406,24 @@ mod tests {
         assert!(!producers[0].send(&mut 4), "nobody would receive it");
         let received: Vec<_> = (0..3).map(|_| consumers[0].receive(&mut 0)).collect();
         assert_eq!(received, [Ok(0), Ok(1), Err(2)]);
+    }
+
+    #[test]
+    fn what_waits_is_received_without_waiting_for_more() {
+        let (mut producer, mut consumers) = {
+            let (mut producers, consumers) = ring(vec![0; 3], (1, 2), WaitPolicy::Park);
+            (producers.remove(0), consumers)
+        };
+        let [first, second] = &mut consumers[..] else { panic!("two") };
+        let mut slot = 9;
+        assert_eq!(first.receive_waiting(&mut slot), None);
+        (0..3).for_each(|number| assert!(producer.send(&mut { number })));
+        assert_eq!((second.receive_waiting(&mut slot), slot), (Some(0), 0));
+        assert_eq!((first.receive_waiting(&mut slot), slot), (Some(1), 1));
+        assert_eq!((first.receive(&mut slot), slot), (Ok(2), 2));
+        assert_eq!(first.receive_waiting(&mut slot), None);
+        drop(producer);
+        assert_eq!((first.receive_waiting(&mut slot), first.receive(&mut slot)), (None, Err(3)));
     }
 
     #[test]
@@ -518,6 +561,41 @@ mod model {
                     }
                 }));
             }
+            run(ends);
+            assert_eq!(seen.load(Ordering::Relaxed), 0b11);
+        });
+    }
+
+    #[test]
+    fn a_consumer_that_takes_what_waits_takes_nothing_from_the_other() {
+        model(2, |policy| {
+            let (mut producers, mut consumers) = ring(vec![0; 2], (1, 2), policy);
+            let (mut producer, mut other, mut greedy) = (producers.remove(0), consumers.remove(1), consumers.remove(0));
+            let seen = Arc::new(AtomicU64::new(0));
+            let note = |seen: &AtomicU64, number: u64, slot: u64| {
+                assert_eq!(slot, number + 1);
+                let before = seen.fetch_or(1 << number, Ordering::Relaxed);
+                assert_eq!(before & (1 << number), 0, "it was received twice");
+            };
+            let (of_greedy, of_other) = (Arc::clone(&seen), Arc::clone(&seen));
+            let ends: Vec<Box<dyn FnOnce() + Send>> = vec![
+                Box::new(move || (1..=2).for_each(|value| assert!(producer.send(&mut { value })))),
+                Box::new(move || {
+                    let (mut slot, mut further) = (0, 0);
+                    while let Ok(number) = greedy.receive(&mut slot) {
+                        note(&of_greedy, number, slot);
+                        if let Some(number) = greedy.receive_waiting(&mut further) {
+                            note(&of_greedy, number, further);
+                        }
+                    }
+                }),
+                Box::new(move || {
+                    let mut slot = 0;
+                    while let Ok(number) = other.receive(&mut slot) {
+                        note(&of_other, number, slot);
+                    }
+                }),
+            ];
             run(ends);
             assert_eq!(seen.load(Ordering::Relaxed), 0b11);
         });

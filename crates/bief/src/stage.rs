@@ -31,6 +31,8 @@ pub(crate) struct StagePlan {
     pub(crate) planned_ns: Option<f64>,
     /// The device that it runs on: then the replicas are its lanes.
     pub(crate) device: Option<Device>,
+    /// How many batches a replica has at a time: more than one only where it is a lane.
+    pub(crate) gather: usize,
 }
 
 /// The stages of a schedule for tasks of these names.
@@ -55,11 +57,12 @@ impl StagePlan {
             Some([first, .., last]) => format!("{first} .. {last}").into(),
             _ => "".into(),
         };
-        Self { name, tasks, threads, kinds, planned_ns: None, device: None }
+        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1 }
     }
 
-    /// Gives it lanes on a device, of which it has one.
-    pub(crate) fn put_on(&mut self, device: Device, replicable: bool) {
+    /// Gives it lanes on a device, of which it has one, for launches of so many batches.
+    pub(crate) fn put_on(&mut self, device: Device, replicable: bool, gather: usize) {
+        self.gather = gather;
         self.threads = if replicable { device.lanes() } else { 1 };
         self.kinds = vec![device.name().to_owned(); self.threads];
         self.device = Some(device);
@@ -102,7 +105,9 @@ pub(crate) struct Stage {
     tasks: Vec<Node>,
     /// For each wire of the chain, where its batch is. Wires that this stage does not know are null.
     table: Box<[*mut u8]>,
-    /// Owns what the table points at, for wires made and last used in this stage.
+    /// The same of each of several batches that are worked on at a time, where they are.
+    tables: Box<[Box<[*mut u8]>]>,
+    /// Owns what the tables point at, for wires made and last used in this stage.
     local: Vec<Buffer>,
     /// Keeps the constants that the table points at.
     _constants: Vec<Arc<Buffer>>,
@@ -110,6 +115,8 @@ pub(crate) struct Stage {
     current: usize,
     /// Which frame of its batch that was.
     position: usize,
+    /// Which of several batches.
+    place: usize,
     /// The tasks that failed since the last reset.
     failed: Vec<usize>,
 }
@@ -133,10 +140,12 @@ impl Stage {
             name,
             tasks,
             table,
+            tables: Box::default(),
             local: Vec::new(),
             _constants: constants,
             current: 0,
             position: 0,
+            place: 0,
             failed: Vec::new(),
         };
         stage.make_room(range, wires, batch);
@@ -147,13 +156,21 @@ impl Stage {
     /// was made with.
     pub(crate) fn make_room(&mut self, range: Range<usize>, wires: &[WireInfo], batch: usize) {
         self.local.clear();
-        for (entry, wire) in self.table.iter_mut().zip(wires) {
-            if wire.constant.is_none() && range.contains(&wire.maker) && range.contains(&wire.last_user) {
-                let buffer = Buffer::new(wire.format, wire.len * batch);
-                *entry = buffer.as_ptr();
-                self.local.push(buffer);
+        for table in std::iter::once(&mut self.table).chain(&mut self.tables) {
+            for (entry, wire) in table.iter_mut().zip(wires) {
+                if wire.constant.is_none() && range.contains(&wire.maker) && range.contains(&wire.last_user) {
+                    let buffer = Buffer::new(wire.format, wire.len * batch);
+                    *entry = buffer.as_ptr();
+                    self.local.push(buffer);
+                }
             }
         }
+    }
+
+    /// Lets it work on so many batches at a time, of so many frames each; else as [`make_room`](Self::make_room).
+    pub(crate) fn gather(&mut self, batches: usize, range: Range<usize>, wires: &[WireInfo], batch: usize) {
+        self.tables = vec![self.table.clone(); batches].into();
+        self.make_room(range, wires, batch);
     }
 
     /// Gives its tasks away.
@@ -174,6 +191,75 @@ impl Stage {
         for (&wire, buffer) in wires.iter().zip(&slot.buffers) {
             self.table[wire] = buffer.as_ptr();
         }
+    }
+
+    /// The same for one of several batches.
+    pub(crate) fn load_at(&mut self, place: usize, wires: &[usize], slot: &Slot) {
+        for (&wire, buffer) in wires.iter().zip(&slot.buffers) {
+            self.tables[place][wire] = buffer.as_ptr();
+        }
+    }
+
+    /// Runs every task on several batches, each on all of them together, timing each; `note` gets the task, when it began, how long it
+    /// took, and whether it had any frame to work on.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run), of the slots that were [`load_at`](Self::load_at)ed for so many batches.
+    pub(crate) unsafe fn run_gathered(
+        &mut self,
+        batches: &mut [Batch],
+        mut note: impl FnMut(usize, Instant, Duration, bool),
+    ) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.run_gathered_from(0, batches, &mut note) }
+    }
+
+    /// As [`run_before_fault`](Self::run_before_fault), of several batches: those behind the one with the frame lose all of theirs.
+    /// Answers which that is, too.
+    ///
+    /// # Safety
+    /// As [`run_gathered`](Self::run_gathered), which has failed on these batches.
+    pub(crate) unsafe fn run_gathered_before_fault(&mut self, batches: &mut [Batch]) -> (usize, Result<()>) {
+        let mut result = Ok(());
+        loop {
+            let (whole, rest) = batches.split_at_mut(self.place);
+            for (index, batch) in rest.iter_mut().enumerate() {
+                batch.count = if index == 0 { batch.count.min(self.position) } else { 0 };
+            }
+            let place = whole.len();
+            // SAFETY: passed on to the caller.
+            match unsafe { self.run_gathered_from(self.current + 1, batches, &mut |_, _, _, _| ()) } {
+                Ok(()) => return (place, result),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`run_gathered`](Self::run_gathered).
+    unsafe fn run_gathered_from(
+        &mut self,
+        first: usize,
+        batches: &mut [Batch],
+        note: &mut dyn FnMut(usize, Instant, Duration, bool),
+    ) -> Result<()> {
+        self.place = 0;
+        let ran = Error::catch(|| {
+            for index in first..self.tasks.len() {
+                self.current = index;
+                let has_frames = batches.iter().any(|batch| !batch.is_empty());
+                let start = Instant::now();
+                let at = (&mut self.place, &mut self.position);
+                // SAFETY: the caller's promise, and `make_room`'s for the local wires.
+                unsafe { self.tasks[index].step.run_gathered(&self.tables, batches, at)? };
+                note(index, start, start.elapsed(), has_frames);
+            }
+            Ok(())
+        });
+        ran.map_err(|error| {
+            let first = batches.get(self.place).map_or(0, |batch| batch.first);
+            self.failed_at(first, error)
+        })
     }
 
     /// Runs every task on the batch.
@@ -244,14 +330,28 @@ impl Stage {
     /// Runs `work`, turning a panic into an error and giving every error its place.
     fn guarded(&mut self, batch: &mut Batch, work: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<()> {
         // After a panic the batch is not passed on, and the failed task is not used again before it is reset.
-        Error::catch(|| work(self, batch)).map_err(|error| {
-            self.failed.push(self.current);
-            error.at(Place {
-                stage: Some(Arc::clone(&self.name)),
-                task: Some(Arc::clone(&self.tasks[self.current].name)),
-                frame: Some(batch.first + self.position as u64),
-            })
+        Error::catch(|| work(self, batch)).map_err(|error| self.failed_at(batch.first, error))
+    }
+
+    /// Gives an error of the current task, in a batch that begins with that frame, its place.
+    fn failed_at(&mut self, first: u64, error: Error) -> Error {
+        self.failed.push(self.current);
+        error.at(Place {
+            stage: Some(Arc::clone(&self.name)),
+            task: Some(Arc::clone(&self.tasks[self.current].name)),
+            frame: Some(first + self.position as u64),
         })
+    }
+
+    /// How long the frames of the last batch were copied to a device, and back, by all its tasks.
+    pub(crate) fn copied(&mut self) -> [Duration; 2] {
+        let all = self.tasks.iter_mut().filter_map(|task| task.step.copied());
+        all.fold([Duration::ZERO; 2], |[read, write], copied| [read + copied[0], write + copied[1]])
+    }
+
+    /// The same by one of them, where it is known.
+    pub(crate) fn copied_by(&mut self, task: usize) -> Option<[Duration; 2]> {
+        self.tasks[task].step.copied()
     }
 
     /// Exchanges a task for one with the same wires.

@@ -61,7 +61,11 @@ impl Report {
                     [device.copy_in_ns, device.tasks_ns, device.copy_out_ns].map(microseconds);
                 let name = fitted(&device.name, 16);
                 let lanes = stage.threads;
-                writeln!(f, "  {lanes} lanes of {name}: copies in {copy_in} us, tasks {tasks}, copies out {copy_out}")?;
+                write!(f, "  {lanes} lanes of {name}: copies in {copy_in} us, tasks {tasks}, copies out {copy_out}")?;
+                match device.gather {
+                    0 | 1 => writeln!(f)?,
+                    most => writeln!(f, "; {:.1} of {most} batches a launch", device.executions_per_launch)?,
+                }
             }
             for kind in &stage.kinds {
                 writeln!(

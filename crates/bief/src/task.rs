@@ -1,7 +1,7 @@
 //! The [`Task`] trait, [`Flow`], and the type-erased form that the executor runs.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::{Device, OffloadOf, OnDevice};
 use crate::error::{Error, Result};
@@ -270,9 +270,41 @@ pub(crate) trait Step: Send {
         Ok(())
     }
 
+    /// Runs on each live frame of several batches, each with a table of its own; `at` tells batch and position of the frame that it ran on
+    /// last.
+    ///
+    /// # Safety
+    /// As [`run`](Self::run), of each batch with its table.
+    unsafe fn run_gathered(
+        &mut self,
+        tables: &[Box<[*mut u8]>],
+        batches: &mut [Batch],
+        (place, position): (&mut usize, &mut usize),
+    ) -> Result<()> {
+        for (index, (table, batch)) in tables.iter().zip(batches).enumerate() {
+            *place = index;
+            // SAFETY: passed on to the caller.
+            unsafe { self.run(table, batch, position)? };
+        }
+        Ok(())
+    }
+
     fn replica(&self) -> Option<Box<dyn Step>>;
     /// The same on a device, where it can run there.
     fn on_device(&self, _: &Device) -> Option<Result<Box<dyn Step>>> {
+        None
+    }
+    /// Whether it runs on a device, and can have the frames of this wire, one of its own, there.
+    fn takes_there(&self, wire: usize) -> bool {
+        let _ = wire;
+        false
+    }
+    /// Tells which wires stay there.
+    fn keep_there(&mut self, stays: &[bool]) {
+        let _ = stays;
+    }
+    /// How long frames of the last batch were copied to a device, and back.
+    fn copied(&mut self) -> Option<[Duration; 2]> {
         None
     }
     /// Elements that it had to drop in this run.
@@ -343,7 +375,13 @@ impl<T: Task> Step for Bind<T> {
 
     fn on_device(&self, device: &Device) -> Option<Result<Box<dyn Step>>> {
         let step = |offload| -> Box<dyn Step> {
-            Box::new(OnDevice { offload, inputs: self.inputs.clone(), outputs: self.outputs.clone() })
+            Box::new(OnDevice {
+                offload,
+                inputs: self.inputs.clone(),
+                outputs: self.outputs.clone(),
+                stays: Box::default(),
+                copied: None,
+            })
         };
         Some(self.task.on_device(device)?.map(step))
     }

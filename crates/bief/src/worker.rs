@@ -17,6 +17,7 @@ use crate::device::Lane;
 use crate::emulate::Emulation;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
+use crate::gather::Gathered;
 use crate::halt::Halt;
 use crate::machine::Machine;
 use crate::observe::{Observer, Recorder, Visit};
@@ -51,7 +52,7 @@ pub(crate) struct Worker {
     pub(crate) stage_index: usize,
     pub(crate) stage: Stage,
     pub(crate) replica: usize,
-    replicas: usize,
+    pub(crate) replicas: usize,
     /// The batch of a chain on one core.
     own: Batch,
     /// Number of the next batch in this plan, when this stage is the first.
@@ -64,13 +65,13 @@ pub(crate) struct Worker {
     pub(crate) has_ended: bool,
     /// Its tasks were not told the end of the run.
     unfinished: bool,
-    inlet: Option<Inlet>,
-    outlet: Option<Outlet>,
+    pub(crate) inlet: Option<Inlet>,
+    pub(crate) outlet: Option<Outlet>,
     /// Wires that only pass through: where they stand in the inlet and in the outlet.
-    carried: Vec<(usize, usize)>,
+    pub(crate) carried: Vec<(usize, usize)>,
     pub(crate) count: Count,
     /// Batches that went no further than this worker: counted for those who watch alone.
-    ended: u64,
+    pub(crate) ended: u64,
     /// Notes more than the counts, if the pipeline is observed.
     pub(crate) observer: Option<Box<Observer>>,
     /// Shows the counts while it works, if the pipeline is watched.
@@ -87,6 +88,8 @@ pub(crate) struct Worker {
     emulation: Option<Box<Emulation>>,
     /// What it does beside its tasks, if it is a lane of a device.
     pub(crate) lane: Option<Box<Lane>>,
+    /// What it has of several batches, if it works on them at a time.
+    pub(crate) gathered: Option<Box<Gathered>>,
 }
 
 impl Worker {
@@ -116,6 +119,7 @@ impl Worker {
             refusal: None,
             emulation: None,
             lane: None,
+            gathered: None,
         }
     }
 
@@ -182,6 +186,11 @@ impl Worker {
             (Some(inlet), Some(outlet)) => carried(&inlet.wires, &outlet.wires),
             _ => Vec::new(),
         };
+        let places = inlet
+            .as_ref()
+            .zip(outlet.as_ref())
+            .map_or(0, |(inlet, outlet)| inlet.further.len().min(outlet.further.len()));
+        self.gathered = (places > 0).then(|| Box::new(Gathered::new(places + 1)));
         (self.inlet, self.outlet) = (inlet, outlet);
         (self.next, self.first_frame) = (0, first_frame);
         (self.left, self.has_ended, self.unfinished) = (None, false, false);
@@ -221,11 +230,16 @@ impl Worker {
         }
         let start = Instant::now();
         let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
-        let outcome = if seen { self.run::<true>(halt) } else { self.run::<false>(halt) };
+        let outcome = match () {
+            () if self.gathered.is_some() => self.run_gathered(halt),
+            () if seen => self.run::<true>(halt),
+            () => self.run::<false>(halt),
+        };
         let elapsed = start.elapsed();
         if let Err(error) = outcome {
             fault.note(error);
-            if let Err(error) = self.deliver_before_fault() {
+            let delivered = if self.gathered.is_some() { self.deliver_gathered() } else { self.deliver_before_fault() };
+            if let Err(error) = delivered {
                 fault.note(error);
             }
         }
@@ -411,14 +425,15 @@ impl Worker {
                     if let Some(observer) = &mut observer {
                         observer.task(task, start, time, had_frames);
                     }
-                })
+                })?;
             }
+            Ok(stage.copied())
         })
     }
 
     /// Whether the next batch is timed; if so, the observer looks how many wait. The first stage says when it is due.
     #[inline(never)]
-    fn samples(&mut self) -> Result<bool> {
+    pub(crate) fn samples(&mut self) -> Result<bool> {
         if self.inlet.is_none() {
             self.due = self.stage.due().inspect_err(|_| self.batch().count = 0)?;
         }
@@ -428,7 +443,7 @@ impl Worker {
 
     /// Lets the observer note what became of the batch, and shows the counts.
     #[inline(never)]
-    fn note(&mut self, visit: Visit) {
+    pub(crate) fn note(&mut self, visit: Visit) {
         let replicas = self.replicas;
         let ends = self.outlet.is_none() || self.batch().count == 0 || drops(self.batch(), replicas);
         self.ended += u64::from(visit.frames.is_some() && ends);
@@ -444,7 +459,7 @@ impl Worker {
     }
 
     /// Shows the counts to whoever watches, and what the tasks tell to who has asked for it.
-    fn show(&self) {
+    pub(crate) fn show(&self) {
         if let Some(meter) = &self.meter {
             meter.show(self.count.batches, self.count.frames, self.count.busy, self.ended);
             if meter.is_asked() {
@@ -461,7 +476,7 @@ impl Worker {
     }
 
     /// Gets the next batch; `false` at the end of the stream.
-    fn next_batch(&mut self, halt: &Halt) -> bool {
+    pub(crate) fn next_batch(&mut self, halt: &Halt) -> bool {
         let number = match &mut self.inlet {
             Some(inlet) => inlet.receive(),
             None => halt.claim(self.next, self.replicas),
@@ -487,7 +502,7 @@ impl Worker {
     }
 
     /// Points the stage's table at the wires of the batch.
-    fn load(&mut self) {
+    pub(crate) fn load(&mut self) {
         if let (Some(inlet), Some(outlet)) = (&mut self.inlet, &mut self.outlet) {
             for &(from, to) in &self.carried {
                 std::mem::swap(&mut inlet.slot.buffers[from], &mut outlet.slot.buffers[to]);
@@ -522,6 +537,6 @@ fn at_hand<'w>(inlet: &'w mut Option<Inlet>, outlet: &'w mut Option<Outlet>, own
 
 /// Whether a stage keeps the batch to itself. One whose frames were all skipped still travels from a replicated stage, to
 /// keep its place; a stage of one replica drops it.
-fn drops(batch: &Batch, replicas: usize) -> bool {
+pub(crate) fn drops(batch: &Batch, replicas: usize) -> bool {
     replicas == 1 && batch.is_empty() && !batch.last
 }

@@ -2,6 +2,7 @@
 //! (the inverse of EN 302 307-1, clauses 5.3.3 and 5.4).
 
 mod cells;
+mod kernel;
 
 use num_complex::Complex32;
 
@@ -11,6 +12,8 @@ use super::transpose::transpose;
 use super::{Constellation, FrameSize, HEADER, Interleaver, Layout, Modcod, Modulation, SLOT};
 use crate::simd::{Level, Simd, dispatch, f32x16, i8x32, prelude::*, u8x16, u8x32, u32x16};
 use cells::Cells;
+
+pub use kernel::{DemapKernel, DemapTables};
 
 /// Counts of an 8-bit LLR per unit.
 const COUNTS: f32 = 4.0;

@@ -59,6 +59,11 @@ impl Interleaver {
         self.bits.div_ceil(self.width)
     }
 
+    /// Codeword bits between the same label bit of neighbouring symbols.
+    pub(super) const fn stride(&self) -> usize {
+        self.stride
+    }
+
     /// Position in the codeword of label bit `bit` (0 is the first, most significant one) of symbol `symbol`. From nldpc on it is
     /// one of the zeros behind the codeword.
     ///

@@ -118,6 +118,18 @@ impl KnownParts {
     }
 }
 
+/// Where the known symbols of a frame lie, without those of the next header.
+pub(super) fn places(pls: Pls, layout: &Layout) -> Vec<Range<usize>> {
+    let header = std::iter::once(0..HEADER);
+    match pls.vl_snr() {
+        None => header.chain(layout.pilots()).collect(),
+        Some(kind) => {
+            let pilots = kind.runs().map(|(_, pilots)| pilots).filter(|pilots| !pilots.is_empty());
+            header.chain(std::iter::once(HEADER..HEADER + VL_SNR_HEADER)).chain(pilots).collect()
+        }
+    }
+}
+
 fn align_header(symbols: &[Complex32], pls: Pls) -> [Complex32; HEADER] {
     let sent = header_symbols(pls);
     array::from_fn(|k| symbols[k] * sent[k].conj())

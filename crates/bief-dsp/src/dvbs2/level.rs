@@ -1,5 +1,7 @@
 //! Amplitude and noise of a PLFRAME.
 
+mod kernel;
+
 use num_complex::Complex32;
 
 use super::plheader::header_symbols;
@@ -44,21 +46,29 @@ impl SignalLevel {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let frame = &symbols[..layout.symbols()];
         let level = Level::best();
-        let (power, fourth) = dispatch!(level, simd => moments(simd, frame));
+        let moments = dispatch!(level, simd => moments(simd, frame));
+        SignalLevel::measure_from(pls, moments, frame, scrambler)
+    }
+
+    /// The same where the means of |y|² and |y|⁴ over the frame were made elsewhere: of `symbols` those alone are read that
+    /// [`reads`](Self::reads) tells.
+    ///
+    /// # Panics
+    /// As [`measure`](Self::measure).
+    pub fn measure_from(
+        pls: Pls,
+        (power, fourth): (f64, f64),
+        symbols: &[Complex32],
+        scrambler: &PlScrambler,
+    ) -> SignalLevel {
+        let layout = Layout::new(pls).expect("the PLS describes a frame");
+        let frame = &symbols[..layout.symbols()];
         let least = if pls.is_vl_snr() { LEAST_VL_SNR } else { *ES_N0.start() };
-        let (noise, known) = match pls.modcod().map(|modcod| modcod.modulation()) {
-            None if pls.is_vl_snr() => {
-                let known = KnownSymbols::measure(pls, &layout, frame, scrambler);
-                (known.noise, Some(known))
-            }
-            // All symbols have one modulus before noise.
-            None | Some(Modulation::Qpsk | Modulation::Psk8) => {
-                (power - (2.0 * power * power - fourth).max(0.0).sqrt(), None)
-            }
-            _ => {
-                let known = KnownSymbols::measure(pls, &layout, frame, scrambler);
-                (known.noise, Some(known))
-            }
+        let (noise, known) = if has_one_modulus(pls) {
+            (power - (2.0 * power * power - fourth).max(0.0).sqrt(), None)
+        } else {
+            let known = KnownSymbols::measure(pls, &layout, frame, scrambler);
+            (known.noise, Some(known))
         };
         let n0 = noise / (power - noise);
         // Also when no signal at all is left.
@@ -79,6 +89,14 @@ impl SignalLevel {
             let (level, gain) = (Level::best(), self.amplitude.recip());
             dispatch!(level => scale(symbols, gain));
         }
+    }
+}
+
+/// Whether all symbols have one modulus before noise.
+fn has_one_modulus(pls: Pls) -> bool {
+    match pls.modcod().map(|modcod| modcod.modulation()) {
+        None => !pls.is_vl_snr(),
+        Some(modulation) => matches!(modulation, Modulation::Qpsk | Modulation::Psk8),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Carrier phase along one PLFRAME, from the frame alone.
 
+mod kernel;
+
 use std::f64::consts::{PI, TAU};
 
 use num_complex::{Complex32, Complex64};
@@ -15,6 +17,8 @@ use super::walk::{Point, nearest, smooth_walk, wrap};
 use super::{HEADER, Layout, MAX_SYMBOLS, Pls};
 use crate::planar::{LANES, Planar};
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
+
+pub use kernel::{PhaseReads, PhaseSegment};
 
 /// Blocks from one knot of the phase to the next.
 const BLOCKS_PER_KNOT: usize = 4;
@@ -123,8 +127,37 @@ impl CarrierPhase {
     /// When `pls` has no [`Layout`], or `symbols` is shorter than the frame.
     pub fn estimate(&mut self, pls: Pls, symbols: &[Complex32], scrambler: &PlScrambler) -> PhaseReport {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
-        let known = KnownParts::of(pls, &layout, symbols, scrambler);
         let payload = &symbols[HEADER..layout.symbols()];
+        self.powers.clear();
+        match power_of(pls) {
+            Some(4) => sum_powers::<4>(self.level, payload, &mut self.powers),
+            Some(8) => sum_powers::<8>(self.level, payload, &mut self.powers),
+            _ => {}
+        }
+        self.estimate_by_powers(pls, symbols, scrambler)
+    }
+
+    /// The same where the powers of the payload were summed elsewhere: of `symbols` those alone are read that
+    /// [`PhaseReads`] tells.
+    ///
+    /// # Panics
+    /// As [`estimate`](Self::estimate).
+    pub fn estimate_from(
+        &mut self,
+        pls: Pls,
+        symbols: &[Complex32],
+        powers: &[Complex32],
+        scrambler: &PlScrambler,
+    ) -> PhaseReport {
+        self.powers.clear();
+        self.powers.extend_from_slice(powers);
+        self.estimate_by_powers(pls, symbols, scrambler)
+    }
+
+    fn estimate_by_powers(&mut self, pls: Pls, symbols: &[Complex32], scrambler: &PlScrambler) -> PhaseReport {
+        let layout = Layout::new(pls).expect("the PLS describes a frame");
+        let known = KnownParts::of(pls, &layout, symbols, scrambler);
+        let payload = layout.symbols() - HEADER;
         let followed = match power_of(pls) {
             Some(4) => self.follow_powers::<4>(payload, &known),
             Some(8) => self.follow_powers::<8>(payload, &known),
@@ -198,18 +231,16 @@ impl CarrierPhase {
         frequency
     }
 
-    /// Knots from the M-th power of all that follows the header. Returns the frequency and the slips repaired, or
+    /// Knots from the M-th power of all that follows the header, so many symbols. Returns the frequency and the slips repaired, or
     /// nothing when pilots do better.
-    fn follow_powers<const M: usize>(&mut self, payload: &[Complex32], known: &KnownParts) -> Option<(f64, usize)> {
+    fn follow_powers<const M: usize>(&mut self, payload: usize, known: &KnownParts) -> Option<(f64, usize)> {
         let symmetry = TAU / M as f64;
         let position = |index: usize| (HEADER + BLOCK * index) as f64 + 0.5 * (BLOCK - 1) as f64;
 
         let powers = &mut self.powers;
-        powers.clear();
-        sum_powers::<M>(self.level, payload, powers);
         if !known.has_pilots() && coherence(powers) < LEAST_COHERENCE {
             let powers = Powers { m: M, powers };
-            let length = HEADER + payload.len();
+            let length = HEADER + payload;
             let variance = phase_variance(known.parts(), 0.0);
             let tracked = if M == 4 { TRACKED_OF_QPSK } else { TRACKED_OF_8PSK };
             let residual = Residual { tracked, widest: 0.25 * SEARCH };

@@ -244,6 +244,23 @@ impl VlSnr {
     }
 }
 
+impl VlSnr {
+    /// For a device: of each bit of the codeword, which of those that are sent it is, in the order of transmission, `u32::MAX` where it
+    /// is not sent, and one less where it is certainly 0; and how many symbols of BPSK carry a bit, 0 for QPSK.
+    pub(super) fn sources(self) -> (Vec<u32>, u32) {
+        let mut sources = vec![u32::MAX; self.0.size.bits()];
+        sources[..self.0.shortened].fill(u32::MAX - 1);
+        for (number, place) in (0..).zip(self.sent()) {
+            sources[place] = number;
+        }
+        let times = match self.0.mapping {
+            Mapping::Qpsk => 0,
+            Mapping::Bpsk(times) => times as u32,
+        };
+        (sources, times)
+    }
+}
+
 impl fmt::Display for VlSnr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{} {}", self.0.name, self.0.size))

@@ -44,6 +44,8 @@ const MOST_SHIFT: i32 = 14;
 #[derive(Clone, Debug)]
 pub struct IntegerFilter {
     level: Level,
+    /// Taps of a phase.
+    length: usize,
     half: usize,
     whole_rate: usize,
     /// Taps of each phase, with zeros behind them up to whole vectors.
@@ -97,12 +99,26 @@ impl IntegerFilter {
                 }
             }
         }
-        IntegerFilter { level, half, whole_rate, singles, pairs, scale }
+        IntegerFilter { level, length, half, whole_rate, singles, pairs, scale }
     }
 
     /// The same filter, run with the instructions of `level`.
     pub fn with_level(self, level: Level) -> IntegerFilter {
         IntegerFilter { level, ..self }
+    }
+
+    /// The taps of all phases one after the other, and how many each has.
+    pub(super) fn taps(&self) -> (Vec<i16>, usize) {
+        let vectors = self.singles.len() / PHASES;
+        let taps = |phase: &[Singles]| -> Vec<i16> {
+            phase.iter().flat_map(|taps| taps.of_re.map(|[tap, _]| tap)).take(self.length).collect()
+        };
+        (self.singles.chunks(vectors).flat_map(taps).collect(), self.length)
+    }
+
+    /// Which tap is at the centre, the rate that tiles serve (0: none), and what the taps were multiplied by.
+    pub(super) fn centre(&self) -> (usize, usize, f32) {
+        (self.half, self.whole_rate, self.scale)
     }
 
     /// Sets `out[k]` to `gain` times the filter's output centred on the position `start + k · step`; else as

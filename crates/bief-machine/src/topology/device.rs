@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 pub struct DeviceSpec {
     /// Its name among those of kinds of cores.
     pub name: String,
-    /// The interface that drives it, as `opencl`, where it is there; what it costs is measured then, and not told here.
+    /// The interface that drives it, as `opencl`, where it is there; what it costs is measured then, and not told here, but for launches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// How many executions it has under way at a time, from 1 to [`Profile::MAX_LANES`]: while it works on one, it reads the
@@ -28,6 +28,9 @@ pub struct DeviceSpec {
     /// What it takes to launch one task for one execution, in microseconds.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub launch_us: f64,
+    /// How many executions a launch has at most, from 1 to [`Profile::MAX_GATHER`]: a plan says how many, and a lane takes those that wait.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub gather: u32,
     /// How fast frames are copied to it, and back, in gigabytes (10^9 bytes) per second; `None` where that takes no time, as where
     /// it shares the memory of the cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +57,14 @@ fn is_three(lanes: &u32) -> bool {
     *lanes == LANES
 }
 
+fn one() -> u32 {
+    1
+}
+
+fn is_one(gather: &u32) -> bool {
+    *gather == 1
+}
+
 fn is_nothing(us: &f64) -> bool {
     *us == 0.0
 }
@@ -66,6 +77,7 @@ impl DeviceSpec {
             backend: Some(backend.into()),
             lanes: LANES,
             launch_us: 0.0,
+            gather: 1,
             copy_gb_per_s: None,
             speed: 1.0,
             task_speeds: BTreeMap::new(),
@@ -87,6 +99,10 @@ impl DeviceSpec {
         let most = Profile::MAX_LANES;
         if !(1..=most).contains(&self.lanes) {
             return Err(("lanes", format!("must be 1 to {most}")));
+        }
+        let most = Profile::MAX_GATHER;
+        if !(1..=most).contains(&self.gather) {
+            return Err(("gather", format!("must be 1 to {most}")));
         }
         if !(0.0..=LONGEST_LAUNCH).contains(&self.launch_us) {
             return Err(("launch_us", format!("must be 0 to {LONGEST_LAUNCH} microseconds")));

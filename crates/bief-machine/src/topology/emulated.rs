@@ -165,11 +165,12 @@ fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
 fn device_of(mut entry: Table, text: &Text) -> Result<At<DeviceSpec>> {
     let name = entry.needed_name("name")?;
     let lanes = entry.integer("lanes", Profile::MAX_LANES as usize)?;
+    let gather = entry.integer("gather", Profile::MAX_GATHER as usize)?;
     let launch = entry.number("launch_us")?;
     let rate = entry.number("copy_gb_per_s")?;
     let speed = entry.number("speed")?;
     let tasks = entry.numbers("tasks", "the tasks of a device")?;
-    entry.nothing_else(&["name", "lanes", "launch_us", "copy_gb_per_s", "speed", "tasks"])?;
+    entry.nothing_else(&["name", "lanes", "gather", "launch_us", "copy_gb_per_s", "speed", "tasks"])?;
     let spans = [("launch_us", &launch), ("copy_gb_per_s", &rate), ("speed", &speed)];
     let spans = spans.map(|(key, number)| (key, number.as_ref().map(|number| number.span.clone())));
     let slowest = tasks.iter().find(|(_, speed)| !is_speed(speed.value)).map(|(_, speed)| speed.span.clone());
@@ -177,6 +178,7 @@ fn device_of(mut entry: Table, text: &Text) -> Result<At<DeviceSpec>> {
         name: name.value,
         backend: None,
         lanes: lanes.map_or(LANES, |lanes| lanes.value as u32),
+        gather: gather.map_or(1, |gather| gather.value as u32),
         launch_us: launch.map_or(0.0, |launch| launch.value),
         copy_gb_per_s: rate.map(|rate| rate.value),
         speed: speed.map_or(1.0, |speed| speed.value),

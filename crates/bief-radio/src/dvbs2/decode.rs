@@ -109,9 +109,10 @@ impl Task for DecodeLdpc {
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         match device.driver() {
-            Some(driver) => {
-                Some(DecodeThere::new(driver, self.max_iterations).map(|there| -> OffloadOf<Self> { Box::new(there) }))
-            }
+            Some(driver) => Some(
+                DecodeThere::new(device, driver, self.max_iterations)
+                    .map(|there| -> OffloadOf<Self> { Box::new(there) }),
+            ),
             None => device.emulate(self.clone()),
         }
     }

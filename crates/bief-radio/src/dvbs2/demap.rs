@@ -8,6 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel, VlSnr};
 use num_complex::Complex32;
 
+use super::opencl::DemapThere;
 use super::tables::{Coding, Tables, code, expect, layout, whole};
 
 /// Demaps the payload of PLFRAMEs to soft bits, in the order of the codeword: scrambling undone, header and pilots left out,
@@ -53,15 +54,23 @@ const MARGIN_DB: f32 = 6.0;
 
 impl Kind {
     fn new(pls: Pls) -> Result<Self> {
-        let (rule, ideal_db) = match (code(pls)?, pls.modcod()) {
-            (Coding::VlSnr(kind), _) => (Rule::VlSnr(kind), kind.ideal_esn0_db()),
+        let rule = match (code(pls)?, pls.modcod()) {
+            (Coding::VlSnr(kind), _) => Rule::VlSnr(kind),
             (Coding::Of(size, _), modcod) => {
-                let modcod = modcod.expect("frames with data have one");
-                (Rule::Of(Box::new(Demapper::new(modcod, size))), modcod.ideal_esn0_db())
+                Rule::Of(Box::new(Demapper::new(modcod.expect("frames with data have one"), size)))
             }
         };
-        Ok(Self { layout: layout(pls)?, rule, least_n0: 10_f32.powf(-0.1 * (ideal_db + MARGIN_DB)) })
+        Ok(Self { layout: layout(pls)?, rule, least_n0: least_n0(pls)? })
     }
+}
+
+/// The least noise that is believed of a kind of frame.
+pub(super) fn least_n0(pls: Pls) -> Result<f32> {
+    let ideal_db = match (code(pls)?, pls.modcod()) {
+        (Coding::VlSnr(kind), _) => kind.ideal_esn0_db(),
+        (Coding::Of(..), modcod) => modcod.expect("frames with data have one").ideal_esn0_db(),
+    };
+    Ok(10_f32.powf(-0.1 * (ideal_db + MARGIN_DB)))
 }
 
 impl Demap {
@@ -106,6 +115,12 @@ impl Task for Demap {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        device.emulate(self.clone())
+        match device.driver() {
+            Some(driver) => {
+                let there = DemapThere::new(device, driver, &self.scrambler);
+                Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
+            }
+            None => device.emulate(self.clone()),
+        }
     }
 }

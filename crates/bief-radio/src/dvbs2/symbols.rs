@@ -9,6 +9,7 @@ use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalL
 use bief_dsp::filter::{IntegerFilter, MatchedFilter};
 use num_complex::Complex32;
 
+use super::opencl::{FilterThere, LevelThere, PhaseThere};
 use super::tables::{expect, layout, whole};
 use crate::iq::SampleFormat;
 
@@ -16,7 +17,7 @@ use crate::iq::SampleFormat;
 const PART: usize = 1024;
 
 /// The place of a frame in its window: each window comes with one.
-fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
+pub(super) fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
     sync[0].ok_or_else(|| Error::new("a window came without the place of its frame"))
 }
 
@@ -141,7 +142,13 @@ impl Task for FilterSymbols {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        device.emulate(self.clone())
+        match device.driver() {
+            Some(driver) => {
+                let there = FilterThere::new(device, driver, &self.filter);
+                Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
+            }
+            None => device.emulate(self.clone()),
+        }
     }
 }
 
@@ -201,7 +208,13 @@ impl Task for CorrectPhase {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        device.emulate(self.clone())
+        match device.driver() {
+            Some(driver) => {
+                let there = PhaseThere::new(device, driver, Arc::clone(&self.scrambler));
+                Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
+            }
+            None => device.emulate(self.clone()),
+        }
     }
 }
 
@@ -261,6 +274,12 @@ impl Task for MeasureLevel {
     }
 
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        device.emulate(self.clone())
+        match device.driver() {
+            Some(driver) => {
+                let there = LevelThere::new(device, driver, Arc::clone(&self.scrambler));
+                Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
+            }
+            None => device.emulate(self.clone()),
+        }
     }
 }

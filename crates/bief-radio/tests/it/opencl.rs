@@ -4,13 +4,23 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::common::Shared;
+use bief::chain::Element;
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Application, Chain, Flow, InVar, Machine, Pipeline, Program, Report, Result, Task, VarFrame, sink, source};
-use bief_dsp::dvbs2::Pls;
+use bief::{
+    Application, Chain, Flow, InVar, Machine, OutVar, Pipeline, Program, Report, Result, Task, VarFrame, sink, source,
+};
+use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
+use bief_dsp::dvbs2::plheader::header_symbols;
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{FrameSize, FrameSync, Layout, PlframeBuilder, Pls, SignalLevel, VlSnr, VlSnrEncoder};
+use bief_dsp::filter::MatchedFilter;
 use bief_opencl::{Memory, find, open};
 use bief_radio::Recording;
-use bief_radio::dvbs2::{DecodeLdpc, Decoding, Figures, Receiver, Settings};
+use bief_radio::dvbs2::{
+    CorrectPhase, DecodeLdpc, Decoding, Demap, Figures, FilterSymbols, MeasureLevel, Receiver, Settings,
+};
+use num_complex::Complex32;
 
 /// A device stays what it was last opened as.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -100,6 +110,11 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
 
 /// A chain in stages of so many tasks, on these kinds.
 fn pipeline_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> Pipeline {
+    pipeline_gathering(program, cut, 1, machine)
+}
+
+/// The same with launches of so many batches.
+fn pipeline_gathering(program: Program, cut: &[(usize, &str)], gather: u32, machine: &Machine) -> Pipeline {
     let mut kinds: Vec<&str> = cut.iter().map(|(_, kind)| *kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -107,25 +122,212 @@ fn pipeline_cut(program: Program, cut: &[(usize, &str)], machine: &Machine) -> P
         .tasks()
         .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, vec![1; kinds.len()]) })
         .collect();
-    let stages: Vec<Stage> = cut.iter().map(|&(tasks, kind)| Stage::new(tasks, 1, kind)).collect();
+    let stages: Vec<Stage> = cut
+        .iter()
+        .map(|&(tasks, kind)| Stage::new(tasks, 1, kind).gathering(if kind == "cpu" { 1 } else { gather }))
+        .collect();
     let schedule = Schedule::new("hand", stages, &Profile::new(kinds, tasks).unwrap()).unwrap();
     program.pipeline_on(&schedule, machine).unwrap()
 }
 
 /// Keeps what comes.
-struct Keep(Arc<Mutex<Vec<Vec<u8>>>>);
+struct Keep<T>(Arc<Mutex<Vec<Vec<T>>>>);
 
-impl Task for Keep {
-    type In = InVar<u8>;
+impl<T: Element> Task for Keep<T> {
+    type In = InVar<T>;
     type Out = ();
 
     fn lens(&self, _: usize) -> Result<()> {
         Ok(())
     }
 
-    fn run(&mut self, bits: &[u8], (): ()) -> Result<Flow> {
-        self.0.lock().unwrap().push(bits.to_vec());
+    fn run(&mut self, frame: &[T], (): ()) -> Result<Flow> {
+        self.0.lock().unwrap().push(frame.to_vec());
         Ok(Flow::Next)
+    }
+}
+
+/// Gives these frames.
+fn given<T: Element>(frames: Vec<Vec<T>>) -> impl Task<In = (), Out = OutVar<T>> {
+    let most = frames.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rest = frames.into_iter();
+    source::from_fn_var(most, move |mut frame: VarFrame<'_, T>| {
+        let Some(next) = rest.next() else { return Ok(Flow::Stop) };
+        frame.set_len(next.len())?;
+        frame.copy_from_slice(&next);
+        Ok(Flow::Next)
+    })
+}
+
+type Window = Vec<[i16; 2]>;
+
+/// Frames of windows, with their places: noise, at rates that tiles serve and at others, beyond both ends.
+fn windows() -> (MatchedFilter, Vec<Window>, Vec<Option<FrameSync>>) {
+    let mut random = fastrand::Rng::with_seed(3);
+    let filter = MatchedFilter::new(0.2, 2.0);
+    let kinds = [(43, 2.0), (42, 2.000_1), (55, 2.1), (43, 1.9), (75, 2.0)];
+    let (mut windows, mut places) = (Vec::new(), Vec::new());
+    for (number, (value, step)) in kinds.into_iter().enumerate() {
+        let symbols = Layout::new(Pls::new(value)).unwrap().symbols() + 90;
+        let missing = [0, 700, 0, 0, 40][number];
+        let samples = (symbols as f64 * step) as usize + 100 - missing;
+        windows.push((0..samples).map(|_| [random.i16(-9000..9000), random.i16(-9000..9000)]).collect());
+        places.push(Some(FrameSync {
+            pls: Pls::new(value),
+            position: [40.3, -20.7, 33.0, 12.99, 60.5][number],
+            step,
+            frequency: 0.0,
+            phase: 0.0,
+            amplitude: 0.3 + number as f32,
+            quality: 0.9,
+            measured: true,
+            inverted: false,
+            dc: Complex32::ZERO,
+        }));
+    }
+    (filter, windows, places)
+}
+
+#[test]
+fn windows_are_filtered_as_on_cores_to_the_last_bit() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = |machine: Option<(&Machine, &str)>| {
+        let (filter, windows, places) = windows();
+        let mut chain = Chain::new().batch(3);
+        let place = chain.add(source::from_slice(&places, 1), ());
+        let window = chain.add(given(windows), ());
+        let symbols = chain.add(FilterSymbols::new(&filter), (&window, &place));
+        let kept = Arc::<Mutex<Vec<Vec<Complex32>>>>::default();
+        chain.add(Keep(Arc::clone(&kept)), &symbols);
+        let program = chain.build().unwrap();
+        let mut pipeline = match machine {
+            None => program.one_core().unwrap(),
+            Some((machine, device)) => pipeline_cut(program, &[(2, "cpu"), (1, device), (1, "cpu")], machine),
+        };
+        pipeline.run().unwrap();
+        std::mem::take(&mut *kept.lock().unwrap())
+    };
+    let expected = run(None);
+    assert_eq!(expected.len(), 5);
+    for (memory, lanes) in Memory::ALL.into_iter().zip([1, 3, 1, 3]) {
+        let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
+        let made = run(Some((&machine, &devices[0])));
+        for (frame, (made, expected)) in made.iter().zip(&expected).enumerate() {
+            let differs = made.iter().zip(expected).position(|(made, expected)| made != expected);
+            let first = differs.map(|index| (index, made[index], expected[index]));
+            assert!(first.is_none() && made.len() == expected.len(), "frame {frame}, {memory}: {first:?}");
+        }
+        assert_eq!(made.len(), expected.len());
+    }
+}
+
+/// Received PLFRAMEs of all ways to follow a phase, to tell a level and to demap, each with the header of the next one.
+fn plframes() -> Vec<(Pls, Vec<Complex32>)> {
+    let s2x = ["8apsk-5/9-l", "64apsk-11/15", "128apsk-3/4"]
+        .map(|name| Pls::from_parts(name.parse().unwrap(), FrameSize::Normal, true).unwrap());
+    let vl_snr = VlSnr::all().filter(|kind| [0, 2, 5].contains(&kind.header_index())).map(Pls::of_vl_snr);
+    let kinds = [43, 42, 6, 54, 55, 50, 72, 75, 97, 98].map(Pls::new).into_iter().chain(s2x).chain(vl_snr);
+    let scrambler = PlScrambler::broadcast();
+    let receive = |(seed, pls): (usize, Pls)| {
+        let mut random = fastrand::Rng::with_seed(seed as u64);
+        let mut sent = vec![Complex32::ZERO; Layout::new(pls).unwrap().symbols()];
+        match pls.vl_snr() {
+            Some(kind) => {
+                let bits: Vec<u8> = (0..kind.kbch().div_ceil(8)).map(|_| random.u8(..)).collect();
+                VlSnrEncoder::new(kind).build(&bits, scrambler, &mut sent);
+            }
+            None => {
+                let codeword: Vec<u8> = (0..pls.fec().unwrap().nldpc / 8).map(|_| random.u8(..)).collect();
+                PlframeBuilder::new(pls, scrambler).unwrap().build(&codeword, &mut sent);
+            }
+        }
+        sent.extend(header_symbols(Pls::new(43)));
+        let es_n0 = pls.vl_snr().map_or_else(|| pls.modcod().unwrap().ideal_esn0_db(), VlSnr::ideal_esn0_db) + 1.0;
+        let noise_power = Channel::noise_for(es_n0.into(), 1.0);
+        let channel =
+            Channel { noise_power, carrier: 2e-5, phase: 1.0, gain: 0.3, seed: seed as u64, ..Channel::clear() };
+        (pls, channel.apply(&sent))
+    };
+    kinds.enumerate().map(receive).collect()
+}
+
+/// What becomes of them: symbols, levels, LLRs and how they were decoded. Where symbols and LLRs are not kept, they stay on a device.
+#[derive(Default)]
+struct Became {
+    symbols: Vec<Vec<Complex32>>,
+    levels: Vec<SignalLevel>,
+    llrs: Vec<Vec<i8>>,
+    decodings: Vec<Decoding>,
+    bits: Vec<Vec<u8>>,
+}
+
+fn demap(frames: &[(Pls, Vec<Complex32>)], keeps: bool, machine: Option<(&Machine, &str)>) -> Became {
+    let scrambler = || Arc::new(PlScrambler::broadcast().clone());
+    let mut chain = Chain::new().batch(4);
+    let all: Vec<Pls> = frames.iter().map(|(pls, _)| *pls).collect();
+    let pls = chain.add(source::from_slice(&all, 1), ());
+    let mut symbols = chain.add(given(frames.iter().map(|(_, symbols)| symbols.clone()).collect()), ());
+    chain.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
+    let level = chain.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
+    let llrs = chain.add(Demap::new(scrambler()), (&symbols, &level, &pls));
+    let (bits, decoding) = chain.add(DecodeLdpc::new(2), (&llrs, &pls));
+    let (kept_symbols, kept_llrs, kept_bits) = <(Arc<Mutex<_>>, Arc<Mutex<_>>, Arc<Mutex<_>>)>::default();
+    let (collect, levels) = sink::collect();
+    chain.add(collect, &level);
+    let (collect, decodings) = sink::collect();
+    chain.add(collect, &decoding);
+    chain.add(Keep(Arc::clone(&kept_bits)), &bits);
+    if keeps {
+        chain.add(Keep(Arc::clone(&kept_symbols)), &symbols);
+        chain.add(Keep(Arc::clone(&kept_llrs)), &llrs);
+    }
+    let program = chain.build().unwrap();
+    let rest = program.tasks().count() - 6;
+    let mut pipeline = match machine {
+        None => program.one_core().unwrap(),
+        Some((machine, device)) => pipeline_cut(program, &[(2, "cpu"), (4, device), (rest, "cpu")], machine),
+    };
+    pipeline.run().unwrap();
+    let became = Became {
+        symbols: std::mem::take(&mut *kept_symbols.lock().unwrap()),
+        levels: levels.take(),
+        llrs: std::mem::take(&mut *kept_llrs.lock().unwrap()),
+        decodings: decodings.take(),
+        bits: std::mem::take(&mut *kept_bits.lock().unwrap()),
+    };
+    assert_eq!(became.bits.len(), frames.len());
+    became
+}
+
+#[test]
+fn plframes_are_corrected_and_demapped_as_on_cores() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let frames = plframes();
+    let expected = demap(&frames, true, None);
+    for (memory, lanes) in Memory::ALL.into_iter().zip([3, 1, 3, 1]) {
+        let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
+        let kept = demap(&frames, true, Some((&machine, &devices[0])));
+        let stayed = demap(&frames, false, Some((&machine, &devices[0])));
+        for (frame, (pls, _)) in frames.iter().enumerate() {
+            let place = format!("{pls}, {memory}");
+            let (made, symbols) = (&kept.symbols[frame], &expected.symbols[frame]);
+            assert_eq!(made.len(), symbols.len(), "{place}");
+            for (index, (made, symbol)) in made.iter().zip(symbols).enumerate() {
+                assert!((made - symbol).norm() < 1e-5, "{place}, symbol {index}: {made}, not {symbol}");
+            }
+            let (made, level) = (kept.levels[frame], expected.levels[frame]);
+            assert!((made.n0 / level.n0 - 1.0).abs() < 1e-4, "{place}: {made:?}, not {level:?}");
+            let (made, llrs) = (&kept.llrs[frame], &expected.llrs[frame]);
+            let beside = made.iter().zip(llrs).filter(|(made, llr)| made != llr).count();
+            assert!(beside * 200 < llrs.len(), "{place}: {beside} LLRs");
+            // A cell of a table away where a symbol lies at its border.
+            let far = made.iter().zip(llrs).filter(|(made, llr)| made.abs_diff(**llr) > 1).count();
+            assert!(far * 2000 < llrs.len(), "{place}: {far} LLRs");
+            // What stays there is the same as what was kept and copied.
+            assert_eq!(stayed.levels[frame], kept.levels[frame], "{place}");
+            assert_eq!(stayed.decodings[frame], kept.decodings[frame], "{place}");
+            assert!(stayed.bits[frame] == kept.bits[frame], "{place}");
+        }
     }
 }
 
@@ -194,14 +396,19 @@ fn two_devices_work_at_once() {
     decodes_as_on_cores(&[Pls::new(43)], 3, &machine, &devices);
 }
 
-/// With the LDPC decoder there.
-fn receive(written: Shared, machine: &Machine, device: &str) -> Report {
+/// The tasks that have kernels.
+const THERE: [&str; 5] = ["filter symbols", "correct phase", "measure level", "demap", "decode LDPC"];
+
+/// With these tasks there.
+fn receive(written: Shared, machine: &Machine, device: &str, (tasks, gather): (&[&str], u32)) -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
     let receiver = Receiver::find(Recording::open(&path, None).unwrap(), Settings::at(2.0), |_| ()).unwrap();
     let program = receiver.to(written).program().unwrap();
     let names: Vec<String> = program.tasks().map(|(name, _)| name.to_string()).collect();
-    let first = names.iter().position(|name| name == "decode LDPC").unwrap();
-    pipeline_cut(program, &[(first, "cpu"), (1, device), (names.len() - first - 1, "cpu")], machine).run().unwrap()
+    let first = names.iter().position(|name| name == tasks[0]).unwrap();
+    assert_eq!(names[first..first + tasks.len()], *tasks);
+    let rest = names.len() - first - tasks.len();
+    pipeline_gathering(program, &[(first, "cpu"), (tasks.len(), device), (rest, "cpu")], gather, machine).run().unwrap()
 }
 
 #[test]
@@ -217,11 +424,23 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
     for memory in Memory::ALL {
         for lanes in [1, 3] {
             let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
-            let written = Shared::default();
-            let report = receive(written.clone(), &machine, &devices[0]);
-            assert!(written.take() == alone, "{memory}, {lanes} lanes");
-            assert_eq!(Figures::of(&report.figures), Figures::of(&expected.figures));
-            assert_eq!(report.stages[1].threads, lanes as usize);
+            for (tasks, gather) in [(&THERE[4..], 1), (&THERE[..], 1), (&THERE[..], 4)] {
+                let written = Shared::default();
+                let report = receive(written.clone(), &machine, &devices[0], (tasks, gather));
+                assert!(written.take() == alone, "{memory}, {lanes} lanes, {tasks:?}");
+                let device = report.stages[1].device.as_ref().unwrap();
+                assert!(device.copy_in_ns > 0.0 && device.tasks_ns > 0.0 && device.copy_out_ns > 0.0, "{report}");
+                let (mut told, expected) = (Figures::of(&report.figures), Figures::of(&expected.figures));
+                // The sums that tell the noise are made in another order there.
+                for (told, expected) in
+                    [(&mut told.es_n0_db, expected.es_n0_db), (&mut told.margin_db, expected.margin_db)]
+                {
+                    assert!((told.unwrap() - expected.unwrap()).abs() < 1e-5, "{told:?}, not {expected:?}");
+                    *told = expected;
+                }
+                assert_eq!(told, expected);
+                assert_eq!(report.stages[1].threads, lanes as usize);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A pipeline of replicated stages joined by finite rings, as the `bief` runtime runs it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use fastrand::Rng;
@@ -8,9 +9,10 @@ use super::recurrence::{Recurrence, lcm};
 use super::report::{Percentiles, PipelineReport, Tally};
 use super::times::{Times, at_speed};
 use crate::error::{Error, ErrorKind};
+use crate::load::gathering;
 use crate::period::Period;
 use crate::profile::Profile;
-use crate::schedule::Schedule;
+use crate::schedule::{self, Schedule};
 
 /// Slots of each ring unless set, as in the runtime.
 const DEFAULT_DEPTH: u64 = 4;
@@ -86,7 +88,7 @@ const DEFAULT_DEPTH: u64 = 4;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Pipeline<'a> {
-    profile: &'a Profile,
+    profile: Cow<'a, Profile>,
     stages: Vec<Stage>,
     depth: u64,
     times: Times,
@@ -132,12 +134,19 @@ impl<'a> Pipeline<'a> {
             }
             Stage { tasks: load.tasks, kinds, devices }
         });
+        let stages = stages.collect();
+        // Launches of several executions count as as many of one, each of which takes its share.
+        let of_launches = |profile: Cow<'a, Profile>, stage: &schedule::Stage| match gathering(&profile, stage) {
+            Cow::Owned(gathering) => Cow::Owned(gathering),
+            Cow::Borrowed(_) => profile,
+        };
+        let profile = schedule.stages().iter().fold(Cow::Borrowed(profile), of_launches);
         Ok(Self {
-            profile,
-            stages: stages.collect(),
+            stages,
             depth: DEFAULT_DEPTH,
             times: Times::Constant,
             speeds: vec![1.0; profile.kinds().len()],
+            profile,
             interval: None,
         })
     }
@@ -163,7 +172,7 @@ impl<'a> Pipeline<'a> {
     /// task on the kind of core that it runs on.
     pub fn times(mut self, times: Times) -> Result<Self, Error> {
         for stage in &self.stages {
-            times.check(self.profile, stage.tasks.clone(), &stage.kinds)?;
+            times.check(&self.profile, stage.tasks.clone(), &stage.kinds)?;
         }
         self.times = times;
         Ok(self)

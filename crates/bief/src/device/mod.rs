@@ -8,10 +8,12 @@ mod batch;
 mod emulated;
 mod lane;
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 pub use batch::DeviceBatch;
 pub(crate) use lane::{Lane, OnDevice};
@@ -20,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::machine::{DeviceSpec, Machine};
 use crate::sync::{Mutex, PoisonError};
-use crate::task::Task;
+use crate::task::{Node, Task};
 use crate::wire::{Inputs, Outputs, WireInfo};
 use emulated::Emulated;
 
@@ -28,8 +30,14 @@ use emulated::Emulated;
 ///
 /// It is there, and a crate [provides](Self::provide) what drives it; or it is emulated: what a `--machine` file tells
 /// ([`DeviceSpec`]), on the cores of this machine.
-#[derive(Debug, Clone)]
-pub struct Device(Arc<Opened>);
+#[derive(Clone)]
+pub struct Device {
+    opened: Arc<Opened>,
+    common: Common,
+}
+
+/// What the tasks of one lane share, by type.
+type Common = Arc<std::sync::Mutex<HashMap<TypeId, Driver>>>;
 
 struct Opened {
     spec: DeviceSpec,
@@ -85,12 +93,32 @@ impl Device {
                 })?)
             }
         };
-        Ok(Some(Self(Arc::new(Opened { spec, by }))))
+        Ok(Some(Self { opened: Arc::new(Opened { spec, by }), common: Common::default() }))
+    }
+
+    /// The same device, for the tasks of another lane.
+    pub(crate) fn new_lane(&self) -> Self {
+        Self { opened: Arc::clone(&self.opened), common: Common::default() }
+    }
+
+    /// What the tasks of one lane have in common, such as a queue: made by the one that first asks for this type. Frames that
+    /// [stay](DeviceBatch::input_there) on the device are handed on here.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn in_common<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = common.get(&TypeId::of::<T>()).and_then(|made| Arc::clone(made).downcast().ok()) {
+            return Ok(made);
+        }
+        let made = Arc::new(make()?);
+        common.insert(TypeId::of::<T>(), Arc::clone(&made) as Driver);
+        Ok(made)
     }
 
     /// What drives it, if it is there and that is what drives it.
     pub fn driver<D: Any>(&self) -> Option<&D> {
-        match &self.0.by {
+        match &self.opened.by {
             By::Driver(driver) => driver.downcast_ref(),
             By::Emulation(_) => None,
         }
@@ -98,12 +126,12 @@ impl Device {
 
     /// Its name, which is that of a kind in profiles and schedules.
     pub fn name(&self) -> &str {
-        &self.0.spec.name
+        &self.opened.spec.name
     }
 
     /// How many batches it has under way at a time.
     pub fn lanes(&self) -> usize {
-        self.0.spec.lanes as usize
+        self.opened.spec.lanes as usize
     }
 
     /// What a task does by its own code, frame by frame, on an emulated device, which has no other: it takes as much longer as the
@@ -111,16 +139,16 @@ impl Device {
     ///
     /// A task on a device passes every frame on: one that skips a frame, or stops, fails there.
     pub fn emulate<T: Task>(&self, task: T) -> Option<Result<OffloadOf<T>>> {
-        match self.0.by {
+        match self.opened.by {
             By::Driver(_) => None,
             By::Emulation(_) => Some(Ok(Box::new(Emulated(task)))),
         }
     }
 }
 
-impl fmt::Debug for Opened {
+impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spec.fmt(f)
+        self.opened.spec.fmt(f)
     }
 }
 
@@ -140,6 +168,26 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
     fn complete(&mut self, batch: &mut DeviceBatch<'_, I, O>) -> Result<()> {
         let _ = batch;
         Ok(())
+    }
+
+    /// Whether it can take the frames of its input of that number from where a task before it in the same lane left them on the device
+    /// ([`DeviceBatch::input_there`]), and, if it rewrites them, leave them there. Neighbours that agree on that spare the copies; tasks
+    /// of one lane share what they keep there by [`Device::in_common`].
+    fn takes_there(&self, input: usize) -> bool {
+        let _ = input;
+        false
+    }
+
+    /// Whether it can leave the frames of its output of that number on the device ([`DeviceBatch::output_there`]).
+    fn leaves_there(&self, output: usize) -> bool {
+        let _ = output;
+        false
+    }
+
+    /// How long frames of the last batch were copied to the device, and back; `None` where nobody knows. The time is told apart from that of
+    /// the task, in profiles as what it costs a stage to begin and to end there.
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        None
     }
 
     /// As [`Task::figures`].
@@ -166,6 +214,17 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
 
 /// What [`Task::on_device`] gives for a task of that type.
 pub type OffloadOf<T> = Box<dyn Offload<<T as Task>::In, <T as Task>::Out>>;
+
+/// Lets frames stay on the device between tasks, which are those of `range`, where all that make and use them have them there.
+pub(crate) fn keep_there(tasks: &mut [Node], range: &Range<usize>, wires: &[WireInfo]) {
+    let stays = |(number, wire): (usize, &WireInfo)| {
+        let is_there = |task: usize| range.contains(&task) && tasks[task - range.start].step.takes_there(number);
+        let users = std::iter::once(wire.maker).chain(wire.uses.iter().map(|user| user.task));
+        wire.constant.is_none() && wire.last_user > wire.maker && users.chain([wire.last_user]).all(is_there)
+    };
+    let stays: Vec<bool> = wires.iter().enumerate().map(stays).collect();
+    tasks.iter_mut().for_each(|task| task.step.keep_there(&stays));
+}
 
 /// Bytes of a frame on all wires that cross the chain before task `end`: what is copied where a stage on a device begins or ends.
 pub(crate) fn crossing_bytes(wires: &[WireInfo], end: usize) -> u64 {

@@ -11,7 +11,7 @@ use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
 use crate::check;
-use crate::device::{Device, Lane, crossing_bytes};
+use crate::device::{Device, Lane, crossing_bytes, keep_there};
 use crate::dot;
 use crate::energy::Watts;
 use crate::error::{Error, Result, counted};
@@ -511,7 +511,9 @@ impl Pipeline {
                 return Err(Error::build(reason));
             }
             let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
-            let planned = profile.mixed_period(stage.tasks.clone(), cores).ok_or_else(|| {
+            // Executions of a launch share it.
+            let gathering = profile.gathering(cores[0].0, stage.gather as u32);
+            let planned = gathering.mixed_period(stage.tasks.clone(), cores).ok_or_else(|| {
                 Error::build(format!(
                     "stage `{}`: its tasks take so long that the period of the kinds of core that share it has no exact \
                      fraction: give it cores of one kind",
@@ -675,9 +677,14 @@ fn workers(
         for replica in 0..plan.threads {
             let mut tasks: Vec<Node> = copies[plan.tasks.clone()].iter_mut().filter_map(Vec::pop).collect();
             if let Some(device) = &plan.device {
-                tasks = tasks.iter().map(|task| on_device(task, device)).collect::<Result<_>>()?;
+                let lane = device.new_lane();
+                tasks = tasks.iter().map(|task| on_device(task, &lane)).collect::<Result<_>>()?;
+                keep_there(&mut tasks, &plan.tasks, wires);
             }
-            let stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
+            let mut stage = Stage::new(plan.name.clone(), tasks, plan.tasks.clone(), wires, batch);
+            if plan.gather > 1 {
+                stage.gather(plan.gather, plan.tasks.clone(), wires, batch);
+            }
             let mut worker = Worker::new(index, stage, (replica, plan.threads), batch);
             worker.lane = plan.device.as_ref().map(|device| {
                 let bytes = [plan.tasks.start, plan.tasks.end].map(|cut| crossing_bytes(wires, cut));

@@ -6,7 +6,7 @@ use bief_schedule::Profile;
 
 use super::Pipeline;
 use super::change::Earlier;
-use crate::boundary::slots;
+use crate::boundary::Ends;
 use crate::count::Count;
 use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
@@ -71,13 +71,14 @@ impl Pipeline {
                 BoundaryReport {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
-                    slots: slots(self.depth, pair[0].threads, pair[1].threads),
+                    slots: Ends::of(&pair[0], &pair[1]).slots(self.depth),
                     occupancy: Occupancy::of(&held),
                 }
             })
             .collect();
         let slots: usize = boundaries.iter().map(|boundary| boundary.slots).sum();
-        let most_in_flight = (self.batch * (slots + self.workers.len())) as u64;
+        let at_work: usize = self.stages.iter().map(|stage| stage.threads * stage.gather).sum();
+        let most_in_flight = (self.batch * (slots + at_work)) as u64;
         let notes = self.workers.iter().filter_map(|worker| {
             let refusal = worker.refusal.as_ref()?;
             Some(format!("stage `{}`: a thread could not take its place: {refusal}", worker.stage.name()))
@@ -144,7 +145,11 @@ impl Pipeline {
         let device = self.stages[stage].device.as_ref()?;
         let lanes = self.workers_of(stage).filter_map(|worker| worker.lane.as_deref());
         let busy = lanes.fold([Duration::ZERO; 3], |sum, lane| std::array::from_fn(|part| sum[part] + lane.busy[part]));
-        Some(DeviceReport::new(device.name(), busy, executions))
+        let launches =
+            self.workers_of(stage).filter_map(|worker| worker.lane.as_deref()).map(|lane| lane.launches).sum::<u64>();
+        let taken = self.count(stage).batches;
+        let per_launch = taken as f64 / launches.max(1) as f64;
+        Some(DeviceReport::new(device.name(), busy, executions, (self.stages[stage].gather, per_launch)))
     }
 
     /// What the replicas on each kind of core of a stage did.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Pipeline;
 use super::change::{Earlier, NextPlan, Traced};
 use crate::affinity;
-use crate::boundary::{Inlet, Outlet, connect};
+use crate::boundary::{Ends, Inlet, Outlet, connect};
 use crate::check;
 use crate::error::{Error, Result};
 use crate::machine::energy::{EnergyMeter, Measurement};
@@ -160,7 +160,7 @@ impl Pipeline {
         let mut first = 0;
         for (pair, memory) in self.stages.windows(2).zip(&self.memories) {
             let connected = connect(
-                (pair[0].threads, pair[1].threads),
+                Ends::of(&pair[0], &pair[1]),
                 pair[0].tasks.end,
                 &self.wires,
                 (self.batch, self.depth),

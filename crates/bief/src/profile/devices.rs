@@ -1,6 +1,6 @@
 //! What tasks cost on devices: measured there, or their times on a core as an emulated device changes them.
 
-use bief_schedule::{Profile, Samples, TaskProfile};
+use bief_schedule::{Gather, Profile, Samples, TaskProfile};
 
 use super::{LEAST, Measured, Measurements, Profiling, Visit, weigh};
 use crate::device::{Device, crossing_bytes};
@@ -16,6 +16,8 @@ pub(super) struct Ability<'m> {
     steps: Vec<Option<Box<dyn Step>>>,
     /// What each task took there, where the device is; an emulated one is computed with.
     measured: Option<Vec<(u64, Samples)>>,
+    /// What each task took to copy its frames there, and back, in the median; 0 where that is not known.
+    copies: Vec<[u64; 2]>,
 }
 
 /// Asks the tasks which of them can run on the devices.
@@ -33,7 +35,7 @@ pub(super) fn abilities<'m>(tasks: &[Node], machine: &'m Machine) -> Result<Vec<
                 Error::build(message).at(Place { task: Some(task.name.clone()), ..Place::default() })
             })
         };
-        Ok(Ability { spec, steps: tasks.iter().map(able).collect::<Result<_>>()?, measured: None })
+        Ok(Ability { spec, steps: tasks.iter().map(able).collect::<Result<_>>()?, measured: None, copies: Vec::new() })
     };
     machine.devices().iter().map(of_device).collect()
 }
@@ -44,9 +46,15 @@ pub(super) fn measure(measured: &mut Measured, devices: &mut [Ability<'_>], prof
         let visit = Visit { executions: profiling.executions.get(), least: LEAST, time: profiling.limit };
         let mut samples = Measurements::default();
         measured.exchange(&mut device.steps);
+        measured.copies.iter_mut().flatten().for_each(Vec::clear);
         let visited = measured.visit(visit, &mut samples);
         measured.exchange(&mut device.steps);
         visited?;
+        let median = |copies: &mut Vec<u64>| {
+            copies.sort_unstable();
+            copies.get(copies.len() / 2).copied().unwrap_or(0)
+        };
+        device.copies = measured.copies.iter_mut().map(|copies| copies.each_mut().map(median)).collect();
         let mut sample = samples.counted()?;
         let executions = sample.executions;
         device.measured = Some(sample.tasks.iter_mut().map(|task| weigh(task, executions, 1.0)).collect());
@@ -79,10 +87,13 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
     }
     let cores = profile.kinds().len();
     let frames = u64::from(profile.frames_per_execution());
-    // A device that is there copies within the time of its tasks.
-    let copied = |end: usize| {
-        let bytes = crossing_bytes(wires, end) * frames;
-        devices.iter().map(move |device| device.spec.copy_ns(bytes).round() as u64)
+    // One that is there was seen to copy; of an emulated one it is computed.
+    let copied = |index: usize, way: usize| {
+        let bytes = crossing_bytes(wires, index + way) * frames;
+        devices.iter().map(move |device| match device.copies.get(index) {
+            Some(copies) => copies[way],
+            None => device.spec.copy_ns(bytes).round() as u64,
+        })
     };
     let with_devices = |(index, task): (usize, &TaskProfile)| {
         // What it takes a core here, whatever the first kind emulates.
@@ -93,8 +104,8 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
         let on_cores = |ns: &Option<Vec<u64>>| ns.clone().unwrap_or_else(|| vec![0; cores]);
         TaskProfile {
             ns: task.ns.iter().copied().chain(there.iter().map(|there| there.map(|(ns, _)| ns))).collect(),
-            enter_ns: Some(on_cores(&task.enter_ns).into_iter().chain(copied(index)).collect()),
-            leave_ns: Some(on_cores(&task.leave_ns).into_iter().chain(copied(index + 1)).collect()),
+            enter_ns: Some(on_cores(&task.enter_ns).into_iter().chain(copied(index, 0)).collect()),
+            leave_ns: Some(on_cores(&task.leave_ns).into_iter().chain(copied(index, 1)).collect()),
             seen,
             ..task.clone()
         }
@@ -107,7 +118,15 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
     let sync = sync.chain(devices.iter().map(|_| profile.sync_ns(0))).collect::<Vec<_>>();
     let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|device| Some(device.spec.lanes)));
     let lanes = lanes.collect::<Vec<_>>();
-    let with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
+    let gather = devices.iter().map(|device| {
+        let DeviceSpec { gather: most, launch_us, .. } = *device.spec;
+        (most > 1).then(|| Gather { most, launch_ns: (launch_us * 1e3).round() as u64 })
+    });
+    let gather = vec![None; cores].into_iter().chain(gather).collect::<Vec<_>>();
+    let mut with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
+    if gather.iter().any(Option::is_some) {
+        with_devices = with_devices.with_gather(gather)?;
+    }
     let with_devices = with_devices.with_frames_per_execution(profile.frames_per_execution())?;
     Ok(match profile.machine() {
         Some(machine) => with_devices.with_machine(machine),

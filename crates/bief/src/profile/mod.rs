@@ -170,6 +170,8 @@ struct Measured {
     rest: Duration,
     /// Of the last execution.
     times: Vec<Option<u64>>,
+    /// What each task took to copy frames to a device, and back, in each execution that was measured: beside its times.
+    copies: Vec<[Vec<u64>; 2]>,
 }
 
 impl Measured {
@@ -184,6 +186,7 @@ impl Measured {
             clock_cost: clock::cost(),
             rest: Duration::ZERO,
             times: vec![None; count],
+            copies: vec![<[Vec<u64>; 2]>::default(); count],
         }
     }
 
@@ -215,7 +218,14 @@ impl Measured {
             self.times[task] = ran.then(|| nanoseconds(time.saturating_sub(self.clock_cost)));
         };
         // SAFETY: every wire is local to the one stage.
-        unsafe { self.stage.run_timed(tasks, &mut self.batch, note)? };
+        unsafe { self.stage.run_timed(tasks.clone(), &mut self.batch, note)? };
+        for task in tasks {
+            let Some(copied) = self.stage.copied_by(task) else { continue };
+            for (copies, copied) in self.copies[task].iter_mut().zip(copied.map(nanoseconds)) {
+                copies.push(copied);
+                self.times[task] = self.times[task].map(|ns| ns.saturating_sub(copied));
+            }
+        }
         Ok(clock::interruptions() != interruptions)
     }
 

@@ -9,6 +9,8 @@ mod common;
 mod constants;
 mod control;
 mod device;
+mod device_gather;
+mod device_stays;
 mod dot;
 mod dynamic;
 mod examples;

@@ -8,7 +8,7 @@ use super::{BLOCK, COUNTS, MAX};
 use crate::dvbs2::{Constellation, FrameSize, Modcod};
 
 /// Cells on either side of the table.
-const SIDE: usize = 128;
+pub(super) const SIDE: usize = 128;
 /// Standard deviations of the noise that the table reaches beyond the points.
 const BEYOND: f32 = 4.0;
 /// Logarithm of the share of a point below which it is left out of a sum: no count depends on it.
@@ -56,6 +56,11 @@ impl Cells {
             .collect();
         cells.push(0);
         Cells { cells, per_unit: step.recip(), reach, signs, n0 }
+    }
+
+    /// All cells, the erasure last; cells per unit, and what is added to coordinates before.
+    pub(super) fn table(&self) -> (&[u64], f32, f32) {
+        (&self.cells, self.per_unit, self.reach)
     }
 
     /// The cells that symbols lie in.

@@ -3,6 +3,7 @@
 
 mod candidates;
 mod cost;
+mod gather;
 mod instance;
 mod optimum;
 mod plan;
@@ -14,7 +15,8 @@ pub use optimum::Optimum;
 use self::search::Refused;
 use super::{Capabilities, Strategy};
 use crate::error::{Error, ErrorKind};
-use crate::goal::Goal;
+use crate::goal::{Aim, Goal};
+use crate::period::Period;
 use crate::platform::Platform;
 use crate::profile::{Profile, TaskProfile, counted};
 use crate::schedule::Schedule;
@@ -216,8 +218,16 @@ impl Strategy for Exact {
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
-        let front = self.optimum(profile, platform)?.fewest_stages()?;
-        Schedule::new(self.name(), front[0].stages.clone(), profile)?.with_front(front)
+        gather::fewest(
+            profile,
+            platform,
+            true,
+            |_| Ok(true),
+            |profile| {
+                let front = self.optimum(profile, platform)?.fewest_stages()?;
+                Schedule::new(self.name(), front[0].stages.clone(), profile)?.with_front(front)
+            },
+        )
     }
 
     /// The schedule that serves a goal best.
@@ -258,7 +268,14 @@ impl Strategy for Exact {
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
-        plan::plan(*self, profile, platform, goal)
+        let longest = goal.longest_period(profile)?;
+        let by_period = goal.aim == Aim::MaxThroughput || longest.is_none() && goal.aim != Aim::LeastPower;
+        // The frames of a launch wait for each other, which the search does not see.
+        let serves = |schedule: &Schedule| match goal.latency {
+            Some(latency) => Ok(Period::from(schedule.latency_ns(profile)?) <= latency),
+            None => Ok(true),
+        };
+        gather::fewest(profile, platform, by_period, serves, |profile| plan::plan(*self, profile, platform, goal))
     }
 }
 

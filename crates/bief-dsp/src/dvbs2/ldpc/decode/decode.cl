@@ -46,17 +46,17 @@ bool is_codeword(
 }
 
 // `scratch` has for each frame nldpc posteriors, 360 messages of every block, and 360 extrinsic values of every block of the greatest
-// layer; `told` two numbers: iterations, and whether it converged.
+// layer; `starts` where its LLRs begin; `told` two numbers: iterations, and whether it converged.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void decode(
-    __global const char *llrs, __global uchar *bits, __global int *told, __global char *scratch,
+    __global const char *llrs, __global const uint *starts, __global uchar *bits, __global int *told, __global char *scratch,
     __constant layer_t *layers, __constant block_t *blocks,
     uint kldpc, uint nldpc, uint q, uint missing, uint room, uint max_iterations
 ) {
     __local int bad;
     uint lane = get_local_id(0);
     size_t frame = get_group_id(0);
-    llrs += frame * nldpc;
+    llrs += starts[frame];
     bits += frame * (kldpc / 8);
     __global char *posteriors = scratch + frame * room;
     uint all = layers[q - 1].z;

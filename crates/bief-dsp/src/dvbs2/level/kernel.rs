@@ -1,0 +1,34 @@
+//! Amplitude and noise for devices: the text for what is done for each symbol, and what is read beside it.
+
+use std::ops::Range;
+
+use super::{RUN, SignalLevel, has_one_modulus};
+use crate::dvbs2::known;
+use crate::dvbs2::{Layout, Pls};
+
+impl SignalLevel {
+    /// OpenCL C 1.2, of which both kernels want work-groups of [`RUN`](Self::RUN) items: `moments` sums |y|² and |y|⁴ over that many
+    /// symbols, and `scale` multiplies symbols.
+    pub const SOURCE: &'static str = include_str!("level.cl");
+
+    /// Symbols whose moments are added up in single precision.
+    pub const RUN: usize = RUN;
+
+    /// The places of a frame that [`measure_from`](Self::measure_from) reads; `None` for frames that DVB-S2 does not define.
+    ///
+    /// ```
+    /// use bief_dsp::dvbs2::{Pls, SignalLevel};
+    ///
+    /// assert_eq!(SignalLevel::reads(Pls::new(43)).unwrap(), []); // QPSK: its moments tell all
+    /// assert_eq!(SignalLevel::reads(Pls::new(75)).unwrap().len(), 3); // 16APSK short: header and pilots
+    /// ```
+    pub fn reads(pls: Pls) -> Option<Vec<Range<usize>>> {
+        let layout = Layout::new(pls)?;
+        Some(if has_one_modulus(pls) { Vec::new() } else { known::places(pls, &layout) })
+    }
+
+    /// What [`normalise`](Self::normalise) multiplies symbols by.
+    pub fn gain(&self) -> f32 {
+        if self.amplitude > 0.0 { self.amplitude.recip() } else { 1.0 }
+    }
+}

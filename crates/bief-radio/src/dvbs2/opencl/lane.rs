@@ -1,0 +1,190 @@
+//! What the tasks of one lane have in common: a queue, and the frames that stay on the device between them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bief::Result;
+use bief::chain::{Inputs, Outputs};
+use bief::device::{Device, DeviceBatch};
+use bief_opencl::{Buffer, OpenCl, Queue};
+use bytemuck::NoUninit;
+use num_complex::Complex32;
+
+/// Bytes of a symbol.
+pub(super) const SYMBOL: usize = size_of::<Complex32>();
+
+/// A queue, and frames by their wires.
+pub(super) struct Lane {
+    pub(super) queue: Queue,
+    there: Mutex<HashMap<usize, Room>>,
+}
+
+impl Lane {
+    /// That of a device's lane.
+    pub(super) fn of(device: &Device, driver: &OpenCl) -> Result<Arc<Self>> {
+        device.in_common(|| Ok(Self { queue: Queue::new(driver)?, there: Mutex::default() }))
+    }
+
+    /// Does something with frames: those of a wire that stays, or others.
+    pub(super) fn with<T>(
+        &self,
+        there: Option<usize>,
+        others: &mut Room,
+        act: impl FnOnce(&mut Room) -> Result<T>,
+    ) -> Result<T> {
+        let Some(wire) = there else { return act(others) };
+        let mut kept = self.there.lock().unwrap_or_else(PoisonError::into_inner);
+        act(kept.entry(wire).or_insert_with(Room::of_device))
+    }
+
+    /// The same with those of two wires.
+    pub(super) fn with_both<T>(
+        &self,
+        [first, second]: [Option<usize>; 2],
+        [others, more]: [&mut Room; 2],
+        act: impl FnOnce(&mut Room, &mut Room) -> Result<T>,
+    ) -> Result<T> {
+        // Taken out for as long, as a map lends one at a time.
+        let take = |wire| self.there.lock().unwrap_or_else(PoisonError::into_inner).remove(&wire);
+        let mut taken = second.map(|wire| (wire, take(wire).unwrap_or_else(Room::of_device)));
+        let done = self.with(first, others, |first| match &mut taken {
+            Some((_, second)) => act(first, second),
+            None => act(first, more),
+        });
+        if let Some((wire, room)) = taken {
+            self.there.lock().unwrap_or_else(PoisonError::into_inner).insert(wire, room);
+        }
+        done
+    }
+}
+
+/// A buffer that is made when it is known how much it must hold, and again when that is more.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    buffer: Option<Buffer>,
+    of_device: bool,
+    /// Of frames that lie there: bytes from one to the next.
+    pub(super) stride: usize,
+}
+
+impl Room {
+    /// For what cores never touch, but for a rare look.
+    pub(super) fn of_device() -> Self {
+        Self { of_device: true, ..Self::default() }
+    }
+
+    /// With room for so many bytes.
+    ///
+    /// # Errors
+    /// More than the device has.
+    pub(super) fn of(&mut self, queue: &Queue, bytes: usize) -> Result<&mut Buffer> {
+        if self.buffer.as_ref().is_none_or(|buffer| buffer.len() < bytes) {
+            self.buffer = None;
+            // Some more, so that frames that grow little by little do not make it anew each time.
+            let bytes = bytes + bytes / 8;
+            let make = if self.of_device { Buffer::of_device } else { Buffer::new };
+            self.buffer = Some(make(queue, bytes)?);
+        }
+        Ok(self.buffer.as_mut().expect("it was made"))
+    }
+
+    /// The same, for frames of so many bytes each at most.
+    ///
+    /// # Errors
+    /// More than the device has.
+    pub(super) fn of_frames(&mut self, queue: &Queue, frames: usize, stride: usize) -> Result<&mut Buffer> {
+        self.stride = stride;
+        self.of(queue, frames * stride)
+    }
+
+    /// What it holds now.
+    ///
+    /// # Errors
+    /// Nothing was put there.
+    pub(super) fn held(&mut self) -> Result<&mut Buffer> {
+        self.buffer.as_mut().ok_or_else(|| bief::Error::new("no frames were left on the device"))
+    }
+
+    /// With these values.
+    ///
+    /// # Errors
+    /// More than the device has, or one that refuses.
+    pub(super) fn filled<T: NoUninit>(&mut self, queue: &Queue, values: &[T]) -> Result<&Buffer> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let buffer = self.of(queue, bytes.len())?;
+        if !bytes.is_empty() {
+            buffer.fill(bytes.len(), |there| there.copy_from_slice(bytes))?;
+        }
+        Ok(buffer)
+    }
+}
+
+/// Looks at each frame of a batch. One that is wrong keeps back those before it, too: none has begun.
+///
+/// # Errors
+/// The first that `act` tells.
+pub(super) fn for_all<I: Inputs, O: Outputs>(
+    batch: &mut DeviceBatch<'_, I, O>,
+    mut act: impl FnMut(I::Slices<'_>, O::Slices<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut wrong = Ok(());
+    batch.for_each(|inputs, outputs| {
+        if wrong.is_ok() {
+            wrong = act(inputs, outputs);
+        }
+        Ok(())
+    })?;
+    wrong
+}
+
+/// Copies the frames of a batch to a device, at equal distances: `copy` writes one at its place, of `stride` bytes.
+pub(super) fn fill<I: Inputs, O: Outputs>(
+    batch: &mut DeviceBatch<'_, I, O>,
+    (queue, room): (&Queue, &mut Room),
+    stride: usize,
+    mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &mut [u8]),
+) -> Result<()> {
+    let frames = batch.frames();
+    let mut copied = Ok(());
+    let buffer = room.of_frames(queue, frames, stride)?;
+    queue.entering(|| {
+        buffer.fill(frames * stride, |there| {
+            let mut places = there.chunks_exact_mut(stride);
+            copied = batch.for_each(|inputs, outputs| {
+                if let Some(place) = places.next() {
+                    copy(inputs, outputs, place);
+                }
+                Ok(())
+            });
+        })
+    })?;
+    copied
+}
+
+/// Waits, and takes back what was fetched: `copy` gets the bytes of one frame.
+pub(super) fn take<I: Inputs, O: Outputs>(
+    batch: &mut DeviceBatch<'_, I, O>,
+    (queue, room): (&Queue, &mut Room),
+    mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &[u8]) -> Result<()>,
+) -> Result<()> {
+    queue.wait()?;
+    let stride = room.stride;
+    let buffer = room.held()?;
+    queue.leaving(|| {
+        let mut rows = buffer.fetched(batch.frames() * stride).chunks_exact(stride);
+        batch.for_each(|inputs, outputs| rows.next().map_or(Ok(()), |row| copy(inputs, outputs, row)))?;
+        buffer.release()
+    })
+}
+
+/// Writes values to the beginning of bytes.
+pub(super) fn put<T: NoUninit>(place: &mut [u8], values: &[T]) {
+    let bytes = bytemuck::cast_slice(values);
+    place[..bytes.len()].copy_from_slice(bytes);
+}
+
+/// Reads values from the beginning of bytes.
+pub(super) fn get<T: bytemuck::Pod>(values: &mut [T], place: &[u8]) {
+    let bytes = bytemuck::cast_slice_mut(values);
+    bytes.copy_from_slice(&place[..bytes.len()]);
+}

@@ -1,0 +1,156 @@
+//! Amplitude and noise: moments are summed and symbols scaled by kernels, what follows of the sums is told by the lane's thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bief::device::{Device, DeviceBatch, Offload};
+use bief::{Result, Task};
+use bief_dsp::dvbs2::scramble::PlScrambler;
+use bief_dsp::dvbs2::{Pls, SignalLevel};
+use bief_opencl::{Arg, Kernel, OpenCl};
+
+use super::lane::{Lane, Room, SYMBOL, fill, for_all, get, put, take};
+use super::phase::Collect;
+use crate::dvbs2::symbols::MeasureLevel;
+use crate::dvbs2::tables::{layout, whole};
+
+/// Items of a work-group.
+const RUN: usize = SignalLevel::RUN;
+
+/// [`MeasureLevel`] as one lane runs it.
+pub(in crate::dvbs2) struct LevelThere {
+    lane: Arc<Lane>,
+    moments: Kernel,
+    scale: Kernel,
+    collect: Collect,
+    scrambler: Arc<PlScrambler>,
+    symbols: Room,
+    frames: Room,
+    sums: Room,
+    /// PLS of each frame of the batch, symbols of its PLFRAME, and symbols in all.
+    batch: Vec<(Pls, usize, usize)>,
+}
+
+type In = <MeasureLevel as Task>::In;
+type Out = <MeasureLevel as Task>::Out;
+
+impl LevelThere {
+    pub(in crate::dvbs2) fn new(device: &Device, driver: &OpenCl, scrambler: Arc<PlScrambler>) -> Result<Self> {
+        let lane = Lane::of(device, driver)?;
+        let kernel = |name| lane.queue.kernel(driver, SignalLevel::SOURCE, name);
+        let (moments, scale, collect) = (kernel("moments")?, kernel("scale")?, Collect::new(&lane, driver)?);
+        let [symbols, frames, sums] = <[Room; 3]>::default();
+        Ok(Self { lane, moments, scale, collect, scrambler, symbols, frames, sums, batch: Vec::new() })
+    }
+
+    /// Runs of the longest frame, and of all.
+    fn runs(&self) -> (usize, usize) {
+        let runs = || self.batch.iter().map(|(_, of_frame, _)| of_frame.div_ceil(RUN));
+        (runs().max().unwrap_or(0), runs().sum())
+    }
+}
+
+/// What the kernels read of the frames: `gains` are those to be scaled by.
+fn numbers(batch: &[(Pls, usize, usize)], stride: usize, gains: impl Iterator<Item = f32>) -> Vec<[u32; 8]> {
+    let mut first = 0;
+    let each = |(frame, (&(_, of_frame, all), gain)): (usize, (&(Pls, usize, usize), f32))| {
+        let (runs, before) = (of_frame.div_ceil(RUN), first);
+        first += runs;
+        let [a, b, c, d, e] = [frame * stride, of_frame, before, runs, all].map(|number| number as u32);
+        [a, b, c, d, e, gain.to_bits(), 0, 0]
+    };
+    batch.iter().zip(gains).enumerate().map(each).collect()
+}
+
+impl Offload<In, Out> for LevelThere {
+    fn takes_there(&self, input: usize) -> bool {
+        input == 0
+    }
+
+    fn copied(&mut self) -> Option<[Duration; 2]> {
+        Some(self.lane.queue.copied())
+    }
+
+    fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
+        self.batch.clear();
+        self.collect.clear();
+        for_all(batch, |(symbols, pls), _| {
+            self.batch.push((pls[0], whole(pls[0], symbols.len())?, symbols.len()));
+            Ok(())
+        })?;
+        let (most, all) = self.runs();
+        if all == 0 {
+            return Ok(());
+        }
+        let Self { lane, moments, collect, symbols, frames, sums, batch: seen, .. } = self;
+        let queue = &lane.queue;
+        let there = batch.input_there(0);
+        if there.is_none() {
+            let most = seen.iter().map(|(.., all)| all * SYMBOL).max().unwrap_or(0);
+            fill(batch, (queue, &mut *symbols), most, |(symbols, _), _, place| put(place, &symbols))?;
+        }
+        lane.with(there, symbols, |symbols| {
+            let stride = symbols.stride / SYMBOL;
+            for (frame, &(pls, ..)) in seen.iter().enumerate() {
+                layout(pls)?;
+                collect.add(frame * stride, SignalLevel::reads(pls).unwrap_or_default().into_iter());
+            }
+            let symbols = symbols.held()?;
+            let frames = frames.filled(queue, &numbers(seen, stride, std::iter::repeat(1.0)))?;
+            let sums = sums.of(queue, all * SYMBOL)?;
+            let [a, b, c] = [&*symbols, frames, sums].map(Arg::Buffer);
+            // SAFETY: the kernel is `moments` of `SignalLevel`, whose arguments these are: frames of so many symbols, and room for the
+            // sums of all their runs.
+            unsafe { queue.launch(moments, (seen.len() * most, RUN), &[a, b, c, Arg::Number(most as u32)])? };
+            sums.fetch(all * SYMBOL)?;
+            collect.enqueue(lane, symbols)
+        })?;
+        queue.flush()
+    }
+
+    fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
+        let (_, all) = self.runs();
+        let Self { lane, scale, collect, scrambler, symbols, frames, sums, batch: seen, .. } = self;
+        if all == 0 {
+            return Ok(());
+        }
+        let queue = &lane.queue;
+        queue.wait()?;
+        let sums = sums.held()?;
+        let mut runs = sums.fetched(all * SYMBOL).as_chunks::<SYMBOL>().0.iter();
+        let mut next = seen.iter();
+        let mut gains = Vec::with_capacity(seen.len());
+        batch.for_each(|(_, pls), level| {
+            let Some(&(_, of_frame, _)) = next.next() else { return Ok(()) };
+            let (mut second, mut fourth) = (0.0, 0.0);
+            for run in runs.by_ref().take(of_frame.div_ceil(RUN)) {
+                let [power, squared] = bytemuck::pod_read_unaligned::<[f32; 2]>(run);
+                (second, fourth) = (second + f64::from(power), fourth + f64::from(squared));
+            }
+            let means = (second / of_frame as f64, fourth / of_frame as f64);
+            level[0] = SignalLevel::measure_from(pls[0], means, collect.next(of_frame)?, scrambler);
+            gains.push(level[0].gain());
+            Ok(())
+        })?;
+        sums.release()?;
+        collect.release()?;
+        let there = batch.input_there(0);
+        lane.with(there, symbols, |symbols| {
+            let stride = symbols.stride / SYMBOL;
+            let frames = frames.filled(queue, &numbers(seen, stride, gains.into_iter()))?;
+            let symbols = symbols.held()?;
+            let groups = stride.div_ceil(RUN);
+            let [a, b] = [&*symbols, frames].map(Arg::Buffer);
+            // SAFETY: the kernel is `scale` of `SignalLevel`, whose arguments these are: as many symbols as each frame says.
+            unsafe { queue.launch(scale, (seen.len() * groups, RUN), &[a, b, Arg::Number(groups as u32)])? };
+            if there.is_none() { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
+        })?;
+        match there {
+            None => take(batch, (queue, symbols), |(mut symbols, _), _, row| {
+                get(&mut symbols, row);
+                Ok(())
+            }),
+            Some(_) => Ok(()),
+        }
+    }
+}
