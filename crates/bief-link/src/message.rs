@@ -297,6 +297,19 @@ impl<'a> Wires<'a> {
         Self(buffer)
     }
 
+    /// Wires as [`bytes`](Self::bytes) gives them, of a frame that was kept.
+    ///
+    /// # Errors
+    /// Bytes that are no wires.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        Self::read(Reader(bytes))
+    }
+
+    /// All of them as they are in a message.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
     /// How many elements each wire has, and their bytes.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &'a [u8])> + use<'a> {
         let mut rest = Reader(self.0);

@@ -1,0 +1,3 @@
+//! A chain whose tasks are elsewhere does what it does here.
+
+mod pool;
