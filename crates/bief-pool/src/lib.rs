@@ -68,6 +68,7 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+mod cut;
 mod dispatch;
 mod front;
 mod segment;
@@ -75,6 +76,7 @@ mod wires;
 mod workplace;
 
 pub use collect::Collect;
+pub use cut::Cut;
 pub use dispatch::Dispatch;
 pub use front::{Carrier, Front};
 pub use segment::Segment;

@@ -21,7 +21,7 @@ const BATCH: usize = 4;
 
 /// Workers by their names.
 #[derive(Clone, Default)]
-struct Hub(Arc<Mutex<BTreeMap<WorkerId, Workplace>>>);
+pub(crate) struct Hub(Arc<Mutex<BTreeMap<WorkerId, Workplace>>>);
 
 impl Carrier for Hub {
     fn send(&mut self, worker: WorkerId, message: &[u8]) {
@@ -33,7 +33,7 @@ impl Carrier for Hub {
 
 impl Hub {
     /// Starts a worker, whose answers pass `carries`.
-    fn start(
+    pub(crate) fn start(
         &self,
         front: &Front,
         segment: &Segment,
@@ -48,6 +48,10 @@ impl Hub {
         };
         let workplace = Workplace::start(front.run(), segment, cores, credit, answer).unwrap();
         self.0.lock().unwrap().insert(worker, workplace);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.0.lock().unwrap().clear();
     }
 
     fn kill(&self, front: &Front, name: u64) {
@@ -85,7 +89,7 @@ impl Task for Squares {
     }
 
     fn run(&mut self, numbers: &[u32], mut squares: VarFrame<'_, u64>) -> Result<Flow> {
-        if numbers[0] % 300 == 0 {
+        if numbers[0].is_multiple_of(300) {
             return Ok(Flow::Skip);
         }
         let remainder = numbers[0] / LEN as u32 % 7;
@@ -102,7 +106,9 @@ impl Task for Squares {
 
 /// Fails, ends, or panics at a frame; takes its time for [`EACH`].
 #[derive(Clone)]
-struct At(u32, fn() -> Result<Flow>);
+struct At(u32, Act);
+
+type Act = fn() -> Result<Flow>;
 
 impl Task for At {
     type In = In<u32>;
@@ -186,7 +192,7 @@ fn run(segment: &Segment, limits: Limits, meanwhile: impl FnOnce(&Hub, &Front) +
         pipeline.run()
     });
     front.end();
-    hub.0.lock().unwrap().clear();
+    hub.stop();
     let collected = collected.lock().unwrap().clone();
     (report, collected)
 }
@@ -236,9 +242,8 @@ fn what_a_task_does_elsewhere_is_told_here() {
         (0..count).for_each(|_| at += 1 + all[at] as usize);
         all[..at].to_vec()
     };
-    let failing: [(fn() -> Result<Flow>, &str); 2] =
-        [(|| Err(Error::new("the header is damaged")), "the header is damaged"), (|| panic!("oh"), "panicked: oh")];
-    for (act, told) in failing {
+    let fails: Act = || Err(Error::new("the header is damaged"));
+    for (act, told) in [(fails, "the header is damaged"), (|| panic!("oh"), "panicked: oh")] {
         let segment = squares(At(100, act));
         let (report, collected) =
             run(&segment, Limits::default(), |hub, front| hub.start(front, &segment, (4, 2, 5), || true));
