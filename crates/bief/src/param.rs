@@ -83,6 +83,11 @@ impl Parameter {
         &self.name
     }
 
+    /// Whether it names a file, a standard stream or an address that its task reads or writes.
+    pub fn is_address(&self) -> bool {
+        self.address.is_some()
+    }
+
     /// What it means.
     pub fn meaning(&self) -> &str {
         &self.meaning

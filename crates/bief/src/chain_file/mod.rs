@@ -280,6 +280,52 @@ impl ChainFile {
         self.assemble(registry, None)
     }
 
+    /// Adds some of its tasks to a chain that a program makes, by their places in the file. `wires` has what they read, by name, and gets
+    /// what they make. Batch, depth, waiting and stages of the file are left out.
+    ///
+    /// ```
+    /// use bief::kinds::{Kind, Param};
+    /// use bief::{Chain, ChainFile, Registry, sink, source};
+    /// use std::collections::BTreeMap;
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.add(Kind::new("test.seven", "sevens for ever", (), |()| Ok(source::from_slice(&[7_u8], 1))));
+    /// let text = "[[task]]\nname = 'seven'\nkind = 'test.seven'\nout = ['sevens']";
+    /// let file = ChainFile::parse(text, "sevens.toml")?;
+    ///
+    /// let (mut chain, mut wires) = (Chain::new(), BTreeMap::new());
+    /// file.add_to(&mut chain, 0..1, &mut wires, &registry)?;
+    /// let (collect, result) = sink::collect();
+    /// chain.add(collect, &wires["sevens"].typed::<u8>()?);
+    /// chain.build()?.run()?;
+    /// assert_eq!(result.take(), [7]);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build) about the tasks; places beyond the last task; a wire that is not there.
+    pub fn add_to(
+        &self,
+        chain: &mut Chain,
+        tasks: Range<usize>,
+        wires: &mut BTreeMap<String, DynWire>,
+        registry: &Registry,
+    ) -> Result<()> {
+        let entries = self.description.tasks.get(tasks.clone()).ok_or_else(|| {
+            let count = self.description.tasks.len();
+            self.error(&self.outside(), &format!("there are no tasks {tasks:?}: there are {count}, counted from 0"))
+        })?;
+        for entry in entries {
+            if let Some(missing) = entry.inputs.iter().find(|wire| !wires.contains_key(&wire.value)) {
+                let message = format!("task `{}`: wire `{}` is not there", entry.name.value, missing.value);
+                return Err(self.error(&missing.span, &message));
+            }
+            let made = self.add(chain, entry, registry, wires, None)?;
+            wires.extend(named(entry, made));
+        }
+        Ok(())
+    }
+
     fn assemble(&self, registry: &Registry, rehearsal: Option<u64>) -> Result<BuiltChain> {
         let Description { batch, depth, waiting, tasks, stages } = &self.description;
         self.files(registry)?;
@@ -303,8 +349,7 @@ impl ChainFile {
                 begins.push(begin);
             }
             pieces.push(piece);
-            let named = entry.outputs.iter().map(|wire| wire.value.clone()).zip(made);
-            wires.extend(named.filter(|(name, _)| name != NOBODY));
+            wires.extend(named(entry, made));
         }
         for (index, stage) in stages.iter().enumerate() {
             let end = begins.get(index + 1).copied().unwrap_or(chain.count());
@@ -472,6 +517,12 @@ impl ChainFile {
         let end = self.text.text.len();
         end + 1..end + 1
     }
+}
+
+/// The wires that a task made, by the names that somebody reads.
+fn named(entry: &TaskEntry, made: Vec<DynWire>) -> impl Iterator<Item = (String, DynWire)> {
+    let named = entry.outputs.iter().map(|wire| wire.value.clone()).zip(made);
+    named.filter(|(name, _)| name != NOBODY)
 }
 
 /// Where a parameter of a task is written: its value; its name, where there is no such parameter; the kind, where it is left out.

@@ -1,0 +1,120 @@
+//! A chain file of which some tasks leave.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bief::raw::{Direction, DynTask, DynWire};
+use bief::{Chain, ChainFile, Error, Registry, Result};
+
+use crate::collect::Collect;
+use crate::dispatch::Dispatch;
+use crate::front::Front;
+use crate::segment::Segment;
+use crate::wires::WireKind;
+
+/// A chain file, and which of its tasks leave: one after the other, none of which names a file or an address. Both machines make the same
+/// of the same text, each of the kinds of its own registry.
+#[derive(Debug, Clone)]
+pub struct Cut {
+    file: ChainFile,
+    tasks: Range<usize>,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+}
+
+impl Cut {
+    /// Lets the tasks of these places in the file leave.
+    ///
+    /// # Errors
+    /// Places that there are not; a kind that there is not; a task that reads or writes a file, a standard stream or an address.
+    pub fn new(file: &ChainFile, tasks: Range<usize>, registry: &Registry) -> Result<Self> {
+        let all: Vec<_> = file.tasks().collect();
+        let Some(leaving) = all.get(tasks.clone()).filter(|leaving| !leaving.is_empty()) else {
+            let count = all.len();
+            return Err(Error::new(format!(
+                "there are no tasks {tasks:?} to leave: there are {count}, counted from 0"
+            )));
+        };
+        let (mut inputs, mut outputs) = (Vec::new(), BTreeSet::new());
+        for task in leaving {
+            let (name, kind) = (task.name(), registry.kind(task.kind())?);
+            if let Some(parameter) = kind.parameters().iter().find(|parameter| parameter.is_address()) {
+                let parameter = parameter.name();
+                return Err(Error::new(format!(
+                    "task `{name}` names what is on its machine, by `{parameter}`: it stays there, cut before or behind it"
+                )));
+            }
+            for (wire, socket) in task.inputs().zip(kind.inputs()) {
+                if !outputs.contains(wire) && !inputs.iter().any(|input| input == wire) {
+                    inputs.push(wire.to_owned());
+                }
+                if socket.direction() == Direction::InOut {
+                    outputs.insert(wire);
+                }
+            }
+            outputs.extend(task.outputs());
+        }
+        let read_later: BTreeSet<&str> = all[tasks.end..].iter().flat_map(|task| task.inputs()).collect();
+        let outputs = outputs.into_iter().filter(|wire| read_later.contains(wire)).map(str::to_owned).collect();
+        Ok(Self { file: file.clone(), tasks, inputs, outputs })
+    }
+
+    /// The tasks that leave, behind wires of these kinds, as many and in the order as [`inputs`](Self::inputs).
+    ///
+    /// # Errors
+    /// Those of [`Segment::new`]; tasks that cannot be made of these wires.
+    pub fn segment(&self, inputs: Vec<WireKind>, registry: Arc<Registry>) -> Result<Segment> {
+        if inputs.len() != self.inputs.len() {
+            return Err(Error::new(format!(
+                "{} wires came for {}: {:?}",
+                inputs.len(),
+                self.inputs.len(),
+                self.inputs
+            )));
+        }
+        let cut = self.clone();
+        Segment::new(inputs, move |chain, made| {
+            let mut wires: BTreeMap<String, DynWire> = cut.inputs.iter().cloned().zip(made.iter().cloned()).collect();
+            cut.file.add_to(chain, cut.tasks.clone(), &mut wires, &registry)?;
+            Ok(cut.outputs.iter().map(|wire| wires[wire].clone()).collect())
+        })
+    }
+
+    /// The names of the wires that leave.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    /// The names of the wires that come back.
+    pub fn outputs(&self) -> &[String] {
+        &self.outputs
+    }
+
+    /// The chain of the machine that reads: the tasks before the cut; those behind it in another stage, with a ring of `depth` batches of
+    /// `batch` frames between. `front` makes the front, of the segment and how many frames are under way at most.
+    ///
+    /// # Errors
+    /// Tasks that cannot be made; a wire that cannot leave; what `front` says.
+    pub fn chain(
+        &self,
+        registry: &Arc<Registry>,
+        batch: usize,
+        depth: usize,
+        front: impl FnOnce(&Segment, usize) -> Result<Front>,
+    ) -> Result<Chain> {
+        let (mut chain, mut wires) = (Chain::new().batch(batch).depth(depth), BTreeMap::new());
+        self.file.add_to(&mut chain, 0..self.tasks.start, &mut wires, registry)?;
+        let leaving: Vec<&DynWire> = self.inputs.iter().map(|wire| &wires[wire]).collect();
+        let kinds = leaving.iter().map(|&wire| WireKind::of(wire)).collect::<Result<_>>()?;
+        let segment = self.segment(kinds, Arc::clone(registry))?;
+        // Those of the ring, and a batch in the hands of each end.
+        let front = front(&segment, (depth + 2) * batch)?;
+        let sent = chain.add_dyn(DynTask::raw(Dispatch::new(&front, &segment)), &leaving)?;
+        chain.stage("collect");
+        let made = chain.add_dyn(DynTask::raw(Collect::new(&front, &segment)), &[&sent[0]])?;
+        wires.extend(self.outputs.iter().cloned().zip(made));
+        self.file.add_to(&mut chain, self.tasks.end..self.file.tasks().count(), &mut wires, registry)?;
+        Ok(chain)
+    }
+}

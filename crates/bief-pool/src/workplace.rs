@@ -1,0 +1,246 @@
+//! A worker: its cores, each with the tasks of a segment.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use bief::raw::{BatchView, Direction, RawTask, Shape, SocketKind};
+use bief::{Error, Result};
+use bief_link::message::{Holding, Malformed, Outcome, Wires};
+use bief_link::{Message, Worker};
+
+use crate::segment::Segment;
+use crate::wires::{self, WireKind};
+
+/// The tasks of a segment on some cores, for one run of a front.
+pub struct Workplace {
+    shared: Arc<Shared>,
+    cores: Vec<JoinHandle<()>>,
+}
+
+/// What the cores share.
+struct Shared {
+    run: u64,
+    state: Mutex<State>,
+    /// A frame came, or the end.
+    came: Condvar,
+}
+
+/// Sends a message to the front.
+type Answer = dyn FnMut(&[u8]) + Send;
+
+struct State {
+    worker: Worker<Vec<u8>>,
+    has_ended: bool,
+    answer: Box<Answer>,
+    message: Vec<u8>,
+    held: Vec<u8>,
+}
+
+impl Workplace {
+    /// Starts working on so many cores, for a run; up to `credit` frames are here at a time. `answer` sends messages to the front, in order;
+    /// the first says that this worker is ready.
+    ///
+    /// # Errors
+    /// No threads can be started.
+    pub fn start(
+        run: u64,
+        segment: &Segment,
+        cores: usize,
+        credit: usize,
+        answer: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Result<Self> {
+        let state = State {
+            worker: Worker::new(credit),
+            has_ended: false,
+            answer: Box::new(answer),
+            message: Vec::new(),
+            held: Vec::new(),
+        };
+        let shared = Arc::new(Shared { run, state: Mutex::new(state), came: Condvar::new() });
+        let mut workplace = Self { shared: Arc::clone(&shared), cores: Vec::new() };
+        for core in 0..cores {
+            let (shared, segment) = (Arc::clone(&shared), segment.clone());
+            let work = move || shared.work(&segment);
+            workplace.cores.push(thread::Builder::new().name(format!("core {core}")).spawn(work)?);
+        }
+        let mut state = shared.lock();
+        let State { message, answer, .. } = &mut *state;
+        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        Message::Ready { run, cores: count(cores), credit: count(credit) }.write(message);
+        answer(message);
+        drop(state);
+        Ok(workplace)
+    }
+
+    /// Takes what the front sent. What is of another run is passed over.
+    ///
+    /// # Errors
+    /// What is no message of a front.
+    pub fn take(&self, bytes: &[u8]) -> Result<(), Malformed> {
+        let message = Message::read(bytes)?;
+        if message.run() != self.shared.run {
+            return Ok(());
+        }
+        let mut state = self.shared.lock();
+        match message {
+            Message::Frame { sequence, number, wires, .. } => {
+                // One that is too many is left out: it will be late, and sent again.
+                let _ = state.worker.take(sequence, number, wires.bytes().to_vec());
+                drop(state);
+                self.shared.came.notify_one();
+            }
+            Message::Ask { sent, run } => {
+                let State { worker, message, held, answer, .. } = &mut *state;
+                message.clear();
+                Message::Report { run, holding: Holding::of(worker.asked(sent), held) }.write(message);
+                answer(message);
+            }
+            Message::End { .. } => self.shared.end(state),
+            _ => return Err(Malformed::Foreign),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        self.shared.end(self.shared.lock());
+        // Faults of tasks were answered; a thread has nothing else to tell.
+        self.cores.drain(..).for_each(|core| drop(core.join()));
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, mut state: MutexGuard<'_, State>) {
+        state.has_ended = true;
+        drop(state);
+        self.came.notify_all();
+    }
+
+    /// Works on frames until the end: by a chain of one core, made anew where a task ended it.
+    fn work(self: &Arc<Self>, segment: &Segment) {
+        while !self.lock().has_ended {
+            let current = Arc::new(Mutex::new(None));
+            let feed =
+                Feed { shared: Arc::clone(self), kinds: segment.inputs().to_vec(), current: Arc::clone(&current) };
+            let drain = Drain {
+                shared: Arc::clone(self),
+                kinds: segment.outputs().to_vec(),
+                current: Arc::clone(&current),
+                buffer: Vec::new(),
+            };
+            let ended = segment.between(feed, drain).and_then(|program| program.run());
+            let open = current.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (open, ended) {
+                (Some(number), Err(error)) => self.failed(number, &error),
+                (Some(number), Ok(_)) => self.answer(number, Outcome::Stop),
+                // It cannot even be made: whatever comes fails.
+                (None, Err(error)) => match self.next() {
+                    Some((number, _)) => self.failed(number, &error),
+                    None => return,
+                },
+                (None, Ok(_)) => {}
+            }
+        }
+    }
+
+    fn failed(&self, number: u64, error: &Error) {
+        let task = error.place().task.as_deref().unwrap_or("");
+        self.answer(number, Outcome::Failed { task, message: error.message() });
+    }
+
+    /// Waits for the next frame; `None` at the end.
+    fn next(&self) -> Option<(u64, Vec<u8>)> {
+        let mut state = self.lock();
+        loop {
+            if state.has_ended {
+                return None;
+            }
+            if let Some(next) = state.worker.next() {
+                return Some(next);
+            }
+            state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn answer(&self, number: u64, outcome: Outcome<'_>) {
+        let mut state = self.lock();
+        let State { worker, message, held, answer, .. } = &mut *state;
+        message.clear();
+        let holding = Holding::of(worker.done(number), held);
+        Message::Answer { run: self.run, number, outcome, holding }.write(message);
+        answer(message);
+    }
+}
+
+/// The number of the frame that a core works on, if no answer was given for it.
+type Current = Arc<Mutex<Option<u64>>>;
+
+/// The source of a core: frames that came.
+struct Feed {
+    shared: Arc<Shared>,
+    kinds: Vec<WireKind>,
+    current: Current,
+}
+
+impl RawTask for Feed {
+    fn inputs(&self) -> Vec<SocketKind> {
+        Vec::new()
+    }
+
+    fn outputs(&self) -> Vec<SocketKind> {
+        WireKind::sockets(&self.kinds, Direction::Out).unwrap_or_default()
+    }
+
+    fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
+        Ok(WireKind::shapes(&self.kinds))
+    }
+
+    fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        // The one before did not reach the end of the tasks, which did not end either.
+        if let Some(skipped) = current.take() {
+            self.shared.answer(skipped, Outcome::Skip);
+        }
+        let Some((number, bytes)) = self.shared.next() else {
+            batch.frames.stop(0);
+            return Ok(());
+        };
+        *current = Some(number);
+        let wires = Wires::from_bytes(&bytes).map_err(Error::from_source)?;
+        wires::read(wires, batch, 0)
+    }
+}
+
+/// The sink of a core: answers.
+struct Drain {
+    shared: Arc<Shared>,
+    kinds: Vec<WireKind>,
+    current: Current,
+    buffer: Vec<u8>,
+}
+
+impl RawTask for Drain {
+    fn inputs(&self) -> Vec<SocketKind> {
+        WireKind::sockets(&self.kinds, Direction::In).unwrap_or_default()
+    }
+
+    fn outputs(&self) -> Vec<SocketKind> {
+        Vec::new()
+    }
+
+    fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
+        Ok(Vec::new())
+    }
+
+    fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let wires = wires::write(batch, 0, &mut self.buffer)?;
+        let number = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
+        number.into_iter().for_each(|number| self.shared.answer(number, Outcome::Next(wires)));
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Chain files of which some tasks leave.
+
+use std::sync::{Arc, Mutex};
+
+use bief::kinds::{Kind, Param};
+use bief::{ChainFile, Flow, Registry, Result, sink};
+use bief_link::Limits;
+use bief_pool::{Cut, Front};
+
+use crate::pool::Hub;
+
+const TEXT: &str = "
+    [[task]]\nname = 'play'\nkind = 'test.play'\nout = ['numbers', 'rest']
+    [[task]]\nname = 'double'\nkind = 'test.scale'\nin = ['numbers']\nby = 2
+    [[task]]\nname = 'sum'\nkind = 'test.sum'\nin = ['numbers', 'rest']\nout = ['sums']
+    [[task]]\nname = 'scale'\nkind = 'test.scale'\nin = ['sums']\nby = 5
+    [[task]]\nname = 'keep'\nkind = 'test.keep'\nin = ['sums']
+    [[task]]\nname = 'write'\nkind = 'test.write'\nin = ['numbers']\npath = 'nowhere'";
+
+mod kinds {
+    use bief::{Flow, In, InOut, Out, Result, Task};
+
+    pub(super) struct Play(pub(super) u32);
+
+    impl Task for Play {
+        type In = ();
+        type Out = (Out<u32>, Out<u32>);
+        fn lens(&self, (): ()) -> Result<(usize, usize)> {
+            Ok((4, 1))
+        }
+        fn run(&mut self, (): (), (numbers, rest): (&mut [u32], &mut [u32])) -> Result<Flow> {
+            (0..).zip(numbers).for_each(|(place, number)| *number = self.0 + place);
+            rest[0] = self.0;
+            self.0 += 1;
+            Ok(if self.0 > 500 { Flow::Stop } else { Flow::Next })
+        }
+    }
+
+    #[derive(Clone)]
+    pub(super) struct Scale(pub(super) u32);
+
+    impl Task for Scale {
+        type In = InOut<u32>;
+        type Out = ();
+        fn lens(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn run(&mut self, numbers: &mut [u32], (): ()) -> Result<Flow> {
+            numbers.iter_mut().for_each(|number| *number *= self.0);
+            Ok(Flow::Next)
+        }
+        fn replica(&self) -> Option<Self> {
+            Some(self.clone())
+        }
+    }
+
+    #[derive(Clone)]
+    pub(super) struct Sum;
+
+    impl Task for Sum {
+        type In = (In<u32>, In<u32>);
+        type Out = Out<u32>;
+        fn lens(&self, _: (usize, usize)) -> Result<usize> {
+            Ok(1)
+        }
+        fn run(&mut self, (numbers, rest): (&[u32], &[u32]), sum: &mut [u32]) -> Result<Flow> {
+            sum[0] = numbers.iter().sum::<u32>() + rest[0];
+            Ok(if sum[0].is_multiple_of(11) { Flow::Skip } else { Flow::Next })
+        }
+        fn replica(&self) -> Option<Self> {
+            Some(self.clone())
+        }
+    }
+}
+
+/// What each of the last two tasks sees.
+type Kept = Arc<Mutex<[Vec<u32>; 2]>>;
+
+/// The kinds, and what the last two tasks see.
+fn registry() -> (Arc<Registry>, Kept) {
+    let (mut registry, kept) = (Registry::new(), Kept::default());
+    registry.add(Kind::new("test.play", "numbers", (), |()| Ok(kinds::Play(0))));
+    let by = || Param::new("by", "the factor");
+    registry.add(Kind::new("test.scale", "times a factor", by(), |by: u32| Ok(kinds::Scale(by))));
+    registry.add(Kind::new("test.sum", "the sum", (), |()| Ok(kinds::Sum)));
+    let keep = |place: usize| {
+        let kept = Arc::clone(&kept);
+        move || {
+            let kept = Arc::clone(&kept);
+            sink::for_each(move |numbers: &[u32]| {
+                kept.lock().unwrap()[place].extend(numbers);
+                Ok(Flow::Next)
+            })
+        }
+    };
+    let (of_keep, of_write) = (keep(0), keep(1));
+    registry.add(Kind::new("test.keep", "keeps numbers", (), move |()| Ok(of_keep())));
+    let path = Param::writes("path", "where they go");
+    registry.add(Kind::new("test.write", "keeps numbers", path, move |_: bief::kinds::OutputAddress| Ok(of_write())));
+    (Arc::new(registry), kept)
+}
+
+fn here(file: &ChainFile) -> [Vec<u32>; 2] {
+    let (registry, kept) = registry();
+    file.build(&registry).unwrap().chain.build().unwrap().run().unwrap();
+    let kept = kept.lock().unwrap();
+    kept.clone()
+}
+
+#[test]
+fn tasks_of_a_file_leave_and_their_wires_come_back() -> Result<()> {
+    let file = ChainFile::parse(TEXT, "x.toml")?;
+    let expected = here(&file);
+    for (tasks, inputs, outputs) in [
+        (1..4, &["numbers", "rest"][..], &["numbers", "sums"][..]),
+        (2..4, &["numbers", "rest"], &["sums"]),
+        (1..2, &["numbers"], &["numbers"]),
+    ] {
+        let (registry, kept) = registry();
+        let cut = Cut::new(&file, tasks, &registry)?;
+        assert!(cut.inputs() == inputs && cut.outputs() == outputs, "{cut:?}");
+        let hub = Hub::default();
+        let chain = cut.chain(&registry, 3, 6, |segment, frames| {
+            let front = Front::new(1, Limits { frames, ..Limits::default() }, hub.clone())?;
+            hub.start(&front, segment, (1, 2, 5), || true);
+            hub.start(&front, segment, (2, 1, 3), || true);
+            Ok(front)
+        })?;
+        chain.build()?.pipeline_as_marked()?.run()?;
+        hub.stop();
+        assert!(*kept.lock().unwrap() == expected);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_leave_is_named() {
+    let file = ChainFile::parse(TEXT, "x.toml").unwrap();
+    let (registry, _) = registry();
+    let refused = |tasks| Cut::new(&file, tasks, &registry).unwrap_err().to_string();
+    assert!(refused(4..6).contains("task `write` names what is on its machine, by `path`"));
+    assert!(refused(2..9).contains("there are no tasks 2..9 to leave: there are 6"));
+    assert!(refused(2..2).contains("there are no tasks 2..2"));
+    let cut = Cut::new(&file, 3..5, &registry).unwrap();
+    let front = |_: &_, _| -> Result<Front> { unreachable!("it is not reached") };
+    let error = cut.chain(&registry, 1, 4, front).unwrap_err().to_string();
+    assert!(error.contains("task `keep` remembers something from frame to frame"), "{error}");
+}

@@ -1,0 +1,4 @@
+//! A chain whose tasks are elsewhere does what it does here.
+
+mod cut;
+mod pool;
