@@ -223,7 +223,7 @@ impl Inference {
     }
 
     /// The name of a task of these segments, in profiles and reports: that of the first and, if there are more, of the last.
-    pub fn task_name(&self, task: &Range<usize>) -> String {
+    pub(crate) fn task_name(&self, task: &Range<usize>) -> String {
         let name = |segment: usize| self.network().segments()[segment].name();
         match task.len() {
             1 => name(task.start).to_owned(),

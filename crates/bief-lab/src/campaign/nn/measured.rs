@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use bief::machine::clock::process_time;
 use bief::schedule::Stage;
 use bief::{Application, Flow, Machine, Pipeline, Planner, Result};
 use bief_cli::failure::Failure;
@@ -19,17 +20,24 @@ pub(super) struct Measured {
     pub(super) cores: usize,
     /// Frames per second of each round.
     pub(super) rates: Vec<f64>,
+    /// Processor time of a frame in each round, in microseconds: what others do on these cores does not count.
+    pub(super) cpu_us: Vec<f64>,
     /// The stages, if it was planned.
     stages: Vec<String>,
 }
 
 impl Measured {
     pub(super) fn row(&self) -> String {
-        let mut sorted = self.rates.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = |part: f64| significant(sorted[((sorted.len() - 1) as f64 * part).round() as usize]);
+        let sorted = |values: &[f64]| {
+            let mut values = values.to_vec();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let (rates, cpu) = (sorted(&self.rates), sorted(&self.cpu_us));
+        let at = |part: f64| significant(rates[((rates.len() - 1) as f64 * part).round() as usize]);
+        let cpu = significant(cpu[cpu.len() / 2]);
         let stages = if self.stages.is_empty() { String::new() } else { format!("  {}", self.stages.join(", ")) };
-        format!("{:34} {:>8} {:>8} {:>8}{stages}", self.name, at(0.5), at(0.0), at(1.0))
+        format!("{:34} {:>8} {:>8} {:>8} {cpu:>8}{stages}", self.name, at(0.5), at(0.0), at(1.0))
     }
 }
 
@@ -46,7 +54,7 @@ pub(super) fn all(
     let cores = Machine::here().cores().len();
     let mut runs: Vec<(Measured, Run)> = Vec::new();
     let mut add = |name: String, cores: usize, stages: Vec<String>, run: Run| {
-        runs.push((Measured { name, cores, rates: Vec::new(), stages }, run));
+        runs.push((Measured { name, cores, rates: Vec::new(), cpu_us: Vec::new(), stages }, run));
     };
     let inference = |engine: &Engine| Inference::new(network.clone(), engine.clone()).whole();
     let frame: Arc<[f32]> = (0..network.input().len()).map(|k| (k % 17) as f32 / 8.0 - 1.0).collect();
@@ -76,9 +84,11 @@ pub(super) fn all(
     }
     for _ in 0..rounds {
         for ((measured, run), &count) in runs.iter_mut().zip(&counts) {
-            let start = Instant::now();
+            let (start, before) = (Instant::now(), process_time());
             run(count).map_err(told)?;
             measured.rates.push(count as f64 / start.elapsed().as_secs_f64());
+            let spent = process_time().saturating_sub(before);
+            measured.cpu_us.push(spent.as_secs_f64() * 1e6 / count as f64);
         }
     }
     Ok(runs.into_iter().map(|(measured, _)| measured).collect())

@@ -119,7 +119,10 @@ fn table(all: &[Found], phone: &[published::Line], args: &NnArgs) -> String {
         lines.push(planned::heading());
         lines.extend(planned::rows(&found.plans));
         lines.push(String::new());
-        lines.extend(wrapped("Measured frames/s on the cores that are here: median, least and most", COLUMNS));
+        lines.extend(wrapped(
+            "Measured frames/s on the cores that are here: median, least and most; and processor time of a frame in us",
+            COLUMNS,
+        ));
         lines.push(String::new());
         lines.extend(found.runs.iter().map(Measured::row));
         lines.push(String::new());
@@ -144,18 +147,30 @@ fn to_json(all: &[Found], phone: &[published::Line], args: &NnArgs) -> Value {
 }
 
 fn csv(all: &[Found]) -> String {
-    let mut text = "network,what,cores,frames_per_second\n".to_owned();
+    let mut text = "network,what,cores,frames_per_second,cpu_us\n".to_owned();
     for found in all {
+        let network = quoted(&found.name);
         for plan in &found.plans {
             for (name, rate) in &plan.rates {
-                text += &format!("{},planned {name},{}+{},{rate:.3}\n", found.name, plan.big, plan.little);
+                text += &format!(
+                    "{network},{},{}+{},{rate:.3},\n",
+                    quoted(&format!("planned {name}")),
+                    plan.big,
+                    plan.little
+                );
             }
         }
         for run in &found.runs {
-            for rate in &run.rates {
-                text += &format!("{},measured {},{},{rate:.3}\n", found.name, run.name, run.cores);
+            for (rate, cpu) in run.rates.iter().zip(&run.cpu_us) {
+                let what = quoted(&format!("measured {}", run.name));
+                text += &format!("{network},{what},{},{rate:.3},{cpu:.3}\n", run.cores);
             }
         }
     }
     text
+}
+
+/// A field of CSV that may have commas.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
 }

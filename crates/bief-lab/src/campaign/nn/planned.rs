@@ -77,12 +77,12 @@ pub(super) fn rows(plans: &[Planned]) -> Vec<String> {
     }
     let row = |name: &&str| {
         let cell = |plan: &Planned| match plan.rates.iter().find(|(own, _)| own == name) {
-            Some((_, rate)) => format!("  {:>7.4} {:>5.1}%", shown(*rate), 100.0 * rate / plan.bound),
+            Some((_, rate)) => format!("  {:>7} {:>5.1}%", shown(*rate), 100.0 * rate / plan.bound),
             None => format!("  {:>14}", "-"),
         };
         format!("{name:18}{}", plans.iter().map(cell).collect::<String>())
     };
-    let bound = plans.iter().map(|plan| format!("  {:>7.4} {:>6}", shown(plan.bound), ""));
+    let bound = plans.iter().map(|plan| format!("  {:>7} {:>6}", shown(plan.bound), ""));
     let bound = format!("{:18}{}", "all cores busy", bound.collect::<String>());
     names.iter().map(row).chain([bound.trim_end().to_owned()]).collect()
 }

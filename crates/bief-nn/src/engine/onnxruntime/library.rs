@@ -71,7 +71,10 @@ fn absolute(path: &Path) -> PathBuf {
 /// Loads a library, for good; answers its version.
 fn start(path: &Path) -> Result<String, String> {
     // SAFETY: whoever names a library wants it to run.
-    let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
+    let library = unsafe { Library::new(path) }.map_err(|error| match std::error::Error::source(&error) {
+        Some(reason) => format!("this library cannot be loaded: {reason}"),
+        None => format!("this library cannot be loaded: {error}"),
+    })?;
     // SAFETY: every ONNX Runtime has a function of this name and type.
     let base = unsafe { library.get::<unsafe extern "C" fn() -> *const OrtApiBase>(c"OrtGetApiBase") };
     let base = base.map_err(|_| "this library is no ONNX Runtime: it has no OrtGetApiBase".to_owned())?;
