@@ -90,7 +90,10 @@ impl Whole {
             level: 1.0,
             ..Transmitter::new(pls)
         };
-        transmitter.chain(io::empty(), io::sink()).and_then(bief::Chain::build).map_err(Failure::from_error)?;
+        transmitter
+            .chain(io::empty(), io::sink())
+            .and_then(bief::Chain::build)
+            .map_err(|error| Failure::usage(error.to_string()))?;
         Ok(Self {
             setup: *setup,
             transmitter,

@@ -40,11 +40,11 @@ impl Folder {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs the lab and answers its message; it must fail, with exit status 1 and without a panic.
+    /// Runs the lab and answers its message; it must fail before it has done anything, and without a panic.
     pub(crate) fn fail<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> String {
         let output = self.command().args(arguments).output().unwrap();
         let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{message}");
         assert!(message.starts_with("bief-lab: ") && !message.contains("panicked"), "{message}");
         message
     }
