@@ -67,6 +67,12 @@ impl Graph {
         let Some(&made) = by_name.get(&*output.name) else {
             return Err(format!("no node makes its output `{}`", output.name.escape_debug()));
         };
+        if tensors[made].is_constant || tensors[made].origin == Origin::Input {
+            let name = output.name.escape_debug();
+            return Err(format!(
+                "its output `{name}` does not depend on its input, or is that: there is nothing to run"
+            ));
+        }
         let by_name = &by_name;
         let number = |name: &str| by_name.get(name).copied();
         let declared: HashMap<usize, &TensorType> = model

@@ -63,6 +63,33 @@ fn what_is_no_model_is_refused() {
     assert!(told.contains("/nonexistent/x.onnx"), "{told}");
 }
 
+/// A model with these fields of a graph, each of fewer than 128 bytes.
+fn model(fields: &[(u8, &[u8])]) -> Vec<u8> {
+    let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
+    let graph: Vec<u8> = fields.iter().flat_map(|&(number, bytes)| field(number, bytes)).collect();
+    [vec![8, 8], field(7, &graph), field(8, &[16, 17])].concat()
+}
+
+#[test]
+fn an_output_depends_on_the_input() {
+    let declared =
+        |name: &str| [&[10, 1][..], name.as_bytes(), &[18, 14, 10, 12, 8, 1, 18, 8, 10, 2, 8, 1, 10, 2, 8, 4]].concat();
+    // A weight of 1 x 4, a node that makes `z` of it, and one that makes `y` of the input.
+    let weight: Vec<u8> = [&[8, 1, 8, 4, 16, 1, 66, 1, b'w', 74, 16][..], &[0; 16]].concat();
+    let node = |used: u8, made: u8| vec![10, 1, used, 18, 1, made, 34, 4, b'R', b'e', b'l', b'u'];
+    let read = |output: &str| {
+        let (x, y) = (declared("x"), declared(output));
+        let fields: &[(u8, &[u8])] =
+            &[(1, &node(b'w', b'z')), (1, &node(b'x', b'y')), (5, &weight), (11, &x), (12, &y)];
+        NeuralNetwork::from_bytes("it", model(fields))
+    };
+    assert_eq!(read("y").unwrap().segments().len(), 1);
+    for output in ["z", "w", "x"] {
+        let told = read(output).unwrap_err().to_string();
+        assert!(told.contains(&format!("its output `{output}` does not depend on its input")), "{told}");
+    }
+}
+
 #[test]
 fn a_file_that_is_cut_anywhere_is_refused() {
     let whole = tiny();
