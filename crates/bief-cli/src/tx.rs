@@ -288,7 +288,7 @@ fn transmit(args: &TxArgs, files: &mut Files) -> Result<(), Failure> {
     // Built once before the output is touched, so that a refusal leaves no file behind.
     let nothing = args.inputs.iter().map(|_| Box::new(io::empty()) as Box<dyn Read + Send>);
     let trial = transmitter.chain_of(args.streams(nothing), io::sink());
-    trial.and_then(bief::Chain::build).map_err(Failure::from_error)?;
+    trial.and_then(bief::Chain::build).map_err(|error| Failure::usage(error.to_string()))?;
     let description = format!("DVB-S2 {names}, roll-off {:.2}", transmitter.roll_off.value());
     let (samples, sent) = target.open(args, &description, sample_rate, files)?;
     let bar = progress(bytes);

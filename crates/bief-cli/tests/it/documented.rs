@@ -2,6 +2,7 @@
 
 use crate::common::{Folder, packets, sample};
 use crate::ip::{packets as ip_packets, pcap};
+use crate::nn;
 
 /// Each command of this program that begins a line between fences, without its comment.
 fn shown(page: &str) -> Vec<String> {
@@ -26,6 +27,7 @@ fn is_left_out(command: &str) -> bool {
         "bief nbfm --pace",
         "bief realtime nbfm",
         "bief realtime rx",
+        "bief run crates/",
     ];
     elsewhere.iter().any(|start| command.starts_with(start))
         || [" | ", "--refine", "--radio driver=rtlsdr", "chain.toml", ".mp4"].iter().any(|part| command.contains(part))
@@ -35,9 +37,14 @@ fn is_left_out(command: &str) -> bool {
 #[ignore = "long: part of .ci/run"]
 fn commands_do_what_the_pages_say() {
     let mut count = 0;
-    for page in
-        ["README.md", "book/src/plan.md", "book/src/dvbs2-receiver.md", "book/src/real-time.md", "book/src/mapping.md"]
-    {
+    for page in [
+        "README.md",
+        "book/src/plan.md",
+        "book/src/dvbs2-receiver.md",
+        "book/src/real-time.md",
+        "book/src/mapping.md",
+        "book/src/neural-networks.md",
+    ] {
         let folder = Folder::new(&format!("documented-{}", page.replace('/', "-")));
         folder.write("in.ts", packets(60));
         let recording = |name: &str, rate: &str| {
@@ -54,8 +61,11 @@ fn commands_do_what_the_pages_say() {
         let watts = |kind: &bief::schedule::CoreKind| bief::schedule::CoreKind { watts: Some(3.0), ..kind.clone() };
         let laptop = bief::schedule::Platform::new(here.kinds().iter().map(watts).collect::<Vec<_>>()).unwrap();
         folder.write("laptop.json", laptop.to_json());
+        let has_engine = nn::prepare(&folder);
         std::os::unix::fs::symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data"), folder.path("data")).unwrap();
-        for command in shown(page).into_iter().filter(|command| !is_left_out(command)) {
+        let is_run =
+            |command: &String| !is_left_out(command) && (has_engine || command.split(' ').nth(1) != Some("nn"));
+        for command in shown(page).into_iter().filter(is_run) {
             let _ = std::fs::remove_file(folder.path("capture.ts"));
             match command.starts_with("bief nbfm capture") {
                 // There is no voice in the recording that serves for all others.

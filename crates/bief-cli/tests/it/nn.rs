@@ -26,6 +26,17 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 /// What the tiny network makes of each frame.
 const RESULT: [f32; 3] = [-2552.0, 94.0, 3099.0];
 
+/// Makes the network, frames and results that the pages name; tells whether an engine is here.
+pub(crate) fn prepare(folder: &Folder) -> bool {
+    std::fs::copy(network("tiny_exact.onnx"), folder.path("net.onnx")).unwrap();
+    folder.write("frames.f32", frames(20));
+    let head = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 1, 8, 8), }");
+    folder.write("frames.npy", [b"\x93NUMPY\x01\x00\x76\x00", head.as_bytes(), &frames(20)].concat());
+    folder.write("expected.f32", RESULT.repeat(20).iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+    let tried = folder.command().args(["nn", "net.onnx", "-i", "frames.f32", "--cores", "1"]).output().unwrap();
+    tried.status.success()
+}
+
 /// A folder with the tiny network and its frames; `None`, and said aloud, where no engine is.
 fn with_engine(name: &str) -> Option<Folder> {
     let folder = Folder::new(name);
