@@ -1,6 +1,7 @@
 //! Where networks are cut, and parts that join up again.
 
 use bief_nn::NeuralNetwork;
+use proptest::prelude::*;
 
 use crate::common::{models, own};
 
@@ -134,4 +135,33 @@ fn many_segments_are_joined_to_few_of_much_the_same_work() {
     assert!(lens.len() <= 64 && lens.len() > 50, "{lens:?}");
     assert_eq!(lens.iter().sum::<usize>(), 400);
     assert!(lens.iter().all(|&len| len <= 8), "{lens:?}");
+}
+
+proptest! {
+    /// However nodes are connected, and whatever of it leads nowhere, each segment is a network, and no node is in two of them.
+    #[test]
+    fn any_network_is_cut_into_networks(
+        nodes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..5_usize), 1..30)
+    ) {
+        let names: Vec<String> = (0..nodes.len()).map(|number| format!("t{number}")).collect();
+        let mut names: Vec<&str> = std::iter::once("x").chain(names.iter().map(String::as_str)).collect();
+        names[nodes.len()] = "y";
+        let used: Vec<[&str; 2]> = nodes
+            .iter()
+            .enumerate()
+            // Mostly what was made just before.
+            .map(|(node, (one, other, _))| [names[node - one.index(node.min(2) + 1)], names[node - other.index(node + 1)]])
+            .collect();
+        let operators = ["Softmax", "Relu", "Add", "Add", "ReverseSequence"];
+        let all: Vec<(&[&str], &str, &str)> = nodes
+            .iter()
+            .enumerate()
+            .map(|(node, &(_, _, operator))| {
+                let operator = operators[operator];
+                (&used[node][..if operator == "Add" { 2 } else { 1 }], names[node + 1], operator)
+            })
+            .collect();
+        let segments = segments(network(&all, &names[1..]));
+        prop_assert!(segments.iter().map(|segment| segment.split(' ').count()).sum::<usize>() <= nodes.len());
+    }
 }
