@@ -42,7 +42,7 @@ fn the_tiny_networks_are_exact_whole_and_in_parts() {
 }
 
 /// Frames that a pipeline works off.
-const FRAMES: usize = 7;
+const FRAMES: usize = 4;
 
 /// What a pipeline with so many replicas of each stage makes of the same frame again and again, and the inference, to be used again.
 fn piped(inference: Inference, input: &[f32], replicas: &[u32]) -> (Vec<f32>, Inference) {
@@ -82,7 +82,7 @@ fn compare(folder: &Path, name: &str, engine: &Engine) {
         let made = parts.run(&input).unwrap();
         assert_eq!(made, parts.run(&input).unwrap(), "the same from run to run");
         worst = worst.max(difference(&made, &expected));
-        let replicas: &[&[u32]] = if cut == 0 { &[&[1], &[2], &[3]] } else { &[&[1, 1], &[2, 1], &[1, 3], &[3, 2]] };
+        let replicas: &[&[u32]] = if cut == 0 { &[&[1], &[2], &[3]] } else { &[&[1, 2], &[3, 1]] };
         let mut inference = parts;
         for replicas in replicas {
             let all;
