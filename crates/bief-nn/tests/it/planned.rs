@@ -1,6 +1,7 @@
 //! Networks as planned pipelines.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bief::plan::Profiling;
 use bief::schedule::{Stage, TaskProfile};
@@ -132,6 +133,26 @@ fn a_plan_joins_the_segments_of_a_stage() {
         assert!(made.len() == expected.len() && worst < 1e-3, "{engine}: {worst}");
         // The source is used up.
         assert!(inference.program().unwrap_err().to_string().contains("no reads"));
+    }
+}
+
+#[test]
+fn big_and_little_cores_keep_the_order() {
+    let here = Machine::here();
+    let [big, little, ..] = here.cores() else { return eprintln!("skipped: there is one core") };
+    let (big, little) = (big.threads[0], little.threads[0]);
+    let kinds =
+        format!("[[kind]]\nname = 'big'\ncores = '{big}'\n[[kind]]\nname = 'little'\ncores = '{little}'\nspeed = 0.4");
+    let machine = Machine::emulated(&kinds, &here).unwrap();
+    let profiling = Profiling { limit: Duration::from_millis(50), ..Profiling::default() };
+    let planner = || Planner::new(machine.clone()).profiling(profiling);
+    for engine in engines() {
+        let network = own("tiny_exact.onnx");
+        let expected = expected(&network, &engine);
+        let (inference, made) = inference(&network, &engine);
+        let (planned, mut inference) = inference.plan(&planner(), &planner()).unwrap();
+        assert_eq!(planned.pipeline(&mut inference).unwrap().run().unwrap().frames, FRAMES as u64);
+        assert_eq!(*made.lock().unwrap(), expected, "{engine} {:?}", planned.schedule);
     }
 }
 
