@@ -117,6 +117,7 @@ pub(crate) struct Lane {
     tasks: Vec<TaskTime>,
     /// The last launch, unless it failed.
     pub(crate) last: Option<Launch>,
+    /// On an emulated device, the launch before.
     before: Last,
 }
 
@@ -197,7 +198,10 @@ impl Lane {
         let By::Emulation(parts) = &self.device.opened.by else {
             let [read, write] = work(&mut note)?;
             let whole = start.elapsed();
-            let rest = whole.saturating_sub(read + write);
+            // Events are told by the device's own clock.
+            let read = read.min(whole);
+            let write = write.min(whole - read);
+            let rest = whole - read - write;
             // Frames come with the first task, and go with the last; what others copy is for themselves.
             if let Some((start, time)) = self.tasks.iter_mut().flatten().next() {
                 (*start, *time) = (*start + read, time.saturating_sub(read));

@@ -233,3 +233,40 @@ fn to_json(case: &Case<Round>) -> Value {
         "cores": of(|round| round.needs), "plan": case.rounds[0].of.plan,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use bief::schedule::TaskProfile;
+
+    use super::*;
+
+    #[test]
+    fn the_device_has_one_stage_that_the_cores_have_room_for() {
+        let machine = Machine::emulated("[[device]]\nname = 'gpu'\nspeed = 0.5", &Machine::here()).unwrap();
+        let kind = machine.kinds()[0].name.clone();
+        let on_core = |name: &str, ns| TaskProfile::sequential(name, [ns, 0]).not_on(1);
+        let tasks = [
+            on_core("source", 100),
+            on_core("before", 900),
+            TaskProfile::replicable("there", [600, 1200]),
+            TaskProfile::replicable("sink", [100, 200]),
+        ];
+        let profile = Profile::new([kind.as_str(), "gpu"], tasks).unwrap().with_lanes([None, Some(3)]).unwrap();
+        let of = |cores, gather| {
+            let given = Given { cores, lanes: 3, gather, copy_gb_per_s: 1.0 };
+            cut(&profile, &machine, &machine.devices()[0], given)
+        };
+        let told = |cut: &Cut| cut.schedule.stages().iter().map(Stage::to_string).collect::<Vec<_>>();
+        // Each needs 1700 ns of cores in its period.
+        let room = ROOM * machine.cores().len() as f64;
+        for (cores, gather, stages, needs) in [
+            (1, 8, vec![format!("2 on 1 {kind}"), "2 on 1 gpu by up to 8".to_owned()], 1700.0 / 1400.0),
+            (2, 1, vec![format!("2 on 1 {kind}"), "1 on 1 gpu".to_owned(), format!("1 on 1 {kind}")], 1700.0 / 1200.0),
+        ] {
+            match of(cores, gather) {
+                Ok(cut) => assert_eq!((told(&cut), cut.needs), (stages, needs)),
+                Err(error) => assert!(needs > room, "{error}"),
+            }
+        }
+    }
+}
