@@ -53,7 +53,8 @@ impl Worker {
             let first = self.taken()[0].first;
             self.exchange();
             self.count.busy += laps.lap();
-            self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled });
+            let launch = frames.and_then(|_| self.launch());
+            self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled, launch });
             if !self.hand_all_on() || self.has_ended {
                 return Ok(());
             }
@@ -114,6 +115,7 @@ impl Worker {
     /// # Safety
     /// As [`Stage::run_gathered`](crate::stage::Stage::run_gathered).
     unsafe fn run_gathered_in_lane(&mut self, samples: bool) -> Result<()> {
+        let waits = self.waits();
         let Self { lane: Some(lane), gathered: Some(gathered), stage, observer, .. } = self else { return Ok(()) };
         let batches = &mut gathered.batches[..=gathered.numbers.len()];
         let mut observer = observer.as_mut().filter(|_| samples);
@@ -121,18 +123,16 @@ impl Worker {
             observer.begin();
         }
         let count = batches.len() as u32;
-        lane.pass(batches.iter().map(|batch| batch.live() as u64).sum(), |costs| {
+        let frames = batches.iter().map(|batch| batch.live() as u64).sum();
+        lane.pass((frames, batches.len()), waits, |note| {
             // SAFETY: passed on to the caller.
-            unsafe {
-                stage.run_gathered(batches, |task, start, time, had_frames| {
-                    let time = if had_frames { costs.work_off(task, time) } else { time };
-                    if let Some(observer) = &mut observer {
-                        observer.task(task, start, time / count, had_frames);
-                    }
-                })?;
-            }
+            unsafe { stage.run_gathered(batches, note)? };
             Ok(stage.copied())
-        })
+        })?;
+        if let Some(observer) = &mut observer {
+            lane.tasks().for_each(|(task, time)| observer.task(task, time, count));
+        }
+        Ok(())
     }
 
     /// Hands all of its batches on, in order; `false` when nobody takes them any more.
