@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use bief::chain::FileTask;
 use bief::raw::{Direction, DynTask, DynWire};
 use bief::{Chain, ChainFile, Error, Registry, Result};
 
@@ -79,6 +80,11 @@ impl Cut {
             cut.file.add_to(chain, cut.tasks.clone(), &mut wires, &registry)?;
             Ok(cut.outputs.iter().map(|wire| wires[wire].clone()).collect())
         })
+    }
+
+    /// The tasks that leave, in their order.
+    pub fn leaving(&self) -> impl Iterator<Item = FileTask<'_>> {
+        self.file.tasks().skip(self.tasks.start).take(self.tasks.len())
     }
 
     /// The names of the wires that leave.
