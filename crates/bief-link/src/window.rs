@@ -195,7 +195,8 @@ impl<P: Clone, R> Window<P, R> {
         let mut poison = None;
         for (place, number) in held.into_iter().enumerate() {
             if how == Leaving::Lost
-                && place < worked_on
+                // One more than it works on: the answer for the first may be lost with it.
+                && place <= worked_on
                 && let Some(Frame::Open { losses, .. }) = self.frame(number)
             {
                 *losses += 1;

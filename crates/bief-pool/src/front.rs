@@ -238,8 +238,9 @@ impl State {
         let Some(known) = self.workers.remove(&worker) else { return };
         if let Err(poison) = self.window.leave(worker, how) {
             let Poison { number, losses } = poison;
-            let message =
-                format!("{losses} workers were lost, one after the other, while they worked on frame {number}");
+            let message = format!(
+                "{losses} workers were lost, one after the other, while they worked on frame {number} or had just answered for it"
+            );
             self.fault.get_or_insert(Error::new(message));
         }
         if let Some(since) = known.since {

@@ -22,6 +22,6 @@ pub use about::About;
 pub use address::Address;
 pub use keys::Keys;
 pub use names::Name;
-pub use network::Reach;
+pub use network::{RUNTIME, Reach};
 pub use pool::{Pool, Running, Without};
 pub use worker::{Worker, WorkerOptions, WorkerStopper};

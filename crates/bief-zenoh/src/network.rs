@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bief::{Error, Result};
@@ -21,8 +22,19 @@ const LEASE_MS: u32 = 1000;
 const KEEP_ALIVE: u32 = 4;
 /// A link that takes nothing for so long is closed, in microseconds.
 const WAIT_US: u32 = 2_000_000;
+/// Questions that wait for an answer.
+const MOST_QUERIES: usize = 16;
 /// The longest message that is put together again, in bytes.
 const MOST_BYTES: u32 = 1 << 30;
+
+/// What the environment of a process must say before it begins, where links are TLS: zenoh 1.10 reads and writes a connection of rustls on
+/// two threads at once, which that does not allow: links break with "handshake not complete". With one thread for all they do not.
+///
+/// An environment cannot be changed safely in a process that has threads: whoever starts it sets the variable.
+pub const RUNTIME: (&str, &str) = (
+    "ZENOH_RUNTIME",
+    "(app: (handover: net), acc: (handover: net), rx: (handover: net), tx: (handover: net), net: (worker_threads: 1))",
+);
 
 /// How the machines of a pool reach each other.
 #[derive(Debug, Clone, Default)]
@@ -58,8 +70,12 @@ impl Network {
     /// Joins the network; who is not there yet is tried again and again.
     ///
     /// # Errors
-    /// An address where nothing can listen; keys that are none.
+    /// An address where nothing can listen; keys that are none; keys without [`RUNTIME`].
     pub(crate) fn open(reach: &Reach, listen: Option<&Address>) -> Result<Self> {
+        let (name, value) = RUNTIME;
+        if reach.keys.is_some() && std::env::var(name).ok().as_deref() != Some(value) {
+            return Err(Error::new(format!("links with keys need a variable in the environment: {name}='{value}'")));
+        }
         // What the engine does is told where RUST_LOG asks for it.
         zenoh::try_init_log_from_env();
         let session = config(reach, listen).and_then(|config| zenoh::open(config).wait());
@@ -95,7 +111,7 @@ impl Network {
         Ok(replies.into_iter().filter_map(key).collect())
     }
 
-    /// Calls `heard` with each message to a key.
+    /// Calls `heard` with each message to a key, on a thread of the network: it must not send anything itself.
     pub(crate) fn hear(&self, key: &str, heard: impl Fn(Vec<u8>) + Send + Sync + 'static) -> Result<()> {
         let subscriber = self.0.declare_subscriber(key.to_owned());
         let told = subscriber.callback(move |sample| heard(sample.payload().to_bytes().into_owned()));
@@ -115,12 +131,20 @@ impl Network {
         Ok(replies.into_iter().filter_map(payload).collect())
     }
 
-    /// Answers whoever asks for a key.
-    pub(crate) fn answer(&self, key: &str, answer: impl Fn() -> Vec<u8> + Send + Sync + 'static) -> Result<()> {
+    /// Answers whoever asks for a key, on a thread of its own: one of the network's must not wait for the network.
+    pub(crate) fn answer(&self, key: &str, answer: impl Fn() -> Vec<u8> + Send + 'static) -> Result<()> {
         let own = key.to_owned();
+        let (to, queries) = sync_channel::<zenoh::query::Query>(MOST_QUERIES);
+        let reply = move || {
+            for query in queries {
+                // Whoever asked may have gone.
+                drop(query.reply(own.clone(), answer()).wait());
+            }
+        };
+        std::thread::Builder::new().name("answers".into()).spawn(reply)?;
         let queryable = self.0.declare_queryable(key.to_owned()).callback(move |query| {
-            // Whoever asked may have gone.
-            drop(query.reply(own.clone(), answer()).wait());
+            // Those that are too many get no answer.
+            let _ = to.try_send(query);
         });
         queryable.background().wait().map_err(|error| failed(key, error))
     }

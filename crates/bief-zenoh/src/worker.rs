@@ -58,6 +58,10 @@ enum Event {
     /// A run is to begin, with these tasks.
     Begin(u64, String),
     End(u64),
+    /// Something came of a run that is not known: its front is to be told.
+    Forgot(u64),
+    /// A run whose front asks what is held, in this message.
+    Asked(u64, Vec<u8>),
     FrontCame(String, u32),
     FrontWent(u32),
     Stop,
@@ -161,6 +165,12 @@ impl Worker {
             match self.happened.recv_timeout(LOOK.saturating_sub(last.elapsed())) {
                 Ok(Event::Begin(run, text)) => self.begin(run, &text),
                 Ok(Event::End(run)) => self.end(run, "is done"),
+                Ok(Event::Forgot(run)) => self.forgot(run),
+                Ok(Event::Asked(run, message)) => {
+                    if let Some(workplace) = self.shared.workplace(run) {
+                        let _ = workplace.take(&message);
+                    }
+                }
                 Ok(Event::FrontWent(number)) => {
                     let runs: Vec<u64> = self.shared.runs().keys().copied().collect();
                     let of_it = |run: &&u64| names::front_of(**run) == number;
@@ -231,6 +241,13 @@ impl Worker {
         (self.said)(&format!("front {:08x} {how}: {frames} frames", names::front_of(run)));
     }
 
+    /// Tells a front that its run is not known here any more.
+    fn forgot(&self, run: u64) {
+        if let Ok(mouth) = self.shared.network.mouth(&names::to_front(names::front_of(run))) {
+            mouth.tell(&Message::Leave { run });
+        }
+    }
+
     fn leave(mut self) {
         let runs: Vec<(u64, Run)> = self.shared.runs().drain().collect();
         runs.iter().for_each(|(run, entry)| entry.mouth.tell(&Message::Leave { run: *run }));
@@ -267,18 +284,15 @@ impl Shared {
         match message {
             Message::Begin { tasks, .. } => drop(events.send(Event::Begin(run, tasks.to_owned()))),
             Message::End { .. } => drop(events.send(Event::End(run))),
-            Message::Frame { .. } | Message::Ask { .. } => match self.workplace(run) {
-                Some(workplace) => drop(workplace.take(bytes)),
-                None => self.forgot(run),
+            Message::Frame { .. } | Message::Ask { .. } => match (self.workplace(run), message) {
+                (None, _) => drop(events.send(Event::Forgot(run))),
+                (Some(workplace), Message::Frame { .. }) => {
+                    let _ = workplace.take(bytes);
+                }
+                // It is answered: no thread of the network may wait for that.
+                (Some(_), _) => drop(events.send(Event::Asked(run, bytes.to_vec()))),
             },
             _ => {}
-        }
-    }
-
-    /// Tells a front that its run is not known here any more.
-    fn forgot(&self, run: u64) {
-        if let Ok(mouth) = self.network.mouth(&names::to_front(names::front_of(run))) {
-            mouth.tell(&Message::Leave { run });
         }
     }
 
