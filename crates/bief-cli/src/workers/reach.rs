@@ -1,8 +1,10 @@
 //! How workers are reached: the same options in every command.
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::Command;
 
-use bief_zenoh::{Address, Keys, Reach};
+use bief_zenoh::{Address, Keys, RUNTIME, Reach};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -56,7 +58,8 @@ impl ReachArgs {
         match (self.is_given(), &self.keys, self.insecure) {
             (false, Some(_), _) => Err(without("--keys")),
             (false, _, true) => Err(without("--insecure")),
-            _ => Ok(()),
+            // Before anything is read or written.
+            (_, keys, _) => with_environment(keys.as_ref()),
         }
     }
 }
@@ -75,9 +78,25 @@ pub(super) fn reach(
     find: bool,
     keys: Option<&PathBuf>,
 ) -> Result<Reach, Failure> {
+    with_environment(keys)?;
     let keys = keys.map(|folder| Keys::read(folder)).transpose();
     let keys = keys.map_err(|error| Failure::from_error(error).with(Status::NoInput))?;
     Ok(Reach { workers: workers.to_vec(), router: router.cloned(), find, keys })
+}
+
+/// Begins this process again with what links with keys need in its environment, if they are wanted and it is not there: it cannot be
+/// changed once threads are there.
+fn with_environment(keys: Option<&PathBuf>) -> Result<(), Failure> {
+    let (name, value) = RUNTIME;
+    if keys.is_none() || std::env::var(name).ok().as_deref() == Some(value) {
+        return Ok(());
+    }
+    let program = std::env::current_exe().map_err(Failure::from_error)?;
+    let mut arguments = std::env::args_os();
+    let called = arguments.next().unwrap_or_else(|| "bief".into());
+    // It returns where it fails.
+    let error = Command::new(&program).arg0(called).args(arguments).env(name, value).exec();
+    Err(Failure::new(format!("{}: {error}", program.display())))
 }
 
 /// Refuses what leaves this machine without keys, but where that was typed.
