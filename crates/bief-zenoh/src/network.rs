@@ -230,5 +230,28 @@ fn text(words: impl Into<String>) -> String {
 }
 
 fn failed(what: &str, error: impl Display) -> Error {
-    Error::new(format!("{what}: {error}"))
+    Error::new(format!("{what}: {}", without_sources(&error.to_string())))
+}
+
+/// An error of zenoh without the places in its sources: ` at /…/unicast.rs:338.`
+fn without_sources(error: &str) -> String {
+    let (mut rest, mut plain) = (error, String::new());
+    while let Some((before, place)) = rest.split_once(" at /") {
+        plain.push_str(before);
+        let Some((_, behind)) = place.split_once(".rs:") else { return plain };
+        rest = behind.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_no_sources() {
+        let error = "cannot bind: [in use (os error 98) at /a/b-1.10.2/src/tcp.rs:61.] at /c/unicast.rs:338.";
+        assert_eq!(without_sources(error), "cannot bind: [in use (os error 98)]");
+        assert_eq!(without_sources("plain"), "plain");
+    }
 }
