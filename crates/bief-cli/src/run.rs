@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::files::Files;
-use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::interrupt::{at_interrupt, ended_by_signal};
 use crate::job::JobArgs;
 use crate::json::{JsonArgs, print};
 use crate::page::{self, PageArgs};
@@ -230,7 +230,11 @@ fn run_chain(
         }
     };
     let mut pipeline = args.seeing.prepare(pipeline)?;
-    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    let (stopper, ending) = (pipeline.stopper(), away.as_ref().map(Away::ending));
+    let interrupted = at_interrupt(move || {
+        stopper.stop();
+        ending.iter().for_each(|ending| ending());
+    })?;
     let bar = spinner(path.display().to_string());
     // A pipeline that nobody watches does not stop to show itself.
     let lines = args.job.lines(None)?;

@@ -24,8 +24,9 @@ const KEEP_ALIVE: u32 = 4;
 const WAIT_US: u32 = 2_000_000;
 /// Questions that wait for an answer.
 const MOST_QUERIES: usize = 16;
-/// The longest message that is put together again, in bytes.
-const MOST_BYTES: u32 = 1 << 30;
+/// The longest message that is put together again, in bytes, and the longest frame: the head of a message is shorter than a MiB.
+const MOST_BYTES: usize = 256 << 20;
+pub(crate) const MOST_FRAME: usize = MOST_BYTES - (1 << 20);
 
 /// What the environment of a process must say before it begins, where links are TLS: zenoh 1.10 reads and writes a connection of rustls on
 /// two threads at once, which that does not allow: links break with "handshake not complete". With one thread for all they do not.

@@ -5,14 +5,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bief::Result;
+use bief::{Error, Result};
 use bief_link::{Leaving, Limits, Message, WorkerId};
-use bief_pool::{Carrier, Front, Segment, Told, WorkerTally};
+use bief_pool::{Carrier, Front, Segment, Told, WireKind, WorkerTally};
 
 use crate::about::About;
 use crate::local::Local;
 use crate::names::{self, WorkerKey};
-use crate::network::{Network, Reach, Token};
+use crate::network::{MOST_FRAME, Network, Reach, Token};
 use crate::route::Routes;
 
 /// Who is asked to begin, and does not say a word, is asked again after this time.
@@ -30,8 +30,8 @@ pub struct Pool {
 pub enum Without {
     /// So many cores of this machine do the work.
     Cores(usize),
-    /// The run waits for workers.
-    Wait,
+    /// The run waits for workers, until it is to [end](Running::ending): then so many cores of this machine do what is left.
+    Wait(usize),
 }
 
 /// A run whose tasks are with workers.
@@ -45,6 +45,7 @@ enum Event {
     Came(WorkerKey),
     Went(WorkerKey),
     Told(Told),
+    Ending,
     End,
 }
 
@@ -80,7 +81,7 @@ impl Pool {
     /// should know of workers is `said`.
     ///
     /// # Errors
-    /// No threads can be started; a network that fails.
+    /// No threads can be started; a network that fails; frames that are longer than a message.
     pub fn start(
         self,
         segment: &Segment,
@@ -89,6 +90,17 @@ impl Pool {
         without: Without,
         said: impl Fn(&str) + Send + 'static,
     ) -> Result<Running> {
+        let bytes = |wires: &[WireKind]| {
+            wires.iter().fold(0, |sum: usize, wire| {
+                sum.saturating_add(wire.shape.len().saturating_mul(wire.dtype.size())).saturating_add(8)
+            })
+        };
+        let longest = bytes(segment.inputs()).max(bytes(segment.outputs()));
+        if longest > MOST_FRAME {
+            return Err(Error::new(format!(
+                "a frame of {longest} bytes is more than the {MOST_FRAME} that a message has: use shorter frames, or let others leave"
+            )));
+        }
         let routes = Routes::default();
         let front = Front::new(number(&self.network), Limits { frames, ..Limits::default() }, routes.clone())?;
         let (events, happened) = channel();
@@ -105,17 +117,15 @@ impl Pool {
             let event = if is_there { Event::Came } else { Event::Went };
             WorkerKey::read(key).into_iter().for_each(|key| drop(seen.send(event(key))));
         })?;
-        let local = match without {
-            Without::Cores(cores) => Some(Local::new(segment, cores)),
-            Without::Wait => None,
-        };
+        let (Without::Cores(cores) | Without::Wait(cores)) = without;
         let manager = Manager {
             network: self.network,
             _token: token,
             front: front.clone(),
             routes,
             text,
-            local,
+            local: Local::new(segment, cores),
+            waits: matches!(without, Without::Wait(_)),
             people: BTreeMap::new(),
             by_run: BTreeMap::new(),
             nobody_since: Some(Instant::now()),
@@ -131,6 +141,12 @@ impl Running {
     /// What `Dispatch` and `Collect` share.
     pub fn front(&self) -> &Front {
         &self.front
+    }
+
+    /// What is called when the run is to end: nobody is waited for any more.
+    pub fn ending(&self) -> impl Fn() + Send + 'static {
+        let events = self.events.clone();
+        move || drop(events.send(Event::Ending))
     }
 
     /// What each worker did.
@@ -160,8 +176,9 @@ struct Manager {
     front: Front,
     routes: Routes,
     text: String,
-    /// None where a run waits for workers.
-    local: Option<Local>,
+    local: Local,
+    /// Whether the run waits for workers, where none is there.
+    waits: bool,
     /// Those that are there, by what the network calls them.
     people: BTreeMap<String, Person>,
     by_run: BTreeMap<WorkerId, String>,
@@ -203,15 +220,14 @@ impl Manager {
                 Ok(Event::Came(key)) => self.came(key),
                 Ok(Event::Went(key)) => self.went(&key),
                 Ok(Event::Told(told)) => self.told(told),
+                Ok(Event::Ending) => self.waits = false,
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
             }
             self.ask_again();
         }
         self.front.end();
-        if let Some(local) = &mut self.local {
-            local.stop(&self.front, &self.routes);
-        }
+        self.local.stop(&self.front, &self.routes);
         self.routes.finish();
         self.network.close();
     }
@@ -223,14 +239,13 @@ impl Manager {
             self.nobody_since = None;
         } else if self.nobody_since.is_some_and(|since| since.elapsed() >= NOBODY) {
             self.nobody_since = None;
-            let does = if self.local.is_some() { "this machine does all of it" } else { "the run waits for one" };
+            let does = if self.waits { "the run waits for one" } else { "this machine does all of it" };
             (self.said)(&format!("no worker is there: {does}"));
         }
-        let Some(local) = &mut self.local else { return };
-        if has_workers && local.is_working() {
-            local.stop(&self.front, &self.routes);
-        } else if !has_workers && !local.is_working() {
-            if let Err(error) = local.start(&self.front, &self.routes) {
+        if has_workers && self.local.is_working() {
+            self.local.stop(&self.front, &self.routes);
+        } else if !has_workers && !self.waits && !self.local.is_working() {
+            if let Err(error) = self.local.start(&self.front, &self.routes) {
                 (self.said)(&format!("this machine cannot do the work of workers: {error}"));
             }
         }

@@ -1,6 +1,7 @@
 //! A worker: a process that lends its cores to whoever reads a stream.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +17,9 @@ use crate::network::{Mouth, Network, Reach, Token};
 
 /// Runs at a time: each has its tasks on all cores.
 const MOST_RUNS: usize = 16;
+/// Messages that wait to be looked at, and the text of tasks, in bytes.
+const MOST_WAITING: usize = 256;
+const MOST_TEXT: usize = 1 << 20;
 /// How often the rate is taken.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long another one of the same name is looked for: one that is gone is seen for as long as a lease.
@@ -67,11 +71,20 @@ enum Event {
     Stop,
 }
 
+impl Event {
+    /// Whether somebody sent it; others are seen.
+    fn is_message(&self) -> bool {
+        matches!(self, Self::Begin(..) | Self::End(_) | Self::Forgot(_) | Self::Asked(..))
+    }
+}
+
 struct Shared {
     network: Network,
     options: WorkerOptions,
     registry: Arc<Registry>,
     runs: Mutex<HashMap<u64, Run>>,
+    /// Messages that wait to be looked at, but for frames.
+    waiting: AtomicUsize,
     /// Frames of runs that have ended, and frames per second of late.
     done: Mutex<(u64, f64)>,
 }
@@ -104,6 +117,7 @@ impl Worker {
             options,
             registry,
             runs: Mutex::new(HashMap::new()),
+            waiting: AtomicUsize::new(0),
             done: Mutex::new((0, 0.0)),
         });
         Ok(Self { shared, key, events, happened, said: Box::new(said), token: None })
@@ -162,7 +176,11 @@ impl Worker {
     fn follow(&self) {
         let (mut last, mut before) = (Instant::now(), 0);
         loop {
-            match self.happened.recv_timeout(LOOK.saturating_sub(last.elapsed())) {
+            let event = self.happened.recv_timeout(LOOK.saturating_sub(last.elapsed()));
+            if event.as_ref().is_ok_and(Event::is_message) {
+                self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            match event {
                 Ok(Event::Begin(run, text)) => self.begin(run, &text),
                 Ok(Event::End(run)) => self.end(run, "is done"),
                 Ok(Event::Forgot(run)) => self.forgot(run),
@@ -282,17 +300,26 @@ impl Shared {
         let Ok(message) = Message::read(bytes) else { return };
         let run = message.run();
         match message {
-            Message::Begin { tasks, .. } => drop(events.send(Event::Begin(run, tasks.to_owned()))),
-            Message::End { .. } => drop(events.send(Event::End(run))),
+            Message::Begin { tasks, .. } if tasks.len() <= MOST_TEXT => {
+                self.offer(events, || Event::Begin(run, tasks.to_owned()));
+            }
+            Message::End { .. } => self.offer(events, || Event::End(run)),
             Message::Frame { .. } | Message::Ask { .. } => match (self.workplace(run), message) {
-                (None, _) => drop(events.send(Event::Forgot(run))),
+                (None, _) => self.offer(events, || Event::Forgot(run)),
                 (Some(workplace), Message::Frame { .. }) => {
                     let _ = workplace.take(bytes);
                 }
                 // It is answered: no thread of the network may wait for that.
-                (Some(_), _) => drop(events.send(Event::Asked(run, bytes.to_vec()))),
+                (Some(_), _) => self.offer(events, || Event::Asked(run, bytes.to_vec())),
             },
             _ => {}
+        }
+    }
+
+    /// Leaves a message to be looked at; those that are too many are lost, as by a network.
+    fn offer(&self, events: &Sender<Event>, event: impl FnOnce() -> Event) {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) >= MOST_WAITING || events.send(event()).is_err() {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -320,6 +347,7 @@ fn where_it_is(listen: Option<&Address>) -> String {
     let host = host.as_str();
     match listen {
         Some(address) if !address.is_any() => address.to_string(),
+        Some(address) if address.port() == 0 => host.to_owned(),
         Some(address) => format!("{host}:{}", address.port()),
         None => host.to_owned(),
     }

@@ -70,7 +70,7 @@ impl AwayArgs {
                 "the stages of the file are not used: what stays runs on a thread before workers, and one behind them",
             );
         }
-        let without = if self.wait { Without::Wait } else { Without::Cores(cores_here()) };
+        let without = if self.wait { Without::Wait(cores_here()) } else { Without::Cores(cores_here()) };
         let running = RefCell::new(None);
         let depth = file.depth().unwrap_or(DEPTH);
         let chain = cut.chain(registry, file.batch(), depth, |segment, frames| {
@@ -86,6 +86,11 @@ impl AwayArgs {
 }
 
 impl Away {
+    /// What is called when the run is to end before its time.
+    pub(crate) fn ending(&self) -> impl Fn() + Send + 'static {
+        self.running.ending()
+    }
+
     /// A row for each worker.
     pub(crate) fn table(&self) -> String {
         let headings = ["worker", "cores", "frames", "frames/s", "sent again", "late", "came"];

@@ -80,8 +80,16 @@ pub(crate) fn lend(args: WorkerArgs) -> Result<(), Failure> {
         (None, None) => "in the local network".to_owned(),
     };
     let shown = format!("worker {} {place}, {}", name.as_str(), counted(cores, "core"));
-    let options =
-        WorkerOptions { listen: args.listen, reach, name, cores, credit, version: env!("CARGO_PKG_VERSION").into() };
+    // Whoever is found is connected to, at any port.
+    let any = args.find.then(|| "0.0.0.0:0".parse().expect("it is an address"));
+    let options = WorkerOptions {
+        listen: args.listen.or(any),
+        reach,
+        name,
+        cores,
+        credit,
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
     let registry = Arc::new(crate::registry::all());
     let taken = |error| Failure::from_error(error).with(Status::TryAgain);
     let worker = Worker::open(options, registry, |text| say(format_args!("bief worker: {text}"))).map_err(taken)?;

@@ -26,6 +26,10 @@ impl AwayArgs {
 }
 
 impl Away {
+    pub(crate) fn ending(&self) -> fn() {
+        match *self {}
+    }
+
     pub(crate) fn table(&self) -> String {
         match *self {}
     }

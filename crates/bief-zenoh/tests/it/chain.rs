@@ -9,12 +9,13 @@ use bief::{ChainFile, Error, Flow, In, Out, Registry, Result, Task, sink};
 use bief_pool::{Cut, WorkerTally};
 use bief_zenoh::{Pool, Reach, Without};
 
-/// Numbers of a frame.
+/// Numbers of a frame, where nobody says how many.
 const LEN: usize = 2048;
 
 struct Play {
     next: u64,
     end: u64,
+    len: usize,
 }
 
 impl Task for Play {
@@ -22,7 +23,7 @@ impl Task for Play {
     type Out = Out<u64>;
 
     fn lens(&self, (): ()) -> Result<usize> {
-        Ok(LEN)
+        Ok(self.len)
     }
 
     fn run(&mut self, (): (), numbers: &mut [u64]) -> Result<Flow> {
@@ -73,6 +74,28 @@ impl Task for Mix {
     }
 }
 
+/// The last number of a frame.
+#[derive(Clone)]
+struct Last;
+
+impl Task for Last {
+    type In = In<u64>;
+    type Out = Out<u64>;
+
+    fn lens(&self, _: usize) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn run(&mut self, numbers: &[u64], last: &mut [u64]) -> Result<Flow> {
+        last[0] = numbers[numbers.len() - 1];
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
 /// What came of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
@@ -93,7 +116,11 @@ pub(crate) const POOR: &str = "BIEF_TEST_POOR";
 pub(crate) fn registry() -> (Arc<Registry>, Arc<Mutex<Seen>>) {
     let (mut registry, seen) = (Registry::new(), Arc::<Mutex<Seen>>::default());
     let frames = Param::new("frames", "how many").range(0..=u64::MAX >> 1);
-    registry.add(Kind::new("test.play", "numbers", frames, |end: u64| Ok(Play { next: 0, end })));
+    let len = Param::new("len", "numbers of a frame").range(1..=1 << 24).default(LEN as u32);
+    registry.add(Kind::new("test.play", "numbers", (frames, len), |(end, len): (u64, usize)| {
+        Ok(Play { next: 0, end, len })
+    }));
+    registry.add(Kind::new("test.last", "the last of them", (), |()| Ok(Last)));
     let at = |name| Param::new(name, "a frame").range(0..=u64::MAX >> 1).optional();
     let time = std::env::var(TIME).ok().and_then(|time| time.parse().ok()).unwrap_or(0);
     if std::env::var(POOR).is_err() {
@@ -188,9 +215,18 @@ pub(crate) fn away(
     without: Without,
     meanwhile: impl FnOnce(&Mutex<Seen>) + Send,
 ) -> Outcome {
+    away_of(&file(frames, more), reach, without, meanwhile)
+}
+
+/// As [`away`], of another file, whose second task leaves.
+pub(crate) fn away_of(
+    file: &ChainFile,
+    reach: &Reach,
+    without: Without,
+    meanwhile: impl FnOnce(&Mutex<Seen>) + Send,
+) -> Outcome {
     let (registry, seen) = registry();
-    let file = file(frames, more);
-    let cut = Cut::new(&file, 1..2, &registry).unwrap();
+    let cut = Cut::new(file, 1..2, &registry).unwrap();
     let said = Arc::<Mutex<Vec<String>>>::default();
     let (pool, saying, mut running) = (Pool::open(reach).unwrap(), Arc::clone(&said), None);
     let chain = cut.chain(&registry, 1, 128, |segment, under_way| {

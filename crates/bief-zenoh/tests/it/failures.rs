@@ -32,11 +32,11 @@ fn a_chain_with_workers_does_what_it_does_alone() {
     let frames = 3000;
     let places = [free(), free()];
     let workers = [0, 1].map(|number| Process::worker(&role(["a", "b"][number], &places[number], 0)));
-    let outcome = away((frames, ""), &reach(&places), Without::Wait, |_| {});
+    let outcome = away((frames, ""), &reach(&places), Without::Wait(1), |_| {});
     outcome.check("two workers", &here(frames));
     assert!(outcome.has_said("worker a at 127.0.0.1:") && outcome.has_said("worker b at "), "{:?}", outcome.said);
     // They are there for the next run.
-    let outcome = away((frames, ""), &reach(&places), Without::Wait, |_| {});
+    let outcome = away((frames, ""), &reach(&places), Without::Wait(1), |_| {});
     outcome.check("again", &here(frames));
     drop(workers);
 }
@@ -54,7 +54,7 @@ fn without_workers_this_machine_does_all_of_it() {
 fn what_a_task_does_elsewhere_is_told_here() {
     let place = free();
     let _worker = Process::worker(&role("rack3", &place, 0));
-    let outcome = away((1000, "fails_at = 300"), &reach(&[place]), Without::Wait, |_| {});
+    let outcome = away((1000, "fails_at = 300"), &reach(&[place]), Without::Wait(1), |_| {});
     let error = outcome.ended.unwrap_err();
     assert_eq!(error.message(), "worker rack3: task `mix`: the header is damaged");
     assert_eq!(error.place().frame, Some(300));
@@ -66,7 +66,7 @@ fn a_frame_that_kills_workers_ends_the_run() {
     let places = [free(), free(), free()];
     let names = ["a", "b", "c"];
     let workers = [0, 1, 2].map(|number| Process::worker(&role(names[number], &places[number], 0)));
-    let outcome = away((2000, "dies_at = 500"), &reach(&places), Without::Wait, |_| {});
+    let outcome = away((2000, "dies_at = 500"), &reach(&places), Without::Wait(1), |_| {});
     let error = outcome.ended.unwrap_err().to_string();
     assert!(error.contains("3 workers were lost, one after the other, while they worked on frame "), "{error}");
     // The answer for the one before may die with the worker.
@@ -81,7 +81,7 @@ fn workers_that_are_killed_lose_nothing() {
     let places = [free(), free(), free()];
     let names = ["a", "b", "c"];
     let start = |number: usize| Process::worker(&role(names[number], &places[number], 0));
-    let outcome = away((frames, ""), &reach(&places), Without::Wait, |seen| {
+    let outcome = away((frames, ""), &reach(&places), Without::Wait(1), |seen| {
         let mut workers: Vec<_> = (0..3).map(|number| Some(start(number))).collect();
         let mut kills = 0;
         while seen.lock().unwrap().frames < frames - frames / 1000 {
@@ -110,7 +110,7 @@ fn a_worker_that_freezes_holds_up_nothing() {
     let frames = long(40_000);
     let places = [free(), free()];
     let workers = [0, 1].map(|number| Process::worker(&role(["a", "b"][number], &places[number], 100)));
-    let outcome = away((frames, ""), &reach(&places), Without::Wait, |seen| {
+    let outcome = away((frames, ""), &reach(&places), Without::Wait(1), |seen| {
         for round in 1..=2 {
             until(seen, frames * round / 4);
             workers[0].send(Signal::STOP);
@@ -129,7 +129,7 @@ fn a_link_that_is_cut_holds_up_nothing() {
     let _workers = [0, 1].map(|number| Process::worker(&role(["a", "b"][number], &places[number], 100)));
     let relay = Relay::new(&places[0]);
     let ways = [relay.place.clone(), places[1].clone()];
-    let outcome = away((frames, ""), &reach(&ways), Without::Wait, |seen| {
+    let outcome = away((frames, ""), &reach(&ways), Without::Wait(1), |seen| {
         for round in 1..=2 {
             until(seen, frames * round / 4);
             relay.cut(true);
@@ -150,7 +150,7 @@ fn a_router_that_dies_loses_nothing() {
     let _workers = ["a", "b"].map(|name| Process::worker(&of_router(name)));
     let reach = Reach { router: Some(router.parse().unwrap()), ..Reach::default() };
     let mut second = None;
-    let outcome = away((frames, ""), &reach, Without::Wait, |seen| {
+    let outcome = away((frames, ""), &reach, Without::Wait(1), |seen| {
         until(seen, frames / 4);
         first.kill();
         thread::sleep(seconds(2.0));
@@ -169,7 +169,7 @@ fn a_slow_worker_slows_nobody() {
         let time = |number: usize| if number < slow { 20_000 } else { 2_000 };
         let workers: Vec<_> =
             (0..count).map(|number| Process::worker(&role(names[number], &places[number], time(number)))).collect();
-        let outcome = away((frames, ""), &reach(&places[..count]), Without::Wait, |_| {});
+        let outcome = away((frames, ""), &reach(&places[..count]), Without::Wait(1), |_| {});
         outcome.check(&format!("{count} workers, {slow} slow"), &chain::here(frames));
         drop(workers);
         frames as f64 / outcome.seconds

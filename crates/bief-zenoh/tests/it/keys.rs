@@ -10,7 +10,7 @@ use crate::process::{Process, Role, free, reach};
 use std::time::Duration;
 
 /// A folder of keys, made by the commands of the book; `None` where there is no OpenSSL.
-fn keys(folder: &Path, authority: &str, machine: &str) -> Option<PathBuf> {
+pub(crate) fn make(folder: &Path, authority: &str, machine: &str) -> Option<PathBuf> {
     let (of_authority, of_machine) = (folder.join(authority), folder.join(format!("{authority}-{machine}")));
     std::fs::create_dir_all(&of_authority).unwrap();
     std::fs::create_dir_all(&of_machine).unwrap();
@@ -51,10 +51,10 @@ fn with_the_variable() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("bief-zenoh-keys-{}", std::process::id()));
-    let made = ["front", "rack3"].map(|machine| keys(&folder, "pool", machine));
+    let made = ["front", "rack3"].map(|machine| make(&folder, "pool", machine));
     let (Some([front, rack3]), Some(foreign)) = (
         made.into_iter().collect::<Option<Vec<_>>>().map(|made| <[PathBuf; 2]>::try_from(made).unwrap()),
-        keys(&folder, "foreign", "front"),
+        make(&folder, "foreign", "front"),
     ) else {
         return;
     };
@@ -62,7 +62,7 @@ fn with_the_variable() {
     let _worker = Process::worker(&Role { name: "rack3", place: place.clone(), keys: Some(&rack3), ..Role::default() });
     let with =
         |keys: Option<&Path>| Reach { keys: keys.map(|keys| Keys::read(keys).unwrap()), ..reach(&[place.clone()]) };
-    let outcome = away((frames, ""), &with(Some(&front)), Without::Wait, |_| {});
+    let outcome = away((frames, ""), &with(Some(&front)), Without::Wait(1), |_| {});
     outcome.check("with keys", &here(frames));
     assert_eq!(outcome.tally[0].times, 1, "the link broke");
     for (who, keys) in [("a foreign authority", Some(&*foreign)), ("plain TCP", None)] {

@@ -3,6 +3,7 @@
 //! `BIEF_FRAMES` is the number of frames of the long ones.
 
 mod chain;
+mod costs;
 mod failures;
 mod keys;
 mod process;

@@ -36,7 +36,7 @@ fn worker(name: &str, place: &str) -> Process {
 fn a_second_worker_of_a_name_is_left_out_and_told() {
     let (frames, places) = (3000, [free(), free()]);
     let _workers = [worker("rack3", &places[0]), worker("rack3", &places[1])];
-    let outcome = away((frames, ""), &reach(&places), Without::Wait, |_| thread::sleep(Duration::from_secs(1)));
+    let outcome = away((frames, ""), &reach(&places), Without::Wait(1), |_| thread::sleep(Duration::from_secs(1)));
     outcome.check("two of a name", &here(frames));
     assert_eq!(outcome.tally.len(), 1);
     assert!(outcome.has_said("a second worker is called rack3, at 127.0.0.1:"), "{:?}", outcome.said);
@@ -48,7 +48,8 @@ fn another_protocol_is_refused_in_a_sentence() {
     let _worker = worker("rack3", &place);
     let stranger = stranger(&[&place], &other);
     let _token = stranger.liveliness().declare_token("bief/9/worker/abc/rack4/rack4:7447").wait().unwrap();
-    let outcome = away((frames, ""), &reach(&[place, other]), Without::Wait, |_| thread::sleep(Duration::from_secs(1)));
+    let outcome =
+        away((frames, ""), &reach(&[place, other]), Without::Wait(1), |_| thread::sleep(Duration::from_secs(1)));
     outcome.check("another protocol", &here(frames));
     assert!(
         outcome.has_said("worker rack4 speaks protocol 9, this is 1: bring both to one version"),
@@ -62,7 +63,7 @@ fn a_worker_without_the_kind_refuses_by_its_name() {
     let (frames, places) = (2000, [free(), free()]);
     let poor = Role { name: "poor", place: places[0].clone(), is_poor: true, ..Role::default() };
     let _workers = [Process::worker(&poor), worker("rich", &places[1])];
-    let outcome = away((frames, ""), &reach(&places), Without::Wait, |_| thread::sleep(Duration::from_secs(1)));
+    let outcome = away((frames, ""), &reach(&places), Without::Wait(1), |_| thread::sleep(Duration::from_secs(1)));
     outcome.check("a kind that is not there", &here(frames));
     let said = outcome.said.join("\n");
     assert!(said.contains("worker poor cannot do the work: ") && said.contains("test.mix"), "{said}");
@@ -73,7 +74,7 @@ fn what_is_no_message_disturbs_nobody() {
     let (frames, place, other) = (20_000, free(), free());
     let _worker = worker("rack3", &place);
     let stranger = stranger(&[&place], &other);
-    let outcome = away((frames, ""), &reach(&[place, other]), Without::Wait, |_| {
+    let outcome = away((frames, ""), &reach(&[place, other]), Without::Wait(1), |_| {
         let tokens = stranger.liveliness().get("bief/1/*/**").wait().unwrap();
         let keys: Vec<String> =
             tokens.into_iter().filter_map(|reply| Some(reply.into_result().ok()?.key_expr().to_string())).collect();
