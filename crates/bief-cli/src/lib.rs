@@ -43,6 +43,11 @@ pub mod table;
 pub mod text;
 pub mod tx;
 pub mod units;
+#[cfg(feature = "workers")]
+mod workers;
+#[cfg(not(feature = "workers"))]
+#[path = "workers/none.rs"]
+mod workers;
 
 use std::process::ExitCode;
 
@@ -103,6 +108,12 @@ enum Command {
     Nn(Box<nn::NnArgs>),
     /// Run a chain of tasks described in a file
     Run(run::RunArgs),
+    /// Lend the cores of this machine to runs on others
+    #[cfg(feature = "workers")]
+    Worker(workers::WorkerArgs),
+    /// Workers: which are there, and what they do
+    #[cfg(feature = "workers")]
+    Workers(workers::WorkersArgs),
     /// Profile: measure each task of a chain on each kind of core
     Profile(profile::ProfileArgs),
     /// Plan: compute the best pipeline for a profile
@@ -141,6 +152,10 @@ pub fn main() -> ExitCode {
         Command::Meteors(args) => meteors::run(args),
         Command::Nn(args) => nn::run(*args),
         Command::Run(args) => run::run(args),
+        #[cfg(feature = "workers")]
+        Command::Worker(args) => workers::lend(args),
+        #[cfg(feature = "workers")]
+        Command::Workers(args) => workers::list(args),
         Command::Profile(args) => profile::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Realtime(args) => realtime::run(args),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bief::chain::BuiltChain;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::files::Files;
-use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::interrupt::{at_interrupt, ended_by_signal};
 use crate::job::JobArgs;
 use crate::json::{JsonArgs, print};
 use crate::page::{self, PageArgs};
@@ -24,6 +25,7 @@ use crate::progress::{followed, spinner};
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::text::{COLUMNS, counted, listed, printable, wrapped};
+use crate::workers::{Away, AwayArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -120,6 +122,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    away: AwayArgs,
+    #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
     json: JsonArgs,
@@ -133,7 +137,11 @@ pub(crate) fn run(args: RunArgs) -> Result<(), Failure> {
 }
 
 fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
-    let registry = files.registry();
+    let registry = Arc::new(files.registry());
+    let is_away = args.away.is_given()?;
+    if is_away {
+        no_other_plan(&args)?;
+    }
     if let Some(kind) = &args.kinds {
         return show_kinds(kind.as_deref(), &registry, &args.json);
     }
@@ -191,7 +199,7 @@ fn run_chain(
     args: &RunArgs,
     path: &Path,
     file: &ChainFile,
-    registry: &Registry,
+    registry: &Arc<Registry>,
     takes_stdout: bool,
     files: &Files,
 ) -> Result<(), Failure> {
@@ -200,7 +208,12 @@ fn run_chain(
         false => None,
         true => Some(args.planning.plan(&args.planning.planner()?, &file.application(registry))?),
     };
+    let (staying, away) = match args.away.is_given()? {
+        true => Some(args.away.pipeline(file, registry)?).unzip(),
+        false => (None, None),
+    };
     let pipeline = match &planned {
+        _ if staying.is_some() => staying.expect("it is some"),
         Some(planned) => args.planning.pipeline(planned, &mut file.application(registry))?,
         None if args.planning.placing().is_given() && file.stages().next().is_none() => {
             let path = path.display();
@@ -217,7 +230,11 @@ fn run_chain(
         }
     };
     let mut pipeline = args.seeing.prepare(pipeline)?;
-    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    let (stopper, ending) = (pipeline.stopper(), away.as_ref().map(Away::ending));
+    let interrupted = at_interrupt(move || {
+        stopper.stop();
+        ending.iter().for_each(|ending| ending());
+    })?;
     let bar = spinner(path.display().to_string());
     // A pipeline that nobody watches does not stop to show itself.
     let lines = args.job.lines(None)?;
@@ -248,18 +265,37 @@ fn run_chain(
         Some(planned) => args.planning.save(planned, &pipeline, Some(&report)),
         None => args.planning.placing().save(&pipeline),
     };
-    let to_machine = || record(json!({ "chain": path, "interrupted": interrupted }), planned.as_ref(), Some(&report));
+    let to_machine = || {
+        let mut own = json!({ "chain": path, "interrupted": interrupted });
+        if let Some(away) = &away {
+            own["workers"] = away.document();
+        }
+        record(own, planned.as_ref(), Some(&report))
+    };
     let to_person = || {
         let plan = against_plan(planned.as_ref(), &report);
-        let plan = if plan.is_empty() { plan } else { format!("\n\n{plan}") };
+        let parts = [away.as_ref().map_or_else(String::new, Away::table), plan];
+        let behind: String = parts.iter().filter(|part| !part.is_empty()).map(|part| format!("\n\n{part}")).collect();
         let shown = args.seeing.shown(&report);
-        format!("{}, {:.3} s\n\n{shown}{plan}", frames(report.frames), report.seconds)
+        format!("{}, {:.3} s\n\n{shown}{behind}", frames(report.frames), report.seconds)
     };
     args.json.deliver(files, to_machine, to_person, takes_stdout)?;
     saved?;
     if interrupted {
         let message = format!("{}: interrupted; what was taken before is delivered", path.display());
         return Err(ended_by_signal(message));
+    }
+    Ok(())
+}
+
+/// Refuses options of a run on this machine alone, where tasks are to leave.
+fn no_other_plan(args: &RunArgs) -> Result<(), Failure> {
+    let planned = args.plan || args.planning.is_given() || args.planning.placing().is_given();
+    if planned || args.one_core || args.check || args.kinds.is_some() {
+        return Err(Failure::usage(
+            "with workers, what stays here runs on two threads: leave out --check, --kinds, --one-core, --plan and all options that \
+             plan or place",
+        ));
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ mod window;
 mod worker;
 
 pub use message::Message;
-pub use window::{Answered, Asking, Leaving, Limits, Poison, Sending, Window, WorkerId};
+pub use window::{Answered, Asking, Counts, Leaving, Limits, Poison, Sending, Window, WorkerId};
 pub use worker::{Held, Overrun, Worker};
 
 /// The version of the protocol. Both sides of a link have the same, or none.

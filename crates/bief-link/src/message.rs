@@ -12,6 +12,25 @@ const MAGIC: [u8; 2] = *b"BL";
 /// A message between the two sides of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
+    /// A run begins: a worker makes its tasks, and is [ready](Self::Ready) or [refuses](Self::Refused).
+    Begin {
+        /// The run.
+        run: u64,
+        /// Its tasks, in the words of whoever runs them.
+        tasks: &'a str,
+    },
+    /// A worker cannot take part in a run.
+    Refused {
+        /// The run.
+        run: u64,
+        /// Why, and what to do.
+        reason: &'a str,
+    },
+    /// A worker goes by its own will, or does not know a run that it was sent something of.
+    Leave {
+        /// The run.
+        run: u64,
+    },
     /// A worker is ready for a run: it works on so many frames at a time, and takes so many.
     Ready {
         /// The run.
@@ -124,6 +143,9 @@ const ANSWER: u8 = 3;
 const REPORT: u8 = 4;
 const END: u8 = 5;
 const ASK: u8 = 6;
+const BEGIN: u8 = 7;
+const REFUSED: u8 = 8;
+const LEAVE: u8 = 9;
 
 const NEXT: u8 = 0;
 const SKIP: u8 = 1;
@@ -170,28 +192,44 @@ impl<'a> Message<'a> {
                 rest.end()?;
                 Self::End { run }
             }
+            BEGIN => {
+                let tasks = rest.text()?;
+                rest.end()?;
+                Self::Begin { run, tasks }
+            }
+            REFUSED => {
+                let reason = rest.text()?;
+                rest.end()?;
+                Self::Refused { run, reason }
+            }
+            LEAVE => {
+                rest.end()?;
+                Self::Leave { run }
+            }
             kind => return Err(Malformed::Kind(kind)),
         })
     }
 
     /// Appends the bytes of a message.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut begin = |kind: u8, run: &u64| {
-            out.extend(MAGIC);
-            out.extend(PROTOCOL.to_le_bytes());
-            out.push(kind);
-            out.extend(run.to_le_bytes());
-        };
+        let mut begin = |kind: u8, run: &u64| write_head(kind, *run, out);
         match self {
+            Self::Begin { run, tasks } => {
+                begin(BEGIN, run);
+                put_slice(out, tasks.as_bytes());
+            }
+            Self::Refused { run, reason } => {
+                begin(REFUSED, run);
+                put_slice(out, reason.as_bytes());
+            }
+            Self::Leave { run } => begin(LEAVE, run),
             Self::Ready { run, cores, credit } => {
                 begin(READY, run);
                 out.extend(cores.to_le_bytes());
                 out.extend(credit.to_le_bytes());
             }
             Self::Frame { run, sequence, number, wires } => {
-                begin(FRAME, run);
-                out.extend(sequence.to_le_bytes());
-                out.extend(number.to_le_bytes());
+                Self::write_frame_head(*run, *sequence, *number, out);
                 out.extend(wires.0);
             }
             Self::Answer { run, number, outcome, holding } => {
@@ -212,10 +250,21 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Appends all of a [`Frame`](Self::Frame) but its wires, whose [bytes](Wires::bytes) follow: they need not be copied for each
+    /// worker.
+    pub fn write_frame_head(run: u64, sequence: u64, number: u64, out: &mut Vec<u8>) {
+        write_head(FRAME, run, out);
+        out.extend(sequence.to_le_bytes());
+        out.extend(number.to_le_bytes());
+    }
+
     /// The run that it belongs to: others pass it over.
     pub fn run(&self) -> u64 {
         match *self {
-            Self::Ready { run, .. }
+            Self::Begin { run, .. }
+            | Self::Refused { run, .. }
+            | Self::Leave { run }
+            | Self::Ready { run, .. }
             | Self::Frame { run, .. }
             | Self::Answer { run, .. }
             | Self::Ask { run, .. }
@@ -223,6 +272,13 @@ impl<'a> Message<'a> {
             | Self::End { run } => run,
         }
     }
+}
+
+fn write_head(kind: u8, run: u64, out: &mut Vec<u8>) {
+    out.extend(MAGIC);
+    out.extend(PROTOCOL.to_le_bytes());
+    out.push(kind);
+    out.extend(run.to_le_bytes());
 }
 
 impl<'a> Outcome<'a> {

@@ -62,6 +62,17 @@ pub enum Leaving {
     Lost,
 }
 
+/// What came of the frames that a worker was sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Its answers that counted: the first ones for their frames.
+    pub answered: u64,
+    /// Frames that nobody has any more, as it went or lost them: they are sent again.
+    pub again: u64,
+    /// Frames without a result that were late: each as often as it was.
+    pub late: u64,
+}
+
 /// A frame over which workers were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -82,6 +93,7 @@ pub struct Window<P, R> {
     first: u64,
     frames: VecDeque<Frame<P, R>>,
     members: BTreeMap<WorkerId, Member>,
+    counts: BTreeMap<WorkerId, Counts>,
     /// Frames without a result that no worker has.
     waiting: BTreeSet<u64>,
     /// Frames without a result that a worker has had for too long.
@@ -131,6 +143,7 @@ impl<P: Clone, R> Window<P, R> {
             first: 0,
             frames: VecDeque::new(),
             members: BTreeMap::new(),
+            counts: BTreeMap::new(),
             waiting: BTreeSet::new(),
             late: BTreeSet::new(),
             sent: VecDeque::new(),
@@ -168,6 +181,7 @@ impl<P: Clone, R> Window<P, R> {
         // In order, it poisons no frame.
         let _ = self.leave(worker, Leaving::InOrder);
         self.members.insert(worker, Member::new(cores, credit));
+        self.counts.entry(worker).or_default();
     }
 
     /// A worker has gone: others get its frames.
@@ -181,7 +195,8 @@ impl<P: Clone, R> Window<P, R> {
         let mut poison = None;
         for (place, number) in held.into_iter().enumerate() {
             if how == Leaving::Lost
-                && place < worked_on
+                // One more than it works on: the answer for the first may be lost with it.
+                && place <= worked_on
                 && let Some(Frame::Open { losses, .. }) = self.frame(number)
             {
                 *losses += 1;
@@ -190,7 +205,7 @@ impl<P: Clone, R> Window<P, R> {
                     poison = Some(Poison { number, losses });
                 }
             }
-            self.without_copy(number);
+            self.without_copy(worker, number);
         }
         poison.map_or(Ok(()), Err)
     }
@@ -244,6 +259,9 @@ impl<P: Clone, R> Window<P, R> {
             Some(Frame::Done(_)) => Answered::Again,
             Some(frame) => {
                 *frame = Frame::Done(result);
+                if let Some(counts) = self.counts.get_mut(&worker) {
+                    counts.answered += 1;
+                }
                 self.waiting.remove(&number);
                 self.late.remove(&number);
                 Answered::First
@@ -255,7 +273,22 @@ impl<P: Clone, R> Window<P, R> {
     /// answer is told behind it.
     pub fn report(&mut self, worker: WorkerId, seen: u64, held: &[u64]) {
         let lost = self.members.get_mut(&worker).map_or_else(Vec::new, |member| member.lost(seen, held));
-        lost.into_iter().for_each(|number| self.without_copy(number));
+        lost.into_iter().for_each(|number| self.without_copy(worker, number));
+    }
+
+    /// What came of the frames that a worker was sent: of one that has gone, until it is forgotten.
+    pub fn counts(&self, worker: WorkerId) -> Counts {
+        self.counts.get(&worker).copied().unwrap_or_default()
+    }
+
+    /// Whether any worker is there.
+    pub fn has_workers(&self) -> bool {
+        !self.members.is_empty()
+    }
+
+    /// Counts no more for a worker that has gone.
+    pub fn forget(&mut self, worker: WorkerId) {
+        self.counts.remove(&worker);
     }
 
     /// The result of the next frame, and its number.
@@ -274,12 +307,13 @@ impl<P: Clone, R> Window<P, R> {
     }
 
     /// A worker does not have a frame any more: where no other has it, it waits again.
-    fn without_copy(&mut self, number: u64) {
+    fn without_copy(&mut self, worker: WorkerId, number: u64) {
         if let Some(Frame::Open { copies, .. }) = self.frame(number) {
             *copies -= 1;
             if *copies == 0 {
                 self.late.remove(&number);
                 self.waiting.insert(number);
+                self.counts.entry(worker).or_default().again += 1;
             }
         }
     }
@@ -303,6 +337,7 @@ impl<P: Clone, R> Window<P, R> {
                     self.asked.insert(sent.worker);
                     if matches!(self.frame(sent.number), Some(Frame::Open { .. })) {
                         self.late.insert(sent.number);
+                        self.counts.entry(sent.worker).or_default().late += 1;
                     }
                 }
                 _ => return,

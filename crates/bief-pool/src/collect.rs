@@ -55,7 +55,7 @@ impl RawTask for Collect {
             let Ok(Message::Answer { outcome, .. }) = Message::read(&bytes) else {
                 return Err(Error::new(format!("what came of frame {number} is no answer")));
             };
-            let named = |error: Error| Error::new(format!("worker {}: {error}", worker.0));
+            let named = |error: Error| Error::new(format!("worker {}: {error}", self.front.name(worker)));
             match outcome {
                 Outcome::Next(wires) => wires::read(wires, batch, position).map_err(named)?,
                 Outcome::Skip => batch.frames.skip(position),

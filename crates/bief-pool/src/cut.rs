@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use bief::chain::FileTask;
+use bief::kinds::Parameter;
 use bief::raw::{Direction, DynTask, DynWire};
 use bief::{Chain, ChainFile, Error, Registry, Result};
 
@@ -39,7 +41,12 @@ impl Cut {
         let (mut inputs, mut outputs) = (Vec::new(), BTreeSet::new());
         for task in leaving {
             let (name, kind) = (task.name(), registry.kind(task.kind())?);
-            if let Some(parameter) = kind.parameters().iter().find(|parameter| parameter.is_address()) {
+            // One that is left out, and stands for nothing then, names nothing.
+            let names = |parameter: &&Parameter| {
+                let is_given = task.parameters().any(|(name, _)| name == parameter.name());
+                parameter.is_address() && (is_given || parameter.is_required() || parameter.default().is_some())
+            };
+            if let Some(parameter) = kind.parameters().iter().find(names) {
                 let parameter = parameter.name();
                 return Err(Error::new(format!(
                     "task `{name}` names what is on its machine, by `{parameter}`: it stays there, cut before or behind it"
@@ -79,6 +86,11 @@ impl Cut {
             cut.file.add_to(chain, cut.tasks.clone(), &mut wires, &registry)?;
             Ok(cut.outputs.iter().map(|wire| wires[wire].clone()).collect())
         })
+    }
+
+    /// The tasks that leave, in their order.
+    pub fn leaving(&self) -> impl Iterator<Item = FileTask<'_>> {
+        self.file.tasks().skip(self.tasks.start).take(self.tasks.len())
     }
 
     /// The names of the wires that leave.

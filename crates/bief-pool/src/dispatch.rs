@@ -11,13 +11,14 @@ use crate::wires::{self, WireKind};
 pub struct Dispatch {
     front: Front,
     inputs: Vec<WireKind>,
-    buffer: Vec<u8>,
+    /// Bytes of the frame before: the next one has about as many.
+    bytes: usize,
 }
 
 impl Dispatch {
     /// For the tasks of a segment.
     pub fn new(front: &Front, segment: &Segment) -> Self {
-        Self { front: front.clone(), inputs: segment.inputs().to_vec(), buffer: Vec::new() }
+        Self { front: front.clone(), inputs: segment.inputs().to_vec(), bytes: 0 }
     }
 }
 
@@ -42,7 +43,10 @@ impl RawTask for Dispatch {
         for position in 0..batch.frames.count() {
             if batch.frames.is_live(position) {
                 batch.frames.begin(position);
-                let number = self.front.push(wires::write(batch, position, &mut self.buffer)?)?;
+                let mut frame = Vec::with_capacity(self.bytes);
+                wires::write(batch, position, &mut frame)?;
+                self.bytes = frame.len();
+                let number = self.front.push(frame)?;
                 batch.outputs.get_mut(0)?.frame::<u64>(position)?[0] = number;
             }
         }

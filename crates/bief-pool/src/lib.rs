@@ -11,7 +11,7 @@
 //! use bief::raw::{DynTask, DynWire};
 //! use bief::{Chain, Flow, In, Out, Result, Task, sink, source};
 //! use bief_link::{Limits, WorkerId};
-//! use bief_pool::{Carrier, Collect, Dispatch, Front, Segment, WireKind, Workplace};
+//! use bief_pool::{Carrier, Collect, Dispatch, Front, Payload, Segment, WireKind, Workplace};
 //! use std::sync::mpsc;
 //!
 //! #[derive(Clone)]
@@ -36,8 +36,8 @@
 //! struct Wire(mpsc::Sender<Vec<u8>>);
 //!
 //! impl Carrier for Wire {
-//!     fn send(&mut self, _: WorkerId, message: &[u8]) {
-//!         let _ = self.0.send(message.to_vec());
+//!     fn send(&mut self, _: WorkerId, head: &[u8], payload: Option<&Payload>) {
+//!         let _ = self.0.send([head, payload.map_or(&[], |payload| payload)].concat());
 //!     }
 //! }
 //!
@@ -46,9 +46,9 @@
 //!
 //! let (to_worker, messages) = mpsc::channel();
 //! let front = Front::new(1, Limits::default(), Wire(to_worker))?;
-//! let to_front = front.clone();
-//! let answer = move |message: &[u8]| to_front.take(WorkerId(1), message.to_vec()).expect("it is one");
-//! let workplace = Workplace::start(1, &segment, 2, 5, answer)?;
+//! let (to_front, worker) = (front.clone(), front.welcome("rack3"));
+//! let answer = move |message: &[u8]| drop(to_front.take(message.to_vec()).expect("it is one"));
+//! let workplace = Workplace::start(worker.0, &segment, 2, 5, answer)?;
 //! std::thread::spawn(move || messages.into_iter().for_each(|message| workplace.take(&message).expect("it is one")));
 //!
 //! let mut chain = Chain::new();
@@ -67,18 +67,22 @@
 
 #![forbid(unsafe_code)]
 
+mod candidates;
 mod collect;
 mod cut;
 mod dispatch;
 mod front;
+mod piece;
 mod segment;
+mod tally;
 mod wires;
 mod workplace;
 
 pub use collect::Collect;
 pub use cut::Cut;
 pub use dispatch::Dispatch;
-pub use front::{Carrier, Front};
+pub use front::{Carrier, Front, Payload, Told};
 pub use segment::Segment;
+pub use tally::WorkerTally;
 pub use wires::WireKind;
 pub use workplace::Workplace;

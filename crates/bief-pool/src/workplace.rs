@@ -14,6 +14,7 @@ use crate::wires::{self, WireKind};
 /// The tasks of a segment on some cores, for one run of a front.
 pub struct Workplace {
     shared: Arc<Shared>,
+    credit: usize,
     cores: Vec<JoinHandle<()>>,
 }
 
@@ -21,6 +22,8 @@ pub struct Workplace {
 struct Shared {
     run: u64,
     state: Mutex<State>,
+    /// Whoever gives an answer has this first: they leave in the order in which they are given, while frames come.
+    answers: Mutex<Answers>,
     /// A frame came, or the end.
     came: Condvar,
 }
@@ -31,6 +34,11 @@ type Answer = dyn FnMut(&[u8]) + Send;
 struct State {
     worker: Worker<Vec<u8>>,
     has_ended: bool,
+    /// Frames that were answered for.
+    answered: u64,
+}
+
+struct Answers {
     answer: Box<Answer>,
     message: Vec<u8>,
     held: Vec<u8>,
@@ -49,27 +57,45 @@ impl Workplace {
         credit: usize,
         answer: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<Self> {
-        let state = State {
-            worker: Worker::new(credit),
-            has_ended: false,
-            answer: Box::new(answer),
-            message: Vec::new(),
-            held: Vec::new(),
-        };
-        let shared = Arc::new(Shared { run, state: Mutex::new(state), came: Condvar::new() });
-        let mut workplace = Self { shared: Arc::clone(&shared), cores: Vec::new() };
+        let workplace = Self::silent(run, segment, cores, credit, answer)?;
+        workplace.greet();
+        Ok(workplace)
+    }
+
+    /// As [`start`](Self::start), but says nothing before it is to [`greet`](Self::greet).
+    ///
+    /// # Errors
+    /// No threads can be started.
+    pub fn silent(
+        run: u64,
+        segment: &Segment,
+        cores: usize,
+        credit: usize,
+        answer: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Result<Self> {
+        let state = State { worker: Worker::new(credit), has_ended: false, answered: 0 };
+        let answers = Answers { answer: Box::new(answer), message: Vec::new(), held: Vec::new() };
+        let shared =
+            Arc::new(Shared { run, state: Mutex::new(state), answers: Mutex::new(answers), came: Condvar::new() });
+        let mut workplace = Self { shared: Arc::clone(&shared), credit, cores: Vec::new() };
         for core in 0..cores {
             let (shared, segment) = (Arc::clone(&shared), segment.clone());
             let work = move || shared.work(&segment);
             workplace.cores.push(thread::Builder::new().name(format!("core {core}")).spawn(work)?);
         }
-        let mut state = shared.lock();
-        let State { message, answer, .. } = &mut *state;
-        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
-        Message::Ready { run, cores: count(cores), credit: count(credit) }.write(message);
-        answer(message);
-        drop(state);
         Ok(workplace)
+    }
+
+    /// Says that this worker is ready.
+    pub fn greet(&self) {
+        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let (run, cores, credit) = (self.shared.run, count(self.cores.len()), count(self.credit));
+        self.shared.answers().send(&Message::Ready { run, cores, credit });
+    }
+
+    /// Frames that were answered for so far.
+    pub fn answered(&self) -> u64 {
+        self.shared.lock().answered
     }
 
     /// Takes what the front sent. What is of another run is passed over.
@@ -81,21 +107,21 @@ impl Workplace {
         if message.run() != self.shared.run {
             return Ok(());
         }
-        let mut state = self.shared.lock();
         match message {
             Message::Frame { sequence, number, wires, .. } => {
+                let frame = wires.bytes().to_vec();
                 // One that is too many is left out: it will be late, and sent again.
-                let _ = state.worker.take(sequence, number, wires.bytes().to_vec());
-                drop(state);
+                let _ = self.shared.lock().worker.take(sequence, number, frame);
                 self.shared.came.notify_one();
             }
             Message::Ask { sent, run } => {
-                let State { worker, message, held, answer, .. } = &mut *state;
-                message.clear();
-                Message::Report { run, holding: Holding::of(worker.asked(sent), held) }.write(message);
-                answer(message);
+                let mut answers = self.shared.answers();
+                let mut held = std::mem::take(&mut answers.held);
+                let holding = Holding::of(self.shared.lock().worker.asked(sent), &mut held);
+                answers.send(&Message::Report { run, holding });
+                answers.held = held;
             }
-            Message::End { .. } => self.shared.end(state),
+            Message::End { .. } => self.shared.end(self.shared.lock()),
             _ => return Err(Malformed::Foreign),
         }
         Ok(())
@@ -168,12 +194,26 @@ impl Shared {
     }
 
     fn answer(&self, number: u64, outcome: Outcome<'_>) {
+        let mut answers = self.answers();
+        let mut held = std::mem::take(&mut answers.held);
         let mut state = self.lock();
-        let State { worker, message, held, answer, .. } = &mut *state;
-        message.clear();
-        let holding = Holding::of(worker.done(number), held);
-        Message::Answer { run: self.run, number, outcome, holding }.write(message);
-        answer(message);
+        state.answered += 1;
+        let holding = Holding::of(state.worker.done(number), &mut held);
+        drop(state);
+        answers.send(&Message::Answer { run: self.run, number, outcome, holding });
+        answers.held = held;
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Answers {
+    fn send(&mut self, message: &Message<'_>) {
+        self.message.clear();
+        message.write(&mut self.message);
+        (self.answer)(&self.message);
     }
 }
 

@@ -20,3 +20,4 @@ mod planning;
 mod realtime;
 mod run;
 mod status;
+mod workers;

@@ -21,6 +21,9 @@ fn all(check: impl Fn(Message<'_>)) {
     check(Message::Ask { run, sent: 3 });
     check(Message::Report { run, holding });
     check(Message::End { run });
+    check(Message::Begin { run, tasks: "[[task]]" });
+    check(Message::Refused { run, reason: "there is no kind `x` here" });
+    check(Message::Leave { run });
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn a_frame_over_which_workers_are_lost_ends_the_run() {
         window.join(worker, 1, 3);
         assert_eq!(sent(&mut window, ms(number)).len(), 3);
         let lost = window.leave(worker, Leaving::Lost);
-        // Those behind it were waiting: they are not to blame.
+        // The first of those that may be to blame is named.
         let poison = Poison { number: 0, losses: 3 };
         assert_eq!(lost, if number < 2 { Ok(()) } else { Err(poison) });
         assert!(poison.to_string().contains("3 workers were lost while they worked on frame 0"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bief::raw::{DynTask, DynWire};
 use bief::{Chain, Error, Flow, In, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink, source};
 use bief_link::{Leaving, Limits, WorkerId};
-use bief_pool::{Carrier, Collect, Dispatch, Front, Segment, WireKind, Workplace};
+use bief_pool::{Carrier, Collect, Dispatch, Front, Payload, Segment, WireKind, Workplace};
 
 const FRAMES: u32 = 1000;
 const LEN: usize = 100;
@@ -24,9 +24,9 @@ const BATCH: usize = 4;
 pub(crate) struct Hub(Arc<Mutex<BTreeMap<WorkerId, Workplace>>>);
 
 impl Carrier for Hub {
-    fn send(&mut self, worker: WorkerId, message: &[u8]) {
+    fn send(&mut self, worker: WorkerId, head: &[u8], payload: Option<&Payload>) {
         if let Some(workplace) = self.0.lock().unwrap().get(&worker) {
-            workplace.take(message).unwrap();
+            workplace.take(&[head, payload.map_or(&[], |payload| payload)].concat()).unwrap();
         }
     }
 }
@@ -40,13 +40,13 @@ impl Hub {
         (name, cores, credit): (u64, usize, usize),
         mut carries: impl FnMut() -> bool + Send + 'static,
     ) {
-        let (to, worker) = (front.clone(), WorkerId(name));
+        let (to, worker) = (front.clone(), front.welcome(&format!("w{name}")));
         let answer = move |message: &[u8]| {
             if carries() {
-                to.take(worker, message.to_vec()).unwrap();
+                to.take(message.to_vec()).unwrap();
             }
         };
-        let workplace = Workplace::start(front.run(), segment, cores, credit, answer).unwrap();
+        let workplace = Workplace::start(worker.0, segment, cores, credit, answer).unwrap();
         self.0.lock().unwrap().insert(worker, workplace);
     }
 
@@ -55,8 +55,11 @@ impl Hub {
     }
 
     fn kill(&self, front: &Front, name: u64) {
-        let gone = self.0.lock().unwrap().remove(&WorkerId(name));
-        front.gone(WorkerId(name), Leaving::Lost);
+        // They came in this order.
+        let worker = WorkerId(u64::from(front.number()) << 32 | name);
+        let gone = self.0.lock().unwrap().remove(&worker);
+        assert!(gone.is_some());
+        front.gone(worker, Leaving::Lost);
         // Its threads end when they have done what they work on.
         drop(gone);
     }
@@ -248,7 +251,7 @@ fn what_a_task_does_elsewhere_is_told_here() {
         let (report, collected) =
             run(&segment, Limits::default(), |hub, front| hub.start(front, &segment, (4, 2, 5), || true));
         let error = report.unwrap_err();
-        assert_eq!(error.message(), format!("worker 4: task `judge`: {told}"));
+        assert_eq!(error.message(), format!("worker w4: task `judge`: {told}"));
         assert_eq!(error.place().frame, Some(100));
         // Of the first hundred, those at every third went nowhere.
         assert!(collected == frames_before(66), "the frames before are delivered");

@@ -149,6 +149,11 @@ impl<'f> FileTask<'f> {
     pub fn outputs(self) -> impl Iterator<Item = &'f str> {
         self.entry.outputs.iter().map(|wire| &*wire.value)
     }
+
+    /// Its parameters that the file gives, as they are written.
+    pub fn parameters(self) -> impl Iterator<Item = (&'f str, &'f Value)> {
+        self.entry.parameters.iter().map(|(key, value)| (&*key.value, &value.value))
+    }
 }
 
 /// A file, or a standard stream, that a task of a [`ChainFile`] uses.
@@ -248,6 +253,16 @@ impl ChainFile {
     /// The stages that its tasks name, in order, and the threads of each.
     pub fn stages(&self) -> impl Iterator<Item = (&str, usize)> {
         self.description.stages.iter().map(|stage| (&*stage.name, stage.threads))
+    }
+
+    /// The frames per batch.
+    pub fn batch(&self) -> usize {
+        self.description.batch.unwrap_or(1)
+    }
+
+    /// The batches that may wait between two stages, where that was set.
+    pub fn depth(&self) -> Option<usize> {
+        self.description.depth.as_ref().map(|depth| depth.value)
     }
 
     /// The files and standard streams that its tasks read and write, by their parameters: nothing is opened.
@@ -407,7 +422,15 @@ impl ChainFile {
     /// # Errors
     /// Those of [`program`](Self::program).
     pub fn rehearsal(&self, registry: &Registry, frames: u64) -> Result<Program> {
-        self.assemble(registry, Some(frames))?.chain.build()
+        self.trial(registry, frames)?.chain.build()
+    }
+
+    /// As [`rehearsal`](Self::rehearsal), before the chain is a program: its wires and the places of its tasks are there to see.
+    ///
+    /// # Errors
+    /// Those of [`program`](Self::program).
+    pub fn trial(&self, registry: &Registry, frames: u64) -> Result<BuiltChain> {
+        self.assemble(registry, Some(frames))
     }
 
     fn add(

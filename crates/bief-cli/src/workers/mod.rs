@@ -1,0 +1,10 @@
+//! Tasks on workers of other machines: options and reports of the commands that send frames there.
+
+mod away;
+mod lend;
+mod list;
+mod reach;
+
+pub(crate) use away::{Away, AwayArgs};
+pub(crate) use lend::{WorkerArgs, lend};
+pub(crate) use list::{WorkersArgs, list};

@@ -1,0 +1,146 @@
+//! Tasks on workers: processes of this command, which reach each other on this machine.
+
+use crate::common::Folder;
+
+#[cfg(not(feature = "workers"))]
+#[test]
+fn without_the_feature_there_are_no_options() {
+    let folder = Folder::new("no-workers");
+    let help = folder.succeed(["run", "--help"]);
+    assert!(!help.contains("--workers") && !help.contains("--leave"), "{help}");
+    assert!(!folder.succeed(["--help"]).contains("worker"));
+}
+
+#[cfg(feature = "workers")]
+mod with_the_feature {
+    use std::net::TcpListener;
+    use std::process::{Child, Command, Stdio};
+
+    use super::Folder;
+    use crate::interrupt::wait_for;
+
+    const CHAIN: &str = "
+        [[task]]\nname = 'read'\nkind = 'radio.read'\nout = ['iq']\npath = 'in.cu8'\nformat = 'cu8'\nframe = 2048
+        [[task]]\nname = 'quantise'\nkind = 'radio.quantise'\nin = ['iq']\nout = ['bytes']\nformat = 'ci8'\nlevel = 0.5
+        [[task]]\nname = 'write'\nkind = 'file.write'\nin = ['bytes']\npath = 'out.ci8'";
+
+    /// A worker, which ends with this value.
+    struct Worker(Child);
+
+    impl Drop for Worker {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn free() -> String {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    }
+
+    fn folder(name: &str, frames: usize) -> Folder {
+        let folder = Folder::new(name);
+        let bytes: Vec<u8> = (0..frames * 4096).map(|place| (place * 31 + place / 4096) as u8).collect();
+        folder.write("in.cu8", bytes);
+        folder.write("chain.toml", CHAIN);
+        folder
+    }
+
+    fn worker(folder: &Folder, place: &str, name: &str) -> Worker {
+        let mut command = folder.command();
+        command.args(["worker", "--listen", place, "--name", name, "--cores", "1"]);
+        let worker = Worker(command.stderr(Stdio::null()).spawn().unwrap());
+        wait_for("a worker", || std::net::TcpStream::connect(place).is_ok());
+        worker
+    }
+
+    fn without_workers(folder: &Folder) -> Vec<u8> {
+        folder.succeed(["run", "chain.toml"]);
+        let expected = folder.read("out.ci8");
+        std::fs::remove_file(folder.path("out.ci8")).unwrap();
+        expected
+    }
+
+    #[test]
+    fn a_chain_on_workers_writes_the_same_and_tells_who_did_what() {
+        let (folder, places) = (folder("workers", 2000), [free(), free()]);
+        let expected = without_workers(&folder);
+        let _workers = [worker(&folder, &places[0], "a"), worker(&folder, &places[1], "b")];
+        let places = places.join(",");
+        let listed = folder.succeed(["workers", "--workers", &places, "--json"]);
+        assert!(listed.contains("\"name\": \"a\"") && listed.contains("\"name\": \"b\""), "{listed}");
+        let told = folder.succeed(["run", "chain.toml", "--workers", &places, "--wait", "--json"]);
+        assert!(folder.read("out.ci8") == expected);
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let rows = told["workers"].as_array().unwrap();
+        let frames: u64 = rows.iter().map(|row| row["frames"].as_u64().unwrap()).sum();
+        assert_eq!(Some(frames), told["report"]["frames"].as_u64(), "{rows:?}");
+        let shown = folder.succeed(["run", "chain.toml", "--workers", &places, "--wait", "--leave", "quantise"]);
+        assert!(shown.contains("worker  cores  frames"), "{shown}");
+        crate::common::assert_narrow(&shown);
+    }
+
+    #[test]
+    fn a_worker_that_is_stopped_ends_in_order_and_the_run_goes_on() {
+        let (folder, place) = (folder("workers-stop", 8000), free());
+        let expected = without_workers(&folder);
+        let mut one = worker(&folder, &place, "a");
+        let mut command = folder.command();
+        command.args(["run", "chain.toml", "--workers", &place]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut run = command.spawn().unwrap();
+        wait_for("bytes", || std::fs::metadata(folder.path("out.ci8.part")).is_ok_and(|file| file.len() > 1 << 20));
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", one.0.id())).status().unwrap();
+        assert!(sent.success() && one.0.wait().unwrap().success());
+        assert!(run.wait().unwrap().success());
+        assert!(folder.read("out.ci8") == expected);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_remedy() {
+        let folder = folder("workers-wrong", 1);
+        let refused = |arguments: &[&str], status: i32, words: &str| {
+            let (was, message) = folder.failure(arguments);
+            assert!(was == status && message.contains(words), "{arguments:?}: {was}: {message}");
+        };
+        let here = "127.0.0.1:1";
+        refused(&["run", "chain.toml", "--wait"], 2, "--wait is about workers, and none is named");
+        refused(&["run", "chain.toml", "--leave", "quantise"], 2, "--leave is about workers");
+        refused(&["run", "chain.toml", "--keys", "."], 2, "--keys is about workers");
+        refused(&["run", "chain.toml", "--insecure"], 2, "--insecure is about workers");
+        refused(
+            &["run", "chain.toml", "--workers", here, "--plan"],
+            2,
+            "leave out --check, --kinds, --one-core, --plan",
+        );
+        refused(&["run", "chain.toml", "--workers", here, "--cores", "1"], 2, "options that plan or place");
+        refused(&["run", "chain.toml", "--workers", here, "--check"], 2, "leave out --check");
+        refused(&["run", "chain.toml", "--workers", "192.0.2.1"], 2, "give --keys DIR, or --insecure");
+        refused(&["run", "chain.toml", "--find"], 2, "give --keys DIR, or --insecure");
+        refused(&["run", "chain.toml", "--workers", here, "--keys", "nowhere"], 66, "a folder of keys has ca.pem");
+        refused(&["run", "chain.toml", "--workers", here, "--leave", "x"], 2, "there is no task `x`: there are `read`");
+        refused(
+            &["run", "chain.toml", "--workers", here, "--leave", "read"],
+            2,
+            "task `read` names what is on its machine",
+        );
+        refused(&["run", "chain.toml", "--workers", here, "--leave", "write..read"], 2, "write read..write");
+        refused(&["workers"], 2, "give --workers ADDRESS, --find or --router ADDRESS");
+        refused(&["workers", "--workers", here], 75, "no worker answers");
+        refused(&["worker", "--listen", "0.0.0.0:1"], 2, "give --keys DIR, or --insecure");
+        refused(&["worker", "--listen", here, "--cores", "8", "--credit", "4"], 2, "keeps fewer than 8 cores busy");
+        refused(&["worker", "--listen", here, "--cores", "5000"], 2, "a worker has up to 4096");
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        refused(&["worker", "--listen", &taken.local_addr().unwrap().to_string()], 75, "cannot listen");
+        for arguments in [["worker", "--name", "a/b"], ["worker", "--listen", "::1"], ["run", "--workers", ""]] {
+            crate::common::assert_usage(&folder, &arguments, arguments[1]);
+        }
+    }
+
+    #[test]
+    fn without_anybody_this_machine_does_it_all() {
+        let folder = folder("workers-nobody", 500);
+        let expected = without_workers(&folder);
+        let shown = folder.succeed(["run", "chain.toml", "--workers", &free()]);
+        assert!(shown.contains("this machine") && folder.read("out.ci8") == expected, "{shown}");
+    }
+}

@@ -1,0 +1,78 @@
+//! What workers cost the machine that reads: figures, which decide nothing.
+
+use std::path::Path;
+
+use bief::ChainFile;
+use bief_zenoh::{Keys, RUNTIME, Reach, Without};
+
+use crate::chain::{away_of, long, registry};
+use crate::keys;
+use crate::process::{Process, Role, free, reach};
+
+/// CPU time of this process so far, in microseconds.
+fn cpu_us() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks: u64 = fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    // A tick is a hundredth of a second on all of today's systems.
+    ticks as f64 * 10_000.0
+}
+
+/// Frames of 64 KiB, of which little comes back.
+fn file(frames: u64, middle: &str) -> ChainFile {
+    let text = format!(
+        "[[task]]\nname = 'play'\nkind = 'test.play'\nout = ['numbers']\nframes = {frames}\nlen = 8192\n{middle}\
+         [[task]]\nname = 'see'\nkind = 'test.see'\nin = ['last']"
+    );
+    ChainFile::parse(&text, "test.toml").unwrap()
+}
+
+fn tell(what: &str, keys: Option<(&Path, &Path)>) {
+    let frames = long(20_000);
+    let middle = "[[task]]\nname = 'last'\nkind = 'test.last'\nin = ['numbers']\nout = ['last']\n";
+    let file = file(frames, middle);
+    let (registry, _) = registry();
+    let start = cpu_us();
+    file.program(&registry).unwrap().run().unwrap();
+    let here = cpu_us() - start;
+    let places = [free(), free()];
+    let worker = |number: usize| {
+        let (name, place) = (["a", "b"][number], places[number].clone());
+        Process::worker(&Role { name, place, keys: keys.map(|(_, worker)| worker), cores: 1, ..Role::default() })
+    };
+    let _workers = [0, 1].map(worker);
+    let keys = keys.map(|(front, _)| Keys::read(front).unwrap());
+    let start = cpu_us();
+    let outcome = away_of(&file, &Reach { keys, ..reach(&places) }, Without::Wait(1), |_| {});
+    let away = cpu_us() - start;
+    assert_eq!(outcome.seen.frames, frames);
+    println!(
+        "{what}: {:.0} us of CPU for each frame of 64 KiB, sent and collected ({:.0} us here), {:.0} frames/s",
+        (away - here) / frames as f64,
+        here / frames as f64,
+        frames as f64 / outcome.seconds
+    );
+}
+
+#[test]
+#[ignore = "long: part of .ci/deep workers"]
+fn what_a_frame_costs_the_front() {
+    tell("plain TCP", None);
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "costs::what_a_frame_costs_with_keys", "--ignored", "--nocapture"]);
+    assert!(again.env(RUNTIME.0, RUNTIME.1).status().unwrap().success());
+}
+
+#[test]
+#[ignore = "another process of the test above"]
+fn what_a_frame_costs_with_keys() {
+    if std::env::var(RUNTIME.0).is_err() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("bief-zenoh-costs-{}", std::process::id()));
+    let made = ["front", "rack3"].map(|machine| keys::make(&folder, "pool", machine));
+    if let [Some(front), Some(worker)] = &made {
+        tell("TLS", Some((front, worker)));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
