@@ -300,7 +300,10 @@ impl Frames {
             Some(place) => {
                 let stored = Stored::new(&self.name, place, (self.format, self.scale), self.len, self.left);
                 let stored = stored.map_err(told)?;
-                inference.reads_at(move |number, frame| stored.read(number, frame))
+                match stored.is_kept() {
+                    true => inference.reads_from(stored),
+                    false => inference.reads_at(move |number, frame| stored.read(number, frame)),
+                }
             }
             None => inference.reads(move |frame| Ok(if self.read(frame)? { Flow::Next } else { Flow::Stop })),
         })

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bief::plan::Profiling;
 use bief::schedule::{Stage, TaskProfile};
-use bief::{Application, Flow, Machine, Planner};
-use bief_nn::{Engine, Inference, NeuralNetwork};
+use bief::{Application, Flow, Machine, Planner, Result};
+use bief_nn::{Engine, Frames, Inference, NeuralNetwork};
 
 use crate::common::{engines, own};
 
@@ -94,6 +94,52 @@ fn frames_that_are_known_by_number_need_no_order() {
             let report = inference.program().unwrap().cut(&stages).unwrap().run().unwrap();
             assert_eq!(report.frames, FRAMES as u64);
             assert_eq!(*made.lock().unwrap(), expected, "{engine} {stages:?}");
+        }
+    }
+}
+
+/// Frames that differ, in memory.
+struct Kept {
+    frames: Vec<f32>,
+    len: usize,
+}
+
+impl Kept {
+    fn of(network: &NeuralNetwork) -> Self {
+        let len = network.input().len();
+        let mut frames = vec![0.0; FRAMES * len];
+        frames.chunks_mut(len).enumerate().for_each(|(number, slot)| frame(number, slot));
+        Self { frames, len }
+    }
+}
+
+impl Frames for Kept {
+    fn frame(&self, number: u64) -> Result<Option<&[f32]>> {
+        Ok(self.frames.chunks(self.len).nth(number as usize))
+    }
+}
+
+#[test]
+fn frames_in_memory_are_taken_where_they_lie() {
+    for engine in engines() {
+        for (name, stages, batch) in [
+            ("tiny_exact.onnx", vec![Stage::new(5, 2, ""), Stage::new(1, 1, "")], 1),
+            ("tiny_exact.onnx", vec![Stage::new(1, 1, ""), Stage::new(2, 2, ""), Stage::new(3, 1, "")], 7),
+            ("tiny_batch.onnx", vec![Stage::new(2, 2, ""), Stage::new(3, 3, ""), Stage::new(1, 1, "")], 1),
+            ("tiny_batch.onnx", vec![Stage::new(2, 2, ""), Stage::new(3, 3, ""), Stage::new(1, 1, "")], 7),
+        ] {
+            let network = own(name);
+            let expected = expected(&network, &engine);
+            let (inference, made) = inference(&network, &engine);
+            let mut inference = inference.batch(batch).reads_from(Kept::of(&network));
+            assert_eq!(inference.rehearsal(9).unwrap().run().unwrap().frames, 9);
+            let report = inference.program().unwrap().cut(&stages).unwrap().run().unwrap();
+            assert_eq!(report.frames, FRAMES as u64);
+            assert_eq!(*made.lock().unwrap(), expected, "{engine} {name} {stages:?}");
+            let short = Kept { len: 63, ..Kept::of(&network) };
+            let mut short = inference.reads_from(short).delivers(|_| Ok(Flow::Next));
+            let told = short.program().unwrap().run().unwrap_err().to_string();
+            assert!(told.contains("frame 0 has 63 numbers, and the network takes frames of 64"), "{told}");
         }
     }
 }

@@ -11,7 +11,7 @@ use bief::schedule::Stage;
 use bief::{Application, Flow, Machine, Pipeline, Planner, Result};
 use bief_cli::failure::Failure;
 use bief_cli::units::significant;
-use bief_nn::{Engine, Inference, NeuralNetwork, Runner};
+use bief_nn::{Engine, Frames, Inference, NeuralNetwork, Runner};
 use serde::Serialize;
 
 /// A way to run the network, and what came of it.
@@ -143,6 +143,18 @@ fn big_and_little(here: &Machine, big: usize, slower: f64) -> Result<Machine> {
     Ok(Machine::emulated(&text, here)?)
 }
 
+/// One frame so many times.
+struct Wanted {
+    frame: Arc<[f32]>,
+    left: Arc<AtomicU64>,
+}
+
+impl Frames for Wanted {
+    fn frame(&self, number: u64) -> Result<Option<&[f32]>> {
+        Ok((number < self.left.load(Ordering::Relaxed)).then_some(&*self.frame))
+    }
+}
+
 /// How Bief runs it.
 #[derive(Clone, Copy)]
 enum How<'m> {
@@ -177,11 +189,7 @@ fn piped(network: &NeuralNetwork, engine: &Engine, frame: &Arc<[f32]>, how: How<
             inference.reads(read).delivers(|_| Ok(Flow::Next))
         }
         How::OneCore | How::ByNumber(_) | How::ThreadPerSegment => {
-            let read = move |number, slot: &mut [f32]| {
-                slot.copy_from_slice(&frame);
-                Ok(if number < left.load(Ordering::Relaxed) { Flow::Next } else { Flow::Stop })
-            };
-            inference.reads_at(read).delivers_at(|_, _| Ok(Flow::Next))
+            inference.reads_from(Wanted { frame, left }).delivers_at(|_, _| Ok(Flow::Next))
         }
     };
     let mut inference = inference;
