@@ -133,14 +133,13 @@ impl Observer {
         }
     }
 
-    /// Notes a batch that the last task is done with; it had `begun` when the source was asked for it or it was due.
-    pub(crate) fn delivered(&mut self, begun: Option<Moment>, visit: &Visit) {
-        if let (Some(begun), Some(frames)) = (begun, visit.frames) {
-            let ns = nanoseconds(begun.until(visit.end));
-            self.latency.record(ns, frames);
-            if let Some(tally) = &mut self.tally {
-                tally.record(ns, frames);
-            }
+    /// Notes the frames of a batch that the last task is done with; it had `begun` when the source was asked for it or it was due.
+    pub(crate) fn delivered(&mut self, begun: Option<Moment>, frames: u64, end: Instant) {
+        let Some(begun) = begun else { return };
+        let ns = nanoseconds(begun.until(end));
+        self.latency.record(ns, frames);
+        if let Some(tally) = &mut self.tally {
+            tally.record(ns, frames);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::device::{Lane, Waits};
 use crate::emulate::Emulation;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
-use crate::gather::Gathered;
+use crate::gather::{Gathered, places};
 use crate::halt::Halt;
 use crate::machine::Machine;
 use crate::observe::{Launch, Observer, Recorder, Visit};
@@ -189,10 +189,7 @@ impl Worker {
             (Some(inlet), Some(outlet)) => carried(&inlet.wires, &outlet.wires),
             _ => Vec::new(),
         };
-        let places = inlet
-            .as_ref()
-            .zip(outlet.as_ref())
-            .map_or(0, |(inlet, outlet)| inlet.further.len().min(outlet.further.len()));
+        let places = inlet.as_ref().map_or(0, |inlet| places(inlet, outlet.as_ref()));
         self.gathered = (places > 0).then(|| Box::new(Gathered::new(places + 1)));
         (self.inlet, self.outlet) = (inlet, outlet);
         (self.next, self.first_frame) = (0, first_frame);
@@ -465,12 +462,15 @@ impl Worker {
         let ends = self.outlet.is_none() || self.batch().count == 0 || drops(self.batch(), replicas);
         self.ended += u64::from(visit.frames.is_some() && ends);
         self.show();
+        // Of several batches that were worked on together, this is the first.
+        let frames = self.batch().live() as u64;
         let Some(observer) = &mut self.observer else { return };
         let made = Moment::of(self.due.unwrap_or(visit.asked));
         let begun = self.inlet.as_ref().map_or(Some(made), |inlet| inlet.slot.begun);
         match &mut self.outlet {
             Some(outlet) => outlet.slot.begun = begun,
-            None => observer.delivered(begun, &visit),
+            None if visit.frames.is_some() => observer.delivered(begun, frames, visit.end),
+            None => {}
         }
         observer.visited(visit, &self.count, self.meter.as_deref());
     }

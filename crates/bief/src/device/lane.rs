@@ -201,15 +201,19 @@ impl Lane {
             // Events are told by the device's own clock.
             let read = read.min(whole);
             let write = write.min(whole - read);
-            let rest = whole - read - write;
-            // Frames come with the first task, and go with the last; what others copy is for themselves.
+            // Frames come with the first task, and go with the last; what others copy is for themselves, or goes on meanwhile.
+            let (mut came, mut went) = (Duration::ZERO, Duration::ZERO);
             if let Some((start, time)) = self.tasks.iter_mut().flatten().next() {
-                (*start, *time) = (*start + read, time.saturating_sub(read));
+                came = read.min(*time);
+                (*start, *time) = (*start + came, *time - came);
             }
             if let Some((_, time)) = self.tasks.iter_mut().flatten().next_back() {
-                *time = time.saturating_sub(write);
+                went = write.min(*time);
+                *time -= went;
             }
-            self.note(Launch { batches, parts: [(start, read), (start + read, rest), (start + read + rest, write)] });
+            let (begin, end) = (start + came, start + whole - went);
+            let parts = [(start, came), (begin, end.saturating_duration_since(begin)), (end, went)];
+            self.note(Launch { batches, parts }, [read, whole - read - write, write]);
             return Ok(());
         };
         let counted = (interruptions(), thread_time());
@@ -237,13 +241,13 @@ impl Lane {
             next += *time;
         }
         let launch = Launch { batches, parts: std::array::from_fn(|part| (starts[part], times[part])) };
-        self.note(launch);
+        self.note(launch, times);
         self.before.rest(launch.end(), waits);
         Ok(())
     }
 
-    fn note(&mut self, launch: Launch) {
-        self.busy.iter_mut().zip(launch.parts).for_each(|(busy, (_, time))| *busy += time);
+    fn note(&mut self, launch: Launch, times: [Duration; 3]) {
+        self.busy.iter_mut().zip(times).for_each(|(busy, time)| *busy += time);
         self.last = Some(launch);
     }
 }
