@@ -13,7 +13,7 @@
 //!
 //! The module [`mod@strategy`] holds the published strategies and [`Exact`](struct@strategy::Exact), which makes them
 //! unnecessary: it finds the shortest period and all core counts that reach it in microseconds. A [`Goal`] asks for
-//! more: few cores, little [power](Power), a rate, a latency. [`gains`] shows the gain from one more core, and
+//! more: few cores, little [power](Power), a rate, a latency; a [`ClockPlan`] sets the clocks, too. [`gains`] shows the gain from one more core, and
 //! [`simulate`] how a schedule behaves when times vary.
 //!
 //! The module [`realtime`] analyses processing graphs whose nodes share cores: latency bounds, and batches that save
@@ -53,6 +53,7 @@
 
 #[cfg(test)]
 mod brute;
+mod clock;
 mod error;
 mod gain;
 mod goal;
@@ -72,12 +73,13 @@ pub mod simulate;
 mod stage;
 pub mod strategy;
 
+pub use clock::ClockPlan;
 pub use error::{Error, ErrorKind};
 pub use gain::{Gain, gains};
 pub use goal::{Aim, Goal, Rate};
 pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
-pub use platform::{CoreKind, Platform};
+pub use platform::{Clock, CoreKind, Platform};
 pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
 pub use profile::{Gather, Profile, Samples, TaskProfile};
 pub use sample::sample_chain;

@@ -10,7 +10,7 @@ use crate::profile::{Profile, check_kind_name};
 
 const DOCUMENT: Document = Document {
     name: "platform",
-    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts" and "saturation" of a kind and "idle_watts" may be left out"#,
+    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts", "saturation" and "clocks" of a kind and "idle_watts" may be left out"#,
 };
 
 /// More than any machine draws.
@@ -18,6 +18,9 @@ const MAX_WATTS: f64 = 1e9;
 
 /// More cores than are ever busy.
 const MAX_SATURATION: f64 = 1e9;
+
+/// Slower than any clock makes a core.
+const MAX_SLOWDOWN: f64 = 1e6;
 
 /// The cores of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,12 +38,28 @@ pub struct CoreKind {
     /// not grow in proportion: a processor at its power limit lowers the clock instead. Not without `watts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturation: Option<f64>,
+    /// Other clocks that the kind's cores can have, all of them together, than the one that times and `watts` are of. Not
+    /// without `watts`, nor with `saturation`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "json::objects")]
+    pub clocks: Vec<Clock>,
+}
+
+/// A clock that cores of a kind can have.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// The frequency in megahertz, which names it.
+    pub mhz: u32,
+    /// How many times as long tasks take as a profile tells; above 0. Tasks that wait for memory slow down less than the clock.
+    pub slowdown: f64,
+    /// What one busy core draws above idle, in watts.
+    pub watts: f64,
 }
 
 impl CoreKind {
     /// `cores` cores of the kind `name`, of unknown power.
     pub fn new(name: impl Into<String>, cores: u32) -> Self {
-        Self { name: name.into(), cores, watts: None, saturation: None }
+        Self { name: name.into(), cores, watts: None, saturation: None, clocks: Vec::new() }
     }
 
     /// The power of the kind above idle with this many busy cores, in watts, if known.
@@ -86,7 +105,8 @@ impl CoreKind {
 ///
 /// Keys that may be left out: `watts` (what one busy core draws above idle, in watts), `saturation` (a number of busy
 /// cores, where the kind's power does not grow in proportion, as in
-/// `{"name": "big", "cores": 6, "watts": 36.6, "saturation": 1.4}`: see [`CoreKind::power`]) and `idle_watts` (what the
+/// `{"name": "big", "cores": 6, "watts": 36.6, "saturation": 1.4}`: see [`CoreKind::power`]), `clocks` (others that the kind can have, as in
+/// `"clocks": [{"mhz": 1200, "slowdown": 1.7, "watts": 2.9}]`: see [`ClockPlan`](crate::ClockPlan)) and `idle_watts` (what the
 /// machine draws when all cores are idle). [`PowerFit`](crate::PowerFit) finds them from measurements. A key that is not
 /// named here is refused, as is another `format`.
 ///
@@ -156,6 +176,7 @@ impl Platform {
             let known = known.kind(&kind.name);
             kind.watts = known.and_then(|known| known.watts);
             kind.saturation = known.and_then(|known| known.saturation);
+            kind.clocks = known.map_or_else(Vec::new, |known| known.clocks.clone());
         }
         self.idle_watts = known.idle_watts;
         self
@@ -312,6 +333,7 @@ impl Platform {
             }
             check_watts(&format!("{key}.watts"), kind.watts)?;
             check_saturation(&format!("{key}.saturation"), kind)?;
+            check_clocks(&format!("{key}.clocks"), kind)?;
         }
         check_watts("idle_watts", json.idle_watts)?;
         if json.kinds.iter().all(|kind| kind.cores == 0) {
@@ -408,4 +430,25 @@ fn check_saturation(key: &str, kind: &CoreKind) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+fn check_clocks(key: &str, kind: &CoreKind) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    for (index, clock) in kind.clocks.iter().enumerate() {
+        let key = format!("{key}[{index}]");
+        if clock.mhz == 0 || !seen.insert(clock.mhz) {
+            let reason = format!("{} MHz: write a frequency above 0, each once", clock.mhz);
+            return Err(refused(&format!("{key}.mhz"), reason));
+        }
+        if !(clock.slowdown > 0.0 && clock.slowdown <= MAX_SLOWDOWN) {
+            let reason = format!("a slowdown of {}: write a number above 0, at most {MAX_SLOWDOWN}", clock.slowdown);
+            return Err(refused(&format!("{key}.slowdown"), reason));
+        }
+        check_watts(&format!("{key}.watts"), Some(clock.watts))?;
+    }
+    if kind.clocks.is_empty() || kind.watts.is_some() && kind.saturation.is_none() {
+        return Ok(());
+    }
+    let reason = "power at other clocks needs \"watts\" that do not saturate: write \"watts\", and no \"saturation\"";
+    Err(refused(key, reason))
 }

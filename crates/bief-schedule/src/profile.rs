@@ -286,6 +286,28 @@ impl Profile {
         Self::checked(ProfileJson { tasks: tasks.into_iter().collect(), ..self.into() })
     }
 
+    /// The same profile on cores of one kind that are so many times as slow: tasks, cuts and hand-overs take that much longer, rounded to
+    /// nanoseconds. What was measured is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new) that regard tasks: the times of the kind do not add up below 2^64 ns.
+    pub(crate) fn slowed(&self, kind: usize, slowdown: f64) -> Result<Self, Error> {
+        let slow = |ns: &mut u64| *ns = (*ns as f64 * slowdown).round() as u64;
+        let mut json = ProfileJson::from(self.clone());
+        for task in &mut json.tasks {
+            task.ns[kind].iter_mut().for_each(slow);
+            for costs in [&mut task.enter_ns, &mut task.leave_ns].into_iter().flatten() {
+                slow(&mut costs[kind]);
+            }
+            task.seen = None;
+        }
+        if let Some(sync_ns) = &mut json.sync_ns {
+            slow(&mut sync_ns[kind]);
+        }
+        Self::checked(json)
+    }
+
     /// The same profile with a word about the machine that it was measured on.
     pub fn with_machine(mut self, machine: impl Into<String>) -> Self {
         self.machine = Some(machine.into());

@@ -14,7 +14,7 @@ pub use crate::stage::Stage;
 
 const DOCUMENT: Document = Document {
     name: "schedule",
-    shape: r#"{"format": 1, "strategy": "otac", "period_ns": 5013000, "cores": {"big": 4}, "stages": [{"tasks": 5, "cores": 1, "kind": "big"}]}; "period_exact", "oversubscribed", "watts" and "front" may be left out"#,
+    shape: r#"{"format": 1, "strategy": "otac", "period_ns": 5013000, "cores": {"big": 4}, "stages": [{"tasks": 5, "cores": 1, "kind": "big"}]}; "period_exact", "oversubscribed", "watts", "clocks" and "front" may be left out"#,
 };
 
 /// Stages on Pareto-least numbers of cores for the schedule's period or, where a period was demanded, for one that is no
@@ -62,7 +62,8 @@ impl FrontPoint {
 /// text `"num/den"`, written where it is no integer; without it `period_ns` is read as the simplest
 /// fraction that rounds to it), `oversubscribed` (true where the stages have more threads than there are
 /// cores: `cores` then counts the cores that they share), `watts` (what the strategy expects the machine to
-/// draw) and `front` (a list of `{"cores": {…}, "stages": […]}`: other stages for the same or a demanded period). A key
+/// draw), `clocks` (kinds that are to have another clock than the profile's times are of, in megahertz: `{"big": 1200}`; period and
+/// watts are those with it) and `front` (a list of `{"cores": {…}, "stages": […]}`: other stages for the same or a demanded period). A key
 /// that is not named here is refused, as is another `format`.
 ///
 /// # Example
@@ -87,6 +88,7 @@ pub struct Schedule {
     period: Period,
     oversubscribed: bool,
     watts: Option<f64>,
+    clocks: BTreeMap<String, u32>,
     cores: BTreeMap<String, u32>,
     stages: Vec<Stage>,
     front: Vec<FrontPoint>,
@@ -105,6 +107,8 @@ struct ScheduleJson {
     oversubscribed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     watts: Option<f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    clocks: BTreeMap<String, u32>,
     cores: BTreeMap<String, u32>,
     #[serde(deserialize_with = "json::objects")]
     stages: Vec<Stage>,
@@ -162,6 +166,7 @@ impl Schedule {
             period: Period::ZERO,
             oversubscribed: cores != threads(&stages),
             watts: None,
+            clocks: BTreeMap::new(),
             cores,
             stages,
             front: Vec::new(),
@@ -178,6 +183,17 @@ impl Schedule {
     /// [`ErrorKind::Schedule`] where `watts` is negative or not finite.
     pub fn with_watts(mut self, watts: f64) -> Result<Self, Error> {
         self.watts = Some(watts);
+        self.check_itself()?;
+        Ok(self)
+    }
+
+    /// The same schedule, for kinds with other clocks than the profile's times are of, in megahertz.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Schedule`] where a kind is not in use, or its clock 0.
+    pub fn with_clocks(mut self, clocks: impl IntoIterator<Item = (String, u32)>) -> Result<Self, Error> {
+        self.clocks = clocks.into_iter().collect();
         self.check_itself()?;
         Ok(self)
     }
@@ -239,6 +255,11 @@ impl Schedule {
         self.watts
     }
 
+    /// The clocks that it was made for, in megahertz, of kinds that are to have another one than the profile's times are of.
+    pub fn clocks(&self) -> &BTreeMap<String, u32> {
+        &self.clocks
+    }
+
     /// Stages on each Pareto-least number of cores that reaches the period or, where one was demanded, a period that is no
     /// longer; the schedule's own cores are among them. Empty where the strategy does not look for them.
     pub fn front(&self) -> &[FrontPoint] {
@@ -283,6 +304,12 @@ impl Schedule {
         {
             let reason = format!("{watts} W: write a power of 0 W or more, or leave the key out");
             return Err(refused("watts", reason));
+        }
+        for (kind, &mhz) in &self.clocks {
+            if mhz == 0 || !self.cores.contains_key(kind) {
+                let reason = format!("`{kind}` at {mhz} MHz: write a frequency above 0, of kinds in use only");
+                return Err(refused("clocks", reason));
+            }
         }
         check_shape("", &self.stages, &self.cores, self.oversubscribed)?;
         let tasks = taken(&self.stages);
@@ -440,6 +467,7 @@ impl TryFrom<Object<ScheduleJson>> for Schedule {
             strategy: json.strategy,
             oversubscribed: json.oversubscribed,
             watts: json.watts,
+            clocks: json.clocks,
             cores: json.cores.into_iter().filter(|&(_, cores)| cores > 0).collect(),
             stages: json.stages,
             front: json.front,
@@ -460,6 +488,7 @@ impl From<Schedule> for ScheduleJson {
             period_ns: fraction.unwrap_or(Number::from(period.whole())),
             oversubscribed: schedule.oversubscribed,
             watts: schedule.watts,
+            clocks: schedule.clocks,
             cores: schedule.cores,
             stages: schedule.stages,
             front: schedule.front,

@@ -91,11 +91,10 @@ impl Component {
         }
     }
 
-    /// Standard deviations of its light along its longer and its shorter axis, in pixels, and the angle of the longer one, in
-    /// radians from x towards y.
-    pub fn ellipse(&self) -> (f32, f32, f32) {
+    /// Standard deviations of its light along its longer and its shorter axis, in pixels.
+    pub fn axes(&self) -> (f32, f32) {
         let (mean, half) = (0.5 * (self.xx + self.yy), 0.5 * (self.xx - self.yy));
-        let apart = half.hypot(self.xy);
-        ((mean + apart).sqrt(), (mean - apart).max(0.0).sqrt(), 0.5 * self.xy.atan2(half))
+        let apart = (half * half + self.xy * self.xy).sqrt();
+        ((mean + apart).sqrt(), (mean - apart).max(0.0).sqrt())
     }
 }

@@ -10,7 +10,8 @@ const CELL: f64 = 16.0;
 ///
 /// let mut grid = Grid::new(640, 480);
 /// grid.fill([[10.0, 10.0], [300.0, 200.0], [12.0, 10.0]]);
-/// let mut near: Vec<usize> = grid.near([11.0, 10.0], 5.0).collect();
+/// let mut near = Vec::new();
+/// grid.near([11.0, 10.0], 5.0, |number| near.push(number));
 /// near.sort();
 /// assert_eq!(near, [0, 2]);
 /// ```
@@ -20,8 +21,10 @@ pub struct Grid {
     rows: usize,
     /// Where the places of each cell begin in `order`, and one more.
     starts: Vec<u32>,
-    order: Vec<u32>,
-    places: Vec<[f64; 2]>,
+    /// The cell of each place, in the order in which they came.
+    cells: Vec<u32>,
+    /// Places and their numbers, cell by cell, and in each by rising number.
+    sorted: Vec<([f64; 2], u32)>,
 }
 
 impl Grid {
@@ -29,67 +32,72 @@ impl Grid {
     pub fn new(width: usize, height: usize) -> Self {
         let columns = (width as f64 / CELL).ceil().max(1.0) as usize;
         let rows = (height as f64 / CELL).ceil().max(1.0) as usize;
-        Self { columns, rows, starts: vec![0; columns * rows + 1], order: Vec::new(), places: Vec::new() }
+        Self { columns, rows, starts: vec![0; columns * rows + 1], cells: Vec::new(), sorted: Vec::new() }
     }
 
     /// Sorts these places in, in the stead of those before.
-    pub fn fill(&mut self, places: impl IntoIterator<Item = [f64; 2]>) {
-        self.places.clear();
-        self.places.extend(places);
+    pub fn fill(&mut self, places: impl IntoIterator<Item = [f64; 2], IntoIter: Clone>) {
+        let places = places.into_iter();
+        let mut cells = std::mem::take(&mut self.cells);
+        cells.clear();
+        cells.extend(places.clone().map(|place| self.cell(place) as u32));
+        // Each start is that of the cell before, and moves to its end while places are sorted in.
         self.starts.fill(0);
-        for &place in &self.places {
-            let cell = self.cell(place);
-            self.starts[cell + 1] += 1;
+        for &cell in &cells {
+            if let Some(start) = self.starts.get_mut(cell as usize + 2) {
+                *start += 1;
+            }
         }
-        for cell in 1..self.starts.len() {
-            self.starts[cell] += self.starts[cell - 1];
+        let mut start = 0;
+        for count in &mut self.starts {
+            start += *count;
+            *count = start;
         }
-        self.order.clear();
-        self.order.resize(self.places.len(), 0);
-        // Each start moves to the end of its cell, which is the start of the next one.
-        for (index, &place) in self.places.iter().enumerate().rev() {
-            let cell = self.cell(place);
-            self.starts[cell + 1] -= 1;
-            self.order[self.starts[cell + 1] as usize] = index as u32;
+        self.sorted.clear();
+        self.sorted.resize(cells.len(), Default::default());
+        for ((number, place), &cell) in (0..).zip(places).zip(&cells) {
+            let start = &mut self.starts[cell as usize + 1];
+            self.sorted[*start as usize] = (place, number);
+            *start += 1;
         }
-        self.starts.rotate_left(1);
-        let last = self.starts.len() - 1;
-        self.starts[last] = self.places.len() as u32;
+        self.cells = cells;
     }
 
-    /// The numbers of the places that are at most so far away, in no particular order.
-    pub fn near(&self, place: [f64; 2], distance: f64) -> impl Iterator<Item = usize> {
+    /// Tells the numbers of the places that are at most so far away, in no particular order.
+    pub fn near(&self, place: [f64; 2], distance: f64, mut each: impl FnMut(usize)) {
         let (first_column, first_row) = self.column_and_row([place[0] - distance, place[1] - distance]);
         let (last_column, last_row) = self.column_and_row([place[0] + distance, place[1] + distance]);
-        let cells = (first_row..=last_row).flat_map(move |row| {
-            let start = self.starts[row * self.columns + first_column] as usize;
-            &self.order[start..self.starts[row * self.columns + last_column + 1] as usize]
-        });
-        cells.map(|&index| index as usize).filter(move |&index| {
-            let [x, y] = self.places[index];
-            (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]) <= distance * distance
-        })
+        // Most cells are empty: loops pass over them faster than iterators do.
+        for row in first_row..=last_row {
+            for &([x, y], number) in self.cells_of(row, first_column, last_column) {
+                if (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]) <= distance * distance {
+                    each(number as usize);
+                }
+            }
+        }
+    }
+
+    /// What is in some cells of a row.
+    fn cells_of(&self, row: usize, first: usize, last: usize) -> &[([f64; 2], u32)] {
+        let row = row * self.columns;
+        &self.sorted[self.starts[row + first] as usize..self.starts[row + last + 1] as usize]
     }
 
     /// The number of the nearest place that is at most so far away, and its distance.
     pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
         let (first_column, first_row) = self.column_and_row([place[0] - distance, place[1] - distance]);
         let (last_column, last_row) = self.column_and_row([place[0] + distance, place[1] + distance]);
-        let mut nearest: Option<(usize, f64)> = None;
-        // Most cells are empty: loops pass over them faster than the iterator of `near` does.
+        let mut nearest: Option<(u32, f64)> = None;
+        let mut limit = distance * distance;
         for row in first_row..=last_row {
-            let cells = &self.starts[row * self.columns + first_column..=row * self.columns + last_column + 1];
-            for &index in &self.order[cells[0] as usize..cells[cells.len() - 1] as usize] {
-                let [x, y] = self.places[index as usize];
+            for &([x, y], number) in self.cells_of(row, first_column, last_column) {
                 let square = (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]);
-                let is_nearer =
-                    nearest.is_none_or(|(other, least)| square < least || square == least && (index as usize) < other);
-                if square <= distance * distance && is_nearer {
-                    nearest = Some((index as usize, square));
+                if square <= limit && nearest.is_none_or(|(other, least)| square < least || number < other) {
+                    (nearest, limit) = (Some((number, square)), square);
                 }
             }
         }
-        nearest.map(|(index, square)| (index, square.sqrt()))
+        nearest.map(|(number, square)| (number as usize, square.sqrt()))
     }
 
     fn column_and_row(&self, [x, y]: [f64; 2]) -> (usize, usize) {

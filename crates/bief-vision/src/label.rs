@@ -4,12 +4,8 @@
 //! included. Regions that turn out to be one are merged. What a region adds up, it adds up run by run: the sums of places in closed
 //! form, those of grey levels pixel by pixel.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
-
+use crate::bits::{Bits, WORD};
 use crate::sky::{STRIP, Sky};
-
-/// Pixels that are compared at a time.
-const WORD: usize = 64;
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -122,9 +118,8 @@ struct Run {
 #[derive(Debug, Clone)]
 pub struct Labeller {
     sky: Sky,
-    level: Level,
     limits: Vec<u8>,
-    bits: Vec<u64>,
+    bits: Bits,
     /// Of the whole picture, row by row.
     runs: Vec<Run>,
     /// The region that each one is a part of, an earlier one or itself.
@@ -141,9 +136,8 @@ impl Labeller {
     pub fn new(sky: Sky) -> Self {
         let words = sky.size().width().div_ceil(WORD);
         Self {
-            level: sky.level(),
             limits: vec![255; words * WORD],
-            bits: vec![0; words],
+            bits: Bits::new(sky.size(), sky.level()),
             runs: Vec::new(),
             parents: Vec::new(),
             pixels: Vec::new(),
@@ -168,16 +162,17 @@ impl Labeller {
         self.parents.clear();
         self.pixels.clear();
         let width = self.sky.size().width();
-        let (mut above, mut end) = (0, 0);
         for (row, pixels) in picture.chunks_exact(width).enumerate() {
             if row % STRIP == 0 {
                 self.sky.limits(row / STRIP, &mut self.limits);
             }
-            let (limits, bits) = (&self.limits, &mut self.bits);
-            if dispatch!(self.level, simd => compare(simd, pixels, limits, bits)) {
-                self.find_runs(row as u16);
-                self.join(above, end);
-            }
+            self.bits.compare(row, pixels, &self.limits);
+        }
+        self.bits.remove_small(least);
+        let (mut above, mut end) = (0, 0);
+        for row in 0..self.sky.size().height() {
+            self.find_runs(row);
+            self.join(above, end);
             (above, end) = (end, self.runs.len());
         }
         self.put_together(picture, least, most);
@@ -185,24 +180,35 @@ impl Labeller {
     }
 
     /// The runs of a row, from its bits.
-    fn find_runs(&mut self, row: u16) {
-        let (mut before, mut first) = (0, 0);
-        for (index, &word) in self.bits.iter().enumerate() {
-            // A bit where a run begins or has ended.
-            let mut edges = word ^ (word << 1 | before);
-            while edges != 0 {
-                let place = (index * WORD) as u32 + edges.trailing_zeros();
-                if word >> (place % WORD as u32) & 1 == 1 {
-                    first = place as u16;
-                } else {
-                    self.runs.push(Run { row, first, end: place as u16, region: 0 });
-                }
-                edges &= edges - 1;
+    fn find_runs(&mut self, row: usize) {
+        let mut before = NOWHERE;
+        for (block, words) in self.bits.row(row).chunks(WORD).enumerate() {
+            // Where noise is, it cannot be foretold which words have runs, nor how many: each turn takes a run, and chooses the next
+            // word without a branch.
+            let mut filled = 0;
+            for (index, &word) in words.iter().enumerate() {
+                filled |= u64::from(word != 0) << index;
             }
-            before = word >> (WORD - 1);
-        }
-        if before == 1 {
-            self.runs.push(Run { row, first, end: (self.bits.len() * WORD) as u16, region: 0 });
+            let mut index = filled.trailing_zeros() as usize % WORD;
+            let mut word = words[index];
+            while filled != 0 {
+                // Adding its lowest bit carries over the lowest run, to the place behind it.
+                let carried = word.wrapping_add(word & word.wrapping_neg());
+                let place = ((block * WORD + index) * WORD) as u16;
+                let (first, end) = (place + word.trailing_zeros() as u16, place + carried.trailing_zeros() as u16);
+                if first == before {
+                    // It goes on from the word before.
+                    let last = self.runs.len() - 1;
+                    self.runs[last].end = end;
+                } else {
+                    self.runs.push(Run { row: row as u16, first, end, region: 0 });
+                }
+                before = end;
+                word &= carried;
+                filled = if word == 0 { filled & (filled - 1) } else { filled };
+                index = filled.trailing_zeros() as usize % WORD;
+                word = if word == 0 { words[index] } else { word };
+            }
         }
     }
 
@@ -260,6 +266,8 @@ impl Labeller {
     }
 }
 
+/// No place: no run begins there.
+const NOWHERE: u16 = u16::MAX;
 /// No region.
 const NONE: u32 = u32::MAX;
 
@@ -271,25 +279,4 @@ fn root(parents: &mut [u32], mut region: u32) -> u32 {
         region = next;
     }
     region
-}
-
-/// Sets a bit for each pixel that is above its limit, and tells whether there is one.
-#[inline(always)]
-fn compare<S: Simd>(simd: S, pixels: &[u8], limits: &[u8], bits: &mut [u64]) -> bool {
-    let (words, rest) = pixels.as_chunks::<WORD>();
-    let (of_words, of_rest) = limits.as_chunks::<WORD>().0.split_at(words.len());
-    let mut any = 0;
-    for (index, (word, limits)) in words.iter().zip(of_words).enumerate() {
-        let above = u8x64::from_slice(simd, word).simd_gt(u8x64::from_slice(simd, limits)).to_bitmask();
-        bits[index] = above;
-        any |= above;
-    }
-    if let Some(limits) = of_rest.first() {
-        let mut last = [0; WORD];
-        last[..rest.len()].copy_from_slice(rest);
-        let above = u8x64::from_slice(simd, &last).simd_gt(u8x64::from_slice(simd, limits)).to_bitmask();
-        bits[words.len()] = above;
-        any |= above;
-    }
-    any != 0
 }

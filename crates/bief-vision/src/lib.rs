@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bits;
 mod component;
 mod detect;
 mod grid;

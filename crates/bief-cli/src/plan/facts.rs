@@ -45,7 +45,8 @@ impl Plan<'_> {
     ///
     /// Where the schedule is not one of the profile.
     pub(super) fn facts(&self) -> Result<Vec<String>, Failure> {
-        let sentences = [Some(self.rate()), Some(self.cost()?), self.limit()?, self.remedy(), self.front()];
+        let sentences =
+            [Some(self.rate()), self.clocks(), Some(self.cost()?), self.limit()?, self.remedy(), self.front()];
         Ok(sentences.into_iter().flatten().collect())
     }
 
@@ -61,6 +62,13 @@ impl Plan<'_> {
             None => frames,
         };
         format!("Period {}, {rate}.", time(period))
+    }
+
+    /// The clocks that it was made for.
+    fn clocks(&self) -> Option<String> {
+        let clocks = self.schedule.clocks().iter();
+        let clocks: Vec<String> = clocks.map(|(kind, mhz)| format!("{} cores at {mhz} MHz", kind_name(kind))).collect();
+        (!clocks.is_empty()).then(|| format!("That is with {}.", clocks.join(", ")))
     }
 
     /// Which stage takes the whole period, and why it takes that long; nothing where there is no period.

@@ -8,7 +8,7 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Goal, Platform, Profile, Schedule, strategies, strategy};
+use bief_schedule::{Aim, ClockPlan, Goal, Platform, Profile, Schedule, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
@@ -28,6 +28,8 @@ Examples:
       all strategies, on some of the cores
   bief plan ai370 --goal least-power,rate=30Mb/s --svg plan.svg
       the pipeline of least power that is fast enough, and a picture of it
+  bief plan receiver.json --platform board.json --goal least-power,period=1ms
+      its clocks, too, where board.json tells \"clocks\" of its kinds
   bief plan x7_ti --cores big=3,little=4 --stages one-kind
       every stage on cores of one kind, where cores of several may share one
   bief plan receiver.json --cores 4
@@ -40,7 +42,8 @@ Examples:
 const JSON: &str = r#"JSON:
   One object: strategy, period_ns, cores, stages in the order of the chain (on
   cores of one kind: "cores": 3, "kind": "big"; of several: "cores": {"big": 2,
-  "little": 1}), watts if known, and, for exact, front. Each entry of front is a choice of
+  "little": 1}), watts if known, clocks in MHz if kinds are to have others than
+  the profile's, and, for exact, front. Each entry of front is a choice of
   cores, with its stages, that reaches the same period, or the one that the goal
   demands; no entry can use fewer cores of one kind without more of another. The
   schedule's own choice is among them. Goals with least-power, power or latency
@@ -89,6 +92,9 @@ pub(crate) struct PlanArgs {
     /// Goals with least-power, power or latency compare far more schedules than the others. Where too many cores make
     /// that too costly, they are refused: give fewer cores or another goal. A power limit is also refused if the power
     /// of a kind of core saturates, as on x7_ti.
+    ///
+    /// Where a --platform tells "clocks" of its kinds, least-power with a rate or a period chooses a clock for each kind, too;
+    /// --strategy all compares at the clock that the profile is of.
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
 
@@ -146,8 +152,15 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
         return compare(&args, &profile, &platform);
     }
     let strategy = strategy(&args.strategy).map_err(Failure::from_error)?;
-    let schedule = &strategy.plan(&profile, &platform, &goal).map_err(Failure::from_error)?;
     let pace = pace(strategy, &profile, &goal).map_err(Failure::from_error)?;
+    let has_clocks = platform.kinds().iter().any(|kind| !kind.clocks.is_empty());
+    let (schedule, profile, platform) = if has_clocks && goal.aim == Aim::LeastPower && pace.is_some() {
+        let found = ClockPlan::find(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
+        (found.schedule, found.profile, found.platform)
+    } else {
+        (strategy.plan(&profile, &platform, &goal).map_err(Failure::from_error)?, profile, platform)
+    };
+    let schedule = &schedule;
     let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
     args.json.write(|| schedule.to_json().trim_end().to_owned())?;
     draw_stages(&args, &plan)?;

@@ -496,6 +496,30 @@ fn plan_follows_a_goal() {
 }
 
 #[test]
+fn plan_chooses_clocks_where_there_is_time() {
+    let folder = Folder::new("clocks");
+    folder.write(
+        "board.json",
+        r#"{"format": 1, "kinds": [
+            {"name": "big", "cores": 16, "watts": 4.0, "clocks": [{"mhz": 1200, "slowdown": 2.0, "watts": 1.1}]},
+            {"name": "little", "cores": 4, "watts": 1.5}
+        ], "idle_watts": 2.0}"#,
+    );
+    let plan = |goal, more: &[&str]| {
+        let args = ["plan", "mac_studio", "--platform", "board.json", "--goal", goal];
+        folder.succeed(args.into_iter().chain(more.iter().copied()))
+    };
+    let shown = plan("least-power,rate=10Mb/s", &[]);
+    assert!(shown.replace('\n', " ").contains("That is with big cores at 1200 MHz."), "{shown}");
+    let schedule: Value = serde_json::from_str(&plan("least-power,rate=10Mb/s", &["--json"])).unwrap();
+    assert_eq!(schedule["clocks"], serde_json::json!({"big": 1200}));
+    assert!(schedule["period_ns"].as_f64().unwrap() <= 14_232.0 * 4.0 / 10e6 * 1e9, "{schedule}");
+    // No slow clock reaches the shortest period.
+    let schedule: Value = serde_json::from_str(&plan("least-power,period=951us", &["--json"])).unwrap();
+    assert_eq!(schedule.get("clocks"), None);
+}
+
+#[test]
 fn plan_draws() {
     let folder = Folder::new("svg");
     for arguments in [&["mac_studio"][..], &["x7_ti", "--strategy", "all"], &["ai370", "--strategy", "thread_per_task"]]

@@ -97,24 +97,30 @@ impl Past {
             grid.fill(loose.iter().map(|loose| loose.sighting.at));
         }
         for (third, c) in now.iter().enumerate() {
-            for second in self.grids[0].near(c.sighting.at, FASTEST) {
+            self.grids[0].near(c.sighting.at, FASTEST, |second| {
                 let b = &one[second];
                 let distance = apart(c.sighting.at, b.sighting.at);
-                if b.is_explained || distance < SLOWEST || !alike(&c.sighting, &b.sighting) {
-                    continue;
+                if b.is_explained || distance < SLOWEST {
+                    return;
+                }
+                let tolerance = 0.9 + 0.12 * distance;
+                // The third may be so far off, of which the speed of all is half.
+                let slowest = distance - 0.5 * tolerance;
+                let pair = [&b.sighting, &c.sighting];
+                if !may_begin(&pair, 1, slowest) || !alike(&c.sighting, &b.sighting) {
+                    return;
                 }
                 let before = [0, 1].map(|axis| 2.0 * b.sighting.at[axis] - c.sighting.at[axis]);
-                let tolerance = 0.9 + 0.12 * distance;
-                for first in self.grids[1].near(before, tolerance) {
+                self.grids[1].near(before, tolerance, |first| {
                     let a = &two[first];
                     if a.is_explained || !alike(&a.sighting, &b.sighting) {
-                        continue;
+                        return;
                     }
                     if let Some(cost) = cost([&a.sighting, &b.sighting, &c.sighting]) {
                         self.candidates.push((cost, [first, second, third]));
                     }
-                }
-            }
+                });
+            });
         }
         self.candidates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         for index in 0..self.candidates.len() {
@@ -168,24 +174,25 @@ fn alike(a: &Sighting, b: &Sighting) -> bool {
     (1.0 / MOST_RATIO..MOST_RATIO).contains(&ratio)
 }
 
+/// Whether sightings in a row may begin a path of this speed: so many of them are strong, and as long as what moves so is; at most
+/// one lies where something flickers.
+fn may_begin(sightings: &[&Sighting], many: usize, speed: f64) -> bool {
+    let count = |is: &dyn Fn(&Sighting) -> bool| sightings.iter().filter(|&&sighting| is(sighting)).count();
+    // What is fast is a streak: about as long as its way, of which an even light has a standard deviation of 0.29.
+    let long = if speed > STREAK { 0.6 * (0.26 * speed).min(12.0) } else { 0.0 };
+    count(&|sighting| sighting.strength >= STRONG) >= many
+        && count(&|sighting| sighting.is_restless) <= 1
+        && (speed <= STREAK || count(&|sighting| f64::from(sighting.length) > long) >= many)
+}
+
 /// How badly three in a row make a path; `None` if they make none.
 fn cost(three: [&Sighting; 3]) -> Option<f64> {
-    let strong = three.iter().filter(|sighting| sighting.strength >= STRONG).count();
-    let restless = three.iter().filter(|sighting| sighting.is_restless).count();
     let (_, velocity) = line(&three.map(|sighting| *sighting), three[2].frame);
     let speed = length(velocity);
     let [a, b, c] = three.map(|sighting| sighting.at);
     let bend = apart(b, [0.5 * (a[0] + c[0]), 0.5 * (a[1] + c[1])]);
-    if strong < 2 || restless > 1 || speed < SLOWEST {
+    if !may_begin(&three, 2, speed) || speed < SLOWEST {
         return None;
-    }
-    if speed > STREAK {
-        // What is fast is a streak: about as long as its way, of which an even light has a standard deviation of 0.29.
-        let expected = 0.26 * speed;
-        let long = three.iter().filter(|sighting| f64::from(sighting.length) > 0.6 * expected.min(12.0)).count();
-        if long < 2 {
-            return None;
-        }
     }
     Some(bend / (0.5 + 0.06 * speed) + 0.02 * speed)
 }

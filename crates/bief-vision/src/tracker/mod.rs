@@ -10,6 +10,7 @@
 mod birth;
 mod classify;
 mod fixed;
+mod large;
 mod object;
 mod path;
 mod register;
@@ -21,6 +22,7 @@ use crate::motion::{Rigid, apart, length};
 use crate::size::Size;
 use birth::{Loose, Past};
 use fixed::{FIXED, Fixture, Fixtures};
+use large::Large;
 use object::Objects;
 use path::Path;
 use register::Registration;
@@ -36,8 +38,6 @@ const STAR_REACH: f64 = 1.5;
 const SENSOR_REACH: f64 = 0.8;
 /// A component as bright as so many times the star in it, and more, is more than that star.
 const MORE_THAN_STAR: f32 = 2.2;
-/// Columns or rows, less one, of a component that may have taken in a star that is not near its middle.
-const LARGE: u16 = 4;
 /// Frames in a row that a star may be hidden in something larger.
 const HIDDEN: u32 = 6;
 /// Pixels by which the view jumps, and by which it moves, at least.
@@ -94,8 +94,7 @@ pub struct Tracker {
     frames: u64,
     unregistered: u64,
     found: Vec<Option<usize>>,
-    /// Components that may have taken stars in.
-    large: Vec<usize>,
+    large: Large,
     notes: Vec<Note>,
     width_of_stars: f32,
     clutter: f32,
@@ -137,7 +136,7 @@ impl Tracker {
             frames: 0,
             unregistered: 0,
             found: Vec::new(),
-            large: Vec::new(),
+            large: Large::new(height),
             notes: Vec::new(),
             width_of_stars: 1.2,
             clutter: 0.0,
@@ -215,11 +214,7 @@ impl Tracker {
     /// Finds known stars among the components, and moves them to where they are seen.
     fn see_stars(&mut self, components: &[Component]) {
         self.stars.find(&self.grid, STAR_REACH, &mut self.found);
-        self.large.clear();
-        self.large.extend((0..components.len()).filter(|&index| {
-            let Component { left, right, top, bottom, .. } = components[index];
-            right - left >= LARGE || bottom - top >= LARGE
-        }));
+        self.large.fill(components);
         let (mut widths, mut wide) = (0.0, 0.0);
         for index in 0..self.stars.0.len() {
             let star = self.stars.0[index];
@@ -247,7 +242,7 @@ impl Tracker {
                     self.past.explain(star.origin);
                 }
                 if component.strength > 2.0 && component.peak < 150.0 {
-                    widths += component.ellipse().1;
+                    widths += component.axes().1;
                     wide += 1.0;
                 }
             } else {
@@ -264,7 +259,7 @@ impl Tracker {
         if star.seen < FIXED || star.missed > HIDDEN {
             return None;
         }
-        self.large.iter().copied().find(|&index| is_in(&components[index], star.at, 0.5))
+        self.large.around(star.at, components)
     }
 
     /// Finds paths again.
@@ -280,14 +275,14 @@ impl Tracker {
             let direction = if speed > 0.0 { [velocity[0] / speed, velocity[1] / speed] } else { [1.0, 0.0] };
             let light = path.last().light;
             let mut best: Option<(f64, usize, [f64; 2], f32)> = None;
-            for index in self.grid.near(at, along.max(across) + 6.0) {
+            self.grid.near(at, along.max(across) + 6.0, |index| {
                 let (component, note) = (&components[index], &self.notes[index]);
                 if note.is_taken {
-                    continue;
+                    return;
                 }
-                let Some((seen, own)) = without_stars(component, note) else { continue };
+                let Some((seen, own)) = without_stars(component, note) else { return };
                 if own > MOST_RATIO * light || light > MOST_RATIO * own {
-                    continue;
+                    return;
                 }
                 let (dx, dy) = (seen[0] - at[0], seen[1] - at[1]);
                 let (ahead, aside) = (dx * direction[0] + dy * direction[1], dy * direction[0] - dx * direction[1]);
@@ -296,7 +291,7 @@ impl Tracker {
                 if off <= 1.0 && best.is_none_or(|(least, ..)| cost < least) {
                     best = Some((cost, index, seen, own));
                 }
-            }
+            });
             if let Some((_, index, seen, own)) = best {
                 let is_restless = self.restless.is_restless(place(&components[index]));
                 let component = Component { light: own, ..components[index] };

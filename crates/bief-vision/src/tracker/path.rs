@@ -46,7 +46,7 @@ pub struct Sighting {
 
 impl Sighting {
     pub(super) fn of(component: &Component, place: [f64; 2], frame: u64, time_us: i64, is_restless: bool) -> Self {
-        let (length, width, _) = component.ellipse();
+        let (length, width) = component.axes();
         Self {
             frame,
             time_us,

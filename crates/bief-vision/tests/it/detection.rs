@@ -1,6 +1,7 @@
 //! Sky, regions and components, against flood fill and against what was put into a picture.
 
 use bief_vision::{Component, Detection, Detector, Labeller, Region, Size, Sky, Threshold};
+use fearless_simd::Level;
 use proptest::prelude::*;
 
 use crate::common::{Naive, Scene, naive, videos};
@@ -10,9 +11,8 @@ fn sums(region: &Region) -> Naive {
     Naive { bounds: [left, right, top, bottom], sums: [pixels, x, y, xx, yy, xy, sum, max.into()] }
 }
 
-fn regions(picture: &[u8], size: Size, threshold: u8) -> Vec<Naive> {
-    let mut labeller = Labeller::new(Sky::new(size, Threshold::Fixed(threshold)));
-    labeller.label(picture, 1, u32::MAX).iter().map(sums).collect()
+fn regions(picture: &[u8], sky: Sky, least: u32) -> Vec<Naive> {
+    Labeller::new(sky).label(picture, least, u32::MAX).iter().map(sums).collect()
 }
 
 proptest! {
@@ -22,12 +22,18 @@ proptest! {
     fn regions_are_those_of_flood_fill(
         (width, height) in (1_usize..200, 1_usize..24),
         density in 0_u8..=255,
+        least in 1_u32..6,
         seed: u64,
     ) {
         let mut random = fastrand::Rng::with_seed(seed);
         let picture: Vec<u8> = (0..width * height).map(|_| if random.u8(..) <= density { random.u8(100..) } else { 40 }).collect();
         let size = Size::new(width, height).unwrap();
-        prop_assert_eq!(regions(&picture, size, 100), naive(&picture, width, |pixel| picture[pixel] >= 100));
+        let mut expected = naive(&picture, width, |pixel| picture[pixel] >= 100);
+        expected.retain(|region| region.sums[0] >= u64::from(least));
+        for level in [Level::new(), Level::baseline()] {
+            let sky = Sky::with_level(size, Threshold::Fixed(100), level);
+            prop_assert_eq!(&regions(&picture, sky, least), &expected);
+        }
     }
 
     #[test]
@@ -39,8 +45,8 @@ proptest! {
             let mut labeller = Labeller::new(Sky::with_level(size, Threshold::default(), level));
             labeller.label(&picture, 1, u32::MAX).to_vec()
         };
-        let best = fearless_simd::Level::new();
-        let fallback = fearless_simd::Level::baseline();
+        let best = Level::new();
+        let fallback = Level::baseline();
         prop_assert_eq!(found(best), found(fallback));
     }
 
@@ -79,7 +85,7 @@ fn a_spot_is_where_its_light_is_and_as_bright() {
         let off = (f64::from(brightest.x) - x).hypot(f64::from(brightest.y) - y);
         assert!(off < 0.1, "{off} px");
         assert!((700.0..840.0).contains(&brightest.light), "{brightest:?}");
-        let (long, short, _) = brightest.ellipse();
+        let (long, short) = brightest.axes();
         assert!((0.7..1.3).contains(&short) && long < 1.4, "{long} {short}");
     }
 }
@@ -144,6 +150,6 @@ fn a_hundred_thousand_components_are_no_matter() {
     let size = Size::new(1280, 720).unwrap();
     let picture: Vec<u8> =
         (0..size.pixels()).map(|pixel| if pixel % 1280 % 3 == 0 && pixel / 1280 % 3 == 0 { 200 } else { 20 }).collect();
-    let found = regions(&picture, size, 100).len();
+    let found = regions(&picture, Sky::new(size, Threshold::Fixed(100)), 1).len();
     assert_eq!(found, 427 * 240);
 }

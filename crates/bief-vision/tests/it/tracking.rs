@@ -17,7 +17,8 @@ proptest! {
         grid.fill(places.iter().copied());
         let from = place(&mut random);
         let far = |index: usize| (places[index][0] - from[0]).hypot(places[index][1] - from[1]);
-        let mut near: Vec<usize> = grid.near(from, reach).collect();
+        let mut near = Vec::new();
+        grid.near(from, reach, |number| near.push(number));
         near.sort_unstable();
         prop_assert_eq!(near, (0..count).filter(|&index| far(index) <= reach).collect::<Vec<_>>());
         let nearest = (0..count).filter(|&index| far(index) <= reach).min_by(|&a, &b| far(a).total_cmp(&far(b)));

@@ -246,7 +246,14 @@ impl Planner {
         };
         if let Some(given) = &self.schedule {
             given.value.period(&profile).map_err(|error| given.named(error.into()))?;
-            return Ok(self.planned(profile, self.machine.platform(), given.value.clone(), None, Vec::new()));
+            let clocks = given.value.clocks().iter();
+            let note = |(kind, mhz)| {
+                format!(
+                    "the schedule is for {kind} cores at {mhz} MHz, which only you can set (cpupower frequency-set)"
+                )
+            };
+            let notes = clocks.map(note).collect();
+            return Ok(self.planned(profile, self.machine.platform(), given.value.clone(), None, notes));
         }
         let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
