@@ -244,14 +244,20 @@ impl Manager {
         }
         if has_workers && self.local.is_working() {
             self.local.stop(&self.front, &self.routes);
-        } else if !has_workers && !self.waits && !self.local.is_working() {
-            if let Err(error) = self.local.start(&self.front, &self.routes) {
-                (self.said)(&format!("this machine cannot do the work of workers: {error}"));
-            }
+        } else if !has_workers
+            && !self.waits
+            && !self.local.is_working()
+            && let Err(error) = self.local.start(&self.front, &self.routes)
+        {
+            (self.said)(&format!("this machine cannot do the work of workers: {error}"));
         }
     }
 
     fn came(&mut self, key: WorkerKey) {
+        // It may be seen twice, by two ways.
+        if self.people.get(&key.id).is_some_and(|person| person.state.run().is_some()) {
+            return;
+        }
         if !key.is_ours() {
             (self.said)(&format!(
                 "worker {} speaks protocol {}, this is {}: bring both to one version of Bief",

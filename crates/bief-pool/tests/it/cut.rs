@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bief::kinds::{Kind, Param};
 use bief::{ChainFile, Flow, Registry, Result, sink};
 use bief_link::Limits;
-use bief_pool::{Cut, Front};
+use bief_pool::{Cut, Front, WireKind};
 
 use crate::pool::Hub;
 
@@ -145,4 +145,79 @@ fn what_cannot_leave_is_named() {
     let front = |_: &_, _| -> Result<Front> { unreachable!("it is not reached") };
     let error = cut.chain(&registry, 1, 4, front).unwrap_err().to_string();
     assert!(error.contains("task `keep` remembers something from frame to frame"), "{error}");
+}
+
+#[test]
+fn tasks_travel_as_a_text() -> Result<()> {
+    let (registry, _) = registry();
+    // Names and values that need care.
+    let text = TEXT.replace("'double'", r#""comes \" \\ é""#).replace("'scale'", "'goes'").replace("numbers", "a b");
+    for text in [TEXT, &text] {
+        let file = ChainFile::parse(text, "x.toml")?;
+        let cut = Cut::new(&file, 1..4, &registry)?;
+        let wires: Vec<WireKind> =
+            [4, 1].map(|len| WireKind { dtype: "u32".parse().unwrap(), shape: len.into(), variable: false }).to_vec();
+        let piece = cut.text(&wires);
+        let (read, inputs) = Cut::read(&piece, &registry)?;
+        assert_eq!(inputs, wires, "{piece}");
+        assert_eq!((read.inputs(), read.outputs()), (cut.inputs(), cut.outputs()), "{piece}");
+        let names = |cut: &Cut| cut.leaving().map(|task| task.name().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&read), names(&cut));
+        assert!(
+            read.segment(inputs, Arc::clone(&registry))?.outputs()
+                == cut.segment(wires, Arc::clone(&registry))?.outputs()
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn texts_that_are_none_are_refused() {
+    let (registry, _) = registry();
+    let file = ChainFile::parse(TEXT, "x.toml").unwrap();
+    let kind = |shape: bief::raw::Shape| WireKind { dtype: "u32".parse().unwrap(), shape, variable: false };
+    let text = Cut::new(&file, 1..2, &registry).unwrap().text(&[kind(4.into())]);
+    let refused = |text: &str| Cut::read(text, &registry).unwrap_err().to_string();
+    assert!(Cut::read(&text, &registry).is_ok());
+    assert!(refused(&text.replace("test.scale", "test.other")).contains("test.other"));
+    assert!(refused(&text.replace("\"u32\"", "\"u33\"")).contains("u33"));
+    assert!(refused(&text.replace("[[4,],]", "[[1000000000,1000000000,],]")).contains("is longer than"));
+    let foreign = "no text of tasks that leave";
+    for (part, other) in [
+        ("[[4,],]", "[[-4,],]"),
+        ("[[4,],]", "[4,]"),
+        ("[[4,],]", "[]"),
+        ("pool.comes", "pool.came"),
+        ("pool.goes", "pool.went"),
+        ("\"variable\"", "\"constant\""),
+    ] {
+        assert!(
+            refused(&text.replace(part, other)).contains(foreign),
+            "{part} {other}: {}",
+            refused(&text.replace(part, other))
+        );
+    }
+    assert!(refused(&" ".repeat(1 << 21)).contains("bytes of text"));
+    // All that may stand anywhere: nothing panics.
+    for end in 0..text.len() {
+        let _ = Cut::read(&text[..end], &registry);
+        let _ = Cut::read(&format!("{}{}", &text[..end], &text[end + 1..]), &registry);
+    }
+}
+
+#[test]
+fn as_many_tasks_leave_as_may() -> Result<()> {
+    let (registry, _) = registry();
+    let file = ChainFile::parse(TEXT, "x.toml")?;
+    let names = |cut: &Cut| cut.leaving().map(|task| task.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&Cut::longest(&file, &registry)?), ["double", "sum", "scale"]);
+    assert_eq!(names(&Cut::between(&file, "sum", "scale", &registry)?), ["sum", "scale"]);
+    let refused = |first, last| Cut::between(&file, first, last, &registry).unwrap_err().to_string();
+    assert!(refused("summ", "scale").contains("there is no task `summ`: there are `play`, `double`"));
+    assert!(refused("scale", "sum").contains("write sum..scale"));
+    let two = &TEXT[..TEXT.find("    [[task]]\nname = 'double'").unwrap()];
+    let file = ChainFile::parse(&two.replace("['numbers', 'rest']", "['_', '_']"), "x.toml")?;
+    let refused = Cut::longest(&file, &registry).unwrap_err().to_string();
+    assert!(refused.contains("no task may leave this machine: task `play` remembers something"), "{refused}");
+    Ok(())
 }
