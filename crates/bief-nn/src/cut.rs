@@ -33,7 +33,7 @@ pub(crate) fn places(graph: &Graph) -> Vec<Place> {
     };
     let mut alive = BTreeSet::from([graph.input]);
     let mut places = Vec::new();
-    for node in (0..graph.model.nodes.len()).filter(|&node| !graph.is_constant(node)) {
+    for node in (0..graph.model.nodes.len()).filter(|&node| graph.works(node)) {
         if let (1, Some(&tensor)) = (alive.len(), alive.first())
             && matches!(graph.tensors[tensor].origin, Origin::Node(_))
             && tensor != graph.output

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::cut::Piece;
-use crate::graph::{Graph, Origin};
+use crate::graph::{Graph, Origin, Tensor};
 use crate::onnx::{Message, declaration};
 
 impl Graph {
     /// The nodes of a piece, and those that make constants for them, in order.
     pub(crate) fn nodes_of(&self, piece: &Piece) -> Vec<usize> {
         let mut wanted: BTreeSet<usize> = BTreeSet::new();
-        let mut found: Vec<usize> = piece.nodes.clone().filter(|&node| !self.is_constant(node)).collect();
+        let mut found: Vec<usize> = piece.nodes.clone().filter(|&node| self.works(node)).collect();
         while let Some(node) = found.pop() {
             if wanted.insert(node) {
                 let constants = self.uses[node].iter().flatten().map(|&tensor| &self.tensors[tensor]);
@@ -44,9 +44,14 @@ impl Graph {
         for weight in self.weights_of(&nodes) {
             graph = graph.bytes(5, &self.model.weights[weight].raw);
         }
-        for (field, tensor) in [(11, piece.input), (12, piece.output)] {
-            let dims = self.fact(tensor).map_or(&[][..], |fact| &fact.dims);
-            graph = graph.message(field, declaration(&self.tensors[tensor].name, dims, self.batch.as_deref()));
+        let made = nodes.iter().flat_map(|&node| self.makes(node)).copied();
+        let told = made.filter(|&tensor| self.tensors[tensor].is_told && tensor != piece.output);
+        for (field, tensor) in
+            [(11, piece.input), (12, piece.output)].into_iter().chain(told.map(|tensor| (13, tensor)))
+        {
+            let Tensor { name, fact, is_constant, .. } = &self.tensors[tensor];
+            let batch = self.batch.as_deref().filter(|_| !is_constant);
+            graph = fact.iter().fold(graph, |graph, fact| graph.message(field, declaration(name, fact, batch)));
         }
         let model = Message::default().number(1, self.model.ir_version).bytes(2, b"bief");
         let kept = self.model.kept.iter().fold(model, |model, (field, raw)| model.bytes(*field, raw));

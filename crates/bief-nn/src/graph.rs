@@ -21,12 +21,14 @@ pub(crate) enum Origin {
 pub(crate) struct Tensor {
     pub(crate) name: String,
     pub(crate) origin: Origin,
-    /// The nodes that use it, in order.
+    /// The nodes that use it on the way to the output, in order.
     pub(crate) users: Vec<usize>,
     /// What is known of it, with one frame in a batch; `None` of one that nobody uses.
     pub(crate) fact: Option<Fact>,
     /// The same for all inputs of the network.
     pub(crate) is_constant: bool,
+    /// Its shape is known because the file tells it.
+    pub(crate) is_told: bool,
 }
 
 /// A network that has been checked.
@@ -38,6 +40,8 @@ pub(crate) struct Graph {
     pub(crate) uses: Vec<Vec<Option<usize>>>,
     /// The tensors that each node makes.
     makes: Vec<Vec<usize>>,
+    /// Whether what each node makes leads to the output.
+    is_needed: Vec<bool>,
     pub(crate) input: usize,
     pub(crate) output: usize,
     /// What the file calls the number of frames in a batch, where that is free.
@@ -63,11 +67,12 @@ impl Graph {
         for (index, node) in model.nodes.iter().enumerate() {
             graph.join(index, node, &model)?;
         }
-        let Joining { tensors, by_name, uses, makes } = graph;
-        let Some(&made) = by_name.get(&*output.name) else {
+        let Some(&made) = graph.by_name.get(&*output.name) else {
             return Err(format!("no node makes its output `{}`", output.name.escape_debug()));
         };
-        if tensors[made].is_constant || tensors[made].origin == Origin::Input {
+        let is_needed = graph.keep_needed(made);
+        let Joining { tensors, by_name, uses, makes } = graph;
+        if tensors[INPUT].users.is_empty() {
             let name = output.name.escape_debug();
             return Err(format!(
                 "its output `{name}` does not depend on its input, or is that: there is nothing to run"
@@ -86,8 +91,15 @@ impl Graph {
             Some([Dim::Symbol(name), ..]) => Some(if name.is_empty() { "N".to_owned() } else { name.clone() }),
             _ => None,
         };
-        let shaper = Shaper { model: &model, tensors: &tensors, uses: &uses, makes: &makes, declared: &declared };
-        let facts = shaper.facts(input_fact(&input.name, typed, 1)?)?;
+        let shaper = Shaper {
+            model: &model,
+            tensors: &tensors,
+            uses: &uses,
+            makes: &makes,
+            is_needed: &is_needed,
+            declared: &declared,
+        };
+        let (facts, told) = shaper.facts(input_fact(&input.name, typed, 1)?)?;
         let produced = facts[made].as_ref().ok_or("its output is not known")?;
         if produced.element != ElementType::F32 {
             let (name, element) = (output.name.escape_debug(), produced.element);
@@ -108,7 +120,7 @@ impl Graph {
             Some(_) => shaper.facts(input_fact(&input.name, typed, 2)?).ok(),
             None => None,
         };
-        let is_free = in_pairs.is_some_and(|pairs| {
+        let is_free = in_pairs.is_some_and(|(pairs, _)| {
             tensors.iter().zip(facts.iter().zip(&pairs)).all(|(tensor, facts)| match facts {
                 (Some(one), Some(two)) => tensor.is_constant || scales(one, two),
                 _ => true,
@@ -116,9 +128,9 @@ impl Graph {
         });
         let mut tensors = tensors;
         tensors.iter_mut().zip(facts).for_each(|(tensor, fact)| tensor.fact = fact);
-        let first = tensors.iter().position(|tensor| tensor.origin == Origin::Input).ok_or("it has no input")?;
+        told.into_iter().for_each(|tensor| tensors[tensor].is_told = true);
         let batch = batch.filter(|_| is_free);
-        Ok(Self { model, tensors, uses, makes, input: first, output: made, batch })
+        Ok(Self { model, tensors, uses, makes, is_needed, input: INPUT, output: made, batch })
     }
 
     /// What is known of the input, of the output, or of a tensor where the network may be cut.
@@ -126,9 +138,9 @@ impl Graph {
         self.tensors[tensor].fact.as_ref()
     }
 
-    /// Whether all that a node makes is the same for all inputs.
-    pub(crate) fn is_constant(&self, node: usize) -> bool {
-        self.makes[node].iter().all(|&tensor| self.tensors[tensor].is_constant)
+    /// Whether a node works for each frame: what it makes leads to the output, and is not the same for all inputs.
+    pub(crate) fn works(&self, node: usize) -> bool {
+        self.is_needed[node] && self.makes[node].iter().any(|&tensor| !self.tensors[tensor].is_constant)
     }
 
     /// The tensors that a node makes.
@@ -186,6 +198,9 @@ fn agrees(told: &TensorType, made: &Fact) -> bool {
         && told.dims.as_ref().is_none_or(|dims| dims.len() == made.dims.len() && dims.iter().zip(&made.dims).all(fits))
 }
 
+/// The number of the tensor that is the input.
+const INPUT: usize = 0;
+
 /// A graph to be.
 struct Joining {
     tensors: Vec<Tensor>,
@@ -206,7 +221,14 @@ impl Joining {
 
     fn add(&mut self, name: &str, origin: Origin, is_constant: bool) -> usize {
         let number = self.tensors.len();
-        self.tensors.push(Tensor { name: name.to_owned(), origin, users: Vec::new(), fact: None, is_constant });
+        self.tensors.push(Tensor {
+            name: name.to_owned(),
+            origin,
+            users: Vec::new(),
+            fact: None,
+            is_constant,
+            is_told: false,
+        });
         self.by_name.insert(name.to_owned(), number);
         number
     }
@@ -252,6 +274,21 @@ impl Joining {
         self.makes.push(makes);
         Ok(())
     }
+
+    /// Finds the nodes that lead to the output; no others use a tensor from now on.
+    fn keep_needed(&mut self, output: usize) -> Vec<bool> {
+        let mut is_needed = vec![false; self.uses.len()];
+        let mut found = vec![output];
+        while let Some(tensor) = found.pop() {
+            if let Origin::Node(node) = self.tensors[tensor].origin
+                && !std::mem::replace(&mut is_needed[node], true)
+            {
+                found.extend(self.uses[node].iter().flatten());
+            }
+        }
+        self.tensors.iter_mut().for_each(|tensor| tensor.users.retain(|&node| is_needed[node]));
+        is_needed
+    }
 }
 
 /// Finds the shapes of all tensors.
@@ -260,12 +297,15 @@ struct Shaper<'g> {
     tensors: &'g [Tensor],
     uses: &'g [Vec<Option<usize>>],
     makes: &'g [Vec<usize>],
+    is_needed: &'g [bool],
     declared: &'g HashMap<usize, &'g TensorType>,
 }
 
 impl Shaper<'_> {
-    fn facts(&self, input: Fact) -> Result<Vec<Option<Fact>>, String> {
+    /// What is known of each tensor, and which of them only the file tells.
+    fn facts(&self, input: Fact) -> Result<(Vec<Option<Fact>>, Vec<usize>), String> {
         let batch = input.dims.first().copied().unwrap_or(1);
+        let mut told_by_file = Vec::new();
         let mut facts: Vec<Option<Fact>> = Vec::with_capacity(self.tensors.len());
         for tensor in self.tensors {
             facts.push(match tensor.origin {
@@ -279,7 +319,7 @@ impl Shaper<'_> {
                 Origin::Node(_) => None,
             });
         }
-        for (index, node) in self.model.nodes.iter().enumerate() {
+        for (index, node) in self.model.nodes.iter().enumerate().filter(|&(index, _)| self.is_needed[index]) {
             let told = |reason: String| format!("{}: {reason}", node.title());
             let used = self.uses[index].iter().map(|tensor| tensor.and_then(|tensor| facts[tensor].as_ref())).collect();
             let mut made = infer(node, &Used(used), self.model.opset).map_err(told)?;
@@ -288,11 +328,15 @@ impl Shaper<'_> {
             }
             for (position, &tensor) in self.makes[index].iter().enumerate() {
                 let is_first = position == 0 && !node.outputs[0].is_empty();
-                let fact = made.take().filter(|_| is_first);
-                facts[tensor] = match fact
-                    .map_or_else(|| self.as_declared(tensor, batch).transpose(), |fact| Some(Ok(fact)))
-                {
-                    Some(fact) => Some(fact.map_err(told)?),
+                if let Some(fact) = made.take().filter(|_| is_first) {
+                    facts[tensor] = Some(fact);
+                    continue;
+                }
+                facts[tensor] = match self.as_declared(tensor, batch).map_err(told)? {
+                    Some(fact) => {
+                        told_by_file.push(tensor);
+                        Some(fact)
+                    }
                     // What nobody uses may be anything.
                     None if self.tensors[tensor].users.is_empty() && !self.is_output(tensor) => None,
                     None => {
@@ -304,7 +348,7 @@ impl Shaper<'_> {
                 };
             }
         }
-        Ok(facts)
+        Ok((facts, told_by_file))
     }
 
     fn is_output(&self, tensor: usize) -> bool {

@@ -9,6 +9,7 @@ use bief::schedule::{Profile, Schedule};
 use bief::{Application, Chain, Error, Flow, Machine, Planned, Planner, Program, Result, sink, source};
 
 use crate::engine::Engine;
+use crate::lent::{Frames, LentSegment, LentSource, Repeated, copied};
 use crate::network::NeuralNetwork;
 use crate::numbered::{DeliverAt, NumberedSink, NumberedSource, ReadAt};
 use crate::parts::Parts;
@@ -63,8 +64,17 @@ pub struct Inference {
     rehearsed: Arc<[f32]>,
     source: Option<Source>,
     output: Option<Output>,
-    /// Whether rehearsals have a source and a sink that know frames by their numbers.
-    numbered: (bool, bool),
+    /// How rehearsals read, and whether they deliver by number.
+    reading: Reading,
+    delivers_at: bool,
+}
+
+/// How frames are read.
+#[derive(Clone, Copy)]
+enum Reading {
+    InOrder,
+    ByNumber,
+    FromMemory,
 }
 
 type Read = dyn FnMut(&mut [f32]) -> Result<Flow> + Send;
@@ -74,6 +84,7 @@ type Deliver = dyn FnMut(&[f32]) -> Result<Flow> + Send;
 enum Source {
     InOrder(Box<Read>),
     ByNumber(Arc<ReadAt>),
+    FromMemory(Arc<dyn Frames>),
 }
 
 /// Where results go.
@@ -94,14 +105,15 @@ impl Inference {
             rehearsed,
             source: None,
             output: None,
-            numbered: (false, false),
+            reading: Reading::InOrder,
+            delivers_at: false,
         }
     }
 
     /// Where frames come from: `read` fills each as [`source::from_fn`] does.
     #[must_use]
     pub fn reads(self, read: impl FnMut(&mut [f32]) -> Result<Flow> + Send + 'static) -> Self {
-        Self { source: Some(Source::InOrder(Box::new(read))), numbered: (false, self.numbered.1), ..self }
+        Self { source: Some(Source::InOrder(Box::new(read))), reading: Reading::InOrder, ..self }
     }
 
     /// Where frames come from, if any of them can be had at any time: `read` fills the one of a number, on several threads at once. It answers
@@ -131,20 +143,50 @@ impl Inference {
     /// ```
     #[must_use]
     pub fn reads_at(self, read: impl Fn(u64, &mut [f32]) -> Result<Flow> + Send + Sync + 'static) -> Self {
-        Self { source: Some(Source::ByNumber(Arc::new(read))), numbered: (true, self.numbered.1), ..self }
+        Self { source: Some(Source::ByNumber(Arc::new(read))), reading: Reading::ByNumber, ..self }
+    }
+
+    /// As [`reads_at`](Self::reads_at), of frames that lie in memory: the engine reads them there, and nothing is copied, unless several go into one
+    /// [call](Self::batch).
+    ///
+    /// ```
+    /// use bief::{Application, Flow, Result};
+    /// use bief_nn::Frames;
+    /// # use bief_nn::{Engine, EngineKind, Inference, NeuralNetwork};
+    ///
+    /// struct Pictures(Vec<[f32; 64]>);
+    ///
+    /// impl Frames for Pictures {
+    ///     fn frame(&self, number: u64) -> Result<Option<&[f32]>> {
+    ///         Ok(self.0.get(number as usize).map(|picture| &picture[..]))
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> bief::Result<()> {
+    /// # let network = NeuralNetwork::open("data/tiny_exact.onnx".as_ref())?;
+    /// # let Ok(engine) = Engine::open(EngineKind::OnnxRuntime, None) else { return Ok(()) };
+    /// let inference = Inference::new(network, engine).whole().reads_from(Pictures(vec![[1.0; 64]; 10]));
+    /// let report = inference.delivers_at(|_, _| Ok(Flow::Next)).program()?.run()?;
+    /// assert_eq!(report.frames, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reads_from(self, frames: impl Frames + 'static) -> Self {
+        Self { source: Some(Source::FromMemory(Arc::new(frames))), reading: Reading::FromMemory, ..self }
     }
 
     /// Where results go, in order.
     #[must_use]
     pub fn delivers(self, deliver: impl FnMut(&[f32]) -> Result<Flow> + Send + 'static) -> Self {
-        Self { output: Some(Output::InOrder(Box::new(deliver))), numbered: (self.numbered.0, false), ..self }
+        Self { output: Some(Output::InOrder(Box::new(deliver))), delivers_at: false, ..self }
     }
 
     /// Where results go, in any order: `deliver` gets each with the number of its frame, on several threads at once. See
     /// [`reads_at`](Self::reads_at).
     #[must_use]
     pub fn delivers_at(self, deliver: impl Fn(u64, &[f32]) -> Result<Flow> + Send + Sync + 'static) -> Self {
-        Self { output: Some(Output::ByNumber(Arc::new(deliver))), numbered: (self.numbered.0, true), ..self }
+        Self { output: Some(Output::ByNumber(Arc::new(deliver))), delivers_at: true, ..self }
     }
 
     /// Frames that rehearsals repeat, one after the other, in place of noise.
@@ -275,21 +317,32 @@ impl Inference {
     /// # Errors
     /// A wire whose frames are not those of the network; an engine that cannot load it.
     pub fn after(&self, chain: &mut Chain, wire: &DynWire) -> Result<DynWire> {
-        self.add(&self.tasks, chain, wire)
+        self.add(&self.tasks, chain, wire, None)
     }
 
-    fn add(&self, tasks: &[Range<usize>], chain: &mut Chain, wire: &DynWire) -> Result<DynWire> {
-        let mut wire = wire.clone();
+    /// Adds tasks behind a wire: of frames or, where they are lent, of their numbers.
+    fn add(
+        &self,
+        tasks: &[Range<usize>],
+        chain: &mut Chain,
+        wire: &DynWire,
+        lent: Option<Arc<dyn Frames>>,
+    ) -> Result<DynWire> {
+        let (mut wire, mut lent) = (wire.clone(), lent);
         for task in tasks {
             let segments = self.network().segments();
-            let task = SegmentTask {
+            let segment = SegmentTask {
                 name: self.task_name(task),
                 session: self.parts.session(task)?,
                 input: segments[task.start].input().clone(),
                 output: segments[task.end - 1].output().clone(),
                 takes_batches: self.network().takes_batches(),
             };
-            let made = chain.add_dyn(DynTask::raw(task), &[&wire])?;
+            let task = match lent.take() {
+                Some(frames) => DynTask::raw(LentSegment { segment, frames }),
+                None => DynTask::raw(segment),
+            };
+            let made = chain.add_dyn(task, &[&wire])?;
             wire = made.into_iter().next().ok_or_else(|| Error::new("a segment makes nothing"))?;
         }
         Ok(wire)
@@ -335,14 +388,26 @@ impl Inference {
     fn chain(&self, tasks: &[Range<usize>], source: Source, output: Output) -> Result<Program> {
         let mut chain = Chain::new().batch(self.batch);
         let frame = self.network().input();
+        let mut lent = None;
+        let source = match source {
+            // Frames of one call lie side by side.
+            Source::FromMemory(frames) if self.batch > 1 && self.network().takes_batches() => {
+                Source::ByNumber(Arc::new(move |number, slot| copied(&*frames, number, slot)))
+            }
+            source => source,
+        };
+        let only = |made: Vec<DynWire>| made.into_iter().next().ok_or_else(|| Error::new("a source makes nothing"));
         let frames = match source {
             Source::InOrder(read) => DynWire::from(&chain.add(source::from_fn(frame.len(), read), ())),
             Source::ByNumber(read) => {
-                let made = chain.add_dyn(DynTask::raw(NumberedSource { read, frame: frame.clone() }), &[])?;
-                made.into_iter().next().ok_or_else(|| Error::new("a source makes nothing"))?
+                only(chain.add_dyn(DynTask::raw(NumberedSource { read, frame: frame.clone() }), &[])?)?
+            }
+            Source::FromMemory(frames) => {
+                lent = Some(Arc::clone(&frames));
+                only(chain.add_dyn(DynTask::raw(LentSource(frames)), &[])?)?
             }
         };
-        let results = self.add(tasks, &mut chain, &frames)?;
+        let results = self.add(tasks, &mut chain, &frames, lent)?;
         match output {
             Output::InOrder(deliver) => chain.add(sink::for_each(deliver), &results.typed::<f32>()?),
             Output::ByNumber(deliver) => drop(chain.add_dyn(DynTask::raw(NumberedSink(deliver)), &[&results])?),
@@ -352,22 +417,16 @@ impl Inference {
 
     /// What rehearsals read: the same frames again and again.
     fn repeated(&self, frames: u64) -> Source {
-        let rehearsed = Arc::clone(&self.rehearsed);
-        let fill = move |number: u64, frame: &mut [f32]| {
-            if number >= frames {
-                return Ok(Flow::Stop);
-            }
-            let start = (number % (rehearsed.len() / frame.len()) as u64) as usize * frame.len();
-            frame.copy_from_slice(&rehearsed[start..start + frame.len()]);
-            Ok(Flow::Next)
-        };
-        match self.numbered.0 {
-            true => Source::ByNumber(Arc::new(fill)),
-            false => {
+        let repeated =
+            Repeated { frames: Arc::clone(&self.rehearsed), len: self.network().input().len(), count: frames };
+        match self.reading {
+            Reading::FromMemory => Source::FromMemory(Arc::new(repeated)),
+            Reading::ByNumber => Source::ByNumber(Arc::new(move |number, slot| copied(&repeated, number, slot))),
+            Reading::InOrder => {
                 let mut number = 0;
                 Source::InOrder(Box::new(move |frame| {
                     number += 1;
-                    fill(number - 1, frame)
+                    copied(&repeated, number - 1, frame)
                 }))
             }
         }
@@ -375,7 +434,7 @@ impl Inference {
 
     /// A rehearsal with these tasks in place of its own.
     pub(crate) fn rehearsal_of(&self, tasks: &[Range<usize>], frames: u64) -> Result<Program> {
-        let output = match self.numbered.1 {
+        let output = match self.delivers_at {
             true => Output::ByNumber(Arc::new(|_, _| Ok(Flow::Next))),
             false => Output::InOrder(Box::new(|_| Ok(Flow::Next))),
         };

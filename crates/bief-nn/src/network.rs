@@ -118,7 +118,7 @@ impl NeuralNetwork {
     fn segment(&self, piece: Piece) -> Segment {
         let graph = &self.graph;
         let nodes = graph.nodes_of(&piece);
-        let own: Vec<usize> = nodes.iter().copied().filter(|&node| !graph.is_constant(node)).collect();
+        let own: Vec<usize> = nodes.iter().copied().filter(|&node| graph.works(node)).collect();
         let first = own.first().map_or_else(String::new, |&node| graph.model.nodes[node].name.clone());
         let shape = |tensor| graph.fact(tensor).map_or_else(|| Shape::from(0), |fact| Shape::from(&fact.dims[..]));
         Segment {

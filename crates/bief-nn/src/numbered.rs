@@ -11,7 +11,7 @@ pub(crate) type ReadAt = dyn Fn(u64, &mut [f32]) -> Result<Flow> + Send + Sync;
 pub(crate) type DeliverAt = dyn Fn(u64, &[f32]) -> Result<Flow> + Send + Sync;
 
 /// The first frame's number of a batch at the ends of a chain.
-fn first(batch: &BatchView<'_>) -> Result<u64> {
+pub(crate) fn first(batch: &BatchView<'_>) -> Result<u64> {
     batch.frames.first().ok_or_else(|| Error::new("frames have no numbers inside a loop, a path or a feedback"))
 }
 

@@ -104,7 +104,7 @@ impl Buffer {
         if bytes as u64 > queue.most {
             return Err(too_much(bytes, queue.most));
         }
-        let wrong = |error| failed(&format!("making a buffer of {bytes} bytes"), error);
+        let wrong = |error| failed(&format!("making a buffer of {bytes} bytes, of {} at most", queue.most), error);
         let make = |flags| {
             // SAFETY: no memory of ours is named.
             unsafe { cl::Buffer::create(&queue.context, flags, bytes, null_mut()) }.map_err(wrong)

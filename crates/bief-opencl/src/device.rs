@@ -40,6 +40,9 @@ pub struct Found {
 /// # Errors
 /// No library, no driver, or one that fails: what to install.
 pub fn find() -> Result<Vec<Found>> {
+    // Some drivers set their devices up when they are first asked for, and do not expect two threads to ask (PoCL 3.1).
+    static FINDS: Mutex<()> = Mutex::new(());
+    let _one = FINDS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<Found> = Vec::new();
     for platform in get_platforms().map_err(nothing)? {
         let of_platform = platform.name().unwrap_or_default();

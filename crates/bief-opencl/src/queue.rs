@@ -7,7 +7,7 @@ use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bief::{Error, Result};
+use bief::Result;
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::ClError;
@@ -152,9 +152,7 @@ impl Queue {
     /// # Errors
     /// A device that is lost, or a kernel that failed.
     pub fn wait(&self) -> Result<()> {
-        self.sleep().and_then(|()| self.queue.finish()).map_err(|error| {
-            Error::new(format!("{}; the device may be lost: --device off does without it", failed("waiting", error)))
-        })
+        self.sleep().and_then(|()| self.queue.finish()).map_err(|error| failed("waiting for the device", error))
     }
 
     /// Sleeps until the driver calls.

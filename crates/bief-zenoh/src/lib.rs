@@ -1,6 +1,6 @@
 //! Workers of a stream on other machines, over [zenoh](https://zenoh.io): the carrier of `bief-pool`.
 //!
-//! A [`Worker`] is a process that lends its cores; a [`Pool`] is what the machine that reads a stream knows of its workers: who comes, who
+//! A `Worker` is a process that lends its cores; a `Pool` is what the machine that reads a stream knows of its workers: who comes, who
 //! goes, what is sent to whom. Where nobody is there, the cores of that machine do the work.
 //!
 //! All of it is behind the feature `zenoh`, since that engine is 249 crates: without it this crate is empty.

@@ -1,7 +1,9 @@
 //! A worker that has several batches at a time: a lane of a device, which is launched for all that wait, so many at most. One batch goes as
 //! soon as the lane is free; under load, launches are large.
 
-use crate::boundary::Outlet;
+use std::time::Instant;
+
+use crate::boundary::{Inlet, Outlet};
 use crate::clock::Laps;
 use crate::error::Result;
 use crate::frame::Batch;
@@ -21,6 +23,12 @@ impl Gathered {
     pub(crate) fn new(places: usize) -> Self {
         Self { batches: (0..places).map(|_| Batch::new(0)).collect(), numbers: Vec::with_capacity(places) }
     }
+}
+
+/// How many batches a worker with these ends takes beside one.
+pub(crate) fn places(inlet: &Inlet, outlet: Option<&Outlet>) -> usize {
+    let taken = inlet.further.len();
+    outlet.map_or(taken, |outlet| taken.min(outlet.further.len()))
 }
 
 impl Worker {
@@ -53,7 +61,9 @@ impl Worker {
             let first = self.taken()[0].first;
             self.exchange();
             self.count.busy += laps.lap();
-            self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled });
+            let (launch, end) = (frames.and_then(|_| self.launch()), laps.mark());
+            self.note_ended(end);
+            self.note(Visit { first, frames, asked, begin, end, sampled, launch });
             if !self.hand_all_on() || self.has_ended {
                 return Ok(());
             }
@@ -63,40 +73,65 @@ impl Worker {
 
     /// Takes what waits behind the batch that it has, as far as there is room, and points the stage's tables at all of it.
     fn gather(&mut self) {
-        let Self { gathered: Some(gathered), inlet: Some(inlet), outlet: Some(outlet), carried, stage, .. } = self
-        else {
-            return;
-        };
+        let Self { gathered: Some(gathered), inlet: Some(inlet), outlet, carried, stage, .. } = self else { return };
         gathered.numbers.clear();
         stage.load_at(0, &inlet.wires, &inlet.slot);
-        stage.load_at(0, &outlet.wires, &outlet.slot);
-        let mut is_last = outlet.slot.batch.last;
-        for place in 0..inlet.further.len().min(outlet.further.len()) {
+        let mut is_last = inlet.slot.batch.last;
+        if let Some(outlet) = outlet {
+            stage.load_at(0, &outlet.wires, &outlet.slot);
+            is_last = outlet.slot.batch.last;
+        }
+        for place in 0..places(inlet, outlet.as_ref()) {
             if is_last {
                 break;
             }
             let Some(number) = inlet.receive_waiting(place) else { break };
-            let (from, to) = (&mut inlet.further[place], &mut outlet.further[place]);
-            std::mem::swap(&mut from.batch, &mut to.batch);
-            for &(index, other) in &*carried {
-                std::mem::swap(&mut from.buffers[index], &mut to.buffers[other]);
+            let from = &mut inlet.further[place];
+            is_last = from.batch.last;
+            if let Some(outlet) = outlet {
+                let to = &mut outlet.further[place];
+                std::mem::swap(&mut from.batch, &mut to.batch);
+                for &(index, other) in &*carried {
+                    std::mem::swap(&mut from.buffers[index], &mut to.buffers[other]);
+                }
+                to.begun = from.begun;
             }
-            to.begun = from.begun;
-            is_last = to.batch.last;
-            // Carried wires are now on the outlet's side, so its buffers are noted last.
             stage.load_at(place + 1, &inlet.wires, from);
-            stage.load_at(place + 1, &outlet.wires, to);
+            // Carried wires are now on the outlet's side, so its buffers are noted last.
+            if let Some(outlet) = outlet {
+                stage.load_at(place + 1, &outlet.wires, &outlet.further[place]);
+            }
             gathered.numbers.push(number);
         }
     }
 
-    /// Exchanges the batches that are here with those in the outlet's slots.
+    /// Exchanges the batches that are here with those in the slots: the outlet's, or the inlet's where nothing follows.
     fn exchange(&mut self) {
-        let Self { gathered: Some(gathered), outlet: Some(outlet), .. } = self else { return };
+        let Self { gathered: Some(gathered), inlet, outlet, .. } = self else { return };
+        let (slot, slots) = match (inlet, outlet) {
+            (_, Some(outlet)) => (&mut outlet.slot, &mut outlet.further),
+            (Some(inlet), None) => (&mut inlet.slot, &mut inlet.further),
+            (None, None) => return,
+        };
         let (first, further) = gathered.batches.split_at_mut(1);
-        std::mem::swap(&mut first[0], &mut outlet.slot.batch);
-        for ((batch, slot), _) in further.iter_mut().zip(&mut outlet.further).zip(&gathered.numbers) {
+        std::mem::swap(&mut first[0], &mut slot.batch);
+        for ((batch, slot), _) in further.iter_mut().zip(slots).zip(&gathered.numbers) {
             std::mem::swap(batch, &mut slot.batch);
+        }
+    }
+
+    /// Notes those batches behind the first that go no further than this worker, as [`note`](Self::note) does the first.
+    fn note_ended(&mut self, end: Instant) {
+        let Self { gathered: Some(gathered), inlet: Some(inlet), outlet: None, observer, ended, .. } = self else {
+            return;
+        };
+        for slot in
+            inlet.further.iter().zip(&gathered.numbers).map(|(slot, _)| slot).filter(|slot| slot.batch.count > 0)
+        {
+            *ended += 1;
+            if let Some(observer) = observer {
+                observer.delivered(slot.begun, slot.batch.live() as u64, end);
+            }
         }
     }
 
@@ -114,6 +149,7 @@ impl Worker {
     /// # Safety
     /// As [`Stage::run_gathered`](crate::stage::Stage::run_gathered).
     unsafe fn run_gathered_in_lane(&mut self, samples: bool) -> Result<()> {
+        let waits = self.waits();
         let Self { lane: Some(lane), gathered: Some(gathered), stage, observer, .. } = self else { return Ok(()) };
         let batches = &mut gathered.batches[..=gathered.numbers.len()];
         let mut observer = observer.as_mut().filter(|_| samples);
@@ -121,18 +157,16 @@ impl Worker {
             observer.begin();
         }
         let count = batches.len() as u32;
-        lane.pass(batches.iter().map(|batch| batch.live() as u64).sum(), |costs| {
+        let frames = batches.iter().map(|batch| batch.live() as u64).sum();
+        lane.pass((frames, batches.len()), waits, |note| {
             // SAFETY: passed on to the caller.
-            unsafe {
-                stage.run_gathered(batches, |task, start, time, had_frames| {
-                    let time = if had_frames { costs.work_off(task, time) } else { time };
-                    if let Some(observer) = &mut observer {
-                        observer.task(task, start, time / count, had_frames);
-                    }
-                })?;
-            }
+            unsafe { stage.run_gathered(batches, note)? };
             Ok(stage.copied())
-        })
+        })?;
+        if let Some(observer) = &mut observer {
+            lane.tasks().for_each(|(task, time)| observer.task(task, time, count));
+        }
+        Ok(())
     }
 
     /// Hands all of its batches on, in order; `false` when nobody takes them any more.

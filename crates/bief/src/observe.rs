@@ -125,22 +125,21 @@ impl Observer {
         self.interruptions = clock::interruptions();
     }
 
-    /// Notes how long a task of the batch took, if it had frames to work on.
-    pub(crate) fn task(&mut self, task: usize, start: Instant, time: Duration, had_frames: bool) {
-        self.batch[task] = had_frames.then(|| nanoseconds(time.saturating_sub(self.clock_cost)));
+    /// Notes how long a task took for so many batches together, if it had frames to work on: each has its share.
+    pub(crate) fn task(&mut self, task: usize, time: TaskTime, batches: u32) {
+        self.batch[task] = time.map(|(_, time)| nanoseconds(time.saturating_sub(self.clock_cost) / batches));
         if let Some(recorder) = &mut self.recorder {
-            recorder.task(task, had_frames.then_some((start, time)));
+            recorder.task(task, time);
         }
     }
 
-    /// Notes a batch that the last task is done with; it had `begun` when the source was asked for it or it was due.
-    pub(crate) fn delivered(&mut self, begun: Option<Moment>, visit: &Visit) {
-        if let (Some(begun), Some(frames)) = (begun, visit.frames) {
-            let ns = nanoseconds(begun.until(visit.end));
-            self.latency.record(ns, frames);
-            if let Some(tally) = &mut self.tally {
-                tally.record(ns, frames);
-            }
+    /// Notes the frames of a batch that the last task is done with; it had `begun` when the source was asked for it or it was due.
+    pub(crate) fn delivered(&mut self, begun: Option<Moment>, frames: u64, end: Instant) {
+        let Some(begun) = begun else { return };
+        let ns = nanoseconds(begun.until(end));
+        self.latency.record(ns, frames);
+        if let Some(tally) = &mut self.tally {
+            tally.record(ns, frames);
         }
     }
 
@@ -242,6 +241,31 @@ pub(crate) struct Visit {
     pub(crate) end: Instant,
     /// Its tasks were timed.
     pub(crate) sampled: bool,
+    /// What a device did for it, and for those batches that a lane took with it.
+    pub(crate) launch: Option<Launch>,
+}
+
+impl Visit {
+    /// When anything of it is seen for the first time: an emulated device may have begun a little before its lane, which slept too long.
+    pub(crate) fn begun(&self) -> Instant {
+        self.launch.map_or(self.asked, |launch| launch.parts[0].0.min(self.asked))
+    }
+}
+
+/// What a device did for one or several batches: when it began to copy them in, to work on them and to copy them back, and how long each
+/// took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch {
+    pub(crate) batches: usize,
+    pub(crate) parts: [(Instant, Duration); 3],
+}
+
+impl Launch {
+    /// When it was done.
+    pub(crate) fn end(&self) -> Instant {
+        let (start, time) = self.parts[2];
+        start + time
+    }
 }
 
 /// When a task began and how long it took; `None` without frames to work on.
@@ -265,7 +289,7 @@ impl Recorder {
     /// Memory that the system refuses.
     pub(crate) fn new(most: usize, tasks: usize) -> Result<Self> {
         let now = Instant::now();
-        let blank = Visit { first: 0, frames: None, asked: now, begin: now, end: now, sampled: false };
+        let blank = Visit { first: 0, frames: None, asked: now, begin: now, end: now, sampled: false, launch: None };
         let rows = most.saturating_add(1);
         let visits = filled(rows, blank).zip(filled(rows.saturating_mul(tasks), None)).ok_or_else(|| {
             Error::build(format!("a trace of {most} batches is more than memory can hold: ask for fewer"))
@@ -350,7 +374,15 @@ mod tests {
                 recorder.task(0, Some((now, Duration::from_nanos(number))));
                 recorder.task(1, None);
             }
-            recorder.record(Visit { first: number, frames: Some(1), asked: now, begin: now, end: now, sampled });
+            recorder.record(Visit {
+                first: number,
+                frames: Some(1),
+                asked: now,
+                begin: now,
+                end: now,
+                sampled,
+                launch: None,
+            });
         }
         // A fault: the batch is never recorded.
         recorder.task(0, Some((now, Duration::from_nanos(5))));

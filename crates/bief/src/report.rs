@@ -137,6 +137,9 @@ pub struct DeviceReport {
     pub tasks_ns: f64,
     /// Copies back.
     pub copy_out_ns: f64,
+    /// Processor time of the threads of its lanes: of this machine's cores, which is all of the tasks' own time where the device is emulated.
+    #[serde(default)]
+    pub host_ns: f64,
     /// How many executions a launch had at most.
     pub gather: usize,
     /// How many it had, in the mean.
@@ -144,15 +147,16 @@ pub struct DeviceReport {
 }
 
 impl DeviceReport {
-    /// Of a device that was busy for so long, in so many executions; and how many a launch had at most, and in the mean.
+    /// Of a device that was busy for so long, and cores for it, in so many executions; and how many a launch had at most, and in the mean.
     pub(crate) fn new(
         name: &str,
-        busy: [Duration; 3],
+        (busy, host): ([Duration; 3], Duration),
         executions: u64,
         (gather, executions_per_launch): (usize, f64),
     ) -> Self {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
-        Self { name: name.to_owned(), copy_in_ns, tasks_ns, copy_out_ns, gather, executions_per_launch }
+        let (name, host_ns) = (name.to_owned(), per(host, executions));
+        Self { name, copy_in_ns, tasks_ns, copy_out_ns, host_ns, gather, executions_per_launch }
     }
 
     /// The least time from one execution to the next, where so many lanes share them.

@@ -57,11 +57,15 @@ impl Report {
                 100.0 * stage.waiting_for_output,
             )?;
             if let Some(device) = &stage.device {
-                let [copy_in, tasks, copy_out] =
-                    [device.copy_in_ns, device.tasks_ns, device.copy_out_ns].map(microseconds);
+                let [copy_in, tasks, copy_out, host] =
+                    [device.copy_in_ns, device.tasks_ns, device.copy_out_ns, device.host_ns].map(microseconds);
                 let name = fitted(&device.name, 16);
                 let lanes = stage.threads;
-                write!(f, "  {lanes} lanes of {name}: copies in {copy_in} us, tasks {tasks}, copies out {copy_out}")?;
+                writeln!(
+                    f,
+                    "  {lanes} lanes of {name}: copies in {copy_in} us, tasks {tasks}, copies out {copy_out};"
+                )?;
+                write!(f, "  processor time {host}")?;
                 match device.gather {
                     0 | 1 => writeln!(f)?,
                     most => writeln!(f, "; {:.1} of {most} batches a launch", device.executions_per_launch)?,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::observe::{Recorder, Visit};
+use crate::observe::{Recorder, TaskTime, Visit};
 
 /// A wait shorter than this is not drawn.
 const VISIBLE: Duration = Duration::from_micros(1);
@@ -45,6 +45,8 @@ pub(crate) struct Track {
     pub(crate) stage: usize,
     pub(crate) name: String,
     pub(crate) tasks: Vec<Arc<str>>,
+    /// What the lane is called on its device, if it is one.
+    pub(crate) lane: Option<String>,
     pub(crate) recorder: Recorder,
 }
 
@@ -74,6 +76,7 @@ enum Args<'a> {
     Name { name: &'a str },
     Order { sort_index: usize },
     Batch { first_frame: u64, frames: u64 },
+    Launch { first_frame: u64, frames: u64, batches: usize },
 }
 
 impl Trace {
@@ -83,7 +86,9 @@ impl Trace {
 
     /// Writes it as JSON that [Perfetto](https://ui.perfetto.dev) opens: a track for each replica, named by its stage and
     /// its number; on it a slice for each batch, in it one for each task where the batch was timed, and between them the
-    /// waits of a microsecond and more; arrows join the slices of a batch. Each plan is a process with its tracks; where it
+    /// waits of a microsecond and more; arrows join the slices of a batch. A lane of a device has a second track, behind all others, for
+    /// what the device does: a slice for each launch, which tells how many batches it had, in it `copy in`, the tasks, and `copy out`;
+    /// what is free between them is the device's work for other lanes. Each plan is a process with its tracks; where it
     /// follows another, its first track shows the pause between them, named by the reason. Times count from the first thing
     /// shown.
     ///
@@ -91,7 +96,7 @@ impl Trace {
     /// Those of the writer, which is flushed.
     pub fn write(&self, mut out: impl io::Write) -> io::Result<()> {
         let tracks = self.plans.iter().flat_map(|plan| &plan.tracks);
-        let asked = tracks.flat_map(|track| track.recorder.visits().map(|(visit, _)| visit.asked));
+        let asked = tracks.flat_map(|track| track.recorder.visits().map(|(visit, _)| visit.begun()));
         let paused = self.plans.iter().filter_map(|plan| Some(plan.switch.as_ref()?.from));
         let zero = asked.chain(paused).min().unwrap_or_else(Instant::now);
         out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
@@ -147,6 +152,45 @@ impl<W: io::Write> Writer<W> {
             self.about("thread_sort_index", Args::Order { sort_index: index })?;
             self.track(track, &ways)?;
         }
+        let lanes = plan.tracks.iter().filter_map(|track| Some((track, track.lane.as_ref()?)));
+        for (index, (track, name)) in (plan.tracks.len()..).zip(lanes) {
+            self.tid = index + 1;
+            self.about("thread_name", Args::Name { name })?;
+            self.about("thread_sort_index", Args::Order { sort_index: index })?;
+            self.launches(track)?;
+        }
+        Ok(())
+    }
+
+    /// What the device of a lane did.
+    fn launches(&mut self, track: &Track) -> io::Result<()> {
+        for (visit, tasks) in track.recorder.visits() {
+            let (Some(launch), Some(frames)) = (visit.launch, visit.frames) else { continue };
+            let [copy_in, work, copy_out] = launch.parts;
+            let told = Args::Launch { first_frame: visit.first, frames, batches: launch.batches };
+            let whole = launch.end().saturating_duration_since(copy_in.0);
+            self.slice("launch", "device", copy_in.0, whole, Some(told))?;
+            self.copy("copy in", copy_in)?;
+            if tasks.is_empty() {
+                self.slice("tasks", "task", work.0, work.1, None)?;
+            }
+            self.tasks(track, tasks)?;
+            self.copy("copy out", copy_out)?;
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, name: &str, (start, time): (Instant, Duration)) -> io::Result<()> {
+        if time.is_zero() { Ok(()) } else { self.slice(name, "copy", start, time, None) }
+    }
+
+    /// The tasks of a batch that was timed.
+    fn tasks(&mut self, track: &Track, tasks: &[TaskTime]) -> io::Result<()> {
+        for (name, time) in track.tasks.iter().zip(tasks) {
+            if let &Some((start, time)) = time {
+                self.slice(name, "task", start, time, None)?;
+            }
+        }
         Ok(())
     }
 
@@ -170,10 +214,8 @@ impl<W: io::Write> Writer<W> {
                     };
                     self.flow(phase, &visit)?;
                 }
-                for (name, time) in track.tasks.iter().zip(tasks) {
-                    if let &Some((start, time)) = time {
-                        self.slice(name, "task", start, time, None)?;
-                    }
+                if track.lane.is_none() {
+                    self.tasks(track, tasks)?;
                 }
             }
         }

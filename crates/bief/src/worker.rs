@@ -9,18 +9,20 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bief_machine::clock::thread_time;
+
 use crate::affinity::Mask;
 use crate::boundary::{Inlet, Outlet, carried};
 use crate::clock::{Laps, Moment};
 use crate::count::Count;
-use crate::device::Lane;
+use crate::device::{Lane, Waits};
 use crate::emulate::Emulation;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::frame::Batch;
-use crate::gather::Gathered;
+use crate::gather::{Gathered, places};
 use crate::halt::Halt;
 use crate::machine::Machine;
-use crate::observe::{Observer, Recorder, Visit};
+use crate::observe::{Launch, Observer, Recorder, Visit};
 use crate::placement::Pinning;
 use crate::stage::Stage;
 use crate::sync::{Mutex, PoisonError};
@@ -169,7 +171,8 @@ impl Worker {
 
     fn track_of(&self, recorder: Recorder) -> Track {
         let tasks = self.stage.tasks().iter().map(|task| Arc::clone(&task.name)).collect();
-        Track { stage: self.stage_index, name: self.name(), tasks, recorder }
+        let lane = self.lane.as_ref().map(|lane| format!("{} lane {}", lane.device(), self.replica));
+        Track { stage: self.stage_index, name: self.name(), tasks, lane, recorder }
     }
 
     /// Makes it ready for batches of another size; its stage has tasks `range` of the chain of `wires`.
@@ -186,10 +189,7 @@ impl Worker {
             (Some(inlet), Some(outlet)) => carried(&inlet.wires, &outlet.wires),
             _ => Vec::new(),
         };
-        let places = inlet
-            .as_ref()
-            .zip(outlet.as_ref())
-            .map_or(0, |(inlet, outlet)| inlet.further.len().min(outlet.further.len()));
+        let places = inlet.as_ref().map_or(0, |inlet| places(inlet, outlet.as_ref()));
         self.gathered = (places > 0).then(|| Box::new(Gathered::new(places + 1)));
         (self.inlet, self.outlet) = (inlet, outlet);
         (self.next, self.first_frame) = (0, first_frame);
@@ -228,6 +228,7 @@ impl Worker {
         if let Some(emulation) = &mut self.emulation {
             emulation.start();
         }
+        let before = self.lane.is_some().then(thread_time);
         let start = Instant::now();
         let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
         let outcome = match () {
@@ -236,6 +237,9 @@ impl Worker {
             () => self.run::<false>(halt),
         };
         let elapsed = start.elapsed();
+        if let Some((lane, before)) = self.lane.as_mut().zip(before) {
+            lane.host = thread_time().saturating_sub(before);
+        }
         if let Err(error) = outcome {
             fault.note(error);
             let delivered = if self.gathered.is_some() { self.deliver_gathered() } else { self.deliver_before_fault() };
@@ -339,7 +343,8 @@ impl Worker {
             if SEEN {
                 self.count.busy += laps.lap();
                 let first = self.batch().first;
-                self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled });
+                let launch = frames.and_then(|_| self.launch());
+                self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled, launch });
             }
             self.has_ended = self.batch().last;
             if !self.hand_on() || self.has_ended {
@@ -388,10 +393,10 @@ impl Worker {
         if let Some(emulation) = &mut emulation {
             emulation.begin();
         }
-        let note = |task, start, time, had_frames| {
+        let note = |task, start, time, had_frames: bool| {
             let time = emulation.as_mut().map_or(time, |emulation| emulation.task(task, time));
             if let Some(observer) = &mut observer {
-                observer.task(task, start, time, had_frames);
+                observer.task(task, had_frames.then_some((start, time)), 1);
             }
         };
         let batch = at_hand(&mut self.inlet, &mut self.outlet, &mut self.own);
@@ -409,6 +414,7 @@ impl Worker {
     /// As [`Stage::run`].
     #[inline(never)]
     unsafe fn run_in_lane(&mut self, samples: bool) -> Result<()> {
+        let waits = self.waits();
         let Self { lane, stage, observer, inlet, outlet, own, .. } = self;
         let Some(lane) = lane else { return Ok(()) };
         let batch = at_hand(inlet, outlet, own);
@@ -416,19 +422,27 @@ impl Worker {
         if let Some(observer) = &mut observer {
             observer.begin();
         }
-        lane.pass(batch.live() as u64, |costs| {
+        lane.pass((batch.live() as u64, 1), waits, |note| {
             let tasks = 0..stage.tasks().len();
             // SAFETY: passed on to the caller.
-            unsafe {
-                stage.run_timed(tasks, batch, |task, start, time, had_frames| {
-                    let time = if had_frames { costs.work_off(task, time) } else { time };
-                    if let Some(observer) = &mut observer {
-                        observer.task(task, start, time, had_frames);
-                    }
-                })?;
-            }
+            unsafe { stage.run_timed(tasks, batch, note)? };
             Ok(stage.copied())
-        })
+        })?;
+        if let Some(observer) = &mut observer {
+            lane.tasks().for_each(|(task, time)| observer.task(task, time, 1));
+        }
+        Ok(())
+    }
+
+    /// How often it has waited for its neighbours.
+    pub(crate) fn waits(&self) -> Waits {
+        let input = self.inlet.as_ref().map_or(0, |inlet| inlet.waited().times);
+        [input, self.outlet.as_ref().map_or(0, |outlet| outlet.waited().times)]
+    }
+
+    /// What its device did for the batches that it has, if it is a lane.
+    pub(crate) fn launch(&self) -> Option<Launch> {
+        self.lane.as_ref().and_then(|lane| lane.last)
     }
 
     /// Whether the next batch is timed; if so, the observer looks how many wait. The first stage says when it is due.
@@ -448,12 +462,15 @@ impl Worker {
         let ends = self.outlet.is_none() || self.batch().count == 0 || drops(self.batch(), replicas);
         self.ended += u64::from(visit.frames.is_some() && ends);
         self.show();
+        // Of several batches that were worked on together, this is the first.
+        let frames = self.batch().live() as u64;
         let Some(observer) = &mut self.observer else { return };
         let made = Moment::of(self.due.unwrap_or(visit.asked));
         let begun = self.inlet.as_ref().map_or(Some(made), |inlet| inlet.slot.begun);
         match &mut self.outlet {
             Some(outlet) => outlet.slot.begun = begun,
-            None => observer.delivered(begun, &visit),
+            None if visit.frames.is_some() => observer.delivered(begun, frames, visit.end),
+            None => {}
         }
         observer.visited(visit, &self.count, self.meter.as_deref());
     }

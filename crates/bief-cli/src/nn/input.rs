@@ -14,6 +14,7 @@ use super::stored::{Place, Stored};
 use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::status::Status;
+use crate::text::counted;
 
 /// Numbers that rehearsals repeat, at most: 64 MB; and frames.
 const REHEARSED: usize = 1 << 24;
@@ -55,11 +56,23 @@ pub(super) struct InputArgs {
     #[arg(long, value_name = "FORMAT")]
     format: Option<NumberFormat>,
     /// Multiply each number of the input by this
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = finite)]
     pub(super) scale: f32,
     /// Work the input off so many times
     #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) repeat: u64,
+}
+
+/// A number that has an end.
+fn finite(text: &str) -> Result<f32, String> {
+    let number: f32 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if number.is_finite() { Ok(number) } else { Err("it must be finite".to_owned()) }
+}
+
+/// How far results may be from what is expected.
+pub(super) fn tolerance(text: &str) -> Result<f32, String> {
+    let tolerance = finite(text)?;
+    if tolerance >= 0.0 { Ok(tolerance) } else { Err("it must not be negative".to_owned()) }
 }
 
 impl InputArgs {
@@ -92,6 +105,7 @@ impl InputArgs {
         frames.is_npy = ends("npy") && !is_dash(path);
         frames.shape = frame.dims().to_vec();
         frames.skip_header().map_err(told)?;
+        frames.is_whole().map_err(told)?;
         Ok(frames)
     }
 
@@ -117,8 +131,9 @@ pub(super) struct Frames {
     /// Of a frame.
     len: usize,
     shape: Vec<usize>,
-    /// Bytes before the frames.
+    /// Bytes before the frames, and how many frames they tell.
     header: u64,
+    told: Option<u64>,
     /// How often it is read, with the time that is on.
     left: u64,
     count: u64,
@@ -138,6 +153,7 @@ impl Frames {
             len: 0,
             shape: Vec::new(),
             header: 0,
+            told: None,
             left: 1,
             count: 0,
             bytes: Vec::new(),
@@ -154,22 +170,33 @@ impl Frames {
         // One frame, or several: a frame of a network is one of a batch, which may be told as a dimension of 1.
         let wanted = &self.shape[..];
         let inner = wanted.strip_prefix(&[1]).unwrap_or(wanted);
-        let fits = there == wanted
-            || there == inner
-            || there.split_first().is_some_and(|(_, rest)| rest == inner || rest == wanted);
-        match fits {
+        self.told = match there.split_first() {
+            _ if there == wanted || there == inner => Some(1),
+            Some((&frames, rest)) if rest == inner || rest == wanted => Some(frames as u64),
+            _ => {
+                return Err(invalid(format!("it has the shape {there:?}, and the network takes frames of {wanted:?}")));
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether a file has the frames that its header tells.
+    fn is_whole(&self) -> io::Result<()> {
+        let (Some(told), Some(path)) = (self.told, &self.path) else { return Ok(()) };
+        let file = std::fs::metadata(path)?;
+        let (there, of_frame) = (file.len().saturating_sub(self.header), (self.len * self.format.size()) as u64);
+        match !file.is_file() || told.checked_mul(of_frame) == Some(there) {
             true => Ok(()),
-            false => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("it has the shape {there:?}, and the network takes frames of {wanted:?}"),
-            )),
+            false => Err(invalid(format!(
+                "as a NumPy array, it tells {} of {of_frame} bytes, and has {there} bytes",
+                counted(told as usize, "frame")
+            ))),
         }
     }
 
-    /// Reads the next frame; `false` where there is none.
-    pub(super) fn read(&mut self, frame: &mut [f32]) -> bief::Result<bool> {
-        let size = self.format.size();
-        self.bytes.resize(frame.len() * size, 0);
+    /// Reads the bytes of the next frame; answers how many there are, which is none or all unless the input is cut short.
+    fn fill(&mut self) -> bief::Result<usize> {
+        self.bytes.resize(self.len * self.format.size(), 0);
         let mut there = 0;
         while there < self.bytes.len() {
             match self.reader.read(&mut self.bytes[there..]) {
@@ -177,19 +204,38 @@ impl Frames {
                     self.left -= 1;
                     self.rewind().map_err(|error| self.told(&error))?;
                 }
-                Ok(0) if there == 0 => return Ok(false),
-                Ok(0) => {
-                    let (name, number, whole) = (&self.name, self.count, self.bytes.len());
-                    return Err(Error::new(format!(
-                        "{name}: it ends within frame {number}: {there} of {whole} bytes are there"
-                    )));
-                }
+                Ok(0) => break,
                 Ok(read) => there += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.told(&error)),
             }
         }
-        for (number, bytes) in frame.iter_mut().zip(self.bytes.chunks_exact(size)) {
+        Ok(there)
+    }
+
+    /// Reads the next frame; `false` where there is none.
+    pub(super) fn read(&mut self, frame: &mut [f32]) -> bief::Result<bool> {
+        let there = self.fill()?;
+        self.take(there, frame)
+    }
+
+    /// Makes numbers of the bytes, of which so many are there.
+    fn take(&mut self, there: usize, frame: &mut [f32]) -> bief::Result<bool> {
+        let (name, number, whole) = (&self.name, self.count, self.bytes.len());
+        if there == 0 {
+            return match self.told.filter(|told| !number.is_multiple_of(*told)) {
+                Some(told) => {
+                    Err(Error::new(format!("{name}: it tells {told} frames, and ends before frame {number}")))
+                }
+                None => Ok(false),
+            };
+        }
+        if there < whole {
+            return Err(Error::new(format!(
+                "{name}: it ends within frame {number}: {there} of {whole} bytes are there"
+            )));
+        }
+        for (number, bytes) in frame.iter_mut().zip(self.bytes.chunks_exact(self.format.size())) {
             *number = self.format.number(bytes) * self.scale;
         }
         self.count += 1;
@@ -216,11 +262,15 @@ impl Frames {
         let left = std::mem::replace(&mut self.left, 1);
         let mut bytes = Vec::new();
         for _ in 0..most {
-            if !self.read(&mut frame)? {
-                break;
+            let there = self.fill()?;
+            bytes.extend_from_slice(&self.bytes[..there]);
+            match self.take(there, &mut frame) {
+                Ok(true) => front.extend_from_slice(&frame),
+                Ok(false) => break,
+                // It comes again behind the frames that are whole.
+                Err(_) if !front.is_empty() => break,
+                Err(error) => return Err(error),
             }
-            front.extend_from_slice(&frame);
-            bytes.extend_from_slice(&self.bytes);
         }
         (self.left, self.count) = (left, 0);
         if front.is_empty() {
@@ -250,9 +300,16 @@ impl Frames {
             Some(place) => {
                 let stored = Stored::new(&self.name, place, (self.format, self.scale), self.len, self.left);
                 let stored = stored.map_err(told)?;
-                inference.reads_at(move |number, frame| stored.read(number, frame))
+                match stored.is_kept() {
+                    true => inference.reads_from(stored),
+                    false => inference.reads_at(move |number, frame| stored.read(number, frame)),
+                }
             }
             None => inference.reads(move |frame| Ok(if self.read(frame)? { Flow::Next } else { Flow::Stop })),
         })
     }
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }

@@ -17,7 +17,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use self::input::{Frames, InputArgs};
+use self::input::{Frames, InputArgs, tolerance};
 use self::output::Output;
 use self::tally::Tally;
 use crate::failure::Failure;
@@ -85,7 +85,7 @@ pub(crate) struct NnArgs {
     #[arg(long, value_name = "EXPECTED")]
     compare: Option<PathBuf>,
     /// How far a result may be from what is expected, of one more than its largest value
-    #[arg(long, value_name = "X", default_value_t = 1e-4, requires = "compare")]
+    #[arg(long, value_name = "X", default_value_t = 1e-4, requires = "compare", value_parser = tolerance)]
     tolerance: f32,
     /// Show the segments: operators, shapes, work and, if an engine is there, time on each kind of core
     #[arg(long, conflicts_with_all = ["input", "output", "compare"])]
@@ -118,7 +118,7 @@ struct EngineArgs {
 
 impl EngineArgs {
     fn open(&self) -> Result<Engine, Failure> {
-        Engine::open(self.engine, self.library.as_deref()).map_err(Failure::from_error)
+        Engine::open(self.engine, self.library.as_deref()).map_err(|none| Failure::new(none.to_string()))
     }
 }
 
@@ -131,7 +131,7 @@ struct Model {
 impl Model {
     fn open(path: Option<&Path>) -> Result<Self, Failure> {
         Ok(match path {
-            Some(path) => Self { network: NeuralNetwork::open(path).map_err(Failure::from_error)?, labels: Vec::new() },
+            Some(path) => Self { network: NeuralNetwork::open(path).map_err(not_as_it_should_be)?, labels: Vec::new() },
             None => {
                 let labels = modulation::CLASSES.map(str::to_owned).to_vec();
                 Self { network: modulation::network().map_err(Failure::from_error)?, labels }
@@ -172,10 +172,10 @@ fn infer(mut args: NnArgs, files: &mut Files) -> Result<(), Failure> {
     let engine = args.engine.open()?;
     let (name, engine_name) = (model.network.name().to_owned(), engine.to_string());
     let output_shape = model.network.output().dims().to_vec();
-    let front = frames.front().map_err(Failure::from_error)?;
+    let front = frames.front().map_err(not_as_it_should_be)?;
     let tally = Arc::new(Mutex::new(tally));
     let create = |path: &Path| Output::create(files, path, &output_shape, usize::from(args.top), labels.clone());
-    let output = args.output.as_deref().map(create).transpose().map_err(Failure::from_error)?.map(Arc::new);
+    let output = args.output.as_deref().map(create).transpose().map_err(unmade)?.map(Arc::new);
     let input_name = frames.name.clone();
     let inference = Inference::new(model.network, engine).batch(args.batch as usize).rehearses(front);
     let inference = frames.into(inference.map_err(Failure::from_error)?)?;
@@ -215,6 +215,17 @@ fn infer(mut args: NnArgs, files: &mut Files) -> Result<(), Failure> {
     }
 }
 
+/// An input that is not there, or damaged, before anything ran.
+fn not_as_it_should_be(error: bief::Error) -> Failure {
+    Failure::from_error(error).with(Status::NoInput)
+}
+
+/// An output that could not be opened: by the machine, or since another run writes it.
+fn unmade(error: bief::Error) -> Failure {
+    let failure = Failure::from_error(error);
+    if failure.status == Status::TryAgain as u8 { failure } else { failure.with(Status::Failed) }
+}
+
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -250,7 +261,7 @@ impl NnArgs {
         let read = self.model.iter().chain(&self.labels).chain(&self.compare).chain(&self.engine.library);
         read.into_iter().try_for_each(|path| files.read(path))?;
         self.input.claim(files)?;
-        self.output.as_deref().map_or(Ok(()), |path| files.write(path, "the results"))?;
+        self.output.as_deref().map_or(Ok(()), |path| files.write(path, "--output"))?;
         self.planning.claim(files)?;
         self.seeing.claim(files)?;
         self.json.claim(files)
@@ -270,10 +281,13 @@ impl NnArgs {
     fn expected(&self, path: &Path, network: &NeuralNetwork) -> Result<Vec<f32>, Failure> {
         let mut expected = InputArgs::numbers().open(path, network.output())?;
         let (mut all, mut frame) = (Vec::new(), vec![0.0; network.output().len()]);
-        while expected.read(&mut frame).map_err(Failure::from_error)? {
+        while expected.read(&mut frame).map_err(not_as_it_should_be)? {
             all.extend_from_slice(&frame);
         }
-        Ok(all)
+        match all.is_empty() {
+            true => Err(Failure::new(format!("{}: there is no result in it", path.display())).with(Status::NoInput)),
+            false => Ok(all),
+        }
     }
 
     fn labels(&self, model: &Model) -> Result<Vec<String>, Failure> {

@@ -41,12 +41,11 @@ impl Output {
         labels: Vec<String>,
     ) -> bief::Result<Self> {
         let ends = |end: &str| path.extension().is_some_and(|extension| extension == end);
-        let told = |error: io::Error| Error::new(format!("{}: {error}", path.display()));
         let lines = |out: Box<dyn Write + Send>| Form::Lines { out: Mutex::new(out), top, labels };
         let form = match is_dash(path) {
             true => lines(Box::new(io::stdout())),
             false => {
-                let file = files.create(path).map_err(told)?;
+                let file = files.create(path).map_err(Error::from_source)?;
                 match () {
                     () if ends("jsonl") => lines(Box::new(BufWriter::new(file))),
                     () => {
@@ -65,7 +64,10 @@ impl Output {
     }
 
     fn told(&self, error: &io::Error) -> Error {
-        Error::new(format!("{}: {error}", self.path.display()))
+        match is_dash(&self.path) {
+            true => Error::new(format!("standard output: {error}")),
+            false => Error::new(format!("{}: {error}", self.path.display())),
+        }
     }
 
     /// Writes the result of a frame.

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use bief::{Error, Flow};
+use bief_nn::Frames;
 
 use super::input::NumberFormat;
 
@@ -84,24 +85,33 @@ impl Stored {
         Ok(())
     }
 
-    /// Fills the frame of this number.
-    pub(super) fn read(&self, number: u64, frame: &mut [f32]) -> bief::Result<Flow> {
+    /// Whether all frames are in memory.
+    pub(super) fn is_kept(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Which of the frames has this number; `None` behind the last one.
+    fn place_of(&self, number: u64) -> bief::Result<Option<u64>> {
         if number >= self.count && self.rest > 0 {
             let (name, count, there, whole) = (&self.name, self.count, self.rest, self.len * self.format.size());
             return Err(Error::new(format!(
                 "{name}: it ends within frame {count}: {there} of {whole} bytes are there"
             )));
         }
-        if number / self.repeat >= self.count {
-            return Ok(Flow::Stop);
-        }
-        let number = number % self.count;
-        if self.kept.is_empty() {
-            self.fetch(number, frame).map_err(|error| Error::new(format!("{}: {error}", self.name)))?;
-        } else {
-            let start = number as usize * self.len;
-            frame.copy_from_slice(&self.kept[start..start + self.len]);
-        }
+        Ok((number / self.repeat < self.count).then(|| number % self.count))
+    }
+
+    /// Fills the frame of this number, of a file that is not kept.
+    pub(super) fn read(&self, number: u64, frame: &mut [f32]) -> bief::Result<Flow> {
+        let Some(place) = self.place_of(number)? else { return Ok(Flow::Stop) };
+        self.fetch(place, frame).map_err(|error| Error::new(format!("{}: {error}", self.name)))?;
         Ok(Flow::Next)
+    }
+}
+
+impl Frames for Stored {
+    fn frame(&self, number: u64) -> bief::Result<Option<&[f32]>> {
+        let start = self.place_of(number)?.map(|place| place as usize * self.len);
+        Ok(start.and_then(|start| self.kept.get(start..start + self.len)))
     }
 }

@@ -1,5 +1,6 @@
 //! What is told of all results together: which classes, and how far they are from what is expected.
 
+use std::cmp::Ordering;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -9,16 +10,20 @@ const SHOWN: usize = 10;
 /// Values of a result that are taken for classes.
 const MOST_CLASSES: usize = 100_000;
 
-/// The numbers of the largest values, the largest first.
+/// The numbers of the largest values, the largest first; what is no number is less than all.
 pub(super) fn best(values: &[f32], count: usize) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..values.len()).collect();
-    let order = |&a: &usize, &b: &usize| values[b].total_cmp(&values[a]).then(a.cmp(&b));
+    let order = |&a: &usize, &b: &usize| by_size(values[b], values[a]).then(a.cmp(&b));
     if count < numbers.len() {
         numbers.select_nth_unstable_by(count, order);
         numbers.truncate(count);
     }
     numbers.sort_by(order);
     numbers
+}
+
+fn by_size(a: f32, b: f32) -> Ordering {
+    b.is_nan().cmp(&a.is_nan()).then(a.total_cmp(&b))
 }
 
 /// Counts results.
@@ -28,6 +33,8 @@ pub(super) struct Tally {
     /// Values of each result.
     of_each: u64,
     classes: Vec<u64>,
+    /// Results with something in them that is no number: they are of no class.
+    not_numbers: u64,
     compared: Option<Compared>,
 }
 
@@ -50,11 +57,13 @@ impl Tally {
 
     /// Counts the result of the frame of a number.
     pub(super) fn add(&mut self, number: u64, values: &[f32]) {
-        let class = (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]).then(b.cmp(&a)));
         self.of_each = values.len() as u64;
+        let is_number = !values.iter().any(|value| value.is_nan());
+        self.not_numbers += u64::from(!is_number);
         if values.len() <= MOST_CLASSES {
             self.classes.resize(values.len(), 0);
-            class.into_iter().for_each(|class| self.classes[class] += 1);
+            let class = (0..values.len()).max_by(|&a, &b| by_size(values[a], values[b]).then(b.cmp(&a)));
+            class.filter(|_| is_number).into_iter().for_each(|class| self.classes[class] += 1);
         }
         if let Some(compared) = &mut self.compared {
             compared.add(values, number);
@@ -99,6 +108,9 @@ impl Tally {
             let more = if more > 0 { format!(", {more} more") } else { String::new() };
             rows.push(("classes", format!("{}{more}", shown.join(", "))));
         }
+        if self.not_numbers > 0 {
+            rows.push(("NaN", format!("in {} of {} results", self.not_numbers, self.frames)));
+        }
         if let Some(compared) = &self.compared {
             let (worst, frame) = compared.worst;
             let same = compared.same_class;
@@ -117,7 +129,9 @@ impl Tally {
                 "same_class": compared.same_class, "beyond": compared.beyond,
             })
         });
-        json!({ "frames": self.frames, "classes": self.classes, "compared": compared })
+        json!({
+            "frames": self.frames, "classes": self.classes, "not_numbers": self.not_numbers, "compared": compared,
+        })
     }
 }
 
@@ -153,6 +167,7 @@ mod tests {
         assert_eq!(best(&[1.0, 5.0, 5.0, 2.0], 3), [1, 2, 3]);
         assert_eq!(best(&[1.0], 5), [0]);
         assert_eq!(best(&[], 5), [0; 0]);
+        assert_eq!(best(&[f32::NAN, 1.0, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY], 3), [3, 1, 4]);
     }
 
     #[test]
@@ -164,7 +179,8 @@ mod tests {
         tally.add(2, &[f32::NAN, 0.0]);
         let told = tally.fault(Path::new("y.f32")).unwrap();
         assert!(told.starts_with("y.f32: 2 of 3 results differ") && told.contains("frame 2"), "{told}");
-        assert_eq!(tally.to_json()["compared"]["same_class"], 2);
+        assert_eq!(tally.to_json()["compared"]["same_class"], 1);
+        assert_eq!((&tally.to_json()["classes"], &tally.to_json()["not_numbers"]), (&json!([0, 2]), &json!(1)));
         let mut long = Tally::default();
         long.compare(vec![0.0; 4], 1.0);
         long.add(0, &[0.0, 0.0]);

@@ -36,7 +36,7 @@ impl FromStr for DeviceChoice {
 /// looked for only if somebody asks for devices, and those that are made of the cores are taken only by name.
 ///
 /// # Errors
-/// As [`DeviceChoice::of`]; a device that does not open.
+/// As [`DeviceChoice::of`]; a device that is required and does not open.
 pub(crate) fn with_devices(
     machine: Machine,
     choice: Option<&DeviceChoice>,
@@ -62,9 +62,14 @@ pub(crate) fn with_devices(
     if wanted.is_empty() {
         warn(&format!("planned without a device: {why}"));
     }
-    found.iter().filter(|found| wanted.contains(&found.name.as_str())).try_fold(machine, |machine, found| {
-        let spec = open(found, memory).map_err(Failure::from_error)?;
-        machine.with_device(spec).map_err(Failure::from_error)
+    let mut wanted = found.iter().filter(|found| wanted.contains(&found.name.as_str()));
+    wanted.try_fold(machine, |machine, found| match open(found, memory) {
+        Ok(spec) => machine.with_device(spec).map_err(Failure::from_error),
+        Err(error) if choice.is_required() => Err(Failure::new(error.to_string())),
+        Err(error) => {
+            warn(&format!("planned without the device `{}`: {error}", found.name));
+            Ok(machine)
+        }
     })
 }
 

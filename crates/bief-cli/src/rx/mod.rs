@@ -94,6 +94,9 @@ pub(crate) struct RxArgs {
     /// Input that cannot wait (a radio): drop and count samples if the receiver is too slow
     #[arg(long)]
     live: bool,
+    /// Frames that are worked on together: a device wants many at a time, and cores few [default: 1]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    batch: u32,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -155,6 +158,7 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     let shows = args.page.is_given();
     let receiver = if shows || args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
     let receiver = if shows { receiver.keep_spectrum() } else { receiver };
+    let receiver = receiver.batch(args.batch as usize);
     bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
     let is_live = args.live || args.signal.recording.is_live();

@@ -19,6 +19,12 @@ fn frames(count: usize) -> Vec<u8> {
     frame.collect::<Vec<u8>>().repeat(count)
 }
 
+/// An array that tells so many of these frames, and has as many as that.
+fn array(told: usize, there: usize) -> Vec<u8> {
+    let head = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({told}, 1, 8, 8), }}");
+    [b"\x93NUMPY\x01\x00\x76\x00", format!("{head:<117}\n").as_bytes(), &frames(there)].concat()
+}
+
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
 }
@@ -30,8 +36,7 @@ const RESULT: [f32; 3] = [-2552.0, 94.0, 3099.0];
 pub(crate) fn prepare(folder: &Folder) -> bool {
     std::fs::copy(network("tiny_exact.onnx"), folder.path("net.onnx")).unwrap();
     folder.write("frames.f32", frames(20));
-    let head = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (20, 1, 8, 8), }");
-    folder.write("frames.npy", [b"\x93NUMPY\x01\x00\x76\x00", head.as_bytes(), &frames(20)].concat());
+    folder.write("frames.npy", array(20, 20));
     folder.write("expected.f32", RESULT.repeat(20).iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
     let tried = folder.command().args(["nn", "net.onnx", "-i", "frames.f32", "--cores", "1"]).output().unwrap();
     tried.status.success()
@@ -88,6 +93,8 @@ fn results_are_written_in_each_form() {
     );
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 40);
+    let message = folder.fail(["nn", "tiny.onnx", "-i", "x.f32", "-o", "."]);
+    assert!(message.starts_with("bief: .: Is a directory"), "{message}");
     assert_eq!(lines[39]["frame"], 39);
     assert_eq!(lines[39]["top"][1], serde_json::json!({ "class": 1, "label": "middle", "value": 94.0 }));
 }
@@ -125,10 +132,15 @@ fn a_stream_is_worked_off_and_its_damage_is_told() {
     let whole = run(frames(300));
     assert!(whole.status.success(), "{}", stderr(&whole));
     assert!(floats(&folder.read("y.f32")) == RESULT.repeat(300));
-    let message = stderr(&run(frames(300)[..299 * 256 + 100].to_vec()));
-    assert!(message.contains("standard input: it ends within frame 299: 100 of 256 bytes"), "{message}");
     // What was made before is kept, and what was whole.
-    assert!(floats(&folder.read("y.f32.part")) == RESULT.repeat(299));
+    for whole in [299, 3] {
+        let cut = run(frames(300)[..whole * 256 + 100].to_vec());
+        let message = stderr(&cut);
+        let words = format!("standard input: it ends within frame {whole}: 100 of 256 bytes");
+        assert!(cut.status.code() == Some(74) && message.contains(&words), "{} {message}", cut.status);
+        assert!(floats(&folder.read("y.f32.part")) == RESULT.repeat(whole));
+    }
+    assert_eq!(run(Vec::new()).status.code(), Some(66));
 }
 
 #[test]
@@ -158,18 +170,36 @@ fn what_cannot_be_is_refused() {
     folder.write("x.f32", frames(1));
     folder.write("bad.onnx", &frames(2)[..]);
     folder.write("x.npy", frames(1));
-    for (arguments, words) in [
-        (&["nn", "bad.onnx", "-i", "x.f32"][..], "bad.onnx: the file is damaged"),
-        (&["nn", "absent.onnx"], "absent.onnx"),
-        (&["nn", "tiny.onnx"], "tiny.onnx: no frames: give --input FILE, with frames of 1 x 1 x 8 x 8 numbers"),
-        (&["nn", "tiny.onnx", "-i", "x.npy"], "x.npy: as a NumPy array, it does not begin as one"),
-        (&["nn", "tiny.onnx", "-i", "x.f32", "-o", "x.f32"], "the results would replace the input"),
-        (&["nn", "tiny.onnx", "-i", "x.f32", "-o", "-", "--json"], "cannot both go to standard output"),
-        (&["nn", "tiny.onnx", "-i", "-", "--repeat", "2"], "--repeat needs a file"),
-        (&["nn", "tiny.onnx", "-i", "x.f32", "--library", "x.f32"], "x.f32"),
+    folder.write("few.npy", array(5, 1));
+    folder.write("many.npy", array(1, 3));
+    folder.write("huge.npy", array(usize::MAX, 1));
+    folder.write("empty.f32", "");
+    for (command, status, words) in [
+        ("bad.onnx -i x.f32", 66, "bad.onnx: the file is damaged"),
+        ("absent.onnx", 66, "absent.onnx: No such file"),
+        (". -i x.f32", 66, ".: Is a directory"),
+        ("tiny.onnx", 2, "tiny.onnx: no frames: give --input FILE, with frames of 1 x 1 x 8 x 8 numbers"),
+        ("tiny.onnx -i x.npy", 66, "x.npy: as a NumPy array, it does not begin as one"),
+        ("tiny.onnx -i few.npy", 66, "few.npy: as a NumPy array, it tells 5 frames of 256 bytes, and has 256 bytes"),
+        ("tiny.onnx -i many.npy", 66, "it tells 1 frame of 256 bytes, and has 768 bytes"),
+        ("tiny.onnx -i huge.npy", 66, "and has 256 bytes"),
+        ("tiny.onnx -i x.f32 --compare empty.f32", 66, "empty.f32: there is no result in it"),
+        ("tiny.onnx -i x.f32 --compare x.f32 --tolerance nan", 2, "it must be finite"),
+        ("tiny.onnx -i x.f32 --compare x.f32 --tolerance=-1", 2, "it must not be negative"),
+        ("tiny.onnx -i x.f32 --scale inf", 2, "it must be finite"),
+        ("tiny.onnx -i x.f32 -o x.f32", 2, "--output would replace the input"),
+        ("tiny.onnx -i x.f32 -o absent/y.f32", 2, "--output needs a folder that exists"),
+        ("tiny.onnx -i x.f32 -o - --json", 2, "cannot both go to standard output"),
+        ("tiny.onnx -i - --repeat 2", 2, "--repeat needs a file"),
+        ("tiny.onnx -i x.f32 --library x.f32", 1, "x.f32"),
     ] {
-        let message = folder.fail(arguments);
-        assert!(message.contains(words), "{arguments:?}: {message}");
+        let output = folder.command().arg("nn").args(command.split(' ')).output().unwrap();
+        let message = stderr(&output);
+        assert!(
+            output.status.code() == Some(status) && message.contains(words),
+            "{command}: {} {message}",
+            output.status
+        );
     }
     assert_usage(&folder, &["nn", "--engine", "nothing"], "there is no engine `nothing`");
     assert_usage(&folder, &["nn", "--tolerance", "1"], "--compare");
@@ -177,6 +207,19 @@ fn what_cannot_be_is_refused() {
     let none = command.args(["nn"]).env_remove("ORT_DYLIB_PATH").env("LD_LIBRARY_PATH", "").output().unwrap();
     // Unless the system has the library.
     assert!(none.status.success() || stderr(&none).contains("pip download onnxruntime"), "{}", stderr(&none));
+}
+
+/// Without a library of others.
+#[cfg(feature = "tract")]
+#[test]
+fn the_engine_that_is_built_in_gives_the_same() {
+    let folder = Folder::new("nn-tract");
+    prepare(&folder);
+    let compare = "net.onnx -i frames.f32 --compare expected.f32 --tolerance 0 --engine tract";
+    let shown = folder.succeed(["nn"].into_iter().chain(compare.split(' ')));
+    assert!(shown.contains("tract") && shown.contains("20 of 20 of the same class"), "{shown}");
+    let message = folder.fail(["nn"].into_iter().chain(compare.split(' ')).chain(["--library", "lib.so"]));
+    assert!(message.contains("tract is built in, and loads no library"), "{message}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 use bief::{Chain, Flow, Machine, Program, VarFrame, sink, source};
 use bief_cli::draw::plot::{Axis, Figure, Key, Mark, Panel, Shape};
 use bief_cli::failure::Failure;
+use bief_cli::text::{COLUMNS, wrapped};
 use bief_dsp::dvbs2::ldpc::{Code, Encoder};
 use bief_dsp::dvbs2::{FrameSize, Pls, Rate};
 use bief_opencl::{Memory, open};
@@ -186,7 +187,7 @@ pub(super) fn run(args: DeviceArgs) -> Result<(), Failure> {
         writeln!(csv, "{code},{batch},{lanes},{iterations:.3},{mb_per_s:.3}").expect("a text takes it");
     }
     table += "\nMb/s of information, with all copies; all bits are those of the cores.\n";
-    for fact in surroundings.facts() {
+    for fact in surroundings.facts().iter().flat_map(|fact| wrapped(fact, COLUMNS)) {
         writeln!(table, "{fact}").expect("a text takes it");
     }
     let json = rows.iter().map(|row| {

@@ -16,8 +16,8 @@ pub(crate) const MOST_BYTES: u64 = (1 << 31) - 1;
 /// Nodes, and weights; names that all nodes use and make together.
 const MOST_NODES: usize = 1 << 16;
 const MOST_NAMES: usize = 1 << 18;
-/// Whole numbers in an attribute that are looked at: shapes and pads have some.
-const MOST_INTS: usize = 64;
+/// Whole numbers of an attribute or a tensor that are looked at: shapes and pads have some.
+pub(crate) const MOST_INTS: usize = 64;
 
 /// What a file tells.
 #[derive(Debug)]

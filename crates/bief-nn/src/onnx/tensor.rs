@@ -4,12 +4,12 @@ use std::fmt;
 
 use prost::bytes::Bytes;
 
+use super::MOST_INTS;
 use super::wire::{Damage, Fields, Message, Value};
+use crate::shapes::Fact;
 
 /// Dimensions of a tensor.
 pub(crate) const MOST_DIMS: usize = 8;
-/// Elements of a weight that are read: those of shapes, axes and the like.
-const MOST_READ: usize = 64;
 
 /// What the elements of a tensor are, by ONNX's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,10 +120,10 @@ impl Dim {
     }
 }
 
-/// A declaration of a tensor of f32, to be written; the first dimension is free where `batch` names it.
-pub(crate) fn declaration(name: &str, dims: &[usize], batch: Option<&str>) -> Message {
+/// A declaration of a tensor, to be written; the first dimension is free where `batch` names it.
+pub(crate) fn declaration(name: &str, fact: &Fact, batch: Option<&str>) -> Message {
     let mut shape = Message::default();
-    for (index, &dim) in dims.iter().enumerate() {
+    for (index, &dim) in fact.dims.iter().enumerate() {
         shape = shape.message(
             1,
             match batch.filter(|_| index == 0) {
@@ -132,7 +132,7 @@ pub(crate) fn declaration(name: &str, dims: &[usize], batch: Option<&str>) -> Me
             },
         );
     }
-    let tensor = Message::default().number(1, ElementType::F32.0).message(2, shape);
+    let tensor = Message::default().number(1, fact.element.0).message(2, shape);
     Message::default().bytes(1, name.as_bytes()).message(2, Message::default().message(1, tensor))
 }
 
@@ -159,8 +159,8 @@ impl Weight {
                 (1, value) => value.numbers(1, MOST_DIMS, &mut dims)?,
                 (2, value) => element = ElementType(value.number(2)?),
                 (7, value) => {
-                    let few = if let Value::Bytes(ref bytes) = value { bytes.len() <= 10 * MOST_READ } else { true };
-                    match few && ints.len() < MOST_READ {
+                    let few = if let Value::Bytes(ref bytes) = value { bytes.len() <= 10 * MOST_INTS } else { true };
+                    match few && ints.len() < MOST_INTS {
                         true => value.numbers(7, usize::MAX, &mut ints)?,
                         false => typed = usize::MAX,
                     }
@@ -199,7 +199,7 @@ impl Weight {
         if bytes.is_none() && element == ElementType::F32 && typed != wanted {
             return Err(format!("weight `{shown}` of {dims:?} f32 has {typed} bytes, not {wanted}"));
         }
-        if let (ElementType::I64, Some(bytes)) = (element, bytes.filter(|bytes| bytes.len() <= 8 * MOST_READ)) {
+        if let (ElementType::I64, Some(bytes)) = (element, bytes.filter(|bytes| bytes.len() <= 8 * MOST_INTS)) {
             ints = bytes.as_chunks().0.iter().map(|&value| i64::from_le_bytes(value)).collect();
         }
         let is_read = element == ElementType::I64 && elements == Some(ints.len());
@@ -240,8 +240,8 @@ mod tests {
         assert_eq!(read(weight(&[2], 7).bytes(9, &raw)).unwrap().ints, Some(vec![3, -1]));
         assert_eq!(read(weight(&[2], 7).bytes(7, &[5, 6])).unwrap().ints, Some(vec![5, 6]));
         assert_eq!(read(weight(&[], 7).number(7, 9)).unwrap().ints, Some(vec![9]));
-        let many = vec![0; 8 * (MOST_READ + 1)];
-        assert_eq!(read(weight(&[MOST_READ as u64 + 1], 7).bytes(9, &many)).unwrap().ints, None);
+        let many = vec![0; 8 * (MOST_INTS + 1)];
+        assert_eq!(read(weight(&[MOST_INTS as u64 + 1], 7).bytes(9, &many)).unwrap().ints, None);
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_declaration_is_read_as_it_was_written() {
-        let message = declaration("x", &[1, 3, 8], Some("N")).finish();
+        let message = declaration("x", &Fact::new(ElementType::F32, vec![1, 3, 8]).unwrap(), Some("N")).finish();
         let fields: Vec<_> = Fields::of(message.into(), "it").collect::<Result<_, _>>().unwrap();
         assert_eq!(fields[0].1.clone().text(1).unwrap(), "x");
         let read = TensorType::read(fields[1].1.clone().bytes(2).unwrap()).unwrap().unwrap();

@@ -26,7 +26,8 @@ impl Fact {
         if dims.len() > MOST_DIMS {
             return Err(format!("a tensor has {} dimensions, more than {MOST_DIMS}", dims.len()));
         }
-        let elements = dims.iter().try_fold(1_usize, |all, &dim| all.checked_mul(dim));
+        // Of a tensor without elements, too, no products of dimensions are huge.
+        let elements = dims.iter().try_fold(1_usize, |all, &dim| all.checked_mul(dim.max(1)));
         match elements.filter(|&elements| elements <= MOST_ELEMENTS) {
             Some(_) => Ok(Self { element, dims, ints: None }),
             None => Err(format!("a tensor of {} has more than {MOST_ELEMENTS} elements", shown(&dims))),
@@ -315,6 +316,17 @@ mod tests {
                 vec![fact(&[1, 1, 6])],
                 &[1, 1, 3],
             ),
+            (
+                "MaxPool",
+                vec![
+                    ("kernel_shape", list(&[1])),
+                    ("strides", list(&[i64::MAX - 5])),
+                    ("pads", list(&[i64::MAX, i64::MAX])),
+                    ("ceil_mode", one(1)),
+                ],
+                vec![fact(&[1, 1, 1 << 27])],
+                &[1, 1, 3],
+            ),
             ("GlobalAveragePool", vec![], vec![fact(&[2, 5, 7, 7])], &[2, 5, 1, 1]),
             ("Gemm", vec![("transB", one(1))], vec![fact(&[1, 4]), fact(&[3, 4]), fact(&[3])], &[1, 3]),
             ("MatMul", vec![], vec![fact(&[7, 1, 2, 3]), fact(&[5, 3, 4])], &[7, 5, 2, 4]),
@@ -334,6 +346,16 @@ mod tests {
     }
 
     #[test]
+    fn few_whole_numbers_are_kept() {
+        let joined = |each: usize| {
+            let one = Fact { ints: Some(vec![1; each]), ..fact(&[each]) };
+            infer(&node("Concat", &[("axis", Attribute::Int(0))]), &Used(vec![Some(&one); 2]), 17).unwrap().unwrap()
+        };
+        assert_eq!(joined(32).ints, Some(vec![1; 64]));
+        assert_eq!((joined(33).ints, joined(33).dims), (None, vec![66]));
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_in_words() {
         let list = |values: &[i64]| Attribute::Ints(values.to_vec());
         for (operator, attributes, used, words) in [
@@ -346,6 +368,12 @@ mod tests {
                 "Conv",
                 vec![("pads", list(&[i64::MAX, i64::MAX]))],
                 vec![fact(&[1, 1, 9]), fact(&[1, 1, 3])],
+                "more than",
+            ),
+            (
+                "Conv",
+                vec![("pads", list(&[1 << 40, 1 << 40, 0, 0]))],
+                vec![fact(&[1, 1, 9, 9]), fact(&[0, 1, 3, 3])],
                 "more than",
             ),
             ("MaxPool", vec![], vec![fact(&[1, 1, 9])], "no kernel_shape"),

@@ -1,7 +1,7 @@
 //! Operators that arrange elements anew, or take dimensions away.
 
 use super::{Fact, Used, shown};
-use crate::onnx::Node;
+use crate::onnx::{MOST_INTS, Node};
 
 /// A number of a dimension, counted from the end where it is negative.
 fn axis(axis: i64, rank: usize) -> Result<usize, String> {
@@ -39,6 +39,8 @@ pub(super) fn joined(node: &Node, used: &Used<'_>) -> Result<Fact, String> {
         }
         dims[at] = dims[at].saturating_add(next.dims[at]);
         ints = ints.zip(next.ints.as_ref()).map(|(ints, next)| [&ints[..], next].concat());
+        // What is joined to itself again and again would be long.
+        ints = ints.filter(|ints| ints.len() <= MOST_INTS);
     }
     Ok(Fact { ints, ..Fact::new(first.element, dims)? })
 }

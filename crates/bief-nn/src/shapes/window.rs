@@ -74,7 +74,10 @@ fn slid(node: &Node, first: &Fact, channels: usize, window: &[usize]) -> Result<
         };
         let mut places = steps / stride + 1;
         // A window may begin in what is there or padded before it, not behind.
-        if rounds_up && !steps.is_multiple_of(stride) && places * stride < side.saturating_add(pad(index)?) {
+        if rounds_up
+            && !steps.is_multiple_of(stride)
+            && places.saturating_mul(stride) < side.saturating_add(pad(index)?)
+        {
             places += 1;
         }
         dims.push(places);

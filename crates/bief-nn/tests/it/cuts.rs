@@ -1,6 +1,7 @@
 //! Where networks are cut, and parts that join up again.
 
 use bief_nn::NeuralNetwork;
+use proptest::prelude::*;
 
 use crate::common::{models, own};
 
@@ -57,19 +58,72 @@ fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, (bytes.len() & 127) as u8 | 128, (bytes.len() >> 7) as u8], bytes].concat()
 }
 
-/// A network of so many nodes, one behind the other, on 4 numbers.
-fn long(nodes: usize) -> Vec<u8> {
-    let name = |number: usize| format!("t{number}").into_bytes();
+/// A network from `x` to `y` on 4 numbers: of each node what it uses, what it makes, and its operator. The shapes of `told` are in the file.
+fn network(nodes: &[(&[&str], &str, &str)], told: &[&str]) -> Vec<u8> {
     let mut graph: Vec<u8> = Vec::new();
-    for number in 0..nodes {
-        let node = [field(1, &name(number)), field(2, &name(number + 1)), field(4, b"Softmax")].concat();
+    for (uses, makes, operator) in nodes {
+        let uses: Vec<u8> = uses.iter().flat_map(|name| field(1, name.as_bytes())).collect();
+        let node = [uses, field(2, makes.as_bytes()), field(4, operator.as_bytes())].concat();
         graph.extend(field(1, &node));
     }
     let shape = [[8, 1], [8, 4]].map(|dim| field(1, &dim)).concat();
     let tensor = field(2, &field(1, &[vec![8, 1], field(2, &shape)].concat()));
-    graph.extend(field(11, &[field(1, &name(0)), tensor.clone()].concat()));
-    graph.extend(field(12, &[field(1, &name(nodes)), tensor].concat()));
+    for (number, name) in [(11, "x"), (12, "y")].into_iter().chain(told.iter().map(|&name| (13, name))) {
+        graph.extend(field(number, &[field(1, name.as_bytes()), tensor.clone()].concat()));
+    }
     [vec![8, 8], field(7, &graph), field(8, &[16, 17])].concat()
+}
+
+/// A network of so many nodes, one behind the other.
+fn long(nodes: usize) -> Vec<u8> {
+    let name = |number: usize| match number {
+        0 => "x".to_owned(),
+        last if last == nodes => "y".to_owned(),
+        _ => format!("t{number}"),
+    };
+    let names: Vec<String> = (0..=nodes).map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let nodes: Vec<_> = names.windows(2).map(|names| (&names[..1], names[1], "Softmax")).collect();
+    network(&nodes, &[])
+}
+
+/// The operators of each segment; each can be read as a network of its own.
+fn segments(bytes: Vec<u8>) -> Vec<String> {
+    let network = NeuralNetwork::from_bytes("it", bytes).unwrap();
+    for (number, segment) in network.segments().iter().enumerate() {
+        let part = NeuralNetwork::from_bytes("a part", network.part(number..number + 1).unwrap()).unwrap();
+        assert_eq!((part.input(), part.output()), (segment.input(), segment.output()));
+        assert_eq!(part.segments().len(), 1);
+        assert_eq!(part.segments()[0].operators(), segment.operators());
+    }
+    network.segments().iter().map(|segment| segment.operators().join(" ")).collect()
+}
+
+#[test]
+fn nodes_that_do_not_lead_to_the_output_are_left_out() {
+    let nodes: &[(&[&str], &str, &str)] = &[
+        (&["x"], "none", "Exp"),
+        (&["x"], "a", "Softmax"),
+        (&["a"], "lost", "Exp"),
+        (&["a", "lost"], "lost too", "Add"),
+        (&["a"], "b", "Softmax"),
+        // Nobody knows this operator, or what it makes.
+        (&["b"], "odd", "Frobnicate"),
+        (&["b"], "y", "LogSoftmax"),
+        (&["y"], "more", "Exp"),
+    ];
+    assert_eq!(segments(network(nodes, &[])), ["Softmax", "Softmax", "LogSoftmax"]);
+    // An input that only such nodes use is none.
+    let nodes: &[(&[&str], &str, &str)] = &[(&["x"], "none", "Exp"), (&[], "r", "RandomUniform"), (&["r"], "y", "Exp")];
+    let told = NeuralNetwork::from_bytes("it", network(nodes, &["r"])).unwrap_err().to_string();
+    assert!(told.contains("its output `y` does not depend on its input"), "{told}");
+}
+
+#[test]
+fn a_part_keeps_the_shapes_that_only_the_file_tells() {
+    let nodes: &[(&[&str], &str, &str)] =
+        &[(&["x"], "a", "Softmax"), (&["a"], "b", "ReverseSequence"), (&["b"], "y", "Relu")];
+    assert_eq!(segments(network(nodes, &["b"])), ["Softmax", "ReverseSequence Relu"]);
 }
 
 #[test]
@@ -81,4 +135,33 @@ fn many_segments_are_joined_to_few_of_much_the_same_work() {
     assert!(lens.len() <= 64 && lens.len() > 50, "{lens:?}");
     assert_eq!(lens.iter().sum::<usize>(), 400);
     assert!(lens.iter().all(|&len| len <= 8), "{lens:?}");
+}
+
+proptest! {
+    /// However nodes are connected, and whatever of it leads nowhere, each segment is a network, and no node is in two of them.
+    #[test]
+    fn any_network_is_cut_into_networks(
+        nodes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..5_usize), 1..30)
+    ) {
+        let names: Vec<String> = (0..nodes.len()).map(|number| format!("t{number}")).collect();
+        let mut names: Vec<&str> = std::iter::once("x").chain(names.iter().map(String::as_str)).collect();
+        names[nodes.len()] = "y";
+        let used: Vec<[&str; 2]> = nodes
+            .iter()
+            .enumerate()
+            // Mostly what was made just before.
+            .map(|(node, (one, other, _))| [names[node - one.index(node.min(2) + 1)], names[node - other.index(node + 1)]])
+            .collect();
+        let operators = ["Softmax", "Relu", "Add", "Add", "ReverseSequence"];
+        let all: Vec<(&[&str], &str, &str)> = nodes
+            .iter()
+            .enumerate()
+            .map(|(node, &(_, _, operator))| {
+                let operator = operators[operator];
+                (&used[node][..if operator == "Add" { 2 } else { 1 }], names[node + 1], operator)
+            })
+            .collect();
+        let segments = segments(network(&all, &names[1..]));
+        prop_assert!(segments.iter().map(|segment| segment.split(' ').count()).sum::<usize>() <= nodes.len());
+    }
 }

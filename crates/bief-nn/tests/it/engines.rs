@@ -1,7 +1,10 @@
 //! What engines make of the networks, whole and in parts, beside what is expected.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
+use bief::schedule::Stage;
+use bief::{Application, Flow};
 use bief_nn::{Engine, Inference, NeuralNetwork};
 
 use crate::common::{classes, engines, floats, models, own};
@@ -38,7 +41,34 @@ fn the_tiny_networks_are_exact_whole_and_in_parts() {
     }
 }
 
-/// A network whole, in all its segments, and cut in two at each place.
+/// Frames that a pipeline works off.
+const FRAMES: usize = 4;
+
+/// What a pipeline with so many replicas of each stage makes of the same frame again and again, and the inference, to be used again.
+fn piped(inference: Inference, input: &[f32], replicas: &[u32]) -> (Vec<f32>, Inference) {
+    let made: Arc<Mutex<Vec<f32>>> = Arc::default();
+    let (collected, frame) = (Arc::clone(&made), input.to_vec());
+    let read = move |number: u64, slot: &mut [f32]| {
+        slot.copy_from_slice(&frame);
+        Ok(if number < FRAMES as u64 { Flow::Next } else { Flow::Stop })
+    };
+    let deliver = move |number: u64, y: &[f32]| {
+        let mut collected = collected.lock().unwrap();
+        collected.resize(FRAMES * y.len(), f32::NAN);
+        collected[number as usize * y.len()..][..y.len()].copy_from_slice(y);
+        Ok(Flow::Next)
+    };
+    let mut inference = inference.reads_at(read).delivers_at(deliver);
+    // The first stage has the source, too, and the last one the sink.
+    let tasks = |stage: usize| 1 + usize::from(stage == 0) + usize::from(stage + 1 == replicas.len());
+    let stages: Vec<Stage> =
+        replicas.iter().enumerate().map(|(stage, &replicas)| Stage::new(tasks(stage), replicas, "")).collect();
+    assert_eq!(inference.program().unwrap().cut(&stages).unwrap().run().unwrap().frames, FRAMES as u64);
+    let made = made.lock().unwrap().clone();
+    (made, inference)
+}
+
+/// A network whole, in all its segments, and cut in two at each place, with several numbers of replicas.
 fn compare(folder: &Path, name: &str, engine: &Engine) {
     let network = NeuralNetwork::open(&folder.join(format!("{name}.onnx"))).unwrap();
     let (input, expected) =
@@ -52,8 +82,17 @@ fn compare(folder: &Path, name: &str, engine: &Engine) {
         let made = parts.run(&input).unwrap();
         assert_eq!(made, parts.run(&input).unwrap(), "the same from run to run");
         worst = worst.max(difference(&made, &expected));
+        let replicas: &[&[u32]] = if cut == 0 { &[&[1], &[2], &[3]] } else { &[&[1, 2], &[3, 1]] };
+        let mut inference = parts;
+        for replicas in replicas {
+            let all;
+            (all, inference) = piped(inference, &input, replicas);
+            assert_eq!(all, made.repeat(FRAMES), "{name} cut at {cut}, replicas {replicas:?}");
+        }
     }
-    eprintln!("{name} on {engine}: {worst:e} in {count} segments, and whole, and in two at each place");
+    eprintln!(
+        "{name} on {engine}: {worst:e} in {count} segments, and whole, and in two at each place, 1 to 3 replicas of each"
+    );
     assert!(worst <= 1e-4, "{name}: {worst}");
 }
 

@@ -1,11 +1,12 @@
 //! Networks as planned pipelines.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bief::plan::Profiling;
 use bief::schedule::{Stage, TaskProfile};
-use bief::{Application, Flow, Machine, Planner};
-use bief_nn::{Engine, Inference, NeuralNetwork};
+use bief::{Application, Flow, Machine, Planner, Result};
+use bief_nn::{Engine, Frames, Inference, NeuralNetwork};
 
 use crate::common::{engines, own};
 
@@ -97,6 +98,52 @@ fn frames_that_are_known_by_number_need_no_order() {
     }
 }
 
+/// Frames that differ, in memory.
+struct Kept {
+    frames: Vec<f32>,
+    len: usize,
+}
+
+impl Kept {
+    fn of(network: &NeuralNetwork) -> Self {
+        let len = network.input().len();
+        let mut frames = vec![0.0; FRAMES * len];
+        frames.chunks_mut(len).enumerate().for_each(|(number, slot)| frame(number, slot));
+        Self { frames, len }
+    }
+}
+
+impl Frames for Kept {
+    fn frame(&self, number: u64) -> Result<Option<&[f32]>> {
+        Ok(self.frames.chunks(self.len).nth(number as usize))
+    }
+}
+
+#[test]
+fn frames_in_memory_are_taken_where_they_lie() {
+    for engine in engines() {
+        for (name, stages, batch) in [
+            ("tiny_exact.onnx", vec![Stage::new(5, 2, ""), Stage::new(1, 1, "")], 1),
+            ("tiny_exact.onnx", vec![Stage::new(1, 1, ""), Stage::new(2, 2, ""), Stage::new(3, 1, "")], 7),
+            ("tiny_batch.onnx", vec![Stage::new(2, 2, ""), Stage::new(3, 3, ""), Stage::new(1, 1, "")], 1),
+            ("tiny_batch.onnx", vec![Stage::new(2, 2, ""), Stage::new(3, 3, ""), Stage::new(1, 1, "")], 7),
+        ] {
+            let network = own(name);
+            let expected = expected(&network, &engine);
+            let (inference, made) = inference(&network, &engine);
+            let mut inference = inference.batch(batch).reads_from(Kept::of(&network));
+            assert_eq!(inference.rehearsal(9).unwrap().run().unwrap().frames, 9);
+            let report = inference.program().unwrap().cut(&stages).unwrap().run().unwrap();
+            assert_eq!(report.frames, FRAMES as u64);
+            assert_eq!(*made.lock().unwrap(), expected, "{engine} {name} {stages:?}");
+            let short = Kept { len: 63, ..Kept::of(&network) };
+            let mut short = inference.reads_from(short).delivers(|_| Ok(Flow::Next));
+            let told = short.program().unwrap().run().unwrap_err().to_string();
+            assert!(told.contains("frame 0 has 63 numbers, and the network takes frames of 64"), "{told}");
+        }
+    }
+}
+
 #[test]
 fn batches_go_in_one_call_and_come_out_one_by_one() {
     for engine in engines() {
@@ -132,6 +179,26 @@ fn a_plan_joins_the_segments_of_a_stage() {
         assert!(made.len() == expected.len() && worst < 1e-3, "{engine}: {worst}");
         // The source is used up.
         assert!(inference.program().unwrap_err().to_string().contains("no reads"));
+    }
+}
+
+#[test]
+fn big_and_little_cores_keep_the_order() {
+    let here = Machine::here();
+    let [big, little, ..] = here.cores() else { return eprintln!("skipped: there is one core") };
+    let (big, little) = (big.threads[0], little.threads[0]);
+    let kinds =
+        format!("[[kind]]\nname = 'big'\ncores = '{big}'\n[[kind]]\nname = 'little'\ncores = '{little}'\nspeed = 0.4");
+    let machine = Machine::emulated(&kinds, &here).unwrap();
+    let profiling = Profiling { limit: Duration::from_millis(50), ..Profiling::default() };
+    let planner = || Planner::new(machine.clone()).profiling(profiling);
+    for engine in engines() {
+        let network = own("tiny_exact.onnx");
+        let expected = expected(&network, &engine);
+        let (inference, made) = inference(&network, &engine);
+        let (planned, mut inference) = inference.plan(&planner(), &planner()).unwrap();
+        assert_eq!(planned.pipeline(&mut inference).unwrap().run().unwrap().frames, FRAMES as u64);
+        assert_eq!(*made.lock().unwrap(), expected, "{engine} {:?}", planned.schedule);
     }
 }
 

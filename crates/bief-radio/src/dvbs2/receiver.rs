@@ -161,6 +161,8 @@ pub struct Receiver {
     /// Whether someone wants to see symbols, and the spectrum.
     keeps_symbols: bool,
     keeps_spectrum: bool,
+    /// Frames of a batch.
+    batch: usize,
     /// Where input streams go, until it runs.
     deliver: Option<Deliver>,
     /// Where else, and what rehearsals have in these places.
@@ -252,6 +254,7 @@ impl Receiver {
                         // A lower one counts samples per symbol.
                         sample_rate: sample_rate.filter(|&rate| rate >= MIN_SAMPLE_RATE),
                         keeps_symbols: false,
+                        batch: 1,
                         keeps_spectrum: false,
                         deliver: None,
                         also: Also::default(),
@@ -298,6 +301,12 @@ impl Receiver {
     /// Keeps symbols of each frame, to be looked at: [`KeepSymbols::kept`] gets them of what the tasks tell.
     pub fn keep_symbols(self) -> Self {
         Self { keeps_symbols: true, ..self }
+    }
+
+    /// Works on so many frames together, at least 1: what a device wants, while cores want few. Each frame waits for its batch.
+    #[must_use]
+    pub fn batch(self, frames: usize) -> Self {
+        Self { batch: frames, ..self }
     }
 
     /// Keeps samples of each frame, as they came, and tells their spectrum as [`KeepSpectrum`](crate::KeepSpectrum) does.
@@ -391,7 +400,7 @@ impl Receiver {
     /// The chain behind the source.
     fn receive(&self, cut: CutFrames, deliver: Deliver, also: Also) -> Chain {
         let isi = || self.isi.into_iter();
-        let mut rx = Chain::new();
+        let mut rx = Chain::new().batch(self.batch);
         let Decoded { bbframes, decoding, pls, level } = self.decoded(&mut rx, cut);
         rx.add(isi().fold(deliver, Deliver::of_stream), (&bbframes, &decoding));
         if let Some((output, pid)) = also.ip {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bief_machine::clock::nanoseconds;
+use bief_machine::clock::{interruptions, nanoseconds, thread_time};
 
 use super::batch::Batches;
+use super::parts::Parts;
 use super::{By, Device, DeviceBatch, Offload};
 use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
+use crate::observe::{Launch, TaskTime};
 use crate::socket::Socket;
-use crate::sync::PoisonError;
 use crate::task::{Step, Turn};
 use crate::wire::{Inputs, Outputs};
 
@@ -100,96 +101,182 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
     }
 }
 
-/// What a batch has cost in this run; on an emulated device, beside its tasks' own code.
+/// What it does beside its tasks' own code, and what that has cost in this run.
 pub(crate) struct Lane {
-    costs: Costs,
+    device: Device,
+    names: Vec<Arc<str>>,
     /// Bytes of a frame that are copied in, and back.
     bytes: [u64; 2],
     /// How long it kept the parts of the device busy in this run.
     pub(crate) busy: [Duration; 3],
     /// How often it had the device work in this run.
     pub(crate) launches: u64,
+    /// Processor time of its thread in this run.
+    pub(crate) host: Duration,
+    /// The times of its tasks in the last launch.
+    tasks: Vec<TaskTime>,
+    /// The last launch, unless it failed.
+    pub(crate) last: Option<Launch>,
+    /// On an emulated device, the launch before.
+    before: Last,
 }
 
-/// What its tasks cost there.
-pub(crate) struct Costs {
-    device: Device,
-    names: Vec<Arc<str>>,
+/// How often a lane had waited for its neighbours, before it and behind it, when a launch began.
+pub(crate) type Waits = [u64; 2];
+
+/// When an emulated device was done with the last launch of a lane, and when the lane was, which had slept too long, or a little less than
+/// it should. The next launch has begun on the device as much earlier, or later, unless the lane had to wait for its neighbours meanwhile.
+#[derive(Default)]
+struct Last {
+    done: Option<[Instant; 2]>,
+    waits: Waits,
 }
 
-/// The parts of a device.
-const READS: usize = 0;
-const WORKS: usize = 1;
-const WRITES: usize = 2;
+/// What a thread sleeps too long, about.
+const OVERSLEPT: Duration = Duration::from_micros(60);
+
+/// What a lane makes up for: one that is later had too few cores.
+const LATEST: Duration = Duration::from_millis(10);
+
+impl Last {
+    /// When a launch that begins now has begun on the device.
+    fn begin(&self, now: Instant, waits: Waits) -> Instant {
+        let Some([device, lane]) = self.done else { return now };
+        let begin = if waits == self.waits { device + now.saturating_duration_since(lane) } else { now };
+        begin.max(device).max(now.checked_sub(LATEST).unwrap_or(now))
+    }
+
+    /// Sleeps until the device is done, about.
+    fn rest(&mut self, done: Instant, waits: Waits) {
+        let left = done.saturating_duration_since(Instant::now());
+        if left > OVERSLEPT {
+            std::thread::sleep(left - OVERSLEPT);
+        }
+        *self = Self { done: Some([done, Instant::now()]), waits };
+    }
+}
 
 impl Lane {
     /// Of tasks with these names, which copies so many bytes of a frame in, and back.
     pub(crate) fn new(device: Device, names: Vec<Arc<str>>, bytes: [u64; 2]) -> Self {
-        Self { costs: Costs { device, names }, bytes, busy: [Duration::ZERO; 3], launches: 0 }
+        let tasks = vec![None; names.len()];
+        let (busy, before) = ([Duration::ZERO; 3], Last::default());
+        Self { device, names, bytes, busy, launches: 0, host: Duration::ZERO, tasks, last: None, before }
     }
 
     pub(crate) fn clear(&mut self) {
-        (self.busy, self.launches) = ([Duration::ZERO; 3], 0);
+        (self.busy, self.launches, self.last) = ([Duration::ZERO; 3], 0, None);
+        self.host = Duration::ZERO;
+        self.before = Last::default();
     }
 
-    /// Has so many frames copied in, lets `work` work on them, and has them copied back. On an emulated device each takes its turn with
-    /// the other lanes; one that is there does all of that itself, and `work` answers how long it copied.
-    pub(crate) fn pass(&mut self, frames: u64, work: impl FnOnce(&Costs) -> Result<[Duration; 2]>) -> Result<()> {
+    /// The name of its device.
+    pub(crate) fn device(&self) -> &str {
+        self.device.name()
+    }
+
+    /// The times of its tasks in the last launch.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = (usize, TaskTime)> {
+        self.tasks.iter().copied().enumerate()
+    }
+
+    /// Lets `work` work on so many frames, of so many batches: it gets what it is to note the times of tasks with, and answers how long
+    /// frames were copied to the device, and back, where that is there. An emulated device does none of it: the lane sleeps until it
+    /// would have.
+    pub(crate) fn pass(
+        &mut self,
+        (frames, batches): (u64, usize),
+        waits: Waits,
+        work: impl FnOnce(&mut dyn FnMut(usize, Instant, Duration, bool)) -> Result<[Duration; 2]>,
+    ) -> Result<()> {
         self.launches += 1;
-        if let By::Driver(_) = self.costs.device.opened.by {
-            let start = Instant::now();
-            let [read, write] = work(&self.costs)?;
-            self.busy[READS] += read;
-            self.busy[WRITES] += write;
-            self.busy[WORKS] += start.elapsed().saturating_sub(read + write);
+        self.last = None;
+        self.tasks.fill(None);
+        let start = Instant::now();
+        let tasks = &mut self.tasks;
+        let mut note = |task: usize, start, time, had_frames: bool| tasks[task] = had_frames.then_some((start, time));
+        let By::Emulation(parts) = &self.device.opened.by else {
+            let [read, write] = work(&mut note)?;
+            let whole = start.elapsed();
+            // Events are told by the device's own clock.
+            let read = read.min(whole);
+            let write = write.min(whole - read);
+            // Frames come with the first task, and go with the last; what others copy is for themselves, or goes on meanwhile.
+            let (mut came, mut went) = (Duration::ZERO, Duration::ZERO);
+            if let Some((start, time)) = self.tasks.iter_mut().flatten().next() {
+                came = read.min(*time);
+                (*start, *time) = (*start + came, *time - came);
+            }
+            if let Some((_, time)) = self.tasks.iter_mut().flatten().next_back() {
+                went = write.min(*time);
+                *time -= went;
+            }
+            let (begin, end) = (start + came, start + whole - went);
+            let parts = [(start, came), (begin, end.saturating_duration_since(begin)), (end, went)];
+            self.note(Launch { batches, parts }, [read, whole - read - write, write]);
             return Ok(());
-        }
-        let copy = |bytes: u64| {
-            let time = Duration::from_nanos(self.costs.device.opened.spec.copy_ns(bytes * frames) as u64);
-            move |_: &Costs| rest(time)
         };
-        let [read, write] = self.bytes.map(copy);
-        self.turn(READS, read);
-        self.turn(WORKS, work)?;
-        self.turn(WRITES, write);
+        let counted = (interruptions(), thread_time());
+        work(&mut note)?;
+        let worked = start.elapsed();
+        // Where the thread lost its core the time went on, but no work was done for it.
+        let had = match interruptions() == counted.0 {
+            true => 1.0,
+            false => share(thread_time().saturating_sub(counted.1), worked),
+        };
+        let spec = &self.device.opened.spec;
+        let mut all = Duration::ZERO;
+        for (task, name) in self.tasks.iter_mut().zip(&self.names) {
+            let Some((_, time)) = task else { continue };
+            *time = Duration::from_nanos(spec.task_ns(name, nanoseconds(*time) as f64 * had).round() as u64);
+            all += *time;
+        }
+        let [read, write] = self.bytes.map(|bytes| Duration::from_nanos(spec.copy_ns(bytes * frames).round() as u64));
+        let times = [read, all, write];
+        let begin = self.before.begin(start, waits);
+        let starts = parts.work(begin, times);
+        let mut next = starts[Parts::WORKS];
+        for (start, time) in self.tasks.iter_mut().flatten() {
+            *start = next;
+            next += *time;
+        }
+        let launch = Launch { batches, parts: std::array::from_fn(|part| (starts[part], times[part])) };
+        self.note(launch, times);
+        self.before.rest(launch.end(), waits);
         Ok(())
     }
 
-    /// Does something while no other lane uses that part of the device.
-    fn turn<T>(&mut self, part: usize, act: impl FnOnce(&Costs) -> T) -> T {
-        let By::Emulation(parts) = &self.costs.device.opened.by else { return act(&self.costs) };
-        let turn = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
-        let start = Instant::now();
-        let done = act(&self.costs);
-        self.busy[part] += start.elapsed();
-        drop(turn);
-        done
+    fn note(&mut self, launch: Launch, times: [Duration; 3]) {
+        self.busy.iter_mut().zip(times).for_each(|(busy, time)| *busy += time);
+        self.last = Some(launch);
     }
 }
 
-impl Costs {
-    /// Waits until a task, by its position, that took a core so long would be done on the device; answers how long that takes in all.
-    pub(crate) fn work_off(&self, task: usize, time: Duration) -> Duration {
-        if let By::Driver(_) = self.device.opened.by {
-            return time;
-        }
-        let core_ns = nanoseconds(time) as f64;
-        let there = Duration::from_nanos(self.device.opened.spec.task_ns(&self.names[task], core_ns) as u64);
-        rest(there.saturating_sub(time));
-        there.max(time)
-    }
+/// The part of a whole that is no more than that.
+fn share(part: Duration, whole: Duration) -> f64 {
+    if part < whole { part.as_secs_f64() / whole.as_secs_f64() } else { 1.0 }
 }
 
-/// What a thread may sleep too long, about.
-const OVERSLEPT: Duration = Duration::from_micros(100);
+#[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
+mod tests {
+    use super::*;
 
-/// Waits without a core as long as that can be done in time.
-fn rest(time: Duration) {
-    let start = Instant::now();
-    if let Some(asleep) = time.checked_sub(OVERSLEPT).filter(|asleep| !asleep.is_zero()) {
-        std::thread::sleep(asleep);
+    #[test]
+    fn a_lane_that_slept_too_long_makes_up_for_it_unless_it_waited() {
+        let zero = Instant::now() + Duration::from_secs(1);
+        let at = |us| zero + Duration::from_micros(us);
+        let last = |device, lane| Last { done: Some([at(device), at(lane)]), waits: [3, 4] };
+        assert_eq!(Last::default().begin(at(5), [0, 0]), at(5));
+        assert_eq!(last(100, 130).begin(at(135), [3, 4]), at(105), "it was 30 us late, and took 5 to hand over");
+        assert_eq!(last(100, 80).begin(at(85), [3, 4]), at(105), "it was early");
+        assert_eq!(last(100, 130).begin(at(135), [4, 4]), at(135), "nothing was to be done");
+        assert_eq!(last(100, 80).begin(at(85), [3, 5]), at(100), "the device was not done");
+        assert_eq!(last(100, 50_000).begin(at(50_005), [3, 4]), at(40_005), "it had no core");
     }
-    while start.elapsed() < time {
-        std::hint::spin_loop();
+
+    #[test]
+    fn a_share_is_no_more_than_the_whole() {
+        let ms = Duration::from_millis;
+        assert_eq!([share(ms(1), ms(4)), share(ms(5), ms(4)), share(ms(0), ms(0))], [0.25, 1.0, 1.0]);
     }
 }

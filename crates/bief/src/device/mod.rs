@@ -7,6 +7,7 @@
 mod batch;
 mod emulated;
 mod lane;
+mod parts;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -16,15 +17,16 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 pub use batch::DeviceBatch;
-pub(crate) use lane::{Lane, OnDevice};
+pub(crate) use lane::{Lane, OnDevice, Waits};
 
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::machine::{DeviceSpec, Machine};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::PoisonError;
 use crate::task::{Node, Task};
 use crate::wire::{Inputs, Outputs, WireInfo};
 use emulated::Emulated;
+use parts::Parts;
 
 /// A device that is open: [`Task::on_device`] gets it, to say how the task runs there.
 ///
@@ -46,8 +48,7 @@ struct Opened {
 
 enum By {
     Driver(Driver),
-    /// What reads, what works and what writes: each does so for one lane at a time.
-    Emulation([Mutex<()>; 3]),
+    Emulation(Parts),
 }
 
 type Driver = Arc<dyn Any + Send + Sync>;
@@ -82,7 +83,7 @@ impl Device {
     pub(crate) fn open(machine: &Machine, name: &str) -> Result<Option<Self>> {
         let Some(spec) = machine.device(name).cloned() else { return Ok(None) };
         let by = match &spec.backend {
-            None => By::Emulation(Default::default()),
+            None => By::Emulation(Parts::default()),
             Some(backend) => {
                 let drivers = DRIVERS.lock().unwrap_or_else(PoisonError::into_inner);
                 let driver = drivers.get(&(backend.clone(), spec.name.clone())).cloned();

@@ -143,13 +143,14 @@ impl Pipeline {
     /// What the lanes of a stage did, if it ran on a device.
     fn device_report(&self, stage: usize, executions: u64) -> Option<DeviceReport> {
         let device = self.stages[stage].device.as_ref()?;
-        let lanes = self.workers_of(stage).filter_map(|worker| worker.lane.as_deref());
-        let busy = lanes.fold([Duration::ZERO; 3], |sum, lane| std::array::from_fn(|part| sum[part] + lane.busy[part]));
-        let launches =
-            self.workers_of(stage).filter_map(|worker| worker.lane.as_deref()).map(|lane| lane.launches).sum::<u64>();
+        let lanes = || self.workers_of(stage).filter_map(|worker| worker.lane.as_deref());
+        let busy =
+            lanes().fold([Duration::ZERO; 3], |sum, lane| std::array::from_fn(|part| sum[part] + lane.busy[part]));
+        let launches = lanes().map(|lane| lane.launches).sum::<u64>();
+        let host = lanes().map(|lane| lane.host).sum();
         let taken = self.count(stage).batches;
         let per_launch = taken as f64 / launches.max(1) as f64;
-        Some(DeviceReport::new(device.name(), busy, executions, (self.stages[stage].gather, per_launch)))
+        Some(DeviceReport::new(device.name(), (busy, host), executions, (self.stages[stage].gather, per_launch)))
     }
 
     /// What the replicas on each kind of core of a stage did.

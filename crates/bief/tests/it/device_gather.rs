@@ -20,7 +20,8 @@ fn on_device(chain: Chain, tasks: std::ops::Range<usize>, lanes: u32, gather: u3
         .collect();
     let rest = all.len() - tasks.end;
     let there = Stage::new(tasks.len(), 1, "gpu").gathering(gather);
-    let stages = [Stage::new(tasks.start, 1, "cpu"), there, Stage::new(rest, 1, "cpu")];
+    let behind = (rest > 0).then(|| Stage::new(rest, 1, "cpu"));
+    let stages = [Stage::new(tasks.start, 1, "cpu"), there].into_iter().chain(behind);
     let schedule = Schedule::new("hand", stages, &Profile::new(["cpu", "gpu"], all).unwrap()).unwrap();
     let text = serde_json::to_string(&schedule).unwrap();
     assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule, "{text}");
@@ -204,4 +205,79 @@ fn wires_between_tasks_of_a_lane_have_room_for_each_batch() {
         on_device(chain, 1..4, 2, 5).run().unwrap();
         assert_eq!(result.take(), (0..97).map(|k| 2 * (k + 1) + 1).collect::<Vec<_>>());
     });
+}
+
+/// Takes frames, whole launches at a time: the numbers of each. The first waits until so many were made.
+#[derive(Clone)]
+struct Last {
+    launches: Arc<Mutex<Vec<Vec<u64>>>>,
+    made: Arc<AtomicU64>,
+    fails_at: Option<u64>,
+}
+
+impl Task for Last {
+    type In = In<u64>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, _: &[u64], (): ()) -> Result<Flow> {
+        Err(Error::new("it runs on devices alone"))
+    }
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+    fn on_device(&self, _: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(Box::new(self.clone())))
+    }
+}
+
+impl Offload<In<u64>, ()> for Last {
+    fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In<u64>, ()>) -> Result<()> {
+        let mut launches = self.launches.lock().unwrap();
+        while launches.is_empty() && self.made.load(Ordering::Relaxed) < 18 {
+            std::thread::yield_now();
+        }
+        launches.push(Vec::new());
+        let launch = launches.last_mut().unwrap();
+        batch.for_each(|frame, ()| {
+            if self.fails_at == Some(frame[0]) {
+                return Err(Error::new("told to fail"));
+            }
+            launch.push(frame[0]);
+            Ok(())
+        })
+    }
+}
+
+#[test]
+fn the_last_stage_gathers_too() {
+    for (batch, lanes, fails_at) in [(1, 1, None), (2, 1, None), (1, 3, None), (1, 1, Some(30)), (2, 1, Some(31))] {
+        watched(move || {
+            let made = Arc::<AtomicU64>::default();
+            let launches = Arc::<Mutex<Vec<Vec<u64>>>>::default();
+            let mut chain = Chain::new().batch(batch);
+            let counter = Arc::clone(&made);
+            let numbers = source::from_fn(1, move |frame: &mut [u64]| {
+                frame[0] = counter.fetch_add(1, Ordering::Relaxed);
+                Ok(if frame[0] < 60 { Flow::Next } else { Flow::Stop })
+            });
+            let numbers = chain.add(numbers, ());
+            chain.add(Last { launches: Arc::clone(&launches), made, fails_at }, &numbers);
+            let outcome = on_device(chain, 1..2, lanes, 8).observe().run();
+            let launches = std::mem::take(&mut *launches.lock().unwrap());
+            let mut taken = launches.concat();
+            taken.sort_unstable();
+            let Some(fails_at) = fails_at else {
+                let report = outcome.unwrap();
+                assert_eq!((taken, report.frames), ((0..60).collect(), 60));
+                assert_eq!(report.latency.map(|latency| latency.frames), Some(60), "each is counted, once");
+                assert!(launches.iter().any(|launch| launch.len() > batch), "{launches:?}");
+                assert!(launches.iter().all(|launch| launch.len() <= 8 * batch), "{launches:?}");
+                return;
+            };
+            assert_eq!(outcome.unwrap_err().place().frame, Some(fails_at));
+            assert_eq!(taken, (0..fails_at).collect::<Vec<_>>());
+        });
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::{Act, Count, Probe, rig, watched};
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Chain, Flow, Pipeline, sink};
+use bief::{Chain, Flow, Machine, Pipeline, sink};
 use serde_json::Value;
 
 fn events(pipeline: &Pipeline) -> Vec<Value> {
@@ -50,10 +50,15 @@ fn check_nesting(events: &[Value]) {
             // A slice without length that ends where this one begins has ended.
             open.retain(|around| span(around).1 > begin || slice["cat"] == "task" && span(around).1 == end);
             for around in &open {
-                assert!(around["cat"] == "batch" && slice["cat"] == "task", "{slice} in {around}");
+                let inside = match around["cat"].as_str() {
+                    Some("batch") => &["task"][..],
+                    Some("device") => &["task", "copy"],
+                    _ => &[],
+                };
+                assert!(inside.iter().any(|inside| slice["cat"] == *inside), "{slice} in {around}");
                 assert!(end <= span(around).1, "{slice} in {around}");
             }
-            if slice["cat"] == "batch" {
+            if slice["cat"] == "batch" || slice["cat"] == "device" {
                 open.push(slice);
             }
         }
@@ -84,6 +89,49 @@ fn flows(events: &[Value]) -> BTreeMap<u64, Vec<u64>> {
     }
     let tracks = |steps: Vec<&Value>| steps.iter().map(|step| step["tid"].as_u64().unwrap()).collect();
     flows.into_iter().map(|(id, steps)| (id, tracks(steps))).collect()
+}
+
+#[test]
+fn lanes_have_tracks_of_launches_with_copies_beside_their_tasks() {
+    for (lanes, gather) in [(1, 1), (3, 1), (2, 4)] {
+        watched(move || {
+            let rig = rig(50, 2, [1, 1, 1], [Act::Pass, Act::Jitter(100), Act::Pass]);
+            let machine = format!("[[device]]\nname = 'gpu'\nlanes = {lanes}\nlaunch_us = 20\ncopy_gb_per_s = 0.001");
+            let machine = Machine::emulated(&machine, &Machine::here()).unwrap();
+            let names = ["Count", "Probe", "Probe", "Probe", "CollectSink"];
+            let profile =
+                Profile::new(["cpu", "gpu"], names.map(|name| TaskProfile::replicable(name, [1, 1]))).unwrap();
+            let there = Stage::new(2, 1, "gpu").gathering(gather);
+            let stages = [Stage::new(2, 1, "cpu"), there, Stage::new(1, 1, "cpu")];
+            let schedule = Schedule::new("hand", stages, &profile).unwrap();
+            let pipeline = rig.chain.build().unwrap().pipeline_on(&schedule, &machine).unwrap();
+            let mut pipeline = pipeline.trace(1000).unwrap();
+            let report = pipeline.run().unwrap();
+            let events = events(&pipeline);
+            check_nesting(&events);
+            flows(&events);
+            let told: Vec<&str> = events
+                .iter()
+                .filter(|event| event["name"] == "thread_name")
+                .map(|event| event["args"]["name"].as_str().unwrap())
+                .collect();
+            let expected: Vec<String> = (0..lanes).map(|lane| format!("gpu lane {lane}")).collect();
+            assert_eq!(told[told.len() - lanes..], expected);
+            // 8 bytes of each of two frames, but for the last batch of the stream, which is empty.
+            let launches: Vec<&Value> = events.iter().filter(|event| event["cat"] == "device").collect();
+            let batches: u64 = launches.iter().map(|launch| launch["args"]["batches"].as_u64().unwrap()).sum();
+            let frames: u64 = launches.iter().map(|launch| launch["args"]["frames"].as_u64().unwrap()).sum();
+            assert!((25..=26).contains(&batches) && frames == report.frames, "{batches} batches, {frames} frames");
+            let length = |event: &&Value| span(event).1 - span(event).0;
+            let copies: Vec<&Value> = events.iter().filter(|event| event["cat"] == "copy").collect();
+            assert_eq!(copies.iter().map(length).sum::<u64>(), 2 * 50 * 8000);
+            assert_eq!(copies.iter().filter(|copy| copy["name"] == "copy in").count() * 2, copies.len());
+            // Tasks are on the tracks of the device alone, as the threads wait meanwhile.
+            let tracks: BTreeSet<u64> = launches.iter().map(|launch| launch["tid"].as_u64().unwrap()).collect();
+            let of_tasks = events.iter().filter(|event| event["cat"] == "task" && event["name"] == "Probe 3");
+            assert!(of_tasks.into_iter().all(|task| tracks.contains(&task["tid"].as_u64().unwrap())));
+        });
+    }
 }
 
 #[test]

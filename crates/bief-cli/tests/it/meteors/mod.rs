@@ -152,6 +152,33 @@ fn bad_videos_are_told_and_what_was_found_is_kept() {
 }
 
 #[test]
+fn what_was_found_before_ffmpeg_died_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new("meteors-ffmpeg");
+    std::fs::write(folder.path("video.y4m"), sample()).unwrap();
+    folder.write("night.mp4", "of no form that is known here");
+    let all = sample().len();
+    for (end, said) in [("kill -9 $$", "SIGKILL"), ("echo moov atom not found >&2; exit 1", "moov atom not found")] {
+        // It sends all frames but the last two, and a half of one.
+        let script = format!("#!/bin/sh\nhead -c {} video.y4m\n{end}\n", all - 160 * 120 * 5 / 2);
+        folder.write("dying", &script);
+        std::fs::set_permissions(folder.path("dying"), PermissionsExt::from_mode(0o755)).unwrap();
+        let mut command = folder.command();
+        command.args(["meteors", "night.mp4", "-o", "tracks.csv"]).env("BIEF_FFMPEG", folder.path("dying"));
+        let output = command.output().unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(74), "{message}");
+        assert!(
+            message.contains("frame 22") && message.contains(said) && message.contains("tracks.csv.part"),
+            "{message}"
+        );
+        assert_eq!(meteors(&text(&folder, "tracks.csv.part")).last().unwrap().1, 18);
+        assert!(!folder.path("tracks.csv").exists());
+    }
+}
+
+#[test]
 fn it_is_profiled_and_planned_as_any_chain() {
     let folder = Folder::new("meteors-profile");
     let shown = folder.succeed(["profile", "meteors", "-o", "meteors.json", "--executions", "50"]);

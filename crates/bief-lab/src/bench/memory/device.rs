@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bief_cli::draw::plot::{Axis, Figure, Key, Mark, Panel, Rgb, Shape};
 use bief_cli::failure::Failure;
+use bief_cli::text::{COLUMNS, wrapped};
 use bief_opencl::{Found, Memory, Probe, find};
 use serde_json::{Value, json};
 
@@ -25,10 +26,11 @@ struct Point {
 
 /// The device of that name.
 pub(in crate::bench) fn named(name: &str) -> Result<Found, Failure> {
-    let found = find().map_err(Failure::from_error)?;
-    let names = found.iter().map(|found| found.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = find().map_err(|error| Failure::usage(format!("--device {name}: {error}")))?;
+    let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
+    let names = if names.is_empty() { "no device".to_owned() } else { names.join(", ") };
     let device = found.into_iter().find(|found| found.name == name);
-    device.ok_or_else(|| Failure::new(format!("--device {name}: this machine has {names}")))
+    device.ok_or_else(|| Failure::usage(format!("--device {name}: this machine has {names}")))
 }
 
 /// Measures each memory with each size.
@@ -70,23 +72,23 @@ impl Point {
 
 fn table(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundings) -> String {
     let mut text = format!("{} ({}), {rounds} rounds; us\n\n", found.name, found.title);
-    text += "memory  size     allocate  1st run  2nd run read back    round  GB/s  CPU% launch\n";
+    text += "memory  size    allocate  1st run  2nd run     back    round  GB/s CPU us launch\n";
     for point in points {
-        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, launch, .. } = point.probe;
-        let [allocate, first_run, second_run, read_back, round, launch] =
-            [allocate, first_run, second_run, read_back, round, launch].map(us);
+        let Probe { allocate, first_run, second_run, read_back, round, waiting_time, launch, .. } = point.probe;
+        let [allocate, first_run, second_run, read_back, round, waiting_time, launch] =
+            [allocate, first_run, second_run, read_back, round, waiting_time, launch].map(us);
         writeln!(
             text,
-            "{:<7} {:<8} {allocate:>8.1} {first_run:>8.1} {second_run:>8.1} {read_back:>9.1} {round:>8.1} {:>5.1} {:>5.0} {launch:>6.1}",
+            "{:<7} {:<7} {allocate:>8.1} {first_run:>8.1} {second_run:>8.1} {read_back:>8.1} {round:>8.1} {:>5.1} \
+             {waiting_time:>6.1} {launch:>6.1}",
             point.memory.to_string(),
             point.size.to_string(),
             point.gb_per_s(),
-            100.0 * waiting_cpu,
         )
         .expect("a text takes it");
     }
-    text += "\nround: filled, the kernel, read back and checked. CPU%: of a core, while waiting.\n";
-    for fact in surroundings.facts() {
+    text += "\nback: read back. round: filled, the kernel, read back and checked. CPU us:\nprocessor time of the wait in a round.\n";
+    for fact in surroundings.facts().iter().flat_map(|fact| wrapped(fact, COLUMNS)) {
         writeln!(text, "{fact}").expect("a text takes it");
     }
     text
@@ -94,13 +96,14 @@ fn table(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundin
 
 fn csv(points: &[Point]) -> String {
     let mut text =
-        "memory,bytes,allocate_us,first_run_us,second_run_us,read_back_us,round_us,gb_per_s,waiting_cpu,launch_us\n"
+        "memory,bytes,allocate_us,first_run_us,second_run_us,read_back_us,round_us,gb_per_s,waiting_cpu,waiting_us,launch_us\n"
             .to_owned();
     for point in points {
-        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, launch, .. } = point.probe;
+        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, waiting_time, launch, .. } =
+            point.probe;
         let times = [allocate, first_run, second_run, read_back, round].map(us).map(|us| format!("{us:.3}")).join(",");
         let (memory, bytes, rate) = (point.memory, point.size.0, point.gb_per_s());
-        writeln!(text, "{memory},{bytes},{times},{rate:.4},{waiting_cpu:.4},{:.3}", us(launch))
+        writeln!(text, "{memory},{bytes},{times},{rate:.4},{waiting_cpu:.4},{:.3},{:.3}", us(waiting_time), us(launch))
             .expect("a text takes it");
     }
     text
@@ -108,11 +111,12 @@ fn csv(points: &[Point]) -> String {
 
 fn to_json(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundings) -> Value {
     let point = |point: &Point| {
-        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, launch, .. } = point.probe;
+        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, waiting_time, launch, .. } =
+            point.probe;
         json!({
             "memory": point.memory.to_string(), "bytes": point.size.0, "allocate_us": us(allocate), "first_run_us": us(first_run),
             "second_run_us": us(second_run), "read_back_us": us(read_back), "round_us": us(round), "gb_per_s": point.gb_per_s(),
-            "waiting_cpu": waiting_cpu, "launch_us": us(launch),
+            "waiting_cpu": waiting_cpu, "waiting_us": us(waiting_time), "launch_us": us(launch),
         })
     };
     json!({

@@ -1,6 +1,7 @@
 //! `bief lab bench plan`: how well a plan predicts a run, which correction closes how much of the gap, whether strategies rank as
 //! they are planned to, and what places are worth.
 
+mod devices;
 mod figure;
 mod policies;
 mod prediction;
@@ -10,6 +11,7 @@ mod subject;
 mod trial;
 mod work;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bief::Machine;
@@ -35,6 +37,7 @@ Examples:
   bief lab bench plan --policies         loose, guided, packed, distant and
                                          dynamic places
   bief lab bench plan --machine emulated.toml --strategies
+  bief lab bench plan --devices --machine gpu.toml
 
 Cases:
   two-stages/TIME   a source, two sequential tasks of that time and a sink,
@@ -46,9 +49,16 @@ Cases:
 With --strategies:
   mixed             eight tasks of different times, four of which are sequential
   receiver          as above
+With --devices, each with one core and with two beside the device, with one
+lane and with three (3x1), with one execution a launch and with up to eight
+(1x8):
+  core, tasks,      chains that are limited by a core, by the tasks on the
+  launches, copies  device, by its launches, by copies to it
+  receiver          as above
 Each round profiles the tasks with the other cores idle and with them busy,
 plans with the latter, runs, corrects the profile with the run, plans and runs
-again. --strategies and --policies profile with busy cores, and run each plan.
+again. --strategies, --policies and --devices profile with busy cores, and run
+each plan.
 Medians are over the rounds on an almost idle machine or, if these are fewer
 than half, over the quieter half.
 CSV: every round, with the cores that other programs took meanwhile.";
@@ -70,6 +80,9 @@ pub(super) struct PlanArgs {
     /// Run each plan with the placement of each policy
     #[arg(long)]
     policies: bool,
+    /// Run plans with an emulated device: the first one of --machine, or one that chains of half a millisecond suit
+    #[arg(long, conflicts_with_all = ["strategies", "policies"])]
+    devices: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -138,6 +151,12 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     } else if args.policies {
         let (cases, setting) = measured(args, bench, subject::predicted(), policies::compare)?;
         policies::findings(&cases, &setting)
+    } else if args.devices {
+        let (subjects, given): (Vec<_>, Vec<_>) = devices::subjects().into_iter().unzip();
+        let given: HashMap<String, _> = subjects.iter().map(|subject| subject.name.clone()).zip(given).collect();
+        let (cases, setting) =
+            measured(args, bench, subjects, |bench, subject, _| devices::follow(bench, subject, given[&subject.name]))?;
+        devices::findings(&cases, &setting)
     } else {
         let (cases, setting) =
             measured(args, bench, subject::predicted(), |bench, subject, _| prediction::follow(bench, subject))?;

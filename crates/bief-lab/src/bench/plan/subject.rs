@@ -45,9 +45,9 @@ pub(super) struct Subject {
 }
 
 /// Makes what is planned: a receiver must find its signal first.
-type Find = Box<dyn Fn() -> std::result::Result<Box<dyn Application>, Failure>>;
+pub(super) type Find = Box<dyn Fn() -> std::result::Result<Box<dyn Application>, Failure>>;
 
-enum Cut {
+pub(super) enum Cut {
     /// As planned, on so many cores at most.
     Exact { max_cores: u32 },
     /// Into source, tasks on two threads, and sink, where there are fewer cores than the four that they are planned for.
@@ -74,11 +74,11 @@ fn receiver() -> Subject {
 }
 
 fn work(steps: Vec<Step>) -> Find {
-    Box::new(move || Ok(Box::new(Work(steps.clone()))))
+    Work::new(steps).find()
 }
 
 impl Subject {
-    fn new((name, find, cut): (String, Find, Cut)) -> Self {
+    pub(super) fn new((name, find, cut): (String, Find, Cut)) -> Self {
         Self { name, find, application: None, cut, executions: FIRST_LOOK }
     }
 

@@ -41,11 +41,24 @@ impl Bench {
         schedule: &Schedule,
         policy: &Policy,
     ) -> Result<Trial> {
+        let machine = self.machine.clone();
+        self.run_on(&machine, subject, profile, schedule, policy)
+    }
+
+    /// The same on another machine.
+    pub(super) fn run_on(
+        &mut self,
+        machine: &Machine,
+        subject: &Subject,
+        profile: &Profile,
+        schedule: &Schedule,
+        policy: &Policy,
+    ) -> Result<Trial> {
         let planned_ns = schedule.period(profile)?.ns();
         let executions = (self.seconds * 1e9 / planned_ns.max(1.0)).max(LEAST_EXECUTIONS);
         let frames = executions * f64::from(profile.frames_per_execution());
-        let pipeline = subject.program(frames as u64)?.pipeline(schedule)?.compare_with(profile)?;
-        let report = pipeline.place(policy, &self.machine)?.observe().run()?;
+        let pipeline = subject.program(frames as u64)?.pipeline_on(schedule, machine)?.compare_with(profile)?;
+        let report = pipeline.place(policy, machine)?.observe().run()?;
         if report.executions == 0 {
             return Err(Error::new("a run worked on no frame at all: give more --seconds"));
         }

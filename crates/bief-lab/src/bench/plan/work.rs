@@ -4,9 +4,11 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
+use super::subject::Find;
+use bief::device::{Device, OffloadOf};
+use bief::{Application, Chain, Flow, In, InOut, Program, Result, Task, source};
 
-/// Numbers of a frame.
+/// Numbers that a task goes over at a time.
 const NUMBERS: usize = 256;
 
 /// A task to be made: how many microseconds it is to take on a core of this machine, and whether it may be replicated.
@@ -16,37 +18,57 @@ pub(super) struct Step {
     pub(super) replicable: bool,
 }
 
-/// A source, these tasks and a sink.
-pub(super) struct Work(pub(super) Vec<Step>);
+/// A source, these tasks and a sink. Those that may be replicated can run on an emulated device, too.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) steps: Vec<Step>,
+    /// Bytes of a frame, of which tasks go over the first kilobyte.
+    pub(super) bytes: usize,
+    /// So that a stage on a device may be the last.
+    pub(super) sink_is_replicable: bool,
+}
+
+impl Work {
+    /// With frames of a kilobyte.
+    pub(super) fn new(steps: Vec<Step>) -> Self {
+        Self { steps, bytes: NUMBERS * size_of::<f32>(), sink_is_replicable: false }
+    }
+
+    /// What makes it.
+    pub(super) fn find(self) -> Find {
+        Box::new(move || Ok(Box::new(self.clone())))
+    }
+}
 
 /// Frames come as long as they are wanted: what is run is a rehearsal, too.
 impl Application for Work {
     fn program(&mut self) -> Result<Program> {
-        chain(&self.0, u64::MAX)
+        chain(self, u64::MAX)
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
-        chain(&self.0, frames)
+        chain(self, frames)
     }
 }
 
 /// The chain, which ends after so many frames.
-fn chain(steps: &[Step], mut frames: u64) -> Result<Program> {
+fn chain(work: &Work, mut frames: u64) -> Result<Program> {
+    let numbers = (work.bytes / size_of::<f32>()).max(NUMBERS);
     let mut chain = Chain::new();
     let fill = move |frame: &mut [f32]| {
         if frames == 0 {
             return Ok(Flow::Stop);
         }
         frames -= 1;
-        frame.fill(0.5);
+        frame[..NUMBERS].fill(0.5);
         Ok(Flow::Next)
     };
-    let mut frame = chain.add(source::from_fn(NUMBERS, fill), ());
-    for (index, step) in steps.iter().enumerate() {
+    let mut frame = chain.add(source::from_fn(numbers, fill), ());
+    for (index, step) in work.steps.iter().enumerate() {
         let passes = (f64::from(step.us) * passes_per_us()).ceil() as u32;
         chain.add(Passes { name: format!("task {}", index + 1), passes, replicable: step.replicable }, &mut frame);
     }
-    chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &frame);
+    chain.add(End { replicable: work.sink_is_replicable }, &frame);
     chain.build()
 }
 
@@ -69,11 +91,37 @@ impl Task for Passes {
         Ok(())
     }
     fn run(&mut self, frame: &mut [f32], (): ()) -> Result<Flow> {
-        go_over(frame, self.passes);
+        go_over(&mut frame[..NUMBERS], self.passes);
         Ok(Flow::Next)
     }
     fn replica(&self) -> Option<Self> {
         self.replicable.then(|| self.clone())
+    }
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        self.replica().and_then(|replica| device.emulate(replica))
+    }
+}
+
+/// Takes frames, and does nothing with them.
+#[derive(Clone)]
+struct End {
+    replicable: bool,
+}
+
+impl Task for End {
+    type In = In<f32>;
+    type Out = ();
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+    fn run(&mut self, _: &[f32], (): ()) -> Result<Flow> {
+        Ok(Flow::Next)
+    }
+    fn replica(&self) -> Option<Self> {
+        self.replicable.then(|| self.clone())
+    }
+    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
+        self.replica().and_then(|replica| device.emulate(replica))
     }
 }
 
@@ -118,7 +166,7 @@ mod tests {
     #[ignore = "long: part of .ci/run"]
     fn a_chain_has_its_tasks_and_ends() {
         let steps = [Step { us: 1, replicable: false }, Step { us: 2, replicable: true }];
-        let program = chain(&steps, 7).unwrap();
+        let program = chain(&Work::new(steps.into()), 7).unwrap();
         let tasks: Vec<_> = program.tasks().map(|(name, replicable)| (name.to_owned(), replicable)).collect();
         assert_eq!(tasks[1..3], [("task 1".to_owned(), false), ("task 2".to_owned(), true)]);
         assert_eq!((tasks.len(), program.run().unwrap().frames), (4, 7));

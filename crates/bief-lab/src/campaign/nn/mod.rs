@@ -84,7 +84,7 @@ pub(super) fn find(args: &NnArgs) -> Result<Findings, Failure> {
         let profile = inference.profile_on(&Machine::here(), Profiling::default()).map_err(Failure::from_error)?;
         let plans = planned::all(&profile, args.slower)?;
         bar.set_message(format!("{}: running", network.name()));
-        let runs = measured::all(&network, &engine, args.rounds, args.seconds)?;
+        let runs = measured::all(&network, &engine, args.slower, (args.rounds, args.seconds))?;
         let weights = profile.tasks()[1..=network.segments().len()].iter();
         all.push(Found {
             name: network.name().to_owned(),
@@ -120,10 +120,12 @@ fn table(all: &[Found], phone: &[published::Line], args: &NnArgs) -> String {
         lines.extend(planned::rows(&found.plans));
         lines.push(String::new());
         lines.extend(wrapped(
-            "Measured frames/s on the cores that are here: median, least and most; and processor time of a frame in us",
+            "Measured frames/s on the cores that are here, some of them emulated as little ones; processor time of a frame; and frames/s that \
+             the plan tells",
             COLUMNS,
         ));
         lines.push(String::new());
+        lines.push(measured::heading());
         lines.extend(found.runs.iter().map(Measured::row));
         lines.push(String::new());
     }
