@@ -74,7 +74,7 @@ impl AwayArgs {
         let running = RefCell::new(None);
         let depth = file.depth().unwrap_or(DEPTH);
         let chain = cut.chain(registry, file.batch(), depth, |segment, frames| {
-            let started = pool.start(segment, cut.text(segment.inputs()), frames, without, |text| warn(text))?;
+            let started = pool.start(segment, cut.text(segment.inputs()), frames, without, warn)?;
             let front = started.front().clone();
             *running.borrow_mut() = Some(started);
             Ok(front)

@@ -60,8 +60,7 @@ fn with_the_variable() {
     };
     let (frames, place) = (2000, free());
     let _worker = Process::worker(&Role { name: "rack3", place: place.clone(), keys: Some(&rack3), ..Role::default() });
-    let with =
-        |keys: Option<&Path>| Reach { keys: keys.map(|keys| Keys::read(keys).unwrap()), ..reach(&[place.clone()]) };
+    let with = |keys: Option<&Path>| Reach { keys: keys.map(|keys| Keys::read(keys).unwrap()), ..reach([&place]) };
     let outcome = away((frames, ""), &with(Some(&front)), Without::Wait(1), |_| {});
     outcome.check("with keys", &here(frames));
     assert_eq!(outcome.tally[0].times, 1, "the link broke");

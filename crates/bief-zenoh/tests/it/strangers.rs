@@ -101,7 +101,7 @@ fn what_is_no_message_disturbs_nobody() {
 fn workers_tell_of_themselves() {
     let place = free();
     let _worker = worker("rack3", &place);
-    let pool = Pool::open(&reach(&[place.clone()])).unwrap();
+    let pool = Pool::open(&reach([&place])).unwrap();
     let workers = pool.workers(Duration::from_secs(10), 1).unwrap();
     assert_eq!((workers.len(), &*workers[0].name, &*workers[0].address), (1, "rack3", &*place));
     assert_eq!((workers[0].cores, workers[0].runs, workers[0].frames), (1, 0, 0));
