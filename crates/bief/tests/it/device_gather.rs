@@ -207,7 +207,10 @@ fn wires_between_tasks_of_a_lane_have_room_for_each_batch() {
     });
 }
 
-/// Takes frames, whole launches at a time: the numbers of each. The first waits until so many were made.
+/// Frames that are made while the first launch works: the ring has room for more, whatever that launch took of it.
+const MADE_FIRST: u64 = 12;
+
+/// Takes frames, whole launches at a time: the numbers of each. The first waits until some more were made.
 #[derive(Clone)]
 struct Last {
     launches: Arc<Mutex<Vec<Vec<u64>>>>,
@@ -235,7 +238,7 @@ impl Task for Last {
 impl Offload<In<u64>, ()> for Last {
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In<u64>, ()>) -> Result<()> {
         let mut launches = self.launches.lock().unwrap();
-        while launches.is_empty() && self.made.load(Ordering::Relaxed) < 18 {
+        while launches.is_empty() && self.made.load(Ordering::Relaxed) < MADE_FIRST {
             std::thread::yield_now();
         }
         launches.push(Vec::new());
