@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use bief::machine::Core;
 use bief::machine::clock::process_time;
+use bief::plan::{Load, Profiling};
 use bief::schedule::Stage;
 use bief::{Application, Flow, Machine, Pipeline, Planner, Result};
 use bief_cli::failure::Failure;
@@ -23,34 +24,61 @@ pub(super) struct Measured {
     pub(super) rates: Vec<f64>,
     /// Processor time of a frame in each round, in microseconds: what others do on these cores does not count.
     pub(super) cpu_us: Vec<f64>,
-    /// The stages, if it was planned, and the frames per second that the plan tells.
+    /// The stages of the last plan, if there is one.
     stages: Vec<String>,
-    planned: Option<f64>,
+    /// Frames per second that the plan of each round tells; empty without plans.
+    pub(super) planned: Vec<f64>,
 }
 
 /// What the columns of rates are.
 pub(super) fn heading() -> String {
-    format!("{:34} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "median", "least", "most", "cpu us", "planned")
+    format!("{:34} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}", "", "median", "least", "most", "cpu us", "planned", "gap %")
+}
+
+fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 impl Measured {
     pub(super) fn row(&self) -> String {
-        let sorted = |values: &[f64]| {
-            let mut values = values.to_vec();
-            values.sort_by(f64::total_cmp);
-            values
-        };
-        let (rates, cpu) = (sorted(&self.rates), sorted(&self.cpu_us));
+        let (rates, cpu) = (sorted(self.rates.iter().copied()), sorted(self.cpu_us.iter().copied()));
         let at = |part: f64| significant(rates[((rates.len() - 1) as f64 * part).round() as usize]);
         let cpu = significant(cpu[cpu.len() / 2]);
-        let planned = self.planned.map_or_else(|| "-".to_owned(), significant);
+        // Each run beside the plan of its round: the machine's speed changes.
+        let gaps = sorted(self.rates.iter().zip(&self.planned).map(|(rate, planned)| 100.0 * (rate / planned - 1.0)));
+        let planned = sorted(self.planned.iter().copied());
+        let [planned, gap] = match planned.len() / 2 {
+            _ if planned.is_empty() => ["-".to_owned(), "-".to_owned()],
+            middle => [significant(planned[middle]), format!("{:.1}", gaps[middle])],
+        };
         let stages = if self.stages.is_empty() { String::new() } else { format!("  {}", self.stages.join(", ")) };
-        format!("{:34} {:>8} {:>8} {:>8} {cpu:>8} {planned:>8}{stages}", self.name, at(0.5), at(0.0), at(1.0))
+        format!("{:34} {:>8} {:>8} {:>8} {cpu:>8} {planned:>8} {gap:>6}{stages}", self.name, at(0.5), at(0.0), at(1.0))
     }
 }
 
 /// Something that works so many frames off.
 type Run = Box<dyn FnMut(u64) -> Result<()>>;
+
+/// A way as it is measured.
+struct Way<'m> {
+    measured: Measured,
+    run: Run,
+    /// How it is planned: anew in each round, with what tasks take then while all cores are busy.
+    planned: Option<How<'m>>,
+}
+
+impl<'m> Way<'m> {
+    fn new(name: impl Into<String>, cores: usize, run: Run, planned: Option<How<'m>>) -> Self {
+        let (name, [rates, cpu_us, rates_planned]) = (name.into(), [const { Vec::new() }; 3]);
+        Self {
+            measured: Measured { name, cores, rates, cpu_us, stages: Vec::new(), planned: rates_planned },
+            run,
+            planned,
+        }
+    }
+}
 
 /// All ways, by turns; the second half of the cores is so much slower where they are emulated.
 pub(super) fn all(
@@ -61,43 +89,51 @@ pub(super) fn all(
 ) -> Result<Vec<Measured>, Failure> {
     let here = Machine::here();
     let cores = here.cores().len();
-    let mut runs: Vec<(Measured, Run)> = Vec::new();
-    let mut add = |name: String, cores: usize, (stages, planned): Told, run: Run| {
-        runs.push((Measured { name, cores, rates: Vec::new(), cpu_us: Vec::new(), stages, planned }, run));
-    };
-    let unplanned = || (Vec::new(), None);
     let inference = |engine: &Engine| Inference::new(network.clone(), engine.clone()).whole();
     let frame: Arc<[f32]> = (0..network.input().len()).map(|k| (k % 17) as f32 / 8.0 - 1.0).collect();
     let told = Failure::from_error;
     let one = inference(engine).runner().map_err(told)?;
-    add("engine, one thread".to_owned(), 1, unplanned(), called(one.clone(), &frame, 1));
-    add("Bief, one core".to_owned(), 1, unplanned(), piped(network, engine, &frame, How::OneCore).map_err(told)?.0);
+    let piped = |how| piped(network, engine, &frame, how).map_err(told);
+    let emulated;
+    let mut ways = vec![
+        Way::new("engine, one thread", 1, called(one.clone(), &frame, 1), None),
+        Way::new("Bief, one core", 1, piped(How::OneCore)?.0, None),
+    ];
     if cores > 1 {
         let own = inference(&engine.clone().with_own_threads(cores)).runner().map_err(told)?;
-        add(format!("engine, {cores} threads of its own"), cores, unplanned(), called(own, &frame, 1));
-        add(format!("engine, {cores} threads that call it"), cores, unplanned(), called(one, &frame, cores));
-        let (big, little) = (cores.div_ceil(2), cores / 2);
-        let emulated = big_and_little(&here, big, slower).map_err(told)?;
+        ways.push(Way::new(format!("engine, {cores} threads of its own"), cores, called(own, &frame, 1), None));
+        ways.push(Way::new(format!("engine, {cores} threads that call it"), cores, called(one, &frame, cores), None));
+        emulated = big_and_little(&here, cores.div_ceil(2), slower).map_err(told)?;
+        let emulates = format!("Bief, planned, {}+{} emulated", cores.div_ceil(2), cores / 2);
         for (name, how) in [
-            ("Bief, planned".to_owned(), How::ByNumber(&here)),
-            ("Bief, planned, source in order".to_owned(), How::InOrder(&here)),
-            ("Bief, a thread for each segment".to_owned(), How::ThreadPerSegment),
-            (format!("Bief, planned, {big}+{little} emulated"), How::ByNumber(&emulated)),
-            ("the same, source in order".to_owned(), How::InOrder(&emulated)),
+            ("Bief, planned", How::ByNumber(&here)),
+            ("Bief, planned, source in order", How::InOrder(&here)),
+            ("Bief, a thread for each segment", How::ThreadPerSegment),
+            (&emulates, How::ByNumber(&emulated)),
+            ("the same, source in order", How::InOrder(&emulated)),
         ] {
-            let (run, plan) = piped(network, engine, &frame, how).map_err(told)?;
-            add(name, cores, plan, run);
+            let planned = (!matches!(how, How::ThreadPerSegment)).then_some(how);
+            ways.push(Way::new(name, cores, piped(how)?.0, planned));
         }
     }
     // As many frames as take the time, about.
     let mut counts = Vec::new();
-    for (_, run) in &mut runs {
+    for Way { run, .. } in &mut ways {
         let start = Instant::now();
         run(4).map_err(told)?;
         counts.push((seconds * 4.0 / start.elapsed().as_secs_f64().max(1e-6)).ceil().clamp(4.0, 1e7) as u64);
     }
     for _ in 0..rounds {
-        for ((measured, run), &count) in runs.iter_mut().zip(&counts) {
+        for (Way { measured, run, planned }, &count) in ways.iter_mut().zip(&counts) {
+            if let Some(how) = planned {
+                let (anew, plan) = piped(*how)?;
+                *run = anew;
+                if let Some((stages, rate)) = plan {
+                    measured.stages = stages;
+                    measured.planned.push(rate);
+                }
+                run(4).map_err(told)?;
+            }
             let (start, before) = (Instant::now(), process_time());
             run(count).map_err(told)?;
             measured.rates.push(count as f64 / start.elapsed().as_secs_f64());
@@ -105,7 +141,7 @@ pub(super) fn all(
             measured.cpu_us.push(spent.as_secs_f64() * 1e6 / count as f64);
         }
     }
-    Ok(runs.into_iter().map(|(measured, _)| measured).collect())
+    Ok(ways.into_iter().map(|way| way.measured).collect())
 }
 
 /// Calls from so many threads.
@@ -167,10 +203,10 @@ enum How<'m> {
 }
 
 /// Stages of a plan, and the frames per second that it tells.
-type Told = (Vec<String>, Option<f64>);
+type Told = (Vec<String>, f64);
 
-/// A pipeline that runs again and again, and its plan.
-fn piped(network: &NeuralNetwork, engine: &Engine, frame: &Arc<[f32]>, how: How<'_>) -> Result<(Run, Told)> {
+/// A pipeline that runs again and again, and its plan, if it has one.
+fn piped(network: &NeuralNetwork, engine: &Engine, frame: &Arc<[f32]>, how: How<'_>) -> Result<(Run, Option<Told>)> {
     let wanted = Arc::new(AtomicU64::new(0));
     let (frame, left) = (Arc::clone(frame), Arc::clone(&wanted));
     let inference = Inference::new(network.clone(), engine.clone()).rehearses(frame.to_vec())?;
@@ -193,18 +229,19 @@ fn piped(network: &NeuralNetwork, engine: &Engine, frame: &Arc<[f32]>, how: How<
         }
     };
     let mut inference = inference;
-    let (mut pipeline, told): (Pipeline, Told) = match how {
-        How::OneCore => (inference.whole().program()?.one_core()?, (Vec::new(), None)),
+    let (mut pipeline, told): (Pipeline, Option<Told>) = match how {
+        How::OneCore => (inference.whole().program()?.one_core()?, None),
         How::ThreadPerSegment => {
             let stages = vec![Stage::new(1, 1, ""); inference.tasks().len() + 2];
-            (inference.program()?.cut(&stages)?, (Vec::new(), None))
+            (inference.program()?.cut(&stages)?, None)
         }
         How::ByNumber(machine) | How::InOrder(machine) => {
-            let planner = || Planner::new(machine.clone());
+            let profiling = Profiling { load: Load::Busy, ..Profiling::default() };
+            let planner = || Planner::new(machine.clone()).profiling(profiling);
             let (planned, mut inference) = inference.plan(&planner(), &planner())?;
             let stages = planned.schedule.stages().iter().map(ToString::to_string).collect();
             let rate = 1e9 / planned.schedule.planned_period().ns();
-            (planned.pipeline(&mut inference)?, (stages, Some(rate)))
+            (planned.pipeline(&mut inference)?, Some((stages, rate)))
         }
     };
     let run = move |frames| {

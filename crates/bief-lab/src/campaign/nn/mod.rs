@@ -120,8 +120,8 @@ fn table(all: &[Found], phone: &[published::Line], args: &NnArgs) -> String {
         lines.extend(planned::rows(&found.plans));
         lines.push(String::new());
         lines.extend(wrapped(
-            "Measured frames/s on the cores that are here, some of them emulated as little ones; processor time of a frame; and frames/s that \
-             the plan tells",
+            "Measured frames/s on the cores that are here, some of them emulated as little ones; processor time of a frame; frames/s that the \
+             plan tells, made anew in each round while all cores were busy; and the run beside the plan of its round, in %",
             COLUMNS,
         ));
         lines.push(String::new());
@@ -149,13 +149,13 @@ fn to_json(all: &[Found], phone: &[published::Line], args: &NnArgs) -> Value {
 }
 
 fn csv(all: &[Found]) -> String {
-    let mut text = "network,what,cores,frames_per_second,cpu_us\n".to_owned();
+    let mut text = "network,what,cores,frames_per_second,cpu_us,planned_frames_per_second\n".to_owned();
     for found in all {
         let network = quoted(&found.name);
         for plan in &found.plans {
             for (name, rate) in &plan.rates {
                 text += &format!(
-                    "{network},{},{}+{},{rate:.3},\n",
+                    "{network},{},{}+{},{rate:.3},,\n",
                     quoted(&format!("planned {name}")),
                     plan.big,
                     plan.little
@@ -163,9 +163,10 @@ fn csv(all: &[Found]) -> String {
             }
         }
         for run in &found.runs {
-            for (rate, cpu) in run.rates.iter().zip(&run.cpu_us) {
+            for (round, (rate, cpu)) in run.rates.iter().zip(&run.cpu_us).enumerate() {
                 let what = quoted(&format!("measured {}", run.name));
-                text += &format!("{network},{what},{},{rate:.3},{cpu:.3}\n", run.cores);
+                let planned = run.planned.get(round).map(|rate| format!("{rate:.3}")).unwrap_or_default();
+                text += &format!("{network},{what},{},{rate:.3},{cpu:.3},{planned}\n", run.cores);
             }
         }
     }
