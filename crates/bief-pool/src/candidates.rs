@@ -59,8 +59,8 @@ impl Cut {
     /// The tasks from one name to another, both of them.
     ///
     /// # Errors
-    /// A name that no task has; those of [`new`](Self::new).
-    pub fn between(file: &ChainFile, first: &str, last: &str, registry: &Registry) -> Result<Self> {
+    /// A name that no task has; those of [`new`](Self::new), of [`chain`](Self::chain) and of building a trial.
+    pub fn between(file: &ChainFile, first: &str, last: &str, registry: &Arc<Registry>) -> Result<Self> {
         let place = |name: &str| {
             file.tasks().position(|task| task.name() == name).ok_or_else(|| {
                 let names: Vec<_> = file.tasks().map(|task| format!("`{}`", task.name())).collect();
@@ -71,6 +71,10 @@ impl Cut {
         if last_place < first_place {
             return Err(Error::new(format!("task `{first}` is behind `{last}`: write {last}..{first}")));
         }
-        Self::new(file, first_place..last_place + 1, registry)
+        let cut = Self::new(file, first_place..last_place + 1, registry)?;
+        let wires = file.trial(registry, 1)?.wires;
+        let kinds = cut.inputs().iter().map(|wire| WireKind::of(&wires[wire])).collect::<Result<_>>()?;
+        cut.segment(kinds, Arc::clone(registry))?;
+        Ok(cut)
     }
 }

@@ -9,7 +9,7 @@ use bief_link::message::{Holding, Malformed, Outcome, Wires};
 use bief_link::{Message, Worker};
 
 use crate::segment::Segment;
-use crate::wires::{self, WireKind};
+use crate::wires::{self, WireKind, Writer};
 
 /// The tasks of a segment on some cores, for one run of a front.
 pub struct Workplace {
@@ -155,7 +155,7 @@ impl Shared {
                 Feed { shared: Arc::clone(self), kinds: segment.inputs().to_vec(), current: Arc::clone(&current) };
             let drain = Drain {
                 shared: Arc::clone(self),
-                kinds: segment.outputs().to_vec(),
+                wires: Writer::new(segment.outputs()),
                 current: Arc::clone(&current),
                 buffer: Vec::new(),
             };
@@ -252,21 +252,21 @@ impl RawTask for Feed {
         };
         *current = Some(number);
         let wires = Wires::from_bytes(&bytes).map_err(Error::from_source)?;
-        wires::read(wires, batch, 0)
+        wires::read(&self.kinds, wires, batch, 0)
     }
 }
 
 /// The sink of a core: answers.
 struct Drain {
     shared: Arc<Shared>,
-    kinds: Vec<WireKind>,
+    wires: Writer,
     current: Current,
     buffer: Vec<u8>,
 }
 
 impl RawTask for Drain {
     fn inputs(&self) -> Vec<SocketKind> {
-        WireKind::sockets(&self.kinds, Direction::In).unwrap_or_default()
+        WireKind::sockets(self.wires.kinds(), Direction::In).unwrap_or_default()
     }
 
     fn outputs(&self) -> Vec<SocketKind> {
@@ -278,7 +278,7 @@ impl RawTask for Drain {
     }
 
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let wires = wires::write(batch, 0, &mut self.buffer)?;
+        let wires = self.wires.write(batch, 0, &mut self.buffer)?;
         let number = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
         number.into_iter().for_each(|number| self.shared.answer(number, Outcome::Next(wires)));
         Ok(())

@@ -9,6 +9,7 @@ use bief_zenoh::{Pool, Running, Without};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::elements;
 use super::lend::cores_here;
 use super::reach::{ReachArgs, without};
 use crate::failure::{Failure, warn};
@@ -61,6 +62,7 @@ impl AwayArgs {
     /// The pipeline of what stays, and the run with workers, which begins.
     pub(crate) fn pipeline(&self, file: &ChainFile, registry: &Arc<Registry>) -> Result<(Pipeline, Away), Failure> {
         let reach = self.reach.reach()?;
+        elements::register().map_err(Failure::from_error)?;
         let cut = self.cut(file, registry)?;
         let names: Vec<String> = cut.leaving().map(|task| format!("`{}`", printable(task.name()))).collect();
         let pool = Pool::open(&reach).map_err(|error| Failure::from_error(error).with(Status::TryAgain))?;

@@ -1,6 +1,7 @@
 //! Tasks on workers of other machines: options and reports of the commands that send frames there.
 
 mod away;
+mod elements;
 mod lend;
 mod list;
 mod reach;

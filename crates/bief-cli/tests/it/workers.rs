@@ -81,6 +81,37 @@ mod with_the_feature {
     }
 
     #[test]
+    fn a_receiver_on_workers_writes_the_same() {
+        let (folder, places) = (Folder::new("workers-rx"), [free(), free()]);
+        folder.succeed(["rx", "-o", "here.ts", "--cores", "1"]);
+        folder.succeed(["rx", "-o", "here.bbf", "--bbframes", "--l3", "--cores", "1"]);
+        let _workers = [worker(&folder, &places[0], "a"), worker(&folder, &places[1], "b")];
+        let places = places.join(",");
+        // Everything but numbers crosses somewhere.
+        let cuts =
+            ["remove carrier..scramble bits", "demap..decode LDPC", "filter symbols", "decode BCH", "remove carrier"];
+        for leave in cuts {
+            let workers = ["--workers", &places, "--wait", "--leave", leave];
+            let told = folder.succeed(["rx", "-o", "away.ts", "--json", "-"].iter().chain(&workers));
+            assert!(folder.read("away.ts") == folder.read("here.ts"), "{leave}");
+            let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+            let rows = told["workers"].as_array().unwrap();
+            let frames: u64 = rows.iter().map(|row| row["frames"].as_u64().unwrap()).sum();
+            assert_eq!((Some(frames), &told["figures"]["packets"]), (told["figures"]["frames"].as_u64(), &385.into()));
+        }
+        let bbframes = ["rx", "-o", "away.bbf", "--bbframes", "--l3", "--workers", &places, "--wait"];
+        let shown = folder.succeed(bbframes);
+        assert!(
+            shown.contains("worker  cores  frames") && folder.read("away.bbf") == folder.read("here.bbf"),
+            "{shown}"
+        );
+        crate::common::assert_narrow(&shown);
+        // What is kept to be looked at stays here, and splits what leaves.
+        folder.succeed(["rx", "-o", "away.ts", "--constellation", "x.svg", "--workers", &places, "--wait"]);
+        assert!(folder.read("away.ts") == folder.read("here.ts") && folder.read("x.svg").len() > 10_000);
+    }
+
+    #[test]
     fn a_worker_that_is_stopped_ends_in_order_and_the_run_goes_on() {
         let (folder, place) = (folder("workers-stop", 8000), free());
         let expected = without_workers(&folder);
@@ -114,6 +145,9 @@ mod with_the_feature {
         );
         refused(&["run", "chain.toml", "--workers", here, "--cores", "1"], 2, "options that plan or place");
         refused(&["run", "chain.toml", "--workers", here, "--check"], 2, "leave out --check");
+        refused(&["rx", "--workers", here, "--cores", "1"], 2, "leave out all options that plan or place");
+        refused(&["rx", "--workers", here, "--leave", "observe"], 2, "task `observe` makes nothing for other tasks");
+        refused(&["rx", "--workers", here, "--leave", "cut frames..demap"], 2, "task `cut frames` remembers something");
         refused(&["run", "chain.toml", "--workers", "192.0.2.1"], 2, "give --keys DIR, or --insecure");
         refused(&["run", "chain.toml", "--find"], 2, "give --keys DIR, or --insecure");
         refused(&["run", "chain.toml", "--workers", here, "--keys", "nowhere"], 66, "a folder of keys has ca.pem");
