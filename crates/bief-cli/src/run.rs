@@ -25,7 +25,7 @@ use crate::progress::{followed, spinner};
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::text::{COLUMNS, counted, listed, printable, wrapped};
-use crate::workers::{Away, AwayArgs};
+use crate::workers::{Away, AwayArgs, Decision};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -180,6 +180,7 @@ fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
         )));
     }
     args.planning.claim(files)?;
+    args.away.claim(files)?;
     args.seeing.claim(files)?;
     args.job.claim(files)?;
     args.json.claim(files)?;
@@ -204,13 +205,18 @@ fn run_chain(
     files: &Files,
 ) -> Result<(), Failure> {
     let page = args.page.bind()?;
-    let planned = match args.plan || args.planning.is_given() {
+    let mut planned = match args.plan || args.planning.is_given() {
         false => None,
         true => Some(args.planning.plan(&args.planning.planner()?, &file.application(registry))?),
     };
-    let (staying, away) = match args.away.is_given()? {
-        true => Some(args.away.pipeline(file, registry)?).unzip(),
-        false => (None, None),
+    let decision = if args.away.is_given()? { Some(args.away.decide(file, registry)?) } else { None };
+    let (staying, away) = match decision {
+        Some(Decision::Leave(leaving)) => Some(args.away.pipeline(*leaving, file, registry)?).unzip(),
+        Some(Decision::Stay(alone)) => {
+            planned = Some(*alone);
+            (None, None)
+        }
+        None => (None, None),
     };
     let pipeline = match &planned {
         _ if staying.is_some() => staying.expect("it is some"),

@@ -80,6 +80,7 @@ mod tally;
 mod wires;
 mod workplace;
 
+pub use candidates::Candidates;
 pub use collect::Collect;
 pub use cut::Cut;
 pub use dispatch::Dispatch;

@@ -29,7 +29,7 @@ use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::text::printable;
-use crate::workers::{Away, AwayArgs};
+use crate::workers::{Away, AwayArgs, Decision};
 use also::{Also, AlsoArgs};
 pub use input::built_in_receiver;
 use input::symbol_rate;
@@ -175,8 +175,18 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     let (planned, away, pipeline) = if is_away {
         let mut registry = files.registry();
         let file = receiver.into_file(&mut registry).map_err(Failure::from_error)?;
-        let (pipeline, away) = args.away.pipeline(&file, &Arc::new(registry))?;
-        (None, Some(away), pipeline)
+        let registry = Arc::new(registry);
+        bar.set_message("looking which tasks may leave");
+        match args.away.decide(&file, &registry)? {
+            Decision::Leave(leaving) => {
+                let (pipeline, away) = args.away.pipeline(*leaving, &file, &registry)?;
+                (None, Some(away), pipeline)
+            }
+            Decision::Stay(planned) => {
+                let pipeline = args.planning.pipeline(&planned, &mut file.application(&registry))?;
+                (Some(*planned), None, pipeline)
+            }
+        }
     } else {
         bar.set_message("measuring each task, and planning");
         let planned = args.planning.plan(&planner, &receiver)?;
@@ -263,6 +273,7 @@ impl RxArgs {
             files.write(path, "--constellation")?;
         }
         self.planning.claim(files)?;
+        self.away.claim(files)?;
         self.seeing.claim(files)?;
         self.job.claim(files)?;
         self.json.claim(files)

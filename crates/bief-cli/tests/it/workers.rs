@@ -126,6 +126,75 @@ mod with_the_feature {
         assert!(folder.read("out.ci8") == expected);
     }
 
+    /// A chain of which much may leave, and little.
+    const PROFILE: &str = r#"{"format": 1, "kinds": ["cpu"], "frames_per_execution": 1, "tasks": [
+        {"name": "read", "replicable": false, "ns": [50000]},
+        {"name": "scale", "replicable": true, "ns": [4000], "bytes": 200000},
+        {"name": "detect", "replicable": true, "ns": [9000000], "bytes": 200000},
+        {"name": "write", "replicable": false, "ns": [20000], "bytes": 1000}]}"#;
+    const POOL: &str = "[[worker]]\nname = 'rack3'\ncores = 16\nspeed = 0.8\n[[worker]]\nname = 'rack4'\ncores = 6\nlink_mb_per_s = 110";
+
+    #[test]
+    fn a_plan_tells_what_would_leave_and_what_that_brings() {
+        let folder = Folder::new("workers-plan");
+        folder.write("profile.json", PROFILE);
+        folder.write("pool.toml", POOL);
+        let plan = ["plan", "profile.json", "--cores", "4", "--workers", "pool.toml"];
+        let shown = folder.succeed(plan);
+        assert!(shown.starts_with("Let `scale` to `detect` leave: a period of "), "{shown}");
+        for told in
+            ["on this machine alone", "To send 200000 bytes", "limited by the cores of workers", "rack4       6"]
+        {
+            assert!(shown.contains(told), "{told}: {shown}");
+        }
+        crate::common::assert_narrow(&shown);
+        let told = folder.succeed(plan.iter().chain(&["--json"]));
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert!(told["pays"] == true && told["away"]["tasks"] == serde_json::json!(["scale", "detect"]), "{told}");
+        // A message that costs more than all tasks.
+        folder.write("far.toml", format!("{POOL}\n[message]\nsend_us = 20000"));
+        let shown = folder.succeed(["plan", "profile.json", "--cores", "4", "--workers", "far.toml"]);
+        assert!(
+            shown.starts_with("Stay on this machine: all tasks") && shown.contains("limited by what stays"),
+            "{shown}"
+        );
+        let shown = folder.succeed(["plan", "profile.json", "--cores", "1", "--workers", "pool.toml"]);
+        assert!(shown.contains("No run of tasks can leave"), "{shown}");
+        let refused = |arguments: &[&str], status: i32, words: &str| {
+            let (was, message) = folder.failure(["plan"].iter().chain(arguments));
+            assert!(was == status && message.contains(words), "{arguments:?}: {was}: {message}");
+        };
+        refused(&["mac_studio", "--workers", "pool.toml"], 2, "does not tell the bytes that cross");
+        refused(&["mac_studio", "--workers", "nowhere.toml"], 66, "nowhere.toml");
+        folder.write("wrong.toml", "[[worker]]\nname = 'a'");
+        refused(
+            &["profile.json", "--cores", "2", "--workers", "wrong.toml"],
+            2,
+            "wrong.toml:1: a worker needs `cores`",
+        );
+        let arguments = ["plan", "profile.json", "--cores", "2", "--workers", "pool.toml", "--goal", "fewest-cores"];
+        crate::common::assert_usage(&folder, &arguments, "--goal");
+    }
+
+    #[test]
+    fn a_run_follows_the_plan_for_a_pool() {
+        let (folder, place) = (folder("workers-pool", 500), free());
+        let expected = without_workers(&folder);
+        // Nothing is worth a message of a second.
+        folder.write("far.toml", format!("{POOL}\n[message]\nsend_us = 1e6"));
+        let shown = folder.succeed(["run", "chain.toml", "--workers", &place, "--pool", "far.toml"]);
+        assert!(!shown.contains("worker") && folder.read("out.ci8") == expected, "{shown}");
+        // Everything is worth one of nothing, to workers that take no time.
+        let near = "[[worker]]\nname = 'a'\ncores = 4096\nspeed = 1e6\n\
+                    [message]\nsend_us = 0\nsend_ns_per_byte = 0\nreceive_us = 0\nreceive_ns_per_byte = 0";
+        folder.write("near.toml", near);
+        let near = ["run", "chain.toml", "--workers", &place, "--pool", "near.toml"];
+        let shown = folder.succeed(near);
+        let is_away = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        assert!(folder.read("out.ci8") == expected);
+        assert!(!is_away || shown.contains("this machine") || !shown.contains("worker"), "{shown}");
+    }
+
     #[test]
     fn what_cannot_be_is_refused_with_the_remedy() {
         let folder = folder("workers-wrong", 1);
@@ -136,6 +205,8 @@ mod with_the_feature {
         let here = "127.0.0.1:1";
         refused(&["run", "chain.toml", "--wait"], 2, "--wait is about workers, and none is named");
         refused(&["run", "chain.toml", "--leave", "quantise"], 2, "--leave is about workers");
+        refused(&["run", "chain.toml", "--pool", "x.toml"], 2, "--pool is about workers");
+        refused(&["run", "chain.toml", "--workers", here, "--pool", "x.toml"], 66, "x.toml");
         refused(&["run", "chain.toml", "--keys", "."], 2, "--keys is about workers");
         refused(&["run", "chain.toml", "--insecure"], 2, "--insecure is about workers");
         refused(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bief::kinds::{Kind, Param};
 use bief::{ChainFile, Flow, Registry, Result, sink};
 use bief_link::Limits;
-use bief_pool::{Cut, Front, WireKind};
+use bief_pool::{Candidates, Cut, Front, WireKind};
 
 use crate::pool::Hub;
 
@@ -253,7 +253,7 @@ fn elements_that_are_no_numbers_travel_as_their_codec_says() -> Result<()> {
         [[task]]\nname = 'turn'\nkind = 'test.turn'\nin = ['marks']
         [[task]]\nname = 'see'\nkind = 'test.see'\nin = ['marks']";
     let (file, registry) = (ChainFile::parse(text, "x.toml")?, Arc::new(registry));
-    let cut = Cut::longest(&file, &registry)?;
+    let cut = Candidates::of(&file, &registry)?.longest()?;
     let hub = Hub::default();
     let chain = cut.chain(&registry, 2, 4, |segment, frames| {
         let front = Front::new(1, Limits { frames, ..Limits::default() }, hub.clone())?;
@@ -306,14 +306,14 @@ fn as_many_tasks_leave_as_may() -> Result<()> {
     let (registry, _) = registry();
     let file = ChainFile::parse(TEXT, "x.toml")?;
     let names = |cut: &Cut| cut.leaving().map(|task| task.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!(names(&Cut::longest(&file, &registry)?), ["double", "sum", "scale"]);
-    assert_eq!(names(&Cut::between(&file, "sum", "scale", &registry)?), ["sum", "scale"]);
-    let refused = |first, last| Cut::between(&file, first, last, &registry).unwrap_err().to_string();
+    assert_eq!(names(&Candidates::of(&file, &registry)?.longest()?), ["double", "sum", "scale"]);
+    assert_eq!(names(&Candidates::of(&file, &registry)?.between("sum", "scale")?), ["sum", "scale"]);
+    let refused = |first, last| Candidates::of(&file, &registry).unwrap().between(first, last).unwrap_err().to_string();
     assert!(refused("summ", "scale").contains("there is no task `summ`: there are `play`, `double`"));
     assert!(refused("scale", "sum").contains("write sum..scale"));
     let two = &TEXT[..TEXT.find("    [[task]]\nname = 'double'").unwrap()];
     let file = ChainFile::parse(&two.replace("['numbers', 'rest']", "['_', '_']"), "x.toml")?;
-    let refused = Cut::longest(&file, &registry).unwrap_err().to_string();
+    let refused = Candidates::of(&file, &registry)?.longest().unwrap_err().to_string();
     assert!(refused.contains("no task may leave this machine: task `play` remembers something"), "{refused}");
     Ok(())
 }
