@@ -5,6 +5,7 @@ use bief::raw::Dtype;
 use bief_dsp::dvbs2::{FrameSync, Pls, SignalLevel};
 use bief_pool::Codec;
 use bief_radio::dvbs2::Decoding;
+use bief_vision::Component;
 
 /// Lets wires of these leave.
 pub(super) fn register() -> Result<()> {
@@ -19,6 +20,11 @@ pub(super) fn register() -> Result<()> {
         "dvbs2.decoding",
         |decoding| decoding.to_bytes(),
         |bytes| Decoding::from_bytes(*bytes),
+    )?;
+    Codec::register::<Component, 44>(
+        "vision.component",
+        |component| component.to_bytes(),
+        |bytes| Component::from_bytes(*bytes),
     )?;
     Codec::register::<Option<FrameSync>, 52>("dvbs2.place", place_to_bytes, place_from_bytes)
 }

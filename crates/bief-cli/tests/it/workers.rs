@@ -112,6 +112,28 @@ mod with_the_feature {
     }
 
     #[test]
+    fn spots_of_light_are_found_on_workers() {
+        let (folder, place) = (Folder::new("workers-meteors"), free());
+        let video = concat!(env!("CARGO_MANIFEST_DIR"), "/data/meteors.y4m");
+        let size = String::from_utf8(std::fs::read(video).unwrap()[..30].to_vec()).unwrap();
+        let side = |letter| size.split(' ').find_map(|word| word.strip_prefix(letter)).unwrap().to_owned();
+        let size = format!("{}x{}", side('W'), side('H'));
+        let chain = format!(
+            "[[task]]\nname = 'read'\nkind = 'vision.read'\nout = ['pixels', 'stamps']\npath = '{video}'
+            [[task]]\nname = 'detect'\nkind = 'vision.detect'\nin = ['pixels']\nout = ['spots']\nsize = '{size}'
+            [[task]]\nname = 'follow'\nkind = 'vision.follow'\nin = ['stamps', 'spots']\nsize = '{size}'\nrate = 25
+            path = 'tracks.csv'"
+        );
+        folder.write("chain.toml", chain);
+        folder.succeed(["run", "chain.toml"]);
+        let expected = folder.read("tracks.csv");
+        std::fs::remove_file(folder.path("tracks.csv")).unwrap();
+        let _worker = worker(&folder, &place, "a");
+        let shown = folder.succeed(["run", "chain.toml", "--workers", &place, "--wait"]);
+        assert!(shown.contains("\na  ") && folder.read("tracks.csv") == expected && expected.len() > 100, "{shown}");
+    }
+
+    #[test]
     fn a_worker_that_is_stopped_ends_in_order_and_the_run_goes_on() {
         let (folder, place) = (folder("workers-stop", 8000), free());
         let expected = without_workers(&folder);
@@ -141,7 +163,7 @@ mod with_the_feature {
         folder.write("pool.toml", POOL);
         let plan = ["plan", "profile.json", "--cores", "4", "--workers", "pool.toml"];
         let shown = folder.succeed(plan);
-        assert!(shown.starts_with("Let `scale` to `detect` leave: a period of "), "{shown}");
+        assert!(shown.starts_with("Let `detect` leave: a period of "), "{shown}");
         for told in
             ["on this machine alone", "To send 200000 bytes", "limited by the cores of workers", "rack4       6"]
         {
@@ -150,7 +172,7 @@ mod with_the_feature {
         crate::common::assert_narrow(&shown);
         let told = folder.succeed(plan.iter().chain(&["--json"]));
         let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-        assert!(told["pays"] == true && told["away"]["tasks"] == serde_json::json!(["scale", "detect"]), "{told}");
+        assert!(told["pays"] == true && told["away"]["tasks"] == serde_json::json!(["detect"]), "{told}");
         // A message that costs more than all tasks.
         folder.write("far.toml", format!("{POOL}\n[message]\nsend_us = 20000"));
         let shown = folder.succeed(["plan", "profile.json", "--cores", "4", "--workers", "far.toml"]);
