@@ -74,6 +74,31 @@ impl Task for Mix {
     }
 }
 
+/// Works on the numbers, so often.
+#[derive(Clone)]
+struct Work(u32);
+
+impl Task for Work {
+    type In = In<u64>;
+    type Out = Out<u64>;
+
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+
+    fn run(&mut self, numbers: &[u64], worked: &mut [u64]) -> Result<Flow> {
+        worked.copy_from_slice(numbers);
+        for _ in 0..self.0 {
+            worked.iter_mut().for_each(|number| *number = (*number ^ *number >> 7).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        }
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
 /// The last number of a frame.
 #[derive(Clone)]
 struct Last;
@@ -120,6 +145,8 @@ pub(crate) fn registry() -> (Arc<Registry>, Arc<Mutex<Seen>>) {
     registry.add(Kind::new("test.play", "numbers", (frames, len), |(end, len): (u64, usize)| {
         Ok(Play { next: 0, end, len })
     }));
+    let rounds = Param::new("rounds", "how often").range(1..=100_000);
+    registry.add(Kind::new("test.work", "works on them", rounds, |rounds: u32| Ok(Work(rounds))));
     registry.add(Kind::new("test.last", "the last of them", (), |()| Ok(Last)));
     let at = |name| Param::new(name, "a frame").range(0..=u64::MAX >> 1).optional();
     let time = std::env::var(TIME).ok().and_then(|time| time.parse().ok()).unwrap_or(0);
