@@ -71,7 +71,7 @@ fn commands_that_are_shown_can_be_typed() {
                     Some((example, _)) => commands(example).pop().unwrap_or(words),
                     None => words,
                 };
-                let of_workers = ["worker", "workers", "--workers", "--find", "--router"];
+                let of_workers = ["worker", "workers", "--workers", "--find", "--router", "--pool"];
                 if cfg!(not(feature = "workers")) && words.iter().any(|word| of_workers.contains(&&**word)) {
                     continue;
                 }

@@ -93,7 +93,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Receive DVB-S2: turn a recording into a transport stream
-    Rx(rx::RxArgs),
+    Rx(Box<rx::RxArgs>),
     /// Transmit DVB-S2: turn a transport stream into a recording
     Tx(tx::TxArgs),
     /// Radios: which are there, and what they can
@@ -144,7 +144,7 @@ pub fn main() -> ExitCode {
         return told(Failure::new(error.to_string()));
     }
     let result = match command {
-        Command::Rx(args) => rx::run(args),
+        Command::Rx(args) => rx::run(*args),
         Command::Tx(args) => tx::run(args),
         Command::Radio(args) => radio::run(args),
         Command::Ip(args) => ip::run(args),

@@ -25,7 +25,7 @@ use crate::progress::{followed, spinner};
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::text::{COLUMNS, counted, listed, printable, wrapped};
-use crate::workers::{Away, AwayArgs};
+use crate::workers::{Away, AwayArgs, Decision};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -180,6 +180,7 @@ fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
         )));
     }
     args.planning.claim(files)?;
+    args.away.claim(files)?;
     args.seeing.claim(files)?;
     args.job.claim(files)?;
     args.json.claim(files)?;
@@ -204,13 +205,22 @@ fn run_chain(
     files: &Files,
 ) -> Result<(), Failure> {
     let page = args.page.bind()?;
-    let planned = match args.plan || args.planning.is_given() {
+    let mut planned = match args.plan || args.planning.is_given() {
         false => None,
         true => Some(args.planning.plan(&args.planning.planner()?, &file.application(registry))?),
     };
-    let (pipeline, away) = match args.away.is_given()? {
-        true => args.away.pipeline(file, registry).map(|(pipeline, away)| (pipeline, Some(away)))?,
-        false => (pipeline(args, path, file, registry, planned.as_ref())?, None),
+    let decision = if args.away.is_given()? { Some(args.away.decide(file, registry)?) } else { None };
+    let leaving = match decision {
+        Some(Decision::Leave(leaving)) => Some(leaving),
+        Some(Decision::Stay(alone)) => {
+            planned = Some(*alone);
+            None
+        }
+        None => None,
+    };
+    let (pipeline, away) = match leaving {
+        Some(leaving) => args.away.pipeline(*leaving, file, registry).map(|(pipeline, away)| (pipeline, Some(away)))?,
+        None => (pipeline(args, path, file, registry, planned.as_ref())?, None),
     };
     let mut pipeline = args.seeing.prepare(pipeline)?;
     let (stopper, ending) = (pipeline.stopper(), away.as_ref().map(Away::ending));

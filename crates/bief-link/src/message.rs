@@ -258,6 +258,22 @@ impl<'a> Message<'a> {
         out.extend(number.to_le_bytes());
     }
 
+    /// Reads what [`write_frame_head`](Self::write_frame_head) wrote: the run, and the numbers of the message and of the frame.
+    ///
+    /// # Errors
+    /// Why the bytes are no head of a frame.
+    pub fn read_frame_head(head: &[u8]) -> Result<(u64, u64, u64), Malformed> {
+        let mut rest = Reader(head.strip_prefix(&MAGIC).ok_or(Malformed::Foreign)?);
+        match (rest.u16()?, rest.u8()?) {
+            (PROTOCOL, FRAME) => {}
+            (PROTOCOL, kind) => return Err(Malformed::Kind(kind)),
+            (protocol, _) => return Err(Malformed::Protocol(protocol)),
+        }
+        let (run, sequence, number) = (rest.u64()?, rest.u64()?, rest.u64()?);
+        rest.end()?;
+        Ok((run, sequence, number))
+    }
+
     /// The run that it belongs to: others pass it over.
     pub fn run(&self) -> u64 {
         match *self {

@@ -57,7 +57,7 @@ impl RawTask for Collect {
             };
             let named = |error: Error| Error::new(format!("worker {}: {error}", self.front.name(worker)));
             match outcome {
-                Outcome::Next(wires) => wires::read(wires, batch, position).map_err(named)?,
+                Outcome::Next(wires) => wires::read(&self.outputs, wires, batch, position).map_err(named)?,
                 Outcome::Skip => batch.frames.skip(position),
                 Outcome::Stop => batch.frames.stop(position),
                 Outcome::Failed { task, message } => {

@@ -29,7 +29,8 @@ impl Cut {
     /// Lets the tasks of these places in the file leave.
     ///
     /// # Errors
-    /// Places that there are not; a kind that there is not; a task that reads or writes a file, a standard stream or an address.
+    /// Places that there are not; a kind that there is not; a task that reads or writes a file, a standard stream or an address, or makes
+    /// nothing for other tasks.
     pub fn new(file: &ChainFile, tasks: Range<usize>, registry: &Registry) -> Result<Self> {
         let all: Vec<_> = file.tasks().collect();
         let Some(leaving) = all.get(tasks.clone()).filter(|leaving| !leaving.is_empty()) else {
@@ -50,6 +51,12 @@ impl Cut {
                 let parameter = parameter.name();
                 return Err(Error::new(format!(
                     "task `{name}` names what is on its machine, by `{parameter}`: it stays there, cut before or behind it"
+                )));
+            }
+            let rewrites = kind.inputs().iter().any(|socket| socket.direction() == Direction::InOut);
+            if !rewrites && kind.outputs().is_empty() {
+                return Err(Error::new(format!(
+                    "task `{name}` makes nothing for other tasks: what it sees, and tells, would be elsewhere; cut before or behind it"
                 )));
             }
             for (wire, socket) in task.inputs().zip(kind.inputs()) {

@@ -5,12 +5,12 @@ use bief::raw::{BatchView, Direction, RawTask, Shape, SocketKind};
 
 use crate::front::Front;
 use crate::segment::Segment;
-use crate::wires::{self, WireKind};
+use crate::wires::{WireKind, Writer};
 
 /// Sends the frames of its inputs to workers, and passes their numbers on to [`Collect`](crate::Collect).
 pub struct Dispatch {
     front: Front,
-    inputs: Vec<WireKind>,
+    wires: Writer,
     /// Bytes of the frame before: the next one has about as many.
     bytes: usize,
 }
@@ -18,7 +18,7 @@ pub struct Dispatch {
 impl Dispatch {
     /// For the tasks of a segment.
     pub fn new(front: &Front, segment: &Segment) -> Self {
-        Self { front: front.clone(), inputs: segment.inputs().to_vec(), bytes: 0 }
+        Self { front: front.clone(), wires: Writer::new(segment.inputs()), bytes: 0 }
     }
 }
 
@@ -28,7 +28,7 @@ impl RawTask for Dispatch {
     }
 
     fn inputs(&self) -> Vec<SocketKind> {
-        WireKind::sockets(&self.inputs, Direction::In).unwrap_or_default()
+        WireKind::sockets(self.wires.kinds(), Direction::In).unwrap_or_default()
     }
 
     fn outputs(&self) -> Vec<SocketKind> {
@@ -44,7 +44,7 @@ impl RawTask for Dispatch {
             if batch.frames.is_live(position) {
                 batch.frames.begin(position);
                 let mut frame = Vec::with_capacity(self.bytes);
-                wires::write(batch, position, &mut frame)?;
+                self.wires.write(batch, position, &mut frame)?;
                 self.bytes = frame.len();
                 let number = self.front.push(frame)?;
                 batch.outputs.get_mut(0)?.frame::<u64>(position)?[0] = number;

@@ -41,7 +41,7 @@
 //!     }
 //! }
 //!
-//! let numbers = WireKind { dtype: "f32".parse()?, shape: 4.into(), variable: false };
+//! let numbers = WireKind { elements: "f32".parse()?, shape: 4.into(), variable: false };
 //! let segment = Segment::new(vec![numbers], |chain, wires| chain.add_dyn(DynTask::new(Double), &[&wires[0]]))?;
 //!
 //! let (to_worker, messages) = mpsc::channel();
@@ -71,16 +71,20 @@ mod candidates;
 mod collect;
 mod cut;
 mod dispatch;
+mod elements;
 mod front;
 mod piece;
+pub mod plan;
 mod segment;
 mod tally;
 mod wires;
 mod workplace;
 
+pub use candidates::Candidates;
 pub use collect::Collect;
 pub use cut::Cut;
 pub use dispatch::Dispatch;
+pub use elements::{Codec, Elements};
 pub use front::{Carrier, Front, Payload, Told};
 pub use segment::Segment;
 pub use tally::WorkerTally;

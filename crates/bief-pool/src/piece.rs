@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bief::kinds::Value;
-use bief::raw::{Dtype, Shape};
+use bief::raw::Shape;
 use bief::{ChainFile, Error, Registry, Result};
 
 use crate::cut::Cut;
@@ -30,8 +30,8 @@ impl Cut {
         };
         let mut text = String::new();
         task(&mut text, &unused("comes".to_owned()), COMES, &[], &list(self.inputs()));
-        let dtypes = inputs.iter().map(|kind| Value::Text(kind.dtype.to_string())).collect();
-        key(&mut text, "dtypes", &Value::List(dtypes));
+        let elements = inputs.iter().map(|kind| Value::Text(kind.elements.to_string())).collect();
+        key(&mut text, "elements", &Value::List(elements));
         let dims = |shape: &Shape| shape.dims().iter().map(|&dim| Value::Integer(dim as i64)).collect();
         key(&mut text, "shapes", &Value::List(inputs.iter().map(|kind| Value::List(dims(&kind.shape))).collect()));
         key(&mut text, "variable", &Value::List(inputs.iter().map(|kind| Value::Bool(kind.variable)).collect()));
@@ -59,13 +59,13 @@ impl Cut {
             return Err(foreign());
         }
         let parameter = |wanted| comes.parameters().find(|(name, _)| *name == wanted).map(|(_, value)| value);
-        let (Some(Value::List(dtypes)), Some(Value::List(shapes)), Some(Value::List(variable))) =
-            (parameter("dtypes"), parameter("shapes"), parameter("variable"))
+        let (Some(Value::List(elements)), Some(Value::List(shapes)), Some(Value::List(variable))) =
+            (parameter("elements"), parameter("shapes"), parameter("variable"))
         else {
             return Err(foreign());
         };
-        let wires = dtypes.iter().zip(shapes).zip(variable).map(|((dtype, shape), variable)| {
-            let (Value::Text(dtype), Value::List(dims), &Value::Bool(variable)) = (dtype, shape, variable) else {
+        let wires = elements.iter().zip(shapes).zip(variable).map(|((elements, shape), variable)| {
+            let (Value::Text(elements), Value::List(dims), &Value::Bool(variable)) = (elements, shape, variable) else {
                 return Err(foreign());
             };
             let dim = |dim: &Value| match dim {
@@ -73,8 +73,8 @@ impl Cut {
                 _ => Err(foreign()),
             };
             let dims = dims.iter().map(dim).collect::<Result<Vec<_>>>()?;
-            let kind = WireKind { dtype: dtype.parse::<Dtype>()?, shape: Shape::from(&dims[..]), variable };
-            let bytes = kind.shape.len().saturating_mul(kind.dtype.size());
+            let kind = WireKind { elements: elements.parse()?, shape: Shape::from(&dims[..]), variable };
+            let bytes = kind.bytes();
             match bytes <= MOST_BYTES {
                 true => Ok(kind),
                 false => Err(Error::new(format!("a wire of {bytes} bytes a frame is longer than {MOST_BYTES}"))),

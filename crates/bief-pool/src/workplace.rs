@@ -8,8 +8,9 @@ use bief::{Error, Result};
 use bief_link::message::{Holding, Malformed, Outcome, Wires};
 use bief_link::{Message, Worker};
 
+use crate::front::Payload;
 use crate::segment::Segment;
-use crate::wires::{self, WireKind};
+use crate::wires::{self, WireKind, Writer};
 
 /// The tasks of a segment on some cores, for one run of a front.
 pub struct Workplace {
@@ -32,7 +33,7 @@ struct Shared {
 type Answer = dyn FnMut(&[u8]) + Send;
 
 struct State {
-    worker: Worker<Vec<u8>>,
+    worker: Worker<Payload>,
     has_ended: bool,
     /// Frames that were answered for.
     answered: u64,
@@ -109,10 +110,7 @@ impl Workplace {
         }
         match message {
             Message::Frame { sequence, number, wires, .. } => {
-                let frame = wires.bytes().to_vec();
-                // One that is too many is left out: it will be late, and sent again.
-                let _ = self.shared.lock().worker.take(sequence, number, frame);
-                self.shared.came.notify_one();
+                self.take_frame(sequence, number, Arc::new(wires.bytes().to_vec()));
             }
             Message::Ask { sent, run } => {
                 let mut answers = self.shared.answers();
@@ -125,6 +123,27 @@ impl Workplace {
             _ => return Err(Malformed::Foreign),
         }
         Ok(())
+    }
+}
+
+impl Workplace {
+    /// As [`take`](Self::take), where the front is in this process: a message in two parts, of which the second need not be copied.
+    ///
+    /// # Errors
+    /// Those of [`take`](Self::take).
+    pub fn take_parts(&self, head: &[u8], payload: Option<&Payload>) -> Result<(), Malformed> {
+        let Some(payload) = payload else { return self.take(head) };
+        let (run, sequence, number) = Message::read_frame_head(head)?;
+        if run == self.shared.run {
+            self.take_frame(sequence, number, Arc::clone(payload));
+        }
+        Ok(())
+    }
+
+    fn take_frame(&self, sequence: u64, number: u64, frame: Payload) {
+        // One that is too many is left out: it will be late, and sent again.
+        let _ = self.shared.lock().worker.take(sequence, number, frame);
+        self.shared.came.notify_one();
     }
 }
 
@@ -155,7 +174,7 @@ impl Shared {
                 Feed { shared: Arc::clone(self), kinds: segment.inputs().to_vec(), current: Arc::clone(&current) };
             let drain = Drain {
                 shared: Arc::clone(self),
-                kinds: segment.outputs().to_vec(),
+                wires: Writer::new(segment.outputs()),
                 current: Arc::clone(&current),
                 buffer: Vec::new(),
             };
@@ -180,7 +199,7 @@ impl Shared {
     }
 
     /// Waits for the next frame; `None` at the end.
-    fn next(&self) -> Option<(u64, Vec<u8>)> {
+    fn next(&self) -> Option<(u64, Payload)> {
         let mut state = self.lock();
         loop {
             if state.has_ended {
@@ -252,21 +271,21 @@ impl RawTask for Feed {
         };
         *current = Some(number);
         let wires = Wires::from_bytes(&bytes).map_err(Error::from_source)?;
-        wires::read(wires, batch, 0)
+        wires::read(&self.kinds, wires, batch, 0)
     }
 }
 
 /// The sink of a core: answers.
 struct Drain {
     shared: Arc<Shared>,
-    kinds: Vec<WireKind>,
+    wires: Writer,
     current: Current,
     buffer: Vec<u8>,
 }
 
 impl RawTask for Drain {
     fn inputs(&self) -> Vec<SocketKind> {
-        WireKind::sockets(&self.kinds, Direction::In).unwrap_or_default()
+        WireKind::sockets(self.wires.kinds(), Direction::In).unwrap_or_default()
     }
 
     fn outputs(&self) -> Vec<SocketKind> {
@@ -278,7 +297,7 @@ impl RawTask for Drain {
     }
 
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let wires = wires::write(batch, 0, &mut self.buffer)?;
+        let wires = self.wires.write(batch, 0, &mut self.buffer)?;
         let number = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
         number.into_iter().for_each(|number| self.shared.answer(number, Outcome::Next(wires)));
         Ok(())

@@ -13,7 +13,7 @@ use crate::share::shared_period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes", "gather" and, in a task, "enter_ns", "leave_ns" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes", "gather" and, in a task, "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -43,6 +43,10 @@ pub struct TaskProfile {
     /// chain's last task, and where it is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leave_ns: Option<Vec<u64>>,
+    /// Bytes of one execution that tasks before this one made and that it or later ones use: what a link to another machine would carry
+    /// there. For whoever plans such a link: no strategy uses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// The measurements behind `ns`, one entry per kind, `None` where `ns` is. For the reader: no strategy uses them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
     pub seen: Option<Vec<Option<Samples>>>,
@@ -66,7 +70,7 @@ impl TaskProfile {
     /// A task that may be replicated, and its nanoseconds on each kind of core.
     pub fn replicable(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
         let ns = ns.into().into_iter().map(Some).collect();
-        Self { name: name.into(), replicable: true, ns, enter_ns: None, leave_ns: None, seen: None }
+        Self { name: name.into(), replicable: true, ns, enter_ns: None, leave_ns: None, bytes: None, seen: None }
     }
 
     /// A task that must run on one core, and its nanoseconds on each kind of core.
@@ -93,6 +97,11 @@ impl TaskProfile {
     /// ```
     pub fn with_cut_ns(self, enter_ns: impl Into<Vec<u64>>, leave_ns: impl Into<Vec<u64>>) -> Self {
         Self { enter_ns: Some(enter_ns.into()), leave_ns: Some(leave_ns.into()), ..self }
+    }
+
+    /// The same task with the bytes that cross [before it](Self::bytes).
+    pub fn with_bytes(self, bytes: u64) -> Self {
+        Self { bytes: Some(bytes), ..self }
     }
 
     /// The same task, which cannot run on cores of the kind at that position among the profile's kinds. Its time there is
@@ -147,7 +156,7 @@ impl TaskProfile {
 /// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `lanes` (`[null, 3]`, see
 /// [`with_lanes`](Self::with_lanes)), `gather` (`[null, {"most": 16, "launch_ns": 20000}]`, see [`with_gather`](Self::with_gather)) and,
 /// in a task, `enter_ns` and `leave_ns`
-/// (`[1200, 900]`, see [`TaskProfile::enter_ns`]) and `seen`
+/// (`[1200, 900]`, see [`TaskProfile::enter_ns`]), `bytes` (see [`TaskProfile::bytes`]) and `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
 ///
 /// A time in `ns`, and with it the entry in `seen`, is `null` for a kind on which the task cannot run. The format remains

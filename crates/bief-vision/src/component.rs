@@ -37,6 +37,41 @@ pub struct Component {
 }
 
 impl Component {
+    /// Its fields in their order, little endian: for whoever sends components elsewhere.
+    ///
+    /// ```
+    /// use bief_vision::Component;
+    ///
+    /// let spot = Component { x: 17.5, y: 3.25, peak: 80.0, pixels: 70_000, bottom: 9, ..Component::default() };
+    /// assert_eq!(Component::from_bytes(spot.to_bytes()), Some(spot));
+    /// assert_eq!(Component::from_bytes([255; 44]), None);
+    /// ```
+    pub fn to_bytes(self) -> [u8; 44] {
+        let Self { x, y, light, peak, strength, xx, yy, xy, pixels, left, right, top, bottom } = self;
+        let mut bytes = [0; 44];
+        let (words, halves) = bytes.split_at_mut(36);
+        let numbers = [x, y, light, peak, strength, xx, yy, xy].map(f32::to_le_bytes);
+        let numbers = numbers.into_iter().chain([pixels.to_le_bytes()]);
+        words.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
+        let sides = [left, right, top, bottom].map(u16::to_le_bytes);
+        halves.as_chunks_mut().0.iter_mut().zip(sides).for_each(|(half, side)| *half = side);
+        bytes
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) gave; `None` where a number is none.
+    pub fn from_bytes(bytes: [u8; 44]) -> Option<Self> {
+        let (words, halves) = bytes.split_at(36);
+        let (words, _) = words.as_chunks::<4>();
+        let mut numbers = [0.0; 8];
+        numbers.iter_mut().zip(words).for_each(|(number, word)| *number = f32::from_le_bytes(*word));
+        let mut sides = [0; 4];
+        sides.iter_mut().zip(halves.as_chunks().0).for_each(|(side, half)| *side = u16::from_le_bytes(*half));
+        let ([x, y, light, peak, strength, xx, yy, xy], [left, right, top, bottom]) = (numbers, sides);
+        let pixels = u32::from_le_bytes(words[8]);
+        let component = Self { x, y, light, peak, strength, xx, yy, xy, pixels, left, right, top, bottom };
+        numbers.iter().all(|number| number.is_finite()).then_some(component)
+    }
+
     /// The spot that a region is, in this sky: its place is the middle of its light.
     pub fn of_light(region: &Region, sky: &Sky) -> Self {
         let count = region.pixels as f64;

@@ -91,9 +91,7 @@ impl Pool {
         said: impl Fn(&str) + Send + 'static,
     ) -> Result<Running> {
         let bytes = |wires: &[WireKind]| {
-            wires.iter().fold(0, |sum: usize, wire| {
-                sum.saturating_add(wire.shape.len().saturating_mul(wire.dtype.size())).saturating_add(8)
-            })
+            wires.iter().fold(0, |sum: usize, wire| sum.saturating_add(wire.bytes()).saturating_add(8))
         };
         let longest = bytes(segment.inputs()).max(bytes(segment.outputs()));
         if longest > MOST_FRAME {

@@ -76,7 +76,6 @@ impl Carrier for Routes {
             }
             Some(Way::Here(workplace)) => Arc::clone(workplace),
         };
-        let message = payload.map_or_else(|| head.to_vec(), |payload| [head, payload].concat());
-        here.take(&message).expect("a front sends what a worker takes");
+        here.take_parts(head, payload).expect("a front sends what a worker takes");
     }
 }

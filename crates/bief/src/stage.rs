@@ -186,6 +186,15 @@ impl Stage {
         &self.tasks
     }
 
+    /// The lengths of the frames of a variable wire.
+    ///
+    /// # Safety
+    /// The wire is variable, made and last used in this stage, and has room for so many frames.
+    pub(crate) unsafe fn lens(&self, wire: usize, frames: usize) -> &[usize] {
+        // SAFETY: the buffer after that of a variable wire, which this stage owns, holds a length for each position; no task runs.
+        unsafe { std::slice::from_raw_parts(self.table[wire + 1].cast::<usize>(), frames) }
+    }
+
     /// Notes where the crossing `wires` are: in the buffers of `slot`, in this order.
     pub(crate) fn load(&mut self, wires: &[usize], slot: &Slot) {
         for (&wire, buffer) in wires.iter().zip(&slot.buffers) {

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::files::{Files, is_dash};
 use crate::json::{self, JsonArgs};
 use crate::planning::{DeviceChoice, StagesArgs};
+use crate::workers::PoolArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,6 +100,9 @@ pub(crate) struct PlanArgs {
     goal: Option<Goal>,
 
     #[command(flatten)]
+    pool: PoolArgs,
+
+    #[command(flatten)]
     json: JsonArgs,
 
     /// Draw the stages as SVG into FILE; - writes to standard output instead of the table
@@ -139,6 +143,7 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     }
     let mut files = Files::default();
     [Some(&profile), args.platform.as_ref()].into_iter().flatten().try_for_each(|path| files.read(path))?;
+    args.pool.claim(&mut files)?;
     args.json.claim(&mut files)?;
     args.svg.as_deref().map_or(Ok(()), |path| files.write(path, "--svg"))?;
     let goal = args.goal.unwrap_or_default();
@@ -148,6 +153,9 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     }
     let (profile, platform) = input::load(&profile, args.cores.as_deref(), args.platform.as_deref())?;
     let platform = with_devices(&args.device, &profile, platform)?;
+    if args.pool.show(&profile, &platform, &args.json)? {
+        return Ok(());
+    }
     if args.strategy == ALL {
         return compare(&args, &profile, &platform);
     }

@@ -8,6 +8,7 @@ mod reception;
 mod services;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bief_radio::dvbs2::{Figures, KeepSymbols};
@@ -18,7 +19,7 @@ use crate::draw;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::input::path_or_address;
-use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::interrupt::{at_interrupt, ended_by_signal};
 use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
@@ -28,6 +29,7 @@ use crate::radio::RadioArgs;
 use crate::seeing::SeeingArgs;
 use crate::status::Status;
 use crate::text::printable;
+use crate::workers::{Away, AwayArgs, Decision};
 use also::{Also, AlsoArgs};
 pub use input::built_in_receiver;
 use input::symbol_rate;
@@ -104,6 +106,8 @@ pub(crate) struct RxArgs {
     #[command(flatten)]
     seeing: SeeingArgs,
     #[command(flatten)]
+    away: AwayArgs,
+    #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
     json: JsonArgs,
@@ -120,6 +124,12 @@ pub(crate) fn run(args: RxArgs) -> Result<(), Failure> {
 
 /// Receives to files of which the names tell that they are not whole yet.
 fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
+    let is_away = args.away.is_given()?;
+    if is_away && (args.planning.is_given() || args.planning.placing().is_given()) {
+        return Err(Failure::usage(
+            "with workers, what stays here runs on two threads: leave out all options that plan or place",
+        ));
+    }
     args.signal.recording.take_from(&mut args.json);
     args.live |= args.radio.tune(&mut args.signal.recording)?;
     if args.job.is_done(&args.json, &args.outputs()?)? {
@@ -159,19 +169,44 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     let receiver = if shows || args.constellation.is_some() { receiver.keep_symbols() } else { receiver };
     let receiver = if shows { receiver.keep_spectrum() } else { receiver };
     let receiver = receiver.batch(args.batch as usize);
-    bar.set_message("measuring each task, and planning");
     let mut writers = outputs.clone();
     let is_live = args.live || args.signal.recording.is_live();
     let mut receiver = also.add(receiver.to_streams(move |id| writers.open(id)), is_live)?;
-    let planned = args.planning.plan(&planner, &receiver)?;
-    let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
+    let (planned, away, pipeline) = if is_away {
+        let mut registry = files.registry();
+        let file = receiver.into_file(&mut registry).map_err(Failure::from_error)?;
+        let registry = Arc::new(registry);
+        bar.set_message("looking which tasks may leave");
+        match args.away.decide(&file, &registry)? {
+            Decision::Leave(leaving) => {
+                let (pipeline, away) = args.away.pipeline(*leaving, &file, &registry)?;
+                (None, Some(away), pipeline)
+            }
+            Decision::Stay(planned) => {
+                let pipeline = args.planning.pipeline(&planned, &mut file.application(&registry))?;
+                (Some(*planned), None, pipeline)
+            }
+        }
+    } else {
+        bar.set_message("measuring each task, and planning");
+        let planned = args.planning.plan(&planner, &receiver)?;
+        let pipeline = args.planning.pipeline(&planned, &mut receiver)?;
+        (Some(planned), None, pipeline)
+    };
     let mut pipeline = args.seeing.prepare(pipeline)?;
-    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    let (stopper, ending) = (pipeline.stopper(), away.as_ref().map(Away::ending));
+    let interrupted = at_interrupt(move || {
+        stopper.stop();
+        ending.iter().for_each(|ending| ending());
+    })?;
     // It tells what was received after a fault, too.
     let mut watch = pipeline.watch();
-    let adapts = args.planning.adapts(&pipeline, is_live);
-    let shown_page = page::show(page, format!("rx {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
-    let run = || args.planning.run(&planned, &mut pipeline, is_live);
+    let adapts = planned.as_ref().filter(|_| args.planning.adapts(&pipeline, is_live));
+    let shown_page = page::show(page, format!("rx {}", printable(&name)), &mut pipeline, adapts)?;
+    let run = || match &planned {
+        Some(planned) => args.planning.run(planned, &mut pipeline, is_live),
+        None => pipeline.run(),
+    };
     let outcome = followed(&bar, lines, || Figures::of(&watch.figures()), show, run);
     let was_stopped = page::close(shown_page);
     let told = watch.figures();
@@ -186,10 +221,10 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
     };
     let interrupted = interrupted.load(Ordering::Relaxed) || was_stopped;
 
-    let saved = args.planning.save(&planned, &pipeline, report.as_ref());
+    let saved = planned.as_ref().map_or(Ok(()), |planned| args.planning.save(planned, &pipeline, report.as_ref()));
     let ip = IpFigures::of(&told);
     let reception =
-        Reception { name, outputs, also, found_rate, symbol_rate, figures, ip, interrupted, report, planned };
+        Reception { name, outputs, also, found_rate, symbol_rate, figures, ip, interrupted, report, planned, away };
     args.json.deliver(files, || reception.to_json(), || reception.table(&args.seeing), is_stdout)?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
@@ -238,6 +273,7 @@ impl RxArgs {
             files.write(path, "--constellation")?;
         }
         self.planning.claim(files)?;
+        self.away.claim(files)?;
         self.seeing.claim(files)?;
         self.job.claim(files)?;
         self.json.claim(files)

@@ -14,6 +14,7 @@ use crate::planning::{against_plan, record};
 use crate::seeing::SeeingArgs;
 use crate::table::facts;
 use crate::text::printable;
+use crate::workers::Away;
 
 /// The receiver does not tell higher ratios apart.
 const MOST_ES_N0_DB: f64 = 29.9;
@@ -50,7 +51,9 @@ pub(super) struct Reception {
     pub(super) interrupted: bool,
     /// `None` after a fault.
     pub(super) report: Option<Report>,
-    pub(super) planned: Planned,
+    /// `None` where tasks were away.
+    pub(super) planned: Option<Planned>,
+    pub(super) away: Option<Away>,
 }
 
 impl Reception {
@@ -131,7 +134,10 @@ impl Reception {
         rows.extend(self.outputs.sent().map(|(text, _)| ("sent", text)));
         if let (Some(report), Some(speed)) = (&self.report, self.megabits_per_second()) {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
-            let plan = against_plan(Some(&self.planned), report);
+            let plan = match &self.away {
+                Some(away) => away.table(),
+                None => against_plan(self.planned.as_ref(), report),
+            };
             return format!("{}\n\n{}\n\n{plan}", facts(&rows), seeing.shown(report));
         }
         facts(&rows)
@@ -141,7 +147,7 @@ impl Reception {
         let streams = self.figures.streams.iter().filter(|_| self.outputs.is_written());
         let outputs: Vec<_> =
             streams.map(|stream| self.outputs.path(stream.id())).chain(self.also.paths().map(Into::into)).collect();
-        let own = serde_json::json!({
+        let mut own = serde_json::json!({
             "input": self.name,
             "outputs": outputs,
             "sent": self.outputs.sent().map(|(_, value)| value),
@@ -152,7 +158,10 @@ impl Reception {
             "megabits_per_second": self.megabits_per_second(),
             "simd": Level::best().name(),
         });
-        record(own, Some(&self.planned), self.report.as_ref())
+        if let Some(away) = &self.away {
+            own["workers"] = away.document();
+        }
+        record(own, self.planned.as_ref(), self.report.as_ref())
     }
 
     /// An input stream: what it is, and what came of it.

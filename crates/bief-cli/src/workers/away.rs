@@ -1,17 +1,23 @@
 //! Tasks of a chain file that leave this machine: which, to whom, and what became of them.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use bief::{ChainFile, Pipeline, Registry};
-use bief_pool::{Cut, WorkerTally};
+use bief::{ChainFile, Machine, Pipeline, Planned, Planner, Registry};
+use bief_pool::plan::PoolPlan;
+use bief_pool::{Candidates, Cut, WorkerTally};
+use bief_schedule::Stage;
 use bief_zenoh::{Pool, Running, Without};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::elements;
 use super::lend::cores_here;
+use super::pool_plan;
 use super::reach::{ReachArgs, without};
 use crate::failure::{Failure, warn};
+use crate::files::Files;
 use crate::status::Status;
 use crate::table::columns;
 use crate::text::{listed, printable};
@@ -30,6 +36,25 @@ pub(crate) struct AwayArgs {
     /// The tasks that leave this machine, from FIRST to LAST [default: as many as may]
     #[arg(long, value_name = "FIRST..LAST")]
     leave: Option<String>,
+    /// Measure the tasks, and let those leave that bring most with the workers of this file, as `bief plan --workers` says; where that
+    /// does not pay, all stay, and no worker is asked
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "leave")]
+    pool: Option<PathBuf>,
+}
+
+/// Whether tasks leave.
+pub(crate) enum Decision {
+    /// These do.
+    Leave(Box<Leaving>),
+    /// None does: this machine alone is faster.
+    Stay(Box<Planned>),
+}
+
+/// The tasks that leave.
+pub(crate) struct Leaving {
+    cut: Cut,
+    /// The stages of what stays, where it was planned.
+    stages: Option<Vec<Stage>>,
 }
 
 /// A run whose tasks are away.
@@ -44,31 +69,70 @@ impl AwayArgs {
     /// Options that say how, where nobody is named.
     pub(crate) fn is_given(&self) -> Result<bool, Failure> {
         self.reach.check()?;
-        match (self.reach.is_given(), self.wait, &self.leave) {
-            (false, true, _) => Err(without("--wait")),
-            (false, _, Some(_)) => Err(without("--leave")),
+        match (self.reach.is_given(), self.wait, &self.leave, &self.pool) {
+            (false, true, ..) => Err(without("--wait")),
+            (false, _, Some(_), _) => Err(without("--leave")),
+            (false, _, _, Some(_)) => Err(without("--pool")),
             (given, ..) => Ok(given),
         }
     }
 
-    fn cut(&self, file: &ChainFile, registry: &Arc<Registry>) -> Result<Cut, Failure> {
-        let Some(leave) = &self.leave else { return Cut::longest(file, registry).map_err(Failure::from_error) };
-        let (first, last) = leave.split_once("..").unwrap_or((leave, leave));
-        Cut::between(file, first, last, registry)
-            .map_err(|error| Failure::usage(format!("--leave {leave}: {}", error.message())))
+    /// Notes the file that is read.
+    pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
+        self.pool.as_deref().map_or(Ok(()), |path| files.read(path))
+    }
+
+    /// Which tasks leave: those that are named, or that a plan lets leave, or as many as may.
+    ///
+    /// # Errors
+    /// Tasks that may not leave; a chain that cannot be built or measured.
+    pub(crate) fn decide(&self, file: &ChainFile, registry: &Arc<Registry>) -> Result<Decision, Failure> {
+        self.reach.reach()?;
+        elements::register().map_err(Failure::from_error)?;
+        let candidates = Candidates::of(file, registry).map_err(Failure::from_error)?;
+        let leave = |cut, stages| Decision::Leave(Box::new(Leaving { cut, stages }));
+        match (&self.leave, &self.pool) {
+            (None, None) => Ok(leave(candidates.longest().map_err(Failure::from_error)?, None)),
+            (Some(names), _) => {
+                let (first, last) = names.split_once("..").unwrap_or((names, names));
+                let cut = candidates.between(first, last);
+                let named = |error: bief::Error| Failure::usage(format!("--leave {names}: {}", error.message()));
+                Ok(leave(cut.map_err(named)?, None))
+            }
+            (None, Some(path)) => {
+                let site = pool_plan::read(path)?;
+                let planned =
+                    Planner::new(Machine::here()).plan(&file.application(registry)).map_err(Failure::from_error)?;
+                let profile = &planned.profile;
+                let plan = PoolPlan::make(profile, &planned.machine.platform(), &site, |run| {
+                    candidates.cut(candidates.of_program(run.clone())?).ok()?;
+                    PoolPlan::crossing(profile, run)
+                });
+                let plan = plan.map_err(Failure::from_error)?;
+                pool_plan::sentences(&plan, profile).iter().for_each(|sentence| warn(sentence));
+                let Some(away) = plan.pays() else { return Ok(Decision::Stay(Box::new(planned))) };
+                let tasks = candidates.of_program(away.tasks.clone()).expect("it was found");
+                let cut = candidates.cut(tasks).map_err(Failure::from_error)?;
+                let stages = away.before.iter().chain(&away.behind).cloned().collect();
+                Ok(leave(cut, Some(stages)))
+            }
+        }
     }
 
     /// The pipeline of what stays, and the run with workers, which begins.
-    pub(crate) fn pipeline(&self, file: &ChainFile, registry: &Arc<Registry>) -> Result<(Pipeline, Away), Failure> {
-        let reach = self.reach.reach()?;
-        let cut = self.cut(file, registry)?;
+    pub(crate) fn pipeline(
+        &self,
+        leaving: Leaving,
+        file: &ChainFile,
+        registry: &Arc<Registry>,
+    ) -> Result<(Pipeline, Away), Failure> {
+        let Leaving { cut, stages } = leaving;
         let names: Vec<String> = cut.leaving().map(|task| format!("`{}`", printable(task.name()))).collect();
-        let pool = Pool::open(&reach).map_err(|error| Failure::from_error(error).with(Status::TryAgain))?;
+        let pool =
+            Pool::open(&self.reach.reach()?).map_err(|error| Failure::from_error(error).with(Status::TryAgain))?;
         warn(&format!("for workers: {}", listed(&names)));
         if file.stages().next().is_some() {
-            warn(
-                "the stages of the file are not used: what stays runs on a thread before workers, and one behind them",
-            );
+            warn("the stages of the file are not used: what stays runs before workers, and behind them");
         }
         let without = if self.wait { Without::Wait(cores_here()) } else { Without::Cores(cores_here()) };
         let running = RefCell::new(None);
@@ -79,7 +143,11 @@ impl AwayArgs {
             *running.borrow_mut() = Some(started);
             Ok(front)
         });
-        let pipeline = chain.and_then(|chain| chain.build()?.pipeline_as_marked()).map_err(Failure::from_error)?;
+        let cut_up = |program: bief::Program| match &stages {
+            Some(stages) => program.cut(stages),
+            None => program.pipeline_as_marked(),
+        };
+        let pipeline = chain.and_then(|chain| cut_up(chain.build()?)).map_err(Failure::from_error)?;
         let running = running.into_inner().expect("the chain has a front");
         Ok((pipeline, Away { running }))
     }

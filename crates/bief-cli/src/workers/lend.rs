@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bief_zenoh::{Address, Name, Worker, WorkerOptions};
 use clap::Args;
 
+use super::elements;
 use super::reach::{open_to_all, reach};
 use crate::failure::{Failure, say};
 use crate::interrupt::at_interrupt;
@@ -91,6 +92,7 @@ pub(crate) fn lend(args: WorkerArgs) -> Result<(), Failure> {
         version: env!("CARGO_PKG_VERSION").into(),
     };
     let registry = Arc::new(crate::registry::all());
+    elements::register().map_err(Failure::from_error)?;
     let taken = |error| Failure::from_error(error).with(Status::TryAgain);
     let worker = Worker::open(options, registry, |text| say(format_args!("bief worker: {text}"))).map_err(taken)?;
     let stopper = worker.stopper();

@@ -2,15 +2,43 @@
 
 use std::sync::Arc;
 
-use bief::{ChainFile, Pipeline, Registry};
+use bief::{ChainFile, Pipeline, Planned, Registry};
+use bief_schedule::{Platform, Profile};
 use clap::Args;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::files::Files;
+use crate::json::JsonArgs;
 
 /// No options.
 #[derive(Args)]
 pub(crate) struct AwayArgs {}
+
+/// No options.
+#[derive(Args)]
+pub(crate) struct PoolArgs {}
+
+impl PoolArgs {
+    pub(crate) fn claim(&self, _: &mut Files) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    pub(crate) fn show(&self, _: &Profile, _: &Platform, _: &JsonArgs) -> Result<bool, Failure> {
+        Ok(false)
+    }
+}
+
+/// Whether tasks leave: nobody asks.
+pub(crate) enum Decision {
+    #[expect(dead_code, reason = "there are no workers")]
+    Leave(Box<Leaving>),
+    #[expect(dead_code, reason = "there are no workers")]
+    Stay(Box<Planned>),
+}
+
+/// Tasks that there are not.
+pub(crate) enum Leaving {}
 
 /// A run that there is not.
 pub(crate) enum Away {}
@@ -20,8 +48,21 @@ impl AwayArgs {
         Ok(false)
     }
 
-    pub(crate) fn pipeline(&self, _: &ChainFile, _: &Arc<Registry>) -> Result<(Pipeline, Away), Failure> {
+    pub(crate) fn claim(&self, _: &mut Files) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    pub(crate) fn decide(&self, _: &ChainFile, _: &Arc<Registry>) -> Result<Decision, Failure> {
         Err(Failure::new("this `bief` was built without workers"))
+    }
+
+    pub(crate) fn pipeline(
+        &self,
+        leaving: Leaving,
+        _: &ChainFile,
+        _: &Arc<Registry>,
+    ) -> Result<(Pipeline, Away), Failure> {
+        match leaving {}
     }
 }
 

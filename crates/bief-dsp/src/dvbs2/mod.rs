@@ -46,6 +46,7 @@
 mod acquire;
 mod bbheader;
 mod bits;
+mod bytes;
 mod candidate;
 mod clock;
 mod constellation;

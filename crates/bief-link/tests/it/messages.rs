@@ -45,6 +45,23 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn the_head_of_a_frame_is_read_by_itself() {
+    let mut head = Vec::new();
+    Message::write_frame_head(7, 8, u64::MAX, &mut head);
+    assert_eq!(Message::read_frame_head(&head), Ok((7, 8, u64::MAX)));
+    for length in 0..head.len() {
+        assert!(Message::read_frame_head(&head[..length]).is_err(), "up to {length}");
+    }
+    head.push(0);
+    assert_eq!(Message::read_frame_head(&head), Err(Malformed::Long(1)));
+    let mut end = Vec::new();
+    Message::End { run: 7 }.write(&mut end);
+    assert_eq!(Message::read_frame_head(&end), Err(Malformed::Kind(end[4])));
+    end[2] ^= 1;
+    assert!(matches!(Message::read_frame_head(&end), Err(Malformed::Protocol(_))));
+}
+
+#[test]
 fn what_is_cut_or_too_long_is_refused() {
     all(|message| {
         let mut bytes = Vec::new();

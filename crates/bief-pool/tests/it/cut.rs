@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bief::kinds::{Kind, Param};
 use bief::{ChainFile, Flow, Registry, Result, sink};
 use bief_link::Limits;
-use bief_pool::{Cut, Front, WireKind};
+use bief_pool::{Candidates, Cut, Front, WireKind};
 
 use crate::pool::Hub;
 
@@ -51,6 +51,30 @@ mod kinds {
         }
         fn replica(&self) -> Option<Self> {
             Some(self.clone())
+        }
+    }
+
+    /// Changes each element by itself.
+    pub(super) struct Turn<T>(fn(&mut T));
+
+    impl<T> Turn<T> {
+        pub(super) fn new(change: fn(&mut T)) -> Self {
+            Self(change)
+        }
+    }
+
+    impl<T: Copy + Default + Send + Sync + 'static> Task for Turn<T> {
+        type In = InOut<T>;
+        type Out = ();
+        fn lens(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn run(&mut self, elements: &mut [T], (): ()) -> Result<Flow> {
+            elements.iter_mut().for_each(self.0);
+            Ok(Flow::Next)
+        }
+        fn replica(&self) -> Option<Self> {
+            Some(Self(self.0))
         }
     }
 
@@ -138,13 +162,14 @@ fn what_cannot_leave_is_named() {
     let file = ChainFile::parse(TEXT, "x.toml").unwrap();
     let (registry, _) = registry();
     let refused = |tasks| Cut::new(&file, tasks, &registry).unwrap_err().to_string();
-    assert!(refused(4..6).contains("task `write` names what is on its machine, by `path`"));
+    assert!(refused(5..6).contains("task `write` names what is on its machine, by `path`"));
     assert!(refused(2..9).contains("there are no tasks 2..9 to leave: there are 6"));
     assert!(refused(2..2).contains("there are no tasks 2..2"));
-    let cut = Cut::new(&file, 3..5, &registry).unwrap();
+    assert!(refused(3..5).contains("task `keep` makes nothing for other tasks"));
+    let cut = Cut::new(&file, 0..2, &registry).unwrap();
     let front = |_: &_, _| -> Result<Front> { unreachable!("it is not reached") };
     let error = cut.chain(&registry, 1, 4, front).unwrap_err().to_string();
-    assert!(error.contains("task `keep` remembers something from frame to frame"), "{error}");
+    assert!(error.contains("task `play` remembers something from frame to frame"), "{error}");
 }
 
 #[test]
@@ -155,8 +180,9 @@ fn tasks_travel_as_a_text() -> Result<()> {
     for text in [TEXT, &text] {
         let file = ChainFile::parse(text, "x.toml")?;
         let cut = Cut::new(&file, 1..4, &registry)?;
-        let wires: Vec<WireKind> =
-            [4, 1].map(|len| WireKind { dtype: "u32".parse().unwrap(), shape: len.into(), variable: false }).to_vec();
+        let wires: Vec<WireKind> = [4, 1]
+            .map(|len| WireKind { elements: "u32".parse().unwrap(), shape: len.into(), variable: false })
+            .to_vec();
         let piece = cut.text(&wires);
         let (read, inputs) = Cut::read(&piece, &registry)?;
         assert_eq!(inputs, wires, "{piece}");
@@ -172,10 +198,80 @@ fn tasks_travel_as_a_text() -> Result<()> {
 }
 
 #[test]
+fn elements_that_are_no_numbers_travel_as_their_codec_says() -> Result<()> {
+    use bief::raw::DynWire;
+    use bief::{Chain, source};
+    use bief_pool::{Codec, Elements};
+
+    /// A flag, and a count.
+    #[derive(Debug, Clone, Copy, Default, PartialEq)]
+    struct Mark(bool, u16);
+
+    fn write(&Mark(flag, count): &Mark) -> [u8; 3] {
+        let [low, high] = count.to_le_bytes();
+        [flag.into(), low, high]
+    }
+
+    fn read(&[flag, low, high]: &[u8; 3]) -> Option<Mark> {
+        (flag < 2).then_some(Mark(flag == 1, u16::from_le_bytes([low, high])))
+    }
+
+    Codec::register::<Mark, 3>("test.mark", write, read)?;
+    Codec::register::<Mark, 3>("test.mark", write, read)?;
+    let other = Codec::register::<char, 1>("test.mark", |_| [0], |_| None).unwrap_err().to_string();
+    assert!(other.contains("another type are called test.mark"), "{other}");
+    assert!(Codec::register::<char, 1>("[u8; 4]", |_| [0], |_| None).unwrap_err().to_string().contains("numbers"));
+
+    let elements: Elements = "test.mark".parse()?;
+    assert_eq!((elements.to_string(), elements.size()), ("test.mark".to_owned(), 3));
+    let mut chain = Chain::new();
+    let marks = chain.add(source::from_slice(&[Mark(true, 700); 4], 2), ());
+    let kind = WireKind::of(&DynWire::from(&marks))?;
+    assert_eq!((kind.elements == elements, kind.bytes()), (true, 6));
+
+    let mut registry = Registry::new();
+    registry.add(Kind::new("test.marks", "marks", (), |()| {
+        let marks: Vec<Mark> = (0..600).map(|count| Mark(count % 3 == 0, count)).collect();
+        Ok(source::from_slice(&marks, 2))
+    }));
+    let turn = |Mark(flag, count): &mut Mark| {
+        *flag ^= true;
+        *count += 1;
+    };
+    registry.add(Kind::new("test.turn", "turns flags", (), move |()| Ok(kinds::Turn::new(turn))));
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&kept);
+    registry.add(Kind::new("test.see", "keeps marks", (), move |()| {
+        let to = Arc::clone(&to);
+        Ok(sink::for_each(move |marks: &[Mark]| {
+            to.lock().unwrap().extend_from_slice(marks);
+            Ok(Flow::Next)
+        }))
+    }));
+    let text = "
+        [[task]]\nname = 'marks'\nkind = 'test.marks'\nout = ['marks']
+        [[task]]\nname = 'turn'\nkind = 'test.turn'\nin = ['marks']
+        [[task]]\nname = 'see'\nkind = 'test.see'\nin = ['marks']";
+    let (file, registry) = (ChainFile::parse(text, "x.toml")?, Arc::new(registry));
+    let cut = Candidates::of(&file, &registry)?.longest()?;
+    let hub = Hub::default();
+    let chain = cut.chain(&registry, 2, 4, |segment, frames| {
+        let front = Front::new(1, Limits { frames, ..Limits::default() }, hub.clone())?;
+        hub.start(&front, segment, (1, 2, 5), || true);
+        Ok(front)
+    })?;
+    chain.build()?.pipeline_as_marked()?.run()?;
+    hub.stop();
+    let expected: Vec<Mark> = (0..600).map(|count| Mark(count % 3 != 0, count + 1)).collect();
+    assert!(*kept.lock().unwrap() == expected);
+    Ok(())
+}
+
+#[test]
 fn texts_that_are_none_are_refused() {
     let (registry, _) = registry();
     let file = ChainFile::parse(TEXT, "x.toml").unwrap();
-    let kind = |shape: bief::raw::Shape| WireKind { dtype: "u32".parse().unwrap(), shape, variable: false };
+    let kind = |shape: bief::raw::Shape| WireKind { elements: "u32".parse().unwrap(), shape, variable: false };
     let text = Cut::new(&file, 1..2, &registry).unwrap().text(&[kind(4.into())]);
     let refused = |text: &str| Cut::read(text, &registry).unwrap_err().to_string();
     assert!(Cut::read(&text, &registry).is_ok());
@@ -210,14 +306,14 @@ fn as_many_tasks_leave_as_may() -> Result<()> {
     let (registry, _) = registry();
     let file = ChainFile::parse(TEXT, "x.toml")?;
     let names = |cut: &Cut| cut.leaving().map(|task| task.name().to_owned()).collect::<Vec<_>>();
-    assert_eq!(names(&Cut::longest(&file, &registry)?), ["double", "sum", "scale"]);
-    assert_eq!(names(&Cut::between(&file, "sum", "scale", &registry)?), ["sum", "scale"]);
-    let refused = |first, last| Cut::between(&file, first, last, &registry).unwrap_err().to_string();
+    assert_eq!(names(&Candidates::of(&file, &registry)?.longest()?), ["double", "sum", "scale"]);
+    assert_eq!(names(&Candidates::of(&file, &registry)?.between("sum", "scale")?), ["sum", "scale"]);
+    let refused = |first, last| Candidates::of(&file, &registry).unwrap().between(first, last).unwrap_err().to_string();
     assert!(refused("summ", "scale").contains("there is no task `summ`: there are `play`, `double`"));
     assert!(refused("scale", "sum").contains("write sum..scale"));
     let two = &TEXT[..TEXT.find("    [[task]]\nname = 'double'").unwrap()];
     let file = ChainFile::parse(&two.replace("['numbers', 'rest']", "['_', '_']"), "x.toml")?;
-    let refused = Cut::longest(&file, &registry).unwrap_err().to_string();
+    let refused = Candidates::of(&file, &registry)?.longest().unwrap_err().to_string();
     assert!(refused.contains("no task may leave this machine: task `play` remembers something"), "{refused}");
     Ok(())
 }

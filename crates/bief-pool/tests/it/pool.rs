@@ -138,7 +138,7 @@ impl Task for At {
 }
 
 fn numbers() -> Vec<WireKind> {
-    vec![WireKind { dtype: "u32".parse().unwrap(), shape: LEN.into(), variable: false }]
+    vec![WireKind { elements: "u32".parse().unwrap(), shape: LEN.into(), variable: false }]
 }
 
 fn squares(at: At) -> Segment {

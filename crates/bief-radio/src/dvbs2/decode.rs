@@ -22,6 +22,37 @@ pub struct Decoding {
     pub sound: bool,
 }
 
+impl Decoding {
+    /// Iterations, bits and the two flags, little endian: for whoever sends frames elsewhere.
+    ///
+    /// ```
+    /// use bief_radio::dvbs2::Decoding;
+    ///
+    /// let decoding = Decoding { iterations: 7, converged: true, corrected: 258, sound: false };
+    /// assert_eq!(decoding.to_bytes(), [7, 0, 0, 0, 2, 1, 0, 0, 1]);
+    /// assert_eq!(Decoding::from_bytes(decoding.to_bytes()), Some(decoding));
+    /// assert_eq!(Decoding::from_bytes([255; 9]), None);
+    /// ```
+    pub fn to_bytes(self) -> [u8; 9] {
+        let mut bytes = [0; 9];
+        bytes[..4].copy_from_slice(&self.iterations.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.corrected.to_le_bytes());
+        bytes[8] = u8::from(self.converged) | u8::from(self.sound) << 1;
+        bytes
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) gave; `None` of other bytes.
+    pub fn from_bytes(bytes: [u8; 9]) -> Option<Self> {
+        let [a, b, c, d, e, f, g, h, flags] = bytes;
+        (flags < 4).then_some(Self {
+            iterations: u32::from_le_bytes([a, b, c, d]),
+            corrected: u32::from_le_bytes([e, f, g, h]),
+            converged: flags & 1 != 0,
+            sound: flags & 2 != 0,
+        })
+    }
+}
+
 /// Decodes LDPC codewords layer by layer, by A-min*.
 ///
 /// # Sockets

@@ -212,7 +212,7 @@ fn found(piece: &mut Piece<'_>, input: usize) -> Option<Arc<Found>> {
 }
 
 /// Adds the one task of a piece to all its wires.
-fn all_wires(piece: &mut Piece<'_>, task: impl Task) -> Result<Vec<DynWire>> {
+pub(super) fn all_wires(piece: &mut Piece<'_>, task: impl Task) -> Result<Vec<DynWire>> {
     let wires: Vec<&DynWire> = piece.wires().iter().collect();
     piece.task(task, &wires)
 }
@@ -232,11 +232,20 @@ fn remove_carrier() -> Kind {
 fn filter_symbols() -> Kind {
     let summary = "filters windows of samples, and takes their symbols";
     let per_symbol = samples_per_symbol("left out, what the source found");
-    let kind = Kind::piece("dvbs2.filter_symbols", summary, per_symbol, |given: Option<f64>, piece| {
-        let given = given.map(|rate| MatchedFilter::new(ROLL_OFF, rate));
-        let filter = given.or_else(|| found(piece, 1).map(|found| found.filter.clone()));
-        let unknown = "the samples per symbol of its input are unknown: give `samples_per_symbol`";
-        let filter = filter.ok_or_else(|| Error::new(unknown))?;
+    let roll_off = Param::new("roll_off", "of the filter; left out, what suits the source, or 0.25").range(0.01..=1.0);
+    let parameters = (per_symbol, roll_off.optional());
+    type Values = (Option<f64>, Option<f64>);
+    let kind = Kind::piece("dvbs2.filter_symbols", summary, parameters, |given: Values, piece| {
+        let found = found(piece, 1);
+        let found = found.as_ref().map(|found| &found.filter);
+        let filter = match (given, found) {
+            ((None, None), Some(found)) => found.clone(),
+            ((rate, roll_off), found) => {
+                let unknown = "the samples per symbol of its input are unknown: give `samples_per_symbol`";
+                let rate = rate.or_else(|| found.map(MatchedFilter::samples_per_symbol));
+                MatchedFilter::new(roll_off.unwrap_or(ROLL_OFF), rate.ok_or_else(|| Error::new(unknown))?)
+            }
+        };
         all_wires(piece, FilterSymbols::new(&filter))
     });
     kind.reads("variable [i16; 2]: samples").reads("Option<FrameSync>: places").makes("variable Complex<f32>: symbols")

@@ -17,6 +17,7 @@ mod observe;
 mod opencl;
 mod plframe;
 mod receiver;
+mod receiver_file;
 mod roll_off;
 mod services;
 mod shaping;

@@ -45,7 +45,7 @@ const LIVE_SYMBOLS: f64 = 1024.0;
 const LIVE_BYTES: usize = 64 << 20;
 const LIVE_BLOCKS: usize = 2048;
 /// Iterations after which a frame is given up.
-const MAX_ITERATIONS: u32 = 50;
+pub(super) const MAX_ITERATIONS: u32 = 50;
 
 /// A recording with a sample rate below this, in samples per second, tells samples per symbol: no radio samples so slowly.
 pub const MIN_SAMPLE_RATE: f64 = 64.0;
@@ -145,11 +145,14 @@ impl Settings {
 /// ```
 pub struct Receiver {
     filter: MatchedFilter,
+    /// What the filter and the scrambler were made of.
+    pub(super) roll_off: f64,
+    pub(super) gold_code: u32,
     scrambler: Arc<PlScrambler>,
     modcods: Modcods,
-    isi: Option<u8>,
+    pub(super) isi: Option<u8>,
     lock: Lock,
-    format: SampleFormat,
+    pub(super) format: SampleFormat,
     /// Samples that were searched in vain.
     passed_over: u64,
     /// The samples that were searched, to be played again.
@@ -157,25 +160,25 @@ pub struct Receiver {
     /// What follows them.
     rest: Rest,
     /// Samples per second, where the recording tells them.
-    sample_rate: Option<f64>,
+    pub(super) sample_rate: Option<f64>,
     /// Whether someone wants to see symbols, and the spectrum.
-    keeps_symbols: bool,
-    keeps_spectrum: bool,
+    pub(super) keeps_symbols: bool,
+    pub(super) keeps_spectrum: bool,
     /// Frames of a batch.
-    batch: usize,
+    pub(super) batch: usize,
     /// Where input streams go, until it runs.
     deliver: Option<Deliver>,
     /// Where else, and what rehearsals have in these places.
-    also: Also,
+    pub(super) also: Also,
 }
 
 /// What goes out beside input streams.
 #[derive(Default)]
-struct Also {
+pub(super) struct Also {
     /// IP packets, of a transport stream those of one PID where one is chosen.
-    ip: Option<(IpOutput, Option<u16>)>,
+    pub(super) ip: Option<(IpOutput, Option<u16>)>,
     /// BBFRAMEs, with headers of a receiver or without.
-    bbframes: Option<(Box<dyn Write + Send>, bool)>,
+    pub(super) bbframes: Option<(Box<dyn Write + Send>, bool)>,
 }
 
 impl Also {
@@ -238,11 +241,13 @@ impl Receiver {
             format.read(&front[..whole * format.bytes()], &mut samples);
             remove_impulses(&mut samples);
             match search(known.as_ref(), &samples, &scrambler) {
-                Ok((filter, lock)) => {
+                Ok((roll_off, filter, lock)) => {
                     let (front, rest) = (front.into(), Rest::Waiting(reader, gaps));
                     let passed_over = (vain / format.bytes()) as u64 + passed_over(&lock);
                     return Ok(Self {
                         filter,
+                        roll_off,
+                        gold_code,
                         scrambler,
                         modcods,
                         isi,
@@ -387,6 +392,13 @@ impl Receiver {
         self.cut(feed).behind(self.passed_over)
     }
 
+    /// What writes input streams, which is gone from here afterwards.
+    pub(super) fn take_deliver(&mut self) -> Result<Deliver> {
+        self.deliver.take().ok_or_else(|| {
+            Error::new("the receiver has no output, or its recording was received: name an output with `to`")
+        })
+    }
+
     /// What tasks behind the source must know of the signal.
     pub(super) fn found(&self) -> (SampleFormat, MatchedFilter, Arc<PlScrambler>) {
         (self.format, self.filter.clone(), Arc::clone(&self.scrambler))
@@ -441,9 +453,7 @@ impl Receiver {
 /// nothing.
 impl Application for Receiver {
     fn program(&mut self) -> Result<Program> {
-        let deliver = self.deliver.take().ok_or_else(|| {
-            Error::new("the receiver has no output, or its recording was received: name an output with `to`")
-        })?;
+        let deliver = self.take_deliver()?;
         let (cut, also) = (self.source(), std::mem::take(&mut self.also));
         self.receive(cut, deliver, also).build()
     }
@@ -454,13 +464,13 @@ impl Application for Receiver {
     }
 }
 
-/// Finds the first signal, with the filter for it: for the symbol rate that is known, or those that the samples show. Else
+/// Finds the first signal, with the filter for it and its roll-off: for the symbol rate that is known, or those that the samples show. Else
 /// the likeliest rate, and why there is no signal of it; `None` without a symbol clock.
 fn search(
     known: Option<&MatchedFilter>,
     samples: &[Complex32],
     scrambler: &PlScrambler,
-) -> std::result::Result<(MatchedFilter, Lock), Option<(f64, NoSignal)>> {
+) -> std::result::Result<(f64, MatchedFilter, Lock), Option<(f64, NoSignal)>> {
     let filters: Vec<MatchedFilter> = match known {
         Some(filter) => vec![filter.clone()],
         None => {
@@ -471,7 +481,10 @@ fn search(
     let mut failure = None;
     for filter in filters {
         match acquire_first(&filter, samples, scrambler) {
-            Ok(lock) => return Ok((suited(filter, samples, &lock, scrambler), lock)),
+            Ok(lock) => {
+                let (roll_off, filter) = suited(filter, samples, &lock, scrambler);
+                return Ok((roll_off, filter, lock));
+            }
             Err(reason) => failure = failure.or(Some((filter.samples_per_symbol(), reason))),
         }
     }

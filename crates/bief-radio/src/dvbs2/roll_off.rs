@@ -15,19 +15,20 @@ const CLEARLY_LESS: f32 = 0.97;
 const MEASURED: usize = 30_000;
 const MOST_FRAMES: usize = 8;
 
-/// The filter that leaves the least noise in the first frames of a signal, which was found with `filter` in these samples.
+/// The filter that leaves the least noise in the first frames of a signal, which was found with `filter` in these samples, and its
+/// roll-off.
 pub(super) fn suited(
     filter: MatchedFilter,
     samples: &[Complex32],
     lock: &Lock,
     scrambler: &PlScrambler,
-) -> MatchedFilter {
-    let Some(usual) = noise(&filter, samples, lock, scrambler) else { return filter };
-    let others = SMALL.map(|roll_off| MatchedFilter::new(roll_off, filter.samples_per_symbol()));
-    let measured = others.into_iter().filter_map(|other| Some((noise(&other, samples, lock, scrambler)?, other)));
+) -> (f64, MatchedFilter) {
+    let Some(usual) = noise(&filter, samples, lock, scrambler) else { return (ROLL_OFF, filter) };
+    let others = SMALL.map(|roll_off| (roll_off, MatchedFilter::new(roll_off, filter.samples_per_symbol())));
+    let measured = others.into_iter().filter_map(|other| Some((noise(&other.1, samples, lock, scrambler)?, other)));
     match measured.min_by(|a, b| a.0.total_cmp(&b.0)) {
         Some((least, other)) if least < CLEARLY_LESS * usual => other,
-        _ => filter,
+        _ => (ROLL_OFF, filter),
     }
 }
 

@@ -64,7 +64,55 @@ fn what_a_frame_costs_the_front() {
 }
 
 #[test]
-#[ignore = "another process of the test above"]
+#[ignore = "long: part of .ci/deep workers"]
+fn what_workers_cost_where_nobody_is_there() {
+    // Frames of 64 KiB, of some 100 us on a core, and of some 1000.
+    for (rounds, frames) in [(25, 6000), (250, 600)] {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let mark = |stage: &str, threads: usize| match threads {
+            0 => String::new(),
+            _ => format!("stage = '{stage}'\n"),
+        };
+        let text = |threads: usize| {
+            format!(
+                "[[task]]\nname = 'play'\nkind = 'test.play'\nout = ['numbers']\nframes = {frames}\nlen = 8192\n\
+                 [[task]]\nname = 'work'\nkind = 'test.work'\nin = ['numbers']\nout = ['worked']\nrounds = {rounds}\n{}\
+                 [[task]]\nname = 'last'\nkind = 'test.last'\nin = ['worked']\nout = ['last']\n\
+                 [[task]]\nname = 'see'\nkind = 'test.see'\nin = ['last']\n{}",
+                mark("work", threads),
+                mark("see", threads),
+            ) + &if threads > 0 { format!("[stage.work]\nthreads = {threads}\n") } else { String::new() }
+        };
+        let here = |threads: usize| {
+            let (registry, _) = registry();
+            let file = ChainFile::parse(&text(threads), "test.toml").unwrap();
+            let mut pipeline = file.pipeline(&registry).unwrap();
+            let start = std::time::Instant::now();
+            pipeline.run().unwrap();
+            start.elapsed().as_secs_f64()
+        };
+        let away = || {
+            let file = ChainFile::parse(&text(0), "test.toml").unwrap();
+            let outcome = away_of(&file, &reach([&free()]), Without::Cores(cores), |_| {});
+            assert!(outcome.seen.frames == frames && outcome.tally.len() == 1, "{:?}", outcome.tally);
+            outcome.seconds
+        };
+        // The least of several: what other programs took is in none of them, or in all.
+        let (mut plain, mut nobody) = (f64::MAX, f64::MAX);
+        for _ in 0..7 {
+            plain = plain.min(here(cores));
+            nobody = nobody.min(away());
+        }
+        println!(
+            "{:.0} us a frame on {cores} cores; with nobody there {:.1} % of that speed",
+            1e6 * plain / frames as f64,
+            100.0 * plain / nobody
+        );
+    }
+}
+
+#[test]
+#[ignore = "another process of a test above"]
 fn what_a_frame_costs_with_keys() {
     if std::env::var(RUNTIME.0).is_err() {
         return;

@@ -229,6 +229,26 @@ impl Measured {
         Ok(clock::interruptions() != interruptions)
     }
 
+    /// Bytes of the last execution that cross before each task; none do before the first.
+    fn crossing_bytes(&self, wires: &[WireInfo]) -> Vec<u64> {
+        let before = |task: usize| {
+            let crossing = wires.iter().enumerate().filter(|(_, wire)| {
+                // Lengths of a variable wire lie beside it, and nobody but it uses them.
+                wire.constant.is_none() && wire.crosses(task) && !wire.uses.is_empty()
+            });
+            let elements = |(number, wire): (usize, &WireInfo)| {
+                let count = match wire.uses.iter().any(|used| used.variable) {
+                    // SAFETY: it is variable, and every wire is local to the one stage, with room for a batch.
+                    true => unsafe { self.stage.lens(number, self.frames) }.iter().sum(),
+                    false => wire.len * self.frames,
+                };
+                (count * wire.format.size()) as u64
+            };
+            crossing.map(elements).sum()
+        };
+        (0..self.times.len()).map(before).collect()
+    }
+
     /// Ends an execution, of which all tasks ran; `false` when the source has ended.
     fn end(&mut self) -> bool {
         self.done += self.frames as u64;
@@ -287,7 +307,8 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[WireInfo], frames: usize, execu
     let mut samples = Measurements::default();
     measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
-    let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], None, frames)?;
+    let crossing = Crossing { cuts: None, bytes: measured.crossing_bytes(wires) };
+    let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], crossing, frames)?;
     with_bits(profile, measured.bits_per_frame())
 }
 
@@ -317,7 +338,8 @@ pub(crate) fn measure_on(
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
-    let profile = profile(machine, kinds, facts, samples, cuts, frames)?.with_sync_ns(sync)?;
+    let crossing = Crossing { cuts, bytes: measured.crossing_bytes(wires) };
+    let profile = profile(machine, kinds, facts, samples, crossing, frames)?.with_sync_ns(sync)?;
     let profile = devices::add(profile, machine, &on_devices, wires)?;
     with_bits(profile, measured.bits_per_frame())
 }
@@ -379,12 +401,20 @@ fn facts(tasks: &[Node]) -> Vec<(String, bool)> {
     tasks.iter().map(|task| (task.name.to_string(), task.step.replica().is_some())).collect()
 }
 
+/// What crosses between tasks.
+struct Crossing {
+    /// What that costs, on each kind of core, where it was measured.
+    cuts: Option<Vec<cuts::CutNs>>,
+    /// Bytes before each task.
+    bytes: Vec<u64>,
+}
+
 fn profile(
     machine: &Machine,
     kinds: &[CoreSpec],
     facts: Vec<(String, bool)>,
     mut samples: Vec<Sample>,
-    cuts: Option<Vec<cuts::CutNs>>,
+    crossing: Crossing,
     frames: usize,
 ) -> Result<Profile> {
     let tasks = facts.into_iter().enumerate().map(|(task, (name, replicable))| {
@@ -396,7 +426,8 @@ fn profile(
             seen.push(Some(measured));
         }
         let profiled = TaskProfile { replicable, ns, seen: Some(seen), ..TaskProfile::sequential(name, []) };
-        match &cuts {
+        let profiled = profiled.with_bytes(crossing.bytes[task]);
+        match &crossing.cuts {
             None => profiled,
             Some(cuts) => {
                 let of_kinds =
