@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bief::Result;
+use bief::device::Copied;
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::ClError;
@@ -39,7 +40,7 @@ struct Copies {
     /// Which of the two are being made, where they are frames.
     way: Option<usize>,
     events: [Vec<Event>; 2],
-    done: [Duration; 2],
+    done: [Copied; 2],
 }
 
 impl Deref for Commands {
@@ -59,6 +60,14 @@ impl Commands {
         }
     }
 
+    /// Notes how much is copied: it counts if it is of frames.
+    pub(crate) fn copies_bytes(&self, bytes: usize) {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = copies.way {
+            copies.done[way].bytes += bytes as u64;
+        }
+    }
+
     /// Does something that copies frames that way, and counts it.
     fn counted<T>(&self, way: usize, act: impl FnOnce() -> T) -> T {
         let copies = || self.copies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +75,7 @@ impl Commands {
         let start = Instant::now();
         let done = act();
         let mut copies = copies();
-        copies.done[way] += start.elapsed();
+        copies.done[way].time += start.elapsed();
         copies.way = None;
         done
     }
@@ -184,9 +193,9 @@ impl Queue {
         self.queue.counted(1, act)
     }
 
-    /// How long frames were copied to the device and back since this was last asked, by the thread and by the device; what is still
-    /// under way is told the next time.
-    pub fn copied(&self) -> [Duration; 2] {
+    /// What was copied of frames to the device and back since this was last asked, by the thread and by the device; what is still under way
+    /// is told the next time.
+    pub fn copied(&self) -> [Copied; 2] {
         let mut copies = self.queue.copies.lock().unwrap_or_else(PoisonError::into_inner);
         let Copies { events, done, .. } = &mut *copies;
         for (events, done) in events.iter_mut().zip(&mut *done) {
@@ -196,7 +205,7 @@ impl Queue {
                     // Some drivers tell no time of some copies.
                     return !event.command_execution_status().is_ok_and(|status| status.0 <= CL_COMPLETE);
                 };
-                *done += Duration::from_nanos(end.saturating_sub(start));
+                done.time += Duration::from_nanos(end.saturating_sub(start));
                 false
             });
         }
