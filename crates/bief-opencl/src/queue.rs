@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::null;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ pub struct Queue {
     pub(crate) memory: Memory,
     pub(crate) most: u64,
     pub(crate) svm: u64,
+    is_pocl: bool,
 }
 
 /// The driver's queue, and how long frames were copied to the device and back since that was last asked.
@@ -83,7 +85,11 @@ impl Commands {
 
 /// A kernel with its own arguments: each lane has one.
 #[derive(Debug)]
-pub struct Kernel(opencl3::kernel::Kernel);
+pub struct Kernel {
+    kernel: opencl3::kernel::Kernel,
+    /// It ran before.
+    has_run: AtomicBool,
+}
 
 // SAFETY: OpenCL lets one thread at a time use a kernel, whichever that is; nobody else has this one.
 unsafe impl Send for Kernel {}
@@ -108,7 +114,14 @@ impl Queue {
         let queue = unsafe { CommandQueue::create(&context, context.default_device(), CL_QUEUE_PROFILING_ENABLE) };
         let queue = queue.map_err(|error| failed("making a queue", error))?;
         let queue = Commands { queue, copies: Mutex::default() };
-        Ok(Self { context, queue: Arc::new(queue), memory: device.memory, most: device.most, svm: device.svm })
+        Ok(Self {
+            context,
+            queue: Arc::new(queue),
+            memory: device.memory,
+            most: device.most,
+            svm: device.svm,
+            is_pocl: device.is_pocl,
+        })
     }
 
     /// A kernel of a program, which is compiled when a device first gets it.
@@ -119,7 +132,8 @@ impl Queue {
     pub fn kernel(&self, device: &OpenCl, source: &'static str, name: &str) -> Result<Kernel> {
         let program = device.program(source)?;
         let kernel = opencl3::kernel::Kernel::create(&program, name);
-        kernel.map(Kernel).map_err(|error| failed(&format!("the kernel `{name}`"), error))
+        let kernel = kernel.map(|kernel| Kernel { kernel, has_run: AtomicBool::new(false) });
+        kernel.map_err(|error| failed(&format!("the kernel `{name}`"), error))
     }
 
     /// Has `groups` groups of `items` work items run a kernel, after all that was asked before.
@@ -134,18 +148,23 @@ impl Queue {
             // SAFETY: the buffers live until the queue is done, as each waits for that before it goes.
             let set = unsafe {
                 match arg {
-                    Arg::Buffer(buffer) => buffer.bind(&kernel.0, index),
-                    Arg::Number(number) => kernel.0.set_arg(index, number),
+                    Arg::Buffer(buffer) => buffer.bind(&kernel.kernel, index),
+                    Arg::Number(number) => kernel.kernel.set_arg(index, number),
                 }
             };
             set.map_err(|error| failed(&format!("argument {index} of a kernel"), error))?;
         }
         let all = groups * items;
+        // PoCL 3.1 loads the code of a kernel when it runs, twice where two queues run it for the first time at once, and then aborts.
+        static FIRST_RUNS: Mutex<()> = Mutex::new(());
+        let is_first = self.is_pocl && !kernel.has_run.swap(true, Ordering::Relaxed);
+        let _alone = is_first.then(|| FIRST_RUNS.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: one dimension, as the two numbers; the caller promises the rest.
         let launched = unsafe {
-            self.queue.enqueue_nd_range_kernel(kernel.0.get(), 1, null(), &raw const all, &raw const items, &[])
+            self.queue.enqueue_nd_range_kernel(kernel.kernel.get(), 1, null(), &raw const all, &raw const items, &[])
         };
-        launched.map(drop).map_err(|error| failed("starting a kernel", error))
+        let done = launched.and_then(|_| if is_first { self.queue.finish() } else { Ok(()) });
+        done.map_err(|error| failed("starting a kernel", error))
     }
 
     /// Lets the device begin what was asked.
