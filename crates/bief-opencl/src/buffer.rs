@@ -149,6 +149,7 @@ impl Buffer {
         assert!(bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
         let wrong = |error| failed("giving a device its input", error);
         let queue = &self.queue;
+        queue.copies_bytes(bytes);
         // SAFETY: each place has `self.bytes` bytes, which are the thread's while they are mapped or the device has its own; the device
         // reads them before they change again, as all waits until the queue is done.
         unsafe {
@@ -199,6 +200,7 @@ impl Buffer {
     pub fn fetch(&mut self, bytes: usize) -> Result<()> {
         assert!(bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
         let queue = &self.queue;
+        queue.copies_bytes(bytes);
         // SAFETY: as in `fill`; what is read into stays where it is until then.
         unsafe {
             match &mut self.place {

@@ -19,6 +19,9 @@ use crate::probe::launch_of;
 /// What drives its devices in a [`DeviceSpec`].
 const BACKEND: &str = "opencl";
 
+/// What PoCL calls its platform.
+const POCL: &str = "Portable Computing Language";
+
 /// A device of this machine.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -51,7 +54,7 @@ pub fn find() -> Result<Vec<Found>> {
             let device = opencl3::device::Device::new(id);
             let title = device.name().map_err(|error| failed("asking for the name of a device", error))?;
             let is_cpu = device.dev_type().is_ok_and(|kind| kind & CL_DEVICE_TYPE_CPU != 0);
-            let is_pocl = is_cpu && of_platform.starts_with("Portable Computing Language");
+            let is_pocl = is_cpu && of_platform.starts_with(POCL);
             let mut name = if is_pocl { "pocl".to_owned() } else { name_of(&title) };
             let same = all.iter().filter(|found| base(&found.name) == name).count();
             if same > 0 {
@@ -105,6 +108,8 @@ pub struct OpenCl {
     pub(crate) most: u64,
     /// How its memory may be shared.
     pub(crate) svm: u64,
+    /// Its driver takes it amiss if two threads start a kernel for the first time.
+    pub(crate) is_pocl: bool,
     pub(crate) context: Arc<Context>,
     /// Compiled once, by their text.
     programs: Mutex<HashMap<&'static str, Arc<Program>>>,
@@ -120,7 +125,8 @@ impl OpenCl {
         let context = Context::from_device(&device).map_err(|error| failed("opening the device", error))?;
         let most = device.max_mem_alloc_size().map_err(|error| failed("asking for the largest buffer", error))?;
         let (name, context) = (found.name.clone(), Arc::new(context));
-        Ok(Self { name, memory, most, svm, context, programs: Mutex::default() })
+        let is_pocl = found.title.ends_with(POCL);
+        Ok(Self { name, memory, most, svm, is_pocl, context, programs: Mutex::default() })
     }
 
     /// Its name.

@@ -4,10 +4,12 @@ use std::ffi::c_void;
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::null;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bief::Result;
+use bief::device::Copied;
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::ClError;
@@ -25,6 +27,7 @@ pub struct Queue {
     pub(crate) memory: Memory,
     pub(crate) most: u64,
     pub(crate) svm: u64,
+    is_pocl: bool,
 }
 
 /// The driver's queue, and how long frames were copied to the device and back since that was last asked.
@@ -39,7 +42,7 @@ struct Copies {
     /// Which of the two are being made, where they are frames.
     way: Option<usize>,
     events: [Vec<Event>; 2],
-    done: [Duration; 2],
+    done: [Copied; 2],
 }
 
 impl Deref for Commands {
@@ -59,6 +62,14 @@ impl Commands {
         }
     }
 
+    /// Notes how much is copied: it counts if it is of frames.
+    pub(crate) fn copies_bytes(&self, bytes: usize) {
+        let mut copies = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = copies.way {
+            copies.done[way].bytes += bytes as u64;
+        }
+    }
+
     /// Does something that copies frames that way, and counts it.
     fn counted<T>(&self, way: usize, act: impl FnOnce() -> T) -> T {
         let copies = || self.copies.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +77,7 @@ impl Commands {
         let start = Instant::now();
         let done = act();
         let mut copies = copies();
-        copies.done[way] += start.elapsed();
+        copies.done[way].time += start.elapsed();
         copies.way = None;
         done
     }
@@ -74,7 +85,11 @@ impl Commands {
 
 /// A kernel with its own arguments: each lane has one.
 #[derive(Debug)]
-pub struct Kernel(opencl3::kernel::Kernel);
+pub struct Kernel {
+    kernel: opencl3::kernel::Kernel,
+    /// It ran before.
+    has_run: AtomicBool,
+}
 
 // SAFETY: OpenCL lets one thread at a time use a kernel, whichever that is; nobody else has this one.
 unsafe impl Send for Kernel {}
@@ -99,7 +114,14 @@ impl Queue {
         let queue = unsafe { CommandQueue::create(&context, context.default_device(), CL_QUEUE_PROFILING_ENABLE) };
         let queue = queue.map_err(|error| failed("making a queue", error))?;
         let queue = Commands { queue, copies: Mutex::default() };
-        Ok(Self { context, queue: Arc::new(queue), memory: device.memory, most: device.most, svm: device.svm })
+        Ok(Self {
+            context,
+            queue: Arc::new(queue),
+            memory: device.memory,
+            most: device.most,
+            svm: device.svm,
+            is_pocl: device.is_pocl,
+        })
     }
 
     /// A kernel of a program, which is compiled when a device first gets it.
@@ -110,7 +132,8 @@ impl Queue {
     pub fn kernel(&self, device: &OpenCl, source: &'static str, name: &str) -> Result<Kernel> {
         let program = device.program(source)?;
         let kernel = opencl3::kernel::Kernel::create(&program, name);
-        kernel.map(Kernel).map_err(|error| failed(&format!("the kernel `{name}`"), error))
+        let kernel = kernel.map(|kernel| Kernel { kernel, has_run: AtomicBool::new(false) });
+        kernel.map_err(|error| failed(&format!("the kernel `{name}`"), error))
     }
 
     /// Has `groups` groups of `items` work items run a kernel, after all that was asked before.
@@ -125,18 +148,23 @@ impl Queue {
             // SAFETY: the buffers live until the queue is done, as each waits for that before it goes.
             let set = unsafe {
                 match arg {
-                    Arg::Buffer(buffer) => buffer.bind(&kernel.0, index),
-                    Arg::Number(number) => kernel.0.set_arg(index, number),
+                    Arg::Buffer(buffer) => buffer.bind(&kernel.kernel, index),
+                    Arg::Number(number) => kernel.kernel.set_arg(index, number),
                 }
             };
             set.map_err(|error| failed(&format!("argument {index} of a kernel"), error))?;
         }
         let all = groups * items;
+        // PoCL 3.1 loads the code of a kernel when it runs, twice where two queues run it for the first time at once, and then aborts.
+        static FIRST_RUNS: Mutex<()> = Mutex::new(());
+        let is_first = self.is_pocl && !kernel.has_run.swap(true, Ordering::Relaxed);
+        let _alone = is_first.then(|| FIRST_RUNS.lock().unwrap_or_else(PoisonError::into_inner));
         // SAFETY: one dimension, as the two numbers; the caller promises the rest.
         let launched = unsafe {
-            self.queue.enqueue_nd_range_kernel(kernel.0.get(), 1, null(), &raw const all, &raw const items, &[])
+            self.queue.enqueue_nd_range_kernel(kernel.kernel.get(), 1, null(), &raw const all, &raw const items, &[])
         };
-        launched.map(drop).map_err(|error| failed("starting a kernel", error))
+        let done = launched.and_then(|_| if is_first { self.queue.finish() } else { Ok(()) });
+        done.map_err(|error| failed("starting a kernel", error))
     }
 
     /// Lets the device begin what was asked.
@@ -184,9 +212,9 @@ impl Queue {
         self.queue.counted(1, act)
     }
 
-    /// How long frames were copied to the device and back since this was last asked, by the thread and by the device; what is still
-    /// under way is told the next time.
-    pub fn copied(&self) -> [Duration; 2] {
+    /// What was copied of frames to the device and back since this was last asked, by the thread and by the device; what is still under way
+    /// is told the next time.
+    pub fn copied(&self) -> [Copied; 2] {
         let mut copies = self.queue.copies.lock().unwrap_or_else(PoisonError::into_inner);
         let Copies { events, done, .. } = &mut *copies;
         for (events, done) in events.iter_mut().zip(&mut *done) {
@@ -196,7 +224,7 @@ impl Queue {
                     // Some drivers tell no time of some copies.
                     return !event.command_execution_status().is_ok_and(|status| status.0 <= CL_COMPLETE);
                 };
-                *done += Duration::from_nanos(end.saturating_sub(start));
+                done.time += Duration::from_nanos(end.saturating_sub(start));
                 false
             });
         }

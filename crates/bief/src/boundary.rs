@@ -42,6 +42,11 @@ impl Inlet {
         self.ring.receive_waiting(&mut self.further[further])
     }
 
+    /// Asks for its frames, and those of so many further batches, to come to the core of this thread.
+    pub(crate) fn fetch(&self, further: usize) {
+        fetch(&self.slot, &self.further[..further]);
+    }
+
     /// How many batches wait, and how many may.
     pub(crate) fn held(&self) -> (usize, usize) {
         self.ring.held()
@@ -69,10 +74,19 @@ impl Outlet {
         self.ring.send(&mut self.further[further])
     }
 
+    /// As [`Inlet::fetch`].
+    pub(crate) fn fetch(&self, further: usize) {
+        fetch(&self.slot, &self.further[..further]);
+    }
+
     /// How often and how long it waited for room.
     pub(crate) fn waited(&self) -> Waited {
         self.ring.waited
     }
+}
+
+fn fetch(slot: &Slot, further: &[Slot]) {
+    std::iter::once(slot).chain(further).flat_map(|slot| &slot.buffers).for_each(Buffer::fetch);
 }
 
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used

@@ -56,6 +56,8 @@ struct Details {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     /// The parameter of a kind of task that caused it: a chain file tells it at the line of that.
     parameter: Option<Arc<str>>,
+    /// The device on which a task that has something for it cannot run, and why: a plan may go without.
+    refusal: Option<(Arc<str>, String)>,
 }
 
 impl Error {
@@ -67,6 +69,7 @@ impl Error {
             place: Place::default(),
             source: None,
             parameter: None,
+            refusal: None,
         }))
     }
 
@@ -132,6 +135,17 @@ impl Error {
 
     pub(crate) fn parameter(&self) -> Option<&str> {
         self.0.parameter.as_deref()
+    }
+
+    /// The same error, which is about a task on this device, for that reason.
+    pub(crate) fn refused_by(mut self, device: &str, reason: String) -> Self {
+        self.0.refusal = Some((device.into(), reason));
+        self
+    }
+
+    /// The device that is at fault, and why, if a plan without it would do.
+    pub(crate) fn refusal(&self) -> Option<(&str, &str)> {
+        self.0.refusal.as_ref().map(|(device, reason)| (&**device, &**reason))
     }
 
     /// The same error, of a task inside the one that the place will name.

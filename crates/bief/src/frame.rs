@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::ring::fetch;
 
 /// What a wire may carry: plain values that can be copied and have a default.
 ///
@@ -102,6 +103,9 @@ pub(crate) struct Buffer {
     origin: Origin,
 }
 
+/// What a core fetches at a time.
+const CACHE_LINE: usize = 64;
+
 /// Where a buffer's memory goes back to.
 #[derive(Debug)]
 enum Origin {
@@ -167,9 +171,22 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Asks for all of it to come to the core of this thread.
+    pub(crate) fn fetch(&self) {
+        let lines = (0..self.size()).step_by(CACHE_LINE);
+        lines.for_each(|line| fetch(self.memory.as_ptr().wrapping_add(line)));
+    }
+
+    /// Bytes that were asked for.
+    fn size(&self) -> usize {
+        match &self.origin {
+            Origin::Plain(layout) => layout.size(),
+            Origin::Lent(lent) => lent.layout.size(),
+        }
+    }
+
     /// What `count` values need.
     fn layout(format: Format, count: usize) -> Option<Layout> {
-        const CACHE_LINE: usize = 64;
         let size = format.size.checked_mul(count)?;
         Some(Layout::from_size_align(size.max(1), format.align.max(CACHE_LINE)).ok()?.pad_to_align())
     }

@@ -1,10 +1,12 @@
 //! Why a run differs from its plan: the time of each stage beyond what was planned, by cause; and the profile that the run
 //! would have been planned with, had it been known.
 
+use std::ops::Range;
+
 use bief_schedule::{Profile, TaskProfile};
 
 use crate::error::{Error, Result};
-use crate::report::{Gap, KindReport, Report, StageReport, TaskReport};
+use crate::report::{DeviceReport, Gap, KindReport, Report, StageReport, TaskReport};
 
 /// The part of a task's measured time that is its own at least, whatever its cuts were planned to cost.
 const LEAST_OWN: f64 = 0.05;
@@ -40,7 +42,7 @@ impl Report {
     /// What the run tells about a stage, by kind of core; `None` unless it was observed.
     fn parts<'a>(&'a self, stage: &'a StageReport, first: usize, profile: &Profile) -> Option<Vec<Part<'a>>> {
         if stage.device.is_some() {
-            // What lanes overlap is no sum.
+            // What lanes overlap is no sum; `gap_on` tells of it.
             return Some(Vec::new());
         }
         if stage.kinds.is_empty() {
@@ -109,9 +111,51 @@ impl Report {
         };
         let clocks: Vec<f64> = (0..profile.kinds().len()).map(clock).collect();
         let stages = self.stages.iter().zip(&parts);
-        let gaps: Vec<Gap> = stages.map(|(stage, own)| self.gap(stage, own, &clocks, profile)).collect();
-        let on_cores = self.stages.iter_mut().zip(gaps).filter(|(stage, _)| stage.device.is_none());
-        on_cores.for_each(|(stage, gap)| stage.gap = Some(gap));
+        let mut first = 0;
+        let gap = |(stage, own): (&StageReport, &Vec<Part<'_>>)| {
+            let tasks = first..first + stage.tasks.len();
+            first = tasks.end;
+            match &stage.device {
+                Some(device) => self.gap_on(device, stage, tasks, profile),
+                None => Some(self.gap(stage, own, &clocks, profile)),
+            }
+        };
+        let gaps: Vec<Option<Gap>> = stages.map(gap).collect();
+        self.stages.iter_mut().zip(gaps).for_each(|(stage, gap)| stage.gap = gap);
+    }
+
+    /// That of a stage on a device: what its copies took longer first, then its tasks, as far as the others do not hide it. `None` where the
+    /// profile does not know the device.
+    fn gap_on(
+        &self,
+        device: &DeviceReport,
+        stage: &StageReport,
+        tasks: Range<usize>,
+        profile: &Profile,
+    ) -> Option<Gap> {
+        let kind = profile.kind(&device.name)?;
+        let profile = profile.gathering(kind, device.gather as u32);
+        let scale = self.scale(&profile);
+        let (enter_ns, leave_ns) = (profile.enter_ns(tasks.start, kind), profile.leave_ns(tasks.end - 1, kind));
+        let sync_ns = profile.sync_ns(kind);
+        let tasks_ns = profile.stage_ns(tasks, kind)? - sync_ns - enter_ns - leave_ns;
+        let [read, work, write, sync] = [enter_ns, tasks_ns, leave_ns, sync_ns].map(|ns| ns as f64 * scale);
+        let pace = |parts: [f64; 3]| {
+            parts.into_iter().fold((parts.iter().sum::<f64>() + sync) / stage.threads as f64, f64::max)
+        };
+        let (copy_in, copy_out) = (device.copy_in_ns, device.copy_out_ns);
+        let (planned, copied) = (pace([read, work, write]), pace([copy_in, work, copy_out]));
+        let worked = pace([copy_in, device.tasks_ns, copy_out]);
+        Some(Gap {
+            planned_ns: planned,
+            clock_ns: 0.0,
+            copy_ns: copied - planned,
+            cache_ns: worked - copied,
+            slowest_task: None,
+            interrupted_ns: 0.0,
+            hand_over_ns: stage.measured_ns - worked,
+            waiting_ns: self.measured_period_ns - stage.measured_ns,
+        })
     }
 
     fn gap(&self, stage: &StageReport, parts: &[Part<'_>], clocks: &[f64], profile: &Profile) -> Gap {
@@ -130,6 +174,7 @@ impl Report {
         Gap {
             planned_ns: planned + sync,
             clock_ns: at_clock - planned,
+            copy_ns: 0.0,
             cache_ns: usual - at_clock,
             slowest_task: slowest.map(|(_, name)| name.to_owned()),
             interrupted_ns: mean - usual,
@@ -340,6 +385,36 @@ pub(crate) mod tests {
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["stages"][1]["kinds"][1]["kind"], "little");
         assert!(json["stages"][0].get("kinds").is_none());
+    }
+
+    #[test]
+    fn on_a_device_copies_and_tasks_count_as_far_as_they_are_not_hidden() {
+        let tasks = [
+            TaskProfile::sequential("before", [1000, 0]).not_on(1),
+            TaskProfile::replicable("there", [9000, 2000]).with_cut_ns([0, 1500], [0, 500]),
+        ];
+        let plan = Profile::new(["cpu", "gpu"], tasks).unwrap().with_lanes([None, Some(3)]).unwrap();
+        let plan = plan.with_frames_per_execution(2).unwrap();
+        let stages = [Stage::new(1, 1, "cpu"), Stage::new(1, 1, "gpu")];
+        let schedule = Schedule::new("hand", stages, &plan).unwrap();
+        let gap = |copy_in: u64, tasks: u64| {
+            let mut report = run(&schedule, &plan, 0);
+            report.stages[1].threads = 3;
+            let busy = [copy_in, tasks, 500].map(|ns| Duration::from_nanos(ns * report.executions));
+            let device = DeviceReport::new("gpu", (busy, [0; 2], Duration::ZERO), report.executions, (1, 1.0));
+            report.stages[1].measured_ns = device.pace_ns(3);
+            report.stages[1].device = Some(device);
+            report.explain(&plan);
+            let table = report.to_string();
+            assert!(table.contains("copies") && table.lines().all(|line| line.chars().count() <= 80), "{table}");
+            let gap = report.stages[1].gap.clone().unwrap();
+            let sum = gap.planned_ns + gap.copy_ns + gap.cache_ns + gap.hand_over_ns + gap.waiting_ns;
+            assert!((sum - report.measured_period_ns).abs() < 1.0, "{gap:?}");
+            [gap.planned_ns, gap.copy_ns, gap.cache_ns].map(f64::round)
+        };
+        assert_eq!(gap(1500, 2000), [2000.0, 0.0, 0.0]);
+        assert_eq!(gap(2600, 2000), [2000.0, 600.0, 0.0], "the copies are the longest part");
+        assert_eq!(gap(1900, 2300), [2000.0, 0.0, 300.0], "the tasks hide them");
     }
 
     #[test]

@@ -149,7 +149,8 @@ impl Worker {
     /// # Safety
     /// As [`Stage::run_gathered`](crate::stage::Stage::run_gathered).
     unsafe fn run_gathered_in_lane(&mut self, samples: bool) -> Result<()> {
-        let waits = self.waits();
+        let further = self.gathered.as_ref().map_or(0, |gathered| gathered.numbers.len());
+        let (start, waits) = (self.begin_launch(further), self.waits());
         let Self { lane: Some(lane), gathered: Some(gathered), stage, observer, .. } = self else { return Ok(()) };
         let batches = &mut gathered.batches[..=gathered.numbers.len()];
         let mut observer = observer.as_mut().filter(|_| samples);
@@ -158,7 +159,7 @@ impl Worker {
         }
         let count = batches.len() as u32;
         let frames = batches.iter().map(|batch| batch.live() as u64).sum();
-        lane.pass((frames, batches.len()), waits, |note| {
+        lane.pass(start, (frames, batches.len()), waits, |note| {
             // SAFETY: passed on to the caller.
             unsafe { stage.run_gathered(batches, note)? };
             Ok(stage.copied())

@@ -137,6 +137,9 @@ pub struct DeviceReport {
     pub tasks_ns: f64,
     /// Copies back.
     pub copy_out_ns: f64,
+    /// Bytes of an execution that were copied to it, and back, in the mean.
+    #[serde(default)]
+    pub copied_bytes: [f64; 2],
     /// Processor time of the threads of its lanes: of this machine's cores, which is all of the tasks' own time where the device is emulated.
     #[serde(default)]
     pub host_ns: f64,
@@ -150,13 +153,20 @@ impl DeviceReport {
     /// Of a device that was busy for so long, and cores for it, in so many executions; and how many a launch had at most, and in the mean.
     pub(crate) fn new(
         name: &str,
-        (busy, host): ([Duration; 3], Duration),
+        (busy, copied, host): ([Duration; 3], [u64; 2], Duration),
         executions: u64,
         (gather, executions_per_launch): (usize, f64),
     ) -> Self {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
         let (name, host_ns) = (name.to_owned(), per(host, executions));
-        Self { name, copy_in_ns, tasks_ns, copy_out_ns, host_ns, gather, executions_per_launch }
+        let copied_bytes = copied.map(|bytes| bytes as f64 / executions.max(1) as f64);
+        Self { name, copy_in_ns, tasks_ns, copy_out_ns, copied_bytes, host_ns, gather, executions_per_launch }
+    }
+
+    /// How fast it copied, to it and back, in gigabytes per second; `None` for what took no time.
+    pub fn copy_gb_per_s(&self) -> [Option<f64>; 2] {
+        let [read, write] = self.copied_bytes;
+        [(read, self.copy_in_ns), (write, self.copy_out_ns)].map(|(bytes, ns)| (ns > 0.0).then(|| bytes / ns))
     }
 
     /// The least time from one execution to the next, where so many lanes share them.
@@ -216,7 +226,11 @@ pub struct Gap {
     /// What all tasks on this kind of core took longer alike (less than 0: shorter): mostly the clock, which drops when all
     /// cores work. A quarter of the planned work took no more than this longer.
     pub clock_ns: f64,
-    /// What single tasks took longer than that: mostly caches and memory, and data that another core wrote.
+    /// What the copies of frames to a device and back took longer than planned, and with them the stage; 0 on cores.
+    #[serde(default)]
+    pub copy_ns: f64,
+    /// What single tasks took longer than that: mostly caches and memory, and data that another core wrote. On a device, what all of them
+    /// took longer.
     pub cache_ns: f64,
     /// The task of which most of that is.
     pub slowest_task: Option<String>,

@@ -136,12 +136,12 @@ fn after(index: usize, count: usize) -> usize {
 }
 
 /// Asks for memory that will be written soon, which another thread wrote last: it comes while the frame is worked on.
-fn fetch<T>(memory: &T) {
+pub(crate) fn fetch<T>(memory: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a hint about an address; nothing is read or written.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(memory).cast());
+        _mm_prefetch::<_MM_HINT_ET0>(memory.cast());
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = memory;

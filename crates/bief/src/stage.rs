@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::device::Device;
+use crate::device::{Copied, Device};
 use crate::error::{Error, Place, Result};
 use crate::figures::Figures;
 use crate::frame::{Batch, Buffer, Slot};
@@ -352,14 +352,17 @@ impl Stage {
         })
     }
 
-    /// How long the frames of the last batch were copied to a device, and back, by all its tasks.
-    pub(crate) fn copied(&mut self) -> [Duration; 2] {
-        let all = self.tasks.iter_mut().filter_map(|task| task.step.copied());
-        all.fold([Duration::ZERO; 2], |[read, write], copied| [read + copied[0], write + copied[1]])
+    /// What was copied of the frames of the last batch to a device, and back, by all its tasks.
+    pub(crate) fn copied(&mut self) -> [Copied; 2] {
+        let mut all = [Copied::default(); 2];
+        for copied in self.tasks.iter_mut().filter_map(|task| task.step.copied()) {
+            all.iter_mut().zip(copied).for_each(|(all, copied)| *all += copied);
+        }
+        all
     }
 
     /// The same by one of them, where it is known.
-    pub(crate) fn copied_by(&mut self, task: usize) -> Option<[Duration; 2]> {
+    pub(crate) fn copied_by(&mut self, task: usize) -> Option<[Copied; 2]> {
         self.tasks[task].step.copied()
     }
 

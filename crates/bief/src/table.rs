@@ -66,6 +66,12 @@ impl Report {
                     "  {lanes} lanes of {name}: copies in {copy_in} us, tasks {tasks}, copies out {copy_out};"
                 )?;
                 write!(f, "  processor time {host}")?;
+                match device.copy_gb_per_s() {
+                    [Some(read), Some(write)] => write!(f, "; {read:.1} GB/s in, {write:.1} out")?,
+                    [Some(read), None] => write!(f, "; {read:.1} GB/s in")?,
+                    [None, Some(write)] => write!(f, "; {write:.1} GB/s out")?,
+                    [None, None] => {}
+                }
                 match device.gather {
                     0 | 1 => writeln!(f)?,
                     most => writeln!(f, "; {:.1} of {most} batches a launch", device.executions_per_launch)?,
@@ -98,24 +104,31 @@ impl Report {
     }
 
     fn write_gaps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "\n\n{:<22} {:>8} {:>7} {:>7} {:>9} {:>9} {:>9}",
-            "where the period goes", "planned", "clock", "cache", "interrupt", "hand-over", "waiting"
-        )?;
+        let copies = self.stages.iter().any(|stage| stage.device.is_some());
+        let (head, width) = if copies { ("the period goes to", 18) } else { ("where the period goes", 22) };
+        write!(f, "\n\n{head:<width$} {:>8} {:>7} {:>7}", "planned", "clock", "cache")?;
+        if copies {
+            write!(f, " {:>6}", "copies")?;
+        }
+        write!(f, " {:>9} {:>9} {:>9}", "interrupt", "hand-over", "waiting")?;
         for stage in &self.stages {
-            write!(f, "\n{:<22}", fitted(&stage.name, 22))?;
+            write!(f, "\n{:<width$}", fitted(&stage.name, width))?;
             let Some(gap) = &stage.gap else { continue };
-            write!(
-                f,
-                " {:>8.1} {:>+7.1} {:>+7.1} {:>+9.1} {:>+9.1} {:>+9.1}",
-                gap.planned_ns / 1e3,
-                gap.clock_ns / 1e3,
-                gap.cache_ns / 1e3,
-                gap.interrupted_ns / 1e3,
-                gap.hand_over_ns / 1e3,
-                gap.waiting_ns / 1e3
-            )?;
+            let [planned, clock, cache, copy, interrupted, hand_over, waiting] = [
+                gap.planned_ns,
+                gap.clock_ns,
+                gap.cache_ns,
+                gap.copy_ns,
+                gap.interrupted_ns,
+                gap.hand_over_ns,
+                gap.waiting_ns,
+            ]
+            .map(|ns| ns / 1e3);
+            write!(f, " {planned:>8.1} {clock:>+7.1} {cache:>+7.1}")?;
+            if copies {
+                write!(f, " {copy:>+6.1}")?;
+            }
+            write!(f, " {interrupted:>+9.1} {hand_over:>+9.1} {waiting:>+9.1}")?;
         }
         write!(
             f,

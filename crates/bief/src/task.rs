@@ -1,9 +1,9 @@
 //! The [`Task`] trait, [`Flow`], and the type-erased form that the executor runs.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::device::{Device, OffloadOf, OnDevice};
+use crate::device::{Copied, Device, OffloadOf, OnDevice};
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -303,8 +303,8 @@ pub(crate) trait Step: Send {
     fn keep_there(&mut self, stays: &[bool]) {
         let _ = stays;
     }
-    /// How long frames of the last batch were copied to a device, and back.
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    /// What was copied of the frames of the last batch to a device, and back.
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         None
     }
     /// Elements that it had to drop in this run.

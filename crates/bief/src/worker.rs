@@ -414,7 +414,7 @@ impl Worker {
     /// As [`Stage::run`].
     #[inline(never)]
     unsafe fn run_in_lane(&mut self, samples: bool) -> Result<()> {
-        let waits = self.waits();
+        let (start, waits) = (self.begin_launch(0), self.waits());
         let Self { lane, stage, observer, inlet, outlet, own, .. } = self;
         let Some(lane) = lane else { return Ok(()) };
         let batch = at_hand(inlet, outlet, own);
@@ -422,7 +422,7 @@ impl Worker {
         if let Some(observer) = &mut observer {
             observer.begin();
         }
-        lane.pass((batch.live() as u64, 1), waits, |note| {
+        lane.pass(start, (batch.live() as u64, 1), waits, |note| {
             let tasks = 0..stage.tasks().len();
             // SAFETY: passed on to the caller.
             unsafe { stage.run_timed(tasks, batch, note)? };
@@ -432,6 +432,17 @@ impl Worker {
             lane.tasks().for_each(|(task, time)| observer.task(task, time, 1));
         }
         Ok(())
+    }
+
+    /// Begins a launch, with so many further batches. A device has the frames copied to it; whoever emulates one has them come to this
+    /// core, before the tasks are timed: else these would wait for what lies in the cache of another.
+    pub(crate) fn begin_launch(&self, further: usize) -> Instant {
+        let start = Instant::now();
+        if self.lane.as_ref().is_some_and(|lane| lane.is_emulated()) {
+            self.inlet.iter().for_each(|inlet| inlet.fetch(further));
+            self.outlet.iter().for_each(|outlet| outlet.fetch(further));
+        }
+        start
     }
 
     /// How often it has waited for its neighbours.

@@ -111,6 +111,15 @@ impl MeasuringArgs {
         device::with_devices(to_run_on(self.machine.as_deref())?, self.device.as_ref(), self.memory)
     }
 
+    /// What measures on that machine, and plans for it.
+    pub(crate) fn planner(&self, machine: Machine) -> Planner {
+        let planner = Planner::new(machine).profiling(self.profiling());
+        match &self.device {
+            Some(choice) if choice.is_required() => planner.require_devices(),
+            _ => planner,
+        }
+    }
+
     pub(crate) fn profiling(&self) -> Profiling {
         let load = if self.loaded { Load::Busy } else { Load::Idle };
         // As many as asked for take their time.
@@ -284,13 +293,8 @@ impl PlanningArgs {
                 .map_err(|error| Failure::new(format!("--meter {}: {error}", path.display())).with(Status::NoInput))?;
         }
         let (platform, origin) = watts::watts(&machine, self.watts.as_deref())?;
-        let mut planner = Planner::new(machine)
-            .profiling(self.measuring.profiling())
-            .watts(&platform, origin)
-            .refine(self.refine.unwrap_or(0) as usize);
-        if self.measuring.device.as_ref().is_some_and(DeviceChoice::is_required) {
-            planner = planner.require_devices();
-        }
+        let planner = self.measuring.planner(machine);
+        let mut planner = planner.watts(&platform, origin).refine(self.refine.unwrap_or(0) as usize);
         if let Some(cores) = &self.cores {
             planner = planner.cores(cores);
         }

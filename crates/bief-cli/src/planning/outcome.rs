@@ -28,11 +28,12 @@ pub(crate) fn record(mut own: Value, planned: Option<&Planned>, report: Option<&
 }
 
 /// A stage's gap by cause, in nanoseconds, each with the words for it.
-fn causes(gap: &Gap) -> [(f64, String); 5] {
+fn causes(gap: &Gap) -> [(f64, String); 6] {
     let slowest = gap.slowest_task.as_ref().map_or_else(String::new, |task| format!(", most in `{}`", printable(task)));
     [
         (gap.clock_ns, "all tasks alike (the clock)".to_owned()),
         (gap.cache_ns, format!("single tasks (caches, memory{slowest})")),
+        (gap.copy_ns, "copies to the device and back".to_owned()),
         (gap.interrupted_ns, "interruptions (other threads, the host)".to_owned()),
         (gap.hand_over_ns, "handing over".to_owned()),
         (gap.waiting_ns, "waiting for the other stages".to_owned()),

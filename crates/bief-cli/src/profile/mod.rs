@@ -9,7 +9,7 @@ use bief::schedule::Profile;
 use clap::Args;
 
 use crate::document::write;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::files::Files;
 use crate::json::print;
 use crate::planning::MeasuringArgs;
@@ -73,17 +73,17 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--batches {size}: a line needs two sizes or more, for example 1,4,16")));
     }
     let machine = args.measuring.machine()?;
-    let profiling = args.measuring.profiling();
     let bar = spinner(subject.name.clone());
     let application = subject.application(&args.signal, &mut files, &bar)?;
     bar.set_message("measuring each task");
     let named = |error| subject.failure(error);
     let (document, table) = if args.batches.is_empty() {
-        let profile = application.profile_on(&machine, profiling).map_err(named)?;
+        let (profile, _, notes) = args.measuring.planner(machine).measured(&*application).map_err(named)?;
+        notes.iter().for_each(|note| warn(note));
         (profile.to_json(), table(&profile))
     } else {
         let batches: Vec<usize> = args.batches.iter().map(|size| size.get()).collect();
-        let costs = application.costs_on(&machine, &batches, profiling);
+        let costs = application.costs_on(&machine, &batches, args.measuring.profiling());
         let costs = costs::Fitted::all(costs.map_err(named)?)?;
         (costs::document(&costs), costs::table(&costs))
     };

@@ -7,7 +7,7 @@ use bief_machine::clock::{interruptions, nanoseconds, thread_time};
 
 use super::batch::Batches;
 use super::parts::Parts;
-use super::{By, Device, DeviceBatch, Offload};
+use super::{By, Copied, Device, DeviceBatch, Offload};
 use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -23,8 +23,8 @@ pub(crate) struct OnDevice<I, O> {
     pub(crate) outputs: Box<[Socket]>,
     /// Which wires stay on the device.
     pub(crate) stays: Box<[bool]>,
-    /// What the last batch took to be copied.
-    pub(crate) copied: Option<[Duration; 2]>,
+    /// What was copied of the last batch.
+    pub(crate) copied: Option<[Copied; 2]>,
 }
 
 impl<I: Inputs, O: Outputs> OnDevice<I, O> {
@@ -80,7 +80,7 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
             && outputs.all(|(output, _)| self.offload.leaves_there(output))
     }
 
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         self.copied.take()
     }
 
@@ -109,6 +109,8 @@ pub(crate) struct Lane {
     bytes: [u64; 2],
     /// How long it kept the parts of the device busy in this run.
     pub(crate) busy: [Duration; 3],
+    /// Bytes that were copied in, and back, in this run.
+    pub(crate) copied: [u64; 2],
     /// How often it had the device work in this run.
     pub(crate) launches: u64,
     /// Processor time of its thread in this run.
@@ -161,11 +163,22 @@ impl Lane {
     pub(crate) fn new(device: Device, names: Vec<Arc<str>>, bytes: [u64; 2]) -> Self {
         let tasks = vec![None; names.len()];
         let (busy, before) = ([Duration::ZERO; 3], Last::default());
-        Self { device, names, bytes, busy, launches: 0, host: Duration::ZERO, tasks, last: None, before }
+        Self {
+            device,
+            names,
+            bytes,
+            busy,
+            copied: [0; 2],
+            launches: 0,
+            host: Duration::ZERO,
+            tasks,
+            last: None,
+            before,
+        }
     }
 
     pub(crate) fn clear(&mut self) {
-        (self.busy, self.launches, self.last) = ([Duration::ZERO; 3], 0, None);
+        (self.busy, self.copied, self.launches, self.last) = ([Duration::ZERO; 3], [0; 2], 0, None);
         self.host = Duration::ZERO;
         self.before = Last::default();
     }
@@ -180,24 +193,30 @@ impl Lane {
         self.tasks.iter().copied().enumerate()
     }
 
-    /// Lets `work` work on so many frames, of so many batches: it gets what it is to note the times of tasks with, and answers how long
-    /// frames were copied to the device, and back, where that is there. An emulated device does none of it: the lane sleeps until it
+    /// Whether this machine's cores do its work.
+    pub(crate) fn is_emulated(&self) -> bool {
+        matches!(self.device.opened.by, By::Emulation(_))
+    }
+
+    /// Lets `work` work on so many frames, of so many batches, in a launch that has begun at `start`: it gets what it is to note the times of tasks with, and answers what
+    /// was copied of frames to the device, and back, where that is there. An emulated device does none of it: the lane sleeps until it
     /// would have.
     pub(crate) fn pass(
         &mut self,
+        start: Instant,
         (frames, batches): (u64, usize),
         waits: Waits,
-        work: impl FnOnce(&mut dyn FnMut(usize, Instant, Duration, bool)) -> Result<[Duration; 2]>,
+        work: impl FnOnce(&mut dyn FnMut(usize, Instant, Duration, bool)) -> Result<[Copied; 2]>,
     ) -> Result<()> {
         self.launches += 1;
         self.last = None;
         self.tasks.fill(None);
-        let start = Instant::now();
         let tasks = &mut self.tasks;
         let mut note = |task: usize, start, time, had_frames: bool| tasks[task] = had_frames.then_some((start, time));
         let By::Emulation(parts) = &self.device.opened.by else {
-            let [read, write] = work(&mut note)?;
+            let copied = work(&mut note)?;
             let whole = start.elapsed();
+            let [read, write] = copied.map(|copied| copied.time);
             // Events are told by the device's own clock.
             let read = read.min(whole);
             let write = write.min(whole - read);
@@ -213,12 +232,17 @@ impl Lane {
             }
             let (begin, end) = (start + came, start + whole - went);
             let parts = [(start, came), (begin, end.saturating_duration_since(begin)), (end, went)];
-            self.note(Launch { batches, parts }, [read, whole - read - write, write]);
+            self.note(
+                Launch { batches, parts },
+                [read, whole - read - write, write],
+                copied.map(|copied| copied.bytes),
+            );
             return Ok(());
         };
         let counted = (interruptions(), thread_time());
+        let working = Instant::now();
         work(&mut note)?;
-        let worked = start.elapsed();
+        let worked = working.elapsed();
         // Where the thread lost its core the time went on, but no work was done for it.
         let had = match interruptions() == counted.0 {
             true => 1.0,
@@ -231,7 +255,8 @@ impl Lane {
             *time = Duration::from_nanos(spec.task_ns(name, nanoseconds(*time) as f64 * had).round() as u64);
             all += *time;
         }
-        let [read, write] = self.bytes.map(|bytes| Duration::from_nanos(spec.copy_ns(bytes * frames).round() as u64));
+        let copied = self.bytes.map(|bytes| bytes * frames);
+        let [read, write] = copied.map(|bytes| Duration::from_nanos(spec.copy_ns(bytes).round() as u64));
         let times = [read, all, write];
         let begin = self.before.begin(start, waits);
         let starts = parts.work(begin, times);
@@ -241,12 +266,13 @@ impl Lane {
             next += *time;
         }
         let launch = Launch { batches, parts: std::array::from_fn(|part| (starts[part], times[part])) };
-        self.note(launch, times);
+        self.note(launch, times, copied);
         self.before.rest(launch.end(), waits);
         Ok(())
     }
 
-    fn note(&mut self, launch: Launch, times: [Duration; 3]) {
+    fn note(&mut self, launch: Launch, times: [Duration; 3], copied: [u64; 2]) {
+        self.copied.iter_mut().zip(copied).for_each(|(all, bytes)| *all += bytes);
         self.busy.iter_mut().zip(times).for_each(|(busy, time)| *busy += time);
         self.last = Some(launch);
     }

@@ -12,7 +12,7 @@ mod parts;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -185,9 +185,9 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
         false
     }
 
-    /// How long frames of the last batch were copied to the device, and back; `None` where nobody knows. The time is told apart from that of
-    /// the task, in profiles as what it costs a stage to begin and to end there.
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    /// What was copied of the frames of the last batch to the device, and back; `None` where nobody knows. The time is told apart from that
+    /// of the task, in profiles as what it costs a stage to begin and to end there.
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         None
     }
 
@@ -210,6 +210,22 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
     /// As there.
     fn reset(&mut self) -> Result<()> {
         Ok(())
+    }
+}
+
+/// Copies of frames, one way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// How long they took, together.
+    pub time: Duration,
+    /// How much they were.
+    pub bytes: u64,
+}
+
+impl AddAssign for Copied {
+    fn add_assign(&mut self, other: Self) {
+        self.time += other.time;
+        self.bytes += other.bytes;
     }
 }
 

@@ -146,11 +146,17 @@ impl Pipeline {
         let lanes = || self.workers_of(stage).filter_map(|worker| worker.lane.as_deref());
         let busy =
             lanes().fold([Duration::ZERO; 3], |sum, lane| std::array::from_fn(|part| sum[part] + lane.busy[part]));
+        let copied = lanes().fold([0; 2], |sum, lane| std::array::from_fn(|way| sum[way] + lane.copied[way]));
         let launches = lanes().map(|lane| lane.launches).sum::<u64>();
         let host = lanes().map(|lane| lane.host).sum();
         let taken = self.count(stage).batches;
         let per_launch = taken as f64 / launches.max(1) as f64;
-        Some(DeviceReport::new(device.name(), (busy, host), executions, (self.stages[stage].gather, per_launch)))
+        Some(DeviceReport::new(
+            device.name(),
+            (busy, copied, host),
+            executions,
+            (self.stages[stage].gather, per_launch),
+        ))
     }
 
     /// What the replicas on each kind of core of a stage did.

@@ -67,8 +67,8 @@ impl Policy {
     /// The policies that have names.
     pub const NAMED: [Self; 5] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant, Self::Dynamic];
 
-    /// Places the threads of these stages; those of a stage on a [device](Machine::devices) of the machine, which wait for it, on any core
-    /// unless places are explicit.
+    /// Places the threads of these stages. Those of a stage on a [device](Machine::devices) of the machine wait for it, on any core; where it
+    /// is emulated they do its work, on those cores that no other stage has, if there are any. Explicit places hold for them, too.
     ///
     /// # Errors
     /// A stage for a kind of core that the machine does not have, where the policy gives it one; explicit places that name what the machine does not have, or
@@ -76,15 +76,19 @@ impl Policy {
     pub fn place(&self, machine: &Machine, stages: &[StageSlots]) -> Result<Placement> {
         let cores = || thread_cores(machine, stages);
         let placed = |threads: &dyn Fn(usize, &StageSlots) -> Vec<Vec<usize>>| {
-            let stage = |(index, stage): (usize, &StageSlots)| PlacedStage {
+            let on_cores = |(index, stage): (usize, &StageSlots)| match is_on_device(machine, stage) {
+                true => Vec::new(),
+                false => threads(index, stage),
+            };
+            let on_cores: Vec<_> = stages.iter().enumerate().map(on_cores).collect();
+            let stage = |(stage, threads): (&StageSlots, &Vec<Vec<usize>>)| PlacedStage {
                 name: stage.name.clone(),
-                // Lanes wait for their device, on any core.
                 threads: match is_on_device(machine, stage) {
-                    true => vec![all_threads(machine); stage.threads],
-                    false => threads(index, stage),
+                    true => vec![of_lanes(machine, stage, &on_cores); stage.threads],
+                    false => threads.clone(),
                 },
             };
-            Placement::new(self, stages.iter().enumerate().map(stage).collect())
+            Placement::new(self, stages.iter().zip(&on_cores).map(stage).collect())
         };
         // Which core, of the cores that a stage may use, each of its threads gets: of all threads that may use the same.
         let one_each = |cores: &[Vec<Vec<&Core>>], core: fn(usize, usize, usize) -> usize| {
@@ -168,6 +172,19 @@ fn is_on_device(machine: &Machine, stage: &StageSlots) -> bool {
     stage.kind_of(0).is_some_and(|kind| machine.device(kind).is_some())
 }
 
+/// Where the lanes of a stage run, beside what was given to other stages.
+fn of_lanes(machine: &Machine, stage: &StageSlots, given: &[Vec<Vec<usize>>]) -> Vec<usize> {
+    let all = all_threads(machine);
+    let is_emulated = stage.kind_of(0).and_then(|kind| machine.device(kind)).is_some_and(|spec| spec.backend.is_none());
+    if !is_emulated {
+        return all;
+    }
+    let is_free = |core: &&Core| !given.iter().flatten().flatten().any(|thread| core.threads.contains(thread));
+    let mut free: Vec<usize> = machine.cores().iter().filter(is_free).flat_map(|core| core.threads.clone()).collect();
+    free.sort_unstable();
+    if free.is_empty() { all } else { free }
+}
+
 /// Cores by turns from different packages and, within these, from different clusters.
 fn by_turns(cores: Vec<&Core>) -> Vec<&Core> {
     in_rounds(in_rounds(cores, |core| core.cluster), |core| core.package)
@@ -212,6 +229,7 @@ impl FromStr for Policy {
 mod tests {
     use super::super::tests::{illustrated, seats};
     use super::*;
+    use crate::machine::DeviceSpec;
 
     fn places(policy: &str, stages: &[StageSlots]) -> Vec<Vec<Vec<usize>>> {
         let placement = policy.parse::<Policy>().unwrap().place(&illustrated(), stages).unwrap();
@@ -247,6 +265,20 @@ mod tests {
         };
         assert_eq!(cores(8), [1, 2, 5, 6, 3, 4, 7, 8], "big cores first");
         assert_eq!(cores(16)[..6], [1, 1, 2, 2, 5, 5]);
+    }
+
+    #[test]
+    fn lanes_of_an_emulated_device_keep_off_the_cores_of_stages() {
+        let on = |cores: usize| seats(&[("a", Some("big"), cores), ("b", Some("gpu"), 2), ("c", Some("little"), 1)]);
+        let placed = |policy: &str, cores, device: DeviceSpec| {
+            let machine = illustrated().with_device(device).unwrap();
+            let placement = policy.parse::<Policy>().unwrap().place(&machine, &on(cores)).unwrap();
+            placement.stages()[1].threads.clone()
+        };
+        let emulated = || DeviceSpec { backend: None, ..DeviceSpec::of_backend("", "gpu") };
+        assert_eq!(placed("packed", 3, emulated()), vec![vec![4, 6, 7, 8]; 2]);
+        assert_eq!(placed("guided", 3, emulated()), vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 2], "no core is free");
+        assert_eq!(placed("packed", 3, DeviceSpec::of_backend("own", "gpu")), vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 2]);
     }
 
     #[test]

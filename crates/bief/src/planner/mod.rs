@@ -73,6 +73,7 @@ const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// assert_eq!(report.frames, 1000);
 /// # Ok::<(), bief::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Planner {
     machine: Machine,
     cores: Option<String>,
@@ -107,8 +108,9 @@ impl Planner {
         }
     }
 
-    /// Refuses plans without the [devices](Machine::devices) of the machine. Unless this is called, a device on which no task can run, or
-    /// that the strategy cannot plan for, is left out, and the [notes](Planned::notes) say why.
+    /// Refuses plans without the [devices](Machine::devices) of the machine. Unless this is called, a device on which no task can run, on
+    /// which one cannot that should (its kernel does not compile), or that the strategy cannot plan for, is left out, and the
+    /// [notes](Planned::notes) say why.
     #[must_use]
     pub fn require_devices(mut self) -> Self {
         self.requires_devices = true;
@@ -236,14 +238,36 @@ impl Planner {
     /// Those of [`check`](Self::check); those of a rehearsal; a given profile of another chain; a goal that no plan reaches.
     pub fn plan(&self, application: &(impl Application + ?Sized)) -> Result<Planned> {
         self.check()?;
-        let profile = match &self.profile {
-            None => application.profile_on(&self.machine, self.profiling)?,
-            Some(given) => {
-                let program = application.rehearsal(1)?;
-                program.fits(&given.value).map_err(|error| given.named(error))?;
-                given.value.clone()
-            }
+        let Some(given) = &self.profile else {
+            let (profile, machine, notes) = self.measured(application)?;
+            let planned = Self { machine, ..self.clone() }.plan_with(application, profile)?;
+            return Ok(Planned { notes: notes.into_iter().chain(planned.notes).collect(), ..planned });
         };
+        let program = application.rehearsal(1)?;
+        program.fits(&given.value).map_err(|error| given.named(error))?;
+        self.plan_with(application, given.value.clone())
+    }
+
+    /// Measures an application's tasks, as [`plan`](Self::plan) does; answers beside the profile with the machine that it is of, which lacks
+    /// those devices that refuse a task, and with what a person should know of these.
+    ///
+    /// # Errors
+    /// Those of a rehearsal; a device that refuses a task, where devices are [required](Self::require_devices).
+    pub fn measured(&self, application: &(impl Application + ?Sized)) -> Result<(Profile, Machine, Vec<String>)> {
+        let (mut machine, mut notes) = (self.machine.clone(), Vec::new());
+        loop {
+            let error = match application.profile_on(&machine, self.profiling) {
+                Ok(profile) => return Ok((profile, machine, notes)),
+                Err(error) => error,
+            };
+            let Some((device, reason)) = error.refusal().filter(|_| !self.requires_devices) else { return Err(error) };
+            notes.push(format!("planned without the device `{device}`: {reason}"));
+            machine = machine.with_devices_where(|spec| spec.name != device);
+        }
+    }
+
+    /// Plans with a profile of the application on the machine.
+    fn plan_with(&self, application: &(impl Application + ?Sized), profile: Profile) -> Result<Planned> {
         if let Some(given) = &self.schedule {
             given.value.period(&profile).map_err(|error| given.named(error.into()))?;
             let clocks = given.value.clocks().iter();

@@ -4,7 +4,6 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crate::affinity;
 use crate::error::{Error, Result};
@@ -12,8 +11,6 @@ use crate::machine::{Core, Machine};
 
 /// What each core works on: more than its first cache holds.
 const NUMBERS: usize = 1 << 15;
-/// How soon a core that rests looks whether it should work again.
-const REST: Duration = Duration::from_micros(200);
 
 /// A thread on each core, busy with arithmetic until this is dropped.
 pub(super) struct BusyCores {
@@ -45,12 +42,19 @@ impl BusyCores {
     /// Lets a core rest, and all others work.
     pub(super) fn leave(&self, core: &Core) {
         self.shared.resting.store(core.threads[0], Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Lets those that rest look whether they should still.
+    fn wake(&self) {
+        self.threads.iter().for_each(|thread| thread.thread().unpark());
     }
 }
 
 impl Drop for BusyCores {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
+        self.wake();
         for thread in self.threads.drain(..) {
             // It does nothing that could panic, and nothing is lost with it.
             let _ = thread.join();
@@ -66,7 +70,8 @@ fn work(shared: &Shared, core: &Core) {
     let mut numbers = vec![1.0_f32; NUMBERS];
     while !shared.over.load(Ordering::Relaxed) {
         if shared.resting.load(Ordering::Relaxed) == core.threads[0] {
-            thread::sleep(REST);
+            // Until it is woken: whatever ran here now and then would be in the way, and only executions between would stay whole.
+            thread::park();
         } else {
             black_box(&mut numbers).iter_mut().for_each(|number| *number = *number * 0.999 + 0.001);
         }

@@ -30,9 +30,10 @@ pub(super) fn abilities<'m>(tasks: &[Node], machine: &'m Machine) -> Result<Vec<
         let able = |task: &Node| {
             let Some(device) = &device else { return Ok(None) };
             Error::catch(|| task.step.on_device(device).transpose()).map_err(|error| {
-                let message =
-                    format!("on the device `{}`: {}: leave the device out (--device off)", spec.name, error.message());
-                Error::build(message).at(Place { task: Some(task.name.clone()), ..Place::default() })
+                let (name, reason) = (&spec.name, error.message());
+                let message = format!("on the device `{name}`: {reason}: leave the device out (--device off)");
+                let place = Place { task: Some(task.name.clone()), ..Place::default() };
+                Error::build(message).at(place).refused_by(name, format!("task `{}`: {reason}", task.name))
             })
         };
         Ok(Ability { spec, steps: tasks.iter().map(able).collect::<Result<_>>()?, measured: None, copies: Vec::new() })

@@ -221,7 +221,7 @@ impl Measured {
         unsafe { self.stage.run_timed(tasks.clone(), &mut self.batch, note)? };
         for task in tasks {
             let Some(copied) = self.stage.copied_by(task) else { continue };
-            for (copies, copied) in self.copies[task].iter_mut().zip(copied.map(nanoseconds)) {
+            for (copies, copied) in self.copies[task].iter_mut().zip(copied.map(|copied| nanoseconds(copied.time))) {
                 copies.push(copied);
                 self.times[task] = self.times[task].map(|ns| ns.saturating_sub(copied));
             }

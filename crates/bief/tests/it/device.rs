@@ -69,6 +69,12 @@ fn a_batch_takes_no_less_time_than_the_device_costs() {
         let all = report.executions as f64;
         assert!(all * device.tasks_ns >= tasks, "{device:?}");
         assert!(all * device.copy_in_ns >= 20.0 * 800e3 && all * device.copy_out_ns >= 20.0 * 800e3, "{device:?}");
+        assert_eq!(device.copied_bytes.map(|bytes| (all * bytes).round()), [40.0 * 8.0; 2]);
+        device
+            .copy_gb_per_s()
+            .iter()
+            .for_each(|rate| assert!((rate.unwrap() / 0.00002 - 1.0).abs() < 0.01, "{device:?}"));
+        assert!(report.to_string().contains("; 0.0 GB/s in, 0.0 out"), "{report}");
         assert!(report.seconds * 1e9 >= tasks, "one lane works at a time: {}", report.seconds);
         assert!(report.stages[1].measured_ns >= device.tasks_ns);
     });
@@ -144,8 +150,9 @@ impl Task for Triple {
     fn lens(&self, _: usize) -> Result<()> {
         Ok(())
     }
-    fn run(&mut self, _: &mut [u64], (): ()) -> Result<Flow> {
-        Err(Error::new("it runs on devices alone"))
+    fn run(&mut self, frame: &mut [u64], (): ()) -> Result<Flow> {
+        frame[0] *= 3;
+        Ok(Flow::Next)
     }
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         match device.lanes() {
@@ -304,4 +311,37 @@ fn a_device_that_cannot_be_used_is_left_out_and_told_or_refused() {
     assert_eq!(error, format!("the device `gpu` is required, and the cores `{kind}=1` leave it out: add gpu=1"));
     let error = planner(Machine::here()).require_devices().plan(&Sleepy).unwrap_err().to_string();
     assert!(error.starts_with("a device is required, and this machine has none"), "{error}");
+}
+
+/// A chain with a task that refuses a device of seven lanes.
+struct Tripled;
+
+impl Application for Tripled {
+    fn program(&mut self) -> Result<Program> {
+        self.rehearsal(10)
+    }
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        let mut chain = Chain::new();
+        let mut wire = chain.add(Count::to(frames.min(2000)), ());
+        chain.add(Triple(Arc::default()), &mut wire);
+        chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &wire);
+        chain.build()
+    }
+}
+
+/// As of a kernel that does not compile.
+#[test]
+fn a_device_that_refuses_a_task_is_left_out_and_told_or_an_error() {
+    let text = "[[device]]\nname = 'gpu'\nlanes = 7\n[[device]]\nname = 'npu'";
+    let machine = || Machine::emulated(text, &Machine::here()).unwrap();
+    let planned = planner(machine()).plan(&Tripled).unwrap();
+    assert_eq!(planned.notes, ["planned without the device `gpu`: task `Triple`: seven lanes are too many"]);
+    assert_eq!((planned.profile.kind("gpu"), planned.profile.kind("npu").is_some()), (None, true));
+    assert!(planned.machine.device("gpu").is_none());
+    let error = planner(machine()).require_devices().plan(&Tripled).unwrap_err();
+    assert!(
+        error.to_string().contains("on the device `gpu`: seven lanes are too many: leave the device out"),
+        "{error}"
+    );
+    assert_eq!(error.place().task.as_deref(), Some("Triple"));
 }

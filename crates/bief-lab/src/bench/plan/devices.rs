@@ -25,6 +25,13 @@ pub(super) struct Given {
     cores: usize,
     lanes: u32,
     gather: u32,
+    device: Emulated,
+}
+
+/// What a device is like, where no file tells of another one.
+#[derive(Debug, Clone, Copy)]
+struct Emulated {
+    speed: f64,
     copy_gb_per_s: f64,
 }
 
@@ -34,17 +41,22 @@ const SETTINGS: [(u32, u32); 4] = [(1, 1), (3, 1), (1, 8), (3, 8)];
 /// The part of this machine's cores that a plan may need: a device is emulated by them, too.
 const ROOM: f64 = 0.9;
 
-/// A device for chains of about half a millisecond, where no file tells of another one.
-fn device(copy_gb_per_s: f64) -> DeviceSpec {
-    let copy_gb_per_s = Some(copy_gb_per_s);
-    let spec = DeviceSpec::of_backend("", "device");
-    DeviceSpec { backend: None, launch_us: 50.0, copy_gb_per_s, speed: 0.5, ..spec }
-}
+/// Slow, so that it takes little of the cores that stand for it, and its copies limit one of the chains.
+const SLOW: Emulated = Emulated { speed: 0.25, copy_gb_per_s: 0.16 };
+/// With a bus, as the receiver's frames are large.
+const FAST: Emulated = Emulated { speed: 0.5, copy_gb_per_s: 8.0 };
 
-/// So slow that its copies limit one of the chains.
-const SLOW: f64 = 0.16;
-/// As a bus: the receiver's frames are large.
-const BUS: f64 = 8.0;
+/// Frames of a batch of the receiver: with fewer, what it takes to wake a thread is much of a stage's time.
+const BATCH: usize = 4;
+
+impl Emulated {
+    /// A device for chains of about half a millisecond.
+    fn spec(self) -> DeviceSpec {
+        let Self { speed, copy_gb_per_s } = self;
+        let spec = DeviceSpec::of_backend("", "device");
+        DeviceSpec { backend: None, launch_us: 50.0, copy_gb_per_s: Some(copy_gb_per_s), speed, ..spec }
+    }
+}
 
 /// Chains that are limited by a core, by the tasks on the device, by its launches and by its copies; and the receiver. All with one core
 /// and with two, but the receiver, which begins and ends on cores.
@@ -53,34 +65,35 @@ pub(super) fn subjects() -> Vec<(Subject, Given)> {
     let device = |us| Step { us, replicable: true };
     // What is before the device and behind it, what is on it, and bytes of a frame.
     let chains = [
-        ("core", [500, 100], vec![device(100)], 1 << 10),
-        ("tasks", [240, 220], vec![device(200)], 1 << 10),
-        ("launches", [150, 60], vec![device(8); 4], 1 << 10),
-        ("copies", [300, 250], vec![device(50)], 1 << 16),
+        ("core", [500, 100], vec![device(50)], 1 << 10),
+        ("tasks", [405, 120], vec![device(100)], 1 << 10),
+        ("launches", [300, 120], vec![device(5); 8], 1 << 10),
+        ("copies", [300, 250], vec![device(25)], 1 << 16),
     ];
     let mut subjects = Vec::new();
     for cores in [1, 2] {
         for (name, [before, behind], on_device, bytes) in &chains {
             let last = (cores == 2).then(|| core(*behind));
             let steps = [core(*before)].into_iter().chain(on_device.iter().copied()).chain(last);
-            let work = Work { steps: steps.collect(), bytes: *bytes, sink_is_replicable: cores == 1 };
+            let work = Work { steps: steps.collect(), bytes: *bytes, sink_is_replicable: cores == 1, is_timed: true };
             subjects.extend(with_settings(name, (cores, SLOW), || work.clone().find()));
         }
     }
-    subjects.extend(with_settings("receiver", (2, BUS), || Box::new(|| Ok(Box::new(built_in_receiver()?)))));
+    subjects
+        .extend(with_settings("receiver", (2, FAST), || Box::new(|| Ok(Box::new(built_in_receiver()?.batch(BATCH))))));
     subjects
 }
 
 fn with_settings(
     name: &str,
-    (cores, copy_gb_per_s): (usize, f64),
+    (cores, device): (usize, Emulated),
     find: impl Fn() -> Find,
 ) -> impl Iterator<Item = (Subject, Given)> {
     SETTINGS.into_iter().map(move |(lanes, gather)| {
         let name = format!("{name}/{cores}+device/{lanes}x{gather}");
         (
             Subject::new((name, find(), subject::Cut::Exact { max_cores: u32::MAX })),
-            Given { cores, lanes, gather, copy_gb_per_s },
+            Given { cores, lanes, gather, device },
         )
     })
 }
@@ -104,7 +117,7 @@ impl Round {
 
 /// Profiles, plans and runs.
 pub(super) fn follow(bench: &mut Bench, subject: &Subject, given: Given) -> Result<Round> {
-    let spec = bench.machine.devices().first().cloned().unwrap_or_else(|| device(given.copy_gb_per_s));
+    let spec = bench.machine.devices().first().cloned().unwrap_or_else(|| given.device.spec());
     let spec = DeviceSpec { lanes: given.lanes, gather: given.gather, ..spec };
     let machine = bench.machine.clone().with_devices_where(|_| false).with_device(spec.clone())?;
     let profile = subject.profile(&machine, Load::Busy)?;
@@ -251,7 +264,7 @@ mod tests {
         ];
         let profile = Profile::new([kind.as_str(), "gpu"], tasks).unwrap().with_lanes([None, Some(3)]).unwrap();
         let of = |cores, gather, room| {
-            let given = Given { cores, lanes: 3, gather, copy_gb_per_s: 1.0 };
+            let given = Given { cores, lanes: 3, gather, device: SLOW };
             let cut = cut(&profile, &machine, &machine.devices()[0], given, room).unwrap();
             (cut.schedule.stages().iter().map(Stage::to_string).collect::<Vec<_>>(), cut.needs)
         };

@@ -259,6 +259,7 @@ mod tests {
             gap: Gap {
                 planned_ns: planned * 1e3,
                 clock_ns: -0.6,
+                copy_ns: 0.0,
                 cache_ns: 1.07,
                 slowest_task: None,
                 interrupted_ns: (measured - planned) * 1e3,

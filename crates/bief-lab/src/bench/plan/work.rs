@@ -2,10 +2,11 @@
 
 use std::hint::black_box;
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::subject::Find;
 use bief::device::{Device, OffloadOf};
+use bief::machine::clock::thread_time;
 use bief::{Application, Chain, Flow, In, InOut, Program, Result, Task, source};
 
 /// Numbers that a task goes over at a time.
@@ -26,12 +27,15 @@ pub(super) struct Work {
     pub(super) bytes: usize,
     /// So that a stage on a device may be the last.
     pub(super) sink_is_replicable: bool,
+    /// Tasks take so much of a core's time, in place of so much arithmetic: the clock, which is slower on a core that sleeps much, does not
+    /// change it.
+    pub(super) is_timed: bool,
 }
 
 impl Work {
     /// With frames of a kilobyte.
     pub(super) fn new(steps: Vec<Step>) -> Self {
-        Self { steps, bytes: NUMBERS * size_of::<f32>(), sink_is_replicable: false }
+        Self { steps, bytes: NUMBERS * size_of::<f32>(), sink_is_replicable: false, is_timed: false }
     }
 
     /// What makes it.
@@ -65,23 +69,33 @@ fn chain(work: &Work, mut frames: u64) -> Result<Program> {
     };
     let mut frame = chain.add(source::from_fn(numbers, fill), ());
     for (index, step) in work.steps.iter().enumerate() {
-        let passes = (f64::from(step.us) * passes_per_us()).ceil() as u32;
-        chain.add(Passes { name: format!("task {}", index + 1), passes, replicable: step.replicable }, &mut frame);
+        let length = match work.is_timed {
+            true => Length::Time(Duration::from_micros(step.us.into())),
+            false => Length::Passes((f64::from(step.us) * passes_per_us()).ceil() as u32),
+        };
+        chain.add(Lasting { name: format!("task {}", index + 1), length, replicable: step.replicable }, &mut frame);
     }
     chain.add(End { replicable: work.sink_is_replicable }, &frame);
     chain.build()
 }
 
-/// Arithmetic whose length is known in passes over its frame, not in time: a slower clock slows it as it slows everything
-/// else.
+/// Arithmetic of a known length.
 #[derive(Clone)]
-struct Passes {
+struct Lasting {
     name: String,
-    passes: u32,
+    length: Length,
     replicable: bool,
 }
 
-impl Task for Passes {
+#[derive(Clone, Copy)]
+enum Length {
+    /// Over its frame: a slower clock slows it as it slows everything else.
+    Passes(u32),
+    /// Of its thread on a core.
+    Time(Duration),
+}
+
+impl Task for Lasting {
     type In = InOut<f32>;
     type Out = ();
     fn name(&self) -> String {
@@ -91,7 +105,16 @@ impl Task for Passes {
         Ok(())
     }
     fn run(&mut self, frame: &mut [f32], (): ()) -> Result<Flow> {
-        go_over(&mut frame[..NUMBERS], self.passes);
+        let frame = &mut frame[..NUMBERS];
+        match self.length {
+            Length::Passes(passes) => go_over(frame, passes),
+            Length::Time(time) => {
+                let end = thread_time() + time;
+                while thread_time() < end {
+                    go_over(frame, 4);
+                }
+            }
+        }
         Ok(Flow::Next)
     }
     fn replica(&self) -> Option<Self> {

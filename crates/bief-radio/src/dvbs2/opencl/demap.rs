@@ -1,9 +1,8 @@
 //! The demapper.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bief::device::{Device, DeviceBatch, Offload};
+use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Error, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{DemapKernel, DemapTables, Pls};
@@ -127,7 +126,7 @@ impl Offload<In, Out> for DemapThere {
         true
     }
 
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         Some(self.lane.queue.copied())
     }
 

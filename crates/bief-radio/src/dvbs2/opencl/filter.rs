@@ -1,9 +1,8 @@
 //! The matched filter.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bief::device::{Device, DeviceBatch, Offload};
+use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Result, Task};
 use bief_dsp::dvbs2::{FrameSync, HEADER};
 use bief_dsp::filter::{FilterTables, IntegerFilter};
@@ -52,7 +51,7 @@ impl Offload<In, Out> for FilterThere {
         true
     }
 
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         Some(self.lane.queue.copied())
     }
 

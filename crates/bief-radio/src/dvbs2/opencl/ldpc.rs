@@ -1,9 +1,8 @@
 //! The LDPC decoder.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bief::device::{Device, DeviceBatch, Offload};
+use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Error, Result, Task};
 use bief_dsp::dvbs2::ldpc::{GROUP, KernelTables};
 use bief_opencl::{Arg, Buffer, Kernel, OpenCl, Queue};
@@ -103,7 +102,7 @@ impl Offload<In, Out> for DecodeThere {
         input == 0
     }
 
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         Some(self.lane.queue.copied())
     }
 

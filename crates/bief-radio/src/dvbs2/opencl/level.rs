@@ -1,9 +1,8 @@
 //! Amplitude and noise: moments are summed and symbols scaled by kernels, what follows of the sums is told by the lane's thread.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bief::device::{Device, DeviceBatch, Offload};
+use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Pls, SignalLevel};
@@ -67,7 +66,7 @@ impl Offload<In, Out> for LevelThere {
         input == 0
     }
 
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         Some(self.lane.queue.copied())
     }
 

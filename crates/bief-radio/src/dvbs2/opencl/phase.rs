@@ -1,9 +1,8 @@
 //! Carrier phase: powers are summed and symbols turned back by kernels, the phase is followed in between by the lane's thread.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bief::device::{Device, DeviceBatch, Offload};
+use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, HEADER, MAX_SYMBOLS, PhaseReads, Pls};
@@ -68,7 +67,7 @@ impl Offload<In, ()> for PhaseThere {
         input == 0
     }
 
-    fn copied(&mut self) -> Option<[Duration; 2]> {
+    fn copied(&mut self) -> Option<[Copied; 2]> {
         Some(self.lane.queue.copied())
     }
 
