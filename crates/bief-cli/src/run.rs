@@ -9,7 +9,7 @@ use bief::chain::BuiltChain;
 use bief::kinds::{Kind, KindSocket, Parameter};
 use bief::pipeline::{Status as RunStatus, Waiting, Watch};
 use bief::raw::{Direction, DynWire};
-use bief::{ChainFile, Machine, Registry};
+use bief::{ChainFile, Machine, Pipeline, Planned, Registry};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -208,26 +208,9 @@ fn run_chain(
         false => None,
         true => Some(args.planning.plan(&args.planning.planner()?, &file.application(registry))?),
     };
-    let (staying, away) = match args.away.is_given()? {
-        true => Some(args.away.pipeline(file, registry)?).unzip(),
-        false => (None, None),
-    };
-    let pipeline = match &planned {
-        _ if staying.is_some() => staying.expect("it is some"),
-        Some(planned) => args.planning.pipeline(planned, &mut file.application(registry))?,
-        None if args.planning.placing().is_given() && file.stages().next().is_none() => {
-            let path = path.display();
-            return Err(Failure::usage(format!(
-                "{path}: it names no stages, and runs on one core, where no thread is placed: give --plan"
-            )));
-        }
-        None => {
-            let pipeline = file.pipeline(registry).map_err(Failure::from_error)?;
-            match args.planning.placing().is_given() {
-                true => args.planning.placing().place(pipeline, &Machine::here())?,
-                false => pipeline,
-            }
-        }
+    let (pipeline, away) = match args.away.is_given()? {
+        true => args.away.pipeline(file, registry).map(|(pipeline, away)| (pipeline, Some(away)))?,
+        false => (pipeline(args, path, file, registry, planned.as_ref())?, None),
     };
     let mut pipeline = args.seeing.prepare(pipeline)?;
     let (stopper, ending) = (pipeline.stopper(), away.as_ref().map(Away::ending));
@@ -286,6 +269,30 @@ fn run_chain(
         return Err(ended_by_signal(message));
     }
     Ok(())
+}
+
+/// The pipeline of a run on this machine alone: as planned, or as the file says.
+fn pipeline(
+    args: &RunArgs,
+    path: &Path,
+    file: &ChainFile,
+    registry: &Registry,
+    planned: Option<&Planned>,
+) -> Result<Pipeline, Failure> {
+    if let Some(planned) = planned {
+        return args.planning.pipeline(planned, &mut file.application(registry));
+    }
+    let placing = args.planning.placing();
+    if !placing.is_given() {
+        return file.pipeline(registry).map_err(Failure::from_error);
+    }
+    if file.stages().next().is_none() {
+        let path = path.display();
+        return Err(Failure::usage(format!(
+            "{path}: it names no stages, and runs on one core, where no thread is placed: give --plan"
+        )));
+    }
+    placing.place(file.pipeline(registry).map_err(Failure::from_error)?, &Machine::here())
 }
 
 /// Refuses options of a run on this machine alone, where tasks are to leave.

@@ -9,7 +9,7 @@ use bief::schedule::{Profile, Schedule};
 use bief::{Application, Chain, Error, Flow, Machine, Planned, Planner, Program, Result, sink, source};
 
 use crate::engine::Engine;
-use crate::lent::{Frames, LentSegment, LentSource, Repeated, copied};
+use crate::lent::{Frames, LentSegment, Repeated, copied, numbers};
 use crate::network::NeuralNetwork;
 use crate::numbered::{DeliverAt, NumberedSink, NumberedSource, ReadAt};
 use crate::parts::Parts;
@@ -404,7 +404,7 @@ impl Inference {
             }
             Source::FromMemory(frames) => {
                 lent = Some(Arc::clone(&frames));
-                only(chain.add_dyn(DynTask::raw(LentSource(frames)), &[])?)?
+                only(chain.add_dyn(DynTask::raw(numbers(frames)), &[])?)?
             }
         };
         let results = self.add(tasks, &mut chain, &frames, lent)?;

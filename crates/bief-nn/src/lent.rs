@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bief::raw::{BatchView, Direction, RawTask, Shape, SocketKind};
 use bief::{Error, Flow, Result};
 
-use crate::numbered::first;
+use crate::numbered::NumberedSource;
 use crate::segment::SegmentTask;
 
 /// Frames that lie in memory, for [`Inference::reads_from`](crate::Inference::reads_from).
@@ -35,44 +35,13 @@ fn frame_of(frames: &dyn Frames, number: u64, len: usize) -> Result<Option<&[f32
     }
 }
 
-/// Tells the numbers of frames.
-pub(crate) struct LentSource(pub(crate) Arc<dyn Frames>);
-
-impl RawTask for LentSource {
-    fn name(&self) -> String {
-        "source".to_owned()
-    }
-
-    fn inputs(&self) -> Vec<SocketKind> {
-        Vec::new()
-    }
-
-    fn outputs(&self) -> Vec<SocketKind> {
-        vec![SocketKind::fixed::<u64>(Direction::Out)]
-    }
-
-    fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
-        Ok(vec![Shape::from(1)])
-    }
-
-    fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let first = first(batch)?;
-        let mut output = batch.outputs.get_mut(0)?;
-        for position in 0..batch.frames.count() {
-            batch.frames.begin(position);
-            let number = first + position as u64;
-            if self.0.frame(number)?.is_none() {
-                batch.frames.stop(position);
-                break;
-            }
-            output.frame(position)?[0] = number;
-        }
-        Ok(())
-    }
-
-    fn replica(&self) -> Option<Self> {
-        Some(Self(Arc::clone(&self.0)))
-    }
+/// Tells the numbers of the frames that are there.
+pub(crate) fn numbers(frames: Arc<dyn Frames>) -> NumberedSource<u64> {
+    let read = move |number, slot: &mut [u64]| {
+        slot[0] = number;
+        Ok(if frames.frame(number)?.is_some() { Flow::Next } else { Flow::Stop })
+    };
+    NumberedSource { read: Arc::new(read), frame: Shape::from(1) }
 }
 
 /// The first task of the network, which gets the numbers of frames.

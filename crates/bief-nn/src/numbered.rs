@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use bief::chain::Element;
 use bief::raw::{BatchView, Direction, RawTask, Shape, SocketKind};
 use bief::{Error, Flow, Result};
 
 /// Fills the frame of a number.
-pub(crate) type ReadAt = dyn Fn(u64, &mut [f32]) -> Result<Flow> + Send + Sync;
+pub(crate) type ReadAt<T = f32> = dyn Fn(u64, &mut [T]) -> Result<Flow> + Send + Sync;
 /// Takes the result of the frame of a number.
 pub(crate) type DeliverAt = dyn Fn(u64, &[f32]) -> Result<Flow> + Send + Sync;
 
 /// The first frame's number of a batch at the ends of a chain.
-pub(crate) fn first(batch: &BatchView<'_>) -> Result<u64> {
+fn first(batch: &BatchView<'_>) -> Result<u64> {
     batch.frames.first().ok_or_else(|| Error::new("frames have no numbers inside a loop, a path or a feedback"))
 }
 
 /// Makes frames by their numbers.
-pub(crate) struct NumberedSource {
-    pub(crate) read: Arc<ReadAt>,
+pub(crate) struct NumberedSource<T> {
+    pub(crate) read: Arc<ReadAt<T>>,
     pub(crate) frame: Shape,
 }
 
-impl RawTask for NumberedSource {
+impl<T: Element> RawTask for NumberedSource<T> {
     fn name(&self) -> String {
         "source".to_owned()
     }
@@ -31,7 +32,7 @@ impl RawTask for NumberedSource {
     }
 
     fn outputs(&self) -> Vec<SocketKind> {
-        vec![SocketKind::fixed::<f32>(Direction::Out)]
+        vec![SocketKind::fixed::<T>(Direction::Out)]
     }
 
     fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
@@ -43,7 +44,7 @@ impl RawTask for NumberedSource {
         let mut output = batch.outputs.get_mut(0)?;
         for position in 0..batch.frames.count() {
             batch.frames.begin(position);
-            match (self.read)(first + position as u64, output.frame(position)?)? {
+            match (self.read)(first + position as u64, output.frame::<T>(position)?)? {
                 Flow::Next => {}
                 Flow::Skip => batch.frames.skip(position),
                 Flow::Stop => {

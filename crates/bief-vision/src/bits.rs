@@ -86,9 +86,7 @@ fn keep_larger<S: Simd>(simd: S, bits: &mut [u64], inner: &mut [u64], stride: us
     for row in BORDER..height + BORDER {
         for column in (BORDER..stride - BORDER).step_by(LANES) {
             let word = row * stride + column;
-            let above = Words::at(simd, bits, word - stride);
-            let own = Words::at(simd, bits, word);
-            let below = Words::at(simd, bits, word + stride);
+            let [above, own, below] = Words::around(simd, bits, word, stride);
             let (mut one, mut two) = (own.left | own.right, own.left & own.right);
             for neighbour in [above.left, above.middle, above.right, below.left, below.middle, below.right] {
                 two |= one & neighbour;
@@ -100,9 +98,7 @@ fn keep_larger<S: Simd>(simd: S, bits: &mut [u64], inner: &mut [u64], stride: us
     for row in BORDER..height + BORDER {
         for column in (BORDER..stride - BORDER).step_by(LANES) {
             let word = row * stride + column;
-            let above = Words::at(simd, inner, word - stride);
-            let own = Words::at(simd, inner, word);
-            let below = Words::at(simd, inner, word + stride);
+            let [above, own, below] = Words::around(simd, inner, word, stride);
             let bits = &mut bits[word..word + LANES];
             (u64x8::from_slice(simd, bits) & (above.any() | own.any() | below.any())).store_slice(bits);
         }
@@ -117,6 +113,12 @@ struct Words<S: Simd> {
 }
 
 impl<S: Simd> Words<S> {
+    /// Those of a row, with those above and below.
+    #[inline(always)]
+    fn around(simd: S, words: &[u64], index: usize, stride: usize) -> [Self; 3] {
+        [Self::at(simd, words, index - stride), Self::at(simd, words, index), Self::at(simd, words, index + stride)]
+    }
+
     #[inline(always)]
     fn at(simd: S, words: &[u64], index: usize) -> Self {
         let words = &words[index - 1..index + LANES + 1];

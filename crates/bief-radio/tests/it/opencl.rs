@@ -303,6 +303,7 @@ fn demap(frames: &[(Pls, Vec<Complex32>)], keeps: bool, machine: Option<(&Machin
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn plframes_are_corrected_and_demapped_as_on_cores() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let frames = plframes();
@@ -343,6 +344,7 @@ fn all_codes() -> Vec<Pls> {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn short_codes_are_decoded_as_on_cores_with_every_memory() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // Two codes in a batch, which differ in length.

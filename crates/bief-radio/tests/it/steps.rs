@@ -226,6 +226,7 @@ fn where_i_or_q_comes_back_so_does_the_signal() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_sample_that_is_damage_costs_no_more_than_its_frame() {
     let mut wrong = Vec::new();
     for signal in signals(0) {

@@ -34,6 +34,7 @@ fn what_is_built_in_has_a_meteor() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn every_output_is_written() {
     let folder = Folder::new("meteors-outputs");
     folder.write("sky.y4m", sample());
@@ -60,6 +61,7 @@ fn every_output_is_written() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn streams_of_all_forms_are_searched_alike() {
     let folder = Folder::new("meteors-streams");
     let y4m = sample();
@@ -93,6 +95,7 @@ fn streams_of_all_forms_are_searched_alike() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn what_is_hidden_is_not_found() {
     let folder = Folder::new("meteors-mask");
     let mask = |white: bool| [&b"P5 160 120 255\n"[..], &vec![if white { 255 } else { 0 }; 160 * 120]].concat();

@@ -186,7 +186,9 @@ fn table(cases: &[Case<Round>], setting: &Setting) -> String {
     }
     lines.push(String::new());
     lines.extend(setting.facts(cases, vec![
-        "3x8: three lanes, up to eight executions a launch. Gap: measured over planned period, less one; planned with a profile of busy          cores, corrected by no run. Launch: executions that one had, in the mean. Cores: that the plan needs, with those that are the          device."
+        "3x8: three lanes, up to eight executions a launch. Gap: measured over planned period, less one; planned with a profile of busy \
+         cores, corrected by no run. Launch: executions that one had, in the mean. Cores: that the plan needs, with those that are the \
+         device."
             .to_owned(),
     ]));
     lines.join("\n")
