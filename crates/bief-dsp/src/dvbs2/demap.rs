@@ -7,9 +7,10 @@ mod kernel;
 use num_complex::Complex32;
 
 use super::s2x::{self, Shape};
-use super::scramble::{PlScrambler, turn_back};
+use super::scramble::PlScrambler;
 use super::transpose::transpose;
 use super::{Constellation, FrameSize, HEADER, Interleaver, Layout, Modcod, Modulation, SLOT};
+use crate::planar::Planar;
 use crate::simd::{Level, Simd, dispatch, f32x16, i8x16, i8x32, prelude::*, u8x16, u8x32, u32x16};
 use cells::Cells;
 
@@ -181,8 +182,7 @@ impl Demapper {
     #[inline(always)]
     fn apsk16<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
         for first in blocks(payload.len()) {
-            let [low, high] = parts(simd, &payload.block(first));
-            let (re, im) = low.deinterleave(high);
+            let Planar { re, im } = payload.block(simd, first);
             let (re_abs, im_abs) = (re.abs(), im.abs());
             // Nearness of the points, and of their mirror images on the other side of either axis.
             let (mut points, mut left, mut below) = ([re; 4], [re; 4], [re; 4]);
@@ -207,8 +207,7 @@ impl Demapper {
     fn psk8<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
         let (sin, cos) = std::f32::consts::FRAC_PI_8.sin_cos();
         for first in blocks(payload.len()) {
-            let [low, high] = parts(simd, &payload.block(first));
-            let (re, im) = low.deinterleave(high);
+            let Planar { re, im } = payload.block(simd, first);
             let (u, v) = (re * cos + im * sin, im * cos - re * sin);
             let bits = [(u.abs() - v.abs()) * (cos - sin), along(u, v, sin, cos), along(v, u, sin, cos)];
             self.store(bits, 2.0 * COUNTS / n0, offset + first, llr);
@@ -228,8 +227,7 @@ impl Demapper {
     ) {
         let scale = cells.n0 / n0;
         for first in blocks(payload.len()) {
-            let [low, high] = parts(simd, &payload.block(first));
-            let (re, im) = low.deinterleave(high);
+            let Planar { re, im } = payload.block(simd, first);
             let mut rows = cells.look_up(simd, re, im);
             for rows in rows.as_chunks_mut().0 {
                 transpose(rows);
@@ -326,7 +324,7 @@ trait Payload: Copy {
     fn symbols(&self, first: usize) -> &[Complex32; BLOCK];
 
     /// The same without PL scrambling.
-    fn block(self, first: usize) -> [Complex32; BLOCK];
+    fn block<S: Simd>(self, simd: S, first: usize) -> Planar<S>;
 
     /// Takes the PL scrambling off rounded real and imaginary parts of the symbols from `first` on: rounding is
     /// the same for either sign, so quarter turns can wait until the parts are small.
@@ -349,8 +347,8 @@ impl Payload for Plain<'_> {
     }
 
     #[inline(always)]
-    fn block(self, first: usize) -> [Complex32; BLOCK] {
-        *self.symbols(first)
+    fn block<S: Simd>(self, simd: S, first: usize) -> Planar<S> {
+        Planar::load(simd, self.symbols(first))
     }
 
     #[inline(always)]
@@ -378,10 +376,16 @@ impl Payload for Scrambled<'_> {
     }
 
     #[inline(always)]
-    fn block(self, first: usize) -> [Complex32; BLOCK] {
-        let mut block = *self.symbols(first);
-        turn_back(&mut block, &self.rotations[first..first + BLOCK]);
-        block
+    fn block<S: Simd>(self, simd: S, first: usize) -> Planar<S> {
+        let Planar { re, im } = Planar::load(simd, self.symbols(first));
+        let (low, high) = u8x16::from_slice(simd, &self.rotations[first..first + BLOCK]).widen();
+        let (low, high) = low.combine(high).widen();
+        let turns = low.combine(high);
+        let is_odd = (turns & 1).simd_eq(1);
+        let (turned_re, turned_im) = (is_odd.select(im, re), is_odd.select(re, im));
+        // Two and three turns back negate what is now the real part, one and two the imaginary part.
+        let (of_re, of_im) = ((turns & 2) << 30, (turns ^ turns >> 1) << 31);
+        Planar { re: (turned_re.to_bits() ^ of_re).bitcast(), im: (turned_im.to_bits() ^ of_im).bitcast() }
     }
 
     #[inline(always)]

@@ -64,7 +64,7 @@ impl Machine {
             // Second and fourth moment; a scaling.
             "measure level" => flop(8.0 * symbols),
             // Tables are looked up.
-            "demap" if pls.is_s2x() => None,
+            "demap" if pls.is_s2x() || points > 16.0 => None,
             "demap" => flop((2.0 + 5.0 * (points - 4.0) + 4.0) * symbols),
             "decode LDPC" => Some((1e6 * edges as f64 * iterations / self.edges, "edges")),
             _ => None,
