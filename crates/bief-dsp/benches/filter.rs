@@ -5,7 +5,7 @@ use std::hint::black_box;
 use bief_dsp::Complex32;
 use bief_dsp::derotate::derotate;
 use bief_dsp::discriminator::discriminate;
-use bief_dsp::filter::MatchedFilter;
+use bief_dsp::filter::{IntegerFilter, MatchedFilter, Recorded, Turn};
 use bief_dsp::fir::Fir;
 use bief_dsp::simd::Level;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -29,6 +29,29 @@ fn matched_filter(criterion: &mut Criterion) {
             group.bench_function(format!("{rate} samples per symbol, {level}"), |bencher| {
                 bencher.iter(|| filter.symbols(black_box(&samples), 100.3, step, &mut symbols));
             });
+        }
+    }
+}
+
+/// The same out of recorded samples, whose carrier is removed on the way.
+fn recorded(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("matched filter of recorded samples");
+    group.throughput(Throughput::Elements(SYMBOLS as u64));
+    let mut symbols = vec![Complex32::ZERO; SYMBOLS];
+    let turn = Turn { frequency: 0.003, start: 1.0.into(), constant: Complex32::ZERO, inverted: false };
+    for level in Level::all() {
+        for rate in [2.0, 2.5, 4.0] {
+            let mut filter = IntegerFilter::new(&MatchedFilter::new(0.25, rate)).with_level(level);
+            let step = rate * (1.0 + 20e-6);
+            let samples = samples((step * SYMBOLS as f64) as usize + 200);
+            let parts = || samples.iter().flat_map(|sample| [sample.re, sample.im]);
+            let of_i16: Vec<u8> = parts().flat_map(|part| ((9e3 * part) as i16).to_le_bytes()).collect();
+            let of_f32: Vec<u8> = parts().flat_map(f32::to_le_bytes).collect();
+            for (form, recorded) in [("ci16", Recorded::I16(&of_i16)), ("cf32", Recorded::F32(&of_f32))] {
+                group.bench_function(format!("{rate} samples per symbol, {form}, {level}"), |bencher| {
+                    bencher.iter(|| filter.symbols(black_box(recorded), &turn, 700.0, (100.3, step), &mut symbols));
+                });
+            }
         }
     }
 }
@@ -78,5 +101,5 @@ fn rotation(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, matched_filter, fir, frequency, rotation);
+criterion_group!(benches, matched_filter, recorded, fir, frequency, rotation);
 criterion_main!(benches);

@@ -29,7 +29,7 @@ pub fn from_u8(bytes: &[u8], floats: &mut [f32]) {
 }
 
 /// Floats from here on are damage: nothing that samples counts as far, not even in 32 bits.
-const TOO_LARGE: f32 = 1e12;
+pub(crate) const TOO_LARGE: f32 = 1e12;
 
 /// Four bytes each, floats; one that is not finite, or of 10¹² and more, becomes 0.
 pub fn from_f32(bytes: &[u8], floats: &mut [f32]) {

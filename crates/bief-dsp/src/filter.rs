@@ -5,6 +5,7 @@
 
 mod integers;
 mod kernel;
+mod turn;
 
 use std::array;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
@@ -15,6 +16,7 @@ use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 pub use integers::IntegerFilter;
 pub use kernel::{FilterTables, Run};
+pub use turn::{Recorded, Turn};
 
 /// Outputs that the kernel computes together.
 const TILE: usize = 64;

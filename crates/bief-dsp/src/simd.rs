@@ -163,9 +163,11 @@ macro_rules! dispatch {
     };
 }
 pub(crate) use dispatch;
-pub(crate) use fearless_simd::{Simd, f32x16, i8x32, i8x64, i16x32, i32x16, prelude, u8x16, u8x32, u8x64, u32x16};
+pub(crate) use fearless_simd::{
+    Simd, f32x16, i8x16, i8x32, i8x64, i16x32, i32x16, prelude, u8x16, u8x32, u8x64, u32x16,
+};
 
-pub(crate) use pairs::{add_pair_products, four_further, has_registers};
+pub(crate) use pairs::{add_pair_products, four_further, has_registers, interleave_halves, pack_pairs};
 
 #[cfg(test)]
 mod tests {

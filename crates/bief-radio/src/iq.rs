@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use bief::{Error, Flow, In, Out, Result, Task};
 use bief_dsp::convert;
+use bief_dsp::filter::Recorded;
 use num_complex::Complex32;
 
 /// How a complex sample is written: I then Q, little-endian.
@@ -77,6 +78,16 @@ impl SampleFormat {
             Self::Ci16 => convert::from_i16(bytes, parts),
             Self::Ci8 => convert::from_i8(bytes, parts),
             Self::Cu8 => convert::from_u8(bytes, parts),
+        }
+    }
+
+    /// Bytes of samples as a filter takes them.
+    pub(crate) fn recorded(self, bytes: &[u8]) -> Recorded<'_> {
+        match self {
+            Self::Cf32 => Recorded::F32(bytes),
+            Self::Ci16 => Recorded::I16(bytes),
+            Self::Ci8 => Recorded::I8(bytes),
+            Self::Cu8 => Recorded::U8(bytes),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::array;
 use std::f32::consts::FRAC_1_SQRT_2;
+use std::sync::LazyLock;
 
 use num_complex::Complex32;
 
@@ -71,6 +72,11 @@ pub const fn symbol_of_zero(index: usize) -> Complex32 {
 
 /// The 90 unit-energy symbols of the PLHEADER of `pls`.
 pub fn header_symbols(pls: Pls) -> [Complex32; HEADER] {
+    static MADE: LazyLock<Vec<[Complex32; HEADER]>> = LazyLock::new(|| (0..=u8::MAX).map(Pls::new).map(make).collect());
+    MADE[usize::from(pls.value())]
+}
+
+fn make(pls: Pls) -> [Complex32; HEADER] {
     let bits = header_bits(pls);
     array::from_fn(|i| {
         let symbol = if bits[i] == 0 { symbol_of_zero(i) } else { -symbol_of_zero(i) };
@@ -112,11 +118,8 @@ pub struct Decoded {
 pub fn decode(symbols: &[Complex32; HEADER]) -> Decoded {
     let energy: f32 = symbols.iter().map(Complex32::norm_sqr).sum();
     // Correlate with the header of PLS 0: what remains unknown of the code is its sign pattern.
-    let dummy = header_bits(Pls::DUMMY);
-    let straight: [Complex32; HEADER] = array::from_fn(|i| {
-        let aligned = symbols[i] * symbol_of_zero(i).conj();
-        if dummy[i] == 0 { aligned } else { -aligned }
-    });
+    let dummy = header_symbols(Pls::DUMMY);
+    let straight: [Complex32; HEADER] = array::from_fn(|i| symbols[i] * dummy[i].conj());
     let sof: Complex32 = straight[..SOF_SYMBOLS].iter().sum();
     let pairs = &straight[SOF_SYMBOLS..];
 

@@ -12,7 +12,7 @@ use super::layout::HEADER_SPREAD;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
 use crate::derotate::{Phasor, derotate};
-use crate::filter::MatchedFilter;
+use crate::filter::{IntegerFilter, MatchedFilter, Recorded, Turn};
 
 /// Quality from which a header is believed. Random symbols reach it with a probability of 3e-7.
 const HEADER_QUALITY: f32 = 0.2;
@@ -120,8 +120,8 @@ impl FrameSync {
         reach(filter, self.position, self.step, symbols)
     }
 
-    /// What to multiply samples by before they are rounded to integers for an [`IntegerFilter`](crate::filter::IntegerFilter): the
-    /// signal is then 36 dB below their range, for noise and neighbours, and what rounding adds is 65 dB below the signal.
+    /// What to multiply samples by before they are rounded to integers for an [`IntegerFilter`]: the signal is then 36 dB below their
+    /// range, for noise and neighbours, and what rounding adds is 65 dB below the signal.
     pub fn integer_gain(&self) -> f32 {
         let gain = INTEGER_LEVEL * self.step.sqrt() as f32 / self.amplitude;
         if gain.is_finite() { gain } else { 1.0 }
@@ -140,6 +140,15 @@ impl FrameSync {
     pub fn cut(&self, filter: &MatchedFilter, window: &mut [Complex32], out: &mut [Complex32]) {
         self.remove_carrier(window);
         filter.symbols(window, self.position, self.step, out);
+    }
+
+    /// The same out of samples as they were recorded, on 16-bit integers: DC, spectral inversion and carrier are removed as the filter
+    /// takes them in.
+    pub fn cut_recorded(&self, filter: &mut IntegerFilter, window: Recorded<'_>, out: &mut [Complex32]) {
+        let frequency = self.frequency / self.step;
+        let start = Complex64::cis(TAU * frequency * self.position - self.phase);
+        let turn = Turn { frequency: -frequency, start, constant: self.dc, inverted: self.inverted };
+        filter.symbols(window, &turn, self.integer_gain(), (self.position, self.step), out);
     }
 
     /// The first half of [`cut`](FrameSync::cut): removes DC, spectral inversion and the carrier from `window`.

@@ -1,16 +1,18 @@
 //! The matched filter on 16-bit integers, which processors multiply twice as many of at once as of floats.
 
 use std::array;
+use std::f64::consts::TAU;
+use std::sync::Arc;
 
-use num_complex::Complex32;
+use num_complex::{Complex32, Complex64};
 
-use super::{GROUPS, LANES, LONGEST, MatchedFilter, PHASES, STREAM, STREAM_TAPS, TILE, is_near};
+use super::turn::{MOST, Recorded, TOGETHER, Turn, Turned};
+use super::{GROUPS, LANES, MatchedFilter, PHASES, STREAM, STREAM_TAPS, TILE, is_near};
 use crate::simd::{
-    Level, Simd, add_pair_products, dispatch, f32x16, four_further, has_registers, i16x32, i32x16, prelude::*,
+    Level, Simd, add_pair_products, dispatch, f32x16, four_further, has_registers, i16x32, i32x16, prelude::*, u8x16,
+    u8x64,
 };
 
-/// Real and imaginary part of a sample.
-type Sample = [i16; 2];
 /// Two samples: their real parts, then their imaginary parts.
 type Pair = [i16; 4];
 
@@ -23,23 +25,26 @@ const SINGLE: usize = 16;
 /// The largest power of two that taps are multiplied by.
 const MOST_SHIFT: i32 = 14;
 
-/// A [`MatchedFilter`] for samples that are 16-bit integers, real part first: faster, and as exact as 16 bits are.
+/// A [`MatchedFilter`] for samples as they were recorded, which removes the carrier from them on the way: on 16-bit integers, faster,
+/// and as exact as those are.
 ///
 /// Its taps are integers too, with 14 bits behind the point where that leaves room for sums: the distortion that this adds is
-/// at -75 dB, far below that of the filter itself. Samples should make use of the range of integers, but leave room above the signal
-/// for noise and for other signals. Whatever they are, no sum overflows.
+/// at -75 dB, far below that of the filter itself. Whatever samples are, no sum overflows.
 ///
 /// ```
 /// use bief_dsp::Complex32;
-/// use bief_dsp::filter::{IntegerFilter, MatchedFilter};
+/// use bief_dsp::filter::{IntegerFilter, MatchedFilter, Recorded, Turn};
 ///
 /// let filter = MatchedFilter::new(0.25, 2.0);
 /// let samples: Vec<[i16; 2]> = (0..200).map(|k| [20 * k, 5_000 - 30 * k]).collect();
-/// let floats: Vec<Complex32> = samples.iter().map(|[re, im]| Complex32::new((*re).into(), (*im).into())).collect();
+/// let bytes: Vec<u8> = samples.iter().flatten().flat_map(|part| part.to_le_bytes()).collect();
+/// let turn = Turn { frequency: 0.0, start: 0.5.into(), constant: Complex32::ZERO, inverted: false };
 /// let (mut made, mut expected) = ([Complex32::ZERO; 40], [Complex32::ZERO; 40]);
-/// IntegerFilter::new(&filter).symbols(&samples, 60.25, 2.0, 1.0, &mut made);
+/// IntegerFilter::new(&filter).symbols(Recorded::I16(&bytes), &turn, 30_000.0, (60.25, 2.0), &mut made);
+/// let half = |part: i16| 0.5 * f32::from(part) / 32_768.0;
+/// let floats: Vec<Complex32> = samples.iter().map(|[re, im]| Complex32::new(half(*re), half(*im))).collect();
 /// filter.symbols(&floats, 60.25, 2.0, &mut expected);
-/// assert!(made.iter().zip(&expected).all(|(made, expected)| (made - expected).norm() < 2.0));
+/// assert!(made.iter().zip(&expected).all(|(made, expected)| (made - expected).norm() < 1e-4));
 /// ```
 #[derive(Clone, Debug)]
 pub struct IntegerFilter {
@@ -49,11 +54,13 @@ pub struct IntegerFilter {
     half: usize,
     whole_rate: usize,
     /// Taps of each phase, with zeros behind them up to whole vectors.
-    singles: Vec<Singles>,
+    singles: Arc<[Singles]>,
     /// The same, for whole rates, in pairs in the order in which the kernel takes them.
-    pairs: Vec<[i16; 2]>,
+    pairs: Arc<[[i16; 2]]>,
     /// What the taps were multiplied by.
     scale: f32,
+    /// Samples on their way.
+    turned: Turned,
 }
 
 /// Taps for a vector of samples, each with a 0 beside it: in one form they meet the real parts alone, in the other the imaginary
@@ -99,7 +106,8 @@ impl IntegerFilter {
                 }
             }
         }
-        IntegerFilter { level, length, half, whole_rate, singles, pairs, scale }
+        let (pairs, turned) = (pairs.into(), Turned::new());
+        IntegerFilter { level, length, half, whole_rate, singles, pairs, scale, turned }
     }
 
     /// The same filter, run with the instructions of `level`.
@@ -121,18 +129,33 @@ impl IntegerFilter {
         (self.half, self.whole_rate, self.scale)
     }
 
-    /// Sets `out[k]` to `gain` times the filter's output centred on the position `start + k · step`; else as
+    /// Sets `out[k]` to the filter's output centred on the position `start + k · step` of samples that `turn` has turned; else as
     /// [`MatchedFilter::symbols`].
-    pub fn symbols(&self, samples: &[Sample], start: f64, step: f64, gain: f32, out: &mut [Complex32]) {
-        let (level, gain) = (self.level, gain / self.scale);
-        match self.whole_rate {
-            rate if !is_near(rate, step) => {
-                dispatch!(level, simd => self.one_by_one(simd, samples, start, step, gain, out));
-            }
-            2 => dispatch!(level, simd => self.by_tiles::<_, 2, 1>(simd, samples, start, step, gain, out)),
-            3 => dispatch!(level, simd => self.by_tiles::<_, 3, 2>(simd, samples, start, step, gain, out)),
-            4 => dispatch!(level, simd => self.by_tiles::<_, 4, 2>(simd, samples, start, step, gain, out)),
-            _ => dispatch!(level, simd => self.by_tiles::<_, 8, 4>(simd, samples, start, step, gain, out)),
+    ///
+    /// What is filtered are integers, `level` times as large as turned samples: they should make use of the range of 16 bits, but leave
+    /// room above the signal for noise and for other signals.
+    pub fn symbols(
+        &mut self,
+        recorded: Recorded<'_>,
+        turn: &Turn,
+        level: f32,
+        (start, step): (f64, f64),
+        out: &mut [Complex32],
+    ) {
+        let rate = self.whole_rate;
+        let (is_whole, parts) = (is_near(rate, step), self.length / (STREAM_TAPS * rate.max(1)));
+        let samples = match is_whole {
+            true => ((parts - 1) * STREAM_TAPS + STREAM) * rate,
+            false => ((TILE as f64 * step) as usize).saturating_add(self.window() + TOGETHER).min(MOST),
+        };
+        self.turned.prepare(recorded, turn, level, samples);
+        let mut anchor = Anchor::new(turn, f64::from(level) * f64::from(self.scale));
+        match rate {
+            _ if !is_whole => self.one_by_one(recorded, &mut anchor, (start, step), out),
+            2 => self.by_tiles::<2, 1>(recorded, &mut anchor, (start, step), out),
+            3 => self.by_tiles::<3, 2>(recorded, &mut anchor, (start, step), out),
+            4 => self.by_tiles::<4, 2>(recorded, &mut anchor, (start, step), out),
+            _ => self.by_tiles::<8, 4>(recorded, &mut anchor, (start, step), out),
         }
     }
 
@@ -144,104 +167,190 @@ impl IntegerFilter {
         (nearest.div_euclid(phases) - self.half as i64, nearest.rem_euclid(phases) as usize)
     }
 
+    /// Samples of a window where outputs are made one by one.
+    fn window(&self) -> usize {
+        self.singles.len() / PHASES * SINGLE
+    }
+
     /// For steps close to D samples, in which there are P pairs.
-    #[inline(always)]
-    fn by_tiles<S: Simd, const D: usize, const P: usize>(
-        &self,
-        simd: S,
-        samples: &[Sample],
-        start: f64,
-        step: f64,
-        gain: f32,
+    fn by_tiles<const D: usize, const P: usize>(
+        &mut self,
+        recorded: Recorded<'_>,
+        anchor: &mut Anchor,
+        (start, step): (f64, f64),
         out: &mut [Complex32],
     ) {
         let drift = (step - D as f64) * (TILE / 2) as f64;
         let entries = self.pairs.len() / PHASES;
+        let level = self.level;
         for (tile, out) in out.chunks_mut(TILE).enumerate() {
             let (first, phase) = self.at(start + (tile * TILE) as f64 * step + drift);
-            let pairs = &self.pairs[phase * entries..][..entries];
-            let mut sums = [i32x16::splat(simd, 0); VECTORS];
-            for (part, taps) in pairs.chunks_exact(STREAM_TAPS * P).enumerate() {
-                let first = first + (part * STREAM_TAPS * D) as i64;
-                accumulate::<S, D, P>(simd, &mut sums, taps, samples, first);
+            let taps = &self.pairs[phase * entries..][..entries];
+            let pairs = bytemuck::cast_slice(self.turned.turn(level, recorded, first, true));
+            let gain = anchor.at(first);
+            match out.try_into() {
+                Ok(out) => dispatch!(level, simd => filter_tile::<_, D, P>(simd, taps, pairs, gain, out)),
+                Err(_) => {
+                    let mut whole = [Complex32::ZERO; TILE];
+                    dispatch!(level, simd => filter_tile::<_, D, P>(simd, taps, pairs, gain, &mut whole));
+                    out.copy_from_slice(&whole[..out.len()]);
+                }
             }
-            let mut whole = [Complex32::ZERO; TILE];
-            let parts: &mut [f32; 2 * TILE] = bytemuck::cast_mut(&mut whole);
-            for (sums, parts) in sums.into_iter().zip(parts.as_chunks_mut::<SUMS>().0) {
-                (sums.to_float::<f32x16<S>>() * gain).store_slice(parts);
-            }
-            out.copy_from_slice(&whole[..out.len()]);
         }
     }
 
     /// For any step.
-    #[inline(always)]
-    fn one_by_one<S: Simd>(
-        &self,
-        simd: S,
-        samples: &[Sample],
-        start: f64,
-        step: f64,
-        gain: f32,
+    fn one_by_one(
+        &mut self,
+        recorded: Recorded<'_>,
+        anchor: &mut Anchor,
+        (start, step): (f64, f64),
         out: &mut [Complex32],
     ) {
-        let vectors = self.singles.len() / PHASES;
-        let mut window = [[0; 2]; LONGEST.next_multiple_of(SINGLE)];
-        for (k, symbol) in out.iter_mut().enumerate() {
-            let (first, phase) = self.at(start + k as f64 * step);
-            let taps = &self.singles[phase * vectors..][..vectors];
-            let samples = match inside(samples, first, vectors * SINGLE) {
-                Some(samples) => samples,
-                None => {
-                    copy_at_edge(&mut window[..vectors * SINGLE], samples, first);
-                    &window[..vectors * SINGLE]
-                }
-            };
-            let (mut re, mut im) = (i32x16::splat(simd, 0), i32x16::splat(simd, 0));
-            for (samples, taps) in samples.as_chunks::<SINGLE>().0.iter().zip(taps) {
-                let samples = i16x32::from_slice(simd, samples.as_flattened());
-                re = add_pair_products(simd, re, samples, i16x32::from_slice(simd, taps.of_re.as_flattened()));
-                im = add_pair_products(simd, im, samples, i16x32::from_slice(simd, taps.of_im.as_flattened()));
+        let (level, window) = (self.level, self.window());
+        let room = (self.turned.len() - window) as i64;
+        let mut next = 0;
+        while next < out.len() {
+            let (first, _) = self.at(start + next as f64 * step);
+            let mut places = [(0, 0); TILE];
+            let mut count = 0;
+            for (place, index) in places.iter_mut().zip(next..out.len()) {
+                let (sample, phase) = self.at(start + index as f64 * step);
+                let Some(beyond) = sample.checked_sub(first).filter(|beyond| (0..=room).contains(beyond)) else {
+                    break;
+                };
+                *place = (beyond as usize, phase);
+                count += 1;
             }
-            let (low, high) = re.interleave(im);
-            let (low, high) = (low + high).split();
-            let (low, high) = (low + high).split();
-            let [a, b, c, d]: [i32; 4] = (low + high).into();
-            *symbol = Complex32::new((a + c) as f32, (b + d) as f32) * gain;
+            let samples = self.turned.turn(level, recorded, first, false);
+            let (gain, singles) = (anchor.at(first), &self.singles);
+            let out = &mut out[next..next + count];
+            dispatch!(level, simd => filter_singly(simd, (singles, window / SINGLE), samples, &places, gain, out));
+            next += count;
         }
     }
 }
 
-/// Adds to `sums` (real and imaginary parts of [`TILE`] outputs) the products of [`STREAM_TAPS`] · D taps: output k gains
-/// Σ taps\[j\] · samples\[first + k·D + j\]. Samples outside of the slice are zero.
-#[inline(always)]
-fn accumulate<S: Simd, const D: usize, const P: usize>(
-    simd: S,
-    sums: &mut [i32x16<S>; VECTORS],
-    taps: &[[i16; 2]],
-    samples: &[Sample],
-    first: i64,
-) {
-    // The pairs that one pair of taps meets are neighbours.
-    let mut streams = [[[0i16; 4]; STREAM]; P];
-    match inside(samples, first, STREAM * D) {
-        Some(samples) => {
-            for (i, samples) in samples.as_chunks::<D>().0.iter().enumerate() {
-                for p in 0..P {
-                    // Where there is no second sample its tap is 0.
-                    streams[p][i] = pair_of(samples[2 * p], samples[(2 * p + 1).min(D - 1)]);
-                }
-            }
-        }
-        None => fill_at_edge::<D, P>(&mut streams, samples, first),
+/// What turned samples lack: the phase of the first of them, and the gain of what they went through.
+struct Anchor {
+    frequency: f64,
+    /// The sample that it stands at.
+    sample: i64,
+    value: Complex64,
+    /// The last distance, and what it turns by.
+    step: (i64, Complex64),
+}
+
+impl Anchor {
+    fn new(turn: &Turn, gain: f64) -> Anchor {
+        Anchor { frequency: turn.frequency, sample: 0, value: turn.start / gain, step: (0, Complex64::ONE) }
     }
-    for (stream, taps) in streams.iter().zip(taps.as_chunks::<STREAM_TAPS>().0) {
-        let taps = taps.as_chunks::<GROUPS>().0;
-        if has_registers(simd) {
-            from_registers(simd, sums, stream, taps);
-        } else {
-            from_memory(simd, sums, stream, taps);
+
+    /// Goes to a sample. A product for each step: after 10⁶ of them their rounding errors are still below 1e-9.
+    #[inline(always)]
+    fn at(&mut self, sample: i64) -> Complex32 {
+        let distance = sample.wrapping_sub(self.sample);
+        if distance != self.step.0 {
+            self.step = (distance, Complex64::cis(TAU * (self.frequency * distance as f64).fract()));
         }
+        self.sample = sample;
+        self.value *= self.step.1;
+        Complex32::new(self.value.re as f32, self.value.im as f32)
+    }
+}
+
+/// Filters a tile: output k is `gain` times Σ taps\[j\] · sample\[k·D + j\].
+#[inline(always)]
+fn filter_tile<S: Simd, const D: usize, const P: usize>(
+    simd: S,
+    taps: &[[i16; 2]],
+    pairs: &[Pair],
+    gain: Complex32,
+    out: &mut [Complex32; TILE],
+) {
+    let mut sums = [i32x16::splat(simd, 0); VECTORS];
+    for (part, taps) in taps.chunks_exact(STREAM_TAPS * P).enumerate() {
+        let pairs = &pairs[part * STREAM_TAPS * D / 2..][..STREAM * D / 2];
+        if let (2, Some(stream)) = (D, pairs.first_chunk()) {
+            add_stream(simd, &mut sums, stream, taps);
+            continue;
+        }
+        // The pairs that one pair of taps meets are neighbours.
+        for (p, taps) in taps.as_chunks::<STREAM_TAPS>().0.iter().enumerate() {
+            let mut stream = [[0; 4]; STREAM];
+            for (i, slot) in stream.iter_mut().enumerate() {
+                let sample = i * D + 2 * p;
+                *slot = if D.is_multiple_of(2) {
+                    pairs[sample / 2]
+                } else {
+                    // Where there is no second sample its tap is 0.
+                    let [first, second] = [sample, (sample + 1).min(STREAM * D - 1)].map(|sample| {
+                        let pair = pairs[sample / 2];
+                        [pair[sample % 2], pair[2 + sample % 2]]
+                    });
+                    [first[0], second[0], first[1], second[1]]
+                };
+            }
+            add_stream(simd, &mut sums, &stream, taps);
+        }
+    }
+    let [direct, crossed] = factors(simd, gain);
+    let parts: &mut [f32; 2 * TILE] = bytemuck::cast_mut(out);
+    for (sums, parts) in sums.into_iter().zip(parts.as_chunks_mut::<SUMS>().0) {
+        let sums = sums.to_float::<f32x16<S>>();
+        (sums * direct + swapped(simd, sums) * crossed).store_slice(parts);
+    }
+}
+
+/// What complex numbers, parts in turn, and the same with parts exchanged are multiplied by, so that the sum is a product.
+#[inline(always)]
+fn factors<S: Simd>(simd: S, gain: Complex32) -> [f32x16<S>; 2] {
+    let crossed: [f32; SUMS] = array::from_fn(|lane| if lane % 2 == 0 { -gain.im } else { gain.im });
+    [f32x16::splat(simd, gain.re), f32x16::load_array(simd, crossed)]
+}
+
+/// Real and imaginary parts exchanged.
+#[inline(always)]
+fn swapped<S: Simd>(simd: S, parts: f32x16<S>) -> f32x16<S> {
+    const SWAP: [u8; 16] = [4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11];
+    parts.swizzle_dyn_within_blocks(u8x64::block_splat(u8x16::load_array(simd, SWAP)))
+}
+
+/// Adds what taps make of a stream to `sums`: real and imaginary parts of [`TILE`] outputs.
+#[inline(always)]
+fn add_stream<S: Simd>(simd: S, sums: &mut [i32x16<S>; VECTORS], stream: &[Pair; STREAM], taps: &[[i16; 2]]) {
+    let taps = taps.as_chunks::<GROUPS>().0;
+    if has_registers(simd) {
+        from_registers(simd, sums, stream, taps);
+    } else {
+        from_memory(simd, sums, stream, taps);
+    }
+}
+
+/// Makes outputs that begin at places among the samples, each with the taps of a phase.
+#[inline(always)]
+fn filter_singly<S: Simd>(
+    simd: S,
+    (singles, vectors): (&[Singles], usize),
+    samples: &[[i16; 2]],
+    places: &[(usize, usize)],
+    gain: Complex32,
+    out: &mut [Complex32],
+) {
+    for (symbol, (first, phase)) in out.iter_mut().zip(places) {
+        let taps = &singles[phase * vectors..][..vectors];
+        let samples = &samples[*first..][..vectors * SINGLE];
+        let (mut re, mut im) = (i32x16::splat(simd, 0), i32x16::splat(simd, 0));
+        for (samples, taps) in samples.as_chunks::<SINGLE>().0.iter().zip(taps) {
+            let samples = i16x32::from_slice(simd, samples.as_flattened());
+            re = add_pair_products(simd, re, samples, i16x32::from_slice(simd, taps.of_re.as_flattened()));
+            im = add_pair_products(simd, im, samples, i16x32::from_slice(simd, taps.of_im.as_flattened()));
+        }
+        let (low, high) = re.interleave(im);
+        let (low, high) = (low + high).split();
+        let (low, high) = (low + high).split();
+        let [a, b, c, d]: [i32; 4] = (low + high).into();
+        *symbol = Complex32::new((a + c) as f32, (b + d) as f32) * gain;
     }
 }
 
@@ -269,7 +378,7 @@ fn from_registers<S: Simd>(
     }
 }
 
-/// The pairs of a stream are read for every lane.
+/// The pairs of a stream are read for every lane. Half of the sums at a time: all do not fit the registers.
 #[inline(always)]
 fn from_memory<S: Simd>(
     simd: S,
@@ -277,73 +386,41 @@ fn from_memory<S: Simd>(
     stream: &[Pair; STREAM],
     taps: &[[[i16; 2]; GROUPS]],
 ) {
-    // Sums by name: in an array they stay in memory.
-    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *sums;
-    for (lane, taps) in taps.iter().enumerate() {
-        let taps = taps.map(|pair| i16x32::from_slice(simd, [pair; 2 * LANES].as_flattened()));
-        let (vectors, _) = stream[lane..][..TILE + (GROUPS - 1) * LANES].as_flattened().as_chunks::<{ 4 * LANES }>();
-        let vector = |index: usize| i16x32::from_slice(simd, &vectors[index]);
-        let mut last = vector(0);
-        for (index, sum) in [&mut a, &mut b, &mut c, &mut d, &mut e, &mut f, &mut g, &mut h].into_iter().enumerate() {
-            let next = vector(index + 1);
-            *sum = add_pair_products(simd, *sum, last, taps[0]);
-            *sum = add_pair_products(simd, *sum, next, taps[1]);
-            last = next;
+    for (half, sums) in sums.as_chunks_mut::<{ VECTORS / 2 }>().0.iter_mut().enumerate() {
+        // Sums by name: in an array they stay in memory.
+        let [mut a, mut b, mut c, mut d] = *sums;
+        for (lane, taps) in taps.iter().enumerate() {
+            let taps = taps.map(|pair| -> i16x32<S> { i32x16::splat(simd, bytemuck::cast(pair)).bitcast() });
+            let first = lane + half * TILE / 2;
+            let (vectors, _) = stream[first..][..TILE / 2 + LANES].as_flattened().as_chunks::<{ 4 * LANES }>();
+            let vector = |index: usize| i16x32::from_slice(simd, &vectors[index]);
+            let mut last = vector(0);
+            for (index, sum) in [&mut a, &mut b, &mut c, &mut d].into_iter().enumerate() {
+                let next = vector(index + 1);
+                *sum = add_pair_products(simd, *sum, last, taps[0]);
+                *sum = add_pair_products(simd, *sum, next, taps[1]);
+                last = next;
+            }
         }
+        *sums = [a, b, c, d];
     }
-    *sums = [a, b, c, d, e, f, g, h];
-}
-
-#[inline(always)]
-fn pair_of(first: Sample, second: Sample) -> Pair {
-    [first[0], second[0], first[1], second[1]]
-}
-
-/// Fills the streams when some of the samples are missing.
-#[cold]
-#[inline(never)]
-fn fill_at_edge<const D: usize, const P: usize>(streams: &mut [[Pair; STREAM]; P], samples: &[Sample], first: i64) {
-    for (i, start) in (first..).step_by(D).take(STREAM).enumerate() {
-        for (stream, start) in streams.iter_mut().zip((start..).step_by(2)) {
-            stream[i] = pair_of(sample_or_zero(samples, start), sample_or_zero(samples, start + 1));
-        }
-    }
-}
-
-/// `length` samples from index `first` on, if all exist.
-#[inline(always)]
-fn inside(samples: &[Sample], first: i64, length: usize) -> Option<&[Sample]> {
-    let first = usize::try_from(first).ok()?;
-    samples.get(first..first.checked_add(length)?)
-}
-
-/// Copies the window that starts at `first` when some of its samples are missing.
-#[cold]
-#[inline(never)]
-fn copy_at_edge(window: &mut [Sample], samples: &[Sample], first: i64) {
-    for (slot, index) in window.iter_mut().zip(first..) {
-        *slot = sample_or_zero(samples, index);
-    }
-}
-
-fn sample_or_zero(samples: &[Sample], index: i64) -> Sample {
-    let sample = usize::try_from(index).ok().and_then(|index| samples.get(index));
-    sample.copied().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const STILL: Turn = Turn { frequency: 0.0, start: Complex64::ONE, constant: Complex32::ZERO, inverted: false };
+
     /// Sums of products of integers, tap by tap.
-    fn naive(filter: &IntegerFilter, samples: &[Sample], position: f64) -> [i64; 2] {
+    fn naive(filter: &IntegerFilter, samples: &[[i16; 2]], position: f64) -> [i64; 2] {
         let (first, phase) = filter.at(position);
         let vectors = filter.singles.len() / PHASES;
         let taps = filter.singles[phase * vectors..][..vectors].iter().flat_map(|taps| taps.of_re);
         let mut sums = [0; 2];
         for (index, [tap, _]) in (first..).zip(taps) {
-            let sample = sample_or_zero(samples, index);
-            for (sum, part) in sums.iter_mut().zip(sample) {
+            let sample = usize::try_from(index).ok().and_then(|index| samples.get(index)).copied();
+            for (sum, part) in sums.iter_mut().zip(sample.unwrap_or_default()) {
                 *sum += i64::from(tap) * i64::from(part);
             }
         }
@@ -353,11 +430,11 @@ mod tests {
     #[test]
     fn sums_are_exact_at_every_level() {
         let mut random = fastrand::Rng::with_seed(1);
-        let samples: Vec<Sample> = (0..700).map(|_| [random.i16(..), random.i16(..)]).collect();
+        let samples: Vec<[i16; 2]> = (0..700).map(|_| [random.i16(..), random.i16(..)]).collect();
         for rate in [1.5, 1.7, 2.0, 2.5, 3.0, 4.0, 8.0] {
             let filter = IntegerFilter::new(&MatchedFilter::new(0.1, rate));
             for level in Level::all() {
-                let filter = filter.clone().with_level(level);
+                let mut filter = filter.clone().with_level(level);
                 for (start, step, count) in [
                     (200.0, rate, 1),
                     (40.25, rate, 65),
@@ -367,10 +444,12 @@ mod tests {
                     (1e15, rate, 3),
                 ] {
                     let mut symbols = vec![Complex32::ONE; count];
-                    filter.symbols(&samples, start, step, filter.scale, &mut symbols);
+                    let recorded = Recorded::I16(bytemuck::cast_slice(&samples));
+                    // Integers are the samples themselves.
+                    filter.symbols(recorded, &STILL, 32_768.0, (start, step), &mut symbols);
                     for (k, symbol) in symbols.iter().enumerate() {
                         let expected = naive(&filter, &samples, start + k as f64 * step);
-                        let [re, im] = expected.map(|sum| sum as f32);
+                        let [re, im] = expected.map(|sum| sum as f32 / (32_768.0 * filter.scale));
                         assert_eq!((symbol.re, symbol.im), (re, im), "{level}, {rate}, {start}, {k}");
                     }
                 }
@@ -389,21 +468,94 @@ mod tests {
         }
     }
 
-    #[test]
-    fn it_is_as_exact_as_16_bits_are() {
+    /// Bytes of samples in each form, and what each counts.
+    fn recordings(count: usize) -> [(&'static str, Vec<u8>, Vec<Complex64>); 4] {
         let mut random = fastrand::Rng::with_seed(2);
-        let samples: Vec<Sample> = (0..4_000).map(|_| [random.i16(-800..800), random.i16(-800..800)]).collect();
-        let floats: Vec<Complex32> =
-            samples.iter().map(|[re, im]| Complex32::new((*re).into(), (*im).into())).collect();
-        for rate in [1.7, 2.0, 3.0, 4.0] {
-            let filter = MatchedFilter::new(0.1, rate);
-            let (mut made, mut expected) = (vec![Complex32::ZERO; 900], vec![Complex32::ZERO; 900]);
-            IntegerFilter::new(&filter).symbols(&samples, 100.3, rate, 1.0, &mut made);
-            filter.symbols(&floats, 100.3, rate, &mut expected);
-            let error: f32 = made.iter().zip(&expected).map(|(made, expected)| (made - expected).norm_sqr()).sum();
-            let power: f32 = expected.iter().map(Complex32::norm_sqr).sum();
-            let db = 10.0 * (error / power).log10();
-            assert!(db < -72.0, "{rate}: {db} dB");
+        let numbers: Vec<f64> = (0..2 * count).map(|_| 0.3 * (random.f64() - 0.5)).collect();
+        let make = |scale: f64, zero: f64| -> (Vec<f64>, Vec<Complex64>) {
+            let counts: Vec<f64> = numbers.iter().map(|number| (number * scale + zero).round()).collect();
+            let units: Vec<f64> = counts.iter().map(|count| (count - zero) / scale).collect();
+            (counts, units.as_chunks().0.iter().map(|[re, im]| Complex64::new(*re, *im)).collect())
+        };
+        let (of_i16, of_i8, of_u8) = (make(32_768.0, 0.0), make(128.0, 0.0), make(127.5, 127.5));
+        let floats: Vec<f32> = numbers.iter().map(|number| *number as f32).collect();
+        let of_floats = floats.as_chunks().0.iter().map(|[re, im]| Complex64::new((*re).into(), (*im).into()));
+        [
+            ("i16", of_i16.0.iter().flat_map(|count| (*count as i16).to_le_bytes()).collect(), of_i16.1),
+            ("i8", of_i8.0.iter().map(|count| (*count as i8).cast_unsigned()).collect(), of_i8.1),
+            ("u8", of_u8.0.iter().map(|count| *count as u8).collect(), of_u8.1),
+            ("f32", floats.iter().flat_map(|float| float.to_le_bytes()).collect(), of_floats.collect()),
+        ]
+    }
+
+    fn recorded<'a>(form: &str, bytes: &'a [u8]) -> Recorded<'a> {
+        match form {
+            "i16" => Recorded::I16(bytes),
+            "i8" => Recorded::I8(bytes),
+            "u8" => Recorded::U8(bytes),
+            _ => Recorded::F32(bytes),
         }
+    }
+
+    #[test]
+    fn recordings_are_turned_and_filtered_as_exactly_as_16_bits_allow() {
+        const SAMPLES: usize = 1_500;
+        for (form, bytes, samples) in recordings(SAMPLES) {
+            for (rate, roll_off, frequency, inverted) in [
+                (2.0, 0.25, 0.004, false),
+                (2.0, 0.1, -0.37, true),
+                (1.7, 0.25, 0.21, true),
+                (3.0, 0.1, -0.01, false),
+                (4.0, 0.25, 0.4999, true),
+                (8.0, 0.25, 0.001, false),
+            ] {
+                let constant = Complex32::new(0.05, -0.02);
+                let turn = Turn { frequency, start: Complex64::from_polar(0.7, 2.0), constant, inverted };
+                let turned: Vec<Complex32> = samples
+                    .iter()
+                    .enumerate()
+                    .map(|(n, sample)| {
+                        let beside = sample - Complex64::new(constant.re.into(), constant.im.into());
+                        let upright = if inverted { beside.conj() } else { beside };
+                        let turned = upright * turn.start * Complex64::cis(TAU * (frequency * n as f64).fract());
+                        Complex32::new(turned.re as f32, turned.im as f32)
+                    })
+                    .collect();
+                let filter = MatchedFilter::new(roll_off, rate);
+                // Beyond both ends, too.
+                let (start, step) = (-20.3, rate);
+                let count = ((SAMPLES as f64 + 60.0) / rate) as usize;
+                let (mut expected, mut first) = (vec![Complex32::ZERO; count], None);
+                filter.symbols(&turned, start, step, &mut expected);
+                for level in Level::all() {
+                    let mut made = vec![Complex32::ONE; count];
+                    let mut filter = IntegerFilter::new(&filter).with_level(level);
+                    filter.symbols(recorded(form, &bytes), &turn, 5_000.0, (start, step), &mut made);
+                    let error: f32 =
+                        made.iter().zip(&expected).map(|(made, expected)| (made - expected).norm_sqr()).sum();
+                    let power: f32 = expected.iter().map(Complex32::norm_sqr).sum();
+                    let db = 10.0 * (error / power).log10();
+                    assert!(db < -58.0, "{form}, {rate}, {level}: {db} dB");
+                    if form != "f32" {
+                        assert!(*first.get_or_insert_with(|| made.clone()) == made, "{form}, {rate}, {level}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_floats_count_as_zero_and_large_numbers_as_the_largest() {
+        let mut floats = vec![[0.0f32; 2]; 300];
+        for (k, damaged) in [f32::NAN, f32::INFINITY, -1e13, f32::NEG_INFINITY].into_iter().enumerate() {
+            floats[100 + 10 * k][k % 2] = damaged;
+        }
+        let mut filter = IntegerFilter::new(&MatchedFilter::new(0.25, 2.0));
+        let mut symbols = [Complex32::ONE; 100];
+        filter.symbols(Recorded::F32(bytemuck::cast_slice(&floats)), &STILL, 700.0, (40.0, 2.0), &mut symbols);
+        assert!(symbols.iter().all(|symbol| *symbol == Complex32::ZERO));
+        floats[100] = [9e11, -9e11];
+        filter.symbols(Recorded::F32(bytemuck::cast_slice(&floats)), &STILL, 700.0, (100.0, 2.0), &mut symbols);
+        assert!(symbols[0].re > 20.0 && symbols[0].im < -20.0 && symbols[0].norm() < 70.0, "{}", symbols[0]);
     }
 }

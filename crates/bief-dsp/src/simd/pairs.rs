@@ -42,6 +42,29 @@ pub(crate) fn four_further<S: Simd>(simd: S, a: i16x32<S>, b: i16x32<S>) -> i16x
     a.slide::<4>(b)
 }
 
+/// The numbers of `a` and `b` as 16-bit integers, those beyond their range as the last of it: two of `a`, two of `b`, and so on.
+#[inline(always)]
+pub(crate) fn pack_pairs<S: Simd>(simd: S, a: i32x16<S>, b: i32x16<S>) -> i16x32<S> {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if let Some(packed) = x86::pack_pairs(simd, a, b) {
+        return packed;
+    }
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+    let _ = simd;
+    let pairs: i32x16<S> = a.saturating_narrow(b).bitcast();
+    let (of_a, of_b) = pairs.split();
+    let (low, high) = of_a.interleave(of_b);
+    low.combine(high).bitcast()
+}
+
+/// The same, one of each in turn.
+#[inline(always)]
+pub(crate) fn interleave_halves<S: Simd>(simd: S, a: i32x16<S>, b: i32x16<S>) -> i16x32<S> {
+    let (least, most) = (i32x16::splat(simd, i16::MIN.into()), i32x16::splat(simd, i16::MAX.into()));
+    let (a, b) = (a.max(least).min(most), b.max(least).min(most));
+    (b << 16 | a & i32x16::splat(simd, 0xFFFF)).bitcast()
+}
+
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86 {
     #[cfg(target_arch = "x86")]
@@ -50,7 +73,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use fearless_simd::prelude::*;
-    use fearless_simd::{Level, Simd, i16x16, i16x32, i32x4, i32x8, i32x16};
+    use fearless_simd::{Level, Simd, i16x8, i16x16, i16x32, i32x4, i32x8, i32x16};
 
     fearless_simd::kernel!(
         #[inline]
@@ -76,6 +99,46 @@ mod x86 {
             _mm_add_epi32(sums, _mm_madd_epi16(a, b))
         }
     );
+
+    fearless_simd::kernel!(
+        #[inline]
+        fn packed_of_512(avx512: Avx512, a: __m512i, b: __m512i) -> __m512i {
+            _mm512_shuffle_epi32::<0b11_01_10_00>(_mm512_packs_epi32(a, b))
+        }
+    );
+    fearless_simd::kernel!(
+        #[inline]
+        fn packed_of_256(avx2: Avx2, a: __m256i, b: __m256i) -> __m256i {
+            _mm256_shuffle_epi32::<0b11_01_10_00>(_mm256_packs_epi32(a, b))
+        }
+    );
+    fearless_simd::kernel!(
+        #[inline]
+        fn packed_of_128(sse2: Sse2, a: __m128i, b: __m128i) -> __m128i {
+            _mm_shuffle_epi32::<0b11_01_10_00>(_mm_packs_epi32(a, b))
+        }
+    );
+
+    /// `None` where the processor has no instruction for it.
+    #[inline(always)]
+    pub(super) fn pack_pairs<S: Simd>(simd: S, a: i32x16<S>, b: i32x16<S>) -> Option<i16x32<S>> {
+        let level = simd.level();
+        if let Level::Avx512(avx512) = level {
+            return Some(packed_of_512(avx512, a.into(), b.into()).simd_into(simd));
+        }
+        let ((a_low, a_high), (b_low, b_high)) = (a.split(), b.split());
+        let half = |a: i32x8<S>, b: i32x8<S>| -> Option<i16x16<S>> {
+            if let Level::Avx2(avx2) = level {
+                return Some(packed_of_256(avx2, a.into(), b.into()).simd_into(simd));
+            }
+            let sse2 = level.as_sse2()?;
+            let ((a_low, a_high), (b_low, b_high)) = (a.split(), b.split());
+            let low: i16x8<S> = packed_of_128(sse2, a_low.into(), b_low.into()).simd_into(simd);
+            let high: i16x8<S> = packed_of_128(sse2, a_high.into(), b_high.into()).simd_into(simd);
+            Some(low.combine(high))
+        };
+        Some(half(a_low, b_low)?.combine(half(a_high, b_high)?))
+    }
 
     /// `None` where the processor has no instruction for it.
     #[inline(always)]

@@ -29,7 +29,7 @@ use bief_dsp::dvbs2::{Modcod, Pls, RollOff};
 use clap::{Args, ValueEnum};
 
 use self::count::{Count, Rule};
-use self::ideal::Ideal;
+use self::ideal::Synchronised;
 use self::measure::{Chain, measure};
 use self::receiver::Whole;
 use self::report::Report;
@@ -43,6 +43,8 @@ Examples:
       around the threshold, until fewer than one frame in 1000 is lost
   bief lab fer --modcod qpsk-8/9 --frame short --with receiver,ideal
       the loss of the receiver against an ideal one
+  bief lab fer --modcod 256apsk-3/4 --frame normal --with receiver,decoder
+      what of its losses is due to synchronisation
   bief lab fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1
            -o a.csv --svg a.svg
   bief lab fer --modcod qpsk-8/9 --frame short --esn0 6:6.5:0.1
@@ -75,7 +77,7 @@ pub(crate) struct FerArgs {
     /// Es/N0 in dB: a list such as 6.0,6.2 or FROM:TO:STEP [default: around the threshold, by 0.1, until FER < 0.001]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     esn0: Option<Levels>,
-    /// Receivers to measure: one, or both for the loss of one against the other
+    /// Receivers to measure: one, or several for the loss of one against another
     #[arg(long, value_enum, value_name = "CHAINS", value_delimiter = ',', default_value = "receiver")]
     with: Vec<Kind>,
     /// Frame errors after which a point is done
@@ -185,7 +187,8 @@ fn chains(kind: Kind, setup: &Setup, cores: Option<u32>) -> Result<Vec<Box<dyn C
     let chain = |_| -> Result<Box<dyn Chain>, Failure> {
         Ok(match kind {
             Kind::Receiver => Box::new(Whole::new(setup)?),
-            Kind::Ideal => Box::new(Ideal::new(setup)?),
+            Kind::Ideal => Box::new(Synchronised::ideal(setup)?),
+            Kind::Decoder => Box::new(Synchronised::own(setup)?),
         })
     };
     (0..threads).map(chain).collect()
@@ -285,7 +288,7 @@ impl FerArgs {
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(Failure::new(format!(
-                "{name}: changes nothing for the ideal chain alone: leave it out, or give --with receiver,ideal"
+                "{name}: changes nothing for chains that need not synchronise: leave it out, or give --with receiver,ideal"
             ))),
             None => Ok(()),
         }

@@ -28,9 +28,12 @@ impl Report<'_> {
         crossing(&self.results.curve(kind), COMPARED)
     }
 
-    /// By how much more Es/N0 the receiver needs than the ideal one.
+    /// By how much more Es/N0 the receiver, or else its decoders alone, need than the best other chain that was measured.
     fn loss(&self) -> Option<Level> {
-        Some(self.level(Kind::Receiver)?.above(self.level(Kind::Ideal)?))
+        let kinds = self.kinds();
+        let first = |order: [Kind; 2]| order.into_iter().find(|kind| kinds.contains(kind));
+        let (worse, better) = (first([Kind::Receiver, Kind::Decoder])?, first([Kind::Ideal, Kind::Decoder])?);
+        if worse == better { None } else { Some(self.level(worse)?.above(self.level(better)?)) }
     }
 
     /// The chains that have points.
@@ -44,6 +47,7 @@ impl Report<'_> {
             Kind::Ideal => format!(
                 "ideal: perfect synchronisation, exact LLRs, sum-product of {ITERATIONS} layered iterations, BCH"
             ),
+            Kind::Decoder => "decoder: perfect synchronisation, demapper and decoders of the receiver".to_owned(),
             Kind::Receiver => {
                 let carrier = carrier.map_or_else(|| format!("within ±{CARRIER}"), |cycles| cycles.to_string());
                 let clock = clock_ppm.map_or_else(|| format!("within ±{CLOCK_PPM}"), |ppm| ppm.to_string());
@@ -205,6 +209,7 @@ fn color(kind: Kind) -> Rgb {
     match kind {
         Kind::Receiver => (0, 114, 178),
         Kind::Ideal => (230, 159, 0),
+        Kind::Decoder => (0, 158, 115),
     }
 }
 

@@ -13,15 +13,18 @@ pub(super) enum Kind {
     Receiver,
     /// Perfect synchronisation, exact LLRs, 50 iterations of layered sum-product, BCH
     Ideal,
+    /// Perfect synchronisation, then the receiver's own demapper and decoders
+    Decoder,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 2] = [Self::Receiver, Self::Ideal];
+    pub(super) const ALL: [Self; 3] = [Self::Receiver, Self::Ideal, Self::Decoder];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Receiver => "receiver",
             Self::Ideal => "ideal",
+            Self::Decoder => "decoder",
         }
     }
 }

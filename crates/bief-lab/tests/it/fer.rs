@@ -135,7 +135,7 @@ fn impairments_are_overcome() {
 fn what_makes_no_sense_is_refused_with_the_remedy() {
     let folder = Folder::new("fer-refused");
     for (more, words) in [
-        ("--with ideal --carrier 0.01", "--carrier: changes nothing for the ideal chain alone"),
+        ("--with ideal --carrier 0.01", "--carrier: changes nothing for chains that need not synchronise"),
         ("--with ideal --pilots off", "--pilots: changes nothing"),
         ("--symbol-rate 1e6", "--symbol-rate: changes nothing without phase noise"),
         ("--phase-noise mask", "give --symbol-rate"),

@@ -56,17 +56,15 @@ impl Machine {
         let copy = |bytes: f64| Some((1e6 * bytes / self.copied, "memory"));
         match task {
             "cut frames" => copy(2.0 * bytes),
-            // Conversion and DC of two parts, a rotation, and that of the phasor.
-            "remove carrier" => flop(16.0 * samples),
-            // A real tap on a complex sample is two multiplications and two additions, of which there are twice as many at once on
-            // integers.
-            "filter symbols" => flop(2.0 * taps * symbols),
+            // A real tap on a complex sample is two multiplications and two additions, the rotation of a sample twice as many, of which
+            // there are twice as many at once on integers.
+            "filter symbols" => flop(2.0 * taps * symbols + 4.0 * samples),
             // Modulus, its inverse and the fourth power of a symbol; a rotation, and that of the phasor.
             "correct phase" => flop(37.0 * symbols),
             // Second and fourth moment; a scaling.
             "measure level" => flop(8.0 * symbols),
             // Tables are looked up.
-            "demap" if pls.is_s2x() => None,
+            "demap" if pls.is_s2x() || points > 16.0 => None,
             "demap" => flop((2.0 + 5.0 * (points - 4.0) + 4.0) * symbols),
             "decode LDPC" => Some((1e6 * edges as f64 * iterations / self.edges, "edges")),
             _ => None,

@@ -23,7 +23,7 @@ use super::receiver::{MIN_SAMPLE_RATE, Receiver, Settings};
 use super::roll_off::ROLL_OFF;
 use super::shaping::ShapePulses;
 use super::slice::Slice;
-use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
+use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
 use crate::iq::SampleFormat;
 use crate::kinds::{format, open, recording};
 
@@ -54,7 +54,6 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
     ];
     let receiving = [
         cut_frames(),
-        remove_carrier(),
         filter_symbols(),
         scrambled("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", 1, CorrectPhase::new)
             .rewrites("variable Complex<f32>: symbols")
@@ -217,38 +216,30 @@ pub(super) fn all_wires(piece: &mut Piece<'_>, task: impl Task) -> Result<Vec<Dy
     piece.task(task, &wires)
 }
 
-fn remove_carrier() -> Kind {
-    let format = format("of the samples; left out, what the source found").optional();
-    let summary = "removes the carrier from windows of samples";
-    let kind = Kind::piece("dvbs2.remove_carrier", summary, format, |given, piece| {
-        let format = given.or(found(piece, 1).map(|found| found.format));
-        let unknown = "the sample format of its input is unknown: give a `format`";
-        let format = format.ok_or_else(|| Error::new(unknown))?;
-        all_wires(piece, RemoveCarrier::new(format))
-    });
-    kind.reads("variable u8: windows of samples").reads("Option<FrameSync>: places").makes("variable [i16; 2]: samples")
-}
-
 fn filter_symbols() -> Kind {
-    let summary = "filters windows of samples, and takes their symbols";
+    let summary = "removes the carrier from windows of samples, filters them, and takes their symbols";
     let per_symbol = samples_per_symbol("left out, what the source found");
     let roll_off = Param::new("roll_off", "of the filter; left out, what suits the source, or 0.25").range(0.01..=1.0);
-    let parameters = (per_symbol, roll_off.optional());
-    type Values = (Option<f64>, Option<f64>);
-    let kind = Kind::piece("dvbs2.filter_symbols", summary, parameters, |given: Values, piece| {
+    let format = format("of the samples; left out, what the source found");
+    let parameters = (per_symbol, roll_off.optional(), format.optional());
+    type Values = (Option<f64>, Option<f64>, Option<SampleFormat>);
+    let kind = Kind::piece("dvbs2.filter_symbols", summary, parameters, |(rate, roll_off, format): Values, piece| {
         let found = found(piece, 1);
-        let found = found.as_ref().map(|found| &found.filter);
-        let filter = match (given, found) {
-            ((None, None), Some(found)) => found.clone(),
-            ((rate, roll_off), found) => {
+        let filter = match (rate, roll_off, found.as_ref().map(|found| &found.filter)) {
+            (None, None, Some(found)) => found.clone(),
+            (rate, roll_off, found) => {
                 let unknown = "the samples per symbol of its input are unknown: give `samples_per_symbol`";
                 let rate = rate.or_else(|| found.map(MatchedFilter::samples_per_symbol));
                 MatchedFilter::new(roll_off.unwrap_or(ROLL_OFF), rate.ok_or_else(|| Error::new(unknown))?)
             }
         };
-        all_wires(piece, FilterSymbols::new(&filter))
+        let unknown = "the sample format of its input is unknown: give a `format`";
+        let format = format.or(found.map(|found| found.format)).ok_or_else(|| Error::new(unknown))?;
+        all_wires(piece, FilterSymbols::new(&filter, format))
     });
-    kind.reads("variable [i16; 2]: samples").reads("Option<FrameSync>: places").makes("variable Complex<f32>: symbols")
+    kind.reads("variable u8: windows of samples")
+        .reads("Option<FrameSync>: places")
+        .makes("variable Complex<f32>: symbols")
 }
 
 /// What undoes the scrambling: by the Gold code that is given, or that of the source, or else that of broadcasts.

@@ -45,7 +45,7 @@ pub use services::{PidReport, ServiceFigures};
 pub use shaping::{Quantise, ShapePulses};
 pub use slice::Slice;
 pub use streams::StreamFigures;
-pub use symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
+pub use symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
 pub use transmitter::Transmitter;
 pub use write_bbframes::WriteBbframes;
 

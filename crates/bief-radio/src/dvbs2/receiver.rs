@@ -21,7 +21,7 @@ use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
 use super::roll_off::{ROLL_OFF, suited};
-use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel, RemoveCarrier};
+use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
 use super::write_bbframes::WriteBbframes;
 use crate::feed::{Feed, Waiting};
 use crate::ip::{DeliverIp, IpOutput};
@@ -433,8 +433,7 @@ impl Receiver {
         if self.keeps_spectrum {
             rx.add(KeepRecordedSpectrum::new(self.format, self.sample_rate), &window);
         }
-        let window = rx.add(RemoveCarrier::new(self.format), (&window, &sync));
-        let mut symbols = rx.add(FilterSymbols::new(&self.filter), (&window, &sync));
+        let mut symbols = rx.add(FilterSymbols::new(&self.filter, self.format), (&window, &sync));
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
         let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
         if self.keeps_symbols {

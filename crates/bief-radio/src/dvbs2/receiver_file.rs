@@ -30,7 +30,7 @@ impl Receiver {
     /// let mut registry = bief_radio::registry();
     /// let file = receiver.to(std::io::sink()).into_file(&mut registry)?;
     /// let names: Vec<_> = file.tasks().map(|task| task.name().to_owned()).collect();
-    /// assert_eq!(names[..2], ["cut frames", "remove carrier"]);
+    /// assert_eq!(names[..2], ["cut frames", "filter symbols"]);
     /// let report = file.program(&registry)?.run()?;
     /// assert_eq!(Figures::of(&report.figures).packet_errors, 0);
     /// # Ok::<(), bief::Error>(())
@@ -97,10 +97,8 @@ impl Receiver {
         if self.keeps_spectrum {
             task("keep spectrum", "receiver.keep_spectrum", "windows", "", none());
         }
-        let format = format!("format = {:?}", self.format.name());
-        task("remove carrier", "dvbs2.remove_carrier", "windows places", "samples", format);
-        let filter = format!("{rate}\nroll_off = {:?}", self.roll_off);
-        task("filter symbols", "dvbs2.filter_symbols", "samples places", "symbols", filter);
+        let filter = format!("{rate}\nroll_off = {:?}\nformat = {:?}", self.roll_off, self.format.name());
+        task("filter symbols", "dvbs2.filter_symbols", "windows places", "symbols", filter);
         task("correct phase", "dvbs2.correct_phase", "symbols pls", "", code());
         task("measure level", "dvbs2.measure_level", "symbols pls", "level", code());
         if self.keeps_symbols {

@@ -1,4 +1,4 @@
-//! From the samples of a PLFRAME to its symbols, as tasks: carrier removed, symbols filtered, phase and level corrected.
+//! From the samples of a PLFRAME to its symbols, as tasks: symbols filtered without their carrier, phase and level corrected.
 
 use std::sync::Arc;
 
@@ -13,83 +13,17 @@ use super::opencl::{FilterThere, LevelThere, PhaseThere};
 use super::tables::{expect, layout, whole};
 use crate::iq::SampleFormat;
 
-/// Samples that are converted and turned while they are in the fastest cache.
-const PART: usize = 1024;
-
 /// The place of a frame in its window: each window comes with one.
 pub(super) fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
     sync[0].ok_or_else(|| Error::new("a window came without the place of its frame"))
 }
 
-/// Converts the samples of a frame's window, removes the carrier from them, as far as the header tells it, undoes spectral
-/// inversion, and rounds them to integers: filters are twice as fast on those.
+/// Makes the symbols of a frame out of its window: removes DC, spectral inversion and the carrier, as far as the header tells it, from
+/// samples as they were recorded, and filters at the symbol instants. Matched filter, interpolation and decimation are one, on 16-bit
+/// integers: processors multiply twice as many of them as of floats.
 ///
 /// # Sockets
 /// - in: `u8`, variable: the window, samples as they were recorded
-/// - in: `Option<FrameSync>`, 1 per frame
-/// - out: `[i16; 2]`, variable: the window, real and imaginary parts, at the level of [`FrameSync::integer_gain`]
-///
-/// # Errors
-/// A window without the place of its frame.
-///
-/// # Source
-/// None: the carrier is what the receiver's oscillator is off.
-///
-/// # Example
-/// The chain of a [`Receiver`](super::Receiver) has it in its place.
-#[derive(Debug, Clone)]
-pub struct RemoveCarrier {
-    format: SampleFormat,
-}
-
-impl RemoveCarrier {
-    /// For samples of this format.
-    pub fn new(format: SampleFormat) -> Self {
-        Self { format }
-    }
-}
-
-impl Task for RemoveCarrier {
-    type In = (InVar<u8>, In<Option<FrameSync>>);
-    type Out = OutVar<[i16; 2]>;
-
-    fn name(&self) -> String {
-        "remove carrier".to_owned()
-    }
-
-    fn lens(&self, (bytes, sync): (usize, usize)) -> Result<usize> {
-        expect("place", 1, sync)?;
-        Ok(bytes / self.format.bytes())
-    }
-
-    fn run(
-        &mut self,
-        (bytes, sync): (&[u8], &[Option<FrameSync>]),
-        mut window: VarFrame<'_, [i16; 2]>,
-    ) -> Result<Flow> {
-        let each = self.format.bytes();
-        let samples = bytes.len() / each;
-        window.set_len(samples)?;
-        let sync = placed(sync)?;
-        let mut carrier = sync.carrier_times(sync.integer_gain());
-        let mut part = [Complex32::ZERO; PART];
-        for (window, bytes) in window.chunks_mut(PART).zip(bytes.chunks(PART * each)) {
-            let part = &mut part[..window.len()];
-            self.format.read(&bytes[..window.len() * each], part);
-            carrier.remove_to_integers(part, window);
-        }
-        Ok(Flow::Next)
-    }
-
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-}
-
-/// Filters a frame's window at the symbol instants: matched filter, interpolation and decimation in one pass.
-///
-/// # Sockets
-/// - in: `[i16; 2]`, variable: the window as [`RemoveCarrier`] leaves it
 /// - in: `Option<FrameSync>`, 1 per frame
 /// - out: `Complex32`, variable: the symbols of the PLFRAME and the 90 that follow it; zeros where the window ends before
 ///
@@ -97,24 +31,25 @@ impl Task for RemoveCarrier {
 /// A window without the place of its frame.
 ///
 /// # Source
-/// EN 302 307-1, clause 5.6.
+/// EN 302 307-1, clause 5.6; the carrier is what the receiver's oscillator is off.
 ///
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Debug, Clone)]
 pub struct FilterSymbols {
-    filter: Arc<IntegerFilter>,
+    format: SampleFormat,
+    filter: IntegerFilter,
 }
 
 impl FilterSymbols {
-    /// With this filter.
-    pub fn new(filter: &MatchedFilter) -> Self {
-        Self { filter: Arc::new(IntegerFilter::new(filter)) }
+    /// With this filter, for samples of this format.
+    pub fn new(filter: &MatchedFilter, format: SampleFormat) -> Self {
+        Self { format, filter: IntegerFilter::new(filter) }
     }
 }
 
 impl Task for FilterSymbols {
-    type In = (InVar<[i16; 2]>, In<Option<FrameSync>>);
+    type In = (InVar<u8>, In<Option<FrameSync>>);
     type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
@@ -128,12 +63,12 @@ impl Task for FilterSymbols {
 
     fn run(
         &mut self,
-        (window, sync): (&[[i16; 2]], &[Option<FrameSync>]),
+        (window, sync): (&[u8], &[Option<FrameSync>]),
         mut symbols: VarFrame<'_, Complex32>,
     ) -> Result<Flow> {
         let sync = placed(sync)?;
         symbols.set_len(layout(sync.pls)?.symbols() + HEADER)?;
-        self.filter.symbols(window, sync.position, sync.step, sync.integer_gain().recip(), &mut symbols);
+        sync.cut_recorded(&mut self.filter, self.format.recorded(window), &mut symbols);
         Ok(Flow::Next)
     }
 
@@ -144,7 +79,7 @@ impl Task for FilterSymbols {
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         match device.driver() {
             Some(driver) => {
-                let there = FilterThere::new(device, driver, &self.filter);
+                let there = FilterThere::new(device, driver, (&self.filter, self.format));
                 Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
             }
             None => device.emulate(self.clone()),

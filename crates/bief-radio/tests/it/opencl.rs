@@ -16,10 +16,10 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{FrameSize, FrameSync, Layout, PlframeBuilder, Pls, SignalLevel, VlSnr, VlSnrEncoder};
 use bief_dsp::filter::MatchedFilter;
 use bief_opencl::{Memory, find, open};
-use bief_radio::Recording;
 use bief_radio::dvbs2::{
     CorrectPhase, DecodeLdpc, Decoding, Demap, Figures, FilterSymbols, MeasureLevel, Receiver, Settings,
 };
+use bief_radio::{Recording, SampleFormat};
 use num_complex::Complex32;
 
 /// A device stays what it was last opened as.
@@ -159,7 +159,7 @@ fn given<T: Element>(frames: Vec<Vec<T>>) -> impl Task<In = (), Out = OutVar<T>>
     })
 }
 
-type Window = Vec<[i16; 2]>;
+type Window = Vec<u8>;
 
 /// Frames of windows, with their places: noise, at rates that tiles serve and at others, beyond both ends.
 fn windows() -> (MatchedFilter, Vec<Window>, Vec<Option<FrameSync>>) {
@@ -171,32 +171,32 @@ fn windows() -> (MatchedFilter, Vec<Window>, Vec<Option<FrameSync>>) {
         let symbols = Layout::new(Pls::new(value)).unwrap().symbols() + 90;
         let missing = [0, 700, 0, 0, 40][number];
         let samples = (symbols as f64 * step) as usize + 100 - missing;
-        windows.push((0..samples).map(|_| [random.i16(-9000..9000), random.i16(-9000..9000)]).collect());
+        windows.push((0..2 * samples).flat_map(|_| random.i16(-9000..9000).to_le_bytes()).collect());
         places.push(Some(FrameSync {
             pls: Pls::new(value),
             position: [40.3, -20.7, 33.0, 12.99, 60.5][number],
             step,
-            frequency: 0.0,
-            phase: 0.0,
+            frequency: 0.003,
+            phase: 1.0,
             amplitude: 0.3 + number as f32,
             quality: 0.9,
             measured: true,
             inverted: false,
-            dc: Complex32::ZERO,
+            dc: Complex32::new(0.02, -0.01),
         }));
     }
     (filter, windows, places)
 }
 
 #[test]
-fn windows_are_filtered_as_on_cores_to_the_last_bit() {
+fn windows_are_filtered_as_on_cores_but_for_what_rounding_adds() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let run = |machine: Option<(&Machine, &str)>| {
         let (filter, windows, places) = windows();
         let mut chain = Chain::new().batch(3);
         let place = chain.add(source::from_slice(&places, 1), ());
         let window = chain.add(given(windows), ());
-        let symbols = chain.add(FilterSymbols::new(&filter), (&window, &place));
+        let symbols = chain.add(FilterSymbols::new(&filter, SampleFormat::Ci16), (&window, &place));
         let kept = Arc::<Mutex<Vec<Vec<Complex32>>>>::default();
         chain.add(Keep(Arc::clone(&kept)), &symbols);
         let program = chain.build().unwrap();
@@ -213,7 +213,10 @@ fn windows_are_filtered_as_on_cores_to_the_last_bit() {
         let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
         let made = run(Some((&machine, &devices[0])));
         for (frame, (made, expected)) in made.iter().zip(&expected).enumerate() {
-            let differs = made.iter().zip(expected).position(|(made, expected)| made != expected);
+            // There, carriers are removed from whole windows: integers are those next to the ones of the cores.
+            let allowed = 0.01 * (0.3 + frame as f32);
+            let far = |(made, expected): (&Complex32, &Complex32)| (made - expected).norm() > allowed;
+            let differs = made.iter().zip(expected).position(far);
             let first = differs.map(|index| (index, made[index], expected[index]));
             assert!(first.is_none() && made.len() == expected.len(), "frame {frame}, {memory}: {first:?}");
         }

@@ -146,7 +146,7 @@ fn parameters_that_do_not_fit_name_the_remedy() {
     assert!(text.starts_with("the sample rate of its input is unknown: give a `sample_rate`"), "{text}");
     let text = told("dvbs2.filter_symbols", Parameters::new());
     assert!(text.ends_with("give `samples_per_symbol`"), "{text}");
-    let text = told("dvbs2.remove_carrier", Parameters::new());
+    let text = told("dvbs2.filter_symbols", Parameters::new().with("samples_per_symbol", 2));
     assert!(text.ends_with("give a `format`"), "{text}");
     let text = told("radio.write_wav", Parameters::new().with("path", "x.wav").with("sample_rate", 8000.5));
     assert!(text.ends_with("a WAV file has a whole number of 32 bits"), "{text}");

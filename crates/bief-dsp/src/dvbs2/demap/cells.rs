@@ -6,6 +6,7 @@ use num_complex::Complex32;
 
 use super::{BLOCK, COUNTS, MAX};
 use crate::dvbs2::{Constellation, FrameSize, Modcod};
+use crate::simd::{Simd, f32x16, i32x16, prelude::*};
 
 /// Cells on either side of the table.
 pub(super) const SIDE: usize = 128;
@@ -63,21 +64,23 @@ impl Cells {
         (&self.cells, self.per_unit, self.reach)
     }
 
-    /// The cells that symbols lie in.
+    /// The cells that symbols of these parts lie in.
     #[inline(always)]
-    pub(super) fn look_up(&self, symbols: &[Complex32; BLOCK]) -> [u64; BLOCK] {
+    pub(super) fn look_up<S: Simd>(&self, simd: S, re: f32x16<S>, im: f32x16<S>) -> [u64; BLOCK] {
         const LAST: f32 = (SIDE - 1) as f32;
-        let mut places = [0; BLOCK];
-        for (place, symbol) in places.iter_mut().zip(symbols) {
-            let (re, im) = match self.signs {
-                Some(_) => (symbol.re.abs(), symbol.im.abs()),
-                None => (symbol.re + self.reach, symbol.im + self.reach),
-            };
-            let column = (re * self.per_unit).clamp(0.0, LAST) as usize;
-            let row = (im * self.per_unit).clamp(0.0, LAST) as usize;
-            *place = if (re + im).is_nan() { SIDE * SIDE } else { row * SIDE + column };
+        let (re, im) = match self.signs {
+            Some(_) => (re.abs(), im.abs()),
+            None => (re + self.reach, im + self.reach),
+        };
+        let column = (re * self.per_unit).max(0.0).min(LAST).to_int::<i32x16<S>>();
+        let row = (im * self.per_unit).max(0.0).min(LAST).to_int::<i32x16<S>>();
+        let erased = i32x16::splat(simd, (SIDE * SIDE) as i32);
+        let places: [i32; BLOCK] = (re + im).is_nan().select(erased, (row << SIDE.ilog2()) + column).into();
+        let mut cells = [0; BLOCK];
+        for (cell, place) in cells.iter_mut().zip(places) {
+            *cell = self.cells[place as usize];
         }
-        places.map(|place| self.cells[place])
+        cells
     }
 }
 

@@ -18,13 +18,12 @@ typedef uint4 frame_t;
 typedef struct { uint rule, symbols, pilots, rows, width, bits, stride, nothing, starts[8]; } kind_t;
 // Twice the parts of points and their energies; sine and cosine of 22.5 degrees; of a table cells per unit, what is added before, and the
 // label bits that tell the sign of either part, or more than there are.
-typedef struct { float twice_re[32], twice_im[32], energy[32], sine, cosine, per_unit, reach, of_re, of_im; } points_t;
+typedef struct { float twice_re[16], twice_im[16], energy[16], sine, cosine, per_unit, reach, of_re, of_im; } points_t;
 
 #define QPSK 0
 #define PSK8 1
 #define APSK16 2
-#define APSK32 3
-#define TABLE 4
+#define TABLE 3
 
 // Rounds to the nearest count, ties to even; 0 if not a number.
 char quantise(float x) {
@@ -91,21 +90,6 @@ void demap(
             put(llrs, kind, symbol, 1, (fmax(near[0], near[2]) - fmax(near[1], near[3])) * scale);
             put(llrs, kind, symbol, 2, copysign(nearest - of_left, y.x) * scale);
             put(llrs, kind, symbol, 3, copysign(nearest - of_below, y.y) * scale);
-            break;
-        }
-        case APSK32: {
-            float near[32];
-            for (uint i = 0; i < 32; i++) near[i] = y.x * points->twice_re[i] + y.y * points->twice_im[i] - points->energy[i];
-            uint bit = 0;
-            for (uint rest = 16; rest > 0; rest >>= 1) {
-                float of_0 = near[0], of_1 = near[rest];
-                for (uint i = 0; i < rest; i++) {
-                    of_0 = fmax(of_0, near[i]);
-                    of_1 = fmax(of_1, near[rest + i]);
-                    near[i] = fmax(near[i], near[rest + i]);
-                }
-                put(llrs, kind, symbol, bit++, (of_0 - of_1) * scale);
-            }
             break;
         }
         default: {

@@ -63,8 +63,7 @@ impl DemapTables {
                 Rule::Qpsk => 0,
                 Rule::Psk8 => 1,
                 Rule::Apsk16 => 2,
-                Rule::Apsk32 => 3,
-                Rule::Table(_) => 4,
+                Rule::Table(_) => 3,
             },
             layout.payload_symbols(),
             usize::from(layout.pilot_blocks() > 0),
@@ -85,7 +84,7 @@ impl DemapTables {
             }
             Rule::Qpsk => (vec![0], 0.0, 0.0, None, COUNTS * 8f32.sqrt()),
             Rule::Psk8 => (vec![0], 0.0, 0.0, None, 2.0 * COUNTS),
-            Rule::Apsk16 | Rule::Apsk32 => (vec![0], 0.0, 0.0, None, COUNTS),
+            Rule::Apsk16 => (vec![0], 0.0, 0.0, None, COUNTS),
         };
         let [of_re, of_im] = signs.map_or([-1.0; 2], |signs| signs.map(|bit| bit as f32));
         let mut points = Vec::with_capacity(3 * MAX_POINTS + 6);

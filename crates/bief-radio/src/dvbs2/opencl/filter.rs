@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Result, Task};
+use bief_dsp::Complex32;
 use bief_dsp::dvbs2::{FrameSync, HEADER};
 use bief_dsp::filter::{FilterTables, IntegerFilter};
 use bief_opencl::{Arg, Kernel, OpenCl};
@@ -11,16 +12,21 @@ use bief_opencl::{Arg, Kernel, OpenCl};
 use super::lane::{Lane, Room, SYMBOL, for_all, get, take};
 use crate::dvbs2::symbols::{FilterSymbols, placed};
 use crate::dvbs2::tables::layout;
+use crate::iq::SampleFormat;
 
 /// Items of a work-group.
 const ITEMS: usize = 64;
 const SAMPLE: usize = size_of::<[i16; 2]>();
+/// Samples whose carrier is removed while they are in the fastest cache.
+const PART: usize = 1024;
 
-/// [`FilterSymbols`] as one lane runs it: all frames of a batch in one launch.
+/// [`FilterSymbols`] as one lane runs it: all frames of a batch in one launch. The carrier is removed by the lane's thread, as samples
+/// are copied to where the device has them.
 pub(in crate::dvbs2) struct FilterThere {
     lane: Arc<Lane>,
     kernel: Kernel,
     tables: FilterTables,
+    format: SampleFormat,
     taps: Room,
     samples: Room,
     places: Room,
@@ -35,14 +41,43 @@ type In = <FilterSymbols as Task>::In;
 type Out = <FilterSymbols as Task>::Out;
 
 impl FilterThere {
-    pub(in crate::dvbs2) fn new(device: &Device, driver: &OpenCl, filter: &IntegerFilter) -> Result<Self> {
+    pub(in crate::dvbs2) fn new(
+        device: &Device,
+        driver: &OpenCl,
+        (filter, format): (&IntegerFilter, SampleFormat),
+    ) -> Result<Self> {
         let lane = Lane::of(device, driver)?;
         let kernel = lane.queue.kernel(driver, FilterTables::SOURCE, "filter")?;
         let tables = FilterTables::new(filter);
         let mut taps = Room::of_device();
         taps.filled(&lane.queue, &tables.taps)?;
         let [samples, places, frames, symbols] = <[Room; 4]>::default();
-        Ok(Self { lane, kernel, tables, taps, samples, places, frames, symbols, batch: Vec::new(), counts: Vec::new() })
+        Ok(Self {
+            lane,
+            kernel,
+            tables,
+            format,
+            taps,
+            samples,
+            places,
+            frames,
+            symbols,
+            batch: Vec::new(),
+            counts: Vec::new(),
+        })
+    }
+}
+
+/// Samples of a window as integers without carrier, as bytes.
+fn turn(format: SampleFormat, window: &[u8], sync: &FrameSync, place: &mut [u8]) {
+    let mut carrier = sync.carrier_times(sync.integer_gain());
+    let (mut samples, mut integers) = ([Complex32::ZERO; PART], [[0; 2]; PART]);
+    for (place, bytes) in place.chunks_mut(PART * SAMPLE).zip(window.chunks(PART * format.bytes())) {
+        let count = place.len() / SAMPLE;
+        let (samples, integers) = (&mut samples[..count], &mut integers[..count]);
+        format.read(&bytes[..count * format.bytes()], samples);
+        carrier.remove_to_integers(samples, integers);
+        place.copy_from_slice(bytemuck::cast_slice(integers));
     }
 }
 
@@ -56,14 +91,14 @@ impl Offload<In, Out> for FilterThere {
     }
 
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
-        let Self { lane, kernel, tables, taps, samples, places, frames, symbols, batch: seen, counts } = self;
+        let Self { lane, kernel, tables, format, taps, samples, places, frames, symbols, batch: seen, counts } = self;
         let queue = &lane.queue;
         seen.clear();
         counts.clear();
         for_all(batch, |(window, sync), _| {
             let sync = placed(sync)?;
             let count = layout(sync.pls)?.symbols() + HEADER;
-            seen.push((window.len(), sync));
+            seen.push((window.len() / format.bytes(), sync));
             counts.push(count);
             Ok(())
         })?;
@@ -72,10 +107,11 @@ impl Offload<In, Out> for FilterThere {
         let taken = samples.of(queue, all * SAMPLE)?;
         let mut copied = Ok(());
         let copy = |mut there: &mut [u8]| {
-            copied = batch.for_each(|(window, _), _| {
-                let (place, rest) = std::mem::take(&mut there).split_at_mut(window.len() * SAMPLE);
-                place.copy_from_slice(bytemuck::cast_slice(window));
+            copied = batch.for_each(|(window, sync), _| {
+                let samples = window.len() / format.bytes();
+                let (place, rest) = std::mem::take(&mut there).split_at_mut(samples * SAMPLE);
                 there = rest;
+                turn(*format, window, &placed(sync)?, place);
                 Ok(())
             });
         };
