@@ -198,9 +198,9 @@ impl Lane {
         matches!(self.device.opened.by, By::Emulation(_))
     }
 
-    /// Lets `work` work on so many frames, of so many batches, in a launch that has begun at `start`: it gets what it is to note the times of tasks with, and answers what
-    /// was copied of frames to the device, and back, where that is there. An emulated device does none of it: the lane sleeps until it
-    /// would have.
+    /// Lets `work` work on so many frames, of so many batches, in a launch that has begun at `start`: it gets what it is to note the times
+    /// of tasks with, and answers what was copied of frames to the device, and back, where that is there. An emulated device does none of
+    /// it: the lane sleeps until it would have.
     pub(crate) fn pass(
         &mut self,
         start: Instant,
