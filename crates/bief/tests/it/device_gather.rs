@@ -207,8 +207,9 @@ fn wires_between_tasks_of_a_lane_have_room_for_each_batch() {
     });
 }
 
-/// Frames that are made while the first launch works: the ring has room for more, whatever that launch took of it.
-const MADE_FIRST: u64 = 12;
+/// Frames that are made while the first launch works: more than it and another one have of a batch each, and fewer than a ring of eight
+/// batches has room for.
+const MADE_FIRST: u64 = 8;
 
 /// Takes frames, whole launches at a time: the numbers of each. The first waits until some more were made.
 #[derive(Clone)]
