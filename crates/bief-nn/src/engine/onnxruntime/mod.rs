@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use bief::{Error, Result};
 use ort::AsPointer;
+use ort::ep::ExecutionProviderDispatch;
 use ort::logging::LogLevel;
 use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::Session;
@@ -48,6 +49,7 @@ impl Library for OnnxRuntime {
                 .with_intra_threads(threads)?
                 .with_inter_threads(1)?
                 .with_optimization_level(GraphOptimizationLevel::Level3)?
+                .with_execution_providers([no_arena()])?
                 .commit_from_memory(&part.model)?;
             let memory = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::Default)?;
             let memory = Memory(memory);
@@ -55,6 +57,12 @@ impl Library for OnnxRuntime {
         };
         Ok(Arc::new(load().map_err(|error| error.to_string())?))
     }
+}
+
+/// Tensors inside of a network come from the system's allocator, which keeps memory by thread. The library's own arena is the session's: it
+/// hands what one core has in its caches to another, which costs small networks 2 to 3 % where two threads share a session.
+fn no_arena() -> ExecutionProviderDispatch {
+    ort::ep::CPU::default().with_arena_allocator(false).build()
 }
 
 /// A port with its name as C wants it.
