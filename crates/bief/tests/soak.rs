@@ -1,7 +1,7 @@
 //! Random pipelines for as long as one likes, each run several times, against the same program in plain Rust.
 //!
-//! `.ci/deep soak` runs it for `SOAK_SECONDS` (2 where that is not set) and prints how it goes. A failure names the seed of
-//! its pipeline; `BIEF_SOAK_SEED` begins with that one.
+//! `.ci/deep soak` runs it for `SOAK_SECONDS` and prints how it goes; where that is not set, small pipelines run for 2 s. A failure names
+//! the seed of its pipeline; `BIEF_SOAK_SEED` begins with that one.
 
 mod common;
 #[path = "common/random.rs"]
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{silence_panics, within};
-use random::{LARGE, Plan, Told, check};
+use random::{LARGE, Plan, SMALL, Told, check};
 
 /// Resident memory in KiB and threads of this process; `None` where the system does not tell.
 fn held() -> Option<(u64, u64)> {
@@ -52,13 +52,15 @@ fn random_pipelines_do_what_plain_rust_does_and_nothing_grows() {
     silence_panics("told to panic");
     let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
     let first = number("BIEF_SOAK_SEED").unwrap_or_else(|| fastrand::u64(..1 << 32));
-    let time = Duration::from_secs(number("SOAK_SECONDS").unwrap_or(2));
+    // A large pipeline may take ten seconds.
+    let (seconds, sizes) = number("SOAK_SECONDS").map_or((2, &SMALL), |seconds| (seconds, &LARGE));
+    let time = Duration::from_secs(seconds);
     println!("from seed {first}, for {} s", time.as_secs());
 
     let (mut least, mut frames, mut next_line) = (Least::default(), 0, 0.0);
     let start = Instant::now();
     for seed in first.. {
-        let plan = Arc::new(Plan::draw(seed, &LARGE));
+        let plan = Arc::new(Plan::draw(seed, sizes));
         let _told = Told { plan: Arc::clone(&plan), again: format!("BIEF_SOAK_SEED={seed}") };
         frames += within(Duration::from_secs(60), move || check(&plan)).expect("it ends within 60 s");
         let elapsed = start.elapsed();

@@ -428,6 +428,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
+    #[ignore = "long: part of .ci/run"]
     fn however_a_machine_is_damaged_no_figure_is_impossible(
         machine in prop::sample::select(MACHINES.to_vec()),
         damages in prop::collection::vec((any::<prop::sample::Index>(), damage(), any::<bool>()), 1..8),

@@ -438,6 +438,7 @@ fn simulated_time_that_passes_the_last_nanosecond_is_refused() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn the_schedules_of_table_2_reach_their_throughput_with_constant_times_and_less_with_varying_ones() {
     let (Some(profiles), Some(table)) = (data("dvbs2_profiles.json"), data("dvbs2_schedules.json")) else { return };
     let rows = table["solutions"].as_array().unwrap();

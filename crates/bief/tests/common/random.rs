@@ -77,8 +77,7 @@ pub struct Sizes {
 pub const LARGE: Sizes =
     Sizes { frames: 300, stages: 8, tasks: 3, replicas: 6, batch: 17, depth: 8, runs: 4, changes: 4, turns: 2000 };
 
-/// For a model checker.
-#[cfg_attr(not(bief_shuttle), expect(dead_code, reason = "real threads bear more"))]
+/// For a model checker, and for a few seconds.
 pub const SMALL: Sizes =
     Sizes { frames: 40, stages: 3, tasks: 2, replicas: 3, batch: 3, depth: 3, runs: 2, changes: 3, turns: 20 };
 

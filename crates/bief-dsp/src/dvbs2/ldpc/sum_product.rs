@@ -412,6 +412,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long: part of .ci/run"]
     fn the_published_frame_error_rate_is_reached() {
         // Published: 5.4e-2 at 6.15 dB. Of 400 frames that is 21.6 with a deviation of 4.5.
         let (wrong, iterations) = wrong_frames(FrameSize::Short, Rate::R8_9, 6.15, 400);

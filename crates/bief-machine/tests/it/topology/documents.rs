@@ -168,6 +168,7 @@ fn emulations_that_cannot_be_are_refused_with_line_and_remedy() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn long_descriptions_are_read_or_refused() {
     let here = machine("x7_ti");
     // As many keys as a file may have take no longer than their number says.

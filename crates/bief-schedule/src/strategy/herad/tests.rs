@@ -104,6 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
+    #[ignore = "long: part of .ci/run"]
     fn long_chains_on_many_cores_have_the_published_result(tasks in published_chains(30), cores in cores(16)) {
         let profile = chain(&tasks, [0, 0]);
         let published = published::herad(&profile, cores);

@@ -62,6 +62,7 @@ fn runs_are_repeated_by_their_seed() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn more_threads_than_cores_are_mapped_too() {
     // At 8 there is room to gain; at 20 the cores are full in any case, and threads get on more evenly.
     for (threads, least) in [(8, 10.0), (20, -3.0)] {
