@@ -55,7 +55,7 @@ lane and with three (3x1), with one execution a launch and with up to eight
   core, tasks,      chains that are limited by a core, by the tasks on the
   launches, copies  device, by its launches, by copies to it; each task takes
                     so much of a core's time, whatever its clock
-  receiver          as above, in batches of four frames
+  receiver          as above, in batches of 32 frames
 Each round profiles the tasks with the other cores idle and with them busy,
 plans with the latter, runs, corrects the profile with the run, plans and runs
 again. --strategies, --policies and --devices profile with busy cores, and run
