@@ -3,7 +3,7 @@
 //! This alone goes from frame to frame in order, and looks at headers only; the tasks that follow work on one frame by itself
 //! and may be replicated.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read as _};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,11 +101,25 @@ struct Counts {
     losses: u64,
 }
 
-/// What is played over and over: bytes, where their first frame is, and how many frames are still wanted.
+/// What is played over and over: the same bytes several times side by side, of which each turn plays the next, where their first frame
+/// is, and how many frames are still wanted.
 struct Again {
-    front: Arc<[u8]>,
+    fronts: Arc<[u8]>,
+    turns: usize,
+    played: usize,
     lock: Lock,
     frames: u64,
+}
+
+impl Again {
+    /// The bytes of the next turn.
+    fn next_turn(&mut self) -> Box<dyn Feed> {
+        let len = (self.fronts.len() / self.turns) as u64;
+        let mut front = Cursor::new(Arc::clone(&self.fronts));
+        front.set_position((self.played % self.turns) as u64 * len);
+        self.played += 1;
+        Box::new(Waiting::new(front.take(len)))
+    }
 }
 
 /// A place where samples are missing.
@@ -208,17 +222,19 @@ impl CutFrames {
         self
     }
 
-    /// Begins again at the end, with these bytes, which the signal was found in, until it has cut so many frames.
-    pub(super) fn repeating(self, front: Arc<[u8]>, lock: Lock, frames: u64) -> Self {
-        Self { again: Some(Again { front, lock, frames }), ..self }
+    /// Plays these bytes, which the signal was found in, over and over until it has cut so many frames; they lie in memory `turns` times,
+    /// so that they come from there as those of a recording do that no cache holds.
+    pub(super) fn repeating(self, front: &[u8], turns: usize, lock: Lock, frames: u64) -> Self {
+        let mut again = Again { fronts: front.repeat(turns).into(), turns, played: 0, lock, frames };
+        Self { feed: again.next_turn(), again: Some(again), ..self }
     }
 
     /// Begins again, if that is wanted.
     fn begin_again(&mut self) -> bool {
-        let Some(Again { front, lock, .. }) = &self.again else { return false };
-        self.feed = Box::new(Waiting::new(Cursor::new(Arc::clone(front))));
-        self.tracker = Some(Tracker::new(self.filter.clone(), lock, 0));
-        self.constant = lock.dc;
+        let Some(again) = &mut self.again else { return false };
+        self.feed = again.next_turn();
+        self.tracker = Some(Tracker::new(self.filter.clone(), &again.lock, 0));
+        self.constant = again.lock.dc;
         (self.buffer.start, self.buffer.end, self.buffer.position) = (0, 0, 0);
         (self.pending, self.astray, self.ended) = (None, false, false);
         true

@@ -40,6 +40,8 @@ const SEARCH_GROWTH: f64 = 1.25;
 const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
+/// Bytes of memory that a rehearsal of a long recording goes through: caches hold less, so that it reads memory as the run does.
+const REHEARSED: u64 = 64 << 20;
 /// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
 const LIVE_SYMBOLS: f64 = 1024.0;
 const LIVE_BYTES: usize = 64 << 20;
@@ -159,6 +161,8 @@ pub struct Receiver {
     front: Arc<[u8]>,
     /// What follows them.
     rest: Rest,
+    /// Bytes of the whole recording, where that is known.
+    bytes: Option<u64>,
     /// Samples per second, where the recording tells them.
     pub(super) sample_rate: Option<f64>,
     /// Whether someone wants to see symbols, and the spectrum.
@@ -256,6 +260,7 @@ impl Receiver {
                         passed_over,
                         front,
                         rest,
+                        bytes,
                         // A lower one counts samples per symbol.
                         sample_rate: sample_rate.filter(|&rate| rate >= MIN_SAMPLE_RATE),
                         keeps_symbols: false,
@@ -331,8 +336,9 @@ impl Receiver {
 
     /// The task that cuts frames out of the part of the recording that was searched, over and over.
     pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
-        let cut = self.cut(Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)))));
-        cut.repeating(Arc::clone(&self.front), self.lock, frames)
+        let turns = self.bytes.map_or(1, |bytes| bytes.min(REHEARSED) / self.front.len().max(1) as u64);
+        let cut = self.cut(Box::new(Waiting::new(io::empty())));
+        cut.repeating(&self.front, turns.max(1) as usize, self.lock, frames)
     }
 
     /// Writes the only input stream of the carrier, or the one that was asked for, to `out`. When it runs, a second stream is an
