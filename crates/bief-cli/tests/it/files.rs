@@ -215,6 +215,7 @@ fn json_goes_to_its_file_unless_that_is_a_recording() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn reports_that_nobody_can_read_change_no_status() {
     let folder = Folder::new("files-stderr");
     folder.write("bad.toml", "x");

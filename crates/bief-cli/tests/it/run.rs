@@ -81,6 +81,7 @@ fn what_a_run_did_is_shown_and_written() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn what_tasks_tell_is_shown_to_who_observes_and_to_machines() {
     let folder = Folder::new("run-figures");
     let text = include_str!("../../../../data/chains/dvbs2_rx.toml");

@@ -293,6 +293,7 @@ fn samples_of_one_time_are_constant_times() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn varying_times_cost_throughput_and_deep_rings_win_it_back() {
     let (profile, schedule) = one_task_per_stage(&[(1000, 1), (4000, 4), (2000, 2), (1000, 1)]);
     let pipeline = Pipeline::new(&profile, &schedule).unwrap().times(Times::Uniform { spread: 0.5 }).unwrap();

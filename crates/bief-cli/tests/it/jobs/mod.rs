@@ -125,6 +125,7 @@ fn every_command_that_is_a_job_resumes() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_machine_is_told_how_far_a_run_is() {
     let folder = Folder::new("jobs-progress");
     folder.write("in.ts", packets(20));

@@ -155,6 +155,7 @@ fn bad_videos_are_told_and_what_was_found_is_kept() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn what_was_found_before_ffmpeg_died_is_kept() {
     use std::os::unix::fs::PermissionsExt;
 
@@ -182,6 +183,7 @@ fn what_was_found_before_ffmpeg_died_is_kept() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn it_is_profiled_and_planned_as_any_chain() {
     let folder = Folder::new("meteors-profile");
     let shown = folder.succeed(["profile", "meteors", "-o", "meteors.json", "--executions", "50"]);
