@@ -1,7 +1,7 @@
 //! Random pipelines for as long as one likes, each run several times, against the same program in plain Rust.
 //!
 //! `.ci/deep soak` runs it for `SOAK_SECONDS` and prints how it goes; where that is not set, small pipelines run for 2 s. A failure names
-//! the seed of its pipeline; `BIEF_SOAK_SEED` begins with that one.
+//! the variables that begin with its pipeline.
 
 mod common;
 #[path = "common/random.rs"]
@@ -53,7 +53,10 @@ fn random_pipelines_do_what_plain_rust_does_and_nothing_grows() {
     let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().expect("a number"));
     let first = number("BIEF_SOAK_SEED").unwrap_or_else(|| fastrand::u64(..1 << 32));
     // A large pipeline may take ten seconds.
-    let (seconds, sizes) = number("SOAK_SECONDS").map_or((2, &SMALL), |seconds| (seconds, &LARGE));
+    let (seconds, sizes, again) = match number("SOAK_SECONDS") {
+        Some(seconds) => (seconds, &LARGE, "SOAK_SECONDS=2 "),
+        None => (2, &SMALL, ""),
+    };
     let time = Duration::from_secs(seconds);
     println!("from seed {first}, for {} s", time.as_secs());
 
@@ -61,7 +64,7 @@ fn random_pipelines_do_what_plain_rust_does_and_nothing_grows() {
     let start = Instant::now();
     for seed in first.. {
         let plan = Arc::new(Plan::draw(seed, sizes));
-        let _told = Told { plan: Arc::clone(&plan), again: format!("BIEF_SOAK_SEED={seed}") };
+        let _told = Told { plan: Arc::clone(&plan), again: format!("{again}BIEF_SOAK_SEED={seed}") };
         frames += within(Duration::from_secs(60), move || check(&plan)).expect("it ends within 60 s");
         let elapsed = start.elapsed();
         let share = elapsed.as_secs_f64() / time.as_secs_f64();
