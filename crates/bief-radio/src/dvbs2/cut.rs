@@ -101,22 +101,28 @@ struct Counts {
     losses: u64,
 }
 
-/// What is played over and over: the same bytes several times side by side, of which each turn plays the next, where their first frame
-/// is, and how many frames are still wanted.
-struct Again {
+/// The front of a recording, played over and over: copies of it side by side, of which each turn plays the next, where the first frame is,
+/// and how many frames are still wanted.
+pub(super) struct Again {
     fronts: Arc<[u8]>,
-    turns: usize,
+    copies: usize,
     played: usize,
     lock: Lock,
     frames: u64,
 }
 
 impl Again {
-    /// The bytes of the next turn.
-    fn next_turn(&mut self) -> Box<dyn Feed> {
-        let len = (self.fronts.len() / self.turns) as u64;
+    /// So many frames of `front`, where `lock` was found. With more `copies` than caches hold, samples come from memory, as those of a long
+    /// recording do.
+    pub(super) fn new(front: &[u8], copies: usize, lock: Lock, frames: u64) -> Self {
+        Self { fronts: front.repeat(copies).into(), copies, played: 0, lock, frames }
+    }
+
+    /// The samples of the next turn.
+    pub(super) fn next_turn(&mut self) -> Box<dyn Feed> {
+        let len = (self.fronts.len() / self.copies) as u64;
         let mut front = Cursor::new(Arc::clone(&self.fronts));
-        front.set_position((self.played % self.turns) as u64 * len);
+        front.set_position((self.played % self.copies) as u64 * len);
         self.played += 1;
         Box::new(Waiting::new(front.take(len)))
     }
@@ -222,11 +228,9 @@ impl CutFrames {
         self
     }
 
-    /// Plays these bytes, which the signal was found in, over and over until it has cut so many frames; they lie in memory `turns` times,
-    /// so that they come from there as those of a recording do that no cache holds.
-    pub(super) fn repeating(self, front: &[u8], turns: usize, lock: Lock, frames: u64) -> Self {
-        let mut again = Again { fronts: front.repeat(turns).into(), turns, played: 0, lock, frames };
-        Self { feed: again.next_turn(), again: Some(again), ..self }
+    /// Begins again at the end, with the next turn.
+    pub(super) fn repeating(self, again: Again) -> Self {
+        Self { again: Some(again), ..self }
     }
 
     /// Begins again, if that is wanted.

@@ -12,7 +12,7 @@ use bief_dsp::impulses::remove_impulses;
 use bief_dsp::symbol_rate::find_symbol_rate;
 use num_complex::Complex32;
 
-use super::cut::{CutFrames, acquire_first, passed_over};
+use super::cut::{Again, CutFrames, acquire_first, passed_over};
 use super::decode::{DecodeBch, DecodeLdpc, Decoding};
 use super::deliver::Deliver;
 use super::demap::Demap;
@@ -40,7 +40,7 @@ const SEARCH_GROWTH: f64 = 1.25;
 const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
-/// Bytes of memory that a rehearsal of a long recording goes through: caches hold less, so that it reads memory as the run does.
+/// Bytes that a rehearsal of a long recording goes through: more than caches hold, so that samples come from memory, as in the run.
 const REHEARSED: u64 = 64 << 20;
 /// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
 const LIVE_SYMBOLS: f64 = 1024.0;
@@ -336,9 +336,9 @@ impl Receiver {
 
     /// The task that cuts frames out of the part of the recording that was searched, over and over.
     pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
-        let turns = self.bytes.map_or(1, |bytes| bytes.min(REHEARSED) / self.front.len().max(1) as u64);
-        let cut = self.cut(Box::new(Waiting::new(io::empty())));
-        cut.repeating(&self.front, turns.max(1) as usize, self.lock, frames)
+        let copies = self.bytes.map_or(1, |bytes| (bytes.min(REHEARSED) as usize / self.front.len()).max(1));
+        let mut again = Again::new(&self.front, copies, self.lock, frames);
+        self.cut(again.next_turn()).repeating(again)
     }
 
     /// Writes the only input stream of the carrier, or the one that was asked for, to `out`. When it runs, a second stream is an

@@ -40,9 +40,9 @@ struct Emulated {
 /// Lanes and executions of a launch.
 const SETTINGS: [(u32, u32); 4] = [(1, 1), (3, 1), (1, 8), (3, 8)];
 
-/// Tasks that only compute are as fast on cores with little left.
+/// That part for tasks that only compute, however busy the cores are.
 const ROOM: f64 = 0.9;
-/// The receiver's frames also move between caches, with those of the device, which a plan knows nothing of.
+/// And for the receiver, which shares caches with what stands for the device.
 const ROOM_OF_RECEIVER: f64 = 0.69;
 
 /// Slow, so that it takes little of the cores that stand for it, and its copies limit one of the chains.
@@ -50,8 +50,8 @@ const SLOW: Emulated = Emulated { speed: 0.25, copy_gb_per_s: 0.16 };
 /// With a bus, as the receiver's frames are large.
 const FAST: Emulated = Emulated { speed: 0.5, copy_gb_per_s: 8.0 };
 
-/// Frames of a batch of the receiver, of which devices want many. With fewer, much of a stage's time is what it takes to wake a lane, and
-/// to fill the caches of the core that it wakes on: 4 frames are decoded in 62 us there, in 50 without a break.
+/// Frames of a batch of the receiver. In small batches a lane spends much of its time on waking up, and on filling the caches of the core
+/// that it wakes on: there, 4 frames are decoded in 62 us; without a break, in 50.
 const BATCH: usize = 32;
 
 impl Emulated {
@@ -126,8 +126,7 @@ pub(super) fn follow(bench: &mut Bench, subject: &Subject, given: Given) -> Resu
     let spec = DeviceSpec { lanes: given.lanes, gather: given.gather, ..spec };
     let machine = bench.machine.clone().with_devices_where(|_| false).with_device(spec.clone())?;
     let profile = subject.profile(&machine, Load::Busy)?;
-    let room = given.room * machine.cores().len() as f64;
-    let Cut { schedule, planned_ns, needs } = cut(&profile, &machine, &spec, given, room)?;
+    let Cut { schedule, planned_ns, needs } = cut(&profile, &machine, &spec, given)?;
     let trial = bench.run_on(&machine, subject, &profile, &schedule, &Policy::Packed)?;
     let device = trial.report.stages.iter().find_map(|stage| stage.device.as_ref());
     let per_launch = device.map_or(0.0, |device| device.executions_per_launch);
@@ -142,9 +141,10 @@ struct Cut {
     needs: f64,
 }
 
-/// The shortest plan with one stage on the device that needs no more than `room` cores, if there is one: they do the work of the device,
-/// too, which no strategy reckons with.
-fn cut(profile: &Profile, machine: &Machine, spec: &DeviceSpec, given: Given, room: f64) -> Result<Cut> {
+/// The shortest plan with one stage on the device that the cores have room for, if there is one: they do the work of the device, too, which
+/// no strategy reckons with.
+fn cut(profile: &Profile, machine: &Machine, spec: &DeviceSpec, given: Given) -> Result<Cut> {
+    let room = given.room * machine.cores().len() as f64;
     let core = &machine.kinds()[0].name;
     let [on_core, on_device] = [core, &spec.name].map(|name| profile.kind(name));
     let (Some(on_core), Some(on_device)) = (on_core, on_device) else {
@@ -269,8 +269,9 @@ mod tests {
         ];
         let profile = Profile::new([kind.as_str(), "gpu"], tasks).unwrap().with_lanes([None, Some(3)]).unwrap();
         let of = |cores, gather, room| {
-            let given = Given { cores, lanes: 3, gather, device: SLOW, room: ROOM };
-            let cut = cut(&profile, &machine, &machine.devices()[0], given, room).unwrap();
+            let room = room / machine.cores().len() as f64;
+            let given = Given { cores, lanes: 3, gather, device: SLOW, room };
+            let cut = cut(&profile, &machine, &machine.devices()[0], given).unwrap();
             (cut.schedule.stages().iter().map(Stage::to_string).collect::<Vec<_>>(), cut.needs)
         };
         let on = |cores: u32, tasks: usize| format!("{tasks} on {cores} {kind}");

@@ -59,8 +59,8 @@ impl Library for OnnxRuntime {
     }
 }
 
-/// Tensors inside of a network come from the system's allocator, which keeps memory by thread. The library's own arena is the session's: it
-/// hands what one core has in its caches to another, which costs small networks 2 to 3 % where two threads share a session.
+/// Intermediate tensors come from the system's allocator, which keeps memory by thread. The library's own arena belongs to the session: it
+/// gives memory that is in one core's caches to another core, which costs a small network on two threads 2 to 3 %.
 fn no_arena() -> ExecutionProviderDispatch {
     ort::ep::CPU::default().with_arena_allocator(false).build()
 }
