@@ -14,7 +14,6 @@ use opencl3::program::Program;
 
 use crate::buffer::Memory;
 use crate::error::{failed, nothing};
-use crate::probe::launch_of;
 
 /// What drives its devices in a [`DeviceSpec`].
 const BACKEND: &str = "opencl";
@@ -84,17 +83,15 @@ fn name_of(title: &str) -> String {
 }
 
 /// Executions that a launch has at most: their frames are all in memory at once.
-const GATHER: u32 = 16;
+const GATHER: u32 = 64;
 
-/// Opens a device with a kind of memory, for this process: what the machine is to [have](bief::Machine::with_device). What a launch
-/// takes is measured, so that plans can tell how many executions should share one.
+/// Opens a device with a kind of memory, for this process: what the machine is to [have](bief::Machine::with_device).
 ///
 /// # Errors
 /// A device that does not open, or lacks that memory.
 pub fn open(found: &Found, memory: Memory) -> Result<DeviceSpec> {
     let driver = OpenCl::open(found, memory)?;
     let mut spec = DeviceSpec::of_backend(BACKEND, &found.name);
-    spec.launch_us = launch_of(&driver)?.as_secs_f64() * 1e6;
     spec.gather = GATHER;
     Device::provide(&spec, driver);
     Ok(spec)

@@ -95,13 +95,6 @@ fn launch(queue: &Queue, kernel: &Kernel, rounds: u32) -> Result<Duration> {
     Ok(launch)
 }
 
-/// What it takes to launch a kernel on a device that is open, and to wait for it.
-pub(crate) fn launch_of(device: &OpenCl) -> Result<Duration> {
-    let queue = Queue::new(device)?;
-    let kernel = queue.kernel(device, ADD, "add")?;
-    launch(&queue, &kernel, 16)
-}
-
 fn timed<T>(act: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
     let done = act();

@@ -13,7 +13,7 @@ use crate::share::shared_period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes", "gather" and, in a task, "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -34,6 +34,10 @@ pub struct TaskProfile {
     /// The time of one execution on each kind of core, in nanoseconds, in the order of the profile's kinds; `None` for a
     /// kind on which the task cannot run.
     pub ns: Vec<Option<u64>>,
+    /// The time of a whole launch of [several executions](Gather::measured) on each kind that is a device, in nanoseconds; `None` for
+    /// cores, and where executions share nothing. See [`Profile::with_gather`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gathered_ns: Option<Vec<Option<u64>>>,
     /// What it costs a stage, on each kind of core, to begin with this task: the bytes that it reads and that another stage
     /// wrote, in nanoseconds per execution, beside the [hand-over](Profile::with_sync_ns). Nothing for the chain's first
     /// task, and where it is `None`.
@@ -70,7 +74,16 @@ impl TaskProfile {
     /// A task that may be replicated, and its nanoseconds on each kind of core.
     pub fn replicable(name: impl Into<String>, ns: impl Into<Vec<u64>>) -> Self {
         let ns = ns.into().into_iter().map(Some).collect();
-        Self { name: name.into(), replicable: true, ns, enter_ns: None, leave_ns: None, bytes: None, seen: None }
+        Self {
+            name: name.into(),
+            replicable: true,
+            ns,
+            gathered_ns: None,
+            enter_ns: None,
+            leave_ns: None,
+            bytes: None,
+            seen: None,
+        }
     }
 
     /// A task that must run on one core, and its nanoseconds on each kind of core.
@@ -99,6 +112,11 @@ impl TaskProfile {
         Self { enter_ns: Some(enter_ns.into()), leave_ns: Some(leave_ns.into()), ..self }
     }
 
+    /// The same task with the time of [a launch of several executions](Self::gathered_ns).
+    pub fn with_gathered_ns(self, gathered_ns: impl Into<Vec<Option<u64>>>) -> Self {
+        Self { gathered_ns: Some(gathered_ns.into()), ..self }
+    }
+
     /// The same task with the bytes that cross [before it](Self::bytes).
     pub fn with_bytes(self, bytes: u64) -> Self {
         Self { bytes: Some(bytes), ..self }
@@ -122,6 +140,9 @@ impl TaskProfile {
         self.ns[kind] = None;
         if let Some(seen) = &mut self.seen {
             seen[kind] = None;
+        }
+        if let Some(gathered_ns) = &mut self.gathered_ns {
+            gathered_ns[kind] = None;
         }
         self
     }
@@ -154,8 +175,8 @@ impl TaskProfile {
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
 /// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `lanes` (`[null, 3]`, see
-/// [`with_lanes`](Self::with_lanes)), `gather` (`[null, {"most": 16, "launch_ns": 20000}]`, see [`with_gather`](Self::with_gather)) and,
-/// in a task, `enter_ns` and `leave_ns`
+/// [`with_lanes`](Self::with_lanes)), `gather` (`[null, {"most": 16, "measured": 8}]`, see [`with_gather`](Self::with_gather)) and,
+/// in a task, `gathered_ns` (`[null, 98000]`, see [`TaskProfile::gathered_ns`]), `enter_ns` and `leave_ns`
 /// (`[1200, 900]`, see [`TaskProfile::enter_ns`]), `bytes` (see [`TaskProfile::bytes`]) and `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
 ///
@@ -203,14 +224,26 @@ pub struct Profile {
     cuts: Option<Vec<Cuts>>,
 }
 
-/// What a launch of a device costs, and how many executions it may have.
+/// How many executions a launch of a device may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gather {
     /// The most executions of one launch, from 1 to [`Profile::MAX_GATHER`].
     pub most: u32,
-    /// How much of each task's time on the device is for the launch, in nanoseconds, however many executions it has.
-    pub launch_ns: u64,
+    /// The executions of the launches of which tasks tell the [time](TaskProfile::gathered_ns), from 1 to `most`; where it is 1, they tell
+    /// none.
+    pub measured: u32,
+}
+
+impl Gather {
+    /// The share of one execution in a launch of so many of a task that takes `ns` alone, in whole nanoseconds, rounded up. At most the
+    /// longer of both times.
+    fn share_ns(self, ns: u64, gathered_ns: u64, executions: u32) -> u64 {
+        // A launch of more takes no less.
+        let more = u128::from(gathered_ns.saturating_sub(ns)) * u128::from(executions - 1);
+        let launch_ns = u128::from(ns) + more.div_ceil(u128::from(self.measured - 1));
+        u64::try_from(launch_ns.div_ceil(executions.into())).unwrap_or(u64::MAX)
+    }
 }
 
 /// What a stage on cores of one kind costs by where it begins and ends, beside its tasks and its hand-over.
@@ -306,6 +339,7 @@ impl Profile {
         let mut json = ProfileJson::from(self.clone());
         for task in &mut json.tasks {
             task.ns[kind].iter_mut().for_each(slow);
+            task.gathered_ns.iter_mut().flat_map(|ns| &mut ns[kind]).for_each(slow);
             for costs in [&mut task.enter_ns, &mut task.leave_ns].into_iter().flatten() {
                 slow(&mut costs[kind]);
             }
@@ -439,6 +473,13 @@ impl Profile {
                 let reason = format!("{} executions a launch: write from 1 to {most}", wrong.most);
                 return Err(refused("gather", reason));
             }
+            if let Some(wrong) = gather.iter().flatten().find(|gather| !(1..=gather.most).contains(&gather.measured)) {
+                let reason = format!(
+                    "measured by launches of {} executions: write from 1 to most, {}",
+                    wrong.measured, wrong.most
+                );
+                return Err(refused("gather", reason));
+            }
         }
         for (index, task) in json.tasks.iter().enumerate() {
             let key = |member: &str| format!("tasks[{index}].{member}");
@@ -456,6 +497,23 @@ impl Profile {
             }
             for (member, cut_ns) in [("enter_ns", &task.enter_ns), ("leave_ns", &task.leave_ns)] {
                 cut_ns.as_ref().map_or(Ok(()), |ns| check_per_kind(&named(member), ns, NANOSECONDS, &json.kinds))?;
+            }
+            if let Some(gathered_ns) = &task.gathered_ns {
+                check_per_kind(&named("gathered_ns"), gathered_ns, NANOSECONDS_OR_NULL, &json.kinds)?;
+                let is_measured = |kind: usize| {
+                    let gather = json.gather.as_ref().and_then(|gather| gather[kind]);
+                    task.ns[kind].is_some() && gather.is_some_and(|gather| gather.measured > 1)
+                };
+                if let Some(kind) =
+                    (0..json.kinds.len()).find(|&kind| gathered_ns[kind].is_some() && !is_measured(kind))
+                {
+                    let reason = format!(
+                        "the time of a launch of several executions on `{}`, where the task cannot run or `gather` tells of none: write \
+                         null",
+                        json.kinds[kind]
+                    );
+                    return Err(refused(&named("gathered_ns"), reason));
+                }
             }
             if let Some(seen) = &task.seen {
                 check_per_kind(&named("seen"), seen, "object, or null", &json.kinds)?;
@@ -548,8 +606,9 @@ impl Profile {
         self.lanes.as_ref().and_then(|lanes| lanes[kind])
     }
 
-    /// The same profile, of whose devices those with a [`Gather`] can be launched for several executions at a time: then each task's time
-    /// there counts for one, but for the launch, which they share.
+    /// The same profile, of whose devices those with a [`Gather`] can be launched for several executions at a time: a launch takes them
+    /// less time than each of them alone, as tasks tell by their [`gathered_ns`](TaskProfile::gathered_ns). Between one execution and as
+    /// many as were measured, and beyond, the time of a launch grows by the same for each.
     ///
     /// ```
     /// use bief_schedule::{Gather, Period, Platform, Profile, Strategy, TaskProfile, strategy::Exact};
@@ -558,23 +617,25 @@ impl Profile {
     ///     TaskProfile::sequential("read", [30, 0]).not_on(1),
     ///     TaskProfile::replicable("decode", [900, 100]),
     /// ];
-    /// let profile = Profile::new(["cpu", "gpu"], tasks)?.with_lanes([None, Some(3)])?;
-    /// let profile = profile.with_gather([None, Some(Gather { most: 16, launch_ns: 80 })])?;
+    /// let profile = Profile::new(["cpu", "gpu"], tasks.clone())?.with_lanes([None, Some(3)])?;
+    /// let profile = profile.with_gather([None, Some(Gather { most: 16, measured: 11 })])?;
+    /// let [read, decode] = tasks;
+    /// let profile = profile.with_tasks([read, decode.with_gathered_ns([None, Some(300)])])?;
     /// let schedule = Exact.schedule(&profile, &Platform::parse_cores("cpu=1,gpu=1", &profile)?)?;
-    /// // Eight share a launch: 20 + 80 / 8 each. Sixteen would wait for each other for nothing: reading takes 30 anyway.
+    /// // Each execution more takes 20: a launch of eight 100 + 7 * 20. Sixteen would wait for each other for nothing: reading takes 30.
     /// assert_eq!((schedule.planned_period(), schedule.stages()[1].gather), (Period::from(30), 8));
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Profile`] where there is not one value per kind, or a launch has no execution or more than
-    /// [`MAX_GATHER`](Self::MAX_GATHER).
+    /// [`ErrorKind::Profile`] where there is not one value per kind, a launch has no execution or more than
+    /// [`MAX_GATHER`](Self::MAX_GATHER), or more were measured than it may have.
     pub fn with_gather(self, gather: impl Into<Vec<Option<Gather>>>) -> Result<Self, Error> {
         Self::checked(ProfileJson { gather: Some(gather.into()), ..self.into() })
     }
 
-    /// What a launch of a device of `kind` costs, and may have, where it may have several executions.
+    /// How many executions a launch of a device of `kind` may have, where it may have several.
     ///
     /// # Panics
     ///
@@ -590,20 +651,18 @@ impl Profile {
     ///
     /// Where `kind` is no position among the kinds.
     pub fn gathering(&self, kind: usize, executions: u32) -> Cow<'_, Self> {
-        let Some(Gather { launch_ns, .. }) = self.gather(kind).filter(|_| executions > 1) else {
-            return Cow::Borrowed(self);
-        };
+        let Some(gather) = self.gather(kind).filter(|_| executions > 1) else { return Cow::Borrowed(self) };
         let mut json = ProfileJson::from(self.clone());
         for task in &mut json.tasks {
-            if let Some(ns) = &mut task.ns[kind] {
-                let launch_ns = launch_ns.min(*ns);
-                *ns = *ns - launch_ns + launch_ns.div_ceil(executions.into());
+            let gathered_ns = task.gathered_ns.as_mut().and_then(|ns| ns[kind].take());
+            if let (Some(ns), Some(gathered_ns)) = (&mut task.ns[kind], gathered_ns) {
+                *ns = gather.share_ns(*ns, gathered_ns, executions);
             }
         }
         if let Some(gather) = &mut json.gather {
             gather[kind] = None;
         }
-        Cow::Owned(Self::checked(json).expect("shorter times of the same kinds"))
+        Cow::Owned(Self::checked(json).expect("times of the same kinds, none above the longest that were checked"))
     }
 
     /// Whether all `tasks` may be replicated, and with them a stage made of them.
@@ -904,11 +963,14 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
         let sum = sums[sums.len() - 1].checked_add(task.ns[kind].unwrap_or(0)).ok_or_else(overflow)?;
         sums.push(sum);
     }
+    // However many executions share a launch, none counts for more than all that were measured.
+    let mut gathered_ns = json.tasks.iter().flat_map(|task| &task.gathered_ns).filter_map(|ns| ns[kind]);
+    let all_ns = gathered_ns.try_fold(sums[sums.len() - 1], u64::checked_add).ok_or_else(overflow)?;
     // At most one stage per task: the sum over any schedule's stages must stay below 2^64 as well.
     let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
     let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns).ok_or_else(overflow)?;
     let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
-    cut_ns.chain([hand_overs]).try_fold(sums[sums.len() - 1], u64::checked_add).ok_or_else(overflow)?;
+    cut_ns.chain([hand_overs]).try_fold(all_ns, u64::checked_add).ok_or_else(overflow)?;
     Ok(sums)
 }
 

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 pub struct DeviceSpec {
     /// Its name among those of kinds of cores.
     pub name: String,
-    /// The interface that drives it, as `opencl`, where it is there; what it costs is measured then, and not told here, but for launches.
+    /// The interface that drives it, as `opencl`, where it is there; what it costs is measured then, and not told here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// How many executions it has under way at a time, from 1 to [`Profile::MAX_LANES`]: while it works on one, it reads the

@@ -2,7 +2,7 @@
 
 use bief_schedule::{Gather, Profile, Samples, TaskProfile};
 
-use super::{LEAST, Measured, Measurements, Profiling, Visit, weigh};
+use super::{LEAST, Measured, Measurements, Profiling, Visit, core_of, on_each_kind, weigh};
 use crate::device::{Device, crossing_bytes};
 use crate::emulate;
 use crate::error::{Error, Place, Result};
@@ -10,12 +10,17 @@ use crate::machine::{DeviceSpec, Machine};
 use crate::task::{Node, Step};
 use crate::wire::WireInfo;
 
+/// Bytes of frames of a launch that is measured: where as many executions as a launch may have need more, fewer are measured.
+const ROOM: f64 = 256e6;
+
 /// A device of a machine, and each task as it runs there, if it can.
 pub(super) struct Ability<'m> {
     spec: &'m DeviceSpec,
     steps: Vec<Option<Box<dyn Step>>>,
     /// What each task took there, where the device is; an emulated one is computed with.
     measured: Option<Vec<(u64, Samples)>>,
+    /// What each task took for a launch of several executions, and how many they were: there, or on a core where the device is emulated.
+    gathered: Option<(u32, Vec<u64>)>,
     /// What each task took to copy its frames there, and back, in the median; 0 where that is not known.
     copies: Vec<[u64; 2]>,
 }
@@ -36,34 +41,75 @@ pub(super) fn abilities<'m>(tasks: &[Node], machine: &'m Machine) -> Result<Vec<
                 Error::build(message).at(place).refused_by(name, format!("task `{}`: {reason}", task.name))
             })
         };
-        Ok(Ability { spec, steps: tasks.iter().map(able).collect::<Result<_>>()?, measured: None, copies: Vec::new() })
+        let steps = tasks.iter().map(able).collect::<Result<_>>()?;
+        Ok(Ability { spec, steps, measured: None, gathered: None, copies: Vec::new() })
     };
     machine.devices().iter().map(of_device).collect()
 }
 
 /// Measures the tasks on the devices that are there: the chain on the calling thread, with those tasks that can run there on the device.
-pub(super) fn measure(measured: &mut Measured, devices: &mut [Ability<'_>], profiling: Profiling) -> Result<()> {
-    for device in devices.iter_mut().filter(|device| device.spec.backend.is_some()) {
+/// Then, as long as the source goes on, launches of several executions, for which an emulated device has a core.
+pub(super) fn measure(
+    measured: &mut Measured,
+    wires: &[WireInfo],
+    devices: &mut [Ability<'_>],
+    machine: &Machine,
+    profiling: Profiling,
+    mut goes_on: bool,
+) -> Result<()> {
+    let frames = measured.frames;
+    let bytes: f64 =
+        wires.iter().filter(|wire| wire.constant.is_none()).map(|wire| wire.format.bytes(wire.len, frames)).sum();
+    for device in devices.iter_mut().filter(|device| device.steps.iter().any(Option::is_some)) {
         let visit = Visit { executions: profiling.executions.get(), least: LEAST, time: profiling.limit };
-        let mut samples = Measurements::default();
-        measured.exchange(&mut device.steps);
-        measured.copies.iter_mut().flatten().for_each(Vec::clear);
-        let visited = measured.visit(visit, &mut samples);
-        measured.exchange(&mut device.steps);
-        visited?;
-        let median = |copies: &mut Vec<u64>| {
-            copies.sort_unstable();
-            copies.get(copies.len() / 2).copied().unwrap_or(0)
+        if device.spec.backend.is_some() {
+            let mut samples = Measurements::default();
+            measured.copies.iter_mut().flatten().for_each(Vec::clear);
+            goes_on &= device.visit(measured, visit, &mut samples)?;
+            let median = |copies: &mut Vec<u64>| {
+                copies.sort_unstable();
+                copies.get(copies.len() / 2).copied().unwrap_or(0)
+            };
+            device.copies = measured.copies.iter_mut().map(|copies| copies.each_mut().map(median)).collect();
+            let mut sample = samples.counted()?;
+            let executions = sample.executions;
+            device.measured = Some(sample.tasks.iter_mut().map(|task| weigh(task, executions, 1.0)).collect());
+        }
+        let launch = device.spec.gather.min((ROOM / bytes.max(1.0)) as u32);
+        if launch < 2 || !goes_on {
+            continue;
+        }
+        measured.set_batch(wires, frames * launch as usize);
+        let several = |visit: Visit| Visit {
+            executions: visit.executions.div_ceil(launch as usize),
+            least: visit.least.div_ceil(launch as usize),
+            ..visit
         };
-        device.copies = measured.copies.iter_mut().map(|copies| copies.each_mut().map(median)).collect();
-        let mut sample = samples.counted()?;
+        let mut samples = Measurements::default();
+        goes_on = match device.spec.backend {
+            Some(_) => device.visit(measured, several(visit), &mut samples)?,
+            None => on_each_kind(measured, &[core_of(machine, 0)?], machine, profiling, |measured, _, visit| {
+                measured.visit(several(visit), &mut samples)
+            })?,
+        };
+        measured.set_batch(wires, frames);
+        // A source that ends before one whole launch tells nothing of it.
+        let Ok(mut sample) = samples.counted() else { continue };
         let executions = sample.executions;
-        device.measured = Some(sample.tasks.iter_mut().map(|task| weigh(task, executions, 1.0)).collect());
+        device.gathered = Some((launch, sample.tasks.iter_mut().map(|task| weigh(task, executions, 1.0).0).collect()));
     }
     Ok(())
 }
 
 impl Ability<'_> {
+    /// Measures the chain with those tasks on the device that can run there. `false` when the source has ended.
+    fn visit(&mut self, measured: &mut Measured, visit: Visit, samples: &mut Measurements) -> Result<bool> {
+        measured.exchange(&mut self.steps);
+        let visited = measured.visit(visit, samples);
+        measured.exchange(&mut self.steps);
+        visited
+    }
+
     /// What a task takes there for one execution, if it can run there: as measured, or by what it takes a core here.
     fn ns(&self, index: usize, task: &TaskProfile, faster: f64) -> Option<(u64, Option<Samples>)> {
         self.steps[index].as_ref()?;
@@ -77,6 +123,23 @@ impl Ability<'_> {
             Samples { samples: seen.samples, min_ns, median_ns, p99_ns }
         });
         Some((there(task.ns[0]?), samples))
+    }
+
+    /// What a task takes there for a launch of several executions, where that was measured.
+    fn gathered_ns(&self, index: usize, task: &TaskProfile) -> Option<u64> {
+        self.steps[index].as_ref()?;
+        let (_, gathered) = self.gathered.as_ref()?;
+        Some(match self.spec.backend {
+            Some(_) => gathered[index],
+            None => self.spec.task_ns(&task.name, gathered[index] as f64).round() as u64,
+        })
+    }
+
+    /// How many executions a launch may have, where it may have several.
+    fn gather(&self) -> Option<Gather> {
+        let most = self.spec.gather;
+        let measured = self.gathered.as_ref().map_or(1, |(launch, _)| *launch);
+        (most > 1).then_some(Gather { most, measured })
     }
 }
 
@@ -119,14 +182,16 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
     let sync = sync.chain(devices.iter().map(|_| profile.sync_ns(0))).collect::<Vec<_>>();
     let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|device| Some(device.spec.lanes)));
     let lanes = lanes.collect::<Vec<_>>();
-    let gather = devices.iter().map(|device| {
-        let DeviceSpec { gather: most, launch_us, .. } = *device.spec;
-        (most > 1).then(|| Gather { most, launch_ns: (launch_us * 1e3).round() as u64 })
-    });
-    let gather = vec![None; cores].into_iter().chain(gather).collect::<Vec<_>>();
+    let gather = vec![None; cores].into_iter().chain(devices.iter().map(|device| device.gather())).collect::<Vec<_>>();
     let mut with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
     if gather.iter().any(Option::is_some) {
+        let with_gathered = |(index, task): (usize, &TaskProfile)| {
+            let there = devices.iter().map(|device| device.gathered_ns(index, task));
+            task.clone().with_gathered_ns(vec![None; cores].into_iter().chain(there).collect::<Vec<_>>())
+        };
         with_devices = with_devices.with_gather(gather)?;
+        let tasks: Vec<TaskProfile> = with_devices.tasks().iter().enumerate().map(with_gathered).collect();
+        with_devices = with_devices.with_tasks(tasks)?;
     }
     let with_devices = with_devices.with_frames_per_execution(profile.frames_per_execution())?;
     Ok(match profile.machine() {

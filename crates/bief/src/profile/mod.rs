@@ -333,7 +333,7 @@ pub(crate) fn measure_on(
     let mut cuts_of = |core: &&Core| cuts::measure(&mut measured, wires, core, &here, profiling).transpose();
     let cuts: Option<Result<Vec<_>>> = if goes_on { cores.iter().map(&mut cuts_of).collect() } else { None };
     let cuts = cuts.transpose()?;
-    devices::measure(&mut measured, &mut on_devices, profiling)?;
+    devices::measure(&mut measured, wires, &mut on_devices, machine, profiling, goes_on)?;
     measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;

@@ -1,10 +1,12 @@
 //! Lanes of a device that are launched for several batches at a time.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bief::device::{Device, DeviceBatch, Offload, OffloadOf};
-use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
+use bief::plan::Profiling;
+use bief::schedule::{Gather, Profile, Schedule, Stage, TaskProfile};
 use bief::{Chain, Error, Flow, In, InOut, Machine, Out, Pipeline, Result, Task, sink, source};
 
 use crate::common::{Act, rig, watched};
@@ -252,6 +254,39 @@ impl Offload<In<u64>, ()> for Last {
             Ok(())
         })
     }
+}
+
+/// What a profile tells of launches of a source of so many frames, and of a task that may run on the device.
+fn profiled(frames: u64, elements: usize, gather: u32) -> Profile {
+    let mut chain = Chain::new().batch(2);
+    let mut left = frames;
+    let numbers = source::from_fn(elements, move |frame: &mut [u64]| {
+        frame[0] = left;
+        left = left.saturating_sub(1);
+        Ok(if left > 0 { Flow::Next } else { Flow::Stop })
+    });
+    let mut numbers = chain.add(numbers, ());
+    chain.add(Twice, &mut numbers);
+    chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &numbers);
+    let machine = format!("[[device]]\nname = 'gpu'\ngather = {gather}\nlaunch_us = 50");
+    let machine = Machine::emulated(&machine, &Machine::here()).unwrap();
+    let profiling = Profiling { executions: NonZeroUsize::new(4).unwrap(), ..Profiling::default() };
+    chain.build().unwrap().profile_on(&machine, profiling).unwrap()
+}
+
+#[test]
+fn a_profile_tells_what_launches_of_several_batches_take() {
+    let profile = profiled(1 << 40, 10, 8);
+    let gpu = profile.kind("gpu").unwrap();
+    assert_eq!(profile.gather(gpu), Some(Gather { most: 8, measured: 8 }));
+    let gathered = |task: usize| profile.tasks()[task].gathered_ns.as_ref().unwrap();
+    assert!(gathered(0).iter().chain(gathered(2)).all(Option::is_none), "they cannot run there");
+    assert!(gathered(1)[gpu].unwrap() >= 50_000 && (0..gpu).all(|core| gathered(1)[core].is_none()), "{profile:?}");
+    assert_eq!(Profile::from_json(&profile.to_json()).unwrap(), profile);
+    // One batch a launch tells nothing more, nor does a source that ends, and frames that are large go in smaller launches.
+    assert_eq!(profiled(1 << 40, 10, 1).gather(gpu), None);
+    assert_eq!(profiled(26, 10, 8).gather(gpu), Some(Gather { most: 8, measured: 1 }));
+    assert_eq!(profiled(1 << 40, 1 << 22, 8).gather(gpu), Some(Gather { most: 8, measured: 3 }));
 }
 
 #[test]

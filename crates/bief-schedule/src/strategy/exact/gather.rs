@@ -68,25 +68,29 @@ mod tests {
     use crate::strategy::Exact;
     use crate::{Gather, Goal, Platform, Profile, Strategy as _, TaskProfile};
 
-    fn profile(tasks: &[(bool, u64, Option<u64>)], most: u32, launch_ns: u64) -> Profile {
-        let tasks = tasks.iter().map(|&(replicable, cpu, gpu)| TaskProfile {
+    /// Tasks whose launches of `measured` executions take `launch_ns`, and what each execution takes.
+    fn profile(tasks: &[(bool, u64, Option<u64>)], gather: Gather, launch_ns: u64) -> Profile {
+        let of_tasks = tasks.iter().map(|&(replicable, cpu, gpu)| TaskProfile {
             replicable,
             ns: vec![Some(cpu), gpu.map(|gpu| gpu + launch_ns)],
+            gathered_ns: Some(vec![None, gpu.map(|gpu| launch_ns + u64::from(gather.measured) * gpu)])
+                .filter(|_| gather.measured > 1),
             ..TaskProfile::sequential("t", [0])
         });
-        let profile = Profile::new(["cpu", "gpu"], tasks).unwrap().with_lanes([None, Some(3)]).unwrap();
-        profile.with_gather([None, Some(Gather { most, launch_ns })]).unwrap()
+        let bare = tasks.iter().map(|_| TaskProfile::sequential("t", [0, 0]));
+        let profile = Profile::new(["cpu", "gpu"], bare).unwrap().with_lanes([None, Some(3)]).unwrap();
+        profile.with_gather([None, Some(gather)]).unwrap().with_tasks(of_tasks.collect::<Vec<_>>()).unwrap()
     }
 
     proptest! {
         #[test]
         fn launches_are_as_small_as_the_shortest_period_allows(
             tasks in prop::collection::vec((any::<bool>(), 1u64..500, prop::option::of(0u64..100)), 1..6),
-            most in 1u32..40,
+            (most, measured) in (1u32..40).prop_flat_map(|most| (Just(most), 1..=most)),
             launch_ns in 0u64..300,
             cores in 1u32..5,
         ) {
-            let profile = profile(&tasks, most, launch_ns);
+            let profile = profile(&tasks, Gather { most, measured }, launch_ns);
             let platform = Platform::parse_cores(&format!("cpu={cores},gpu=1"), &profile).unwrap();
             let found = Exact.schedule(&profile, &platform).unwrap();
             found.check(&profile, &platform).unwrap();
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn frames_of_a_launch_wait_for_each_other_and_a_latency_limits_them() {
-        let profile = profile(&[(true, 900, Some(20))], 16, 80);
+        let profile = profile(&[(true, 900, Some(20))], Gather { most: 16, measured: 8 }, 80);
         let platform = Platform::parse_cores("gpu=1", &profile).unwrap();
         let planned = |goal: &str| Exact.plan(&profile, &platform, &goal.parse::<Goal>().unwrap()).unwrap();
         let fast = planned("max-throughput");
@@ -121,9 +125,13 @@ mod tests {
         // As few as the demand allows.
         let paced = planned("fewest-cores,period=70ns");
         assert_eq!((paced.stages()[0].gather, paced.planned_period().ns()), (2, 60.0));
-        let error =
-            profile.clone().with_gather([None, Some(Gather { most: 0, launch_ns: 1 })]).unwrap_err().to_string();
-        assert!(error.contains("0 executions a launch: write from 1 to 1024"), "{error}");
+        let error = |gather: Gather| profile.clone().with_gather([None, Some(gather)]).unwrap_err().to_string();
+        let none = error(Gather { most: 0, measured: 1 });
+        assert!(none.contains("0 executions a launch: write from 1 to 1024"), "{none}");
+        let wrong = error(Gather { most: 4, measured: 5 });
+        assert!(wrong.contains("measured by launches of 5 executions: write from 1 to most, 4"), "{wrong}");
+        let alone = error(Gather { most: 4, measured: 1 });
+        assert!(alone.contains("(`t`): the time of a launch of several executions on `gpu`"), "{alone}");
         let again = Profile::from_json(&profile.to_json()).unwrap();
         assert_eq!(again, profile);
     }
