@@ -37,6 +37,9 @@ mod pairs;
 use std::fmt;
 use std::sync::OnceLock;
 
+/// Whether there is code for all levels. A kernel is compiled anew for each: builds that are not for speed have SSE2 and AVX2 alone.
+const ALL: bool = !cfg!(debug_assertions);
+
 /// The variable that names the level to use instead of the richest.
 const VARIABLE: &str = "BIEF_SIMD";
 
@@ -58,7 +61,7 @@ impl Level {
     /// once, then a load of a cached value.
     pub fn best() -> Level {
         static BEST: OnceLock<Level> = OnceLock::new();
-        *BEST.get_or_init(|| Level::chosen().unwrap_or(Level(fearless_simd::Level::new())))
+        *BEST.get_or_init(|| Level::chosen().unwrap_or_else(|_| Level::richest()))
     }
 
     /// What the environment variable `BIEF_SIMD` asks for: `sse2`, `sse4.2`, `avx2` or `avx-512` on x86-64, for measuring; the
@@ -67,13 +70,18 @@ impl Level {
     /// # Errors
     /// A level that this processor does not have. [`best`](Self::best) is the richest then.
     pub fn chosen() -> Result<Level, UnknownLevel> {
-        let Some(name) = std::env::var_os(VARIABLE) else { return Ok(Level(fearless_simd::Level::new())) };
+        let Some(name) = std::env::var_os(VARIABLE) else { return Ok(Level::richest()) };
         let name = name.to_string_lossy();
         let same = |level: &Level| level.name().eq_ignore_ascii_case(&name);
         Level::all().into_iter().find(same).ok_or_else(|| UnknownLevel(name.chars().take(40).collect()))
     }
 
-    /// Every level of this processor, the poorest first.
+    fn richest() -> Level {
+        let all = Level::all();
+        all[all.len() - 1]
+    }
+
+    /// Every level of this processor for which there is code, the poorest first. A build with debug assertions has that of two alone.
     pub fn all() -> Vec<Level> {
         let best = fearless_simd::Level::new();
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -82,9 +90,9 @@ impl Level {
             // `as_*` also answers for richer levels, so this lists all that the processor has.
             [
                 best.as_sse2().map(Token::Sse2),
-                best.as_sse4_2().map(Token::Sse4_2),
+                best.as_sse4_2().filter(|_| ALL).map(Token::Sse4_2),
                 best.as_avx2().map(Token::Avx2),
-                best.as_avx512().map(Token::Avx512),
+                best.as_avx512().filter(|_| ALL).map(Token::Avx512),
             ]
         };
         #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
@@ -159,10 +167,39 @@ macro_rules! dispatch {
         $crate::simd::dispatch!($level, _token => $kernel)
     };
     ($level:expr, $token:pat => $kernel:expr) => {
-        fearless_simd::dispatch!($crate::simd::Level::token($level), $token => $kernel)
+        $crate::simd::dispatch_token!($crate::simd::Level::token($level), $token => $kernel)
+    };
+}
+#[cfg(not(all(debug_assertions, target_arch = "x86_64")))]
+pub(crate) use fearless_simd::dispatch as dispatch_token;
+/// For two levels alone.
+#[cfg(all(debug_assertions, target_arch = "x86_64"))]
+macro_rules! dispatch_token {
+    ($level:expr, $token:pat => $kernel:expr) => {
+        match $level {
+            fearless_simd::Level::Avx2(avx2) => fearless_simd::Simd::vectorize(
+                avx2,
+                #[inline(always)]
+                || {
+                    let $token = avx2;
+                    $kernel
+                },
+            ),
+            fearless_simd::Level::Sse2(sse2) => fearless_simd::Simd::vectorize(
+                sse2,
+                #[inline(always)]
+                || {
+                    let $token = sse2;
+                    $kernel
+                },
+            ),
+            _ => unreachable!("levels are those of `Level::all`"),
+        }
     };
 }
 pub(crate) use dispatch;
+#[cfg(all(debug_assertions, target_arch = "x86_64"))]
+pub(crate) use dispatch_token;
 pub(crate) use fearless_simd::{
     Simd, f32x16, i8x16, i8x32, i8x64, i16x32, i32x16, prelude, u8x16, u8x32, u8x64, u32x16,
 };
