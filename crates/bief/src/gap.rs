@@ -188,7 +188,8 @@ impl Report {
     ///
     /// Stages made of it have the working time that was measured, so that a schedule that is kept is planned with the period
     /// that it reached, but for the waiting. Where threads shared cores, what they were interrupted is left out: it is the
-    /// others' work, which a plan counts there. Stages on devices are left as they are.
+    /// others' work, which a plan counts there. On a device, a task's times alone and in launches change by the same factor, as do
+    /// copies at the ends of its stage; its times on cores stay.
     ///
     /// # Errors
     /// A run that was not observed, or a profile of another chain.
@@ -213,14 +214,15 @@ impl Report {
                 }
             })
             .collect();
-        let mut old = profile.tasks().iter();
         let mut corrected = Vec::new();
         for (stage, parts) in self.stages.iter().zip(&stages) {
-            for (index, old) in (0..stage.tasks.len()).zip(&mut old) {
-                if parts.is_empty() {
-                    corrected.push(old.clone());
-                    continue;
-                }
+            let first = corrected.len();
+            let old = &profile.tasks()[first..first + stage.tasks.len()];
+            if let Some(device) = &stage.device {
+                corrected.extend(self.corrected_on(device, &stage.tasks, first, profile));
+                continue;
+            }
+            for (index, old) in old.iter().enumerate() {
                 let mut measured = vec![None; profile.kinds().len()];
                 let mut factors = Vec::new();
                 for part in parts {
@@ -244,6 +246,42 @@ impl Report {
         let sync: Vec<u64> = sync.iter().map(|ns| (ns / scale).round() as u64).collect();
         Ok(profile.clone().with_tasks(corrected)?.with_sync_ns(sync)?)
     }
+
+    /// The tasks of a stage on a device, of which `first` is the first, as they were there.
+    fn corrected_on(
+        &self,
+        device: &DeviceReport,
+        tasks: &[TaskReport],
+        first: usize,
+        profile: &Profile,
+    ) -> Vec<TaskProfile> {
+        let mut corrected = profile.tasks()[first..first + tasks.len()].to_vec();
+        let Some(kind) = profile.kind(&device.name) else { return corrected };
+        let scale = self.scale(profile);
+        let correct = |ns: &mut u64, measured: f64, planned: u64| {
+            if measured > 0.0 && planned > 0 {
+                *ns = ((*ns as f64 * measured / (planned as f64 * scale)).round() as u64).max(1);
+            }
+        };
+        // What was planned for launches of as many executions as there were.
+        let launched = profile.gathering(kind, (device.executions_per_launch.round() as u32).max(1));
+        for (index, (task, report)) in corrected.iter_mut().zip(tasks).enumerate() {
+            let measured = report.times.map_or(0.0, |times| times.mean_ns * times.share);
+            let planned = launched.tasks()[first + index].ns[kind].unwrap_or(0);
+            let alone = task.ns[kind].iter_mut();
+            let gathered = task.gathered_ns.iter_mut().flat_map(|ns| &mut ns[kind]);
+            alone.chain(gathered).for_each(|ns| correct(ns, measured, planned));
+            task.seen = None;
+        }
+        let last = corrected.len() - 1;
+        if let Some(enter_ns) = &mut corrected[0].enter_ns {
+            correct(&mut enter_ns[kind], device.copy_in_ns, profile.enter_ns(first, kind));
+        }
+        if let Some(leave_ns) = &mut corrected[last].leave_ns {
+            correct(&mut leave_ns[kind], device.copy_out_ns, profile.leave_ns(first + last, kind));
+        }
+        corrected
+    }
 }
 
 /// The factor by which a quarter of the planned work took no more than longer.
@@ -263,7 +301,7 @@ fn common_factor<'t>(tasks: impl Iterator<Item = &'t Task<'t>>) -> f64 {
 pub(crate) mod tests {
     use std::time::Duration;
 
-    use bief_schedule::{Schedule, Stage};
+    use bief_schedule::{Gather, Schedule, Stage};
     use proptest::prelude::*;
 
     use super::*;
@@ -415,6 +453,36 @@ pub(crate) mod tests {
         assert_eq!(gap(1500, 2000), [2000.0, 0.0, 0.0]);
         assert_eq!(gap(2600, 2000), [2000.0, 600.0, 0.0], "the copies are the longest part");
         assert_eq!(gap(1900, 2300), [2000.0, 0.0, 300.0], "the tasks hide them");
+    }
+
+    #[test]
+    fn a_run_corrects_what_tasks_and_copies_take_on_a_device() {
+        let tasks = |gathered: Option<u64>| {
+            let there = TaskProfile::replicable("there", [9000, 2000]).with_cut_ns([7, 1500], [8, 500]);
+            [
+                TaskProfile::sequential("before", [1000, 0]).not_on(1),
+                TaskProfile { gathered_ns: gathered.map(|ns| vec![None, Some(ns)]), ..there },
+                TaskProfile::sequential("behind", [1000, 0]).not_on(1),
+            ]
+        };
+        let plan = Profile::new(["cpu", "gpu"], tasks(None)).unwrap().with_lanes([None, Some(3)]).unwrap();
+        let plan = plan.with_gather([None, Some(Gather { most: 8, measured: 4 })]).unwrap();
+        let plan = plan.with_tasks(tasks(Some(5000))).unwrap().with_frames_per_execution(2).unwrap();
+        let stages = [(1, "cpu"), (1, "gpu"), (1, "cpu")].map(|(tasks, kind)| Stage::new(tasks, 1, kind));
+        let schedule = Schedule::new("hand", stages, &plan).unwrap();
+        let mut report = run(&schedule, &plan, 0);
+        // Four a launch, 1250 ns each, were planned; a tenth more was seen, and copies of twice and half the time.
+        let times = report.stages[1].tasks[0].times.as_mut().unwrap();
+        times.mean_ns = 1375.0;
+        let busy = [3000, 1375, 250].map(|ns| Duration::from_nanos(ns * report.executions));
+        report.stages[1].device =
+            Some(DeviceReport::new("gpu", (busy, [0; 2], Duration::ZERO), report.executions, (8, 4.2)));
+        let corrected = report.corrected(&plan).unwrap();
+        let there = &corrected.tasks()[1];
+        assert_eq!(there.ns, [Some(9000), Some(2200)]);
+        assert_eq!(there.gathered_ns, Some(vec![None, Some(5500)]));
+        assert_eq!((there.enter_ns.as_deref(), there.leave_ns.as_deref()), (Some(&[7, 3000][..]), Some(&[8, 250][..])));
+        assert_eq!(corrected.tasks()[0].ns, plan.tasks()[0].ns);
     }
 
     #[test]

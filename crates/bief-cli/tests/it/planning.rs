@@ -247,6 +247,7 @@ fn a_profile_of_another_chain_is_refused() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn kinds_that_only_the_profile_has_are_told_and_left_out() {
     let folder = Folder::new("planning-kinds");
     let Some(()) = emulated(&folder) else { return };
@@ -500,6 +501,7 @@ fn standard_input_is_planned_too() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_run_that_is_too_short_is_not_held_against_its_plan() {
     let folder = Folder::new("planning-short");
     let shown = folder.succeed(["rx", "--cores", "1", "--executions", "20", "--save-profile", "p.json"]);

@@ -39,6 +39,7 @@ fn signals() -> [(f64, Transmitter); 4] {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn carriers_and_clocks_may_be_far_off() {
     for (es_n0_db, transmitter) in signals() {
         for (carrier, clock_ppm) in [(0.1, 100.0), (-0.1, -100.0), (0.05, -100.0), (-0.03, 60.0)] {
@@ -55,6 +56,7 @@ fn carriers_and_clocks_may_be_far_off() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn spectra_may_be_inverted_and_have_a_constant_as_strong_as_the_signal() {
     for (es_n0_db, transmitter) in signals() {
         for (swapped, dc) in [(true, 0.0), (false, 0.7), (true, 1.0)] {
@@ -66,6 +68,7 @@ fn spectra_may_be_inverted_and_have_a_constant_as_strong_as_the_signal() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn levels_may_be_low_and_high() {
     for (es_n0_db, transmitter) in signals() {
         for db in [-50.0, -30.0, -10.0, 0.0] {

@@ -72,6 +72,7 @@ fn recordings_of_all_kinds_become_audio_of_all_forms() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn the_carrier_may_be_told_and_settings_change_the_audio() {
     let folder = Folder::new("nbfm-settings");
     let run = |more: &[&str]| {
