@@ -104,6 +104,9 @@ impl Grid {
 
     /// Tells the numbers of the places that are at most so far away, in no particular order.
     pub fn near(&self, place: [f64; 2], distance: f64, mut each: impl FnMut(usize)) {
+        if distance <= CLOSE && !self.may_be_close(place) {
+            return;
+        }
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         // Most cells are empty: loops pass over them faster than iterators do.
