@@ -1,7 +1,7 @@
 //! Places by where they are: what lies near a place is found without looking at all of them.
 
 /// Columns and rows of a cell, in pixels.
-const CELL: f64 = 16.0;
+const CELL: f64 = 32.0;
 /// Columns and rows of a square, in pixels.
 const SQUARE: f64 = 4.0;
 /// A place is close to a square if it is at most so far away from a place in it: less than half a square, so that it is close to two
@@ -30,33 +30,34 @@ pub struct Grid {
     cells: Vec<u32>,
     /// Places and their numbers, cell by cell, and in each by rising number.
     sorted: Vec<([f64; 2], u32)>,
-    /// Whether a place is close to a square: a bit for each, in whole words for each row.
-    close: Vec<u64>,
-    words: usize,
+    close: Option<Close>,
+}
+
+/// Squares to which a place is close, of small ones: most lookups find nothing, and these tell it at once.
+#[derive(Debug, Clone)]
+struct Close {
     squares: Parts,
+    words: usize,
+    /// A bit for each square, in whole words for each row.
+    bits: Vec<u64>,
 }
 
 impl Grid {
     /// A grid over a picture of this size.
     pub fn new(width: usize, height: usize) -> Self {
-        Self::with_cells(width, height, CELL)
+        let squares = Parts::new(width, height, SQUARE);
+        let [columns, rows] = squares.count();
+        let words = columns.div_ceil(64);
+        let close = Close { squares, words, bits: vec![0; words * rows] };
+        Self { close: Some(close), ..Self::for_few_lookups(width, height) }
     }
 
-    /// As [`new`](Self::new), with cells of so many pixels along each side: for places that are searched for within such a distance.
-    pub(crate) fn with_cells(width: usize, height: usize, side: f64) -> Self {
-        let (parts, squares) = (Parts::new(width, height, side), Parts::new(width, height, SQUARE));
-        let ([columns, rows], [across, down]) = (parts.count(), squares.count());
-        let words = across.div_ceil(64);
-        Self {
-            columns,
-            starts: vec![0; columns * rows + 1],
-            cells: Vec::new(),
-            sorted: Vec::new(),
-            close: vec![0; words * down],
-            words,
-            parts,
-            squares,
-        }
+    /// As [`new`](Self::new), filled faster, for fewer lookups than there are places.
+    pub(crate) fn for_few_lookups(width: usize, height: usize) -> Self {
+        let parts = Parts::new(width, height, CELL);
+        let [columns, rows] = parts.count();
+        let starts = vec![0; columns * rows + 1];
+        Self { columns, starts, cells: Vec::new(), sorted: Vec::new(), parts, close: None }
     }
 
     /// Sorts these places in, in the stead of those before.
@@ -85,28 +86,19 @@ impl Grid {
             *start += 1;
         }
         self.cells = cells;
-        self.close.fill(0);
-        for (place, _) in &self.sorted {
-            let first = self.squares.of(place.map(|side| side - CLOSE));
-            let last = self.squares.of(place.map(|side| side + CLOSE));
-            for [column, row] in [first, [last[0], first[1]], [first[0], last[1]], last] {
-                self.close[row * self.words + column / 64] |= 1 << (column % 64);
-            }
+        if let Some(close) = &mut self.close {
+            close.fill(&self.sorted);
         }
     }
 
-    /// Whether there may be places that are [`CLOSE`].
+    /// Whether a place so far away may be there.
     #[inline]
-    fn may_be_close(&self, place: [f64; 2]) -> bool {
-        let [column, row] = self.squares.of(place);
-        self.close[row * self.words + column / 64] >> (column % 64) & 1 != 0
+    fn may_be(&self, place: [f64; 2], distance: f64) -> bool {
+        self.close.as_ref().is_none_or(|close| distance > CLOSE || close.is_close(place))
     }
 
     /// Tells the numbers of the places that are at most so far away, in no particular order.
     pub fn near(&self, place: [f64; 2], distance: f64, mut each: impl FnMut(usize)) {
-        if distance <= CLOSE && !self.may_be_close(place) {
-            return;
-        }
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         // Most cells are empty: loops pass over them faster than iterators do.
@@ -127,7 +119,7 @@ impl Grid {
 
     /// The number of the nearest place that is at most so far away, and its distance.
     pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
-        if distance <= CLOSE && !self.may_be_close(place) {
+        if !self.may_be(place, distance) {
             return None;
         }
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
@@ -148,6 +140,25 @@ impl Grid {
     fn cell(&self, place: [f64; 2]) -> usize {
         let [column, row] = self.parts.of(place);
         row * self.columns + column
+    }
+}
+
+impl Close {
+    fn fill(&mut self, places: &[([f64; 2], u32)]) {
+        self.bits.fill(0);
+        for (place, _) in places {
+            let first = self.squares.of(place.map(|side| side - CLOSE));
+            let last = self.squares.of(place.map(|side| side + CLOSE));
+            for [column, row] in [first, [last[0], first[1]], [first[0], last[1]], last] {
+                self.bits[row * self.words + column / 64] |= 1 << (column % 64);
+            }
+        }
+    }
+
+    #[inline]
+    fn is_close(&self, place: [f64; 2]) -> bool {
+        let [column, row] = self.squares.of(place);
+        self.bits[row * self.words + column / 64] >> (column % 64) & 1 != 0
     }
 }
 

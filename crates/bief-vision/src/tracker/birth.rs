@@ -47,36 +47,12 @@ impl Frame {
     }
 }
 
-/// What nothing explains in a frame, by place in its picture.
-#[derive(Debug, Clone)]
-struct Places {
-    all: Grid,
-    /// Those that may be parts of streaks, and which they are.
-    long: Grid,
-    are_long: Vec<u32>,
-}
-
-impl Places {
-    fn new(width: usize, height: usize) -> Self {
-        let long = Grid::with_cells(width, height, FASTEST);
-        Self { all: Grid::new(width, height), long, are_long: Vec::new() }
-    }
-
-    fn fill(&mut self, loose: &[Loose]) {
-        self.all.fill(loose.iter().map(|loose| loose.sighting.at));
-        let is_long = |(_, loose): &(u32, &Loose)| f64::from(loose.sighting.length) > long(STREAK);
-        self.are_long.clear();
-        self.are_long.extend((0..).zip(loose).filter(is_long).map(|(index, _)| index));
-        self.long.fill(self.are_long.iter().map(|&index| loose[index as usize].sighting.at));
-    }
-}
-
 /// The latest frames, the newest first.
 #[derive(Debug, Clone)]
 pub(super) struct Past {
     frames: VecDeque<Frame>,
-    /// Of the latest three frames.
-    places: [Places; 3],
+    /// Those of the latest three, by place in their own pictures.
+    places: [Grid; 3],
     candidates: Vec<(f64, [usize; 3])>,
 }
 
@@ -84,7 +60,7 @@ impl Past {
     pub(super) fn new(width: usize, height: usize) -> Self {
         Self {
             frames: VecDeque::with_capacity(FRAMES),
-            places: [(); 3].map(|()| Places::new(width, height)),
+            places: [(); 3].map(|()| Grid::for_few_lookups(width, height)),
             candidates: Vec::new(),
         }
     }
@@ -122,47 +98,45 @@ impl Past {
     /// Looks for three in a row.
     fn find_candidates(&mut self) {
         self.candidates.clear();
-        let [now, places_before, places_first] = &mut self.places;
-        now.fill(&self.frames[0].loose);
-        let (Some(before), Some(first)) = (self.frames.get(1), self.frames.get(2)) else { return };
-        for (third, c) in self.frames[0].loose.iter().enumerate() {
-            let mut look_at = |second: usize| {
-                let b = &before.loose[second];
-                // Most are too faint, of those that are near.
-                if b.is_explained || b.sighting.strength.max(c.sighting.strength) < STRONG {
-                    return;
-                }
-                let b = before.sighting(second);
-                let distance = apart(c.sighting.at, b.at);
-                let tolerance = 0.9 + 0.12 * distance;
-                // The third may be so far off, of which the speed of all is half.
-                let slowest = distance - 0.5 * tolerance;
-                if distance < SLOWEST || !may_begin(&[&b, &c.sighting], 1, slowest) || !alike(&c.sighting, &b) {
-                    return;
-                }
-                let ahead = [0, 1].map(|axis| 2.0 * b.at[axis] - c.sighting.at[axis]);
-                places_first.all.near(first.motion.undo(ahead), tolerance, |number| {
-                    let a = &first.loose[number];
-                    if a.is_explained || !alike(&a.sighting, &b) {
-                        return;
-                    }
-                    if let Some(cost) = cost([&first.sighting(number), &b, &c.sighting]) {
-                        self.candidates.push((cost, [number, second, third]));
-                    }
-                });
-            };
-            // What is short moves slowly, unless the other one is long.
-            let at = before.motion.undo(c.sighting.at);
-            let slow = fastest(c.sighting.length);
-            places_before.all.near(at, slow, &mut look_at);
-            if slow < FASTEST {
-                places_before.long.near(at, FASTEST, |index| {
-                    let second = places_before.are_long[index] as usize;
-                    if apart(before.loose[second].sighting.at, at) > slow {
-                        look_at(second);
-                    }
-                });
+        let [now, before, first] = &mut self.places;
+        now.fill(self.frames[0].loose.iter().map(|loose| loose.sighting.at));
+        let (latest, Some(one), Some(two)) = (&self.frames[0].loose, self.frames.get(1), self.frames.get(2)) else {
+            return;
+        };
+        let mut look_at = |second: usize, third: usize| {
+            let (b, c) = (one.sighting(second), &latest[third].sighting);
+            let distance = apart(c.at, b.at);
+            let tolerance = 0.9 + 0.12 * distance;
+            // The third may be so far off, of which the speed of all is half.
+            let slowest = distance - 0.5 * tolerance;
+            if distance < SLOWEST || !may_begin(&[&b, c], 1, slowest) || !alike(c, &b) {
+                return;
             }
+            let ahead = [0, 1].map(|axis| 2.0 * b.at[axis] - c.at[axis]);
+            first.near(two.motion.undo(ahead), tolerance, |number| {
+                let a = &two.loose[number];
+                if a.is_explained || !alike(&a.sighting, &b) {
+                    return;
+                }
+                if let Some(cost) = cost([&two.sighting(number), &b, c]) {
+                    self.candidates.push((cost, [number, second, third]));
+                }
+            });
+        };
+        // One of a pair at least is strong, and one as long as what moves so far is: each that is strong or long looks for the other
+        // one.
+        for (second, b) in one.loose.iter().enumerate().filter(|(_, loose)| may_lead(loose)) {
+            now.near(one.motion.apply(b.sighting.at), fastest(b.sighting.length), |third| look_at(second, third));
+        }
+        for (third, c) in latest.iter().enumerate().filter(|(_, loose)| may_lead(loose)) {
+            let at = one.motion.undo(c.sighting.at);
+            before.near(at, fastest(c.sighting.length), |second| {
+                let b = &one.loose[second];
+                let has_looked = may_lead(b) && apart(b.sighting.at, at) <= fastest(b.sighting.length);
+                if !b.is_explained && !has_looked {
+                    look_at(second, third);
+                }
+            });
         }
     }
 
@@ -220,6 +194,12 @@ impl Past {
 fn alike(a: &Sighting, b: &Sighting) -> bool {
     let ratio = a.light / b.light;
     (1.0 / MOST_RATIO..MOST_RATIO).contains(&ratio)
+}
+
+/// Whether one that moves may be the strong one, or the long one, of two.
+fn may_lead(loose: &Loose) -> bool {
+    let Sighting { strength, length, .. } = loose.sighting;
+    !loose.is_explained && (strength >= STRONG || f64::from(length) > long(STREAK))
 }
 
 /// The least length of what moves so fast: about as long as its way, of which an even light has a standard deviation of 0.29.

@@ -32,8 +32,6 @@ pub use classify::Kind;
 pub use object::{Area, Track};
 pub use path::Sighting;
 
-/// Columns and rows of a cell in which components are looked for, in pixels.
-const CELL: f64 = 32.0;
 /// How far from its place a star may be seen, in pixels.
 const STAR_REACH: f64 = 1.5;
 /// How far from its place a hot pixel may be seen.
@@ -124,7 +122,7 @@ impl Tracker {
         let (width, height) = (size.width(), size.height());
         Self {
             size,
-            grid: Grid::with_cells(width, height, CELL),
+            grid: Grid::new(width, height),
             stars: Fixtures::default(),
             hot: Fixtures::default(),
             restless: Restless::new(width, height),
