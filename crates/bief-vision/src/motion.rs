@@ -100,10 +100,11 @@ impl Rigid {
         let mut squares = Vec::with_capacity(pairs.len());
         for _ in 0..8 {
             let square = |(before, after): &Pair| square_apart(motion.apply(*before), *after);
+            // The bits of numbers from 0 on have the order of the numbers.
             squares.clear();
-            squares.extend(pairs.iter().map(square));
-            let (_, &mut half, _) = squares.select_nth_unstable_by(pairs.len() / 2, f64::total_cmp);
-            let limit = (most * most).min(9.0 * half).max(1e-18);
+            squares.extend(pairs.iter().map(|pair| square(pair).to_bits()));
+            let (_, &mut half, _) = squares.select_nth_unstable(pairs.len() / 2);
+            let limit = (most * most).min(9.0 * f64::from_bits(half)).max(1e-18);
             let mut within = 0;
             for index in 0..pairs.len() {
                 if square(&pairs[index]) <= limit {
