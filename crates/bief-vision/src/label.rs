@@ -52,29 +52,27 @@ impl Region {
     /// Adds a run of a row, of which all pixels are given.
     #[inline(always)]
     fn add<S: Simd>(&mut self, simd: S, row: u16, run: &Run, pixels: &[u8]) {
-        let Sums { grey, by_place, by_square, max } = Sums::of(simd, pixels, run.first.into(), run.end.into());
-        let (first, y, last) = (u64::from(run.first), u64::from(row), u64::from(run.end) - 1);
-        let count = last + 1 - first;
-        let x = (first + last) * count / 2;
-        // Squares of places from the first one on: n (n + 1) (2 n + 1) / 6 up to n.
-        let (n, offsets) = (count - 1, x - first * count);
-        let xx = first * first * count + 2 * first * offsets + n * (n + 1) * (2 * n + 1) / 6;
-        let grey_x = first * grey + by_place;
+        let (first, end, y) = (u64::from(run.first), u64::from(run.end), u64::from(row));
+        let Sums { count, place, square, grey, grey_place, grey_square, max } =
+            Sums::of(simd, pixels, run.first.into(), run.end.into());
+        // Places from the first pixel on become columns.
+        let (x, grey_x) = (first * count + place, first * grey + grey_place);
+        let (row_count, row_grey) = (y * count, y * grey);
         self.left = self.left.min(run.first);
-        self.right = self.right.max(run.end - 1);
+        self.right = self.right.max(end as u16 - 1);
         self.bottom = row;
         self.pixels += count;
         self.x += x;
-        self.y += y * count;
-        self.xx += xx;
-        self.yy += y * y * count;
-        self.xy += x * y;
+        self.y += row_count;
+        self.xx += first * (x + place) + square;
+        self.yy += y * row_count;
+        self.xy += y * x;
         self.sum += grey;
         self.max = self.max.max(max);
         self.grey_x += grey_x;
-        self.grey_y += y * grey;
-        self.grey_xx += first * first * grey + 2 * first * by_place + by_square;
-        self.grey_yy += y * y * grey;
+        self.grey_y += row_grey;
+        self.grey_xx += first * (grey_x + grey_place) + grey_square;
+        self.grey_yy += y * row_grey;
         self.grey_xy += y * grey_x;
     }
 
@@ -103,13 +101,16 @@ impl Region {
     }
 }
 
-/// Sums of the grey levels of pixels side by side.
+/// Sums over pixels side by side, whose places count from the first one.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Sums {
+    count: u64,
+    place: u64,
+    square: u64,
     grey: u64,
-    /// By place, counted from the first one, and by its square.
-    by_place: u64,
-    by_square: u64,
+    /// Of grey levels times places, and times their squares.
+    grey_place: u64,
+    grey_square: u64,
     max: u8,
 }
 
@@ -134,6 +135,8 @@ impl Sums {
     #[inline(always)]
     fn of_few<S: Simd>(simd: S, pixels: [u8; Self::FEW], count: usize) -> Self {
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+        const PLACES: [u8; 16] = [0, 0, 1, 3, 6, 10, 15, 21, 28, 0, 0, 0, 0, 0, 0, 0];
+        const SQUARES: [u8; 16] = [0, 0, 1, 5, 14, 30, 55, 91, 140, 0, 0, 0, 0, 0, 0, 0];
         let pixels = u64::from_le_bytes(pixels) & (u64::MAX >> (64 - 8 * count));
         let odd = pixels >> 8 & EVEN;
         let pairs = (pixels & EVEN) + odd;
@@ -143,16 +146,21 @@ impl Sums {
         // Pixel 2 k, or 2 k + 1, is in lane k.
         let (odd_all, odd_by_number) = (all(odd), by_number(odd));
         Self {
+            count: count as u64,
+            place: PLACES[count % 16].into(),
+            square: SQUARES[count % 16].into(),
             grey: all(pairs),
-            by_place: 2 * by_number(pairs) + odd_all,
-            by_square: 4 * by_square(pairs) + 4 * odd_by_number + odd_all,
+            grey_place: 2 * by_number(pairs) + odd_all,
+            grey_square: 4 * by_square(pairs) + 4 * odd_by_number + odd_all,
             max: u64x2::simd_from(simd, [pixels, 0]).bitcast::<u8x16<S>>().reduce_max(),
         }
     }
 
-    #[inline(always)]
     fn of_many(pixels: &[u8]) -> Self {
-        let mut all = Self::default();
+        // Up to n: n (n + 1) / 2, and n (n + 1) (2 n + 1) / 6 of squares.
+        let (count, n) = (pixels.len() as u64, pixels.len() as u64 - 1);
+        let (place, square) = (n * count / 2, n * count * (2 * n + 1) / 6);
+        let mut all = Self { count, place, square, ..Self::default() };
         for (number, block) in pixels.chunks(Self::BLOCK).enumerate() {
             let (mut grey, mut by_place, mut by_square) = (0, 0, 0);
             for (place, &pixel) in (0..).zip(block) {
@@ -164,8 +172,8 @@ impl Sums {
             }
             let (start, grey, by_place) = ((number * Self::BLOCK) as u64, u64::from(grey), u64::from(by_place));
             all.grey += grey;
-            all.by_place += start * grey + by_place;
-            all.by_square += start * start * grey + 2 * start * by_place + u64::from(by_square);
+            all.grey_place += start * grey + by_place;
+            all.grey_square += start * start * grey + 2 * start * by_place + u64::from(by_square);
         }
         all
     }
@@ -201,7 +209,7 @@ pub struct Labeller {
     sky: Sky,
     limits: Vec<u8>,
     bits: Bits,
-    /// Of a row, and of the one above it.
+    /// Of a row, and of the one above it: room for as many as there can be.
     runs: Vec<Run>,
     above: Vec<Run>,
     /// All that began as a region, in order; and the one that each is a part of, an earlier one or itself.
@@ -217,8 +225,8 @@ impl Labeller {
         Self {
             limits: vec![255; width.next_multiple_of(WORD)],
             bits: Bits::new(width),
-            runs: Vec::new(),
-            above: Vec::new(),
+            runs: vec![Run::default(); width.div_ceil(2)],
+            above: vec![Run::default(); width.div_ceil(2)],
             begun: Vec::new(),
             parents: Vec::new(),
             regions: Vec::new(),
@@ -251,9 +259,9 @@ impl Labeller {
         let (width, height) = (self.sky.size().width(), self.sky.size().height());
         self.begun.clear();
         self.parents.clear();
-        self.runs.clear();
         self.bits.begin();
         self.sky.begin();
+        let mut runs = 0;
         let later = if only_larger { LATER } else { 0 };
         for row in 0..height + later {
             match picture.get(row * width..(row + 1) * width) {
@@ -268,17 +276,16 @@ impl Labeller {
             let words = if only_larger { self.bits.kept(simd) } else { self.bits.latest(simd) };
             let Some(row) = row.checked_sub(later) else { continue };
             std::mem::swap(&mut self.runs, &mut self.above);
-            self.runs.clear();
-            find_runs(words, &mut self.runs);
-            self.join(simd, row as u16, &picture[row * width..(row + 1) * width]);
+            let above = std::mem::replace(&mut runs, find_runs(words, &mut self.runs));
+            self.join(simd, [above, runs], row as u16, &picture[row * width..(row + 1) * width]);
         }
     }
 
     /// Adds each of the runs of a row to the region that it touches in the row above, or begins a new one.
     #[inline(always)]
-    fn join<S: Simd>(&mut self, simd: S, row: u16, pixels: &[u8]) {
-        let mut above = &self.above[..];
-        for run in &mut self.runs {
+    fn join<S: Simd>(&mut self, simd: S, [above, runs]: [usize; 2], row: u16, pixels: &[u8]) {
+        let mut above = &self.above[..above];
+        for run in &mut self.runs[..runs] {
             // Those that end before this run begins touch no later one either.
             while let Some((_, rest)) = above.split_first().filter(|(first, _)| first.end < run.first) {
                 above = rest;
@@ -308,10 +315,10 @@ impl Labeller {
     }
 }
 
-/// The runs of a row, from its bits.
+/// The runs of a row, from its bits; how many there are. There is room for as many as a row can have.
 #[inline(always)]
-fn find_runs(Words { words, filled }: Words<'_>, runs: &mut Vec<Run>) {
-    let mut before = NOWHERE;
+fn find_runs(Words { words, filled }: Words<'_>, runs: &mut [Run]) -> usize {
+    let (mut count, mut before) = (0, NOWHERE);
     // Where noise is, it cannot be foretold which words have runs, nor how many: each turn takes a run, and chooses the next word
     // without a branch.
     for ((block, words), &filled) in words.chunks(WORD).enumerate().zip(filled) {
@@ -323,11 +330,12 @@ fn find_runs(Words { words, filled }: Words<'_>, runs: &mut Vec<Run>) {
             let carried = word.wrapping_add(word & word.wrapping_neg());
             let place = ((block * WORD + index) * WORD) as u16;
             let (first, end) = (place + word.trailing_zeros() as u16, place + carried.trailing_zeros() as u16);
-            match runs.last_mut() {
-                // It goes on from the word before.
-                Some(last) if first == before => last.end = end,
-                _ => runs.push(Run { first, end, region: 0 }),
-            }
+            // It may go on from the word before.
+            let goes_on = first == before;
+            count -= usize::from(goes_on);
+            let run = &mut runs[count];
+            *run = Run { first: if goes_on { run.first } else { first }, end, region: 0 };
+            count += 1;
             before = end;
             word &= carried;
             filled = if word == 0 { filled & (filled - 1) } else { filled };
@@ -335,6 +343,7 @@ fn find_runs(Words { words, filled }: Words<'_>, runs: &mut Vec<Run>) {
             word = if word == 0 { words[index] } else { word };
         }
     }
+    count
 }
 
 /// No place: no run begins there.

@@ -228,9 +228,10 @@ fn spread<S: Simd>(simd: S, line: &[u16], width: usize, limits: &mut [u8]) {
     let (spaces, _) = limits[HALF.min(width)..].as_chunks_mut::<TILE>();
     for (pair, space) in line.windows(2).zip(spaces) {
         // 32nds of eighths: all of it fits 16 bits, and what a difference below 0 lacks comes back.
-        let (start, step) = (u16x16::splat(simd, pair[0] * TILE as u16), pair[1].wrapping_sub(pair[0]));
-        let first = start + number * u16x16::splat(simd, step);
-        let second = first + u16x16::splat(simd, step.wrapping_mul(HALF as u16));
+        let [from, to] = [pair[0], pair[1]].map(|value| u16x16::splat(simd, value));
+        let (start, step) = (from << TILE.ilog2(), to - from);
+        let first = start + number * step;
+        let second = first + (step << HALF.ilog2());
         *space = (first >> 8).narrow(second >> 8).into();
     }
     let last = line.len() * TILE - HALF;
