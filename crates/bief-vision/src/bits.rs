@@ -1,65 +1,138 @@
-//! A picture as bits: which pixels are more than sky, 64 of them in a word.
+//! Rows of a picture as bits: which pixels are more than sky, 64 of them in a word.
+//!
+//! Rows come from above, one by one. Of most regions with fewer than three pixels, which noise mostly is, nothing stays: a pixel of a
+//! larger one has two neighbours, or one that has two. That is known two rows later.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64, u64x8};
-
-use crate::size::Size;
+use fearless_simd::{Simd, prelude::*, u8x64, u64x4};
 
 /// Pixels of a word.
 pub(crate) const WORD: usize = 64;
-/// Empty rows above the first row and below the last one; a word at each end of a row is empty, too. So all pixels have neighbours.
-const BORDER: usize = 1;
-/// Words at a time.
-const LANES: usize = 8;
-/// From so many pixels on, each pixel of a region has two neighbours, or one that has two.
-const LARGER: u32 = 3;
+/// From so many pixels on, a region stays.
+pub(crate) const LARGER: u32 = 3;
+/// Rows until it is known what stays of one: two below it tell, and each of two steps waits for a row.
+pub(crate) const LATER: usize = 4;
+/// Words at a time: a block. One at each end of a row is empty, so that all pixels have neighbours.
+const LANES: usize = 4;
+/// Rows that are known at a time.
+const ROWS: usize = LATER + 2;
 
-/// The bits of pictures of one size.
+/// The bits of the latest rows of a picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits {
-    level: Level,
     words: usize,
-    height: usize,
-    bits: Vec<u64>,
-    /// Those that have two neighbours or more.
+    /// From above; the latest one is the last.
+    rows: [Box<Row>; ROWS],
+    kept: Vec<[u64; LANES]>,
+    /// A bit for each word of `kept` that is not empty.
+    filled: Vec<u64>,
+}
+
+/// Pixels of a row: the first one is the lowest bit of the first word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a> {
+    pub(crate) words: &'a [u64],
+    /// A bit for each word that is not empty.
+    pub(crate) filled: &'a [u64],
+}
+
+/// What is known of the pixels of a row.
+#[derive(Debug, Clone)]
+struct Row {
+    light: Vec<u64>,
+    sides: Vec<Sides>,
+    /// Light with two neighbours or more.
     inner: Vec<u64>,
+    /// Such light is there, on the left, or on the right.
+    near: Vec<[u64; LANES]>,
+}
+
+/// Light, and what each pixel of a block has beside it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sides {
+    light: [u64; LANES],
+    /// On the left or on the right, and on both sides.
+    one: [u64; LANES],
+    both: [u64; LANES],
+    /// Of the three pixels: one or more, two or more.
+    any: [u64; LANES],
+    two: [u64; LANES],
 }
 
 impl Bits {
-    pub(crate) fn new(size: Size, level: Level) -> Self {
-        let words = size.width().div_ceil(WORD);
-        let room = vec![0; stride(words) * (size.height() + 2 * BORDER)];
-        Self { level, words, height: size.height(), inner: room.clone(), bits: room }
+    /// For rows of so many pixels.
+    pub(crate) fn new(width: usize) -> Self {
+        let words = width.div_ceil(WORD);
+        let blocks = words.div_ceil(LANES);
+        let bordered = vec![0; (blocks + 2) * LANES];
+        let row = || Row {
+            light: bordered.clone(),
+            sides: vec![Sides::default(); blocks],
+            inner: bordered.clone(),
+            near: vec![[0; LANES]; blocks],
+        };
+        let rows = [(); ROWS].map(|()| Box::new(row()));
+        Self { words, rows, kept: vec![[0; LANES]; blocks], filled: vec![0; blocks.div_ceil(WORD / LANES)] }
     }
 
-    /// The bits of a row: its first pixel is the lowest one of the first word.
-    pub(crate) fn row(&self, row: usize) -> &[u64] {
-        let start = (row + BORDER) * self.stride() + BORDER;
-        &self.bits[start..start + self.words]
-    }
-
-    /// Sets the bits of a row: of the pixels that are above their limits. Limits there are for whole words, 255 behind the last pixel.
-    pub(crate) fn compare(&mut self, row: usize, pixels: &[u8], limits: &[u8]) {
-        let start = (row + BORDER) * self.stride() + BORDER;
-        let bits = &mut self.bits[start..start + self.words];
-        dispatch!(self.level, simd => compare(simd, pixels, limits, bits));
-    }
-
-    /// Removes pixels of regions that have fewer than `least` pixels, of some such regions: noise is mostly that.
-    pub(crate) fn remove_small(&mut self, least: u32) {
-        if least >= LARGER {
-            let (stride, height) = (self.stride(), self.height);
-            let (bits, inner) = (&mut self.bits, &mut self.inner);
-            dispatch!(self.level, simd => keep_larger(simd, bits, inner, stride, height));
+    /// Begins a picture: above it, all is empty.
+    pub(crate) fn begin(&mut self) {
+        for row in &mut self.rows {
+            row.light.fill(0);
+            row.sides.fill(Sides::default());
+            row.inner.fill(0);
+            row.near.fill([0; LANES]);
         }
     }
 
-    fn stride(&self) -> usize {
-        stride(self.words)
+    /// Takes the next row: light is what is above its limits. Limits there are for whole words, 255 behind the last pixel.
+    #[inline(always)]
+    pub(crate) fn take<S: Simd>(&mut self, simd: S, pixels: &[u8], limits: &[u8]) {
+        self.rows.rotate_left(1);
+        compare(simd, pixels, limits, &mut self.rows[ROWS - 1].light[LANES..LANES + self.words]);
     }
-}
 
-fn stride(words: usize) -> usize {
-    words.next_multiple_of(LANES) + 2 * BORDER
+    /// Takes an empty row, from below the picture.
+    pub(crate) fn take_nothing(&mut self) {
+        self.rows.rotate_left(1);
+        self.rows[ROWS - 1].light.fill(0);
+    }
+
+    /// All light of the latest row.
+    #[inline(always)]
+    pub(crate) fn latest<S: Simd>(&mut self, simd: S) -> Words<'_> {
+        let light = self.rows[ROWS - 1].light[LANES..].as_chunks().0;
+        self.kept.iter_mut().zip(light).for_each(|(kept, light)| *kept = *light);
+        self.words(simd)
+    }
+
+    /// The light that stays of the row that came [`LATER`] rows before the latest one. To be asked once for each row that is taken.
+    #[inline(always)]
+    pub(crate) fn kept<S: Simd>(&mut self, simd: S) -> Words<'_> {
+        // Words beside a word are read at places where they were not written: a row later, when they have reached the cache.
+        let [first, second, third, fourth, fifth, _] = &mut self.rows;
+        see_sides(simd, fifth);
+        see_inner(simd, &third.sides, &mut fourth.inner, &fourth.sides, &fifth.sides);
+        see_near(simd, third);
+        let near = first.near.iter().zip(&second.near).zip(&third.near);
+        for ((kept, sides), ((above, own), below)) in self.kept.iter_mut().zip(&second.sides).zip(near) {
+            let near = block(simd, above) | block(simd, own) | block(simd, below);
+            *kept = (block(simd, &sides.light) & near).into();
+        }
+        self.words(simd)
+    }
+
+    #[inline(always)]
+    fn words<S: Simd>(&mut self, simd: S) -> Words<'_> {
+        const ALL: u64 = (1 << LANES) - 1;
+        for (filled, blocks) in self.filled.iter_mut().zip(self.kept.chunks(WORD / LANES)) {
+            *filled = 0;
+            for words in blocks.iter().rev() {
+                let empty = block(simd, words).simd_eq(u64x4::splat(simd, 0)).to_bitmask();
+                *filled = *filled << LANES | (empty ^ ALL);
+            }
+        }
+        Words { words: self.kept.as_flattened(), filled: &self.filled }
+    }
 }
 
 /// Sets a bit for each pixel that is above its limit.
@@ -68,7 +141,7 @@ fn compare<S: Simd>(simd: S, pixels: &[u8], limits: &[u8], bits: &mut [u64]) {
     let (words, rest) = pixels.as_chunks::<WORD>();
     let (of_words, of_rest) = limits.as_chunks::<WORD>().0.split_at(words.len());
     let above = |word: &[u8; WORD], limits: &[u8; WORD]| {
-        u8x64::from_slice(simd, word).simd_gt(u8x64::from_slice(simd, limits)).to_bitmask()
+        !u8x64::from_slice(simd, word).simd_le(u8x64::from_slice(simd, limits)).to_bitmask()
     };
     for ((bits, word), limits) in bits.iter_mut().zip(words).zip(of_words) {
         *bits = above(word, limits);
@@ -80,57 +153,56 @@ fn compare<S: Simd>(simd: S, pixels: &[u8], limits: &[u8], bits: &mut [u64]) {
     }
 }
 
-/// Keeps the regions of [`LARGER`] pixels and more.
+/// What the pixels of a row have beside them.
 #[inline(always)]
-fn keep_larger<S: Simd>(simd: S, bits: &mut [u64], inner: &mut [u64], stride: usize, height: usize) {
-    for row in BORDER..height + BORDER {
-        for column in (BORDER..stride - BORDER).step_by(LANES) {
-            let word = row * stride + column;
-            let [above, own, below] = Words::around(simd, bits, word, stride);
-            let (mut one, mut two) = (own.left | own.right, own.left & own.right);
-            for neighbour in [above.left, above.middle, above.right, below.left, below.middle, below.right] {
-                two |= one & neighbour;
-                one |= neighbour;
-            }
-            (own.middle & two).store_slice(&mut inner[word..word + LANES]);
-        }
-    }
-    for row in BORDER..height + BORDER {
-        for column in (BORDER..stride - BORDER).step_by(LANES) {
-            let word = row * stride + column;
-            let [above, own, below] = Words::around(simd, inner, word, stride);
-            let bits = &mut bits[word..word + LANES];
-            (u64x8::from_slice(simd, bits) & (above.any() | own.any() | below.any())).store_slice(bits);
-        }
+fn see_sides<S: Simd>(simd: S, row: &mut Row) {
+    for (sides, words) in row.sides.iter_mut().zip(bordered(&row.light)) {
+        let [left, light, right] = beside(simd, words);
+        let (one, both) = (left | right, left & right);
+        let (any, two) = (light | one, both | light & one);
+        let [light, one, both, any, two] = [light, one, both, any, two].map(<[u64; LANES]>::from);
+        *sides = Sides { light, one, both, any, two };
     }
 }
 
-/// Words of a row, and the neighbours on the left and on the right of each of their pixels.
-struct Words<S: Simd> {
-    left: u64x8<S>,
-    middle: u64x8<S>,
-    right: u64x8<S>,
+/// The pixels of a row that have two neighbours or more.
+#[inline(always)]
+fn see_inner<S: Simd>(simd: S, above: &[Sides], inner: &mut [u64], row: &[Sides], below: &[Sides]) {
+    let inner = &mut inner.as_chunks_mut().0[1..];
+    for (((inner, above), row), below) in inner.iter_mut().zip(above).zip(row).zip(below) {
+        let get = |words: &[u64; LANES]| block(simd, words);
+        let (any_above, any_below) = (get(&above.any), get(&below.any));
+        let two = get(&row.both) | get(&above.two) | get(&below.two);
+        let two = two | get(&row.one) & (any_above | any_below) | any_above & any_below;
+        *inner = (get(&row.light) & two).into();
+    }
 }
 
-impl<S: Simd> Words<S> {
-    /// Those of a row, with those above and below.
-    #[inline(always)]
-    fn around(simd: S, words: &[u64], index: usize, stride: usize) -> [Self; 3] {
-        [Self::at(simd, words, index - stride), Self::at(simd, words, index), Self::at(simd, words, index + stride)]
+/// Where in a row there is a pixel that has two neighbours, or one beside it that has.
+#[inline(always)]
+fn see_near<S: Simd>(simd: S, row: &mut Row) {
+    for (near, words) in row.near.iter_mut().zip(bordered(&row.inner)) {
+        let [left, inner, right] = beside(simd, words);
+        *near = (left | inner | right).into();
     }
+}
 
-    #[inline(always)]
-    fn at(simd: S, words: &[u64], index: usize) -> Self {
-        let words = &words[index - 1..index + LANES + 1];
-        let before = u64x8::from_slice(simd, &words[..LANES]);
-        let middle = u64x8::from_slice(simd, &words[1..=LANES]);
-        let behind = u64x8::from_slice(simd, &words[2..]);
-        let top = WORD as u32 - 1;
-        Self { left: middle << 1 | before >> top, middle, right: middle >> 1 | behind << top }
-    }
+#[inline(always)]
+fn block<S: Simd>(simd: S, words: &[u64; LANES]) -> u64x4<S> {
+    u64x4::simd_from(simd, *words)
+}
 
-    #[inline(always)]
-    fn any(self) -> u64x8<S> {
-        self.left | self.middle | self.right
-    }
+/// The blocks of a row, each with the word before it and the one behind it.
+#[inline(always)]
+fn bordered(row: &[u64]) -> impl Iterator<Item = &[u64; LANES + 2]> {
+    let windows = row[LANES - 1..].windows(LANES + 2).step_by(LANES);
+    windows.filter_map(|words| words.first_chunk())
+}
+
+/// The neighbours of a block's pixels on the left, they themselves, and their neighbours on the right.
+#[inline(always)]
+fn beside<S: Simd>(simd: S, words: &[u64; LANES + 2]) -> [u64x4<S>; 3] {
+    let at = |first: usize| u64x4::from_slice(simd, &words[first..first + LANES]);
+    let (before, middle, behind, top) = (at(0), at(1), at(2), WORD as u32 - 1);
+    [middle << 1 | before >> top, middle, middle >> 1 | behind << top]
 }

@@ -2,9 +2,11 @@
 //!
 //! A row becomes bits, 64 pixels at a time; bits become runs; a run joins the runs of the row above that it touches, corners
 //! included. Regions that turn out to be one are merged. What a region adds up, it adds up run by run: the sums of places in closed
-//! form, those of grey levels pixel by pixel.
+//! form, those of grey levels pixel by pixel. All of it happens in one pass, while a row is in the nearest cache.
 
-use crate::bits::{Bits, WORD};
+use fearless_simd::{Simd, dispatch, prelude::*, u8x16, u64x2};
+
+use crate::bits::{Bits, LARGER, LATER, WORD, Words};
 use crate::sky::{STRIP, Sky};
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
@@ -47,52 +49,139 @@ pub struct Region {
 }
 
 impl Region {
-    /// Adds a run of pixels.
-    fn add(&mut self, run: &Run, pixels: &[u8]) {
-        let (first, y, count) = (u64::from(run.first), u64::from(run.row), pixels.len() as u64);
-        let last = first + count - 1;
-        let x = (first + last) * count / 2;
-        // Squares of places from the first one on: n (n + 1) (2 n + 1) / 6 up to n.
-        let (n, offsets) = (count - 1, x - first * count);
-        let xx = first * first * count + 2 * first * offsets + n * (n + 1) * (2 * n + 1) / 6;
-        let (grey, by_place, by_square, max) = sums(pixels);
-        let grey_x = first * grey + by_place;
+    /// Adds a run of a row, of which all pixels are given.
+    #[inline(always)]
+    fn add<S: Simd>(&mut self, simd: S, row: u16, run: &Run, pixels: &[u8]) {
+        let (first, end, y) = (u64::from(run.first), u64::from(run.end), u64::from(row));
+        let Sums { count, place, square, grey, grey_place, grey_square, max } =
+            Sums::of(simd, pixels, run.first.into(), run.end.into());
+        // Places from the first pixel on become columns.
+        let (x, grey_x) = (first * count + place, first * grey + grey_place);
+        let (row_count, row_grey) = (y * count, y * grey);
         self.left = self.left.min(run.first);
-        self.right = self.right.max(run.end - 1);
-        self.bottom = run.row;
+        self.right = self.right.max(end as u16 - 1);
+        self.bottom = row;
         self.pixels += count;
         self.x += x;
-        self.y += y * count;
-        self.xx += xx;
-        self.yy += y * y * count;
-        self.xy += x * y;
+        self.y += row_count;
+        self.xx += first * (x + place) + square;
+        self.yy += y * row_count;
+        self.xy += y * x;
         self.sum += grey;
         self.max = self.max.max(max);
         self.grey_x += grey_x;
-        self.grey_y += y * grey;
-        self.grey_xx += first * first * grey + 2 * first * by_place + by_square;
-        self.grey_yy += y * y * grey;
+        self.grey_y += row_grey;
+        self.grey_xx += first * (grey_x + grey_place) + grey_square;
+        self.grey_yy += y * row_grey;
         self.grey_xy += y * grey_x;
+    }
+
+    /// Adds a region that turns out to be a part of this one, which began earlier.
+    fn merge(&mut self, other: &Self) {
+        self.left = self.left.min(other.left);
+        self.right = self.right.max(other.right);
+        self.bottom = self.bottom.max(other.bottom);
+        self.max = self.max.max(other.max);
+        for (sum, more) in [
+            (&mut self.pixels, other.pixels),
+            (&mut self.x, other.x),
+            (&mut self.y, other.y),
+            (&mut self.xx, other.xx),
+            (&mut self.yy, other.yy),
+            (&mut self.xy, other.xy),
+            (&mut self.sum, other.sum),
+            (&mut self.grey_x, other.grey_x),
+            (&mut self.grey_y, other.grey_y),
+            (&mut self.grey_xx, other.grey_xx),
+            (&mut self.grey_yy, other.grey_yy),
+            (&mut self.grey_xy, other.grey_xy),
+        ] {
+            *sum += more;
+        }
     }
 }
 
-/// The sums of a run's grey levels, by place from its first one and by its square, and the brightest.
-fn sums(pixels: &[u8]) -> (u64, u64, u64, u8) {
-    let (mut sum, mut by_place, mut by_square, mut max) = (0, 0, 0, 0);
-    for (place, &pixel) in pixels.iter().enumerate() {
-        let (place, light) = (place as u64, u64::from(pixel));
-        sum += light;
-        by_place += place * light;
-        by_square += place * place * light;
-        max = max.max(pixel);
+/// Sums over pixels side by side, whose places count from the first one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sums {
+    count: u64,
+    place: u64,
+    square: u64,
+    grey: u64,
+    /// Of grey levels times places, and times their squares.
+    grey_place: u64,
+    grey_square: u64,
+    max: u8,
+}
+
+impl Sums {
+    /// Pixels of most runs: all of them at once.
+    const FEW: usize = 8;
+    /// Pixels of which sums fit 32 bits.
+    const BLOCK: usize = 128;
+
+    /// Of pixels `first..end` of a row.
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, row: &[u8], first: usize, end: usize) -> Self {
+        let count = end - first;
+        match row[first..].first_chunk::<{ Self::FEW }>() {
+            Some(few) if count <= Self::FEW => Self::of_few(simd, *few, count),
+            _ => Self::of_many(&row[first..end]),
+        }
     }
-    (sum, by_place, by_square, max)
+
+    /// Of the first `count` pixels, 1 to 8. Two of them are in each of four lanes of 16 bits; a multiplication adds the lanes up,
+    /// weighted, in the highest one.
+    #[inline(always)]
+    fn of_few<S: Simd>(simd: S, pixels: [u8; Self::FEW], count: usize) -> Self {
+        const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+        const PLACES: [u8; 16] = [0, 0, 1, 3, 6, 10, 15, 21, 28, 0, 0, 0, 0, 0, 0, 0];
+        const SQUARES: [u8; 16] = [0, 0, 1, 5, 14, 30, 55, 91, 140, 0, 0, 0, 0, 0, 0, 0];
+        let pixels = u64::from_le_bytes(pixels) & (u64::MAX >> (64 - 8 * count));
+        let odd = pixels >> 8 & EVEN;
+        let pairs = (pixels & EVEN) + odd;
+        let all = |lanes: u64| lanes.wrapping_mul(0x0001_0001_0001_0001) >> 48;
+        let by_number = |lanes: u64| lanes.wrapping_mul(0x0000_0001_0002_0003) >> 48;
+        let by_square = |lanes: u64| lanes.wrapping_mul(0x0000_0001_0004_0009) >> 48;
+        // Pixel 2 k, or 2 k + 1, is in lane k.
+        let (odd_all, odd_by_number) = (all(odd), by_number(odd));
+        Self {
+            count: count as u64,
+            place: PLACES[count % 16].into(),
+            square: SQUARES[count % 16].into(),
+            grey: all(pairs),
+            grey_place: 2 * by_number(pairs) + odd_all,
+            grey_square: 4 * by_square(pairs) + 4 * odd_by_number + odd_all,
+            max: u64x2::simd_from(simd, [pixels, 0]).bitcast::<u8x16<S>>().reduce_max(),
+        }
+    }
+
+    fn of_many(pixels: &[u8]) -> Self {
+        // Up to n: n (n + 1) / 2, and n (n + 1) (2 n + 1) / 6 of squares.
+        let (count, n) = (pixels.len() as u64, pixels.len() as u64 - 1);
+        let (place, square) = (n * count / 2, n * count * (2 * n + 1) / 6);
+        let mut all = Self { count, place, square, ..Self::default() };
+        for (number, block) in pixels.chunks(Self::BLOCK).enumerate() {
+            let (mut grey, mut by_place, mut by_square) = (0, 0, 0);
+            for (place, &pixel) in (0..).zip(block) {
+                let (place, light): (u32, u32) = (place, pixel.into());
+                grey += light;
+                by_place += place * light;
+                by_square += place * place * light;
+                all.max = all.max.max(pixel);
+            }
+            let (start, grey, by_place) = ((number * Self::BLOCK) as u64, u64::from(grey), u64::from(by_place));
+            all.grey += grey;
+            all.grey_place += start * grey + by_place;
+            all.grey_square += start * start * grey + 2 * start * by_place + u64::from(by_square);
+        }
+        all
+    }
 }
 
 /// Pixels of a row that lie side by side, all of them more than sky.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
-    row: u16,
     first: u16,
     /// Behind the last one.
     end: u16,
@@ -120,28 +209,26 @@ pub struct Labeller {
     sky: Sky,
     limits: Vec<u8>,
     bits: Bits,
-    /// Of the whole picture, row by row.
+    /// Of a row, and of the one above it: room for as many as there can be.
     runs: Vec<Run>,
-    /// The region that each one is a part of, an earlier one or itself.
+    above: Vec<Run>,
+    /// All that began as a region, in order; and the one that each is a part of, an earlier one or itself.
+    begun: Vec<Region>,
     parents: Vec<u32>,
-    /// Pixels of each region, of what is a part of it too.
-    pixels: Vec<u32>,
-    /// Where in `regions` each one is.
-    kept: Vec<u32>,
     regions: Vec<Region>,
 }
 
 impl Labeller {
     /// Finds regions of what is brighter than this sky.
     pub fn new(sky: Sky) -> Self {
-        let words = sky.size().width().div_ceil(WORD);
+        let width = sky.size().width();
         Self {
-            limits: vec![255; words * WORD],
-            bits: Bits::new(sky.size(), sky.level()),
-            runs: Vec::new(),
+            limits: vec![255; width.next_multiple_of(WORD)],
+            bits: Bits::new(width),
+            runs: vec![Run::default(); width.div_ceil(2)],
+            above: vec![Run::default(); width.div_ceil(2)],
+            begun: Vec::new(),
             parents: Vec::new(),
-            pixels: Vec::new(),
-            kept: Vec::new(),
             regions: Vec::new(),
             sky,
         }
@@ -157,66 +244,48 @@ impl Labeller {
     /// # Panics
     /// A picture of another size.
     pub fn label(&mut self, picture: &[u8], least: u32, most: u32) -> &[Region] {
-        self.sky.measure(picture);
-        self.runs.clear();
-        self.parents.clear();
-        self.pixels.clear();
-        let width = self.sky.size().width();
-        for (row, pixels) in picture.chunks_exact(width).enumerate() {
-            if row % STRIP == 0 {
-                self.sky.limits(row / STRIP, &mut self.limits);
-            }
-            self.bits.compare(row, pixels, &self.limits);
-        }
-        self.bits.remove_small(least);
-        let (mut above, mut end) = (0, 0);
-        for row in 0..self.sky.size().height() {
-            self.find_runs(row);
-            self.join(above, end);
-            (above, end) = (end, self.runs.len());
-        }
-        self.put_together(picture, least, most);
+        assert_eq!(picture.len(), self.sky.size().pixels(), "a picture of {}", self.sky.size());
+        dispatch!(self.sky.level(), simd => self.find(simd, picture, least >= LARGER));
+        let wanted = u64::from(least)..=u64::from(most);
+        let whole = (0..).zip(&self.parents).zip(&self.begun).filter(|((own, parent), _)| own == *parent);
+        self.regions.clear();
+        self.regions.extend(whole.map(|(_, region)| *region).filter(|region| wanted.contains(&region.pixels)));
         &self.regions
     }
 
-    /// The runs of a row, from its bits.
-    fn find_runs(&mut self, row: usize) {
-        let mut before = NOWHERE;
-        for (block, words) in self.bits.row(row).chunks(WORD).enumerate() {
-            // Where noise is, it cannot be foretold which words have runs, nor how many: each turn takes a run, and chooses the next
-            // word without a branch.
-            let mut filled = 0;
-            for (index, &word) in words.iter().enumerate() {
-                filled |= u64::from(word != 0) << index;
-            }
-            let mut index = filled.trailing_zeros() as usize % WORD;
-            let mut word = words[index];
-            while filled != 0 {
-                // Adding its lowest bit carries over the lowest run, to the place behind it.
-                let carried = word.wrapping_add(word & word.wrapping_neg());
-                let place = ((block * WORD + index) * WORD) as u16;
-                let (first, end) = (place + word.trailing_zeros() as u16, place + carried.trailing_zeros() as u16);
-                if first == before {
-                    // It goes on from the word before.
-                    let last = self.runs.len() - 1;
-                    self.runs[last].end = end;
-                } else {
-                    self.runs.push(Run { row: row as u16, first, end, region: 0 });
+    /// Goes through the picture once, from above: each row is looked at while it is at hand.
+    #[inline(always)]
+    fn find<S: Simd>(&mut self, simd: S, picture: &[u8], only_larger: bool) {
+        let (width, height) = (self.sky.size().width(), self.sky.size().height());
+        self.begun.clear();
+        self.parents.clear();
+        self.bits.begin();
+        self.sky.begin();
+        let mut runs = 0;
+        let later = if only_larger { LATER } else { 0 };
+        for row in 0..height + later {
+            match picture.get(row * width..(row + 1) * width) {
+                Some(pixels) => {
+                    if row % STRIP == 0 {
+                        self.sky.limits(simd, picture, row / STRIP, &mut self.limits);
+                    }
+                    self.bits.take(simd, pixels, &self.limits);
                 }
-                before = end;
-                word &= carried;
-                filled = if word == 0 { filled & (filled - 1) } else { filled };
-                index = filled.trailing_zeros() as usize % WORD;
-                word = if word == 0 { words[index] } else { word };
+                None => self.bits.take_nothing(),
             }
+            let words = if only_larger { self.bits.kept(simd) } else { self.bits.latest(simd) };
+            let Some(row) = row.checked_sub(later) else { continue };
+            std::mem::swap(&mut self.runs, &mut self.above);
+            let above = std::mem::replace(&mut runs, find_runs(words, &mut self.runs));
+            self.join(simd, [above, runs], row as u16, &picture[row * width..(row + 1) * width]);
         }
     }
 
-    /// Gives each of the runs from `end` on the region that it touches in the row above, whose runs are `above..end`, or a new one.
-    fn join(&mut self, above: usize, end: usize) {
-        let (earlier, runs) = self.runs.split_at_mut(end);
-        let mut above = &earlier[above..];
-        for run in runs {
+    /// Adds each of the runs of a row to the region that it touches in the row above, or begins a new one.
+    #[inline(always)]
+    fn join<S: Simd>(&mut self, simd: S, [above, runs]: [usize; 2], row: u16, pixels: &[u8]) {
+        let mut above = &self.above[..above];
+        for run in &mut self.runs[..runs] {
             // Those that end before this run begins touch no later one either.
             while let Some((_, rest)) = above.split_first().filter(|(first, _)| first.end < run.first) {
                 above = rest;
@@ -230,48 +299,58 @@ impl Labeller {
                     Some(own) => {
                         let (first, second) = (root.min(own), root.max(own));
                         self.parents[second as usize] = first;
-                        self.pixels[first as usize] += self.pixels[second as usize];
+                        let (earlier, later) = self.begun.split_at_mut(second as usize);
+                        earlier[first as usize].merge(&later[0]);
                         first
                     }
                 });
             }
             run.region = own.unwrap_or_else(|| {
                 self.parents.push(self.parents.len() as u32);
-                self.pixels.push(0);
+                self.begun.push(Region { left: run.first, top: row, ..Region::default() });
                 self.parents.len() as u32 - 1
             });
-            self.pixels[run.region as usize] += u32::from(run.end - run.first);
-        }
-    }
-
-    /// Adds up the regions that are large enough, and not too large.
-    fn put_together(&mut self, picture: &[u8], least: u32, most: u32) {
-        self.regions.clear();
-        self.kept.clear();
-        self.kept.resize(self.parents.len(), NONE);
-        let width = self.sky.size().width();
-        for run in &self.runs {
-            let root = root(&mut self.parents, run.region) as usize;
-            if !(least..=most).contains(&self.pixels[root]) {
-                continue;
-            }
-            let start = usize::from(run.row) * width;
-            let pixels = &picture[start + usize::from(run.first)..start + usize::from(run.end)];
-            if self.kept[root] == NONE {
-                self.kept[root] = self.regions.len() as u32;
-                self.regions.push(Region { left: run.first, top: run.row, ..Region::default() });
-            }
-            self.regions[self.kept[root] as usize].add(run, pixels);
+            self.begun[run.region as usize].add(simd, row, run, pixels);
         }
     }
 }
 
+/// The runs of a row, from its bits; how many there are. There is room for as many as a row can have.
+#[inline(always)]
+fn find_runs(Words { words, filled }: Words<'_>, runs: &mut [Run]) -> usize {
+    let (mut count, mut before) = (0, NOWHERE);
+    // Where noise is, it cannot be foretold which words have runs, nor how many: each turn takes a run, and chooses the next word
+    // without a branch.
+    for ((block, words), &filled) in words.chunks(WORD).enumerate().zip(filled) {
+        let mut filled = filled;
+        let mut index = filled.trailing_zeros() as usize % WORD;
+        let mut word = words[index];
+        while filled != 0 {
+            // Adding its lowest bit carries over the lowest run, to the place behind it.
+            let carried = word.wrapping_add(word & word.wrapping_neg());
+            let place = ((block * WORD + index) * WORD) as u16;
+            let (first, end) = (place + word.trailing_zeros() as u16, place + carried.trailing_zeros() as u16);
+            // It may go on from the word before.
+            let goes_on = first == before;
+            count -= usize::from(goes_on);
+            let run = &mut runs[count];
+            *run = Run { first: if goes_on { run.first } else { first }, end, region: 0 };
+            count += 1;
+            before = end;
+            word &= carried;
+            filled = if word == 0 { filled & (filled - 1) } else { filled };
+            index = filled.trailing_zeros() as usize % WORD;
+            word = if word == 0 { words[index] } else { word };
+        }
+    }
+    count
+}
+
 /// No place: no run begins there.
 const NOWHERE: u16 = u16::MAX;
-/// No region.
-const NONE: u32 = u32::MAX;
 
 /// The region that one is a part of; the way there gets shorter.
+#[inline(always)]
 fn root(parents: &mut [u32], mut region: u32) -> u32 {
     while parents[region as usize] != region {
         let next = parents[region as usize];

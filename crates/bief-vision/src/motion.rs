@@ -44,6 +44,21 @@ impl Rigid {
         [self.cos * x - self.sin * y + self.shift[0], self.sin * x + self.cos * y + self.shift[1]]
     }
 
+    /// Where a place was before the motion.
+    pub(crate) fn undo(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let (x, y) = (x - self.shift[0], y - self.shift[1]);
+        [self.cos * x + self.sin * y, self.cos * y - self.sin * x]
+    }
+
+    /// This motion, then another one.
+    pub(crate) fn then(&self, next: &Self) -> Self {
+        Self {
+            cos: next.cos * self.cos - next.sin * self.sin,
+            sin: next.sin * self.cos + next.cos * self.sin,
+            shift: next.apply(self.shift),
+        }
+    }
+
     /// The same turn with another shift.
     pub(crate) fn with_shift(&self, shift: [f64; 2]) -> Self {
         Self { shift, ..*self }
@@ -58,10 +73,11 @@ impl Rigid {
         let mut middle = [[0.0; 2]; 2];
         for (before, after) in pairs {
             for axis in 0..2 {
-                middle[0][axis] += before[axis] / count;
-                middle[1][axis] += after[axis] / count;
+                middle[0][axis] += before[axis];
+                middle[1][axis] += after[axis];
             }
         }
+        let middle = middle.map(|sum| sum.map(|sum| sum / count));
         let (mut along, mut across) = (0.0, 0.0);
         for (before, after) in pairs {
             let (x, y) = (before[0] - middle[0][0], before[1] - middle[0][1]);
@@ -81,11 +97,14 @@ impl Rigid {
     pub fn fit_trimmed(pairs: &mut [Pair], most: f64) -> Option<(Self, usize)> {
         let mut motion = Self::fit(pairs)?;
         let mut kept = pairs.len();
+        let mut squares = Vec::with_capacity(pairs.len());
         for _ in 0..8 {
             let square = |(before, after): &Pair| square_apart(motion.apply(*before), *after);
-            let middle = pairs.len() / 2;
-            let (_, half, _) = pairs.select_nth_unstable_by(middle, |a, b| square(a).total_cmp(&square(b)));
-            let limit = (most * most).min(9.0 * square(half)).max(1e-18);
+            // The bits of numbers from 0 on have the order of the numbers.
+            squares.clear();
+            squares.extend(pairs.iter().map(|pair| square(pair).to_bits()));
+            let (_, &mut half, _) = squares.select_nth_unstable(pairs.len() / 2);
+            let limit = (most * most).min(9.0 * f64::from_bits(half)).max(1e-18);
             let mut within = 0;
             for index in 0..pairs.len() {
                 if square(&pairs[index]) <= limit {

@@ -3,7 +3,7 @@
 //! Tiles of 32 x 32 pixels tell median and noise from four of their rows. Between the middles of tiles both are interpolated: in each
 //! column, and anew for each strip of eight rows.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
+use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x32, u16x16};
 
 use crate::size::Size;
 
@@ -11,10 +11,10 @@ use crate::size::Size;
 const TILE: usize = 32;
 /// Rows of a tile that are looked at.
 const ROWS: usize = 4;
-/// Pixels of a tile that are looked at: two vectors.
+/// Pixels of a tile that are looked at: four vectors.
 const SAMPLES: usize = ROWS * TILE;
-/// Tiles that are measured together: steps of one wait for each other, those of several do not.
-const TOGETHER: usize = 4;
+/// Steps from the median of the tile before to that of a tile, at most; where it is further away, it is looked for among all.
+const STEPS: usize = 6;
 /// Rows that have one line of thresholds.
 pub(crate) const STRIP: usize = 8;
 /// Thresholds of tiles are in such parts of a grey level: between two tiles they are weighed with 32nds in 16 bits.
@@ -73,6 +73,8 @@ pub struct Sky {
     level: Level,
     columns: usize,
     tiles: Vec<Tile>,
+    /// Rows of tiles that are measured.
+    measured: usize,
     /// Of each tile: the brightest grey level that is sky, in parts; and of a line of them.
     limits: Vec<u16>,
     line: Vec<u16>,
@@ -92,6 +94,7 @@ impl Sky {
             threshold,
             level,
             columns,
+            measured: 0,
             tiles: vec![Tile::default(); columns * rows],
             limits: vec![0; columns * rows],
             line: vec![0; columns],
@@ -113,13 +116,55 @@ impl Sky {
     /// A picture of another size.
     pub fn measure(&mut self, picture: &[u8]) {
         assert_eq!(picture.len(), self.size.pixels(), "a picture of {}", self.size);
+        self.begin();
+        let rows = self.rows();
+        dispatch!(self.level, simd => self.measure_rows(simd, picture, rows));
+    }
+
+    fn rows(&self) -> usize {
+        self.tiles.len() / self.columns
+    }
+
+    /// Begins a picture.
+    pub(crate) fn begin(&mut self) {
+        self.measured = 0;
+    }
+
+    /// Measures tiles, until so many rows of them are measured.
+    #[inline(always)]
+    fn measure_rows<S: Simd>(&mut self, simd: S, picture: &[u8], rows: usize) {
         let Threshold::Sky { noise, levels } = self.threshold else { return };
-        let (size, columns) = (self.size, self.columns);
-        let tiles = &mut self.tiles;
-        dispatch!(self.level, simd => measure_tiles(simd, picture, size, columns, tiles));
-        for (limit, tile) in self.limits.iter_mut().zip(&self.tiles) {
-            let limit_of_sky = tile.sky + (noise * tile.noise).max(levels);
-            *limit = (limit_of_sky.clamp(0.0, 255.0) * PARTS) as u16;
+        while self.measured < rows {
+            let first = self.measured * self.columns;
+            let (width, height, step) = (self.size.width(), self.size.height(), TILE / ROWS);
+            let rows: [&[u8]; ROWS] = std::array::from_fn(|number| {
+                let y = (self.measured * TILE + step / 2 + number * step).min(height - 1);
+                &picture[y * width..(y + 1) * width]
+            });
+            fetch(&rows);
+            // A row that is shorter than a tile is repeated.
+            let mut long = [[0; TILE]; ROWS];
+            let rows = match width < TILE {
+                true => {
+                    let repeated = long.iter_mut().zip(rows).map(|(long, row)| {
+                        long.iter_mut().zip(row.iter().cycle()).for_each(|(pixel, &of_row)| *pixel = of_row);
+                        &*long
+                    });
+                    let mut repeated = repeated.map(|row| &row[..]);
+                    std::array::from_fn(|_| repeated.next().unwrap_or_default())
+                }
+                false => rows,
+            };
+            // Neighbours are alike: the one above, then the one before.
+            let mut median = self.tiles[first.saturating_sub(self.columns)].sky as u8;
+            for column in 0..self.columns {
+                let tile;
+                (tile, median) = Tile::measure(simd, samples(simd, &rows, column), median);
+                let limit = tile.sky + (noise * tile.noise).max(levels);
+                self.tiles[first + column] = tile;
+                self.limits[first + column] = (limit.clamp(0.0, 255.0) * PARTS) as u16;
+            }
+            self.measured += 1;
         }
     }
 
@@ -131,7 +176,7 @@ impl Sky {
     /// The sky at a place and by how much a pixel must be brighter there, in grey levels; both 0 where the threshold is fixed.
     pub fn at(&self, x: f32, y: f32) -> (f32, f32) {
         let Threshold::Sky { noise, levels } = self.threshold else { return (0.0, 0.0) };
-        let rows = self.tiles.len() / self.columns;
+        let rows = self.rows();
         let ((left, right, to_right), (above, below, down)) = (neighbours(x, self.columns), neighbours(y, rows));
         let across = |row: usize| {
             let (a, b) = (self.tiles[row * self.columns + left], self.tiles[row * self.columns + right]);
@@ -143,22 +188,25 @@ impl Sky {
         (sky, noise.max(levels))
     }
 
-    /// The brightest grey level that is sky, for each column, in the rows of a strip. What is behind the last column is all sky.
-    pub(crate) fn limits(&mut self, strip: usize, limits: &mut [u8]) {
+    /// The brightest grey level that is sky, for each column, in the rows of a strip. What is behind the last column is all sky. Of a
+    /// picture that was [begun](Self::begin), strips are to be asked for from above.
+    #[inline(always)]
+    pub(crate) fn limits<S: Simd>(&mut self, simd: S, picture: &[u8], strip: usize, limits: &mut [u8]) {
+        let width = self.size.width();
         if let Threshold::Fixed(least) = self.threshold {
             limits.fill(255);
-            limits[..self.size.width()].fill(least.saturating_sub(1));
+            limits[..width].fill(least.saturating_sub(1));
             return;
         }
         let middle = (strip * STRIP) as f32 + 0.5 * (STRIP as f32 - 1.0);
-        let (above, below, down) = neighbours(middle, self.limits.len() / self.columns);
+        let (above, below, down) = neighbours(middle, self.rows());
+        self.measure_rows(simd, picture, below + 1);
         let (upper, lower) = (&self.limits[above * self.columns..], &self.limits[below * self.columns..]);
         let down = (down * 256.0) as u32;
-        for (column, limit) in self.line.iter_mut().enumerate() {
-            *limit = ((u32::from(upper[column]) * (256 - down) + u32::from(lower[column]) * down) >> 8) as u16;
+        for ((limit, &upper), &lower) in self.line.iter_mut().zip(upper).zip(lower) {
+            *limit = ((u32::from(upper) * (256 - down) + u32::from(lower) * down) >> 8) as u16;
         }
-        let (line, width) = (&self.line, self.size.width());
-        dispatch!(self.level, _simd => spread(line, width, limits));
+        spread(simd, &self.line, width, limits);
     }
 }
 
@@ -169,100 +217,89 @@ fn neighbours(place: f32, tiles: usize) -> (usize, usize, f32) {
     (first, (first + 1).min(tiles - 1), at - first as f32)
 }
 
-/// Fills a line of pixels with what lies between the values at the middles of tiles.
+/// Fills a line of pixels with what lies between the values at the middles of tiles; what is behind `width` is 255.
 #[inline(always)]
-fn spread(line: &[u16], width: usize, limits: &mut [u8]) {
-    let half = TILE / 2;
-    limits.fill(255);
-    let fill = |space: &mut [u8], value: u16| space.fill((value as f32 / PARTS) as u8);
-    fill(&mut limits[..half.min(width)], line[0]);
-    for column in 1..line.len() {
-        let (from, to) = (line[column - 1], line[column]);
-        let start = column * TILE - half;
-        let space = &mut limits[start..];
-        let Some(space) = space.first_chunk_mut::<TILE>() else { break };
-        for (index, limit) in space.iter_mut().enumerate() {
-            let index = index as u16;
-            // 32nds of eighths: all of it fits.
-            *limit = ((from * (TILE as u16 - index) + to * index) >> 8) as u8;
-        }
+fn spread<S: Simd>(simd: S, line: &[u16], width: usize, limits: &mut [u8]) {
+    const HALF: usize = TILE / 2;
+    let of_parts = |value: u16| (value as f32 / PARTS) as u8;
+    let number: [u16; HALF] = std::array::from_fn(|index| index as u16);
+    let number = u16x16::simd_from(simd, number);
+    limits[..HALF.min(width)].fill(of_parts(line[0]));
+    let (spaces, _) = limits[HALF.min(width)..].as_chunks_mut::<TILE>();
+    for (pair, space) in line.windows(2).zip(spaces) {
+        // 32nds of eighths: all of it fits 16 bits, and what a difference below 0 lacks comes back.
+        let [from, to] = [pair[0], pair[1]].map(|value| u16x16::splat(simd, value));
+        let (start, step) = (from << TILE.ilog2(), to - from);
+        let first = start + number * step;
+        let second = first + (step << HALF.ilog2());
+        *space = (first >> 8).narrow(second >> 8).into();
     }
-    let last = line.len() * TILE - half;
+    let last = line.len() * TILE - HALF;
     if last < width {
-        fill(&mut limits[last..width], line[line.len() - 1]);
+        limits[last..width].fill(of_parts(line[line.len() - 1]));
     }
     limits[width..].fill(255);
 }
 
-/// Measures all tiles. At the right and lower border, tiles are as large as the others and begin earlier, where there is room.
+/// Has the processor read these rows from memory, as much at a time as it can: tiles read a little of each row, and would wait for it.
 #[inline(always)]
-fn measure_tiles<S: Simd>(simd: S, picture: &[u8], size: Size, columns: usize, tiles: &mut [Tile]) {
-    let mut samples = [[0; SAMPLES]; TOGETHER];
-    for (group, tiles) in tiles.chunks_mut(TOGETHER).enumerate() {
-        for (number, samples) in samples[..tiles.len()].iter_mut().enumerate() {
-            let index = group * TOGETHER + number;
-            take_samples(picture, size, index % columns, index / columns, samples);
-        }
-        tiles.copy_from_slice(&measure_samples(simd, &samples)[..tiles.len()]);
-    }
+fn fetch(rows: &[&[u8]; ROWS]) {
+    const LINE: usize = 64;
+    let first = rows.iter().flat_map(|row| row.iter().step_by(LINE)).fold(0, |all, pixel| all ^ pixel);
+    std::hint::black_box(first);
 }
 
-/// The pixels of a tile that are looked at.
+/// The pixels of a tile that are looked at, in rows of a picture. At the right border, tiles are as large as the others and begin
+/// earlier.
 #[inline(always)]
-fn take_samples(picture: &[u8], size: Size, column: usize, row: usize, samples: &mut [u8; SAMPLES]) {
-    let (width, height) = (size.width(), size.height());
-    let left = (column * TILE).min(width.saturating_sub(TILE));
-    let top = row * TILE;
-    let step = TILE / ROWS;
-    if width >= TILE {
-        for (number, space) in samples.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
-            let y = (top + step / 2 + number * step).min(height - 1);
-            let start = y * width + left;
-            space.copy_from_slice(&picture[start..start + TILE]);
-        }
-    } else {
-        for (number, sample) in samples.iter_mut().enumerate() {
-            let y = (top + step / 2 + number / TILE * step).min(height - 1);
-            *sample = picture[y * width + number % TILE % width];
-        }
-    }
+fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x32<S>; ROWS] {
+    rows.map(|row| {
+        let left = (column * TILE).min(row.len() - TILE);
+        u8x32::from_slice(simd, &row[left..left + TILE])
+    })
 }
 
-/// Median and noise of the pixels of each tile.
-#[inline(always)]
-fn measure_samples<S: Simd>(simd: S, samples: &[[u8; SAMPLES]; TOGETHER]) -> [Tile; TOGETHER] {
-    let mut vectors = [[u8x64::splat(simd, 0); 2]; TOGETHER];
-    for (vectors, samples) in vectors.iter_mut().zip(samples) {
-        let (first, second) = samples.split_at(SAMPLES / 2);
-        *vectors = [u8x64::from_slice(simd, first), u8x64::from_slice(simd, second)];
-    }
-    let below = |vectors: &[u8x64<S>; 2], level: u8| {
-        let level = u8x64::splat(simd, level);
-        vectors[0].simd_lt(level).to_bitmask().count_ones() + vectors[1].simd_lt(level).to_bitmask().count_ones()
-    };
-    // The greatest level that at most half of the pixels are below.
-    let mut medians = [0_u8; TOGETHER];
-    for bit in (0..8).rev() {
-        for (median, vectors) in medians.iter_mut().zip(&vectors) {
-            // No branch: nobody could guess it.
-            let higher = *median | 1 << bit;
-            *median |= u8::from(below(vectors, higher) <= SAMPLES as u32 / 2) << bit;
+impl Tile {
+    /// Median and noise of pixels, and the grey level that the median is in, which is the faster the closer `guess` is to it.
+    #[inline(always)]
+    fn measure<S: Simd>(simd: S, vectors: [u8x32<S>; ROWS], guess: u8) -> (Self, u8) {
+        // How many pixels are below a level, or in it.
+        let upto = |level: u8| {
+            let level = u8x32::splat(simd, level);
+            vectors.iter().map(|vector| vector.simd_le(level).to_bitmask().count_ones()).sum::<u32>()
+        };
+        // The greatest level that at most half of the pixels are below.
+        const HALF: u32 = SAMPLES as u32 / 2;
+        let below = |level: u8| level.checked_sub(1).map_or(0, upto);
+        let mut median = guess;
+        let (mut fewer, mut with) = (below(median), upto(median));
+        for _ in 0..STEPS {
+            if fewer > HALF {
+                median -= 1;
+                (fewer, with) = (below(median), fewer);
+            } else if with <= HALF {
+                median += 1;
+                (fewer, with) = (with, upto(median));
+            } else {
+                break;
+            }
         }
-    }
-    let mut tiles = [Tile::default(); TOGETHER];
-    for (index, tile) in tiles.iter_mut().enumerate() {
-        let (median, vectors) = (medians[index], &vectors[index]);
-        let fewer = below(vectors, median);
-        let upto = if median == u8::MAX { SAMPLES as u32 } else { below(vectors, median + 1) };
+        if fewer > HALF || with <= HALF {
+            median = 0;
+            for bit in (0..8).rev() {
+                let higher = median | 1 << bit;
+                median = if below(higher) <= HALF { higher } else { median };
+            }
+            (fewer, with) = (below(median), upto(median));
+        }
+        let level = u8x32::splat(simd, median);
+        let [first, second, third, fourth] = vectors.map(|vector| level.saturating_sub(vector).pairwise_widening_add());
         // All of it fits into 16 bits.
-        let mut depths = 0_u16;
-        for &sample in &samples[index] {
-            depths += u16::from(median.saturating_sub(sample));
-        }
+        let depths = (first + second + (third + fourth)).reduce_sum();
         // Grey levels are rounded: those of the median's own lie evenly in it.
-        let beyond = (SAMPLES as f32 / 2.0 - fewer as f32) / (upto - fewer).max(1) as f32 - 0.5;
+        let beyond = (SAMPLES as f32 / 2.0 - fewer as f32) / (with - fewer).max(1) as f32 - 0.5;
         let depth = f32::from(depths) / SAMPLES as f32 + 0.5 * beyond;
-        *tile = Tile { sky: f32::from(median) + beyond, noise: (depth / ONE_SIDED).max(LEAST_NOISE) };
+        let noise = (depth / ONE_SIDED).max(LEAST_NOISE);
+        (Self { sky: f32::from(median) + beyond, noise }, median)
     }
-    tiles
 }

@@ -24,24 +24,35 @@ const STREAK: f64 = 7.0;
 /// A component that nothing explains.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Loose {
+    /// Its place on the sky is that in its own picture.
     pub(super) sighting: Sighting,
     /// Its number in its frame.
     pub(super) number: u32,
     pub(super) is_explained: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Frame {
     number: u64,
+    /// Of the view since then.
+    motion: Rigid,
     loose: Vec<Loose>,
+}
+
+impl Frame {
+    /// One of its sightings, with its place on the sky in the latest picture.
+    fn sighting(&self, index: usize) -> Sighting {
+        let sighting = self.loose[index].sighting;
+        Sighting { at: self.motion.apply(sighting.at), ..sighting }
+    }
 }
 
 /// The latest frames, the newest first.
 #[derive(Debug, Clone)]
 pub(super) struct Past {
     frames: VecDeque<Frame>,
-    /// Of the frame before, and of the one before that.
-    grids: [Grid; 2],
+    /// Those of the latest three, by place in their own pictures.
+    places: [Grid; 3],
     candidates: Vec<(f64, [usize; 3])>,
 }
 
@@ -49,25 +60,23 @@ impl Past {
     pub(super) fn new(width: usize, height: usize) -> Self {
         Self {
             frames: VecDeque::with_capacity(FRAMES),
-            grids: [Grid::new(width, height), Grid::new(width, height)],
+            places: [(); 3].map(|()| Grid::for_few_lookups(width, height)),
             candidates: Vec::new(),
         }
     }
 
     /// Moves along with the view.
     pub(super) fn follow(&mut self, motion: &Rigid) {
-        for loose in self.frames.iter_mut().flat_map(|frame| &mut frame.loose) {
-            loose.sighting.at = motion.apply(loose.sighting.at);
-        }
+        self.frames.iter_mut().for_each(|frame| frame.motion = frame.motion.then(motion));
     }
 
     /// Begins a frame.
     pub(super) fn next(&mut self, number: u64) {
-        let mut frame =
-            if self.frames.len() == FRAMES { self.frames.pop_back().unwrap_or_default() } else { Frame::default() };
-        frame.loose.clear();
-        frame.number = number;
-        self.frames.push_front(frame);
+        let oldest = if self.frames.len() == FRAMES { self.frames.pop_back() } else { None };
+        let mut loose = oldest.map(|frame| frame.loose).unwrap_or_default();
+        loose.clear();
+        self.frames.push_front(Frame { number, motion: Rigid::STILL, loose });
+        self.places.rotate_right(1);
     }
 
     /// Adds what nothing explains, by rising number. Of a crowd, only what is strong.
@@ -86,42 +95,54 @@ impl Past {
         }
     }
 
-    /// Begins paths with three in a row.
-    pub(super) fn begin(&mut self, paths: &mut Vec<Path>, notes: &mut [Note]) {
+    /// Looks for three in a row.
+    fn find_candidates(&mut self) {
         self.candidates.clear();
-        if self.frames.len() < 3 {
+        let [now, before, first] = &mut self.places;
+        now.fill(self.frames[0].loose.iter().map(|loose| loose.sighting.at));
+        let (latest, Some(one), Some(two)) = (&self.frames[0].loose, self.frames.get(1), self.frames.get(2)) else {
             return;
-        }
-        let (now, one, two) = (&self.frames[0].loose, &self.frames[1].loose, &self.frames[2].loose);
-        for (grid, loose) in self.grids.iter_mut().zip([one, two]) {
-            grid.fill(loose.iter().map(|loose| loose.sighting.at));
-        }
-        for (third, c) in now.iter().enumerate() {
-            self.grids[0].near(c.sighting.at, FASTEST, |second| {
-                let b = &one[second];
-                let distance = apart(c.sighting.at, b.sighting.at);
-                if b.is_explained || distance < SLOWEST {
+        };
+        let mut look_at = |second: usize, third: usize| {
+            let (b, c) = (one.sighting(second), &latest[third].sighting);
+            let distance = apart(c.at, b.at);
+            let tolerance = 0.9 + 0.12 * distance;
+            // The third may be so far off, of which the speed of all is half.
+            let slowest = distance - 0.5 * tolerance;
+            if distance < SLOWEST || !may_begin(&[&b, c], 1, slowest) || !alike(c, &b) {
+                return;
+            }
+            let ahead = [0, 1].map(|axis| 2.0 * b.at[axis] - c.at[axis]);
+            first.near(two.motion.undo(ahead), tolerance, |number| {
+                let a = &two.loose[number];
+                if a.is_explained || !alike(&a.sighting, &b) {
                     return;
                 }
-                let tolerance = 0.9 + 0.12 * distance;
-                // The third may be so far off, of which the speed of all is half.
-                let slowest = distance - 0.5 * tolerance;
-                let pair = [&b.sighting, &c.sighting];
-                if !may_begin(&pair, 1, slowest) || !alike(&c.sighting, &b.sighting) {
-                    return;
+                if let Some(cost) = cost([&two.sighting(number), &b, c]) {
+                    self.candidates.push((cost, [number, second, third]));
                 }
-                let before = [0, 1].map(|axis| 2.0 * b.sighting.at[axis] - c.sighting.at[axis]);
-                self.grids[1].near(before, tolerance, |first| {
-                    let a = &two[first];
-                    if a.is_explained || !alike(&a.sighting, &b.sighting) {
-                        return;
-                    }
-                    if let Some(cost) = cost([&a.sighting, &b.sighting, &c.sighting]) {
-                        self.candidates.push((cost, [first, second, third]));
-                    }
-                });
+            });
+        };
+        // One of a pair at least is strong, and one as long as what moves so far is: each that is strong or long looks for the other
+        // one.
+        for (second, b) in one.loose.iter().enumerate().filter(|(_, loose)| may_lead(loose)) {
+            now.near(one.motion.apply(b.sighting.at), fastest(b.sighting.length), |third| look_at(second, third));
+        }
+        for (third, c) in latest.iter().enumerate().filter(|(_, loose)| may_lead(loose)) {
+            let at = one.motion.undo(c.sighting.at);
+            before.near(at, fastest(c.sighting.length), |second| {
+                let b = &one.loose[second];
+                let has_looked = may_lead(b) && apart(b.sighting.at, at) <= fastest(b.sighting.length);
+                if !b.is_explained && !has_looked {
+                    look_at(second, third);
+                }
             });
         }
+    }
+
+    /// Begins paths with three in a row.
+    pub(super) fn begin(&mut self, paths: &mut Vec<Path>, notes: &mut [Note]) {
+        self.find_candidates();
         self.candidates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         for index in 0..self.candidates.len() {
             let (_, members) = self.candidates[index];
@@ -132,9 +153,8 @@ impl Past {
             }
             let mut sightings = Vec::with_capacity(64);
             for (&member, frame) in members.iter().zip([2, 1, 0]) {
-                let loose = &mut self.frames[frame].loose[member];
-                loose.is_explained = true;
-                sightings.push(loose.sighting);
+                sightings.push(self.frames[frame].sighting(member));
+                self.frames[frame].loose[member].is_explained = true;
             }
             notes[self.frames[0].loose[members[2]].number as usize].is_taken = true;
             let mut path = Path { sightings, missed: 0 };
@@ -151,16 +171,18 @@ impl Past {
             let speed = length(velocity);
             let light = path.first().light;
             let tolerance = 1.3 + 0.15 * speed;
-            let near = frame.loose.iter_mut().filter(|loose| !loose.is_explained);
-            let fits = near.filter(|loose| {
-                let ratio = light / loose.sighting.light;
-                (0.2..8.0).contains(&ratio) && apart(loose.sighting.at, at) <= tolerance
+            let was_at = frame.motion.undo(at);
+            let off = |index: usize| apart(frame.loose[index].sighting.at, was_at);
+            let fits = (0..frame.loose.len()).filter(|&index| {
+                let Loose { sighting, is_explained, .. } = &frame.loose[index];
+                let ratio = light / sighting.light;
+                !is_explained && (0.2..8.0).contains(&ratio) && off(index) <= tolerance
             });
-            let nearest = fits.min_by(|a, b| apart(a.sighting.at, at).total_cmp(&apart(b.sighting.at, at)));
+            let nearest = fits.min_by(|&a, &b| off(a).total_cmp(&off(b)));
             match nearest {
-                Some(loose) => {
-                    loose.is_explained = true;
-                    path.sightings.insert(0, loose.sighting);
+                Some(index) => {
+                    path.sightings.insert(0, frame.sighting(index));
+                    frame.loose[index].is_explained = true;
                 }
                 None if missed == 0 => missed = 1,
                 None => break,
@@ -174,12 +196,30 @@ fn alike(a: &Sighting, b: &Sighting) -> bool {
     (1.0 / MOST_RATIO..MOST_RATIO).contains(&ratio)
 }
 
+/// Whether one that moves may be the strong one, or the long one, of two.
+fn may_lead(loose: &Loose) -> bool {
+    let Sighting { strength, length, .. } = loose.sighting;
+    !loose.is_explained && (strength >= STRONG || f64::from(length) > long(STREAK))
+}
+
+/// The least length of what moves so fast: about as long as its way, of which an even light has a standard deviation of 0.29.
+fn long(speed: f64) -> f64 {
+    0.6 * (0.26 * speed).min(12.0)
+}
+
+/// How far two of a path may be apart if none is longer.
+fn fastest(length: f32) -> f64 {
+    // By what `long` says of their least speed, which is less than their distance by 6 % and 0.45: with some room.
+    let speed = (f64::from(length) / (0.6 * 0.26)).max(STREAK);
+    if long(f64::INFINITY) < length.into() { FASTEST } else { (speed / 0.94 + 0.5).min(FASTEST) }
+}
+
 /// Whether sightings in a row may begin a path of this speed: so many of them are strong, and as long as what moves so is; at most
 /// one lies where something flickers.
 fn may_begin(sightings: &[&Sighting], many: usize, speed: f64) -> bool {
     let count = |is: &dyn Fn(&Sighting) -> bool| sightings.iter().filter(|&&sighting| is(sighting)).count();
-    // What is fast is a streak: about as long as its way, of which an even light has a standard deviation of 0.29.
-    let long = if speed > STREAK { 0.6 * (0.26 * speed).min(12.0) } else { 0.0 };
+    // What is fast is a streak.
+    let long = if speed > STREAK { long(speed) } else { 0.0 };
     count(&|sighting| sighting.strength >= STRONG) >= many
         && count(&|sighting| sighting.is_restless) <= 1
         && (speed <= STREAK || count(&|sighting| f64::from(sighting.length) > long) >= many)

@@ -156,7 +156,7 @@ impl Tracker {
 
     /// Stars that are known.
     pub fn stars(&self) -> usize {
-        self.stars.0.iter().filter(|star| star.seen >= FIXED).count()
+        self.stars.known.iter().filter(|star| star.seen >= FIXED).count()
     }
 
     /// Takes the components of the next picture: its number, which rises, and its time in microseconds. Answers the tracks that are
@@ -166,11 +166,13 @@ impl Tracker {
         self.notes.clear();
         self.notes.resize(components.len(), Note::default());
         self.see_motion(components);
+        self.stars.next(frame, &self.motion);
+        self.hot.next(frame, &Rigid::STILL);
         self.see_stars(components);
         self.go_on(components, frame, time_us);
         self.see_hot(components);
         self.begin(components, frame, time_us);
-        self.learn(components, frame);
+        self.learn(components);
         self.end(frame);
         self.frames += 1;
         self.objects.complete(frame, &self.paths, self.width_of_stars);
@@ -192,7 +194,7 @@ impl Tracker {
             self.unregistered += 1;
         }
         let motion = found.unwrap_or(self.drift);
-        let known = self.stars.0.iter().filter(|star| star.seen > 2 * FIXED && star.missed < 3);
+        let known = self.stars.known.iter().filter(|star| star.seen > 2 * FIXED && star.missed < 3);
         let known = known.map(|star| (star.light, star.at));
         let motion = self.registration.find_known(known, components, &self.grid, motion).unwrap_or(motion);
         let (turn, [x, y]) = (motion.turn(), motion.shift());
@@ -205,7 +207,6 @@ impl Tracker {
         }
         self.moved = apart(motion.apply(middle), middle) > MOVED || turn.abs() * middle[0] > MOVED;
         self.motion = motion;
-        self.stars.0.iter_mut().for_each(|star| star.at = motion.apply(star.at));
         self.past.follow(&motion);
         self.paths.iter_mut().for_each(|path| path.follow(&motion));
         self.objects.follow(&motion);
@@ -216,10 +217,10 @@ impl Tracker {
         self.stars.find(&self.grid, STAR_REACH, &mut self.found);
         self.large.fill(components);
         let (mut widths, mut wide) = (0.0, 0.0);
-        for index in 0..self.stars.0.len() {
-            let star = self.stars.0[index];
+        for index in 0..self.stars.known.len() {
+            let star = self.stars.known[index];
             let Some(seen) = self.found[index].or_else(|| self.hidden_in(components, &star)) else {
-                self.stars.0[index].missed += 1;
+                self.stars.known[index].missed += 1;
                 continue;
             };
             let component = &components[seen];
@@ -233,7 +234,7 @@ impl Tracker {
             }
             if component.light > MORE_THAN_STAR * star.light && star.seen >= FIXED {
                 // Something else is there, too: it does not tell where the star is.
-                self.stars.0[index].missed = 0;
+                self.stars.known[index].missed = 0;
                 continue;
             }
             if near < STAR_REACH {
@@ -246,7 +247,7 @@ impl Tracker {
                     wide += 1.0;
                 }
             } else {
-                self.stars.0[index].missed += 1;
+                self.stars.known[index].missed += 1;
             }
         }
         if wide >= 5.0 {
@@ -320,18 +321,18 @@ impl Tracker {
     /// Finds what stays on the sensor while the sky moves.
     fn see_hot(&mut self, components: &[Component]) {
         self.hot.find(&self.grid, SENSOR_REACH, &mut self.found);
-        for index in 0..self.hot.0.len() {
+        for index in 0..self.hot.known.len() {
             match self.found[index] {
                 Some(seen) => {
-                    self.notes[seen].is_hot |= self.hot.0[index].seen >= FIXED - 1;
+                    self.notes[seen].is_hot |= self.hot.known[index].seen >= FIXED - 1;
                     self.notes[seen].is_on_sensor = true;
-                    let was = self.hot.0[index];
+                    let was = self.hot.known[index];
                     self.hot.seen(index, place(&components[seen]), components[seen].light);
                     if was.seen + 1 == FIXED {
                         self.past.explain(was.origin);
                     }
                 }
-                None => self.hot.0[index].missed += 1,
+                None => self.hot.known[index].missed += 1,
             }
         }
     }
@@ -380,7 +381,7 @@ impl Tracker {
     }
 
     /// Remembers what is new, and where things flicker.
-    fn learn(&mut self, components: &[Component], frame: u64) {
+    fn learn(&mut self, components: &[Component]) {
         self.restless.fade();
         for (index, component) in components.iter().enumerate() {
             let note = &self.notes[index];
@@ -388,13 +389,13 @@ impl Tracker {
                 continue;
             }
             if !note.is_familiar {
-                self.stars.add(place(component), component.light, (frame, index as u32));
+                self.stars.add(place(component), component.light, index as u32);
                 if self.frames > 3 {
                     self.restless.add(place(component));
                 }
             }
             if self.moved && !note.is_on_sensor {
-                self.hot.add(place(component), component.light, (frame, index as u32));
+                self.hot.add(place(component), component.light, index as u32);
             }
         }
         let (width, height) = (self.size.width() as f64, self.size.height() as f64);

@@ -1,5 +1,7 @@
 //! Where in the picture something always flickers: a burned-in clock, a lamp, the edge of a roof.
 
+use crate::grid::Parts;
+
 /// Columns and rows of a cell, in pixels.
 const CELL: f64 = 16.0;
 /// What is left of a cell's count after a frame.
@@ -10,6 +12,7 @@ const RESTLESS: f32 = 6.5;
 /// How often something new was seen in each cell of the picture, lately.
 #[derive(Debug, Clone)]
 pub(super) struct Restless {
+    cells: Parts,
     columns: usize,
     counts: Vec<f32>,
     /// Cells that have counted in this frame.
@@ -18,9 +21,9 @@ pub(super) struct Restless {
 
 impl Restless {
     pub(super) fn new(width: usize, height: usize) -> Self {
-        let columns = (width as f64 / CELL).ceil() as usize;
-        let cells = columns * (height as f64 / CELL).ceil() as usize;
-        Self { columns, counts: vec![0.0; cells], marked: vec![false; cells] }
+        let cells = Parts::new(width, height, CELL);
+        let [columns, rows] = cells.count();
+        Self { cells, columns, counts: vec![0.0; columns * rows], marked: vec![false; columns * rows] }
     }
 
     pub(super) fn fade(&mut self) {
@@ -39,8 +42,8 @@ impl Restless {
         self.counts[self.cell(place)] >= RESTLESS
     }
 
-    fn cell(&self, [x, y]: [f64; 2]) -> usize {
-        let (column, row) = ((x / CELL) as usize, (y / CELL) as usize);
-        (row * self.columns + column.min(self.columns - 1)).min(self.counts.len() - 1)
+    fn cell(&self, place: [f64; 2]) -> usize {
+        let [column, row] = self.cells.of(place.map(|side| side - CELL / 2.0));
+        row * self.columns + column
     }
 }
