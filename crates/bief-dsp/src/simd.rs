@@ -33,6 +33,7 @@
 //! (`i8x64`, `f32x16`): it then takes the token that `dispatch!(level, token => expression)` names.
 
 mod pairs;
+mod signs;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -201,10 +202,11 @@ pub(crate) use dispatch;
 #[cfg(all(debug_assertions, target_arch = "x86_64"))]
 pub(crate) use dispatch_token;
 pub(crate) use fearless_simd::{
-    Simd, f32x16, i8x16, i8x32, i8x64, i16x32, i32x16, prelude, u8x16, u8x32, u8x64, u32x16,
+    Simd, f32x16, i8x16, i8x32, i8x64, i16x32, i32x16, prelude, u8x16, u8x32, u8x64, u32x8, u32x16,
 };
 
 pub(crate) use pairs::{add_pair_products, four_further, has_registers, interleave_halves, pack_pairs};
+pub(crate) use signs::with_sign;
 
 #[cfg(test)]
 mod tests {

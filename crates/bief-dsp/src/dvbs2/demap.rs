@@ -228,13 +228,14 @@ impl Demapper {
         let scale = cells.n0 / n0;
         for first in blocks(payload.len()) {
             let Planar { re, im } = payload.block(simd, first);
-            let mut rows = cells.look_up(simd, re, im);
-            for rows in rows.as_chunks_mut().0 {
-                transpose(rows);
+            let pairs: [[u8; BLOCK]; 8] = bytemuck::cast(cells.look_up(simd, re, im).map(u64::to_le));
+            let mut rows = [u8x16::splat(simd, 0); 8];
+            for (row, pair) in rows.iter_mut().zip(pairs) {
+                *row = u8x16::load_array(simd, pair);
             }
-            for bit in 0..self.interleaver.width() {
-                let counts = i8x16::load_array(simd, bytemuck::cast([rows[bit].to_le(), rows[bit + 8].to_le()]));
-                let (low, high) = counts.widen();
+            let bits = transpose::<S, 4>(rows);
+            for (bit, counts) in bits.into_iter().enumerate().take(self.interleaver.width()) {
+                let (low, high) = counts.bitcast::<i8x16<S>>().widen();
                 let (low, high) = low.combine(high).widen();
                 let mut scaled = low.combine(high).to_float::<f32x16<S>>() * scale;
                 // The table is that of the quadrant where both parts are positive.

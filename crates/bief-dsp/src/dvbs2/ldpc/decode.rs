@@ -8,8 +8,8 @@
 //! lane m of layers r and r + 1; group q - 1 takes part in layer 0 one lane further, except in lane 0, which
 //! has one bit fewer than the other checks.
 //!
-//! A group of 360 posteriors is held in a [`Ring`], turned so that position m belongs to lane m of the layer
-//! that used it last, and stored twice in a row: any other rotation is a plain contiguous read, and a layer
+//! A group of 360 posteriors is held in a ring, turned so that position m belongs to lane m of the layer that used it last, and with
+//! as many of its first positions behind its end as a vector register has lanes: any other rotation is read in plain loads, and a layer
 //! writes the group back in its own rotation. No lane is ever addressed on its own, but for the missing bit.
 //!
 //! Where several addresses of a row fall in one layer, a posterior takes part in several lanes at once. Their
@@ -20,6 +20,7 @@
 //! 4 counts are one unit of LLR. Posteriors saturate at -128 and 127, messages at ±31: a saturated posterior less a large
 //! message would be a wrong extrinsic value.
 
+mod aligned;
 mod check;
 mod kernel;
 mod schedule;
@@ -30,7 +31,8 @@ use std::fmt;
 
 use super::super::transpose::transpose;
 use super::{Code, GROUP};
-use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*};
+use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*, u8x16, u8x64, u32x8};
+use aligned::Aligned;
 use check::{Bits, Sum};
 pub use kernel::KernelTables;
 use schedule::Schedule;
@@ -42,50 +44,59 @@ const STRIPS: usize = GROUP.div_ceil(STRIP);
 const STRIP: usize = 64;
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
-/// The posteriors of a group, turned and stored twice.
-#[derive(Clone)]
-#[repr(align(64))]
-struct Ring([i8; 2 * LANES]);
+/// Bytes of a ring: the posteriors of a group, turned, and behind them the first ones again, as many as a strip has.
+const RING: usize = (GROUP + STRIP).next_multiple_of(64);
 
-impl Ring {
-    /// Lanes from position `turn` < 360 on.
-    #[inline(always)]
-    fn window(&self, turn: u16) -> &[i8; LANES] {
-        self.0[usize::from(turn)..].first_chunk().expect("a turn is less than 360")
-    }
+/// Reads a strip from a place among the rings.
+#[inline(always)]
+fn strip_at<S: Simd>(simd: S, rings: &[i8], place: usize) -> i8x64<S> {
+    i8x64::from_slice(simd, &rings[place..place + STRIP])
+}
 
-    #[inline(always)]
-    fn strip<S: Simd>(&self, simd: S, turn: u16, strip: usize) -> i8x64<S> {
-        i8x64::load_array_ref(simd, &self.window(turn).as_chunks().0[strip])
+/// Stores a strip of the ring that begins at `ring`.
+#[inline(always)]
+fn store_strip<S: Simd>(rings: &mut [i8], ring: usize, strip: usize, lanes: i8x64<S>) {
+    let place = ring + strip * STRIP;
+    lanes.store_slice(&mut rings[place..place + STRIP]);
+    if strip == 0 {
+        lanes.store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
     }
+}
 
-    /// Stores a strip in both copies.
-    #[inline(always)]
-    fn store<S: Simd>(&mut self, strip: usize, lanes: i8x64<S>) {
-        let start = strip * STRIP;
-        lanes.store_slice(&mut self.0[start..start + STRIP]);
-        lanes.store_slice(&mut self.0[GROUP + start..GROUP + start + STRIP]);
+/// Fills the ring that begins at `ring`.
+#[inline(always)]
+fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8; GROUP]) {
+    let ring: &mut [i8; RING] = rings[ring..].first_chunk_mut().expect("there is a ring for each group");
+    for strip in 0..STRIPS {
+        // The last strip begins among the bits of the one before.
+        let start = (strip * STRIP).min(GROUP - STRIP);
+        i8x64::from_slice(simd, &bits[start..start + STRIP]).store_slice(&mut ring[start..start + STRIP]);
     }
+    i8x64::from_slice(simd, &bits[..STRIP]).store_slice(&mut ring[GROUP..GROUP + STRIP]);
+}
 
-    /// Takes in a group.
-    #[inline(always)]
-    fn load<S: Simd>(&mut self, simd: S, group: &[i8; GROUP]) {
-        for strip in 0..STRIPS {
-            // The last strip begins among the bits of the one before.
-            let start = (strip * STRIP).min(GROUP - STRIP);
-            let bits = i8x64::from_slice(simd, &group[start..start + STRIP]);
-            bits.store_slice(&mut self.0[start..start + STRIP]);
-            bits.store_slice(&mut self.0[GROUP + start..GROUP + start + STRIP]);
-        }
-        self.0[2 * GROUP..GROUP + LANES].copy_from_slice(&group[..LANES - GROUP]);
+/// Sets one lane of a ring wherever it is stored.
+fn set_lane(rings: &mut [i8], ring: usize, lane: usize, value: i8) {
+    rings[ring + lane] = value;
+    if lane < STRIP {
+        rings[ring + GROUP + lane] = value;
     }
+}
 
-    /// Sets one lane wherever it is stored.
-    fn set(&mut self, lane: usize, value: i8) {
-        for copy in self.0[lane..GROUP + LANES].iter_mut().step_by(GROUP) {
-            *copy = value;
-        }
-    }
+/// Where strip `strip` of a ring is, lane 0 being `turn` behind its beginning.
+#[inline(always)]
+fn place(ring: usize, turn: u16, strip: usize) -> usize {
+    let place = usize::from(turn) + strip * STRIP;
+    ring + if place >= GROUP { place - GROUP } else { place }
+}
+
+/// The places of all strips, and two more.
+#[inline(always)]
+fn places<S: Simd>(simd: S, ring: usize, turn: u16) -> [u32; 8] {
+    const STEPS: [u32; 8] = [0, 64, 128, 192, 256, 320, 384, 448];
+    let places = u32x8::load_array(simd, STEPS) + u32::from(turn);
+    // What is less than a group becomes very large.
+    (places.min(places - GROUP as u32) + ring as u32).into()
 }
 
 /// One value for every lane of a layer.
@@ -107,36 +118,33 @@ impl Lanes {
     }
 }
 
-/// Spreads parity bits over the q rings that they belong to, bits `lane` to `lane + 7` of each.
+/// Sixteen columns of a matrix of so many, from `first` on, of eight rows from a place on: those beyond the end are 0.
 #[inline(always)]
-fn load_parity(bits: &[i8], q: usize, lane: usize, rings: &mut [Ring]) {
-    if q < 8 {
-        for (i, bits) in bits.chunks_exact(q).enumerate() {
-            for (ring, bit) in rings.iter_mut().zip(bits) {
-                ring.0[lane + i] = *bit;
+fn columns<S: Simd>(simd: S, matrix: &[i8], width: usize, row: usize, first: usize) -> [[i8; 8]; 16] {
+    let mut rows = [u8x16::splat(simd, 0); 8];
+    for (k, slot) in rows.iter_mut().enumerate() {
+        let start = (row + k) * width + first;
+        let mut row = [0; 16];
+        match matrix.get(start..start + 16) {
+            Some(whole) => row.copy_from_slice(whole),
+            None => {
+                let rest = &matrix[start.min(matrix.len())..];
+                row[..rest.len()].copy_from_slice(rest);
             }
         }
-        return;
+        *slot = u8x16::load_array(simd, row.map(i8::cast_unsigned));
     }
-    // Eight rings at a time; the last step may repeat some of the one before.
-    for step in (0..q).step_by(8) {
-        let first = step.min(q - 8);
-        let mut rows = [0; 8];
-        for (row, bits) in rows.iter_mut().zip(bits.chunks_exact(q)) {
-            let bits: &[i8; 8] = bits[first..].first_chunk().expect("eight rings are left");
-            *row = u64::from_le_bytes(bits.map(i8::cast_unsigned));
-        }
-        transpose(&mut rows);
-        for (ring, column) in rings[first..].iter_mut().zip(rows) {
-            ring.0[lane..lane + 8].copy_from_slice(&column.to_le_bytes().map(u8::cast_signed));
-        }
+    let mut columns = [[0; 16]; 8];
+    for (columns, pair) in columns.iter_mut().zip(transpose::<S, 3>(rows)) {
+        *columns = pair.into();
     }
+    bytemuck::cast(columns)
 }
 
 /// What [`Decoder::decode`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Iterations made; 0 if the hard decisions of the channel were a codeword.
+    /// Iterations begun; 0 if the hard decisions of the channel were a codeword.
     pub iterations: u32,
     /// Whether all checks hold. If not, the decisions are the best that is known.
     pub converged: bool,
@@ -165,11 +173,18 @@ pub struct Decoder {
     level: Level,
     schedule: Schedule,
     /// Posteriors: information groups, then parity groups.
-    rings: Box<[Ring]>,
-    /// Last message of every check to every bit, block by block.
+    rings: Aligned,
+    /// How far each of them is turned: bit i is at place i + shift (mod 360).
+    shifts: Box<[u16]>,
+    /// Last message of every check to every bit, block by block; while a layer is updated, what its bits know without the check
+    /// concerned.
     messages: Box<[Lanes]>,
-    /// What the bits of a layer know without the check concerned, block by block.
-    extrinsics: Box<[Lanes]>,
+    /// Where the strips of a layer are, block by block.
+    places: Box<[[u32; 8]]>,
+    /// The same for those blocks of a layer that are repeats, whose messages are still needed.
+    repeated: Box<[Lanes]>,
+    /// The layer whose checks did not hold when they were looked at last.
+    doubtful: usize,
 }
 
 impl fmt::Debug for Decoder {
@@ -195,14 +210,16 @@ impl Decoder {
     /// The same with other vector instructions than the best. The results do not depend on them.
     pub fn with_level(code: &'static Code, max_iterations: u32, level: Level) -> Decoder {
         let schedule = Schedule::new(code);
-        let blocks_of_a_layer = schedule.layers.iter().map(|layer| layer.end - layer.first);
         Decoder {
             code,
             max_iterations,
             level,
-            rings: vec![Ring([0; 2 * LANES]); schedule.groups()].into(),
-            messages: vec![Lanes::ZERO; schedule.edges(true).len()].into(),
-            extrinsics: vec![Lanes::ZERO; blocks_of_a_layer.max().unwrap_or(0)].into(),
+            rings: Aligned::new(schedule.groups * RING),
+            shifts: vec![0; schedule.groups].into(),
+            messages: vec![Lanes::ZERO; schedule.blocks.len()].into(),
+            places: vec![[0; 8]; schedule.most].into(),
+            repeated: vec![Lanes::ZERO; schedule.most_repeats].into(),
+            doubtful: 0,
             schedule,
         }
     }
@@ -215,7 +232,7 @@ impl Decoder {
     /// Decodes a frame: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit, into the
     /// kldpc / 8 bytes of information, first bit in the most significant place.
     ///
-    /// Stops as soon as all checks hold, which is tested before every iteration. Any input is accepted.
+    /// Stops as soon as all checks hold, which is tested several times in an iteration. Any input is accepted.
     /// Allocates nothing.
     ///
     /// # Panics
@@ -232,13 +249,12 @@ impl Decoder {
     fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
         self.load(simd, llr);
         let mut iterations = 0;
-        let mut converged = self.is_codeword(simd, true);
+        let mut converged = self.is_codeword(simd);
         while !converged && iterations < self.max_iterations {
-            self.iterate(simd, iterations == 0);
+            converged = if iterations == 0 { self.iterate::<S, true>(simd) } else { self.iterate::<S, false>(simd) };
             iterations += 1;
-            converged = self.is_codeword(simd, false);
         }
-        self.store(simd, iterations == 0, out);
+        self.store(simd, out);
         Decoded { iterations, converged }
     }
 
@@ -246,44 +262,55 @@ impl Decoder {
     #[inline(always)]
     fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
         let (information, parity) = llr.split_at(self.code.kldpc);
-        let (information_rings, parity_rings) = self.rings.split_at_mut(self.code.rows.len());
-        let groups = information.as_chunks().0;
-        for (ring, group) in information_rings.iter_mut().zip(groups) {
-            ring.load(simd, group);
+        self.shifts.fill(0);
+        let (groups, q) = (self.code.rows.len(), self.code.q);
+        let rings = &mut self.rings[..];
+        for (group, bits) in information.as_chunks().0.iter().enumerate() {
+            load_group(simd, rings, group * RING, bits);
         }
-        for (i, eight) in parity.chunks_exact(8 * self.code.q).enumerate() {
-            load_parity(eight, self.code.q, 8 * i, parity_rings);
+        // The last columns may be some of those before again.
+        for columns in (0..q).step_by(16) {
+            let first = columns.min(q.saturating_sub(16));
+            for row in (0..GROUP).step_by(8) {
+                let columns = self::columns(simd, parity, q, row, first);
+                for (column, bits) in columns.iter().enumerate().take(q) {
+                    let place = (groups + first + column) * RING + row;
+                    rings[place..place + 8].copy_from_slice(bits);
+                }
+            }
         }
-        for ring in parity_rings {
-            let group = *ring.0.first_chunk().expect("a ring holds a group");
-            ring.load(simd, &group);
+        for ring in (groups..groups + q).map(|group| group * RING) {
+            strip_at(simd, rings, ring).store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
         }
     }
 
-    /// Whether the signs of the posteriors satisfy all checks, before the first iteration or any other.
+    /// Whether the signs of the posteriors satisfy all checks. Looks at those first that did not hold the last time.
     #[inline(always)]
-    fn is_codeword<S: Simd>(&mut self, simd: S, first: bool) -> bool {
-        for r in 0..self.schedule.layers.len() {
-            let spared = self.replace_missing_bit(r, first);
-            let holds = self.layer_holds(simd, r, first);
-            if let Some(posterior) = spared {
-                let position = usize::from(self.schedule.edges(first)[self.schedule.missing].turn_at_rest);
-                self.last_ring().set(position, posterior);
+    fn is_codeword<S: Simd>(&mut self, simd: S) -> bool {
+        let layers = self.schedule.layers.len();
+        for _ in 0..layers {
+            let spared = self.replace_missing_bit(self.doubtful);
+            let holds = self.layer_holds(simd, self.doubtful);
+            if let Some((turn, posterior)) = spared {
+                set_lane(&mut self.rings, self.schedule.last_ring(), turn, posterior);
             }
             if !holds {
                 return false;
             }
+            self.doubtful = if self.doubtful + 1 < layers { self.doubtful + 1 } else { 0 };
         }
         true
     }
 
     #[inline(always)]
-    fn layer_holds<S: Simd>(&self, simd: S, r: usize, first: bool) -> bool {
+    fn layer_holds<S: Simd>(&self, simd: S, r: usize) -> bool {
         let layer = &self.schedule.layers[r];
+        let blocks = &self.schedule.blocks[layer.first..layer.end];
+        let rings = &self.rings[..];
         for strip in 0..STRIPS {
             let mut sign = i8x64::splat(simd, 0);
-            for edge in &self.schedule.edges(first)[layer.first..layer.end] {
-                sign ^= self.rings[usize::from(edge.group)].strip(simd, edge.turn_at_rest, strip);
+            for block in blocks {
+                sign ^= strip_at(simd, rings, place(block.ring(), block.turn(&self.shifts), strip));
             }
             if sign.simd_lt(0).any_true() {
                 return false;
@@ -292,109 +319,121 @@ impl Decoder {
         true
     }
 
-    /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns what was
+    /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns where it is and what was
     /// there. Does nothing for the other layers.
     #[inline(always)]
-    fn replace_missing_bit(&mut self, r: usize, first: bool) -> Option<i8> {
+    fn replace_missing_bit(&mut self, r: usize) -> Option<(usize, i8)> {
         if r > 0 {
             return None;
         }
-        let position = usize::from(self.schedule.edges(first)[self.schedule.missing].turn);
-        let ring = self.last_ring();
-        let posterior = ring.0[position];
-        ring.set(position, i8::MAX);
-        Some(posterior)
+        let turn = usize::from(self.schedule.blocks[self.schedule.missing].turn(&self.shifts));
+        let ring = self.schedule.last_ring();
+        let posterior = self.rings[ring + turn];
+        set_lane(&mut self.rings, ring, turn, i8::MAX);
+        Some((turn, posterior))
     }
 
-    /// The parity group of the missing bit.
+    /// Updates every layer once, or until all checks hold: whether they do. In the first iteration all messages are 0, whatever is
+    /// stored.
     #[inline(always)]
-    fn last_ring(&mut self) -> &mut Ring {
-        let last = self.rings.len() - 1;
-        &mut self.rings[last]
-    }
-
-    /// Updates every layer once; in the first iteration all messages are 0, whatever is stored.
-    #[inline(always)]
-    fn iterate<S: Simd>(&mut self, simd: S, first: bool) {
+    fn iterate<S: Simd, const FIRST: bool>(&mut self, simd: S) -> bool {
         for r in 0..self.schedule.layers.len() {
-            let spared = self.replace_missing_bit(r, first);
-            self.update_layer(simd, r, first);
-            if let Some(posterior) = spared {
+            let spared = self.replace_missing_bit(r);
+            self.update_layer::<S, FIRST>(simd, r);
+            if let Some((_, posterior)) = spared {
                 // The layer has moved its lane 0 to the front.
-                self.last_ring().set(0, posterior);
+                set_lane(&mut self.rings, self.schedule.last_ring(), 0, posterior);
                 let message = &mut self.messages[self.schedule.missing].0;
                 message[0] = 0;
                 message[GROUP] = 0;
             }
+            if self.schedule.looks_after(r) && self.is_codeword(simd) {
+                return true;
+            }
         }
+        false
     }
 
     /// Computes the messages of the checks of a layer and adds them to the posteriors.
     #[inline(always)]
-    fn update_layer<S: Simd>(&mut self, simd: S, r: usize, first: bool) {
+    fn update_layer<S: Simd, const FIRST: bool>(&mut self, simd: S, r: usize) {
         let layer = &self.schedule.layers[r];
-        let edges = &self.schedule.edges(first)[layer.first..layer.end];
+        let blocks = &self.schedule.blocks[layer.first..layer.end];
         let messages = &mut self.messages[layer.first..layer.end];
-        let extrinsics = &mut self.extrinsics[..edges.len()];
-        let rings = &mut *self.rings;
-
+        let places = &mut self.places[..blocks.len()];
+        let rings = &mut self.rings[..];
+        for (places, block) in places.iter_mut().zip(blocks) {
+            *places = self::places(simd, block.ring(), block.turn(&self.shifts));
+        }
+        let (primaries, repeats) = messages.split_at_mut(layer.primaries);
+        let repeated = &mut self.repeated[..repeats.len()];
         let sum = Sum::new(simd);
-        let mut checks = [Bits::none(simd, sum).checks(); STRIPS];
-        // Two strips at a time: one's sums would wait for each other.
-        for strip in (0..STRIPS).step_by(2) {
+        let mut checks = [Bits::none(simd, sum).checks(simd); STRIPS];
+        for (strip, checks) in checks.iter_mut().enumerate() {
             let mut bits = Bits::none(simd, sum);
-            let mut bits_beside = bits;
-            for ((edge, message), extrinsic) in edges.iter().zip(&*messages).zip(&mut *extrinsics) {
-                let message = if first { &Lanes::ZERO } else { message };
-                let ring = &rings[usize::from(edge.group)];
-                let known = ring.strip(simd, edge.turn, strip).saturating_sub(message.strip(simd, strip));
+            for (places, message) in places.iter().zip(&mut *primaries) {
+                let mut known = strip_at(simd, rings, places[strip] as usize);
+                if !FIRST {
+                    known = known.saturating_sub(message.strip(simd, strip));
+                }
+                message.store(strip, known);
+                bits.take(known);
+            }
+            for ((places, message), extrinsic) in places[layer.primaries..].iter().zip(&*repeats).zip(&mut *repeated) {
+                let mut known = strip_at(simd, rings, places[strip] as usize);
+                if !FIRST {
+                    known = known.saturating_sub(message.strip(simd, strip));
+                }
                 extrinsic.store(strip, known);
                 bits.take(known);
-                let known = ring.strip(simd, edge.turn, strip + 1).saturating_sub(message.strip(simd, strip + 1));
-                extrinsic.store(strip + 1, known);
-                bits_beside.take(known);
             }
-            checks[strip] = bits.checks();
-            checks[strip + 1] = bits_beside.checks();
+            *checks = bits.checks(simd);
         }
 
         for (strip, checks) in checks.iter().enumerate() {
-            let blocks = edges.iter().zip(&mut *messages).zip(&*extrinsics);
-            for ((edge, message), extrinsic) in blocks.take(layer.primaries) {
-                let known = extrinsic.strip(simd, strip);
-                let new = checks.message(known);
+            // Out of memory into registers.
+            let checks = *checks;
+            for (block, message) in blocks.iter().zip(&mut *primaries) {
+                let known = message.strip(simd, strip);
+                let new = checks.message(simd, known);
                 message.store(strip, new);
-                let posterior = known.saturating_add(new);
-                rings[usize::from(edge.group)].store(strip, posterior);
+                store_strip(rings, block.ring(), strip, known.saturating_add(new));
             }
         }
-        for repeat in &self.schedule.repeats[layer.first_repeat..][..edges.len() - layer.primaries] {
-            let ring = &mut rings[usize::from(edges[repeat.edge].group)];
-            let message = &mut messages[repeat.edge];
-            if first {
-                *message = Lanes::ZERO;
+        for block in &blocks[..layer.primaries] {
+            self.shifts[usize::from(block.group)] = block.shift;
+        }
+        for ((block, message), extrinsic) in blocks[layer.primaries..].iter().zip(repeats).zip(&*repeated) {
+            let places = self::places(simd, block.ring(), block.turn(&self.shifts));
+            let mut posteriors = [i8x64::splat(simd, 0); STRIPS];
+            for (posterior, place) in posteriors.iter_mut().zip(places) {
+                *posterior = strip_at(simd, rings, place as usize);
             }
-            let before = Lanes(*ring.window(repeat.turn));
-            for (strip, checks) in checks.iter().enumerate() {
-                let new = checks.message(extrinsics[repeat.edge].strip(simd, strip));
-                let change = new - message.strip(simd, strip);
+            for (strip, (checks, posterior)) in checks.iter().zip(posteriors).enumerate() {
+                let new = checks.message(simd, extrinsic.strip(simd, strip));
+                let change = if FIRST { new } else { new - message.strip(simd, strip) };
                 message.store(strip, new);
-                let posterior = before.strip(simd, strip).saturating_add(change);
-                ring.store(strip, posterior);
+                store_strip(rings, block.ring(), strip, posterior.saturating_add(change));
             }
+            self.shifts[usize::from(block.group)] = block.shift;
         }
     }
 
-    /// Writes the signs of the information bits, before the first iteration or any other.
+    /// Writes the signs of the information bits.
     #[inline(always)]
-    fn store<S: Simd>(&self, simd: S, first: bool, out: &mut [u8]) {
+    fn store<S: Simd>(&self, simd: S, out: &mut [u8]) {
+        // Lane 0 is the lowest bit of a mask and belongs in the highest bit of the first byte.
+        const BACKWARDS: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
+        let backwards = u8x64::block_splat(u8x16::load_array(simd, BACKWARDS));
         let groups = out.as_chunks_mut::<{ GROUP / 8 }>().0;
-        for (group, (ring, bytes)) in self.rings.iter().zip(groups).enumerate() {
-            let shift = self.schedule.shift(group, first);
+        for (group, (shift, bytes)) in self.shifts.iter().zip(groups).enumerate() {
             for (strip, bytes) in bytes.chunks_mut(STRIP / 8).enumerate() {
-                // Lane 0 is the lowest bit of the mask and belongs in the highest bit of the first byte.
-                let negative = ring.strip(simd, shift, strip).simd_lt(0).to_bitmask();
-                bytes.copy_from_slice(&negative.reverse_bits().to_be_bytes()[..bytes.len()]);
+                let bits = strip_at(simd, &self.rings, place(group * RING, *shift, strip));
+                let negative = bits.swizzle_dyn_within_blocks(backwards).simd_lt(0).to_bitmask().to_le_bytes();
+                match bytes.as_chunks_mut().0 {
+                    [whole] => *whole = negative,
+                    _ => bytes.copy_from_slice(&negative[..GROUP % STRIP / 8]),
+                }
             }
         }
     }

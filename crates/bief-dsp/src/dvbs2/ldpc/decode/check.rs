@@ -7,7 +7,7 @@
 //! the least one leaves little weight.
 
 use super::MAX_MESSAGE;
-use crate::simd::{Simd, i8x64, prelude::*, u8x16, u8x64};
+use crate::simd::{Simd, i8x64, prelude::*, u8x16, u8x64, with_sign};
 
 /// ln(1 + exp(-d)) for a difference d in counts of a quarter, on average 10 % less to make up for
 /// ln(1 + exp(-(a + b))), which is left out.
@@ -64,12 +64,11 @@ impl<S: Simd> Bits<S> {
 
     /// What the checks have to say, once all bits are taken in.
     #[inline(always)]
-    pub(super) fn checks(self) -> Checks<S> {
+    pub(super) fn checks(self, simd: S) -> Checks<S> {
         Checks {
             least: self.least,
-            to_least: self.others.min(MAX_MESSAGE).bitcast(),
-            to_others: self.sum.of(self.others, self.least).min(MAX_MESSAGE).bitcast(),
-            sign: self.sign,
+            to_least: with_sign(simd, self.others.min(MAX_MESSAGE).bitcast(), self.sign),
+            to_others: with_sign(simd, self.sum.of(self.others, self.least).min(MAX_MESSAGE).bitcast(), self.sign),
         }
     }
 }
@@ -85,22 +84,18 @@ fn magnitude<S: Simd>(x: i8x64<S>) -> u8x64<S> {
 pub(super) struct Checks<S: Simd> {
     /// Least magnitude among the bits.
     least: u8x64<S>,
-    /// Magnitude of the message to the bit that has the least one.
+    /// Message to the bit that has the least one, if that is positive.
     to_least: i8x64<S>,
-    /// Magnitude of the message to the others.
+    /// Message to each of the others, likewise.
     to_others: i8x64<S>,
-    /// Negative if an odd number of bits is.
-    sign: i8x64<S>,
 }
 
 impl<S: Simd> Checks<S> {
     /// Message to the bit whose extrinsic value is given.
     #[inline(always)]
-    pub(super) fn message(&self, extrinsic: i8x64<S>) -> i8x64<S> {
+    pub(super) fn message(&self, simd: S, extrinsic: i8x64<S>) -> i8x64<S> {
         // Of bits that share the least magnitude, each is told what the others know: it is the same.
         let is_least = magnitude(extrinsic).simd_eq(self.least);
-        let magnitude = is_least.select(self.to_least, self.to_others);
-        let negative = (self.sign ^ extrinsic).simd_lt(0);
-        negative.select(-magnitude, magnitude)
+        with_sign(simd, is_least.select(self.to_least, self.to_others), extrinsic)
     }
 }

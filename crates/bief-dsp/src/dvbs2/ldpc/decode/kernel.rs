@@ -1,6 +1,6 @@
 //! The decoder for devices: its text, and what it reads of a code.
 
-use super::schedule::LayerBlocks;
+use super::schedule::{LayerBlocks, order};
 use crate::dvbs2::ldpc::{Code, GROUP};
 
 /// What the kernel `decode` of [`KernelTables::SOURCE`] reads of a code, in the layout of its vectors.
@@ -32,7 +32,7 @@ impl KernelTables {
     pub fn new(code: &Code) -> Self {
         let mut tables = Self { layers: Vec::new(), blocks: Vec::new(), missing: 0, room: 0 };
         let mut greatest = 0;
-        for r in 0..code.q {
+        for r in order(code) {
             let layer = LayerBlocks::new(code, r);
             let first = tables.blocks.len();
             tables

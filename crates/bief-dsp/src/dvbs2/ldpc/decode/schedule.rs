@@ -1,136 +1,97 @@
-//! The blocks of a code in the order in which one iteration uses them, with the rotation of every group of
-//! bits before each.
+//! The blocks of a code in the order in which one iteration uses them.
 
 use super::super::{Code, GROUP};
+use super::RING;
 
-/// A block: one group of bits takes part in the checks of one layer.
-#[derive(Clone, Debug)]
-pub(super) struct Edge {
-    /// Group of bits: information groups, then parity groups.
-    pub(super) group: u16,
-    /// Where lane 0 is in the group's ring when the layer begins.
-    pub(super) turn: u16,
-    /// Where lane 0 is in the group's ring before the iteration begins.
-    pub(super) turn_at_rest: u16,
+/// How often in an iteration the decoder looks whether it has arrived, where there are so many layers.
+const LOOKS: usize = 8;
+
+/// The layers of an iteration by the residues of their checks, 0 first: the even ones, then the odd ones. Neighbours share parity bits,
+/// so that what each layer learns comes from the whole half before it: this saves a tenth of all iterations beside the natural order.
+pub(super) fn order(code: &Code) -> impl Iterator<Item = usize> + Clone {
+    (0..code.q).step_by(2).chain((1..code.q).step_by(2))
 }
 
-/// A further block of a group that the layer uses already.
-#[derive(Clone, Debug)]
-pub(super) struct Repeat {
-    /// The block, counted from the first of the layer.
-    pub(super) edge: usize,
-    /// Where lane 0 is in the group's ring once the earlier blocks of the group are written.
-    pub(super) turn: u16,
-}
-
-/// The blocks of one layer, as ranges.
+/// The blocks of one layer, as ranges of [`Schedule::blocks`].
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
-    /// First block in [`Schedule::edges`] of either kind.
     pub(super) first: usize,
     /// Number of blocks that use their group for the first time in the layer; the repeats follow.
     pub(super) primaries: usize,
     /// One past the last block.
     pub(super) end: usize,
-    /// First of the layer's repeats in [`Schedule::repeats`], which has one for every block after the primaries.
-    pub(super) first_repeat: usize,
 }
 
 /// One iteration, block by block.
 #[derive(Clone)]
 pub(super) struct Schedule {
+    /// In their [`order`].
     pub(super) layers: Vec<Layer>,
-    /// The blocks for the first iteration, which finds the bits in the order of transmission, and for the others,
-    /// which find the groups as the one before left them. Only turns differ.
-    passes: [Vec<Edge>; 2],
-    pub(super) repeats: Vec<Repeat>,
-    /// How far an iteration leaves the bits of a group turned: bit i is at position i + shift (mod 360).
-    shifts: Vec<u16>,
-    /// The block of layer 0 whose lane 0 has no bit.
+    pub(super) blocks: Vec<Block>,
+    /// Groups of bits.
+    pub(super) groups: usize,
+    /// The block of the first layer whose lane 0 has no bit.
     pub(super) missing: usize,
+    /// The most blocks of a layer, and the most of them that are repeats.
+    pub(super) most: usize,
+    pub(super) most_repeats: usize,
 }
 
 impl Schedule {
     pub(super) fn new(code: &Code) -> Schedule {
-        let layers: Vec<_> = (0..code.q).map(|r| LayerBlocks::new(code, r)).collect();
-        let groups = code.rows.len() + code.q;
         let mut schedule = Schedule {
             layers: Vec::new(),
-            passes: [Vec::new(), Vec::new()],
-            repeats: Vec::new(),
-            shifts: vec![0; groups],
-            missing: layers[0].missing(),
+            blocks: Vec::new(),
+            groups: code.rows.len() + code.q,
+            missing: LayerBlocks::new(code, 0).missing(),
+            most: 0,
+            most_repeats: 0,
         };
-        for layer in &layers {
-            schedule.push(layer);
+        for r in order(code) {
+            let layer = LayerBlocks::new(code, r);
+            let first = schedule.blocks.len();
+            schedule.blocks.extend(layer.all());
+            let end = schedule.blocks.len();
+            schedule.layers.push(Layer { first, primaries: layer.primaries.len(), end });
+            schedule.most = schedule.most.max(end - first);
+            schedule.most_repeats = schedule.most_repeats.max(layer.repeats.len());
         }
-        let mut shifts = vec![0; groups];
-        for pass in &mut schedule.passes {
-            let at_rest = shifts.clone();
-            for layer in &layers {
-                pass.extend(layer.all().map(|block| Edge {
-                    group: block.group,
-                    turn: block.turn(&shifts),
-                    turn_at_rest: block.turn(&at_rest),
-                }));
-                for block in layer.all() {
-                    shifts[usize::from(block.group)] = block.shift;
-                }
-            }
-        }
-        schedule.shifts = shifts;
         schedule
     }
 
-    /// Blocks of the first iteration, or of any other.
+    /// Whether the decoder looks after this layer, counted in their order, if all checks hold.
     #[inline(always)]
-    pub(super) fn edges(&self, first: bool) -> &[Edge] {
-        &self.passes[usize::from(!first)]
+    pub(super) fn looks_after(&self, layer: usize) -> bool {
+        let layers = self.layers.len();
+        (layer + 1).is_multiple_of((layers / LOOKS).max(1)) || layer + 1 == layers
     }
 
-    /// How far the bits of a group are turned before the first iteration, or any other.
+    /// The ring of the missing bit.
     #[inline(always)]
-    pub(super) fn shift(&self, group: usize, first: bool) -> u16 {
-        if first { 0 } else { self.shifts[group] }
-    }
-
-    /// Groups of bits.
-    pub(super) fn groups(&self) -> usize {
-        self.shifts.len()
-    }
-
-    /// Appends a layer and the turns of its repeats.
-    fn push(&mut self, layer: &LayerBlocks) {
-        let first = self.layers.last().map_or(0, |layer| layer.end);
-        self.layers.push(Layer {
-            first,
-            primaries: layer.primaries.len(),
-            end: first + layer.all().count(),
-            first_repeat: self.repeats.len(),
-        });
-        // Every group that a repeat uses was used by a primary before.
-        let mut shifts = vec![0; self.shifts.len()];
-        for block in &layer.primaries {
-            shifts[usize::from(block.group)] = block.shift;
-        }
-        for (i, block) in layer.repeats.iter().enumerate() {
-            self.repeats.push(Repeat { edge: layer.primaries.len() + i, turn: block.turn(&shifts) });
-            shifts[usize::from(block.group)] = block.shift;
-        }
+    pub(super) fn last_ring(&self) -> usize {
+        (self.groups - 1) * RING
     }
 }
 
 /// Bit i of a group takes part in lane i + shift (mod 360) of a layer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) group: u16,
     pub(super) shift: u16,
 }
 
 impl Block {
+    /// Where the group's ring begins.
+    #[inline(always)]
+    pub(super) fn ring(self) -> usize {
+        usize::from(self.group) * RING
+    }
+
     /// Where lane 0 is in the group's ring, given how far every group is turned.
-    fn turn(self, shifts: &[u16]) -> u16 {
-        (shifts[usize::from(self.group)] + GROUP as u16 - self.shift) % GROUP as u16
+    #[inline(always)]
+    pub(super) fn turn(self, shifts: &[u16]) -> u16 {
+        let shift = shifts[usize::from(self.group)];
+        if shift >= self.shift { shift - self.shift } else { shift + GROUP as u16 - self.shift }
     }
 }
 
@@ -163,7 +124,7 @@ impl LayerBlocks {
         LayerBlocks { primaries, repeats }
     }
 
-    /// Of layer 0, the block whose lane 0 has no bit: that of the last parity group.
+    /// Of the layer of residue 0, the block whose lane 0 has no bit: that of the last parity group.
     pub(super) fn missing(&self) -> usize {
         self.primaries.len() - 2
     }
