@@ -54,6 +54,7 @@
 #[cfg(test)]
 mod brute;
 mod clock;
+mod cores;
 mod error;
 mod gain;
 mod goal;
@@ -74,6 +75,7 @@ mod stage;
 pub mod strategy;
 
 pub use clock::ClockPlan;
+pub use cores::CoresByKind;
 pub use error::{Error, ErrorKind};
 pub use gain::{Gain, gains};
 pub use goal::{Aim, Goal, Rate};
