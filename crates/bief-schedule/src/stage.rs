@@ -176,7 +176,11 @@ impl From<Stage> for StageJson {
     fn from(stage: Stage) -> Self {
         let Stage { tasks, cores, gather } = stage;
         let (cores, kind) = match cores.len() {
-            1 => cores.into_iter().next().map(|(kind, cores)| (CoresJson::OneKind(cores), Some(kind))).expect("it has one"),
+            1 => cores
+                .into_iter()
+                .next()
+                .map(|(kind, cores)| (CoresJson::OneKind(cores), Some(kind)))
+                .expect("it has one"),
             _ => (CoresJson::ByKind(cores.into_iter().collect()), None),
         };
         Self { tasks, cores, kind, gather }
