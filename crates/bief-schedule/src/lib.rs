@@ -53,6 +53,7 @@
 
 #[cfg(test)]
 mod brute;
+mod busy;
 mod clock;
 mod cores;
 mod error;
@@ -74,6 +75,7 @@ pub mod simulate;
 mod stage;
 pub mod strategy;
 
+pub use busy::BusyPlan;
 pub use clock::ClockPlan;
 pub use cores::CoresByKind;
 pub use error::{Error, ErrorKind};
@@ -83,7 +85,7 @@ pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{Clock, CoreKind, Platform};
 pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
-pub use profile::{Gather, Profile, Samples, TaskProfile};
+pub use profile::{Busy, Gather, Profile, Samples, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};
 pub use strategy::{Capabilities, Strategy, strategies, strategy};
