@@ -199,8 +199,10 @@ mod tests {
         }
 
         fn platform(&self) -> Platform {
-            let kind =
-                |(name, &(cores, _, watts)): (&&str, &_)| CoreKind { watts: Some(watts), ..CoreKind::new(*name, cores) };
+            let kind = |(name, &(cores, _, watts)): (&&str, &_)| CoreKind {
+                watts: Some(watts),
+                ..CoreKind::new(*name, cores)
+            };
             Platform::new(KINDS.iter().zip(&self.kinds).map(kind)).unwrap()
         }
 
@@ -210,7 +212,11 @@ mod tests {
             let ns = |ns: &[(u64, u64); 3], kind: usize| {
                 let (idle, more) = ns[kind];
                 let (busy, used) = (self.kinds[kind].1, used[kind].max(1));
-                if used >= busy { idle + more } else { idle + (more * u64::from(used - 1)).div_ceil(u64::from(busy - 1)) }
+                if used >= busy {
+                    idle + more
+                } else {
+                    idle + (more * u64::from(used - 1)).div_ceil(u64::from(busy - 1))
+                }
             };
             let tasks = self.tasks.iter().map(|(replicable, times)| TaskProfile {
                 replicable: *replicable,
@@ -223,9 +229,9 @@ mod tests {
         fn schedules(&self) -> Vec<(Schedule, Profile)> {
             let cores: Vec<u32> = self.kinds.iter().map(|kind| kind.0).collect();
             let all = brute::schedules(&self.profile(), &cores, StageKinds::Mixed).into_iter().map(|stages| {
-                let used = KINDS[..cores.len()].iter().map(|kind| {
-                    stages.iter().filter_map(|stage| stage.cores.get(kind)).sum()
-                });
+                let used = KINDS[..cores.len()]
+                    .iter()
+                    .map(|kind| stages.iter().filter_map(|stage| stage.cores.get(kind)).sum());
                 let plain = self.plain(&used.collect::<Vec<u32>>());
                 (Schedule::new("brute", stages, &plain).unwrap(), plain)
             });

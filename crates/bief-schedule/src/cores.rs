@@ -43,17 +43,17 @@ impl CoresByKind {
     }
 
     /// Each kind with its cores.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&String, &u32)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&String, &u32)> + Clone {
         self.into_iter()
     }
 
     /// The kinds.
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = &String> {
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &String> + Clone {
         self.iter().map(|(kind, _)| kind)
     }
 
     /// The cores of each kind.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &u32> {
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &u32> + Clone {
         self.iter().map(|(_, cores)| cores)
     }
 }

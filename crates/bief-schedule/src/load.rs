@@ -24,8 +24,7 @@ pub struct StageLoad {
     /// The work divided by the replicas that share it (eq. 1); where they are of several kinds, 1 / Σ(cores / work). On devices,
     /// the [pace](Profile::pace_ns) divided by them.
     pub period: Period,
-    /// How many executions lie behind the stage at least, where cores of several kinds share it and none is to wait: as many as all do
-    /// while the slowest does one, whose turn comes before them. 0 for a stage of one kind.
+    /// How many executions the ring behind the stage must hold for none of its cores to wait: [`Profile::ahead`].
     pub ahead: u64,
     /// How many executions a launch has, on a device: its works are those of so many, for which each of them waits.
     pub gather: u32,
@@ -37,12 +36,6 @@ impl StageLoad {
     pub fn utilisation(&self, period: Period) -> f64 {
         if period == Period::ZERO { 0.0 } else { self.period.ns() / period.ns() }
     }
-}
-
-/// The executions of a stage, of this period on so many cores, while the slowest core does one, and one more for each core.
-fn ahead(slowest_ns: u64, period: Period, cores: u32) -> u64 {
-    let (executions, more) = period.goes_into(slowest_ns).unwrap_or((0, false));
-    u64::try_from(executions).unwrap_or(u64::MAX).saturating_add(u64::from(more)).saturating_add(cores.into())
 }
 
 /// What limits the period of a schedule.
@@ -76,20 +69,21 @@ impl Schedule {
             };
             let work = |name: &String| alone_ns(name).saturating_mul(stage.gather.into());
             let works_ns: BTreeMap<String, u64> = stage.cores.keys().map(|kind| (kind.clone(), work(kind))).collect();
-            let cores = stage.cores.iter().filter_map(|(name, &cores)| Some((profile.kind(name)?, cores)));
+            let cores: Vec<_> =
+                stage.cores.iter().filter_map(|(name, &cores)| Some((profile.kind(name)?, cores))).collect();
+            let ahead = gathering.ahead(tasks.clone(), cores.iter().copied());
             let period = gathering.mixed_period(tasks.clone(), cores).ok_or_else(|| {
                 let reason = "its tasks take so long that the period of the kinds of core that share it has no exact fraction: give \
                               it cores of one kind";
                 Error::new(ErrorKind::Schedule, format!("schedule, stages[{index}]"), reason)
             })?;
-            let work_ns = works_ns.values().copied().max().expect("check_itself found cores");
             Ok(StageLoad {
                 replicable: profile.is_replicable(tasks.clone()),
                 tasks,
-                work_ns,
-                ahead: if works_ns.len() > 1 { ahead(work_ns, period, stage.replicas()) } else { 0 },
+                work_ns: works_ns.values().copied().max().expect("check_itself found cores"),
                 works_ns,
                 period,
+                ahead,
                 gather: stage.gather,
             })
         };

@@ -809,6 +809,34 @@ impl Profile {
         shared_period(cores.into_iter().map(share).collect::<Option<Vec<_>>>()?)
     }
 
+    /// How many executions the ring behind a stage that cores of several kinds share must hold, for none of them to wait: as many as all
+    /// do while the slowest does one, whose turn comes before these, and one more for each core. 0 for a stage of one kind, and
+    /// where it has no [period](Self::mixed_period).
+    ///
+    /// ```
+    /// use bief_schedule::{Profile, TaskProfile};
+    ///
+    /// let profile = Profile::new(["big", "little"], [TaskProfile::replicable("decode", [100, 1000])])?;
+    /// assert_eq!(profile.ahead(0..1, [(0, 1), (1, 1)]), 10 + 1 + 2);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain, or a kind is no position among the kinds.
+    pub fn ahead(&self, tasks: Range<usize>, cores: impl IntoIterator<Item = (usize, u32)>) -> u64 {
+        let cores: Vec<_> = cores.into_iter().filter(|&(_, cores)| cores > 0).collect();
+        if cores.len() < 2 {
+            return 0;
+        }
+        let slowest_ns = cores.iter().filter_map(|&(kind, _)| self.pace_ns(tasks.clone(), kind)).max();
+        let replicas = cores.iter().map(|&(_, cores)| u64::from(cores)).sum::<u64>();
+        let done = slowest_ns.zip(self.mixed_period(tasks, cores)).and_then(|(ns, period)| period.goes_into(ns));
+        done.map_or(0, |(executions, more)| {
+            u64::try_from(executions).unwrap_or(u64::MAX).saturating_add(u64::from(more) + replicas)
+        })
+    }
+
     /// The frames per second of a pipeline with a period of `period_ns` nanoseconds; infinite where the
     /// period is zero.
     pub fn frames_per_second(&self, period_ns: f64) -> f64 {
@@ -934,14 +962,18 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
         let Some(Busy { cores, ns }) = busy else { continue };
         let key = |member: &str| format!("busy[{kind}].{member}");
         if json.lanes.as_ref().is_some_and(|lanes| lanes.get(kind).is_some_and(Option::is_some)) {
-            return Err(refused(&format!("busy[{kind}]"), "a device has no cores that work beside each other: write null"));
+            return Err(refused(
+                &format!("busy[{kind}]"),
+                "a device has no cores that work beside each other: write null",
+            ));
         }
         if !(2..=Platform::MAX_CORES).contains(cores) {
             let reason = format!("{cores} cores: write how many worked, from 2 to {}", Platform::MAX_CORES);
             return Err(refused(&key("cores"), reason));
         }
         if ns.len() != json.tasks.len() {
-            let reason = format!("{} for {}: write one for each", counted(ns.len(), "time"), counted(json.tasks.len(), "task"));
+            let reason =
+                format!("{} for {}: write one for each", counted(ns.len(), "time"), counted(json.tasks.len(), "task"));
             return Err(refused(&key("ns"), reason));
         }
         let mut sum = 0u64;

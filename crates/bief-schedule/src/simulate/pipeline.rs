@@ -222,7 +222,8 @@ impl<'a> Pipeline<'a> {
             return Err(refused("executions", reason));
         }
         let warm_up = executions - self.measured(executions);
-        let mut recurrence = Recurrence::new(self.stages.iter().map(|stage| (stage.kinds.len() as u32, stage.ahead)), self.depth);
+        let mut recurrence =
+            Recurrence::new(self.stages.iter().map(|stage| (stage.kinds.len() as u32, stage.ahead)), self.depth);
         let mut tallies = vec![Tally::default(); self.stages.len()];
         let mut latencies = Vec::new();
         let mut parts: Vec<Vec<Parts>> = self.stages.iter().map(|stage| vec![[0; 3]; stage.devices]).collect();
