@@ -120,10 +120,7 @@ impl ClockPlan {
                 profile = profile.slowed(position, clock.slowdown)?;
             }
         }
-        let mut clocked = Platform::new(kinds)?;
-        if let Some(watts) = platform.idle_watts() {
-            clocked = clocked.with_idle_watts(watts)?;
-        }
+        let clocked = platform.with_kinds(kinds)?;
         let schedule = strategy.plan(&profile, &clocked, goal)?;
         for (kind, clock) in clocked.kinds().iter().zip(&mut clocks) {
             clock.take_if(|_| !schedule.cores().contains_key(&kind.name));

@@ -53,7 +53,9 @@
 
 #[cfg(test)]
 mod brute;
+mod busy;
 mod clock;
+mod cores;
 mod error;
 mod gain;
 mod goal;
@@ -73,7 +75,9 @@ pub mod simulate;
 mod stage;
 pub mod strategy;
 
+pub use busy::BusyPlan;
 pub use clock::ClockPlan;
+pub use cores::CoresByKind;
 pub use error::{Error, ErrorKind};
 pub use gain::{Gain, gains};
 pub use goal::{Aim, Goal, Rate};
@@ -81,7 +85,7 @@ pub use load::{Limit, StageLoad};
 pub use period::{ParsePeriodError, Period};
 pub use platform::{Clock, CoreKind, Platform};
 pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
-pub use profile::{Gather, Profile, Samples, TaskProfile};
+pub use profile::{Busy, Gather, Profile, Samples, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};
 pub use strategy::{Capabilities, Strategy, strategies, strategy};

@@ -24,6 +24,8 @@ pub struct StageLoad {
     /// The work divided by the replicas that share it (eq. 1); where they are of several kinds, 1 / Σ(cores / work). On devices,
     /// the [pace](Profile::pace_ns) divided by them.
     pub period: Period,
+    /// How many executions the ring behind the stage must hold for none of its cores to wait: [`Profile::ahead`].
+    pub ahead: u64,
     /// How many executions a launch has, on a device: its works are those of so many, for which each of them waits.
     pub gather: u32,
 }
@@ -67,7 +69,9 @@ impl Schedule {
             };
             let work = |name: &String| alone_ns(name).saturating_mul(stage.gather.into());
             let works_ns: BTreeMap<String, u64> = stage.cores.keys().map(|kind| (kind.clone(), work(kind))).collect();
-            let cores = stage.cores.iter().filter_map(|(name, &cores)| Some((profile.kind(name)?, cores)));
+            let cores: Vec<_> =
+                stage.cores.iter().filter_map(|(name, &cores)| Some((profile.kind(name)?, cores))).collect();
+            let ahead = gathering.ahead(tasks.clone(), cores.iter().copied());
             let period = gathering.mixed_period(tasks.clone(), cores).ok_or_else(|| {
                 let reason = "its tasks take so long that the period of the kinds of core that share it has no exact fraction: give \
                               it cores of one kind";
@@ -79,6 +83,7 @@ impl Schedule {
                 work_ns: works_ns.values().copied().max().expect("check_itself found cores"),
                 works_ns,
                 period,
+                ahead,
                 gather: stage.gather,
             })
         };

@@ -182,6 +182,11 @@ impl Platform {
         self
     }
 
+    /// The same platform with other kinds of cores.
+    pub(crate) fn with_kinds(&self, kinds: Vec<CoreKind>) -> Result<Self, Error> {
+        Self::checked(PlatformJson { format: Format, kinds, idle_watts: self.idle_watts })
+    }
+
     /// The same machine, of which only the cores of these kinds may be used.
     ///
     /// # Errors
@@ -197,8 +202,7 @@ impl Platform {
     /// # Ok::<(), bief_schedule::Error>(())
     /// ```
     pub fn only(&self, kinds: &[&str]) -> Result<Self, Error> {
-        let kinds = self.kinds.iter().filter(|kind| kinds.contains(&kind.name.as_str())).cloned().collect();
-        Self::checked(PlatformJson { format: Format, kinds, idle_watts: self.idle_watts })
+        self.with_kinds(self.kinds.iter().filter(|kind| kinds.contains(&kind.name.as_str())).cloned().collect())
     }
 
     /// Reads cores as a command line names them: `4` for a profile with one kind of core, else

@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind};
 use crate::json::{self, Document, Format, Object};
 use crate::period::Period;
+use crate::platform::Platform;
 use crate::share::shared_period;
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "lanes", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "busy", "lanes", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -174,7 +175,8 @@ impl TaskProfile {
 /// ```
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
-/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `lanes` (`[null, 3]`, see
+/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `busy` (`[{"cores": 8, "ns": [240000, 4700000]}, null]`,
+/// see [`with_busy`](Self::with_busy)), `lanes` (`[null, 3]`, see
 /// [`with_lanes`](Self::with_lanes)), `gather` (`[null, {"most": 16, "measured": 8}]`, see [`with_gather`](Self::with_gather)) and,
 /// in a task, `gathered_ns` (`[null, 98000]`, see [`TaskProfile::gathered_ns`]), `enter_ns` and `leave_ns`
 /// (`[1200, 900]`, see [`TaskProfile::enter_ns`]), `bytes` (see [`TaskProfile::bytes`]) and `seen`
@@ -210,6 +212,7 @@ pub struct Profile {
     frames_per_execution: u32,
     bits_per_frame: Option<u64>,
     sync_ns: Option<Vec<u64>>,
+    busy: Option<Vec<Option<Busy>>>,
     lanes: Option<Vec<Option<u32>>>,
     gather: Option<Vec<Option<Gather>>>,
     tasks: Vec<TaskProfile>,
@@ -222,6 +225,16 @@ pub struct Profile {
     prefix_sequential: Vec<usize>,
     /// For each kind, what cutting costs; `None` where no cut costs anything, on any kind.
     cuts: Option<Vec<Cuts>>,
+}
+
+/// How long tasks take while many cores of their kind work: clocks drop, and what cores share is shared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Busy {
+    /// How many cores of the kind work, that of the task among them; at least 2.
+    pub cores: u32,
+    /// The time of each task, in nanoseconds, no shorter than while the other cores rest; `None` where the task cannot run on the kind.
+    pub ns: Vec<Option<u64>>,
 }
 
 /// How many executions a launch of a device may have.
@@ -268,6 +281,8 @@ struct ProfileJson {
     bits_per_frame: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sync_ns: Option<Vec<u64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
+    busy: Option<Vec<Option<Busy>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lanes: Option<Vec<Option<u32>>>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
@@ -304,13 +319,14 @@ impl Profile {
             frames_per_execution: 1,
             bits_per_frame: None,
             sync_ns: None,
+            busy: None,
             lanes: None,
             gather: None,
             tasks: tasks.into_iter().collect(),
         })
     }
 
-    /// The same profile with other times: of tasks that run on the same kinds.
+    /// The same profile with other times: of tasks that run on the same kinds. What it told of [busy](Self::with_busy) cores is dropped.
     ///
     /// ```
     /// use bief_schedule::{Profile, TaskProfile};
@@ -325,7 +341,7 @@ impl Profile {
     ///
     /// Those of [`new`](Self::new) that regard tasks.
     pub fn with_tasks(self, tasks: impl IntoIterator<Item = TaskProfile>) -> Result<Self, Error> {
-        Self::checked(ProfileJson { tasks: tasks.into_iter().collect(), ..self.into() })
+        Self::checked(ProfileJson { tasks: tasks.into_iter().collect(), busy: None, ..self.into() })
     }
 
     /// The same profile on cores of one kind that are so many times as slow: tasks, cuts and hand-overs take that much longer, rounded to
@@ -347,6 +363,9 @@ impl Profile {
         }
         if let Some(sync_ns) = &mut json.sync_ns {
             slow(&mut sync_ns[kind]);
+        }
+        if let Some(busy) = json.busy.as_mut().and_then(|busy| busy[kind].as_mut()) {
+            busy.ns.iter_mut().flatten().for_each(slow);
         }
         Self::checked(json)
     }
@@ -383,6 +402,21 @@ impl Profile {
     /// [`ErrorKind::Profile`] where there is not one value per kind, or the sum of all work overflows.
     pub fn with_sync_ns(self, sync_ns: impl Into<Vec<u64>>) -> Result<Self, Error> {
         Self::checked(ProfileJson { sync_ns: Some(sync_ns.into()), ..self.into() })
+    }
+
+    /// The same profile, which tells for kinds of cores how long tasks take while many cores of the kind work: `None` for a kind where
+    /// that makes no difference. Its other times are those while the other cores of the kind rest; with so many of them at work as
+    /// there are between the two, the times are on a line between them ([`while_busy`](Self::while_busy)).
+    ///
+    /// Strategies take a profile by its word, while the others rest; [`BusyPlan`](crate::BusyPlan) finds the schedule that is best
+    /// with the times that its own number of cores makes for.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where there is not one value per kind, one is for fewer than 2 cores, of a device, or has not one time
+    /// for each task that can run on the kind, no shorter than while the others rest.
+    pub fn with_busy(self, busy: impl Into<Vec<Option<Busy>>>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { busy: Some(busy.into()), ..self.into() })
     }
 
     /// The same profile, of whose kinds those with a number of lanes are devices, such as GPUs: `None` for a kind of cores.
@@ -456,6 +490,9 @@ impl Profile {
         }
         if let Some(sync_ns) = &json.sync_ns {
             check_per_kind("sync_ns", sync_ns, NANOSECONDS, &json.kinds)?;
+        }
+        if let Some(busy) = &json.busy {
+            check_busy(&json, busy)?;
         }
         if let Some(lanes) = &json.lanes {
             check_per_kind("lanes", lanes, "number of lanes, or null for cores,", &json.kinds)?;
@@ -539,6 +576,7 @@ impl Profile {
             frames_per_execution: json.frames_per_execution,
             bits_per_frame: json.bits_per_frame,
             sync_ns: json.sync_ns,
+            busy: json.busy,
             lanes: json.lanes,
             gather: json.gather,
             tasks: json.tasks,
@@ -594,6 +632,54 @@ impl Profile {
     pub fn sync_ns(&self, kind: usize) -> u64 {
         assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
         self.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind])
+    }
+
+    /// How long tasks take while many cores of `kind` work, where the profile tells it ([`with_busy`](Self::with_busy)).
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn busy(&self, kind: usize) -> Option<&Busy> {
+        assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
+        self.busy.as_ref().and_then(|busy| busy[kind].as_ref())
+    }
+
+    /// The profile while so many cores of each kind work, in the order of the kinds: it tells these times alone, rounded up.
+    ///
+    /// ```
+    /// use bief_schedule::{Busy, Profile, TaskProfile};
+    ///
+    /// let profile = Profile::new(["cpu"], [TaskProfile::replicable("decode", [900])])?
+    ///     .with_busy([Some(Busy { cores: 4, ns: vec![Some(1050)] })])?;
+    /// let ns = |busy| profile.while_busy(&[busy]).tasks()[0].ns[0].unwrap();
+    /// assert_eq!([1, 2, 3, 4, 8].map(ns), [900, 950, 1000, 1050, 1050]);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where there is not one number per kind.
+    pub fn while_busy(&self, cores: &[u32]) -> Cow<'_, Self> {
+        assert_eq!(cores.len(), self.kinds.len(), "one number of cores for each kind");
+        let Some(busy) = &self.busy else { return Cow::Borrowed(self) };
+        let mut json = ProfileJson { busy: None, ..ProfileJson::from(self.clone()) };
+        for (kind, (busy, &cores)) in busy.iter().zip(cores).enumerate() {
+            let Some(busy) = busy else { continue };
+            let (others, all) = (u128::from(cores.clamp(1, busy.cores) - 1), u128::from(busy.cores - 1));
+            for (task, busy_ns) in json.tasks.iter_mut().zip(&busy.ns) {
+                if let (Some(ns), Some(busy_ns)) = (&mut task.ns[kind], busy_ns) {
+                    *ns += (u128::from(busy_ns - *ns) * others).div_ceil(all) as u64;
+                }
+                if others > 0 {
+                    // They are of other times.
+                    task.seen.iter_mut().for_each(|seen| seen[kind] = None);
+                }
+            }
+        }
+        for task in &mut json.tasks {
+            task.seen.take_if(|seen| seen.iter().zip(&task.ns).any(|(seen, ns)| seen.is_some() != ns.is_some()));
+        }
+        Cow::Owned(Self::checked(json).expect("times between those that were checked"))
     }
 
     /// How many lanes a device of `kind` has ([`with_lanes`](Self::with_lanes)); `None` for a kind of cores.
@@ -782,6 +868,34 @@ impl Profile {
         shared_period(cores.into_iter().map(share).collect::<Option<Vec<_>>>()?)
     }
 
+    /// How many executions the ring behind a stage that cores of several kinds share must hold, for none of them to wait: as many as all
+    /// do while the slowest does one, whose turn comes before these, and one more for each core. 0 for a stage of one kind, and
+    /// where it has no [period](Self::mixed_period).
+    ///
+    /// ```
+    /// use bief_schedule::{Profile, TaskProfile};
+    ///
+    /// let profile = Profile::new(["big", "little"], [TaskProfile::replicable("decode", [100, 1000])])?;
+    /// assert_eq!(profile.ahead(0..1, [(0, 1), (1, 1)]), 10 + 1 + 2);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where `tasks` leaves the chain, or a kind is no position among the kinds.
+    pub fn ahead(&self, tasks: Range<usize>, cores: impl IntoIterator<Item = (usize, u32)>) -> u64 {
+        let cores: Vec<_> = cores.into_iter().filter(|&(_, cores)| cores > 0).collect();
+        if cores.len() < 2 {
+            return 0;
+        }
+        let slowest_ns = cores.iter().filter_map(|&(kind, _)| self.pace_ns(tasks.clone(), kind)).max();
+        let replicas = cores.iter().map(|&(_, cores)| u64::from(cores)).sum::<u64>();
+        let done = slowest_ns.zip(self.mixed_period(tasks, cores)).and_then(|(ns, period)| period.goes_into(ns));
+        done.map_or(0, |(executions, more)| {
+            u64::try_from(executions).unwrap_or(u64::MAX).saturating_add(u64::from(more) + replicas)
+        })
+    }
+
     /// The frames per second of a pipeline with a period of `period_ns` nanoseconds; infinite where the
     /// period is zero.
     pub fn frames_per_second(&self, period_ns: f64) -> f64 {
@@ -889,6 +1003,7 @@ impl From<Profile> for ProfileJson {
             frames_per_execution: profile.frames_per_execution,
             bits_per_frame: profile.bits_per_frame,
             sync_ns: profile.sync_ns,
+            busy: profile.busy,
             lanes: profile.lanes,
             gather: profile.gather,
             tasks: profile.tasks,
@@ -898,6 +1013,49 @@ impl From<Profile> for ProfileJson {
 
 fn refused(key: &str, reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Profile, format!("profile, {key}"), reason)
+}
+
+fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
+    check_per_kind("busy", busy, "object, or null,", &json.kinds)?;
+    for (kind, busy) in busy.iter().enumerate() {
+        let Some(Busy { cores, ns }) = busy else { continue };
+        let key = |member: &str| format!("busy[{kind}].{member}");
+        if json.lanes.as_ref().is_some_and(|lanes| lanes.get(kind).is_some_and(Option::is_some)) {
+            return Err(refused(
+                &format!("busy[{kind}]"),
+                "a device has no cores that work beside each other: write null",
+            ));
+        }
+        if !(2..=Platform::MAX_CORES).contains(cores) {
+            let reason = format!("{cores} cores: write how many worked, from 2 to {}", Platform::MAX_CORES);
+            return Err(refused(&key("cores"), reason));
+        }
+        if ns.len() != json.tasks.len() {
+            let reason =
+                format!("{} for {}: write one for each", counted(ns.len(), "time"), counted(json.tasks.len(), "task"));
+            return Err(refused(&key("ns"), reason));
+        }
+        let mut sum = 0u64;
+        for (index, (task, &busy_ns)) in json.tasks.iter().zip(ns).enumerate() {
+            let idle_ns = task.ns.get(kind).copied().flatten();
+            if busy_ns.is_some() != idle_ns.is_some() || busy_ns < idle_ns {
+                let shown = |ns: Option<u64>| ns.map_or("null".to_owned(), |ns| ns.to_string());
+                let reason = format!(
+                    "task `{}` has {}, and {} while the other cores rest: write a time that is no shorter, or null for both",
+                    task.name,
+                    shown(busy_ns),
+                    shown(idle_ns)
+                );
+                return Err(refused(&format!("busy[{kind}].ns[{index}]"), reason));
+            }
+            // With hand-overs and cuts the sums have to stay below 2^64, too.
+            sum = sum.saturating_add(busy_ns.unwrap_or(0));
+        }
+        if sum > u64::MAX / 4 {
+            return Err(refused(&key("ns"), "the times add up to 2^62 ns or more: they must be in nanoseconds"));
+        }
+    }
+    Ok(())
 }
 
 fn check_kinds(kinds: &[String]) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::cores::CoresByKind;
 use crate::profile::Profile;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -35,7 +36,7 @@ pub struct Stage {
     pub tasks: usize,
     /// How many cores of each kind execute it, each core on its own frames: at least 1 of a kind that is named, and 1 in all if a
     /// task may not be replicated.
-    pub cores: BTreeMap<String, u32>,
+    pub cores: CoresByKind,
     /// How many executions a launch has at most, on a [device](crate::Profile::with_lanes): a lane takes those that wait. 1 on cores.
     pub gather: u32,
 }
@@ -43,14 +44,12 @@ pub struct Stage {
 impl Stage {
     /// A stage of `tasks` tasks on `cores` cores of `kind`.
     pub fn new(tasks: usize, cores: u32, kind: impl Into<String>) -> Self {
-        let mut by_kind = BTreeMap::new();
-        by_kind.insert(kind.into(), cores);
-        Self { tasks, cores: by_kind, gather: 1 }
+        Self { tasks, cores: CoresByKind::of_one(kind.into(), cores), gather: 1 }
     }
 
     /// A stage of `tasks` tasks on so many cores of each of these kinds.
     pub fn mixed<K: Into<String>>(tasks: usize, cores: impl IntoIterator<Item = (K, u32)>) -> Self {
-        Self { tasks, cores: cores.into_iter().map(|(kind, cores)| (kind.into(), cores)).collect(), gather: 1 }
+        Self { tasks, cores: cores.into_iter().collect(), gather: 1 }
     }
 
     /// The same stage, on a device, with up to so many executions in a launch.
@@ -166,7 +165,7 @@ impl TryFrom<StageJson> for Stage {
         }
         match (cores, kind) {
             (CoresJson::OneKind(cores), Some(kind)) => Ok(Self::new(tasks, cores, kind).gathering(gather)),
-            (CoresJson::ByKind(cores), None) => Ok(Self { tasks, cores, gather }),
+            (CoresJson::ByKind(cores), None) => Ok(Self { tasks, cores: cores.into_iter().collect(), gather }),
             (CoresJson::OneKind(_), None) => Err("missing field `kind`: name the kind of the cores"),
             (CoresJson::ByKind(_), Some(_)) => Err("`kind` beside cores that are listed by kind: leave it out"),
         }
@@ -175,13 +174,15 @@ impl TryFrom<StageJson> for Stage {
 
 impl From<Stage> for StageJson {
     fn from(stage: Stage) -> Self {
-        let Stage { tasks, mut cores, gather } = stage;
-        match cores.len() {
-            1 => {
-                let (kind, cores) = cores.pop_first().expect("it has one");
-                Self { tasks, cores: CoresJson::OneKind(cores), kind: Some(kind), gather }
-            }
-            _ => Self { tasks, cores: CoresJson::ByKind(cores), kind: None, gather },
-        }
+        let Stage { tasks, cores, gather } = stage;
+        let (cores, kind) = match cores.len() {
+            1 => cores
+                .into_iter()
+                .next()
+                .map(|(kind, cores)| (CoresJson::OneKind(cores), Some(kind)))
+                .expect("it has one"),
+            _ => (CoresJson::ByKind(cores.into_iter().collect()), None),
+        };
+        Self { tasks, cores, kind, gather }
     }
 }

@@ -117,7 +117,7 @@ pub(crate) fn connect(
         before(sender);
         slot()
     };
-    let Ends { senders: (senders, sent), receivers: (receivers, taken) } = ends;
+    let Ends { senders: (senders, sent), receivers: (receivers, taken), .. } = ends;
     let slots_of = |slot: &dyn Fn() -> Result<Slot>, count| (0..count).map(|_| slot()).collect::<Result<Vec<Slot>>>();
     let own = (0..senders).map(|sender| slots_of(&|| slot_of(sender), sent)).collect::<Result<Vec<_>>>()?;
     let received = (0..receivers).map(|_| slots_of(&slot, taken)).collect::<Result<Vec<_>>>()?;
@@ -135,25 +135,26 @@ pub(crate) fn connect(
     ))
 }
 
-/// The replicas on both sides of a ring, and how many batches each has at a time.
+/// The replicas on both sides of a ring, how many batches each has at a time, and how many the ring holds at least.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) senders: (usize, usize),
     pub(crate) receivers: (usize, usize),
+    pub(crate) least: usize,
 }
 
 impl Ends {
     /// Between two stages.
     pub(crate) fn of(before: &StagePlan, after: &StagePlan) -> Self {
-        Self { senders: (before.threads, before.gather), receivers: (after.threads, after.gather) }
+        Self { senders: (before.threads, before.gather), receivers: (after.threads, after.gather), least: before.ahead }
     }
 
     /// How many batches the ring holds. The `budget` is what one replica of the larger side has; where they have several at a time, all
     /// of these fit, and one more.
     pub(crate) fn slots(self, budget: usize) -> usize {
-        let Self { senders: (senders, sent), receivers: (receivers, taken) } = self;
+        let Self { senders: (senders, sent), receivers: (receivers, taken), least } = self;
         let gathered = (senders.saturating_mul(sent)).max(receivers.saturating_mul(taken)).saturating_add(1);
-        let alone = budget.saturating_mul(senders.max(receivers));
+        let alone = budget.saturating_mul(senders.max(receivers)).max(least);
         if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
     }
 }

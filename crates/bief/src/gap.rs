@@ -342,6 +342,7 @@ pub(crate) mod tests {
                 planned_ns: None,
                 device: None,
                 gather: 1,
+                ahead: 0,
             };
             // Each kind does its part, in proportion to its speed.
             let parts: Vec<KindReport> = threads

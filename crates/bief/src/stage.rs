@@ -33,6 +33,9 @@ pub(crate) struct StagePlan {
     pub(crate) device: Option<Device>,
     /// How many batches a replica has at a time: more than one only where it is a lane.
     pub(crate) gather: usize,
+    /// How many batches the ring behind it holds at least, so that no fast core waits for a slow one; 0 where it has one kind, or no
+    /// profile tells.
+    pub(crate) ahead: usize,
 }
 
 /// The stages of a schedule for tasks of these names.
@@ -57,7 +60,7 @@ impl StagePlan {
             Some([first, .., last]) => format!("{first} .. {last}").into(),
             _ => "".into(),
         };
-        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1 }
+        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1, ahead: 0 }
     }
 
     /// Gives it lanes on a device, of which it has one, for launches of so many batches.

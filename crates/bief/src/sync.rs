@@ -48,7 +48,7 @@ pub(crate) fn cores() -> usize {
 
 /// A clock without time, so that an execution can be repeated: nothing has passed, or very much.
 #[cfg(any(bief_loom, bief_shuttle))]
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instant;
 
 #[cfg(any(bief_loom, bief_shuttle))]

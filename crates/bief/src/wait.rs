@@ -15,7 +15,8 @@ use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, parking, spin_lo
 pub enum Waiting {
     /// Looks again for about as long as a wake-up takes, some 50 us, then leaves its core until it is woken. Where looking
     /// did not pay lately, because frames are slow or other programs take the cores, it leaves its core at once most times.
-    /// Where the pipeline's threads outnumber the cores that they may use, it lets others run before each look.
+    /// Where the pipeline's threads outnumber the cores that they may use, it lets others run before each look, unless another program
+    /// takes the core then.
     #[default]
     Adaptive,
     /// Leaves its core at once: the least power, and a wake-up for every wait.
@@ -90,10 +91,15 @@ impl WaitPolicy {
         }
     }
 
-    /// Notes whether looking paid.
-    fn learn(&mut self, paid: bool) {
-        if let Self::Adapt(_, trial) = self {
-            trial.learn(paid);
+    /// Notes whether looking found what was waited for, and how long it and the longest of the looks took.
+    fn learn(&mut self, found: bool, took: Duration, longest: Duration) {
+        match self {
+            Self::Adapt(Look::Spin, trial) => trial.learn(found && took < INTERRUPTED),
+            Self::Adapt(Look::Yield, trial) => {
+                trial.learn(found);
+                trial.slices.learn(longest);
+            }
+            Self::Park | Self::Look(_) => {}
         }
     }
 }
@@ -108,6 +114,25 @@ impl Look {
             }
             ready()
         })
+    }
+
+    /// The same, as long as the core comes back soon; answers whether it was ready, and how long the longest look took of those that
+    /// let others run.
+    fn until_late(self, times: u64, start: Instant, ready: &mut impl FnMut() -> bool) -> (bool, Duration) {
+        if self == Self::Spin {
+            return (self.until(times, ready).is_some(), Duration::ZERO);
+        }
+        let (mut before, mut longest) = (start, Duration::ZERO);
+        for _ in 0..times {
+            thread::yield_now();
+            let is_ready = ready();
+            longest = longest.max(before.elapsed());
+            before = Instant::now();
+            if is_ready || longest >= SLICE {
+                return (is_ready, longest);
+            }
+        }
+        (false, longest)
     }
 
     /// Looks that take about as long as a wake-up: waiting so costs at most twice what the better choice would have cost.
@@ -136,12 +161,49 @@ pub(crate) struct Trial {
     parked: u32,
     /// How many those were the last time.
     backoff: u32,
+    /// What letting others run costs.
+    slices: Slices,
+}
+
+/// Whether another program takes the core when others are let run: not for a task's time, but for a slice of the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Slices {
+    /// When the last one ended, and for how long nobody is let run from then on.
+    rest: Option<(Instant, Duration)>,
+    /// Looks since then.
+    looks: u32,
+}
+
+/// Others that run for so long are not threads that wait for each other, or what these wait for is so long that parking costs nothing.
+const SLICE: Duration = Duration::from_millis(1);
+/// One slice is taken by the host, or by what seldom runs. After one more within so many looks, all waits park for so many times as
+/// long as it took.
+const LOOKS_BETWEEN: u32 = 200;
+const RESTS: [u32; 2] = [2, 40];
+
+impl Slices {
+    fn are_lost(&mut self) -> bool {
+        self.rest.is_some_and(|(end, rest)| end.elapsed() < rest)
+    }
+
+    fn learn(&mut self, longest: Duration) {
+        if longest < SLICE {
+            self.looks = self.looks.saturating_add(1);
+            if self.looks == LOOKS_BETWEEN {
+                self.rest = None;
+            }
+            return;
+        }
+        let again = usize::from(self.rest.is_some());
+        self.rest = Some((Instant::now(), longest * RESTS[again]));
+        self.looks = 0;
+    }
 }
 
 impl Trial {
     /// Whether it is time to look.
     fn is_due(&mut self) -> bool {
-        let due = self.parked == 0;
+        let due = self.parked == 0 && !self.slices.are_lost();
         self.parked = self.parked.saturating_sub(1);
         due
     }
@@ -258,13 +320,17 @@ impl Signal {
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
-            policy.learn(true);
+            policy.learn(true, Duration::ZERO, Duration::ZERO);
             return true;
         }
         let start = Instant::now();
-        let found = look.until(looks - short, &mut ready).is_some();
+        let may_park = self.barrier.is_some();
+        let (found, longest) = match may_park {
+            true => look.until_late(looks - short, start, &mut ready),
+            false => (look.until(looks - short, &mut ready).is_some(), Duration::ZERO),
+        };
         if looks > 0 {
-            policy.learn(found && (look == Look::Yield || start.elapsed() < INTERRUPTED));
+            policy.learn(found, start.elapsed(), longest);
         }
         if !found {
             self.park(key, start, ready);

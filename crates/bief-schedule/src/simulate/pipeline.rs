@@ -21,8 +21,9 @@ const DEFAULT_DEPTH: u64 = 4;
 ///
 /// # Model
 ///
-/// Between a stage of *m* replicas and one of *n* there is a ring of depth · max(*m*, *n*) slots, and execution *k* lies in slot *k*
-/// mod their number. Executions go to the replica that is free, in order: a replica
+/// Between a stage of *m* replicas and one of *n* there is a ring of depth · max(*m*, *n*) slots, or behind a stage that cores of
+/// several kinds share of [`StageLoad::ahead`](crate::StageLoad::ahead) where that is more, and execution *k* lies in slot *k* mod their
+/// number. Executions go to the replica that is free, in order: a replica
 ///
 /// 1. claims the next number when it is free, and takes that input as soon as it is there. This frees the ring's slot at once,
 ///    before the work: the full slot is exchanged for the empty one that the replica has from the execution before;
@@ -49,8 +50,8 @@ const DEFAULT_DEPTH: u64 = 4;
 /// the latency of every execution is the sum of the stages' works.
 ///
 /// Where cores of several kinds share a stage, its frames come out of order, as a slow core holds one while fast ones do many, and
-/// the next stage waits for it: the period is that of [`Schedule::period`] once the rings have room for what is done in between, and
-/// longer where they have not.
+/// the next stage waits for it: the period is nearly that of [`Schedule::period`], as the ring behind has room for what is done in
+/// between.
 ///
 /// # Cost
 ///
@@ -104,6 +105,8 @@ struct Stage {
     kinds: Vec<usize>,
     /// How many devices have these lanes; 0 for cores.
     devices: usize,
+    /// Slots of the ring behind it, at least.
+    ahead: u64,
 }
 
 /// When the three parts of a device are free.
@@ -132,7 +135,7 @@ impl<'a> Pipeline<'a> {
                 let lanes = lanes.filter(|_| load.replicable).unwrap_or(1);
                 kinds.extend(std::iter::repeat_n(kind, cores as usize * lanes as usize));
             }
-            Stage { tasks: load.tasks, kinds, devices }
+            Stage { tasks: load.tasks, kinds, devices, ahead: load.ahead }
         });
         let stages = stages.collect();
         // Launches of several executions count as as many of one, each of which takes its share.
@@ -219,7 +222,8 @@ impl<'a> Pipeline<'a> {
             return Err(refused("executions", reason));
         }
         let warm_up = executions - self.measured(executions);
-        let mut recurrence = Recurrence::new(self.stages.iter().map(|stage| stage.kinds.len() as u32), self.depth);
+        let mut recurrence =
+            Recurrence::new(self.stages.iter().map(|stage| (stage.kinds.len() as u32, stage.ahead)), self.depth);
         let mut tallies = vec![Tally::default(); self.stages.len()];
         let mut latencies = Vec::new();
         let mut parts: Vec<Vec<Parts>> = self.stages.iter().map(|stage| vec![[0; 3]; stage.devices]).collect();

@@ -46,16 +46,16 @@ struct State {
 
 impl Recurrence {
     /// An empty pipeline of stages with these numbers of replicas, joined by rings of `depth` slots for each replica of the side
-    /// that has more.
-    pub(super) fn new(replicas: impl IntoIterator<Item = u32>, depth: u64) -> Self {
-        let mut before = 1;
-        let stage = |replicas: u32| {
-            let most = before.max(replicas);
-            before = replicas;
+    /// that has more, and at least as many as are told beside the replicas before it.
+    pub(super) fn new(stages: impl IntoIterator<Item = (u32, u64)>, depth: u64) -> Self {
+        let mut before = (1, 0);
+        let stage = |(replicas, ahead): (u32, u64)| {
+            let (most, least) = (before.0.max(replicas), before.1);
+            before = (replicas, ahead);
             let free = (0..replicas as usize).map(|replica| Reverse((0, replica))).collect();
-            State { free, taken: VecDeque::new(), slots: depth.saturating_mul(most.into()) }
+            State { free, taken: VecDeque::new(), slots: depth.saturating_mul(most.into()).max(least) }
         };
-        Self { stages: replicas.into_iter().map(stage).collect(), visits: Vec::new() }
+        Self { stages: stages.into_iter().map(stage).collect(), visits: Vec::new() }
     }
 
     /// Slots of the ring before `stage`.
@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn computed(replicas: &[u32], depth: u64, releases: Option<&[u64]>, works: &[Vec<u64>]) -> Vec<Vec<Visit>> {
-        let mut recurrence = Recurrence::new(replicas.iter().copied(), depth);
+        let mut recurrence = Recurrence::new(replicas.iter().map(|&replicas| (replicas, 0)), depth);
         let release = |execution: usize| releases.map(|releases| releases[execution]);
         let pass = |(execution, works): (usize, &Vec<u64>)| {
             let visits = recurrence.pass(release(execution), |stage, _, taken| Some(taken + works[stage])).unwrap();

@@ -132,7 +132,8 @@ impl<'a> Work<'a> {
 
 /// For each `to`, the first `from` such that all tasks of `from..to` may be replicated.
 pub(super) fn run_starts(profile: &Profile) -> Vec<usize> {
-    let mut starts = vec![0];
+    let mut starts = Vec::with_capacity(profile.tasks().len() + 1);
+    starts.push(0);
     for (index, task) in profile.tasks().iter().enumerate() {
         starts.push(if task.replicable { starts[index] } else { index + 1 });
     }

@@ -33,6 +33,7 @@ fn loads_follow_equation_1_and_the_period_equation_2() {
         work_ns,
         works_ns: [(kind.to_owned(), work_ns)].into(),
         period: Period::from(period),
+        ahead: 0,
         gather: 1,
     };
     assert_eq!(

@@ -3,7 +3,8 @@
 use crate::common::{data, dvbs2};
 use bief_schedule::realtime::{Analysis, Cost, Edge, Graph, Node};
 use bief_schedule::simulate::{Pipeline, PipelineReport, RingReport, Times};
-use bief_schedule::{Error, ErrorKind, Period, Profile, Schedule, Stage, TaskProfile};
+use bief_schedule::strategy::Exact;
+use bief_schedule::{Error, ErrorKind, Period, Platform, Profile, Schedule, Stage, Strategy as _, TaskProfile};
 use fastrand::Rng;
 use proptest::prelude::*;
 
@@ -192,6 +193,32 @@ fn kinds_that_share_a_stage_have_its_period() {
         let bound = schedule.latency_bound_ns(&profile, pace).unwrap().unwrap();
         let report = run(&pipeline.clone().depth(64).unwrap().paced(pace), 20_000);
         assert!(report.latency_ns.max <= bound + 1, "{} for {bound} at {pace}", report.latency_ns.max);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// The slow core holds one execution while the fast ones do many: the ring behind has room for these.
+    #[test]
+    fn very_unlike_cores_that_share_a_stage_have_its_period_too(
+        seed in any::<u64>(),
+        tasks in 1usize..8,
+        ratio in 1u64..12,
+        cores in (1u32..4, 1u32..4),
+    ) {
+        let mut random = Rng::with_seed(seed);
+        let task = |_| {
+            let ns = random.u64(1_000..100_000);
+            let little = ns * ratio + random.u64(0..ns);
+            TaskProfile { replicable: random.u8(0..10) < 8, ..TaskProfile::sequential("t", [ns, little]) }
+        };
+        let profile = Profile::new(["big", "little"], (0..tasks).map(task).collect::<Vec<_>>()).unwrap();
+        let platform = Platform::parse_cores(&format!("big={},little={}", cores.0, cores.1), &profile).unwrap();
+        let schedule = Exact.schedule(&profile, &platform).unwrap();
+        let report = run(&Pipeline::new(&profile, &schedule).unwrap(), 20_000);
+        let planned = schedule.planned_period().ns();
+        prop_assert!((report.period_ns / planned - 1.0).abs() < 0.01, "{} ns, {planned} planned: {schedule:?}", report.period_ns);
     }
 }
 

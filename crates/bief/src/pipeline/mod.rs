@@ -478,6 +478,9 @@ impl Pipeline {
     /// Puts the planned period of each stage beside the measured one in the report and, if its runs are
     /// [observed](Self::observe), says where the difference comes from ([`Gap`](crate::report::Gap)).
     ///
+    /// The ring behind a stage that cores of several kinds share then holds as many batches as the fast ones make while a slow one works
+    /// on one ([`Profile::ahead`](bief_schedule::Profile::ahead)), where that is more than its [depth](Self::depth).
+    ///
     /// # Errors
     /// A profile of other tasks than this chain's, or without the kinds of cores that the stages name, or by which a task cannot
     /// run on a kind of its stage.
@@ -513,6 +516,8 @@ impl Pipeline {
             let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
             // Executions of a launch share it.
             let gathering = profile.gathering(cores[0].0, stage.gather as u32);
+            let ahead = gathering.ahead(stage.tasks.clone(), cores.iter().copied());
+            stage.ahead = usize::try_from(ahead).unwrap_or(usize::MAX);
             let planned = gathering.mixed_period(stage.tasks.clone(), cores).ok_or_else(|| {
                 Error::build(format!(
                     "stage `{}`: its tasks take so long that the period of the kinds of core that share it has no exact \

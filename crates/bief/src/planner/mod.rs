@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Goal, Platform, Profile, Schedule};
+use bief_schedule::{BusyPlan, Goal, Platform, Profile, Schedule};
 
 pub use adapt::{Adapting, GoalHandle};
 pub use application::Application;
@@ -281,11 +281,12 @@ impl Planner {
         }
         let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
-        let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
+        // What it tells of busy cores is for as many as the schedule keeps busy, from here on.
+        let BusyPlan { schedule, profile } = BusyPlan::find(&*self.strategy.0, &profile, &platform, &goal)?;
         if self.rounds == 0 {
-            let schedule = plan(&profile)?;
             return Ok(self.planned(profile, platform, schedule, None, notes));
         }
+        let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
         let refined =
             refine(profile, self.rounds, plan, |profile, schedule| self.trial(application, profile, schedule))?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());

@@ -20,6 +20,8 @@ pub(super) struct Candidates {
     capacity_ns: Vec<u64>,
     /// For each kind, the first task of the longest one-core stage that ends where the last one did.
     one_core_from: Vec<usize>,
+    /// Those of an end that have cores of several kinds, while they are put behind the others.
+    shared: Vec<Candidate>,
     /// What is looked up for stages of several kinds.
     pub(super) mix: Mix,
 }
@@ -75,7 +77,19 @@ impl Candidates {
                 self.longest_mixed_end_at(instance, to)?;
             }
             // Where both will do, a stage on one kind of core is simpler, and is to be found first.
-            self.stages[first..].sort_by_key(|stage| stage.axis().is_none());
+            let Self { stages, shared, .. } = self;
+            let mut kept = first;
+            for index in first..stages.len() {
+                let stage = stages[index];
+                if stage.axis().is_some() {
+                    stages[kept] = stage;
+                    kept += 1;
+                } else {
+                    shared.push(stage);
+                }
+            }
+            stages.truncate(kept);
+            stages.append(shared);
         } else if instance.cuts_cost() {
             self.all_end_at(instance, to);
         } else {

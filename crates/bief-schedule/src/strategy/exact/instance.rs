@@ -191,10 +191,15 @@ impl<'a> Instance<'a> {
     /// Cores along the axes, as cores of each kind of the profile.
     pub(super) fn counts(&self, profile: &Profile, used: [usize; MAX_KINDS]) -> Vec<u32> {
         let mut counts = vec![0; profile.kinds().len()];
+        self.count(used, &mut counts);
+        counts
+    }
+
+    /// The same, into a place for each kind of the profile; those of kinds without cores are left alone.
+    pub(super) fn count(&self, used: [usize; MAX_KINDS], counts: &mut [u32]) {
         for kind in &self.kinds {
             counts[kind.position] = used[kind.axis] as u32;
         }
-        counts
     }
 
     /// A stage that ends before task `to`, for a schedule.

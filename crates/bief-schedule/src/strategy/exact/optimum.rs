@@ -90,9 +90,17 @@ impl Exact {
 impl<'a> Optimum<'a> {
     fn new(exact: Exact, profile: &'a Profile, search: Search<'a>, period: Period) -> Self {
         let instance = &search.instance;
-        let mut points: Vec<_> = front_of(&search).into_iter().map(|point| instance.counts(profile, point)).collect();
-        points.sort_unstable();
-        let front = points.concat();
+        let mut axes: Vec<_> = instance.kinds().iter().map(|kind| (kind.position, kind.axis)).collect();
+        axes.sort_unstable();
+        let mut points = front_of(&search);
+        points.sort_unstable_by_key(|point| {
+            let mut key = [0; MAX_KINDS];
+            key.iter_mut().zip(&axes).for_each(|(key, &(_, axis))| *key = point[axis]);
+            key
+        });
+        let kinds = profile.kinds().len();
+        let mut front = vec![0; points.len() * kinds];
+        points.iter().zip(front.chunks_mut(kinds)).for_each(|(&point, counts)| instance.count(point, counts));
         Self { exact, profile, search, period, front }
     }
 
@@ -142,7 +150,7 @@ impl<'a> Optimum<'a> {
             return Err(self.exact.refused(Refused::TooLarge, self.profile));
         }
         let mut table = Table::<CoresAndStages>::default();
-        table.begin(instance.tasks());
+        table.begin(instance.tasks(), extent);
         for to in 1..=instance.tasks() {
             table.push(extent, candidates.ending_at(to));
         }
@@ -163,7 +171,8 @@ impl<'a> Optimum<'a> {
     fn named<V: Value>(&self, table: &Table<V>, cores: [usize; VALUE]) -> Vec<Stage> {
         let Search { instance, candidates, .. } = &self.search;
         let backwards = table.stages_backwards(cores, |to| candidates.ending_at(to));
-        let mut stages: Vec<Stage> = backwards.map(|(to, stage)| instance.stage(self.profile, to, stage)).collect();
+        let mut stages = Vec::with_capacity(instance.tasks().min(instance.cores().iter().sum()));
+        stages.extend(backwards.map(|(to, stage)| instance.stage(self.profile, to, stage)));
         stages.reverse();
         stages
     }

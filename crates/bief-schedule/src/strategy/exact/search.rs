@@ -60,7 +60,8 @@ impl<'a> Search<'a> {
         self.tried += 1;
         let most = self.instance.cores()[VALUE];
         self.candidates.begin(&self.instance, period);
-        self.table.begin(self.instance.tasks());
+        let all: [usize; VALUE] = std::array::from_fn(|axis| self.instance.cores()[axis] + 1);
+        self.table.begin(self.instance.tasks(), all);
         // With as many cores along an axis as its kind alone needs, nothing of the last axis' kind is needed: the boxes are
         // cut off there.
         self.alone.clear();

@@ -53,6 +53,9 @@ impl Value for CoresAndStages {
     }
 }
 
+/// Room is made at once for so many values at most: larger tables grow.
+const RESERVED: usize = 1 << 15;
+
 /// How many values are computed at once: rows are made of so many, or a multiple.
 const LANES: usize = 16;
 
@@ -92,9 +95,11 @@ impl<V> Default for Table<V> {
 }
 
 impl<V: Value> Table<V> {
-    /// Begins anew for a chain of `tasks` tasks, with the values of none of them.
-    pub(super) fn begin(&mut self, tasks: usize) {
+    /// Begins anew for a chain of `tasks` tasks, with the values of none of them. An end will want no more than `extent` along each
+    /// axis.
+    pub(super) fn begin(&mut self, tasks: usize, extent: [usize; VALUE]) {
         self.values.clear();
+        self.values.reserve(Self::size(extent).saturating_mul(tasks + 1).min(RESERVED));
         self.blocks.clear();
         self.blocks.reserve(tasks + 1);
         self.values.resize(2 * LANES, V::NOTHING);

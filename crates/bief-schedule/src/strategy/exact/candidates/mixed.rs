@@ -39,6 +39,9 @@ pub(in crate::strategy::exact) struct Fewest {
 /// No number of cores along the last axis is enough.
 const NONE: u16 = u16::MAX;
 
+/// Rounded numbers do not tell how many are enough.
+const DOUBT: u16 = NONE - 1;
+
 impl Fewest {
     /// For a stage of these works; returns whether it fits at all. `entries` counts what was tried.
     pub(in crate::strategy::exact) fn find(
@@ -56,29 +59,109 @@ impl Fewest {
             return Err(Refused::TooLarge);
         }
         let rate = period.den() as f64 / period.num() as f64;
-        let per_core = works.map(|work| work.map_or(0.0, |work| 1.0 / work as f64));
+        let per_core = works.map(per_core);
         self.values.clear();
         self.values.reserve(size);
-        let mut fits = false;
         for i in 0..self.extent[0] {
             for j in 0..self.extent[1] {
-                for k in 0..self.extent[2] {
-                    let cores = [i, j, k];
-                    let can_run = cores.iter().zip(works).all(|(&cores, work)| cores == 0 || work.is_some());
-                    let share = |axis: usize| if cores[axis] > 0 { cores[axis] as f64 * per_core[axis] } else { 0.0 };
-                    let done = share(0) + share(1) + share(2);
-                    let most = instance.cores()[VALUE];
-                    let value = if can_run { last(works, cores, most, (period, rate), done)? } else { NONE };
-                    fits |= value != NONE;
-                    self.values.push(value);
+                let row =
+                    Row { works, cores: [i, j], done: share(i as f64, per_core[0]) + share(j as f64, per_core[1]) };
+                if row.can_run() {
+                    self.find_row(instance, &row, per_core, (period, rate))?;
+                } else {
+                    self.values.resize(self.values.len() + self.extent[2], NONE);
                 }
             }
         }
-        Ok(fits)
+        // With the most cores along the third axis fewest of the last are needed.
+        Ok(self.values.chunks_exact(self.extent[2]).any(|row| row[0] != NONE || row[row.len() - 1] != NONE))
+    }
+
+    /// For so many cores along the first two axes: in rounded numbers at once for all numbers along the third, and where these
+    /// leave a doubt, or are not finite, one by one.
+    fn find_row(
+        &mut self,
+        instance: &Instance,
+        row: &Row,
+        per_core: [f64; MAX_KINDS],
+        (period, rate): (Period, f64),
+    ) -> Result<(), Refused> {
+        let (first, extent) = (self.values.len(), self.extent[2]);
+        let most = instance.cores()[VALUE];
+        let mut is_sure = true;
+        match (row.works[2], row.works[VALUE]) {
+            (Some(1..), Some(work @ 1..)) if rate.is_finite() && row.done.is_finite() => {
+                let (work, beyond) = (work as f64, most as f64 + 1.0);
+                // From here on those along the third axis are enough alone.
+                let enough = ((rate - row.done) / per_core[2]).clamp(0.0, extent as f64) as usize + 2;
+                for first in (0..extent.min(enough)).step_by(LANES) {
+                    let mut bounds = [[0.0; LANES]; 2];
+                    for lane in 0..LANES {
+                        let done = row.done + (first + lane) as f64 * per_core[2];
+                        let (left, doubt) = (rate - done, (rate + done) * ROUNDING);
+                        let (needed, doubt) = (left * work, (doubt + left.abs() * ROUNDING) * work);
+                        bounds[0][lane] = ceil((needed - doubt).clamp(0.0, beyond));
+                        bounds[1][lane] = ceil((needed + doubt).clamp(0.0, beyond));
+                    }
+                    self.values.extend((0..LANES).map(|lane| {
+                        let [low, high] = bounds.map(|bound| bound[lane]);
+                        let value = if low < beyond { small(low) } else { NONE };
+                        is_sure &= low == high;
+                        if low == high { value } else { DOUBT }
+                    }));
+                }
+                self.values.resize(first + extent, 0);
+            }
+            _ => {
+                self.values.resize(first + extent, DOUBT);
+                is_sure = false;
+            }
+        }
+        if is_sure {
+            return Ok(());
+        }
+        for (k, value) in self.values[first..].iter_mut().enumerate().filter(|(_, value)| **value == DOUBT) {
+            let done = row.done + share(k as f64, per_core[2]);
+            let can_run = k == 0 || row.works[2].is_some();
+            let cores = [row.cores[0], row.cores[1], k];
+            *value = if can_run { last(row.works, cores, most, (period, rate), done)? } else { NONE };
+        }
+        Ok(())
     }
 
     fn index(&self, [i, j, k]: [usize; VALUE]) -> usize {
         (i * self.extent[1] + j) * self.extent[2] + k
+    }
+
+    /// Considers the periods of the stage of these works on all cores with which it does not fit, of at most `most` along the last
+    /// axis.
+    fn next(&self, works: &Works, most: usize, next: &mut Next) -> Result<(), Refused> {
+        let too_few = |fewest: u16| if fewest == NONE { most } else { usize::from(fewest) - 1 };
+        let per_core = works.map(per_core);
+        let [_, width, length] = self.extent;
+        for (index, row) in self.values.chunks_exact(length).enumerate() {
+            let (i, j) = (index / width, index % width);
+            let done = share(i as f64, per_core[0]) + share(j as f64, per_core[1]);
+            if !(Row { works, cores: [i, j], done }).can_run() {
+                continue;
+            }
+            // Along the third axis more than none can only be where the stage can run there.
+            let row = if works[2].is_some() { row } else { &row[..1] };
+            let unfit = row.iter().position(|&fewest| fewest == 0).unwrap_or(row.len());
+            let rate = |(k, &fewest): (usize, &u16)| {
+                let last = if fewest == NONE { most as f64 } else { f64::from(fewest) - 1.0 };
+                done + share(k as f64, per_core[2]) + share(last, per_core[VALUE])
+            };
+            let most_done =
+                row[..unfit].iter().enumerate().map(rate).fold(0.0, |most, rate| if rate > most { rate } else { most });
+            if next.is_beaten_by(1.0 / most_done) {
+                continue;
+            }
+            for (k, &fewest) in row[..unfit].iter().enumerate() {
+                next.consider(works, [i, j, k, too_few(fewest)])?;
+            }
+        }
+        Ok(())
     }
 
     /// The fewest along the last axis, where so many along the others and any there are enough.
@@ -93,18 +176,67 @@ impl Fewest {
         (0..extent[0]).flat_map(move |i| (0..extent[1]).flat_map(move |j| (0..extent[2]).map(move |k| [i, j, k])))
     }
 
-    /// The cores with which the stage fits and with one less of any kind does not.
-    fn least(&self) -> impl Iterator<Item = [usize; MAX_KINDS]> {
-        self.all_cores().zip(&self.values).filter_map(move |(cores, &value)| {
-            let is_least = |axis: usize| {
-                let mut fewer = cores;
-                fewer[axis] = cores[axis].wrapping_sub(1);
-                cores[axis] == 0 || self.values[self.index(fewer)] > value
-            };
-            let [i, j, k] = cores;
-            (value != NONE && (0..VALUE).all(is_least)).then_some([i, j, k, value.into()])
-        })
+    /// Tells all cores with which the stage fits and with one less of any kind does not.
+    fn each_least(&self, mut tell: impl FnMut([usize; MAX_KINDS])) {
+        let [_, width, length] = self.extent;
+        for (index, row) in self.values.chunks_exact(length).enumerate() {
+            let (i, j) = (index / width, index % width);
+            let row_before = |rows: usize| &self.values[(index - rows) * length..][..length];
+            let before = [(i > 0).then(|| row_before(width)), (j > 0).then(|| row_before(1))];
+            let mut fewer = NONE;
+            for (k, &value) in row.iter().enumerate() {
+                let is_least = value < fewer && before.iter().flatten().all(|before| before[k] > value);
+                if is_least {
+                    tell([i, j, k, value.into()]);
+                }
+                fewer = value;
+                if value == 0 {
+                    // More along the third axis are of no use.
+                    break;
+                }
+            }
+        }
     }
+}
+
+/// A stage on so many cores along the first two axes, which do `done` of it per nanosecond.
+struct Row<'a> {
+    works: &'a Works,
+    cores: [usize; 2],
+    done: f64,
+}
+
+impl Row<'_> {
+    fn can_run(&self) -> bool {
+        self.cores.iter().zip(self.works).all(|(&cores, work)| cores == 0 || work.is_some())
+    }
+}
+
+/// What a core of a kind does of a stage per nanosecond, rounded.
+fn per_core(work: Option<u64>) -> f64 {
+    work.map_or(0.0, |work| 1.0 / work as f64)
+}
+
+/// What so many cores do, where one may do it in no time.
+fn share(cores: f64, per_core: f64) -> f64 {
+    if cores > 0.0 { cores * per_core } else { 0.0 }
+}
+
+/// How many numbers are computed at once.
+const LANES: usize = 8;
+
+/// Numbers of this size are whole, and their lowest bits those of the whole number.
+const WHOLE: f64 = (1u64 << 52) as f64;
+
+/// A number of 0 to 2^16, rounded up.
+fn ceil(number: f64) -> f64 {
+    let rounded = (number + WHOLE) - WHOLE;
+    if rounded < number { rounded + 1.0 } else { rounded }
+}
+
+/// The same whole number.
+fn small(whole: f64) -> u16 {
+    (whole + WHOLE).to_bits() as u16
 }
 
 /// The fewest cores of at most `most` along the last axis with which a stage fits in a period, where those along the others do
@@ -234,9 +366,12 @@ impl Candidates {
             if longest.is_some() {
                 // Where one task more needs more, or does not fit.
                 let Self { stages, mix: Mix { here, shorter, .. }, .. } = self;
-                let least = shorter.least().filter(several);
-                let ends = least.filter(|&[i, j, k, last]| here.get([i, j, k]) != Some(last));
-                stages.extend(ends.map(|cores| candidate(from + 1, cores)));
+                shorter.each_least(|cores| {
+                    let [i, j, k, last] = cores;
+                    if several(&cores) && here.get([i, j, k]) != Some(last) {
+                        stages.push(candidate(from + 1, cores));
+                    }
+                });
             }
             longest = fits.then_some(from);
             if !fits {
@@ -244,7 +379,12 @@ impl Candidates {
             }
         }
         if let Some(from) = longest {
-            self.stages.extend(self.mix.here.least().filter(several).map(|cores| candidate(from, cores)));
+            let Self { stages, mix: Mix { here, .. }, .. } = self;
+            here.each_least(|cores| {
+                if several(&cores) {
+                    stages.push(candidate(from, cores));
+                }
+            });
         }
         Ok(())
     }
@@ -261,7 +401,8 @@ impl Candidates {
                     break;
                 }
                 self.mix.look(instance, &instance.shareable(works))?;
-                self.stages.extend(self.mix.here.least().map(|cores| candidate(from, cores)));
+                let Self { stages, mix: Mix { here, .. }, .. } = self;
+                here.each_least(|cores| stages.push(candidate(from, cores)));
                 for kind in instance.kinds().iter().filter(|kind| kind.is_device) {
                     let fewest = works[kind.axis].and_then(|work_ns| cores_for(work_ns, self.mix.period()));
                     let fewest = fewest.filter(|&cores| cores <= kind.cores);
@@ -322,15 +463,7 @@ impl Mix {
             let works = instance.shareable(works);
             self.look(instance, &works)?;
             let most = if works[VALUE].is_some() { instance.cores()[VALUE] } else { 0 };
-            for (cores, &fewest) in self.here.all_cores().zip(&self.here.values) {
-                let can_run = cores.iter().zip(&works).all(|(&cores, work)| cores == 0 || work.is_some());
-                if !can_run || fewest == 0 {
-                    continue;
-                }
-                let [i, j, k] = cores;
-                let too_few = if fewest == NONE { most } else { usize::from(fewest) - 1 };
-                next.consider(&works, [i, j, k, too_few])?;
-            }
+            self.here.next(&works, most, next)?;
         }
         Ok(())
     }
