@@ -138,8 +138,7 @@ pub(crate) fn run(args: RunArgs) -> Result<(), Failure> {
 
 fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
     let registry = Arc::new(files.registry());
-    let is_away = args.away.is_given()?;
-    if is_away {
+    if args.away.is_given()? {
         no_other_plan(&args)?;
     }
     if let Some(kind) = &args.kinds {
@@ -169,6 +168,10 @@ fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
         return show_chain(&file, &registry, built, &args.json);
     }
 
+    args.away.follow(&file)?;
+    if args.away.is_given()? {
+        no_other_plan(&args)?;
+    }
     files.read(&path)?;
     files.chain(&file, &registry)?;
     let used = file.files(&registry).map_err(Failure::from_error)?;

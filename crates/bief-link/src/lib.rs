@@ -46,4 +46,4 @@ pub use window::{Answered, Asking, Counts, Leaving, Limits, Poison, Sending, Win
 pub use worker::{Held, Overrun, Worker};
 
 /// The version of the protocol. Both sides of a link have the same, or none.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL: u16 = 2;

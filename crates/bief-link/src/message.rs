@@ -76,7 +76,19 @@ pub enum Message<'a> {
         /// What it holds now.
         holding: Holding<'a>,
     },
-    /// The run is over: a worker forgets it.
+    /// A question to a worker: what do its tasks tell of their work? It answers with what they have [told](Self::Told).
+    Tell {
+        /// The run.
+        run: u64,
+    },
+    /// What the tasks of a worker told of the run so far.
+    Told {
+        /// The run.
+        run: u64,
+        /// Their figures, in the words of whoever runs them.
+        figures: &'a str,
+    },
+    /// The run is over: a worker says what its tasks have [told](Self::Told), and forgets it.
     End {
         /// The run.
         run: u64,
@@ -146,6 +158,8 @@ const ASK: u8 = 6;
 const BEGIN: u8 = 7;
 const REFUSED: u8 = 8;
 const LEAVE: u8 = 9;
+const TELL: u8 = 10;
+const TOLD: u8 = 11;
 
 const NEXT: u8 = 0;
 const SKIP: u8 = 1;
@@ -206,6 +220,15 @@ impl<'a> Message<'a> {
                 rest.end()?;
                 Self::Leave { run }
             }
+            TELL => {
+                rest.end()?;
+                Self::Tell { run }
+            }
+            TOLD => {
+                let figures = rest.text()?;
+                rest.end()?;
+                Self::Told { run, figures }
+            }
             kind => return Err(Malformed::Kind(kind)),
         })
     }
@@ -238,6 +261,11 @@ impl<'a> Message<'a> {
                 holding.write(out);
                 outcome.write(out);
             }
+            Self::Tell { run } => begin(TELL, run),
+            Self::Told { run, figures } => {
+                begin(TOLD, run);
+                put_slice(out, figures.as_bytes());
+            }
             Self::Ask { run, sent } => {
                 begin(ASK, run);
                 out.extend(sent.to_le_bytes());
@@ -256,6 +284,14 @@ impl<'a> Message<'a> {
         write_head(FRAME, run, out);
         out.extend(sequence.to_le_bytes());
         out.extend(number.to_le_bytes());
+    }
+
+    /// Appends all of an [`Answer`](Self::Answer) with [wires](Outcome::Next) but these, whose [bytes](Wires::bytes) follow.
+    pub fn write_answer_head(run: u64, number: u64, holding: Holding<'_>, out: &mut Vec<u8>) {
+        write_head(ANSWER, run, out);
+        out.extend(number.to_le_bytes());
+        holding.write(out);
+        out.push(NEXT);
     }
 
     /// Reads what [`write_frame_head`](Self::write_frame_head) wrote: the run, and the numbers of the message and of the frame.
@@ -285,6 +321,8 @@ impl<'a> Message<'a> {
             | Self::Answer { run, .. }
             | Self::Ask { run, .. }
             | Self::Report { run, .. }
+            | Self::Tell { run }
+            | Self::Told { run, .. }
             | Self::End { run } => run,
         }
     }

@@ -291,9 +291,19 @@ impl<P: Clone, R> Window<P, R> {
         self.counts.remove(&worker);
     }
 
+    /// Whether the next frame has a result.
+    pub fn has_result(&self) -> bool {
+        matches!(self.frames.front(), Some(Frame::Done(_)))
+    }
+
+    /// Whether frames wait for a worker with credit.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// The result of the next frame, and its number.
     pub fn collect(&mut self) -> Option<(u64, R)> {
-        if !matches!(self.frames.front()?, Frame::Done(_)) {
+        if !self.has_result() {
             return None;
         }
         let Some(Frame::Done(result)) = self.frames.pop_front() else { unreachable!("it was looked at") };

@@ -1,6 +1,7 @@
 //! The task behind the cut.
 
 use bief::raw::{BatchView, Direction, RawTask, Shape, SocketKind};
+use bief::report::Figures;
 use bief::{Error, Result};
 use bief_link::Message;
 use bief_link::message::Outcome;
@@ -9,11 +10,17 @@ use crate::front::Front;
 use crate::segment::Segment;
 use crate::wires::{self, WireKind};
 
-/// Waits for the results of the frames that [`Dispatch`](crate::Dispatch) sent, in their order.
+/// Waits for the results of the frames that [`Dispatch`](crate::Dispatch) sent, in their order, and puts them into the wires that the same
+/// tasks make here; those of frames that stayed are there. It reads what `Dispatch` tells, and rewrites the wires.
+///
+/// It tells what the tasks of workers told, put together, and what each worker did.
 pub struct Collect {
     front: Front,
     outputs: Vec<WireKind>,
 }
+
+/// The inputs before the wires that it rewrites.
+const TOLD: usize = 2;
 
 impl Collect {
     /// For the tasks of a segment.
@@ -28,25 +35,27 @@ impl RawTask for Collect {
     }
 
     fn inputs(&self) -> Vec<SocketKind> {
-        vec![SocketKind::fixed::<u64>(Direction::In)]
+        let told = [SocketKind::fixed::<u64>(Direction::In), SocketKind::fixed::<bool>(Direction::In)];
+        told.into_iter().chain(WireKind::sockets(&self.outputs, Direction::InOut).unwrap_or_default()).collect()
     }
 
     fn outputs(&self) -> Vec<SocketKind> {
-        WireKind::sockets(&self.outputs, Direction::Out).unwrap_or_default()
+        Vec::new()
     }
 
     fn lens(&self, _: &[Shape]) -> Result<Vec<Shape>> {
-        Ok(WireKind::shapes(&self.outputs))
+        Ok(Vec::new())
     }
 
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
+        let first = batch.frames.first().unwrap_or(0);
         for position in 0..batch.frames.count() {
-            if !batch.frames.is_live(position) {
+            if !batch.frames.is_live(position) || batch.inputs.get(1)?.frame::<bool>(position)?[0] {
                 continue;
             }
             batch.frames.begin(position);
             let wanted = batch.inputs.get(0)?.frame::<u64>(position)?[0];
-            let (number, worker, bytes) = self.front.collect()?;
+            let (number, worker, bytes) = self.front.collect(first + position as u64)?;
             if number != wanted {
                 return Err(Error::new(format!(
                     "frame {number} came where {wanted} was to come: is there one `Collect`?"
@@ -57,7 +66,9 @@ impl RawTask for Collect {
             };
             let named = |error: Error| Error::new(format!("worker {}: {error}", self.front.name(worker)));
             match outcome {
-                Outcome::Next(wires) => wires::read(&self.outputs, wires, batch, position).map_err(named)?,
+                Outcome::Next(wires) => {
+                    wires::read(&self.outputs, wires, (&mut batch.inputs, TOLD), position).map_err(named)?;
+                }
                 Outcome::Skip => batch.frames.skip(position),
                 Outcome::Stop => batch.frames.stop(position),
                 Outcome::Failed { task, message } => {
@@ -65,6 +76,20 @@ impl RawTask for Collect {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        for row in self.front.tally() {
+            figures.count("worker_frames", "frames", row.frames).of("worker", &row.name);
+            figures.count("worker_sent_again", "frames", row.again).of("worker", &row.name);
+            figures.count("worker_late", "frames", row.late).of("worker", &row.name);
+        }
+        figures.merge(self.front.told());
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.front.hear_last_words();
         Ok(())
     }
 }

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use bief::chain::FileTask;
 use bief::kinds::Parameter;
-use bief::raw::{Direction, DynTask, DynWire};
+use bief::raw::{Direction, DynWire};
 use bief::{Chain, ChainFile, Error, Registry, Result};
 
-use crate::collect::Collect;
-use crate::dispatch::Dispatch;
 use crate::front::Front;
 use crate::segment::Segment;
 use crate::wires::WireKind;
@@ -110,28 +108,28 @@ impl Cut {
         &self.outputs
     }
 
-    /// The chain of the machine that reads: the tasks before the cut; those behind it in another stage, with a ring of `depth` batches of
-    /// `batch` frames between. `front` makes the front, of the segment and how many frames are under way at most.
+    /// The chain of the machine that reads: all tasks, of which those that may leave are in a stage of their own, of `threads` threads, and
+    /// those behind them in another one. Up to `depth` batches of `batch` frames wait before each of these. `front` makes the front, of the
+    /// segment and how many frames are under way at most; its own cores are the threads.
     ///
     /// # Errors
     /// Tasks that cannot be made; a wire that cannot leave; what `front` says.
     pub fn chain(
         &self,
         registry: &Arc<Registry>,
-        batch: usize,
-        depth: usize,
+        (batch, depth, threads): (usize, usize, usize),
         front: impl FnOnce(&Segment, usize) -> Result<Front>,
     ) -> Result<Chain> {
-        let (mut chain, mut wires) = (Chain::new().batch(batch).depth(depth), BTreeMap::new());
+        // A ring holds so many batches for each thread.
+        let each = depth.div_ceil(threads);
+        let (mut chain, mut wires) = (Chain::new().batch(batch).depth(each), BTreeMap::new());
         self.file.add_to(&mut chain, 0..self.tasks.start, &mut wires, registry)?;
-        let leaving: Vec<&DynWire> = self.inputs.iter().map(|wire| &wires[wire]).collect();
-        let kinds = leaving.iter().map(|&wire| WireKind::of(wire)).collect::<Result<_>>()?;
+        let leaving: Vec<DynWire> = self.inputs.iter().map(|wire| wires[wire].clone()).collect();
+        let kinds = leaving.iter().map(WireKind::of).collect::<Result<_>>()?;
         let segment = self.segment(kinds, Arc::clone(registry))?;
-        // Those of the ring, and a batch in the hands of each end.
-        let front = front(&segment, (depth + 2) * batch)?;
-        let sent = chain.add_dyn(DynTask::raw(Dispatch::new(&front, &segment)), &leaving)?;
-        chain.stage("collect");
-        let made = chain.add_dyn(DynTask::raw(Collect::new(&front, &segment)), &[&sent[0]])?;
+        // Those of both rings, and a batch in the hands of each thread.
+        let front = front(&segment, (2 * each * threads + threads + 2) * batch)?;
+        let made = segment.add_to(&mut chain, &leaving.iter().collect::<Vec<_>>(), &front)?;
         wires.extend(self.outputs.iter().cloned().zip(made));
         self.file.add_to(&mut chain, self.tasks.end..self.file.tasks().count(), &mut wires, registry)?;
         Ok(chain)

@@ -1,28 +1,34 @@
-//! The machine that reads the stream: its window, and the thread that sends what is to be sent.
+//! The machine that reads the stream: its window, what is sent to workers, and what its own cores do in their place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bief::report::Figures;
 use bief::{Error, Result};
 use bief_link::message::Malformed;
 use bief_link::{Leaving, Limits, Message, Poison, Window, WorkerId};
 
+use crate::buffer::{Buffer, Buffers, Payload};
+use crate::own::{OwnCores, OwnFrames};
 use crate::tally::{Tally, WorkerTally};
+use crate::told;
 
-/// How long the sending thread sleeps where nothing is under way.
-const IDLE: Duration = Duration::from_secs(1);
+/// Bytes before the wires of a frame, or a few more.
+const HEAD: usize = 32;
+/// How often workers are asked what their tasks tell.
+const ASK: Duration = Duration::from_secs(1);
+/// How long the last words of workers are waited for at the end of a run.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The bytes of a frame's wires, which all workers that it is sent to share.
-pub type Payload = Arc<Vec<u8>>;
-
-/// What carries messages to workers. It may wait a little, as credit keeps a worker from getting more than it takes; it may lose
-/// messages, and must [tell](Front::gone) when a worker is gone.
-pub trait Carrier: Send + 'static {
+/// What carries messages to workers, in their order. It must not wait, as it is called by whoever has a frame and by threads of the
+/// network, and never calls the front; credit keeps a worker from getting more than it takes. It may lose messages, and must
+/// [tell](Front::gone) when a worker is gone.
+pub trait Carrier: Send + Sync + 'static {
     /// Sends a message to a worker: its head, and the bytes behind it, if it has some. To one that is gone they go nowhere.
-    fn send(&mut self, worker: WorkerId, head: &[u8], payload: Option<&Payload>);
+    fn send(&self, worker: WorkerId, head: Vec<u8>, payload: Option<Payload>);
 }
 
 /// What a message of a worker told, beyond frames.
@@ -43,21 +49,29 @@ pub struct Front(Arc<Inner>);
 struct Inner {
     number: u32,
     begin: Instant,
+    own: OwnCores,
+    buffers: Buffers,
+    carrier: Box<dyn Carrier>,
     state: Mutex<State>,
-    /// Something is to be sent.
-    sends: Condvar,
+    /// The run is over.
+    ends: Condvar,
     /// Something came.
     came: Condvar,
-    sender: Mutex<Option<JoinHandle<()>>>,
+    clock: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct State {
     /// Frames as bytes of their wires; results as messages.
-    window: Window<Payload, (WorkerId, Vec<u8>)>,
+    window: Window<Payload, (WorkerId, Buffer)>,
     /// Those that were welcomed and have not gone, ready or not.
     workers: BTreeMap<WorkerId, Known>,
     welcomed: u32,
+    own: OwnFrames,
     tally: Tally,
+    /// What the tasks of each worker told last, also of those that have gone.
+    told: BTreeMap<WorkerId, Figures>,
+    /// Workers whose last words have not come.
+    owing: BTreeSet<WorkerId>,
     fault: Option<Error>,
     has_ended: bool,
 }
@@ -69,38 +83,64 @@ struct Known {
     since: Option<Duration>,
 }
 
+/// What is to become of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Cores of this machine do it in place.
+    Here,
+    /// It leaves.
+    Away,
+}
+
 impl Front {
-    /// A front, which a number tells from others of the pool. `limits` must allow as many frames as lie between `Dispatch` and
-    /// `Collect`: those of the ring, and a batch in the hands of each.
+    /// A front, which a number tells from others of the pool. `limits` must allow as many frames as may be between `Dispatch` and
+    /// `Collect`.
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn new(number: u32, limits: Limits, carrier: impl Carrier) -> Result<Self> {
+    pub fn new(number: u32, limits: Limits, own: OwnCores, carrier: impl Carrier) -> Result<Self> {
         let state = State {
             window: Window::new(limits),
             workers: BTreeMap::new(),
             welcomed: 0,
+            own: OwnFrames::new(own),
             tally: Tally::default(),
+            told: BTreeMap::new(),
+            owing: BTreeSet::new(),
             fault: None,
             has_ended: false,
         };
         let front = Self(Arc::new(Inner {
             number,
             begin: Instant::now(),
+            own,
+            buffers: Buffers::default(),
+            carrier: Box::new(carrier),
             state: Mutex::new(state),
-            sends: Condvar::new(),
+            ends: Condvar::new(),
             came: Condvar::new(),
-            sender: Mutex::new(None),
+            clock: Mutex::new(None),
         }));
         let inner = Arc::clone(&front.0);
-        let sender = thread::Builder::new().name("pool".into()).spawn(move || inner.send(carrier));
-        *front.0.sender.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender?);
+        let look = limits.least_late.min(ASK);
+        let clock = thread::Builder::new().name("pool".into()).spawn(move || inner.watch_clock(look));
+        *front.0.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock?);
         Ok(front)
     }
 
     /// Its number.
     pub fn number(&self) -> u32 {
         self.0.number
+    }
+
+    /// The cores of this machine that do the work of workers.
+    pub(crate) fn own(&self) -> OwnCores {
+        self.0.own
+    }
+
+    /// Where messages that come may lie.
+    pub fn buffers(&self) -> &Buffers {
+        &self.0.buffers
     }
 
     /// A worker has come: all messages to it and from it name this run, `number << 32` and a count. One that comes back gets another.
@@ -117,20 +157,31 @@ impl Front {
     pub fn gone(&self, worker: WorkerId, how: Leaving) {
         let mut state = self.0.lock();
         state.leave(worker, how, self.0.begin.elapsed());
+        self.0.go_on(&mut state);
         drop(state);
-        self.0.sends.notify_one();
         self.0.came.notify_all();
     }
 
-    /// Takes what a worker sent. What is of a worker that has gone, or of another front, is passed over.
+    /// Takes what a worker sent. What is of a worker that has gone, or of another front, is passed over, but for last words.
     ///
     /// # Errors
     /// What is no message of a worker: whoever sends it is to be left out.
-    pub fn take(&self, bytes: Vec<u8>) -> Result<Option<Told>, Malformed> {
+    pub fn take(&self, bytes: impl Into<Buffer>) -> Result<Option<Told>, Malformed> {
+        let bytes = bytes.into();
         let message = Message::read(&bytes)?;
         let worker = WorkerId(message.run());
         let mut guard = self.0.lock();
         let state = &mut *guard;
+        if let Message::Told { figures, .. } = message {
+            let is_ours = worker.0 >> 32 == u64::from(self.0.number) && (worker.0 as u32) < state.welcomed;
+            if let Some(figures) = told::read(figures).filter(|_| is_ours) {
+                state.told.insert(worker, figures);
+            }
+            if state.owing.remove(&worker) {
+                self.0.came.notify_all();
+            }
+            return Ok(None);
+        }
         let Some(known) = state.workers.get_mut(&worker) else { return Ok(None) };
         let now = self.0.begin.elapsed();
         let mut told = None;
@@ -157,10 +208,16 @@ impl Front {
             }
             Message::Answer { number, holding, .. } => Some((Some(number), holding)),
             Message::Report { holding, .. } => Some((None, holding)),
-            Message::Begin { .. } | Message::Frame { .. } | Message::Ask { .. } | Message::End { .. } => {
+            Message::Begin { .. }
+            | Message::Frame { .. }
+            | Message::Ask { .. }
+            | Message::Tell { .. }
+            | Message::Told { .. }
+            | Message::End { .. } => {
                 return Err(Malformed::Foreign);
             }
         };
+        let had_result = state.window.has_result();
         if let Some((number, holding)) = holding {
             let (seen, held) = (holding.seen, holding.numbers().collect::<Vec<_>>());
             if let Some(number) = number {
@@ -168,9 +225,12 @@ impl Front {
             }
             state.window.report(worker, seen, &held);
         }
+        let is_news = told.is_some() || !had_result && state.window.has_result();
+        self.0.go_on(state);
         drop(guard);
-        self.0.sends.notify_one();
-        self.0.came.notify_all();
+        if is_news {
+            self.0.came.notify_all();
+        }
         Ok(told)
     }
 
@@ -179,32 +239,59 @@ impl Front {
         self.0.lock().window.has_workers()
     }
 
-    /// What each worker did so far, by name.
+    /// Whether frames are with workers, or wait for some.
+    pub fn has_frames(&self) -> bool {
+        !self.0.lock().window.is_empty()
+    }
+
+    /// What each worker did so far, by name, and this machine in their place.
     pub fn tally(&self) -> Vec<WorkerTally> {
         let state = self.0.lock();
         let now = self.0.begin.elapsed();
         let here = state.workers.iter().filter_map(|(&worker, known)| Some((worker, now.saturating_sub(known.since?))));
         let here = here.map(|(worker, time)| (worker, time, state.window.counts(worker)));
-        state.tally.with(here)
+        let mut rows = state.tally.with(here);
+        state.own.add_to(&mut rows, now);
+        rows
     }
 
-    /// Sends a frame on its way; its number.
-    pub(crate) fn push(&self, wires: Vec<u8>) -> Result<u64> {
+    /// What the tasks of all workers told, put together.
+    pub(crate) fn told(&self) -> Figures {
+        let state = self.0.lock();
+        let mut all = Figures::default();
+        state.told.values().for_each(|figures| all.merge(figures.clone()));
+        all
+    }
+
+    /// Decides whether a frame leaves, which the source counts as that one.
+    pub(crate) fn way(&self, frame: u64) -> Result<Way> {
         let mut state = self.0.lock();
         if let Some(fault) = &state.fault {
             return Err(fault.clone());
         }
-        let pushed = state.window.push(Arc::new(wires)).map_err(|_| {
-            Error::new("more frames are under way than the window takes: give it as many as the ring to `Collect` has, and two batches")
+        let (has_workers, has_waiting) = (state.window.has_workers(), state.window.has_waiting());
+        Ok(if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away })
+    }
+
+    /// Cores of this machine have done a frame.
+    pub(crate) fn done_here(&self, frame: u64) {
+        self.0.lock().own.done(frame);
+    }
+
+    /// Sends a frame on its way; its number.
+    pub(crate) fn push(&self, wires: Buffer) -> Result<u64> {
+        let mut state = self.0.lock();
+        let pushed = state.window.push(Payload::new(wires, 0)).map_err(|_| {
+            Error::new("more frames are under way than the window takes: give it as many as may be between `Dispatch` and `Collect`")
         });
-        drop(state);
-        self.0.sends.notify_one();
+        self.0.go_on(&mut state);
         pushed
     }
 
-    /// Waits for the result of the next frame: its number, who made it, and the message.
-    pub(crate) fn collect(&self) -> Result<(u64, WorkerId, Vec<u8>)> {
+    /// Waits for the result of the next frame, which the source counts as `frame`: its number, who made it, and the message.
+    pub(crate) fn collect(&self, frame: u64) -> Result<(u64, WorkerId, Buffer)> {
         let mut state = self.0.lock();
+        state.own.passed(frame);
         loop {
             if let Some(fault) = &state.fault {
                 return Err(fault.clone());
@@ -225,17 +312,43 @@ impl Front {
 
     /// Ends the run: nothing is sent any more, and workers are told so.
     pub fn end(&self) {
-        self.0.lock().has_ended = true;
-        self.0.sends.notify_one();
-        let sender = self.0.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut guard = self.0.lock();
+        let state = &mut *guard;
+        if !std::mem::replace(&mut state.has_ended, true) {
+            for (&worker, known) in &state.workers {
+                self.0.tell(worker, &Message::End { run: worker.0 });
+                // Others have made nothing that could tell.
+                if known.since.is_some() {
+                    state.owing.insert(worker);
+                }
+            }
+        }
+        drop(guard);
+        self.0.ends.notify_all();
+        let clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It has nothing to tell, but a carrier that panicked.
-        sender.into_iter().for_each(|sender| drop(sender.join()));
+        clock.into_iter().for_each(|clock| drop(clock.join()));
+    }
+
+    /// Ends the run, and waits a little for what the tasks of workers tell of all of it.
+    pub(crate) fn hear_last_words(&self) {
+        self.end();
+        let end = Instant::now() + LAST_WORDS;
+        let mut state = self.0.lock();
+        while !state.owing.is_empty() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.0.came.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
 
 impl State {
     fn leave(&mut self, worker: WorkerId, how: Leaving, now: Duration) {
         let Some(known) = self.workers.remove(&worker) else { return };
+        self.owing.remove(&worker);
         if let Err(poison) = self.window.leave(worker, how) {
             let Poison { number, losses } = poison;
             let message = format!(
@@ -255,35 +368,43 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what is to be sent, until the front has ended.
-    fn send(&self, mut carrier: impl Carrier) {
+    /// Sends what is to be sent now. Nobody else may come between, as messages to a worker must keep their order.
+    fn go_on(&self, state: &mut State) {
+        if state.has_ended {
+            return;
+        }
+        let now = self.begin.elapsed();
+        while let Some(sending) = state.window.send(now) {
+            let mut head = Vec::with_capacity(HEAD);
+            Message::write_frame_head(sending.worker.0, sending.sequence, sending.number, &mut head);
+            self.carrier.send(sending.worker, head, Some(sending.payload));
+        }
+        while let Some(asking) = state.window.ask(now) {
+            self.tell(asking.worker, &Message::Ask { run: asking.worker.0, sent: asking.sent });
+        }
+    }
+
+    fn tell(&self, worker: WorkerId, message: &Message<'_>) {
         let mut head = Vec::new();
+        message.write(&mut head);
+        self.carrier.send(worker, head, None);
+    }
+
+    /// Looks for frames that are late, which nobody else notices, and has workers tell, until the front has ended.
+    fn watch_clock(&self, look: Duration) {
+        let mut asked = Duration::ZERO;
         let mut state = self.lock();
         while !state.has_ended {
+            self.go_on(&mut state);
             let now = self.begin.elapsed();
-            head.clear();
-            if let Some(sending) = state.window.send(now) {
-                drop(state);
-                Message::write_frame_head(sending.worker.0, sending.sequence, sending.number, &mut head);
-                carrier.send(sending.worker, &head, Some(&sending.payload));
-            } else if let Some(asking) = state.window.ask(now) {
-                drop(state);
-                Message::Ask { run: asking.worker.0, sent: asking.sent }.write(&mut head);
-                carrier.send(asking.worker, &head, None);
-            } else {
-                let wait = state.window.late_at().map_or(IDLE, |late| late.saturating_sub(now));
-                let waited = self.sends.wait_timeout(state, wait);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                continue;
+            if now.saturating_sub(asked) >= ASK {
+                asked = now;
+                let ready = state.workers.iter().filter(|(_, known)| known.since.is_some());
+                ready.for_each(|(&worker, _)| self.tell(worker, &Message::Tell { run: worker.0 }));
             }
-            state = self.lock();
-        }
-        let workers: Vec<WorkerId> = state.workers.keys().copied().collect();
-        drop(state);
-        for worker in workers {
-            head.clear();
-            Message::End { run: worker.0 }.write(&mut head);
-            carrier.send(worker, &head, None);
+            // What is sent from now on is late after one look at the earliest.
+            let wait = state.window.late_at().map_or(look, |late| late.saturating_sub(now).min(look));
+            state = self.ends.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }

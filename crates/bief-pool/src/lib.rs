@@ -4,14 +4,17 @@
 //! [`Dispatch`] sends frames, [`Collect`] has the results in the order of the frames; [`Front`] is what both share. A [`Workplace`] has
 //! the same segment on the cores of a worker. What carries messages between them is a [`Carrier`]; `bief-link` has the protocol.
 //!
-//! Between `Dispatch` and `Collect` lies a ring of the pipeline: the frames that it holds, and those in the hands of both, are all
+//! The tasks are in the chain, too, between the two: frames for which no worker is there, or has room, are worked on where they lie,
+//! as in any chain. So nothing is copied where nobody is there.
+//!
+//! Between `Dispatch` and `Collect` lie rings of the pipeline: the frames that they hold, and those in the hands of stages, are all
 //! that is under way. A window that takes as many never fills, and whoever makes frames waits for the ring as for any other.
 //!
 //! ```
-//! use bief::raw::{DynTask, DynWire};
+//! use bief::raw::DynTask;
 //! use bief::{Chain, Flow, In, Out, Result, Task, sink, source};
 //! use bief_link::{Limits, WorkerId};
-//! use bief_pool::{Carrier, Collect, Dispatch, Front, Payload, Segment, WireKind, Workplace};
+//! use bief_pool::{Carrier, Front, OwnCores, Payload, Segment, WireKind, Workplace};
 //! use std::sync::mpsc;
 //!
 //! #[derive(Clone)]
@@ -33,11 +36,11 @@
 //! }
 //!
 //! /// Messages to the only worker, which is a thread here.
-//! struct Wire(mpsc::Sender<Vec<u8>>);
+//! struct Wire(mpsc::Sender<(Vec<u8>, Option<Payload>)>);
 //!
 //! impl Carrier for Wire {
-//!     fn send(&mut self, _: WorkerId, head: &[u8], payload: Option<&Payload>) {
-//!         let _ = self.0.send([head, payload.map_or(&[], |payload| payload)].concat());
+//!     fn send(&self, _: WorkerId, head: Vec<u8>, payload: Option<Payload>) {
+//!         let _ = self.0.send((head, payload));
 //!     }
 //! }
 //!
@@ -45,21 +48,24 @@
 //! let segment = Segment::new(vec![numbers], |chain, wires| chain.add_dyn(DynTask::new(Double), &[&wires[0]]))?;
 //!
 //! let (to_worker, messages) = mpsc::channel();
-//! let front = Front::new(1, Limits::default(), Wire(to_worker))?;
+//! let front = Front::new(1, Limits::default(), OwnCores::default(), Wire(to_worker))?;
 //! let (to_front, worker) = (front.clone(), front.welcome("rack3"));
-//! let answer = move |message: &[u8]| drop(to_front.take(message.to_vec()).expect("it is one"));
+//! let answer = move |head: &[u8], behind: Option<Payload>| {
+//!     let message = [head, behind.as_ref().map_or(&[], AsRef::as_ref)].concat();
+//!     to_front.take(message).expect("it is one");
+//! };
 //! let workplace = Workplace::start(worker.0, &segment, 2, 5, answer)?;
-//! std::thread::spawn(move || messages.into_iter().for_each(|message| workplace.take(&message).expect("it is one")));
+//! std::thread::spawn(move || {
+//!     messages.into_iter().for_each(|(head, payload)| workplace.take_parts(head, payload).expect("it is one"));
+//! });
 //!
 //! let mut chain = Chain::new();
 //! let numbers = chain.add(source::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], 4), ());
-//! let sent = chain.add_dyn(DynTask::raw(Dispatch::new(&front, &segment)), &[&DynWire::from(&numbers)])?;
-//! let doubled = chain.add_dyn(DynTask::raw(Collect::new(&front, &segment)), &[&sent[0]])?;
+//! let doubled = segment.add_to(&mut chain, &[&(&numbers).into()], &front)?;
 //! let (collect, result) = sink::collect();
 //! chain.add(collect, &doubled[0].typed::<f32>()?);
 //! chain.build()?.run()?;
 //! assert_eq!(result.take(), [2.0, 4.0, 6.0, 8.0]);
-//! front.end();
 //! # Ok::<(), bief::Error>(())
 //! ```
 //!
@@ -67,25 +73,30 @@
 
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod candidates;
 mod collect;
 mod cut;
 mod dispatch;
 mod elements;
 mod front;
+mod own;
 mod piece;
 pub mod plan;
 mod segment;
 mod tally;
+mod told;
 mod wires;
 mod workplace;
 
+pub use buffer::{Buffer, Buffers, Payload};
 pub use candidates::Candidates;
 pub use collect::Collect;
 pub use cut::Cut;
-pub use dispatch::Dispatch;
+pub use dispatch::{Dispatch, Done};
 pub use elements::{Codec, Elements};
-pub use front::{Carrier, Front, Payload, Told};
+pub use front::{Carrier, Front, Told};
+pub use own::{HERE, OwnCores};
 pub use segment::Segment;
 pub use tally::WorkerTally;
 pub use wires::WireKind;

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use bief::raw::{BatchView, Direction, DynTask, DynWire, RawTask, Shape, SocketKind};
 use bief::{Chain, Error, Program, Result};
 
+use crate::collect::Collect;
+use crate::dispatch::{Dispatch, Done};
+use crate::front::Front;
 use crate::wires::WireKind;
 
 type Build = dyn Fn(&mut Chain, &[DynWire]) -> Result<Vec<DynWire>> + Send + Sync;
@@ -53,6 +56,39 @@ impl Segment {
     /// The wires that it makes.
     pub fn outputs(&self) -> &[WireKind] {
         &self.outputs
+    }
+
+    /// Adds the tasks to the chain of the machine that reads, so that frames may leave: [`Dispatch`]; in a stage of its own, the tasks,
+    /// for frames that stay; [`Collect`], in another one. It gives the wires that go on.
+    ///
+    /// # Errors
+    /// Wires of other kinds than those that it was made for.
+    pub fn add_to(&self, chain: &mut Chain, wires: &[&DynWire], front: &Front) -> Result<Vec<DynWire>> {
+        let sent = chain.add_dyn(DynTask::raw(Dispatch::new(front, self)), wires)?;
+        chain.stage("in place").threads(front.own().alone.max(1));
+        let mut made = Ok(Vec::new());
+        chain.select(&sent[1].typed::<bool>()?, |paths| {
+            paths.path(|chain| made = self.add_in_place(chain, wires, &sent[0], front));
+        });
+        let made = made?;
+        chain.stage("collect");
+        let seen: Vec<&DynWire> = sent.iter().chain(&made).collect();
+        chain.add_dyn(DynTask::raw(Collect::new(front, self)), &seen)?;
+        Ok(made)
+    }
+
+    fn add_in_place(
+        &self,
+        chain: &mut Chain,
+        wires: &[&DynWire],
+        number: &DynWire,
+        front: &Front,
+    ) -> Result<Vec<DynWire>> {
+        let wires: Vec<DynWire> = wires.iter().map(|&wire| wire.clone()).collect();
+        let made = (self.build)(chain, &wires)?;
+        made.iter().for_each(|made| chain.keep(made));
+        chain.add_dyn(DynTask::raw(Done::new(front)), &[number])?;
+        Ok(made)
     }
 
     /// The tasks, between a source and a sink.

@@ -1,6 +1,6 @@
 //! Wires that leave the machine: what they are, and their frames as bytes.
 
-use bief::raw::{BatchView, Direction, DynWire, Shape, SocketKind};
+use bief::raw::{BatchView, Direction, DynWire, Shape, SocketKind, Sockets};
 use bief::{Error, Result};
 use bief_link::message::Wires;
 
@@ -91,13 +91,19 @@ impl Writer {
     }
 }
 
-/// Puts what came to the outputs of a batch at a position.
+/// Puts what came to the sockets of a batch, from a number on, at a position.
 ///
 /// # Errors
 /// What does not fit: another number of wires, other lengths, bytes that stand for no element.
-pub(crate) fn read(kinds: &[WireKind], wires: Wires<'_>, batch: &mut BatchView<'_>, position: usize) -> Result<()> {
+pub(crate) fn read(
+    kinds: &[WireKind],
+    wires: Wires<'_>,
+    (sockets, first): (&mut Sockets<'_>, usize),
+    position: usize,
+) -> Result<()> {
     let mut came = wires.iter();
-    for (number, (mut socket, kind)) in batch.outputs.iter_mut().zip(kinds).enumerate() {
+    for (number, kind) in kinds.iter().enumerate() {
+        let mut socket = sockets.get_mut(first + number)?;
         let Some((elements, bytes)) = came.next() else {
             return Err(Error::new(format!("wire {number} did not come: are both sides of one version?")));
         };

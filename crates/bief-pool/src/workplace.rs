@@ -3,13 +3,16 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use bief::pipeline::Watch;
 use bief::raw::{BatchView, Direction, RawTask, Shape, SocketKind};
-use bief::{Error, Result};
+use bief::report::Figures;
+use bief::{Error, Report, Result};
 use bief_link::message::{Holding, Malformed, Outcome, Wires};
 use bief_link::{Message, Worker};
 
-use crate::front::Payload;
+use crate::buffer::{Buffer, Buffers, Payload};
 use crate::segment::Segment;
+use crate::told;
 use crate::wires::{self, WireKind, Writer};
 
 /// The tasks of a segment on some cores, for one run of a front.
@@ -27,10 +30,23 @@ struct Shared {
     answers: Mutex<Answers>,
     /// A frame came, or the end.
     came: Condvar,
+    figures: Mutex<CoreFigures>,
+    buffers: Buffers,
 }
 
-/// Sends a message to the front.
-type Answer = dyn FnMut(&[u8]) + Send;
+/// What the tasks of all cores tell.
+#[derive(Default)]
+struct CoreFigures {
+    /// Of those that have ended.
+    before: Figures,
+    /// Of each core, if its tasks are at work; it is asked.
+    cores: Vec<Option<Watch>>,
+    /// Cores that have not ended.
+    left: usize,
+}
+
+/// Sends a message to the front: its head, and the wires of an answer behind it.
+type Answer = dyn FnMut(&[u8], Option<Payload>) + Send;
 
 struct State {
     worker: Worker<Payload>,
@@ -41,13 +57,13 @@ struct State {
 
 struct Answers {
     answer: Box<Answer>,
-    message: Vec<u8>,
+    head: Vec<u8>,
     held: Vec<u8>,
 }
 
 impl Workplace {
-    /// Starts working on so many cores, for a run; up to `credit` frames are here at a time. `answer` sends messages to the front, in order;
-    /// the first says that this worker is ready.
+    /// Starts working on so many cores, for a run; up to `credit` frames are here at a time. `answer` sends messages to the front, in order:
+    /// a head, and what follows it, if something does. The first says that this worker is ready, the last what its tasks told.
     ///
     /// # Errors
     /// No threads can be started.
@@ -56,7 +72,7 @@ impl Workplace {
         segment: &Segment,
         cores: usize,
         credit: usize,
-        answer: impl FnMut(&[u8]) + Send + 'static,
+        answer: impl FnMut(&[u8], Option<Payload>) + Send + 'static,
     ) -> Result<Self> {
         let workplace = Self::silent(run, segment, cores, credit, answer)?;
         workplace.greet();
@@ -72,16 +88,24 @@ impl Workplace {
         segment: &Segment,
         cores: usize,
         credit: usize,
-        answer: impl FnMut(&[u8]) + Send + 'static,
+        answer: impl FnMut(&[u8], Option<Payload>) + Send + 'static,
     ) -> Result<Self> {
         let state = State { worker: Worker::new(credit), has_ended: false, answered: 0 };
-        let answers = Answers { answer: Box::new(answer), message: Vec::new(), held: Vec::new() };
-        let shared =
-            Arc::new(Shared { run, state: Mutex::new(state), answers: Mutex::new(answers), came: Condvar::new() });
+        let answers = Answers { answer: Box::new(answer), head: Vec::new(), held: Vec::new() };
+        let figures =
+            CoreFigures { cores: (0..cores).map(|_| None).collect(), left: cores, ..CoreFigures::default() };
+        let shared = Arc::new(Shared {
+            run,
+            state: Mutex::new(state),
+            answers: Mutex::new(answers),
+            came: Condvar::new(),
+            figures: Mutex::new(figures),
+            buffers: Buffers::default(),
+        });
         let mut workplace = Self { shared: Arc::clone(&shared), credit, cores: Vec::new() };
         for core in 0..cores {
             let (shared, segment) = (Arc::clone(&shared), segment.clone());
-            let work = move || shared.work(&segment);
+            let work = move || shared.work(core, &segment);
             workplace.cores.push(thread::Builder::new().name(format!("core {core}")).spawn(work)?);
         }
         Ok(workplace)
@@ -103,14 +127,16 @@ impl Workplace {
     ///
     /// # Errors
     /// What is no message of a front.
-    pub fn take(&self, bytes: &[u8]) -> Result<(), Malformed> {
-        let message = Message::read(bytes)?;
+    pub fn take(&self, bytes: impl Into<Buffer>) -> Result<(), Malformed> {
+        let bytes = bytes.into();
+        let message = Message::read(&bytes)?;
         if message.run() != self.shared.run {
             return Ok(());
         }
         match message {
             Message::Frame { sequence, number, wires, .. } => {
-                self.take_frame(sequence, number, Arc::new(wires.bytes().to_vec()));
+                let start = bytes.len() - wires.bytes().len();
+                self.take_frame(sequence, number, Payload::new(bytes, start));
             }
             Message::Ask { sent, run } => {
                 let mut answers = self.shared.answers();
@@ -119,23 +145,22 @@ impl Workplace {
                 answers.send(&Message::Report { run, holding });
                 answers.held = held;
             }
+            Message::Tell { .. } => self.shared.tell(),
             Message::End { .. } => self.shared.end(self.shared.lock()),
             _ => return Err(Malformed::Foreign),
         }
         Ok(())
     }
-}
 
-impl Workplace {
     /// As [`take`](Self::take), where the front is in this process: a message in two parts, of which the second need not be copied.
     ///
     /// # Errors
     /// Those of [`take`](Self::take).
-    pub fn take_parts(&self, head: &[u8], payload: Option<&Payload>) -> Result<(), Malformed> {
+    pub fn take_parts(&self, head: Vec<u8>, payload: Option<Payload>) -> Result<(), Malformed> {
         let Some(payload) = payload else { return self.take(head) };
-        let (run, sequence, number) = Message::read_frame_head(head)?;
+        let (run, sequence, number) = Message::read_frame_head(&head)?;
         if run == self.shared.run {
-            self.take_frame(sequence, number, Arc::clone(payload));
+            self.take_frame(sequence, number, payload);
         }
         Ok(())
     }
@@ -166,8 +191,8 @@ impl Shared {
         self.came.notify_all();
     }
 
-    /// Works on frames until the end: by a chain of one core, made anew where a task ended it.
-    fn work(self: &Arc<Self>, segment: &Segment) {
+    /// Works on frames until the end: by a chain of one core, made anew where a task ended it. The last core tells what all tasks told.
+    fn work(self: &Arc<Self>, core: usize, segment: &Segment) {
         while !self.lock().has_ended {
             let current = Arc::new(Mutex::new(None));
             let feed =
@@ -176,9 +201,8 @@ impl Shared {
                 shared: Arc::clone(self),
                 wires: Writer::new(segment.outputs()),
                 current: Arc::clone(&current),
-                buffer: Vec::new(),
             };
-            let ended = segment.between(feed, drain).and_then(|program| program.run());
+            let ended = self.run(core, segment, feed, drain);
             let open = current.lock().unwrap_or_else(PoisonError::into_inner).take();
             match (open, ended) {
                 (Some(number), Err(error)) => self.failed(number, &error),
@@ -186,11 +210,44 @@ impl Shared {
                 // It cannot even be made: whatever comes fails.
                 (None, Err(error)) => match self.next() {
                     Some((number, _)) => self.failed(number, &error),
-                    None => return,
+                    None => break,
                 },
                 (None, Ok(_)) => {}
             }
         }
+        let mut figures = self.figures();
+        figures.left -= 1;
+        let is_last = figures.left == 0;
+        drop(figures);
+        if is_last {
+            self.tell();
+        }
+    }
+
+    /// Runs the tasks between the ends until one of them ends them; what they tell can be asked meanwhile, and is kept.
+    fn run(&self, core: usize, segment: &Segment, feed: Feed, drain: Drain) -> Result<Report> {
+        let mut pipeline = segment.between(feed, drain)?.one_core()?;
+        let mut watch = pipeline.watch();
+        self.figures().cores[core] = Some(pipeline.watch());
+        let ended = pipeline.run();
+        let mut figures = self.figures();
+        figures.cores[core] = None;
+        figures.before.merge(watch.figures());
+        drop(figures);
+        pipeline.close().and(ended)
+    }
+
+    fn figures(&self) -> MutexGuard<'_, CoreFigures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells what the tasks of all cores told so far.
+    fn tell(&self) {
+        let mut figures = self.figures();
+        let mut all = figures.before.clone();
+        figures.cores.iter_mut().flatten().for_each(|watch| all.merge(watch.figures()));
+        drop(figures);
+        self.answers().send(&Message::Told { run: self.run, figures: &told::write(&all) });
     }
 
     fn failed(&self, number: u64, error: &Error) {
@@ -213,13 +270,28 @@ impl Shared {
     }
 
     fn answer(&self, number: u64, outcome: Outcome<'_>) {
+        self.answer_with(number, |run, holding, answers| {
+            answers.send(&Message::Answer { run, number, outcome, holding });
+        });
+    }
+
+    /// Answers with wires, which are not copied.
+    fn answer_wires(&self, number: u64, wires: Buffer) {
+        self.answer_with(number, |run, holding, answers| {
+            answers.head.clear();
+            Message::write_answer_head(run, number, holding, &mut answers.head);
+            (answers.answer)(&answers.head, Some(Payload::new(wires, 0)));
+        });
+    }
+
+    fn answer_with(&self, number: u64, send: impl FnOnce(u64, Holding<'_>, &mut Answers)) {
         let mut answers = self.answers();
         let mut held = std::mem::take(&mut answers.held);
         let mut state = self.lock();
         state.answered += 1;
         let holding = Holding::of(state.worker.done(number), &mut held);
         drop(state);
-        answers.send(&Message::Answer { run: self.run, number, outcome, holding });
+        send(self.run, holding, &mut answers);
         answers.held = held;
     }
 
@@ -230,9 +302,9 @@ impl Shared {
 
 impl Answers {
     fn send(&mut self, message: &Message<'_>) {
-        self.message.clear();
-        message.write(&mut self.message);
-        (self.answer)(&self.message);
+        self.head.clear();
+        message.write(&mut self.head);
+        (self.answer)(&self.head, None);
     }
 }
 
@@ -270,8 +342,8 @@ impl RawTask for Feed {
             return Ok(());
         };
         *current = Some(number);
-        let wires = Wires::from_bytes(&bytes).map_err(Error::from_source)?;
-        wires::read(&self.kinds, wires, batch, 0)
+        let wires = Wires::from_bytes(bytes.as_ref()).map_err(Error::from_source)?;
+        wires::read(&self.kinds, wires, (&mut batch.outputs, 0), 0)
     }
 }
 
@@ -280,7 +352,6 @@ struct Drain {
     shared: Arc<Shared>,
     wires: Writer,
     current: Current,
-    buffer: Vec<u8>,
 }
 
 impl RawTask for Drain {
@@ -297,9 +368,11 @@ impl RawTask for Drain {
     }
 
     fn run(&mut self, batch: &mut BatchView<'_>) -> Result<()> {
-        let wires = self.wires.write(batch, 0, &mut self.buffer)?;
-        let number = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
-        number.into_iter().for_each(|number| self.shared.answer(number, Outcome::Next(wires)));
+        let mut wires = self.shared.buffers.take();
+        self.wires.write(batch, 0, &mut wires)?;
+        if let Some(number) = self.current.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.shared.answer_wires(number, wires);
+        }
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use bief::kinds::{InputAddress, Kind, OutputAddress, Param};
 use std::io::Write;
 
-use bief::{Registry, Result};
+use bief::{Error, Registry, Result};
 
 use crate::detect::Detection;
 use crate::size::Size;
@@ -72,14 +72,29 @@ fn detect() -> Kind {
             .range(0.0..=100.0)
             .default(3.0),
         Param::<f64>::new("levels", "grey levels above the sky that count as light, at least")
-            .range(0.5..=255.0)
+            .range(0.0..=255.0)
             .default(6.0),
+        grey("low", "the grey level of light, the same everywhere, in the stead of noise and levels"),
+        grey("high", "the grey level that a pixel of each spot has, with low"),
     );
     let summary = "finds the components of each frame: spots brighter than the sky around them";
-    Kind::new("vision.detect", summary, parameters, |(size, noise, levels)| {
-        let threshold = Threshold::Sky { noise: noise as f32, levels: levels as f32 };
-        DetectComponents::new(size, Detection { threshold, ..Detection::default() }, None)
+    Kind::new("vision.detect", summary, parameters, |(size, noise, levels, low, high)| {
+        let detection = match (low, high) {
+            (None, None) => {
+                let threshold = Threshold::Sky { noise: noise as f32, levels: levels as f32 };
+                Detection { threshold, ..Detection::default() }
+            }
+            (Some(low), Some(high)) if low <= high => {
+                Detection { threshold: Threshold::Fixed(low), strong: high, ..Detection::fixed() }
+            }
+            _ => return Err(Error::new("`low` and `high` go together, and `low` is not above `high`")),
+        };
+        DetectComponents::new(size, detection, None)
     })
+}
+
+fn grey(name: &'static str, summary: &'static str) -> Param<Option<u8>> {
+    Param::<u8>::new(name, summary).range(1..=255).optional()
 }
 
 fn size_of_frames() -> Param<Size> {

@@ -9,6 +9,7 @@ mod grid;
 mod kinds;
 mod label;
 mod meteors;
+mod meteors_file;
 mod motion;
 mod size;
 mod sky;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bief::source::{Pace, PaceHandle, pace};
-use bief::{Application, Chain, Error, Program, Result};
+use bief::{Application, Chain, Error, Program, Result, VarWire, Wire};
 
+use crate::component::Component;
 use crate::detect::Detection;
 use crate::size::Size;
 use crate::tasks::{
-    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Unpack, live_frames,
+    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Stamp, Unpack, live_frames,
     rehearsed_live,
 };
 use crate::tracker::{Track, Tracker};
@@ -36,10 +37,10 @@ pub struct Meteors {
     size: Size,
     rate: f64,
     clock: Clock,
-    detection: Detection,
-    ignored: Option<Arc<[bool]>>,
+    pub(crate) detection: Detection,
+    pub(crate) ignored: Option<Arc<[bool]>>,
     /// `None` once it is taken.
-    video: Option<Video>,
+    pub(crate) video: Option<Video>,
     is_live: bool,
     pace: Option<Pace<u8>>,
     is_paced: bool,
@@ -47,7 +48,7 @@ pub struct Meteors {
     pictures: usize,
 }
 
-enum Output {
+pub(crate) enum Output {
     Tracks(Box<Deliver>),
     WithPictures(Box<DeliverWithPictures>),
 }
@@ -137,6 +138,20 @@ impl Meteors {
 
     fn chain(&self, source: Source, pace: Option<Pace<u8>>, output: Output) -> Result<Program> {
         let mut chain = Chain::new();
+        let (frames, stamps) = self.add_source(&mut chain, source, pace);
+        let detect = DetectComponents::new(self.size, self.detection, self.ignored.clone())?;
+        let components = chain.add(detect, &frames);
+        self.add_follow(&mut chain, output, (&stamps, &frames, &components))?;
+        chain.build()
+    }
+
+    /// Adds what makes frames, each with its number and time.
+    pub(crate) fn add_source(
+        &self,
+        chain: &mut Chain,
+        source: Source,
+        pace: Option<Pace<u8>>,
+    ) -> (Wire<u8>, Wire<Stamp>) {
         let (mut frames, stamps) = match source {
             Source::Waits(read) => chain.add(*read, ()),
             Source::Live(video) => {
@@ -151,43 +166,46 @@ impl Meteors {
         if let Some(pace) = pace {
             chain.add(pace, &mut frames);
         }
-        let detect = DetectComponents::new(self.size, self.detection, self.ignored.clone())?;
-        let components = chain.add(detect, &frames);
+        (frames, stamps)
+    }
+
+    /// Adds what follows the components of frames.
+    pub(crate) fn add_follow(
+        &self,
+        chain: &mut Chain,
+        output: Output,
+        (stamps, frames, components): (&Wire<Stamp>, &Wire<u8>, &VarWire<Component>),
+    ) -> Result<()> {
         let tracker = Tracker::new(self.size, self.rate);
         match output {
-            Output::Tracks(deliver) => chain.add(FollowTracks::new(tracker, deliver), (&stamps, &components)),
+            Output::Tracks(deliver) => chain.add(FollowTracks::new(tracker, deliver), (stamps, components)),
             Output::WithPictures(deliver) => {
                 let follow = FollowWithPictures::new(tracker, self.pictures, deliver)?;
-                chain.add(follow, (&stamps, &frames, &components));
+                chain.add(follow, (stamps, frames, components));
             }
         };
-        chain.build()
+        Ok(())
     }
-}
 
-enum Source {
-    Waits(Box<ReadFrames>),
-    Live(Box<Video>),
-    /// Live, of a rehearsal of so many frames.
-    Rehearsed(Box<Video>, u64),
-}
-
-/// A rehearsal reads the video anew, from its beginning; of one that goes by, frames that were [prepared](Meteors::prepare), or noise.
-impl Application for Meteors {
-    fn program(&mut self) -> Result<Program> {
+    /// Takes what reads the video, and what becomes of tracks.
+    pub(crate) fn take_ends(&mut self) -> Result<(Source, Option<Pace<u8>>, Output)> {
         let missing = || Error::new("it has no output, or its video was read: name an output with `deliver`");
         let output = self.output.take().ok_or_else(missing)?;
         let video = self.video.take().ok_or_else(missing)?;
-        let pace = self.pace.take();
         let source = match self.is_live {
             true => Source::Live(Box::new(video)),
             false => Source::Waits(Box::new(ReadFrames::new(video, self.clock))),
         };
-        self.chain(source, pace, output)
+        Ok((source, self.pace.take(), output))
     }
 
-    fn rehearsal(&self, frames: u64) -> Result<Program> {
-        let video = self.video.as_ref().and_then(Video::again_or_front).unwrap_or_else(|| noise(self.size))?;
+    /// The same for a rehearsal of so many frames of `video`, or of noise.
+    pub(crate) fn rehearsed_ends(
+        &self,
+        video: Option<&Video>,
+        frames: u64,
+    ) -> Result<(Source, Option<Pace<u8>>, Output)> {
+        let video = video.and_then(Video::again_or_front).unwrap_or_else(|| noise(self.size))?;
         let faster = self.is_paced.then(|| pace(UNHINDERED).0);
         let output = match self.pictures {
             0 => Output::Tracks(Box::new(|_| Ok(()))),
@@ -197,7 +215,27 @@ impl Application for Meteors {
             true => Source::Rehearsed(Box::new(video), frames),
             false => Source::Waits(Box::new(ReadFrames::rehearsed(video, self.clock, frames))),
         };
-        self.chain(source, faster, output)
+        Ok((source, faster, output))
+    }
+}
+
+pub(crate) enum Source {
+    Waits(Box<ReadFrames>),
+    Live(Box<Video>),
+    /// Live, of a rehearsal of so many frames.
+    Rehearsed(Box<Video>, u64),
+}
+
+/// A rehearsal reads the video anew, from its beginning; of one that goes by, frames that were [prepared](Meteors::prepare), or noise.
+impl Application for Meteors {
+    fn program(&mut self) -> Result<Program> {
+        let (source, pace, output) = self.take_ends()?;
+        self.chain(source, pace, output)
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        let (source, pace, output) = self.rehearsed_ends(self.video.as_ref(), frames)?;
+        self.chain(source, pace, output)
     }
 
     fn unit_period(&self) -> Option<Duration> {

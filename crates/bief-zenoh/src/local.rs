@@ -1,16 +1,13 @@
-//! The cores of the machine that reads: they work where no worker is there.
+//! The cores of the machine that reads, in a worker's place: they do what workers that have gone left undone.
 
 use std::sync::Arc;
 use std::thread;
 
 use bief::Result;
 use bief_link::{Leaving, WorkerId};
-use bief_pool::{Front, Segment, Workplace};
+use bief_pool::{Front, HERE, Payload, Segment, Workplace};
 
 use crate::route::Routes;
-
-/// What reports call these cores.
-pub(crate) const HERE: &str = "this machine";
 
 /// Cores of this machine, in a worker's place.
 pub(crate) struct Local {
@@ -31,12 +28,18 @@ impl Local {
     /// Begins to work.
     pub(crate) fn start(&mut self, front: &Front, routes: &Routes) -> Result<()> {
         let (worker, to) = (front.welcome(HERE), front.clone());
-        let answer = move |message: &[u8]| {
-            to.take(message.to_vec()).expect("a workplace writes messages");
+        let answer = move |head: &[u8], behind: Option<Payload>| {
+            let mut message = to.buffers().take();
+            message.extend_from_slice(head);
+            behind.iter().for_each(|behind| message.extend_from_slice(behind.as_ref()));
+            to.take(message).expect("a workplace writes messages");
         };
         let workplace = Workplace::silent(worker.0, &self.segment, self.cores, 2 * self.cores, answer)?;
         let workplace = Arc::new(workplace);
-        routes.open_here(worker, Arc::clone(&workplace));
+        let takes = Arc::clone(&workplace);
+        routes.open(worker, move |head, payload| {
+            takes.take_parts(head, payload).expect("a front sends what a worker takes");
+        })?;
         workplace.greet();
         self.working = Some((worker, workplace));
         Ok(())

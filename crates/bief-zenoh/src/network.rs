@@ -1,13 +1,12 @@
 //! All that is asked of zenoh.
 
 use std::fmt::Display;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bief::{Error, Result};
 use bief_link::Message;
-use bief_pool::Payload;
+use bief_pool::{Buffer, Buffers, Payload};
 use zenoh::liveliness::LivelinessToken;
 use zenoh::qos::CongestionControl;
 use zenoh::sample::SampleKind;
@@ -112,10 +111,20 @@ impl Network {
         Ok(replies.into_iter().filter_map(key).collect())
     }
 
-    /// Calls `heard` with each message to a key, on a thread of the network: it must not send anything itself.
-    pub(crate) fn hear(&self, key: &str, heard: impl Fn(Vec<u8>) + Send + Sync + 'static) -> Result<()> {
+    /// Calls `heard` with each message to a key, on a thread of the network: it must not send anything itself. Messages lie in these
+    /// buffers.
+    pub(crate) fn hear(
+        &self,
+        key: &str,
+        buffers: Buffers,
+        heard: impl Fn(Buffer) + Send + Sync + 'static,
+    ) -> Result<()> {
         let subscriber = self.0.declare_subscriber(key.to_owned());
-        let told = subscriber.callback(move |sample| heard(sample.payload().to_bytes().into_owned()));
+        let told = subscriber.callback(move |sample| {
+            let mut message = buffers.take();
+            sample.payload().slices().for_each(|part| message.extend_from_slice(part));
+            heard(message);
+        });
         told.background().wait().map_err(|error| failed(key, error))
     }
 
@@ -159,35 +168,24 @@ impl Network {
 
 impl Mouth {
     /// Sends a message; one that goes nowhere is lost, as with a link that breaks.
-    pub(crate) fn say(&self, head: &[u8], payload: Option<&Payload>) {
+    pub(crate) fn say(&self, head: Vec<u8>, payload: Option<Payload>) {
         let bytes = match payload {
             None => head.into(),
             Some(payload) => {
                 let mut writer = zenoh::bytes::ZBytes::writer();
                 writer.append(head.into());
-                writer.append(bytes::Bytes::from_owner(Shared(Arc::clone(payload))).into());
+                writer.append(bytes::Bytes::from_owner(payload).into());
                 writer.finish()
             }
         };
         drop(self.0.put(bytes).wait());
     }
-}
 
-impl Mouth {
     /// Sends a message that is short.
     pub(crate) fn tell(&self, message: &Message<'_>) {
         let mut bytes = Vec::new();
         message.write(&mut bytes);
-        self.say(&bytes, None);
-    }
-}
-
-/// A payload that nobody copies.
-struct Shared(Payload);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
+        self.say(bytes, None);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bief::{Error, Result};
 use bief_link::{Leaving, Limits, Message, WorkerId};
-use bief_pool::{Carrier, Front, Segment, Told, WireKind, WorkerTally};
+use bief_pool::{Carrier, Front, OwnCores, Segment, Told, WireKind, WorkerTally};
 
 use crate::about::About;
 use crate::local::Local;
@@ -28,10 +28,28 @@ pub struct Pool {
 /// How a run goes on without workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Without {
-    /// So many cores of this machine do the work.
-    Cores(usize),
+    /// Cores of this machine do the work, and help workers.
+    Cores(OwnCores),
     /// The run waits for workers, until it is to [end](Running::ending): then so many cores of this machine do what is left.
     Wait(usize),
+}
+
+impl Without {
+    /// The cores of this machine that do the work of workers, in place.
+    fn own(self) -> OwnCores {
+        match self {
+            Self::Cores(own) => own,
+            Self::Wait(_) => OwnCores::default(),
+        }
+    }
+
+    /// Those that do what workers left undone.
+    fn local(self) -> usize {
+        match self {
+            Self::Cores(OwnCores { alone, .. }) => alone,
+            Self::Wait(cores) => cores,
+        }
+    }
 }
 
 /// A run whose tasks are with workers.
@@ -100,12 +118,13 @@ impl Pool {
             )));
         }
         let routes = Routes::default();
-        let front = Front::new(number(&self.network), Limits { frames, ..Limits::default() }, routes.clone())?;
+        let limits = Limits { frames, ..Limits::default() };
+        let front = Front::new(number(&self.network), limits, without.own(), routes.clone())?;
         let (events, happened) = channel();
         let (told, to) = (events.clone(), front.clone());
-        self.network.hear(&names::to_front(front.number()), move |bytes| {
+        self.network.hear(&names::to_front(front.number()), front.buffers().clone(), move |message| {
             // What is no message is of somebody else; the run goes on.
-            if let Ok(Some(event)) = to.take(bytes) {
+            if let Ok(Some(event)) = to.take(message) {
                 let _ = told.send(Event::Told(event));
             }
         })?;
@@ -115,14 +134,13 @@ impl Pool {
             let event = if is_there { Event::Came } else { Event::Went };
             WorkerKey::read(key).into_iter().for_each(|key| drop(seen.send(event(key))));
         })?;
-        let (Without::Cores(cores) | Without::Wait(cores)) = without;
         let manager = Manager {
             network: self.network,
             _token: token,
             front: front.clone(),
             routes,
             text,
-            local: Local::new(segment, cores),
+            local: Local::new(segment, without.local()),
             waits: matches!(without, Without::Wait(_)),
             people: BTreeMap::new(),
             by_run: BTreeMap::new(),
@@ -230,7 +248,7 @@ impl Manager {
         self.network.close();
     }
 
-    /// This machine works where nobody else does.
+    /// This machine does what was left undone where nobody else is there.
     fn fill_in(&mut self) {
         let has_workers = self.people.values().any(|person| matches!(person.state, State::Ready(_)));
         if has_workers {
@@ -245,6 +263,8 @@ impl Manager {
         } else if !has_workers
             && !self.waits
             && !self.local.is_working()
+            // Others do not leave.
+            && self.front.has_frames()
             && let Err(error) = self.local.start(&self.front, &self.routes)
         {
             (self.said)(&format!("this machine cannot do the work of workers: {error}"));
@@ -291,7 +311,7 @@ impl Manager {
             }
             Ok(mouth) => {
                 let run = self.front.welcome(&key.name);
-                match self.routes.open(run, mouth) {
+                match self.routes.open(run, move |head, payload| mouth.say(head, payload)) {
                     Err(error) => {
                         (self.said)(&format!("worker {}: {error}", key.name));
                         State::Out
@@ -310,7 +330,7 @@ impl Manager {
     fn send_begin(&mut self, run: WorkerId) {
         let mut head = Vec::new();
         Message::Begin { run: run.0, tasks: &self.text }.write(&mut head);
-        self.routes.send(run, &head, None);
+        self.routes.send(run, head, None);
     }
 
     /// What was said may have been lost.

@@ -8,39 +8,33 @@ use std::time::{Duration, Instant};
 
 use bief::Result;
 use bief_link::WorkerId;
-use bief_pool::{Carrier, Payload, Workplace};
-
-use crate::network::Mouth;
+use bief_pool::{Carrier, Payload};
 
 /// How long the last messages to workers may take to go out.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 type Message = (Vec<u8>, Option<Payload>);
 
-/// Where messages to a worker go.
-enum Way {
-    Away(Sender<Message>, JoinHandle<()>),
-    Here(Arc<Workplace>),
-}
+/// Where messages to a worker go: what sends them, and its thread.
+struct Way(Sender<Message>, JoinHandle<()>);
 
 /// The ways to all workers; clones are the same.
 #[derive(Clone, Default)]
 pub(crate) struct Routes(Arc<Mutex<HashMap<WorkerId, Way>>>);
 
 impl Routes {
-    /// Messages to a worker go out here from now on.
-    pub(crate) fn open(&self, worker: WorkerId, mouth: Mouth) -> Result<()> {
+    /// Messages to a worker are given to `say` from now on, in their order.
+    pub(crate) fn open(
+        &self,
+        worker: WorkerId,
+        mut say: impl FnMut(Vec<u8>, Option<Payload>) + Send + 'static,
+    ) -> Result<()> {
         // As long as its credit: frames are not more, and all else is short.
         let (to, messages) = channel::<Message>();
-        let send = move || messages.into_iter().for_each(|(head, payload)| mouth.say(&head, payload.as_ref()));
+        let send = move || messages.into_iter().for_each(|(head, payload)| say(head, payload));
         let sender = thread::Builder::new().name("to worker".into()).spawn(send)?;
-        self.lock().insert(worker, Way::Away(to, sender));
+        self.lock().insert(worker, Way(to, sender));
         Ok(())
-    }
-
-    /// Messages to a worker go to cores of this machine.
-    pub(crate) fn open_here(&self, worker: WorkerId, workplace: Arc<Workplace>) {
-        self.lock().insert(worker, Way::Here(workplace));
     }
 
     /// Nothing goes to a worker any more. Its thread ends when what it sends has gone, or goes nowhere.
@@ -51,8 +45,7 @@ impl Routes {
     /// Ends all ways, when what is on them has gone out; one that takes nothing is left.
     pub(crate) fn finish(&self) {
         let end = Instant::now() + PATIENCE;
-        for way in std::mem::take(&mut *self.lock()).into_values() {
-            let Way::Away(to, sender) = way else { continue };
+        for Way(to, sender) in std::mem::take(&mut *self.lock()).into_values() {
             drop(to);
             while !sender.is_finished() && Instant::now() < end {
                 thread::sleep(PATIENCE / 100);
@@ -66,16 +59,10 @@ impl Routes {
 }
 
 impl Carrier for Routes {
-    fn send(&mut self, worker: WorkerId, head: &[u8], payload: Option<&Payload>) {
-        let here = match self.lock().get(&worker) {
-            None => return,
-            Some(Way::Away(to, _)) => {
-                // The thread ends with the way alone.
-                let _ = to.send((head.to_vec(), payload.cloned()));
-                return;
-            }
-            Some(Way::Here(workplace)) => Arc::clone(workplace),
-        };
-        here.take_parts(head, payload).expect("a front sends what a worker takes");
+    fn send(&self, worker: WorkerId, head: Vec<u8>, payload: Option<Payload>) {
+        if let Some(Way(to, _)) = self.lock().get(&worker) {
+            // The thread ends with the way alone.
+            let _ = to.send((head, payload));
+        }
     }
 }

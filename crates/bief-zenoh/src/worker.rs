@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bief::{Error, Registry, Result};
 use bief_link::{Message, PROTOCOL};
-use bief_pool::{Cut, Workplace};
+use bief_pool::{Buffer, Buffers, Cut, Payload, Workplace};
 
 use crate::about::About;
 use crate::address::Address;
@@ -64,8 +64,8 @@ enum Event {
     End(u64),
     /// Something came of a run that is not known: its front is to be told.
     Forgot(u64),
-    /// A run whose front asks what is held, in this message.
-    Asked(u64, Vec<u8>),
+    /// A run whose front asks what is held, or what tasks tell, in this message.
+    Asked(u64, Buffer),
     FrontCame(String, u32),
     FrontWent(u32),
     Stop,
@@ -136,7 +136,7 @@ impl Worker {
         self.find_double()?;
         let (id, network) = (&self.key.id, &self.shared.network);
         let (heard, events) = (Arc::clone(&self.shared), self.events.clone());
-        network.hear(&names::to_worker(id), move |bytes| heard.hear(&bytes, &events))?;
+        network.hear(&names::to_worker(id), Buffers::default(), move |message| heard.hear(message, &events))?;
         let (told, address) = (Arc::clone(&self.shared), self.key.address.clone());
         network.answer(&names::about(id), move || told.about(&address))?;
         let seen = self.events.clone();
@@ -186,7 +186,7 @@ impl Worker {
                 Ok(Event::Forgot(run)) => self.forgot(run),
                 Ok(Event::Asked(run, message)) => {
                     if let Some(workplace) = self.shared.workplace(run) {
-                        let _ = workplace.take(&message);
+                        let _ = workplace.take(message);
                     }
                 }
                 Ok(Event::FrontWent(number)) => {
@@ -248,7 +248,8 @@ impl Worker {
         let tasks: Vec<&str> = cut.leaving().map(|task| task.name()).collect();
         let segment = cut.segment(inputs, Arc::clone(registry))?;
         let to = Arc::clone(mouth);
-        let workplace = Workplace::silent(run, &segment, cores, credit, move |message| to.say(message, None))?;
+        let answer = move |head: &[u8], behind: Option<Payload>| to.say(head.to_vec(), behind);
+        let workplace = Workplace::silent(run, &segment, cores, credit, answer)?;
         Ok((workplace, tasks.join(", ")))
     }
 
@@ -295,22 +296,25 @@ impl Shared {
     }
 
     /// Takes a message, on a thread of the network: what takes longer is an event.
-    fn hear(&self, bytes: &[u8], events: &Sender<Event>) {
+    fn hear(&self, bytes: Buffer, events: &Sender<Event>) {
         // What is no message is of somebody else.
-        let Ok(message) = Message::read(bytes) else { return };
+        let Ok(message) = Message::read(&bytes) else { return };
         let run = message.run();
         match message {
             Message::Begin { tasks, .. } if tasks.len() <= MOST_TEXT => {
                 self.offer(events, || Event::Begin(run, tasks.to_owned()));
             }
             Message::End { .. } => self.offer(events, || Event::End(run)),
-            Message::Frame { .. } | Message::Ask { .. } => match (self.workplace(run), message) {
-                (None, _) => self.offer(events, || Event::Forgot(run)),
-                (Some(workplace), Message::Frame { .. }) => {
+            Message::Frame { .. } => match self.workplace(run) {
+                None => self.offer(events, || Event::Forgot(run)),
+                Some(workplace) => {
                     let _ = workplace.take(bytes);
                 }
-                // It is answered: no thread of the network may wait for that.
-                (Some(_), _) => self.offer(events, || Event::Asked(run, bytes.to_vec())),
+            },
+            // They are answered: no thread of the network may wait for that.
+            Message::Ask { .. } | Message::Tell { .. } => match self.workplace(run) {
+                None => self.offer(events, || Event::Forgot(run)),
+                Some(_) => self.offer(events, || Event::Asked(run, bytes)),
             },
             _ => {}
         }

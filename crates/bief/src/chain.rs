@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::Block;
 #[cfg(feature = "toml")]
-pub use crate::chain_file::{BuiltChain, FileApplication, FileTask, UsedFile};
+pub use crate::chain_file::{BuiltChain, FileApplication, FileTask, Machines, UsedFile};
 use crate::check;
 pub use crate::constant::Constant;
 pub use crate::control::{Choice, Paths};

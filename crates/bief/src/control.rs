@@ -96,8 +96,8 @@ impl Chain {
     /// out, when it is false. What a path gives to later tasks is a wire made before (see [`blank`](Self::blank)) that tasks in
     /// the path rewrite in place. A path may be empty. [`Flow::Skip`] and [`Flow::Stop`] inside are those of the frame.
     ///
-    /// A wire that a path makes cannot be used outside it: [`build`](Self::build) refuses that, and a `choice` that is not one
-    /// element long.
+    /// A wire that a path makes cannot be used outside it, unless it is [kept](Self::keep): [`build`](Self::build) refuses that, and a
+    /// `choice` that is not one element long.
     ///
     /// ```
     /// use bief::{Chain, Flow, InOut, Result, Task, sink, source};
@@ -238,6 +238,42 @@ impl Chain {
     /// As [`blank`](Self::blank): a variable wire of empty frames with room for `capacity` elements.
     pub fn blank_var<T: Element>(&mut self, capacity: usize) -> VarWire<T> {
         self.add(BlankVar { capacity, element: std::marker::PhantomData::<fn() -> T> }, ())
+    }
+
+    /// Lets tasks behind the loop or path that is being written use a wire that it makes, too. On a frame on which it did not run, the
+    /// wire holds whatever an earlier frame left there (defaults at first): whoever reads it there must know what to make of it.
+    ///
+    /// A wire that was made before stays as it is. [`build`](Self::build) refuses one of another chain, or of a loop or path that has ended.
+    ///
+    /// ```
+    /// use bief::raw::DynWire;
+    /// use bief::{Chain, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let is_new = chain.add(source::from_slice(&[true, false, true], 1), ());
+    /// let mut made = None;
+    /// chain.select(&is_new, |paths| {
+    ///     paths.path(|chain| {
+    ///         let numbers = chain.add(source::from_slice(&[7, 8], 1), ());
+    ///         chain.keep(&DynWire::from(&numbers));
+    ///         made = Some(numbers);
+    ///     });
+    /// });
+    /// let (collect, result) = sink::collect();
+    /// chain.add(collect, &made.unwrap());
+    /// chain.build()?.run()?;
+    /// assert_eq!(result.take(), [7, 7, 8]);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    pub fn keep(&mut self, wire: &DynWire) {
+        if let Err(Refusal { error, .. }) = self.usable("keep", std::slice::from_ref(wire)) {
+            return self.refuse("keep", error);
+        }
+        let mut around = self.open.iter().rev().filter(|block| block.kind != BlockKind::Feedback);
+        let (inner, outer) = (around.next().map(|block| block.number), around.next().map_or(0, |block| block.number));
+        if inner == Some(self.wires[wire.socket.wire].block) {
+            wire.places().for_each(|place| self.wires[place].block = outer);
+        }
     }
 
     /// The number of the loop or path that is being written, 0 outside of any. What a feedback holds always runs.

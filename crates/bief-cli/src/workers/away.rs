@@ -1,12 +1,13 @@
 //! Tasks of a chain file that leave this machine: which, to whom, and what became of them.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bief::{ChainFile, Machine, Pipeline, Planned, Planner, Registry};
 use bief_pool::plan::PoolPlan;
-use bief_pool::{Candidates, Cut, WorkerTally};
+use bief_pool::{Candidates, Cut, OwnCores, WorkerTally};
 use bief_schedule::Stage;
 use bief_zenoh::{Pool, Running, Without};
 use clap::Args;
@@ -22,8 +23,10 @@ use crate::status::Status;
 use crate::table::columns;
 use crate::text::{listed, printable};
 
-/// Batches between `Dispatch` and `Collect` where nobody says how many: a worker that is ten times slower than others holds few of them.
+/// Batches that may wait before `Collect` where nobody says how many: a worker that is ten times slower than others holds few of them.
 const DEPTH: usize = 128;
+/// Cores of this machine that do not help workers where nothing was planned: what stays has two stages.
+const STAGES: usize = 2;
 
 /// Tasks on workers.
 #[derive(Args)]
@@ -40,6 +43,9 @@ pub(crate) struct AwayArgs {
     /// does not pay, all stay, and no worker is asked
     #[arg(long, value_name = "FILE.toml", conflicts_with = "leave")]
     pool: Option<PathBuf>,
+    /// Those that the chain file lets leave, by their places in it.
+    #[arg(skip)]
+    of_file: Option<Range<usize>>,
 }
 
 /// Whether tasks leave.
@@ -53,8 +59,8 @@ pub(crate) enum Decision {
 /// The tasks that leave.
 pub(crate) struct Leaving {
     cut: Cut,
-    /// The stages of what stays, where it was planned.
-    stages: Option<Vec<Stage>>,
+    /// The stages before those that leave and behind them, where they were planned.
+    stages: Option<[Vec<Stage>; 2]>,
 }
 
 /// A run whose tasks are away.
@@ -77,6 +83,16 @@ impl AwayArgs {
         }
     }
 
+    /// Lets the tasks leave that the chain file says, for the machines that it names, unless the options say otherwise.
+    ///
+    /// # Errors
+    /// Addresses that are none.
+    pub(crate) fn follow(&mut self, file: &ChainFile) -> Result<(), Failure> {
+        let Some((machines, tasks)) = file.machines() else { return Ok(()) };
+        self.of_file = (self.leave.is_none() && self.pool.is_none()).then_some(tasks);
+        if self.reach.is_given() { Ok(()) } else { self.reach.follow(&machines) }
+    }
+
     /// Notes the file that is read.
     pub(crate) fn claim(&self, files: &mut Files) -> Result<(), Failure> {
         self.pool.as_deref().map_or(Ok(()), |path| files.read(path))
@@ -92,7 +108,13 @@ impl AwayArgs {
         let candidates = Candidates::of(file, registry).map_err(Failure::from_error)?;
         let leave = |cut, stages| Decision::Leave(Box::new(Leaving { cut, stages }));
         match (&self.leave, &self.pool) {
-            (None, None) => Ok(leave(candidates.longest().map_err(Failure::from_error)?, None)),
+            (None, None) => {
+                let cut = match &self.of_file {
+                    Some(tasks) => candidates.cut(tasks.clone()),
+                    None => candidates.longest(),
+                };
+                Ok(leave(cut.map_err(Failure::from_error)?, None))
+            }
             (Some(names), _) => {
                 let (first, last) = names.split_once("..").unwrap_or((names, names));
                 let cut = candidates.between(first, last);
@@ -113,8 +135,7 @@ impl AwayArgs {
                 let Some(away) = plan.pays() else { return Ok(Decision::Stay(Box::new(planned))) };
                 let tasks = candidates.of_program(away.tasks.clone()).expect("it was found");
                 let cut = candidates.cut(tasks).map_err(Failure::from_error)?;
-                let stages = away.before.iter().chain(&away.behind).cloned().collect();
-                Ok(leave(cut, Some(stages)))
+                Ok(leave(cut, Some([away.before.clone(), away.behind.clone()])))
             }
         }
     }
@@ -131,20 +152,30 @@ impl AwayArgs {
         let pool =
             Pool::open(&self.reach.reach()?).map_err(|error| Failure::from_error(error).with(Status::TryAgain))?;
         warn(&format!("for workers: {}", listed(&names)));
-        if file.stages().next().is_some() {
+        // The stage that leaves, and one behind it, are as the file says.
+        let as_written = if self.of_file.is_some() { 2 } else { 0 };
+        if file.stages().count() > as_written {
             warn("the stages of the file are not used: what stays runs before workers, and behind them");
         }
-        let without = if self.wait { Without::Wait(cores_here()) } else { Without::Cores(cores_here()) };
+        let cores = cores_here();
+        let busy = stages.as_ref().map_or(STAGES, |[before, behind]| {
+            before.iter().chain(behind).map(|stage| stage.replicas() as usize).sum()
+        });
+        let own = OwnCores { alone: cores, helping: cores.saturating_sub(busy) };
+        let (without, threads) = if self.wait { (Without::Wait(cores), 1) } else { (Without::Cores(own), cores) };
         let running = RefCell::new(None);
         let depth = file.depth().unwrap_or(DEPTH);
-        let chain = cut.chain(registry, file.batch(), depth, |segment, frames| {
+        let chain = cut.chain(registry, (file.batch(), depth, threads), |segment, frames| {
             let started = pool.start(segment, cut.text(segment.inputs()), frames, without, warn)?;
             let front = started.front().clone();
             *running.borrow_mut() = Some(started);
             Ok(front)
         });
-        let cut_up = |program: bief::Program| match &stages {
-            Some(stages) => program.cut(stages),
+        let cut_up = |program: bief::Program| match stages {
+            Some([before, behind]) => {
+                let in_place = Stage::new(1, threads as u32, "");
+                program.cut(&before.into_iter().chain([in_place]).chain(behind).collect::<Vec<_>>())
+            }
             None => program.pipeline_as_marked(),
         };
         let pipeline = chain.and_then(|chain| cut_up(chain.build()?)).map_err(Failure::from_error)?;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::json::JsonArgs;
+use crate::text::printable;
 
 /// No options.
 #[derive(Args)]
@@ -46,6 +47,17 @@ pub(crate) enum Away {}
 impl AwayArgs {
     pub(crate) fn is_given(&self) -> Result<bool, Failure> {
         Ok(false)
+    }
+
+    pub(crate) fn follow(&mut self, file: &ChainFile) -> Result<(), Failure> {
+        match file.machines() {
+            None => Ok(()),
+            Some((machines, _)) => Err(Failure::usage(format!(
+                "tasks are to leave for the machines of [machines.{}], and this `bief` was built without workers: build it with \
+                 --features workers, or give --one-core, or leave `machines` out",
+                printable(&machines.name)
+            ))),
+        }
     }
 
     pub(crate) fn claim(&self, _: &mut Files) -> Result<(), Failure> {

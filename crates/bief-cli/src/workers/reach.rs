@@ -4,11 +4,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use bief::chain::Machines;
 use bief_zenoh::{Address, Keys, RUNTIME, Reach};
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::status::Status;
+use crate::text::printable;
 
 /// How workers are reached.
 #[derive(Args)]
@@ -51,6 +53,23 @@ impl ReachArgs {
         }
         let reach = reach(&self.workers, self.router.as_ref(), self.find, self.keys.as_ref())?;
         secured(reach, self.insecure)
+    }
+
+    /// Takes the machines of a chain file, unless others were named.
+    ///
+    /// # Errors
+    /// Addresses that are none.
+    pub(super) fn follow(&mut self, machines: &Machines) -> Result<(), Failure> {
+        let address = |text: &str| {
+            let refused = |error| Failure::usage(format!("[machines.{}]: {error}", printable(&machines.name)));
+            text.trim().parse::<Address>().map_err(refused)
+        };
+        let connect = machines.connect.iter().flat_map(|addresses| addresses.split(','));
+        self.workers = connect.map(address).collect::<Result<_, _>>()?;
+        self.router = machines.router.as_deref().map(address).transpose()?;
+        self.find = machines.find;
+        self.keys = self.keys.take().or_else(|| machines.keys.clone());
+        self.check()
     }
 
     /// Refuses options that say how, where no worker is wanted.

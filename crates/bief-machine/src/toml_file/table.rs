@@ -92,6 +92,15 @@ impl<'t> Table<'t> {
         }
     }
 
+    /// True or false, of a key that may be left out.
+    pub fn flag(&mut self, name: &str) -> Result<Option<At<bool>>> {
+        let Some(At { value, span }) = self.take(name) else { return Ok(None) };
+        match value {
+            DeValue::Boolean(value) => Ok(Some(At { value, span })),
+            other => Err(self.unfit(&span, name, "true or false", &other)),
+        }
+    }
+
     /// A name of a key that may be left out.
     pub fn name(&mut self, key: &str) -> Result<Option<At<String>>> {
         let name = self.text(key)?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bief::kinds::{Kind, Param};
 use bief::{ChainFile, Flow, Registry, Result, sink};
 use bief_link::Limits;
-use bief_pool::{Candidates, Cut, Front, WireKind};
+use bief_pool::{Candidates, Cut, Front, OwnCores, WireKind};
 
 use crate::pool::Hub;
 
@@ -144,15 +144,19 @@ fn tasks_of_a_file_leave_and_their_wires_come_back() -> Result<()> {
         let cut = Cut::new(&file, tasks, &registry)?;
         assert!(cut.inputs() == inputs && cut.outputs() == outputs, "{cut:?}");
         let hub = Hub::default();
-        let chain = cut.chain(&registry, 3, 6, |segment, frames| {
-            let front = Front::new(1, Limits { frames, ..Limits::default() }, hub.clone())?;
-            hub.start(&front, segment, (1, 2, 5), || true);
-            hub.start(&front, segment, (2, 1, 3), || true);
-            Ok(front)
-        })?;
-        chain.build()?.pipeline_as_marked()?.run()?;
-        hub.stop();
-        assert!(*kept.lock().unwrap() == expected);
+        // Some frames, all and none leave.
+        for (alone, helping, workers) in [(2, 1, 2), (0, 0, 2), (2, 0, 0)] {
+            *kept.lock().unwrap() = Default::default();
+            let chain = cut.chain(&registry, (3, 6, alone.max(1)), |segment, frames| {
+                let (limits, own) = (Limits { frames, ..Limits::default() }, OwnCores { alone, helping });
+                let front = Front::new(1, limits, own, hub.clone())?;
+                (0..workers).for_each(|name| hub.start(&front, segment, (name, 1, 3), || true));
+                Ok(front)
+            })?;
+            chain.build()?.pipeline_as_marked()?.run()?;
+            hub.stop();
+            assert!(*kept.lock().unwrap() == expected, "{alone} {helping} {workers}");
+        }
     }
     Ok(())
 }
@@ -168,7 +172,7 @@ fn what_cannot_leave_is_named() {
     assert!(refused(3..5).contains("task `keep` makes nothing for other tasks"));
     let cut = Cut::new(&file, 0..2, &registry).unwrap();
     let front = |_: &_, _| -> Result<Front> { unreachable!("it is not reached") };
-    let error = cut.chain(&registry, 1, 4, front).unwrap_err().to_string();
+    let error = cut.chain(&registry, (1, 4, 1), front).unwrap_err().to_string();
     assert!(error.contains("task `play` remembers something from frame to frame"), "{error}");
 }
 
@@ -255,8 +259,8 @@ fn elements_that_are_no_numbers_travel_as_their_codec_says() -> Result<()> {
     let (file, registry) = (ChainFile::parse(text, "x.toml")?, Arc::new(registry));
     let cut = Candidates::of(&file, &registry)?.longest()?;
     let hub = Hub::default();
-    let chain = cut.chain(&registry, 2, 4, |segment, frames| {
-        let front = Front::new(1, Limits { frames, ..Limits::default() }, hub.clone())?;
+    let chain = cut.chain(&registry, (2, 4, 1), |segment, frames| {
+        let front = Front::new(1, Limits { frames, ..Limits::default() }, OwnCores::default(), hub.clone())?;
         hub.start(&front, segment, (1, 2, 5), || true);
         Ok(front)
     })?;

@@ -1,13 +1,15 @@
 //! Workers in this process: what they send goes through queues, which lose, delay and forget as a network does.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bief::raw::{DynTask, DynWire};
+use bief::report::Figures;
 use bief::{Chain, Error, Flow, In, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink, source};
 use bief_link::{Leaving, Limits, WorkerId};
-use bief_pool::{Carrier, Collect, Dispatch, Front, Payload, Segment, WireKind, Workplace};
+use bief_pool::{Carrier, Front, OwnCores, Payload, Segment, WireKind, Workplace};
 
 const FRAMES: u32 = 1000;
 const LEN: usize = 100;
@@ -19,14 +21,16 @@ const EACH: u32 = FRAMES + 1;
 const DEPTH: usize = 8;
 const BATCH: usize = 4;
 
-/// Workers by their names.
+/// Workers by their names, each with a thread that gives it what is sent.
 #[derive(Clone, Default)]
-pub(crate) struct Hub(Arc<Mutex<BTreeMap<WorkerId, Workplace>>>);
+pub(crate) struct Hub(Arc<Mutex<BTreeMap<WorkerId, Sender<Message>>>>);
+
+type Message = (Vec<u8>, Option<Payload>);
 
 impl Carrier for Hub {
-    fn send(&mut self, worker: WorkerId, head: &[u8], payload: Option<&Payload>) {
-        if let Some(workplace) = self.0.lock().unwrap().get(&worker) {
-            workplace.take(&[head, payload.map_or(&[], |payload| payload)].concat()).unwrap();
+    fn send(&self, worker: WorkerId, head: Vec<u8>, payload: Option<Payload>) {
+        if let Some(to) = self.0.lock().unwrap().get(&worker) {
+            let _ = to.send((head, payload));
         }
     }
 }
@@ -41,13 +45,24 @@ impl Hub {
         mut carries: impl FnMut() -> bool + Send + 'static,
     ) {
         let (to, worker) = (front.clone(), front.welcome(&format!("w{name}")));
-        let answer = move |message: &[u8]| {
+        let answer = move |head: &[u8], behind: Option<Payload>| {
             if carries() {
-                to.take(message.to_vec()).unwrap();
+                to.take([head, behind.as_ref().map_or(&[], AsRef::as_ref)].concat()).unwrap();
             }
         };
+        let (sender, messages) = channel::<Message>();
+        self.0.lock().unwrap().insert(worker, sender);
         let workplace = Workplace::start(worker.0, segment, cores, credit, answer).unwrap();
-        self.0.lock().unwrap().insert(worker, workplace);
+        // It ends with its way.
+        std::thread::spawn(move || {
+            for (number, (head, payload)) in messages.into_iter().enumerate() {
+                // As it comes over a network, or from this process.
+                match number % 2 {
+                    0 => workplace.take([&*head, payload.as_ref().map_or(&[], AsRef::as_ref)].concat()).unwrap(),
+                    _ => workplace.take_parts(head, payload).unwrap(),
+                }
+            }
+        });
     }
 
     pub(crate) fn stop(&self) {
@@ -57,11 +72,8 @@ impl Hub {
     fn kill(&self, front: &Front, name: u64) {
         // They came in this order.
         let worker = WorkerId(u64::from(front.number()) << 32 | name);
-        let gone = self.0.lock().unwrap().remove(&worker);
-        assert!(gone.is_some());
+        assert!(self.0.lock().unwrap().remove(&worker).is_some());
         front.gone(worker, Leaving::Lost);
-        // Its threads end when they have done what they work on.
-        drop(gone);
     }
 }
 
@@ -79,9 +91,10 @@ fn play() -> impl Task<In = (), Out = Out<u32>> {
     })
 }
 
-/// The squares of the numbers of a frame whose remainder by 7 is that of the frame; frames that begin at a multiple of 300 go nowhere.
-#[derive(Clone)]
-struct Squares;
+/// The squares of the numbers of a frame whose remainder by 7 is that of the frame; frames that begin at a multiple of 300 go nowhere. It
+/// tells how many frames it had.
+#[derive(Clone, Default)]
+struct Squares(u64);
 
 impl Task for Squares {
     type In = In<u32>;
@@ -92,6 +105,7 @@ impl Task for Squares {
     }
 
     fn run(&mut self, numbers: &[u32], mut squares: VarFrame<'_, u64>) -> Result<Flow> {
+        self.0 += 1;
         if numbers[0].is_multiple_of(300) {
             return Ok(Flow::Skip);
         }
@@ -102,8 +116,12 @@ impl Task for Squares {
         Ok(Flow::Next)
     }
 
+    fn figures(&self, figures: &mut Figures) {
+        figures.count("squared", "frames", self.0);
+    }
+
     fn replica(&self) -> Option<Self> {
-        Some(self.clone())
+        Some(Self::default())
     }
 }
 
@@ -144,7 +162,7 @@ fn numbers() -> Vec<WireKind> {
 fn squares(at: At) -> Segment {
     let build = move |chain: &mut Chain, wires: &[DynWire]| {
         chain.add_dyn(DynTask::new(at.clone()), &[&wires[0]])?;
-        chain.add_dyn(DynTask::new(Squares), &[&wires[0]])
+        chain.add_dyn(DynTask::new(Squares::default()), &[&wires[0]])
     };
     Segment::new(numbers(), build).unwrap()
 }
@@ -170,7 +188,7 @@ fn keep(collected: &Collected) -> impl Task<In = InVar<u64>, Out = ()> {
 fn expected() -> Vec<u64> {
     let (mut chain, collected) = (Chain::new(), Collected::default());
     let numbers = chain.add(play(), ());
-    let squares = chain.add(Squares, &numbers);
+    let squares = chain.add(Squares::default(), &numbers);
     chain.add(keep(&collected), &squares);
     chain.build().unwrap().run().unwrap();
     let collected = collected.lock().unwrap();
@@ -179,15 +197,24 @@ fn expected() -> Vec<u64> {
 
 /// Runs the chain with the tasks of a segment elsewhere, while `meanwhile` does something to the workers.
 fn run(segment: &Segment, limits: Limits, meanwhile: impl FnOnce(&Hub, &Front) + Send) -> (Result<Report>, Vec<u64>) {
+    run_with(segment, limits, OwnCores::default(), meanwhile)
+}
+
+/// As [`run`], where cores of this machine do the work, too.
+fn run_with(
+    segment: &Segment,
+    limits: Limits,
+    own: OwnCores,
+    meanwhile: impl FnOnce(&Hub, &Front) + Send,
+) -> (Result<Report>, Vec<u64>) {
     let hub = Hub::default();
-    // Those of the ring, and a batch in the hands of each end.
-    let limits = Limits { frames: (DEPTH + 2) * BATCH, ..limits };
-    let front = Front::new(7, limits, hub.clone()).unwrap();
+    // Those of the two rings, and a batch in the hands of each thread.
+    let threads = own.alone.max(1);
+    let limits = Limits { frames: (2 * DEPTH * threads + threads + 2) * BATCH, ..limits };
+    let front = Front::new(7, limits, own, hub.clone()).unwrap();
     let (mut chain, collected) = (Chain::new().batch(BATCH).depth(DEPTH), Collected::default());
     let numbers = chain.add(play(), ());
-    let sent = chain.add_dyn(DynTask::raw(Dispatch::new(&front, segment)), &[&DynWire::from(&numbers)]).unwrap();
-    chain.stage("collect");
-    let squares = chain.add_dyn(DynTask::raw(Collect::new(&front, segment)), &[&sent[0]]).unwrap();
+    let squares = segment.add_to(&mut chain, &[&DynWire::from(&numbers)], &front).unwrap();
     chain.add(keep(&collected), &squares[0].typed_var::<u64>().unwrap());
     let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
     let report = std::thread::scope(|scope| {
@@ -198,6 +225,57 @@ fn run(segment: &Segment, limits: Limits, meanwhile: impl FnOnce(&Hub, &Front) +
     hub.stop();
     let collected = collected.lock().unwrap().clone();
     (report, collected)
+}
+
+#[test]
+fn without_workers_frames_stay_where_they_lie() {
+    let segment = squares(harmless());
+    for alone in [1, 3] {
+        let own = OwnCores { alone, helping: 0 };
+        let (report, collected) = run_with(&segment, Limits::default(), own, |_, front| {
+            assert!(!front.has_frames());
+        });
+        let figures = report.unwrap().figures;
+        assert!(collected == expected());
+        assert_eq!((figures.counted("squared"), figures.counted("worker_frames")), (1000, 1000));
+    }
+}
+
+#[test]
+fn cores_of_this_machine_help_workers_that_have_no_room() {
+    let segment = squares(At(EACH, || Ok(Flow::Next)));
+    let own = OwnCores { alone: 3, helping: 2 };
+    let limits = Limits { losses: u32::MAX, ..Limits::default() };
+    let (report, collected) = run_with(&segment, limits, own, |hub, front| {
+        // One after the other, with nobody between.
+        for name in 0..8 {
+            hub.start(front, &segment, (name, 1, 1), || true);
+            std::thread::sleep(Duration::from_millis(5));
+            if name % 2 == 0 {
+                hub.kill(front, name);
+            }
+        }
+    });
+    let figures = report.unwrap().figures;
+    assert!(collected == expected());
+    let of_worker = |name: &str| {
+        let is_its = |figure: &&bief::report::Figure| figure.label("worker") == Some(name);
+        figures.all("worker_frames").filter(is_its).count()
+    };
+    assert_eq!((of_worker("this machine"), of_worker("w7")), (1, 1), "{figures}");
+    assert!(figures.counted("worker_frames") >= 1000, "{figures}");
+}
+
+#[test]
+fn what_tasks_tell_elsewhere_is_told_here() {
+    let segment = squares(harmless());
+    let (report, _) = run(&segment, Limits::default(), |hub, front| {
+        (0..2).for_each(|name| hub.start(front, &segment, (name, 2, 5), || true));
+    });
+    let figures = report.unwrap().figures;
+    assert_eq!(figures.counted("squared"), 1000, "{figures}");
+    // All of them are of one task, wherever it was.
+    assert_eq!(figures.all("squared").count(), 1);
 }
 
 #[test]

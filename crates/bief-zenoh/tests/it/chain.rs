@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bief::kinds::{Kind, Param};
 use bief::{ChainFile, Error, Flow, In, Out, Registry, Result, Task, sink};
-use bief_pool::{Cut, WorkerTally};
+use bief_pool::{Cut, OwnCores, WorkerTally};
 use bief_zenoh::{Pool, Reach, Without};
 
 /// Numbers of a frame, where nobody says how many.
@@ -256,7 +256,11 @@ pub(crate) fn away_of(
     let cut = Cut::new(file, 1..2, &registry).unwrap();
     let said = Arc::<Mutex<Vec<String>>>::default();
     let (pool, saying, mut running) = (Pool::open(reach).unwrap(), Arc::clone(&said), None);
-    let chain = cut.chain(&registry, 1, 128, |segment, under_way| {
+    let threads = match without {
+        Without::Cores(own) => own.alone,
+        Without::Wait(_) => 1,
+    };
+    let chain = cut.chain(&registry, (1, 128, threads), |segment, under_way| {
         let say = move |text: &str| saying.lock().unwrap().push(text.to_owned());
         let started = pool.start(segment, cut.text(segment.inputs()), under_way, without, say)?;
         let front = started.front().clone();
@@ -300,6 +304,11 @@ fn end_if_stuck(done: &AtomicBool, seen: &Mutex<Seen>) {
 /// A run without a frame for so long goes nowhere.
 const STUCK: Duration = Duration::from_secs(45);
 const LOOK: Duration = Duration::from_millis(100);
+
+/// So many cores of this machine, where nobody else is there.
+pub(crate) fn alone(cores: usize) -> Without {
+    Without::Cores(OwnCores { alone: cores, helping: 0 })
+}
 
 /// The frames of a long run.
 pub(crate) fn long(default: u64) -> u64 {

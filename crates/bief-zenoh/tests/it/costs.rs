@@ -5,7 +5,7 @@ use std::path::Path;
 use bief::ChainFile;
 use bief_zenoh::{Keys, RUNTIME, Reach, Without};
 
-use crate::chain::{away_of, long, registry};
+use crate::chain::{alone, away_of, long, registry};
 use crate::keys;
 use crate::process::{Process, Role, free, reach};
 
@@ -93,7 +93,7 @@ fn what_workers_cost_where_nobody_is_there() {
         };
         let away = || {
             let file = ChainFile::parse(&text(0), "test.toml").unwrap();
-            let outcome = away_of(&file, &reach([&free()]), Without::Cores(cores), |_| {});
+            let outcome = away_of(&file, &reach([&free()]), alone(cores), |_| {});
             assert!(outcome.seen.frames == frames && outcome.tally.len() == 1, "{:?}", outcome.tally);
             outcome.seconds
         };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bief_zenoh::{Reach, Without};
 use rustix::process::Signal;
 
-use crate::chain::{self, Seen, away, here, long};
+use crate::chain::{self, Seen, alone, away, here, long};
 use crate::process::{Process, Role, free, reach};
 use crate::relay::Relay;
 
@@ -44,7 +44,7 @@ fn a_chain_with_workers_does_what_it_does_alone() {
 #[test]
 fn without_workers_this_machine_does_all_of_it() {
     let frames = 2000;
-    let outcome = away((frames, ""), &reach(&[free()]), Without::Cores(2), |_| {});
+    let outcome = away((frames, ""), &reach(&[free()]), alone(2), |_| {});
     outcome.check("nobody", &here(frames));
     assert_eq!(outcome.tally.len(), 1);
     assert_eq!(outcome.tally[0].name, "this machine");
@@ -188,7 +188,7 @@ fn when_all_workers_are_gone_this_machine_goes_on() {
     let frames = 4000;
     let places = [free(), free()];
     let mut workers = [0, 1].map(|number| Process::worker(&role(["a", "b"][number], &places[number], 200)));
-    let outcome = away((frames, ""), &reach(&places), Without::Cores(1), |seen| {
+    let outcome = away((frames, ""), &reach(&places), alone(1), |seen| {
         until(seen, frames / 4);
         workers[0].send(Signal::KILL);
         workers[0].wait();

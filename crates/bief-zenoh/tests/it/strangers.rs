@@ -52,7 +52,7 @@ fn another_protocol_is_refused_in_a_sentence() {
         away((frames, ""), &reach(&[place, other]), Without::Wait(1), |_| thread::sleep(Duration::from_secs(1)));
     outcome.check("another protocol", &here(frames));
     assert!(
-        outcome.has_said("worker rack4 speaks protocol 9, this is 1: bring both to one version"),
+        outcome.has_said("worker rack4 speaks protocol 9, this is 2: bring both to one version"),
         "{:?}",
         outcome.said
     );
@@ -75,17 +75,17 @@ fn what_is_no_message_disturbs_nobody() {
     let _worker = worker("rack3", &place);
     let stranger = stranger(&[&place], &other);
     let outcome = away((frames, ""), &reach(&[place, other]), Without::Wait(1), |_| {
-        let tokens = stranger.liveliness().get("bief/1/*/**").wait().unwrap();
+        let tokens = stranger.liveliness().get("bief/2/*/**").wait().unwrap();
         let keys: Vec<String> =
             tokens.into_iter().filter_map(|reply| Some(reply.into_result().ok()?.key_expr().to_string())).collect();
         let part = |key: &str, at: usize| key.split('/').nth(at).unwrap().to_owned();
         for key in &keys {
-            let to = format!("bief/1/to/{}/{}", part(key, 2), part(key, 3));
+            let to = format!("bief/2/to/{}/{}", part(key, 2), part(key, 3));
             let mut rest = fastrand::Rng::with_seed(7);
             for length in [0, 1, 2, 12, 13, 14, 100, 5000, 1 << 20] {
-                for kind in 0..=10 {
+                for kind in 0..=12 {
                     let mut bytes: Vec<u8> = (0..length).map(|_| rest.u8(..)).collect();
-                    let head = [b'B', b'L', 1, 0, kind];
+                    let head = [b'B', b'L', 2, 0, kind];
                     let shared = head.len().min(length);
                     bytes[..shared].copy_from_slice(&head[..shared]);
                     stranger.put(&to, bytes).wait().unwrap();

@@ -1,6 +1,7 @@
 //! Chains described in files: read, checked, and built of the kinds of a [`Registry`].
 
 mod application;
+mod machines;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use crate::registry::{Kind, KindSocket, Registry};
 use crate::rehearsal::Kept;
 use crate::wait::Waiting;
 pub use application::FileApplication;
+pub use machines::Machines;
 use parse::{Description, NOBODY, TaskEntry};
 
 /// The largest file that is read, in bytes.
@@ -57,6 +59,13 @@ const MOST_BYTES: u64 = 1 << 20;
 ///
 /// [stage.convert]
 /// threads = 2                   # replicas that run it [1]
+/// machines = "farm"             # other machines that its tasks may leave for [none]
+///
+/// [machines.farm]
+/// connect = "rack3,rack4:7447"  # workers, by where they listen; or
+/// # router = "gate"             # a router that they are connected to, or
+/// # find = true                 # whoever is in the local network
+/// keys = "pool"                 # a folder of keys, relative to that of this file
 /// ```
 ///
 /// What some kinds make is a piece of several tasks: `name`, and `name/part` beside it. A stage begins at the first of them; one of
@@ -253,6 +262,45 @@ impl ChainFile {
     /// The stages that its tasks name, in order, and the threads of each.
     pub fn stages(&self) -> impl Iterator<Item = (&str, usize)> {
         self.description.stages.iter().map(|stage| (&*stage.name, stage.threads))
+    }
+
+    /// The machines that the tasks of a stage may leave for, and its tasks, by their places in the file.
+    ///
+    /// ```
+    /// use bief::ChainFile;
+    ///
+    /// let text = r#"
+    /// [[task]]
+    /// name = "read"
+    /// kind = "radio.read"
+    /// out = ["iq"]
+    /// path = "capture.sigmf-meta"
+    ///
+    /// [[task]]
+    /// name = "quantise"
+    /// kind = "radio.quantise"
+    /// stage = "convert"
+    /// in = ["iq"]
+    /// out = ["_"]
+    ///
+    /// [stage.convert]
+    /// machines = "farm"
+    ///
+    /// [machines.farm]
+    /// connect = "rack3"
+    /// "#;
+    /// let file = ChainFile::parse(text, "chain.toml")?;
+    /// let (farm, tasks) = file.machines().unwrap();
+    /// assert_eq!((farm.connect.as_deref(), tasks), (Some("rack3"), 1..2));
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    pub fn machines(&self) -> Option<(Machines, Range<usize>)> {
+        let Description { stages, tasks, .. } = &self.description;
+        let (index, machines) =
+            stages.iter().enumerate().find_map(|(index, stage)| Some((index, stage.machines.clone()?)))?;
+        let end = stages.get(index + 1).map_or(tasks.len(), |next| next.first_task);
+        let keys = machines.keys.map(|keys| self.folder.join(keys));
+        Some((Machines { keys, ..machines }, stages[index].first_task..end))
     }
 
     /// The frames per batch.

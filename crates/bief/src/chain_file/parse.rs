@@ -6,6 +6,7 @@ use bief_machine::Result;
 use bief_machine::toml_file::{At, Span, Table, Text, integer};
 use toml::de::DeValue;
 
+use super::machines::{self, Machines};
 use crate::parameters::Value;
 use crate::suggest::suggestion;
 use crate::wait::Waiting;
@@ -52,6 +53,8 @@ pub(super) struct StageEntry {
     pub(super) span: Span,
     pub(super) first_task: usize,
     pub(super) threads: usize,
+    /// Other machines that its tasks may leave for.
+    pub(super) machines: Option<Machines>,
 }
 
 /// Reads a chain file.
@@ -64,8 +67,9 @@ pub(super) fn parse(text: &Text) -> Result<Description> {
         Err(error) => Err(text.error(&span, &error.to_string())),
     });
     let waiting = waiting.transpose()?;
-    let (tables, threads) = (file.tables("task", "a task")?, file.named_tables("stage", "a stage")?);
-    file.nothing_else(&["batch", "depth", "waiting", "task", "stage"])?;
+    let (tables, settings) = (file.tables("task", "a task")?, file.named_tables("stage", "a stage")?);
+    let machines = machines::read(text, file.named_tables("machines", "machines")?)?;
+    file.nothing_else(&["batch", "depth", "waiting", "task", "stage", "machines"])?;
     if tables.is_empty() {
         return Err(text.error(&(0..0), "there is no task: begin each with [[task]]"));
     }
@@ -80,7 +84,7 @@ pub(super) fn parse(text: &Text) -> Result<Description> {
     }
     check_names(text, &tasks)?;
     check_wires(text, &tasks)?;
-    let stages = stages(text, &tasks, named, threads)?;
+    let stages = stages(text, &tasks, named, (settings, &machines))?;
     Ok(Description { batch, depth, waiting, tasks, stages })
 }
 
@@ -156,7 +160,7 @@ fn stages(
     text: &Text,
     tasks: &[TaskEntry],
     named: Vec<(usize, At<String>)>,
-    threads: Vec<(At<String>, Table<'_>)>,
+    (settings, machines): (Vec<(At<String>, Table<'_>)>, &[At<Machines>]),
 ) -> Result<Vec<StageEntry>> {
     let mut stages: Vec<StageEntry> = Vec::new();
     for (first_task, At { value: name, span }) in named {
@@ -175,9 +179,9 @@ fn stages(
             );
             return Err(text.error(&span, &message));
         }
-        stages.push(StageEntry { name, span, first_task, threads: 1 });
+        stages.push(StageEntry { name, span, first_task, threads: 1, machines: None });
     }
-    for (name, mut table) in threads {
+    for (name, mut table) in settings {
         let At { value: name, span } = name;
         let Some(stage) = stages.iter().position(|stage| stage.name == name) else {
             let names = stages.iter().map(|stage| &*stage.name);
@@ -187,7 +191,20 @@ fn stages(
         if let Some(threads) = table.integer("threads", MOST_THREADS)? {
             (stages[stage].threads, stages[stage].span) = (threads.value, threads.span);
         }
-        table.nothing_else(&["threads"])?;
+        if let Some(wanted) = table.name("machines")? {
+            if let Some(other) = stages.iter().find(|stage| stage.machines.is_some()) {
+                let message = format!("the tasks of stage `{}` leave already: one stage may have `machines`", other.name);
+                return Err(text.error(&wanted.span, &message));
+            }
+            stages[stage].machines = Some(machines::named(text, machines, &wanted)?.clone());
+        }
+        table.nothing_else(&["threads", "machines"])?;
+    }
+    let is_used = |machines: &&At<Machines>| stages.iter().any(|stage| stage.machines.as_ref() == Some(&machines.value));
+    if let Some(unused) = machines.iter().find(|machines| !is_used(machines)) {
+        let name = &unused.value.name;
+        let message = format!("no stage is for them: write machines = \"{name}\" into a [stage.NAME], or leave them out");
+        return Err(text.error(&unused.span, &message));
     }
     let all: usize = stages.iter().map(|stage| stage.threads).sum();
     if let Some(widest) = stages.iter().max_by_key(|stage| stage.threads).filter(|_| all > MOST_THREADS) {
