@@ -7,7 +7,7 @@
 
 // Of a block: the first bit of its group, and its shift.
 typedef uint2 block_t;
-// Of a layer: its first block, one past its primaries, one past its last.
+// Of a layer: its first block, one past its primaries, one past its last, and whether all checks are looked at behind it.
 typedef uint4 layer_t;
 
 // What two bits know together, by the magnitude of what each knows; the corrections of check.rs.
@@ -71,7 +71,8 @@ void decode(
     uint iterations = 0;
     bool converged = is_codeword(posteriors, layers, blocks, q, missing, lane, &bad);
     while (!converged && iterations < max_iterations) {
-        for (uint r = 0; r < q; r++) {
+        iterations++;
+        for (uint r = 0; r < q && !converged; r++) {
             layer_t layer = layers[r];
             uchar least = 255, others = 255;
             char sign = 0;
@@ -100,9 +101,8 @@ void decode(
                 messages[k * GROUP + lane] = message;
             }
             barrier(CLK_GLOBAL_MEM_FENCE);
+            if (layer.w) converged = is_codeword(posteriors, layers, blocks, q, missing, lane, &bad);
         }
-        iterations++;
-        converged = is_codeword(posteriors, layers, blocks, q, missing, lane, &bad);
     }
 
     // Signs of the information bits, the first in the highest place.

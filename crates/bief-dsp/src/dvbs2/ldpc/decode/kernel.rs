@@ -1,6 +1,6 @@
 //! The decoder for devices: its text, and what it reads of a code.
 
-use super::schedule::{LayerBlocks, order};
+use super::schedule::{LayerBlocks, looks_after, order};
 use crate::dvbs2::ldpc::{Code, GROUP};
 
 /// What the kernel `decode` of [`KernelTables::SOURCE`] reads of a code, in the layout of its vectors.
@@ -13,7 +13,8 @@ use crate::dvbs2::ldpc::{Code, GROUP};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelTables {
-    /// Of each layer its first block, one past those that use their group for the first time in it, one past its last, and nothing.
+    /// Of each layer its first block, one past those that use their group for the first time in it, one past its last, and 1 where the
+    /// decoder looks after it if all checks hold, else 0.
     pub layers: Vec<[u32; 4]>,
     /// Of each block the first bit of its group, and how far the group is turned: lane m is bit m - shift.
     pub blocks: Vec<[u32; 2]>,
@@ -39,7 +40,8 @@ impl KernelTables {
                 .blocks
                 .extend(layer.all().map(|block| [u32::from(block.group) * GROUP as u32, u32::from(block.shift)]));
             let end = tables.blocks.len();
-            tables.layers.push([first as u32, (first + layer.primaries.len()) as u32, end as u32, 0]);
+            let looks = looks_after(tables.layers.len(), code.q);
+            tables.layers.push([first as u32, (first + layer.primaries.len()) as u32, end as u32, looks.into()]);
             greatest = greatest.max(end - first);
             if r == 0 {
                 tables.missing = layer.missing() as u32;

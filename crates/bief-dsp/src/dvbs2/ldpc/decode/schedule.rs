@@ -12,6 +12,12 @@ pub(super) fn order(code: &Code) -> impl Iterator<Item = usize> + Clone {
     (0..code.q).step_by(2).chain((1..code.q).step_by(2))
 }
 
+/// Whether the decoder looks after this one of so many layers, counted in their order, if all checks hold.
+#[inline(always)]
+pub(super) fn looks_after(layer: usize, layers: usize) -> bool {
+    (layer + 1).is_multiple_of((layers / LOOKS).max(1)) || layer + 1 == layers
+}
+
 /// The blocks of one layer, as ranges of [`Schedule::blocks`].
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
@@ -59,11 +65,10 @@ impl Schedule {
         schedule
     }
 
-    /// Whether the decoder looks after this layer, counted in their order, if all checks hold.
+    /// As the function of that name.
     #[inline(always)]
     pub(super) fn looks_after(&self, layer: usize) -> bool {
-        let layers = self.layers.len();
-        (layer + 1).is_multiple_of((layers / LOOKS).max(1)) || layer + 1 == layers
+        looks_after(layer, self.layers.len())
     }
 
     /// The ring of the missing bit.
