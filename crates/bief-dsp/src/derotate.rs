@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::{Complex32, Complex64};
 
 use crate::planar::{LANES, Planar};
-use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
+use crate::simd::{Level, Simd, dispatch};
 
 /// Samples that share one start phase.
 const BLOCK: usize = 2 * LANES;
@@ -87,57 +87,6 @@ impl Phasor {
         }
     }
 
-    /// Multiplies the next samples, and rounds real and imaginary parts to integers; what is beyond their range becomes ±32767.
-    ///
-    /// ```
-    /// use bief_dsp::{Complex32, derotate::Phasor};
-    ///
-    /// let mut integers = [[0; 2]; 2];
-    /// let mut carrier = Phasor::new(0.25, 1000.0.into());
-    /// carrier.multiply_to_integers(&[Complex32::new(0.5, 0.0), Complex32::new(99.0, -0.2)], &mut integers);
-    /// assert_eq!(integers, [[500, 0], [200, 32_767]]);
-    /// ```
-    ///
-    /// # Panics
-    /// When the two slices differ in length.
-    pub fn multiply_to_integers(&mut self, samples: &[Complex32], integers: &mut [[i16; 2]]) {
-        assert_eq!(samples.len(), integers.len(), "a place for each sample");
-        let level = self.level;
-        let mut part = [Complex32::ZERO; BLOCK];
-        let whole = samples.len() / BLOCK * BLOCK;
-        let ((samples, rest), (integers, last)) = (samples.split_at(whole), integers.split_at_mut(whole));
-        dispatch!(level, simd => self.integer_kernel(simd, samples, integers));
-        if !rest.is_empty() {
-            let next = self.next * Complex64::cis(TAU * (self.frequency * rest.len() as f64).fract());
-            let mut rounded = [[0; 2]; BLOCK];
-            part[..rest.len()].copy_from_slice(rest);
-            dispatch!(level, simd => self.integer_kernel(simd, &part, &mut rounded));
-            last.copy_from_slice(&rounded[..rest.len()]);
-            self.next = next;
-        }
-    }
-
-    /// For whole blocks.
-    #[inline(always)]
-    fn integer_kernel<S: Simd>(&mut self, simd: S, samples: &[Complex32], integers: &mut [[i16; 2]]) {
-        let [even, odd] = self.block.as_chunks::<LANES>().0 else { return };
-        let both = [Planar::load(simd, even), Planar::load(simd, odd)];
-        let (samples, integers) = (samples.as_chunks::<BLOCK>().0, integers.as_chunks_mut::<BLOCK>().0);
-        for (samples, integers) in samples.iter().zip(integers) {
-            let turn = Planar::splat(simd, Complex32::new(self.next.re as f32, self.next.im as f32));
-            let halves = samples.as_chunks::<LANES>().0.iter().zip(integers.as_chunks_mut::<LANES>().0);
-            for ((samples, integers), phasors) in halves.zip(both) {
-                let product = Planar::load(simd, samples).times(phasors.times(turn));
-                // From here on a float has no room for fractions: a sum is rounded, and its lowest bits are the integer.
-                const WHOLE: f32 = 1.5 * (1 << 23) as f32;
-                let bits = |part: f32x16<S>| (part.max(-32_767.0).min(32_767.0) + WHOLE).to_bits();
-                let words: [u32; LANES] = (bits(product.im) << 16 | bits(product.re) & 0xFFFF).into();
-                *integers = words.map(|word| [word as i16, (word >> 16) as i16]);
-            }
-            self.next *= self.advance;
-        }
-    }
-
     #[inline(always)]
     fn multiply_kernel<S: Simd>(&mut self, simd: S, samples: &mut [Complex32]) {
         let [even, odd] = self.block.as_chunks::<LANES>().0 else { return };
@@ -216,30 +165,6 @@ mod tests {
             rest = after;
         }
         assert!(parts.iter().zip(&whole).all(|(part, whole)| (part - whole).norm() < 1e-6 * (1.0 + whole.norm())));
-    }
-
-    #[test]
-    fn integers_are_what_floats_round_to() {
-        let samples: Vec<Complex32> =
-            (0..2_000).map(|k| Complex32::from_polar(2f32.powi(k % 20) + 0.3, 0.1 * k as f32)).collect();
-        let start = Complex64::from_polar(1.5, 2.0);
-        for level in Level::all() {
-            let mut expected = samples.clone();
-            Phasor::with_level(level, 0.0123, start).multiply(&mut expected);
-            let mut integers = vec![[0; 2]; samples.len()];
-            let (mut phasor, mut done) = (Phasor::with_level(level, 0.0123, start), 0);
-            for count in [0, 1, 31, 32, 64, 77, 1_795] {
-                phasor.multiply_to_integers(&samples[done..][..count], &mut integers[done..][..count]);
-                done += count;
-            }
-            assert_eq!(done, samples.len());
-            for (integers, expected) in integers.iter().zip(&expected) {
-                for (integer, expected) in integers.iter().zip([expected.re, expected.im]) {
-                    let error = f32::from(*integer) - expected.clamp(-32_767.0, 32_767.0);
-                    assert!(error.abs() < 0.53, "{level}: {integer}, not {expected}");
-                }
-            }
-        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use num_complex::Complex32;
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
 pub use integers::IntegerFilter;
-pub use kernel::{FilterTables, Run};
+pub use kernel::{FilterFrames, FilterTables};
 pub use turn::{Recorded, Turn};
 
 /// Outputs that the kernel computes together.

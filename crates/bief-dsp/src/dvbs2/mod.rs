@@ -97,5 +97,5 @@ pub use phase::{CarrierPhase, PhaseReads, PhaseReport, PhaseSegment};
 pub use plframe::{PILOT, PlframeBuilder, UndefinedFrameError};
 pub use pls::{FrameSize, Pls};
 pub use slicer::{SliceError, Slicer};
-pub use track::{Carrier, FrameSync, Lost, Tracker};
+pub use track::{FrameSync, Lost, Tracker};
 pub use vl_snr::{ParseVlSnrError, VL_SNR_HEADER, VlSnr, VlSnrDecoder, VlSnrEncoder, vl_snr_header, vl_snr_kind};

@@ -12,7 +12,7 @@ use super::layout::HEADER_SPREAD;
 use super::plheader::{self, header_symbols};
 use super::{HEADER, Layout, Lock, Pls};
 use crate::derotate::{Phasor, derotate};
-use crate::filter::{IntegerFilter, MatchedFilter, Recorded, Turn};
+use crate::filter::{FilterFrames, FilterTables, IntegerFilter, MatchedFilter, Recorded, Turn};
 
 /// Quality from which a header is believed. Random symbols reach it with a probability of 3e-7.
 const HEADER_QUALITY: f32 = 0.2;
@@ -145,63 +145,33 @@ impl FrameSync {
     /// The same out of samples as they were recorded, on 16-bit integers: DC, spectral inversion and carrier are removed as the filter
     /// takes them in.
     pub fn cut_recorded(&self, filter: &mut IntegerFilter, window: Recorded<'_>, out: &mut [Complex32]) {
-        let frequency = self.frequency / self.step;
-        let start = Complex64::cis(TAU * frequency * self.position - self.phase);
-        let turn = Turn { frequency: -frequency, start, constant: self.dc, inverted: self.inverted };
-        filter.symbols(window, &turn, self.integer_gain(), (self.position, self.step), out);
+        filter.symbols(window, &self.turn(), self.integer_gain(), (self.position, self.step), out);
+    }
+
+    /// The same for a device: adds to `frames` what its kernel reads to make `count` symbols, at the places from `output` on.
+    pub fn cut_there(
+        &self,
+        tables: &mut FilterTables,
+        window: Recorded<'_>,
+        (output, count): (usize, usize),
+        frames: &mut FilterFrames,
+    ) {
+        let turn = (&self.turn(), self.integer_gain());
+        tables.add(window, turn, (self.position, self.step), (output, count), frames);
     }
 
     /// The first half of [`cut`](FrameSync::cut): removes DC, spectral inversion and the carrier from `window`.
     pub fn remove_carrier(&self, window: &mut [Complex32]) {
-        self.carrier().remove(window);
+        straighten(window, self.dc, self.inverted);
+        let Turn { frequency, start, .. } = self.turn();
+        Phasor::new(frequency, start).multiply(window);
     }
 
-    /// What is to be removed from the window, for those who have it a part at a time.
-    pub fn carrier(&self) -> Carrier {
-        self.carrier_times(1.0)
-    }
-
-    /// The same; what is left is multiplied by `gain`.
-    pub fn carrier_times(&self, gain: f32) -> Carrier {
+    /// What is taken out of samples.
+    fn turn(&self) -> Turn {
         let frequency = self.frequency / self.step;
-        let start = Complex64::from_polar(gain.into(), TAU * frequency * self.position - self.phase);
-        Carrier { phasor: Phasor::new(-frequency, start), inverted: self.inverted, dc: self.dc }
-    }
-}
-
-/// DC, spectral inversion and carrier of a window of samples.
-///
-/// ```
-/// use bief_dsp::Complex32;
-/// use bief_dsp::dvbs2::FrameSync;
-///
-/// fn remove(frame: &FrameSync, window: &mut [Complex32]) {
-///     let mut carrier = frame.carrier();
-///     window.chunks_mut(1024).for_each(|part| carrier.remove(part));
-/// }
-/// ```
-#[derive(Clone, Debug)]
-pub struct Carrier {
-    phasor: Phasor,
-    inverted: bool,
-    dc: Complex32,
-}
-
-impl Carrier {
-    /// Removes it from the next samples, in place; the first ones are those that the window starts with.
-    pub fn remove(&mut self, samples: &mut [Complex32]) {
-        straighten(samples, self.dc, self.inverted);
-        self.phasor.multiply(samples);
-    }
-
-    /// The same, but the samples that are left are rounded to integers: [`FrameSync::integer_gain`] is what the carrier is to be
-    /// multiplied by for that. What `samples` holds afterwards is of no use.
-    ///
-    /// # Panics
-    /// When the two slices differ in length.
-    pub fn remove_to_integers(&mut self, samples: &mut [Complex32], integers: &mut [[i16; 2]]) {
-        straighten(samples, self.dc, self.inverted);
-        self.phasor.multiply_to_integers(samples, integers);
+        let start = Complex64::cis(TAU * frequency * self.position - self.phase);
+        Turn { frequency: -frequency, start, constant: self.dc, inverted: self.inverted }
     }
 }
 

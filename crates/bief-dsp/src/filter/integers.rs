@@ -124,9 +124,9 @@ impl IntegerFilter {
         (self.singles.chunks(vectors).flat_map(taps).collect(), self.length)
     }
 
-    /// Which tap is at the centre, the rate that tiles serve (0: none), and what the taps were multiplied by.
-    pub(super) fn centre(&self) -> (usize, usize, f32) {
-        (self.half, self.whole_rate, self.scale)
+    /// Which tap is at the centre, and the rate that tiles serve (0: none).
+    pub(super) fn centre(&self) -> (usize, usize) {
+        (self.half, self.whole_rate)
     }
 
     /// Sets `out[k]` to the filter's output centred on the position `start + k · step` of samples that `turn` has turned; else as
@@ -142,15 +142,9 @@ impl IntegerFilter {
         (start, step): (f64, f64),
         out: &mut [Complex32],
     ) {
-        let rate = self.whole_rate;
-        let (is_whole, parts) = (is_near(rate, step), self.length / (STREAM_TAPS * rate.max(1)));
-        let samples = match is_whole {
-            true => ((parts - 1) * STREAM_TAPS + STREAM) * rate,
-            false => ((TILE as f64 * step) as usize).saturating_add(self.window() + TOGETHER).min(MOST),
-        };
-        self.turned.prepare(recorded, turn, level, samples);
-        let mut anchor = Anchor::new(turn, f64::from(level) * f64::from(self.scale));
-        match rate {
+        let is_whole = self.prepare(recorded, turn, level, step);
+        let mut anchor = self.anchor(turn, level);
+        match self.whole_rate {
             _ if !is_whole => self.one_by_one(recorded, &mut anchor, (start, step), out),
             2 => self.by_tiles::<2, 1>(recorded, &mut anchor, (start, step), out),
             3 => self.by_tiles::<3, 2>(recorded, &mut anchor, (start, step), out),
@@ -159,9 +153,31 @@ impl IntegerFilter {
         }
     }
 
+    /// Makes ready to turn the samples of a tile; whether steps are close to the filter's whole rate.
+    pub(super) fn prepare(&mut self, recorded: Recorded<'_>, turn: &Turn, level: f32, step: f64) -> bool {
+        let rate = self.whole_rate;
+        let (is_whole, parts) = (is_near(rate, step), self.length / (STREAM_TAPS * rate.max(1)));
+        let samples = match is_whole {
+            true => ((parts - 1) * STREAM_TAPS + STREAM) * rate,
+            false => ((TILE as f64 * step) as usize).saturating_add(self.window() + TOGETHER).min(MOST),
+        };
+        self.turned.prepare(recorded, turn, level, samples);
+        is_whole
+    }
+
+    /// What is prepared.
+    pub(super) fn turned(&self) -> &Turned {
+        &self.turned
+    }
+
+    /// What turned samples of a tile lack.
+    pub(super) fn anchor(&self, turn: &Turn, level: f32) -> Anchor {
+        Anchor::new(turn, f64::from(level) * f64::from(self.scale))
+    }
+
     /// First sample and phase of the filter centred on `position`.
     #[inline(always)]
-    fn at(&self, position: f64) -> (i64, usize) {
+    pub(super) fn at(&self, position: f64) -> (i64, usize) {
         let phases = PHASES as i64;
         let nearest = (position * PHASES as f64).round_ties_even() as i64;
         (nearest.div_euclid(phases) - self.half as i64, nearest.rem_euclid(phases) as usize)
@@ -232,7 +248,7 @@ impl IntegerFilter {
 }
 
 /// What turned samples lack: the phase of the first of them, and the gain of what they went through.
-struct Anchor {
+pub(super) struct Anchor {
     frequency: f64,
     /// The sample that it stands at.
     sample: i64,
@@ -248,7 +264,7 @@ impl Anchor {
 
     /// Goes to a sample. A product for each step: after 10⁶ of them their rounding errors are still below 1e-9.
     #[inline(always)]
-    fn at(&mut self, sample: i64) -> Complex32 {
+    pub(super) fn at(&mut self, sample: i64) -> Complex32 {
         let distance = sample.wrapping_sub(self.sample);
         if distance != self.step.0 {
             self.step = (distance, Complex64::cis(TAU * (self.frequency * distance as f64).fract()));

@@ -35,7 +35,7 @@ pub enum Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    fn bytes(self) -> &'a [u8] {
+    pub(super) fn bytes(self) -> &'a [u8] {
         match self {
             Self::I16(bytes) | Self::I8(bytes) | Self::U8(bytes) | Self::F32(bytes) => bytes,
         }
@@ -47,6 +47,21 @@ impl<'a> Recorded<'a> {
             Self::I16(_) => 4,
             Self::I8(_) | Self::U8(_) => 2,
             Self::F32(_) => 8,
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn samples(self) -> usize {
+        self.bytes().len() / self.each()
+    }
+
+    /// Its number in the kernel for devices.
+    pub(super) fn form(self) -> u32 {
+        match self {
+            Self::I16(_) => 0,
+            Self::I8(_) => 1,
+            Self::U8(_) => 2,
+            Self::F32(_) => 3,
         }
     }
 
@@ -185,6 +200,27 @@ impl Turned {
                 for_integers((re, im), mirror, constant, half, integers);
             });
         }
+    }
+
+    /// Adds what the samples of a part were prepared to be multiplied by, in the layout of the kernel for devices. Answers by how much
+    /// products of integers are shifted.
+    pub(super) fn add_phasors(&self, recorded: Recorded<'_>, phasors: &mut Vec<[u32; 8]>) -> u32 {
+        if matches!(recorded, Recorded::F32(_)) {
+            for by in &self.floats {
+                phasors.extend((0..TOGETHER).map(|lane| {
+                    let ([a, b], [c, d]) = (by.to_re.map(|to| to[lane]), by.to_im.map(|to| to[lane]));
+                    [a, b, c, d, by.more_re[lane], by.more_im[lane], 0.0, 0.0].map(f32::to_bits)
+                }));
+            }
+            return 0;
+        }
+        for by in &self.integers {
+            phasors.extend((0..TOGETHER).map(|lane| {
+                let [a, b] = [by.to_re[lane], by.to_im[lane]].map(bytemuck::cast);
+                [a, b, 0, 0, by.more_re[lane].cast_unsigned(), by.more_im[lane].cast_unsigned(), 0, 0]
+            }));
+        }
+        self.shift
     }
 
     /// Turns the samples from number `first` on, as many as were prepared for: those outside of the recording are zero. In pairs, real
