@@ -96,7 +96,7 @@ impl KnownParts {
                     .for_each(|block| known.push(align(block)));
             }
         }
-        let next = symbols[length..].first_chunk().map(plheader::decode);
+        let next = symbols[length..].first_chunk().map(|header| plheader::decode_expecting(header, pls));
         if let Some(next) = next.filter(|next| next.quality > NEXT_HEADER_QUALITY) {
             known.push(Known::new(length, &align_header(&symbols[length..], next.pls)));
             known.next_header = true;

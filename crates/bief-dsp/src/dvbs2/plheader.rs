@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use num_complex::Complex32;
 
 use super::{HEADER, Pls};
+use crate::simd::{Level, dispatch};
 
 /// The start-of-frame word: 26 bits, the first sent being bit 25.
 pub const SOF: u32 = 0x18D_2E82;
@@ -116,63 +117,102 @@ pub struct Decoded {
 /// assert!(decoded.quality > 0.999);
 /// ```
 pub fn decode(symbols: &[Complex32; HEADER]) -> Decoded {
+    let best = Level::best();
+    dispatch!(best => search(symbols))
+}
+
+/// Quality from which no header but the one that has it can be the most likely: the normalised correlation r of two headers is 38/90 at
+/// most, so that with one of them of quality q, that of the other is at most (r√q + √(1 - r²)√(1 - q))², which is less where
+/// q > (1 + r)/2.
+const CERTAIN: f32 = 0.5 * (1.0 + 38.0 / 90.0) + 0.01;
+
+/// The same as [`decode`], sooner where the header is the one expected and good.
+pub(super) fn decode_expecting(symbols: &[Complex32; HEADER], expected: Pls) -> Decoded {
+    let found = correlate(symbols, Pls::new(expected.value()));
+    if found.quality > CERTAIN { found } else { decode(symbols) }
+}
+
+/// How a header of one PLS fits.
+fn correlate(symbols: &[Complex32; HEADER], pls: Pls) -> Decoded {
+    let bound = HEADER as f32 * symbols.iter().map(Complex32::norm_sqr).sum::<f32>();
+    let correlation: Complex32 = symbols.iter().zip(header_symbols(pls)).map(|(y, h)| y * h.conj()).sum();
+    Decoded { pls, correlation, quality: if bound > 0.0 { correlation.norm_sqr() / bound } else { 0.0 } }
+}
+
+/// Of all 256 headers the most likely one.
+#[inline(always)]
+fn search(symbols: &[Complex32; HEADER]) -> Decoded {
     let energy: f32 = symbols.iter().map(Complex32::norm_sqr).sum();
     // Correlate with the header of PLS 0: what remains unknown of the code is its sign pattern.
     let dummy = header_symbols(Pls::DUMMY);
-    let straight: [Complex32; HEADER] = array::from_fn(|i| symbols[i] * dummy[i].conj());
+    let mut straight = [Complex32::ZERO; HEADER];
+    for ((straight, symbol), dummy) in straight.iter_mut().zip(symbols).zip(dummy) {
+        *straight = symbol * dummy.conj();
+    }
     let sof: Complex32 = straight[..SOF_SYMBOLS].iter().sum();
-    let pairs = &straight[SOF_SYMBOLS..];
 
-    let mut best = (-1.0, Pls::DUMMY, Complex32::ZERO);
-    for b7 in 0..2u8 {
-        let pairs: [Complex32; ROW] = array::from_fn(|i| {
-            let (first, second) = (pairs[2 * i], pairs[2 * i + 1]);
-            if b7 == 0 { first + second } else { first - second }
-        });
-        for b0 in 0..2u8 {
-            let mut row = if b0 == 0 { pairs } else { array::from_fn(|i| to_s2x(i, pairs[i])) };
-            hadamard(&mut row);
-            for (index, &code) in row.iter().enumerate() {
-                // Position i of the code has sign (-1)^(b1 i0 + b2 i1 + … + b5 i4), and b6 inverts it all.
-                let modcod = (index as u8).reverse_bits() >> 3;
-                for b6 in 0..2u8 {
-                    let correlation = if b6 == 0 { sof + code } else { sof - code };
-                    let power = correlation.norm_sqr();
-                    if power > best.0 {
-                        best = (power, Pls::new(b0 << 7 | modcod << 2 | b6 << 1 | b7), correlation);
-                    }
-                }
-            }
+    // Side by side for all b7 and b0: real parts, then imaginary parts.
+    let mut rows = [[0.0; 8]; ROW];
+    for (i, (row, pair)) in rows.iter_mut().zip(straight[SOF_SYMBOLS..].as_chunks::<2>().0).enumerate() {
+        let (plus, minus) = (pair[0] + pair[1], pair[0] - pair[1]);
+        let of = [plus, to_s2x(i, plus), minus, to_s2x(i, minus)];
+        for (variant, sum) in of.into_iter().enumerate() {
+            (row[variant], row[4 + variant]) = (sum.re, sum.im);
         }
     }
-    let (power, pls, correlation) = best;
+    hadamard(&mut rows);
+    // With b6 = 0 and 1.
+    let mut powers = [[0.0; 8]; ROW];
+    let mut greatest = [0.0f32; 8];
+    for (powers, row) in powers.iter_mut().zip(&rows) {
+        for variant in 0..4 {
+            let (re, im) = (row[variant], row[4 + variant]);
+            powers[variant] = (sof.re + re) * (sof.re + re) + (sof.im + im) * (sof.im + im);
+            powers[4 + variant] = (sof.re - re) * (sof.re - re) + (sof.im - im) * (sof.im - im);
+        }
+        for (greatest, power) in greatest.iter_mut().zip(powers) {
+            *greatest = if *power > *greatest { *power } else { *greatest };
+        }
+    }
+    let greatest = greatest.into_iter().fold(0.0, f32::max);
+    let place = powers.as_flattened().iter().position(|power| *power == greatest).unwrap_or(0);
+    // Position i of the code has sign (-1)^(b1 i0 + b2 i1 + … + b5 i4), and b6 inverts it all.
+    let (index, b6, variant) = (place / 8, place / 4 % 2, place % 4);
+    let modcod = (index as u8).reverse_bits() >> 3;
+    let (b7, b0) = (variant as u8 / 2, variant as u8 % 2);
+    let code = Complex32::new(rows[index][variant], rows[index][4 + variant]);
+    let correlation = if b6 == 0 { sof + code } else { sof - code };
     let bound = HEADER as f32 * energy;
-    Decoded { pls, correlation, quality: if bound > 0.0 { power / bound } else { 0.0 } }
+    Decoded {
+        pls: Pls::new(b0 << 7 | modcod << 2 | (b6 as u8) << 1 | b7),
+        correlation,
+        quality: if bound > 0.0 { correlation.norm_sqr() / bound } else { 0.0 },
+    }
 }
 
 /// The same among the headers of VL-SNR frames, 129 and 131, alone.
 pub(super) fn decode_vl_snr(symbols: &[Complex32; HEADER]) -> Decoded {
-    let bound = HEADER as f32 * symbols.iter().map(Complex32::norm_sqr).sum::<f32>();
-    let [first, second] = [Pls::new(129), Pls::new(131)].map(|pls| {
-        let correlation: Complex32 = symbols.iter().zip(header_symbols(pls)).map(|(y, h)| y * h.conj()).sum();
-        Decoded { pls, correlation, quality: if bound > 0.0 { correlation.norm_sqr() / bound } else { 0.0 } }
-    });
+    let [first, second] = [129, 131].map(|value| correlate(symbols, Pls::new(value)));
     if second.quality > first.quality { second } else { first }
 }
 
 /// What pair `i` of the PLS code of DVB-S2 is worth in that of DVB-S2X: its bit may differ, and its symbols are turned back.
+#[inline(always)]
 fn to_s2x(i: usize, pair: Complex32) -> Complex32 {
     if S2X_ROW >> (31 - i) & 1 == 0 { pair * -Complex32::I } else { pair * Complex32::I }
 }
 
-/// Replaces element k by the sum over i of (-1)^popcount(i & k) · element i.
-fn hadamard(row: &mut [Complex32; ROW]) {
+/// Replaces row k by the sum over i of (-1)^popcount(i & k) · row i.
+#[inline(always)]
+fn hadamard(rows: &mut [[f32; 8]; ROW]) {
     let mut half = 1;
     while half < ROW {
-        for block in row.chunks_exact_mut(2 * half) {
+        for block in rows.chunks_exact_mut(2 * half) {
             let (low, high) = block.split_at_mut(half);
             for (a, b) in low.iter_mut().zip(high) {
-                (*a, *b) = (*a + *b, *a - *b);
+                for lane in 0..8 {
+                    (a[lane], b[lane]) = (a[lane] + b[lane], a[lane] - b[lane]);
+                }
             }
         }
         half *= 2;
@@ -222,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn no_two_headers_are_more_alike_than_is_certain() {
+        for a in Pls::all() {
+            for b in Pls::all().filter(|b| *b != a) {
+                let alike = correlate(&header_symbols(b), a).quality.sqrt();
+                assert!(0.5 * (1.0 + alike) < CERTAIN, "{a} {b}: {alike}");
+            }
+        }
+    }
+
+    #[test]
     fn silence_has_no_quality() {
         let decoded = decode(&[Complex32::ZERO; HEADER]);
         assert_eq!((decoded.pls, decoded.quality), (Pls::DUMMY, 0.0));
@@ -244,6 +294,9 @@ mod tests {
             let decoded = decode(&symbols);
             let (best, correlation) = exhaustive(&symbols);
             prop_assert_eq!(decoded.pls, best);
+            for expected in [pls, best, Pls::new(value ^ 1)] {
+                prop_assert_eq!(decode_expecting(&symbols, expected).pls, best);
+            }
             prop_assert!((decoded.correlation - correlation).norm() <= 1e-4 * 90.0 * gain);
             let energy: f32 = symbols.iter().map(Complex32::norm_sqr).sum();
             let quality = correlation.norm_sqr() / (90.0 * energy);

@@ -416,7 +416,7 @@ impl Tracker {
             symbols
         };
         let on_time = symbols(0.0);
-        let mut decoded = plheader::decode(&on_time);
+        let mut decoded = plheader::decode_expecting(&on_time, self.pls);
         let is_weak = self.pls.is_vl_snr() && decoded.quality < CHANGE_QUALITY;
         if is_weak {
             // Where noise may make up any other header.

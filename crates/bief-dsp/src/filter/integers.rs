@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use num_complex::{Complex32, Complex64};
 
-use super::turn::{MOST, Recorded, TOGETHER, Turn, Turned};
+use super::turn::{Arrangement, MOST, Recorded, TOGETHER, Turn, Turned};
 use super::{GROUPS, LANES, MatchedFilter, PHASES, STREAM, STREAM_TAPS, TILE, is_near};
 use crate::simd::{
-    Level, Simd, add_pair_products, dispatch, f32x16, four_further, has_registers, i16x32, i32x16, prelude::*, u8x16,
-    u8x64,
+    Level, Simd, add_pair_products, add_pair_products_half, dispatch, f32x16, four_further, has_registers, i16x16,
+    i16x32, i32x8, i32x16, prelude::*, u8x16, u8x64,
 };
 
 /// Two samples: their real parts, then their imaginary parts.
@@ -20,8 +20,9 @@ type Pair = [i16; 4];
 const VECTORS: usize = TILE / LANES;
 /// Numbers in a vector of sums.
 const SUMS: usize = 2 * LANES;
-/// Samples of a vector where outputs are made one by one.
+/// Samples of a vector where outputs are made one by one, and outputs that share what is turned.
 const SINGLE: usize = 16;
+pub(super) const SHARING: usize = 128;
 /// The largest power of two that taps are multiplied by.
 const MOST_SHIFT: i32 = 14;
 
@@ -63,19 +64,17 @@ pub struct IntegerFilter {
     turned: Turned,
 }
 
-/// Taps for a vector of samples, each with a 0 beside it: in one form they meet the real parts alone, in the other the imaginary
-/// ones. Placed so that no load crosses a cache line.
+/// Taps for a vector of samples, placed so that no load crosses a cache line.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Singles {
-    of_re: [[i16; 2]; SINGLE],
-    of_im: [[i16; 2]; SINGLE],
-}
+#[repr(align(32))]
+struct Singles([i16; SINGLE]);
 
 impl IntegerFilter {
     /// The same filter, for integers.
     pub fn new(filter: &MatchedFilter) -> IntegerFilter {
-        let MatchedFilter { level, length, half, whole_rate, .. } = *filter;
+        let MatchedFilter { level, length, half, .. } = *filter;
+        // An odd number of samples leaves pairs torn: outputs are made one by one.
+        let whole_rate = if filter.whole_rate.is_multiple_of(2) { filter.whole_rate } else { 0 };
         let tap = |phase: usize, index: usize| filter.bank[(phase * length + index) / LANES].0[index % LANES][0];
         let magnitude = |phase| (0..length).map(|index| tap(phase, index).abs()).sum::<f32>();
         let largest = (0..PHASES).map(magnitude).fold(0.0, f32::max);
@@ -87,10 +86,7 @@ impl IntegerFilter {
             false => 0,
         };
         let vectors = length.div_ceil(SINGLE);
-        let vector = |k: usize| {
-            let taps: [i16; SINGLE] = array::from_fn(|lane| integer(k / vectors, k % vectors * SINGLE + lane));
-            Singles { of_re: taps.map(|tap| [tap, 0]), of_im: taps.map(|tap| [0, tap]) }
-        };
+        let vector = |k: usize| Singles(array::from_fn(|lane| integer(k / vectors, k % vectors * SINGLE + lane)));
         let singles = (0..PHASES * vectors).map(vector).collect();
         let mut pairs = Vec::new();
         for phase in 0..PHASES {
@@ -99,8 +95,7 @@ impl IntegerFilter {
                     for lane in 0..LANES {
                         pairs.extend((0..GROUPS).map(|group| {
                             let first = part + (lane + group * LANES) * whole_rate + stream;
-                            let has_second = stream + 1 < whole_rate;
-                            [integer(phase, first), if has_second { integer(phase, first + 1) } else { 0 }]
+                            [integer(phase, first), integer(phase, first + 1)]
                         }));
                     }
                 }
@@ -117,11 +112,9 @@ impl IntegerFilter {
 
     /// The taps of all phases one after the other, and how many each has.
     pub(super) fn taps(&self) -> (Vec<i16>, usize) {
-        let vectors = self.singles.len() / PHASES;
-        let taps = |phase: &[Singles]| -> Vec<i16> {
-            phase.iter().flat_map(|taps| taps.of_re.map(|[tap, _]| tap)).take(self.length).collect()
-        };
-        (self.singles.chunks(vectors).flat_map(taps).collect(), self.length)
+        let of_phases = self.singles.chunks(self.length.div_ceil(SINGLE));
+        let taps = of_phases.flat_map(|phase| phase.iter().flat_map(|taps| taps.0).take(self.length));
+        (taps.collect(), self.length)
     }
 
     /// Which tap is at the centre, and the rate that tiles serve (0: none).
@@ -147,19 +140,18 @@ impl IntegerFilter {
         match self.whole_rate {
             _ if !is_whole => self.one_by_one(recorded, &mut anchor, (start, step), out),
             2 => self.by_tiles::<2, 1>(recorded, &mut anchor, (start, step), out),
-            3 => self.by_tiles::<3, 2>(recorded, &mut anchor, (start, step), out),
             4 => self.by_tiles::<4, 2>(recorded, &mut anchor, (start, step), out),
             _ => self.by_tiles::<8, 4>(recorded, &mut anchor, (start, step), out),
         }
     }
 
-    /// Makes ready to turn the samples of a tile; whether steps are close to the filter's whole rate.
+    /// Makes ready to turn the samples of a tile, or of outputs that share them; whether steps are close to the filter's whole rate.
     pub(super) fn prepare(&mut self, recorded: Recorded<'_>, turn: &Turn, level: f32, step: f64) -> bool {
         let rate = self.whole_rate;
         let (is_whole, parts) = (is_near(rate, step), self.length / (STREAM_TAPS * rate.max(1)));
         let samples = match is_whole {
             true => ((parts - 1) * STREAM_TAPS + STREAM) * rate,
-            false => ((TILE as f64 * step) as usize).saturating_add(self.window() + TOGETHER).min(MOST),
+            false => ((SHARING as f64 * step) as usize).saturating_add(self.window() + TOGETHER).min(MOST),
         };
         self.turned.prepare(recorded, turn, level, samples);
         is_whole
@@ -170,7 +162,7 @@ impl IntegerFilter {
         &self.turned
     }
 
-    /// What turned samples of a tile lack.
+    /// What turned samples lack.
     pub(super) fn anchor(&self, turn: &Turn, level: f32) -> Anchor {
         Anchor::new(turn, f64::from(level) * f64::from(self.scale))
     }
@@ -179,13 +171,13 @@ impl IntegerFilter {
     #[inline(always)]
     pub(super) fn at(&self, position: f64) -> (i64, usize) {
         let phases = PHASES as i64;
-        let nearest = (position * PHASES as f64).round_ties_even() as i64;
+        let nearest = nearest(position * PHASES as f64);
         (nearest.div_euclid(phases) - self.half as i64, nearest.rem_euclid(phases) as usize)
     }
 
     /// Samples of a window where outputs are made one by one.
     fn window(&self) -> usize {
-        self.singles.len() / PHASES * SINGLE
+        self.length.next_multiple_of(SINGLE)
     }
 
     /// For steps close to D samples, in which there are P pairs.
@@ -202,7 +194,7 @@ impl IntegerFilter {
         for (tile, out) in out.chunks_mut(TILE).enumerate() {
             let (first, phase) = self.at(start + (tile * TILE) as f64 * step + drift);
             let taps = &self.pairs[phase * entries..][..entries];
-            let pairs = bytemuck::cast_slice(self.turned.turn(level, recorded, first, true));
+            let pairs = bytemuck::cast_slice(self.turned.turn(level, recorded, first, Arrangement::Pairs));
             let gain = anchor.at(first);
             match out.try_into() {
                 Ok(out) => dispatch!(level, simd => filter_tile::<_, D, P>(simd, taps, pairs, gain, out)),
@@ -224,27 +216,45 @@ impl IntegerFilter {
         out: &mut [Complex32],
     ) {
         let (level, window) = (self.level, self.window());
-        let room = (self.turned.len() - window) as i64;
+        let room = ((self.turned.len() - window + 1) * PHASES) as u64;
         let mut next = 0;
         while next < out.len() {
             let (first, _) = self.at(start + next as f64 * step);
-            let mut places = [(0, 0); TILE];
-            let mut count = 0;
-            for (place, index) in places.iter_mut().zip(next..out.len()) {
-                let (sample, phase) = self.at(start + index as f64 * step);
-                let Some(beyond) = sample.checked_sub(first).filter(|beyond| (0..=room).contains(beyond)) else {
-                    break;
-                };
-                *place = (beyond as usize, phase);
-                count += 1;
-            }
-            let samples = self.turned.turn(level, recorded, first, false);
+            let mut places = [0; SHARING];
+            dispatch!(level => place(&mut places, (start, step), next, first + self.half as i64));
+            let places = &places[..SHARING.min(out.len() - next)];
+            let count = places.iter().position(|place| place.cast_unsigned() >= room).unwrap_or(places.len()).max(1);
+            let samples = self.turned.turn(level, recorded, first, Arrangement::Apart);
             let (gain, singles) = (anchor.at(first), &self.singles);
-            let out = &mut out[next..next + count];
-            dispatch!(level, simd => filter_singly(simd, (singles, window / SINGLE), samples, &places, gain, out));
+            let (places, out) = (&places[..count], &mut out[next..next + count]);
+            let samples = samples.as_flattened();
+            match window / SINGLE {
+                2 => dispatch!(level, simd => filter_singly::<_, 2>(simd, singles, samples, places, gain, out)),
+                3 => dispatch!(level, simd => filter_singly::<_, 3>(simd, singles, samples, places, gain, out)),
+                4 => dispatch!(level, simd => filter_singly::<_, 4>(simd, singles, samples, places, gain, out)),
+                _ => dispatch!(level, simd => filter_singly::<_, 0>(simd, singles, samples, places, gain, out)),
+            }
             next += count;
         }
     }
+}
+
+/// Places of outputs from number `next` on, beside a sample, in parts of the distance from one to the next.
+#[inline(always)]
+fn place(places: &mut [i64; SHARING], (start, step): (f64, f64), next: usize, sample: i64) {
+    let (first, parts) = (next as f64, PHASES as i64);
+    for (k, place) in (0..SHARING as i32).zip(places) {
+        *place =
+            nearest((start + (first + f64::from(k)) * step) * PHASES as f64).wrapping_sub(sample.wrapping_mul(parts));
+    }
+}
+
+/// The nearest whole number, where that is less than 2⁵¹; else some other.
+#[inline(always)]
+fn nearest(number: f64) -> i64 {
+    // From here on a float has no room for fractions: its lowest bits are the number. The library's rounding may be a call.
+    const WHOLE: f64 = 1.5 * (1_u64 << 52) as f64;
+    (number + WHOLE).to_bits() as i64 - WHOLE.to_bits() as i64
 }
 
 /// What turned samples lack: the phase of the first of them, and the gain of what they went through.
@@ -295,17 +305,7 @@ fn filter_tile<S: Simd, const D: usize, const P: usize>(
         for (p, taps) in taps.as_chunks::<STREAM_TAPS>().0.iter().enumerate() {
             let mut stream = [[0; 4]; STREAM];
             for (i, slot) in stream.iter_mut().enumerate() {
-                let sample = i * D + 2 * p;
-                *slot = if D.is_multiple_of(2) {
-                    pairs[sample / 2]
-                } else {
-                    // Where there is no second sample its tap is 0.
-                    let [first, second] = [sample, (sample + 1).min(STREAM * D - 1)].map(|sample| {
-                        let pair = pairs[sample / 2];
-                        [pair[sample % 2], pair[2 + sample % 2]]
-                    });
-                    [first[0], second[0], first[1], second[1]]
-                };
+                *slot = pairs[i * D / 2 + p];
             }
             add_stream(simd, &mut sums, &stream, taps);
         }
@@ -343,30 +343,45 @@ fn add_stream<S: Simd>(simd: S, sums: &mut [i32x16<S>; VECTORS], stream: &[Pair;
     }
 }
 
-/// Makes outputs that begin at places among the samples, each with the taps of a phase.
+/// Makes outputs at places among the samples, real parts and imaginary parts, each with the taps of its phase: so many
+/// vectors, or, if 0, any number.
 #[inline(always)]
-fn filter_singly<S: Simd>(
+fn filter_singly<S: Simd, const VECTORS: usize>(
     simd: S,
-    (singles, vectors): (&[Singles], usize),
-    samples: &[[i16; 2]],
-    places: &[(usize, usize)],
+    singles: &[Singles],
+    samples: &[i16],
+    places: &[i64],
     gain: Complex32,
     out: &mut [Complex32],
 ) {
-    for (symbol, (first, phase)) in out.iter_mut().zip(places) {
+    let vectors = if VECTORS > 0 { VECTORS } else { singles.len() / PHASES };
+    let (samples_re, samples_im) = samples.split_at(samples.len() / 2);
+    let mut made = [[0; 2]; SHARING];
+    for (made, place) in made.iter_mut().zip(places) {
+        let (first, phase) = (*place as usize / PHASES, *place as usize % PHASES);
         let taps = &singles[phase * vectors..][..vectors];
-        let samples = &samples[*first..][..vectors * SINGLE];
-        let (mut re, mut im) = (i32x16::splat(simd, 0), i32x16::splat(simd, 0));
-        for (samples, taps) in samples.as_chunks::<SINGLE>().0.iter().zip(taps) {
-            let samples = i16x32::from_slice(simd, samples.as_flattened());
-            re = add_pair_products(simd, re, samples, i16x32::from_slice(simd, taps.of_re.as_flattened()));
-            im = add_pair_products(simd, im, samples, i16x32::from_slice(simd, taps.of_im.as_flattened()));
+        let samples_re = samples_re[first..][..vectors * SINGLE].as_chunks::<SINGLE>().0;
+        let samples_im = samples_im[first..][..vectors * SINGLE].as_chunks::<SINGLE>().0;
+        let (mut re, mut im) = (i32x8::splat(simd, 0), i32x8::splat(simd, 0));
+        for (taps, (samples_re, samples_im)) in taps.iter().zip(samples_re.iter().zip(samples_im)) {
+            let taps = i16x16::load_array_ref(simd, &taps.0);
+            re = add_pair_products_half(simd, re, i16x16::load_array_ref(simd, samples_re), taps);
+            im = add_pair_products_half(simd, im, i16x16::load_array_ref(simd, samples_im), taps);
         }
-        let (low, high) = re.interleave(im);
-        let (low, high) = (low + high).split();
-        let (low, high) = (low + high).split();
+        let ((re, re_high), (im, im_high)) = (re.split(), im.split());
+        let (low, high) = (re + re_high).interleave(im + im_high);
         let [a, b, c, d]: [i32; 4] = (low + high).into();
-        *symbol = Complex32::new((a + c) as f32, (b + d) as f32) * gain;
+        *made = [a + c, b + d];
+    }
+    let [direct, crossed] = factors(simd, gain);
+    for (made, out) in made.as_chunks::<LANES>().0.iter().zip(out.chunks_mut(LANES)) {
+        let sums = i32x16::from_slice(simd, made.as_flattened()).to_float::<f32x16<S>>();
+        let parts: [f32; SUMS] = (sums * direct + swapped(simd, sums) * crossed).into();
+        let whole: [Complex32; LANES] = bytemuck::cast(parts);
+        match out.as_chunks_mut().0 {
+            [out] => *out = whole,
+            _ => out.copy_from_slice(&whole[..out.len()]),
+        }
     }
 }
 
@@ -394,7 +409,8 @@ fn from_registers<S: Simd>(
     }
 }
 
-/// The pairs of a stream are read for every lane. Half of the sums at a time: all do not fit the registers.
+/// The pairs of a stream are read for every lane, each time for four pairs of taps. Half of the sums at a time: all do not fit the
+/// registers.
 #[inline(always)]
 fn from_memory<S: Simd>(
     simd: S,
@@ -402,23 +418,27 @@ fn from_memory<S: Simd>(
     stream: &[Pair; STREAM],
     taps: &[[[i16; 2]; GROUPS]],
 ) {
-    for (half, sums) in sums.as_chunks_mut::<{ VECTORS / 2 }>().0.iter_mut().enumerate() {
-        // Sums by name: in an array they stay in memory.
-        let [mut a, mut b, mut c, mut d] = *sums;
-        for (lane, taps) in taps.iter().enumerate() {
-            let taps = taps.map(|pair| -> i16x32<S> { i32x16::splat(simd, bytemuck::cast(pair)).bitcast() });
+    const AT_ONCE: usize = 8;
+    let spread = |pair: [i16; 2]| -> i16x16<S> { i32x8::splat(simd, bytemuck::cast(pair)).bitcast() };
+    for (half, sums) in sums.as_chunks_mut::<{ AT_ONCE / 2 }>().0.iter_mut().enumerate() {
+        let [(a, b), (c, d), (e, f), (g, h)] = [sums[0].split(), sums[1].split(), sums[2].split(), sums[3].split()];
+        let mut made = [a, b, c, d, e, f, g, h];
+        for lane in 0..LANES / 2 {
+            let [[a, c], [b, d]] = [taps[lane], taps[lane + LANES / 2]];
+            let taps = [spread(a), spread(b), spread(c), spread(d)];
             let first = lane + half * TILE / 2;
-            let (vectors, _) = stream[first..][..TILE / 2 + LANES].as_flattened().as_chunks::<{ 4 * LANES }>();
-            let vector = |index: usize| i16x32::from_slice(simd, &vectors[index]);
-            let mut last = vector(0);
-            for (index, sum) in [&mut a, &mut b, &mut c, &mut d].into_iter().enumerate() {
-                let next = vector(index + 1);
-                *sum = add_pair_products(simd, *sum, last, taps[0]);
-                *sum = add_pair_products(simd, *sum, next, taps[1]);
-                last = next;
+            let (vectors, _) = stream[first..][..TILE / 2 + 3 * LANES / 2].as_flattened().as_chunks::<{ 2 * LANES }>();
+            for index in 0..AT_ONCE + taps.len() - 1 {
+                let vector = i16x16::from_slice(simd, &vectors[index]);
+                for (group, taps) in taps.into_iter().enumerate() {
+                    if index >= group && index - group < AT_ONCE {
+                        made[index - group] = add_pair_products_half(simd, made[index - group], vector, taps);
+                    }
+                }
             }
         }
-        *sums = [a, b, c, d];
+        let [a, b, c, d, e, f, g, h] = made;
+        *sums = [a.combine(b), c.combine(d), e.combine(f), g.combine(h)];
     }
 }
 
@@ -431,13 +451,12 @@ mod tests {
     /// Sums of products of integers, tap by tap.
     fn naive(filter: &IntegerFilter, samples: &[[i16; 2]], position: f64) -> [i64; 2] {
         let (first, phase) = filter.at(position);
-        let vectors = filter.singles.len() / PHASES;
-        let taps = filter.singles[phase * vectors..][..vectors].iter().flat_map(|taps| taps.of_re);
+        let (taps, length) = filter.taps();
         let mut sums = [0; 2];
-        for (index, [tap, _]) in (first..).zip(taps) {
+        for (index, tap) in (first..).zip(&taps[phase * length..][..length]) {
             let sample = usize::try_from(index).ok().and_then(|index| samples.get(index)).copied();
             for (sum, part) in sums.iter_mut().zip(sample.unwrap_or_default()) {
-                *sum += i64::from(tap) * i64::from(part);
+                *sum += i64::from(*tap) * i64::from(part);
             }
         }
         sums
@@ -477,8 +496,9 @@ mod tests {
     fn no_sum_overflows() {
         for (roll_off, rate) in [(0.25, 2.0), (0.05, 8.0), (0.05, 1.5), (0.35, 7.3)] {
             let filter = IntegerFilter::new(&MatchedFilter::new(roll_off, rate));
-            for taps in filter.singles.chunks(filter.singles.len() / PHASES) {
-                let magnitude: i64 = taps.iter().flat_map(|taps| taps.of_re).map(|[tap, _]| i64::from(tap).abs()).sum();
+            let (taps, length) = filter.taps();
+            for taps in taps.chunks(length) {
+                let magnitude: i64 = taps.iter().map(|tap| i64::from(*tap).abs()).sum();
                 assert!(magnitude << 15 < 1 << 31, "{roll_off}, {rate}: {magnitude}");
             }
         }

@@ -1,6 +1,6 @@
 //! The filter of integers for devices: its text, and what it reads.
 
-use super::integers::IntegerFilter;
+use super::integers::{IntegerFilter, SHARING};
 use super::turn::{Recorded, Turn};
 use super::{PHASES, TILE};
 
@@ -33,14 +33,14 @@ pub struct FilterTables {
 #[derive(Debug, Clone, Default)]
 pub struct FilterFrames {
     /// Of each frame: the first byte of its window and its samples, their form and the shift of their products, its first place, outputs
-    /// that share one and samples from one of these to the next, its first output and how many it has, its first anchor, its first phasor
-    /// and how many it has.
-    pub frames: Vec<[u32; 12]>,
+    /// that share one and samples from one of these to the next, its first output and how many it has, how many of them share samples,
+    /// its first anchor, its first phasor and how many it has.
+    pub frames: Vec<[u32; 13]>,
     /// Where outputs, or tiles of 64, are centred, in 128th of a sample.
     pub places: Vec<i32>,
-    /// What each tile of 64 outputs is multiplied by.
+    /// What outputs are multiplied by that share samples.
     pub anchors: Vec<[f32; 2]>,
-    /// What each sample of a tile is multiplied by, and what is added.
+    /// What each of these samples is multiplied by, and what is added.
     pub phasors: Vec<[u32; 8]>,
     /// Bytes of all windows.
     bytes: usize,
@@ -87,15 +87,15 @@ impl FilterTables {
         let is_whole = self.filter.prepare(window, turn, level, step);
         let (first_place, first_anchor, first_phasor) = (to.places.len(), to.anchors.len(), to.phasors.len());
         let shift = self.filter.turned().add_phasors(window, &mut to.phasors);
-        let (outputs, rate) = match is_whole {
-            true => (TILE, self.filter.centre().1),
-            false => (1, 0),
+        let (outputs, rate, sharing) = match is_whole {
+            true => (TILE, self.filter.centre().1, TILE),
+            false => (1, 0, SHARING),
         };
         // One phase serves a whole tile of a whole rate: the one that is right in its middle.
         let drift = if is_whole { (step - rate as f64) * (TILE / 2) as f64 } else { 0.0 };
         let mut anchor = self.filter.anchor(turn, level);
-        for first in (0..count).step_by(TILE) {
-            for k in (first..count.min(first + TILE)).step_by(outputs) {
+        for first in (0..count).step_by(sharing) {
+            for k in (first..count.min(first + sharing)).step_by(outputs) {
                 let (sample, phase) = self.filter.at(start + k as f64 * step + drift);
                 to.places.push(((sample + self.centre as i64) * PHASES as i64 + phase as i64) as i32);
                 if k == first {
@@ -106,9 +106,9 @@ impl FilterTables {
         }
         let (form, samples) = (window.form(), window.samples());
         let turned = to.phasors.len() - first_phasor;
-        let numbers = [first_place, outputs, rate, output, count, first_anchor, first_phasor, turned];
-        let [a, b, c, d, e, f, g, h] = numbers.map(|number| number as u32);
-        to.frames.push([to.bytes as u32, samples as u32, form, shift, a, b, c, d, e, f, g, h]);
+        let numbers = [first_place, outputs, rate, output, count, sharing, first_anchor, first_phasor, turned];
+        let [a, b, c, d, e, f, g, h, i] = numbers.map(|number| number as u32);
+        to.frames.push([to.bytes as u32, samples as u32, form, shift, a, b, c, d, e, f, g, h, i]);
         to.bytes += window.bytes().len();
     }
 }

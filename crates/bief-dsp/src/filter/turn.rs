@@ -9,9 +9,7 @@ use num_complex::{Complex32, Complex64};
 
 use crate::convert::TOO_LARGE;
 use crate::planar::Planar;
-use crate::simd::{
-    Level, Simd, dispatch, f32x16, i8x32, i16x32, i32x16, interleave_halves, pack_pairs, prelude::*, u8x32, u32x16,
-};
+use crate::simd::{Level, Simd, dispatch, f32x16, i8x32, i16x32, i32x16, pack_pairs, prelude::*, u8x32, u32x16};
 
 /// Samples that are turned together.
 pub(super) const TOGETHER: usize = 16;
@@ -137,13 +135,21 @@ impl OfFloats {
     };
 }
 
+/// How turned samples are arranged.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arrangement {
+    /// In pairs: two real parts, two imaginary parts.
+    Pairs,
+    /// All real parts, then all imaginary parts.
+    Apart,
+}
+
 /// Turned samples, and what turned them.
 #[derive(Clone, Debug)]
 pub(super) struct Turned {
     shift: u32,
     integers: Vec<OfIntegers>,
     floats: Vec<OfFloats>,
-    /// Pairs of samples, real parts first, or samples.
     words: Vec<[i16; 2]>,
     /// Powers of the carrier.
     powers: [Vec<f64>; 2],
@@ -223,53 +229,62 @@ impl Turned {
         self.shift
     }
 
-    /// Turns the samples from number `first` on, as many as were prepared for: those outside of the recording are zero. In pairs, real
-    /// parts before imaginary ones, or one after the other.
-    pub(super) fn turn(&mut self, level: Level, recorded: Recorded<'_>, first: i64, in_pairs: bool) -> &[[i16; 2]] {
+    /// Turns the samples from number `first` on, as many as were prepared for: those outside of the recording are zero.
+    pub(super) fn turn(
+        &mut self,
+        level: Level,
+        recorded: Recorded<'_>,
+        first: i64,
+        arrangement: Arrangement,
+    ) -> &[[i16; 2]] {
         let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.words.len());
         let inside = usize::try_from(first).ok().and_then(|first| {
             let from = first.checked_mul(each)?;
             bytes.get(from..from.checked_add(count * each)?)
         });
         match inside {
-            Some(bytes) => self.turn_inside(level, recorded.with_bytes(bytes), in_pairs),
-            None => self.turn_at_edge(level, recorded, first, in_pairs),
+            Some(bytes) => self.turn_inside(level, recorded.with_bytes(bytes), arrangement),
+            None => self.turn_at_edge(level, recorded, first, arrangement),
         }
         &self.words
     }
 
     /// Turns as many samples as there are words.
-    fn turn_inside(&mut self, level: Level, recorded: Recorded<'_>, in_pairs: bool) {
+    fn turn_inside(&mut self, level: Level, recorded: Recorded<'_>, arrangement: Arrangement) {
         let Self { shift, integers, floats, words, .. } = self;
         let (shift, integers, floats) = (*shift, &integers[..], &floats[..]);
-        match (recorded, in_pairs) {
-            (Recorded::I16(bytes), true) => {
+        match (recorded, arrangement) {
+            (Recorded::I16(bytes), Arrangement::Pairs) => {
                 dispatch!(level, simd => of_i16::<_, true>(simd, bytes, integers, shift, words))
             }
-            (Recorded::I16(bytes), false) => {
+            (Recorded::I16(bytes), Arrangement::Apart) => {
                 dispatch!(level, simd => of_i16::<_, false>(simd, bytes, integers, shift, words))
             }
-            (Recorded::I8(bytes), true) => {
+            (Recorded::I8(bytes), Arrangement::Pairs) => {
                 dispatch!(level, simd => of_i8::<_, true>(simd, bytes, integers, shift, words))
             }
-            (Recorded::I8(bytes), false) => {
+            (Recorded::I8(bytes), Arrangement::Apart) => {
                 dispatch!(level, simd => of_i8::<_, false>(simd, bytes, integers, shift, words))
             }
-            (Recorded::U8(bytes), true) => {
+            (Recorded::U8(bytes), Arrangement::Pairs) => {
                 dispatch!(level, simd => of_u8::<_, true>(simd, bytes, integers, shift, words))
             }
-            (Recorded::U8(bytes), false) => {
+            (Recorded::U8(bytes), Arrangement::Apart) => {
                 dispatch!(level, simd => of_u8::<_, false>(simd, bytes, integers, shift, words))
             }
-            (Recorded::F32(bytes), true) => dispatch!(level, simd => of_f32::<_, true>(simd, bytes, floats, words)),
-            (Recorded::F32(bytes), false) => dispatch!(level, simd => of_f32::<_, false>(simd, bytes, floats, words)),
+            (Recorded::F32(bytes), Arrangement::Pairs) => {
+                dispatch!(level, simd => of_f32::<_, true>(simd, bytes, floats, words))
+            }
+            (Recorded::F32(bytes), Arrangement::Apart) => {
+                dispatch!(level, simd => of_f32::<_, false>(simd, bytes, floats, words))
+            }
         }
     }
 
     /// Turns samples of which some are missing.
     #[cold]
     #[inline(never)]
-    fn turn_at_edge(&mut self, level: Level, recorded: Recorded<'_>, first: i64, in_pairs: bool) {
+    fn turn_at_edge(&mut self, level: Level, recorded: Recorded<'_>, first: i64, arrangement: Arrangement) {
         let (bytes, each) = (recorded.bytes(), recorded.each());
         let samples = (bytes.len() / each) as i64;
         let mut padded = [0; MOST * 8];
@@ -280,11 +295,14 @@ impl Turned {
                 place.copy_from_slice(&bytes[sample as usize * each..][..each]);
             }
         }
-        self.turn_inside(level, recorded.with_bytes(padded), in_pairs);
-        let numbers = self.words.as_flattened_mut();
-        for index in (0..numbers.len() / 2).filter(|&index| is_there(index).is_none()) {
-            let (re, im) = if in_pairs { (index / 2 * 4 + index % 2, 2) } else { (2 * index, 1) };
-            (numbers[re], numbers[re + im]) = (0, 0);
+        self.turn_inside(level, recorded.with_bytes(padded), arrangement);
+        let (count, numbers) = (self.words.len(), self.words.as_flattened_mut());
+        for index in (0..count).filter(|&index| is_there(index).is_none()) {
+            let (re, im) = match arrangement {
+                Arrangement::Pairs => (index / 2 * 4 + index % 2, index / 2 * 4 + index % 2 + 2),
+                Arrangement::Apart => (index, count + index),
+            };
+            (numbers[re], numbers[im]) = (0, 0);
         }
     }
 }
@@ -359,62 +377,70 @@ fn for_floats((re, im): (&[f64], &[f64]), mirror: f64, constant: Complex64, made
 
 /// Turns 16 samples that are integers.
 #[inline(always)]
-fn turned<S: Simd, const IN_PAIRS: bool>(
+fn turned<S: Simd, const PAIRS: bool>(
     simd: S,
     samples: i16x32<S>,
     by: &OfIntegers,
     shift: u32,
-    words: &mut [[i16; 2]; TOGETHER],
+    vector: usize,
+    words: &mut [[i16; 2]],
 ) {
     let re = samples.pairwise_dot_product(i16x32::from_slice(simd, by.to_re.as_flattened()));
     let im = samples.pairwise_dot_product(i16x32::from_slice(simd, by.to_im.as_flattened()));
     let re = (re + i32x16::load_array_ref(simd, &by.more_re)) >> shift;
     let im = (im + i32x16::load_array_ref(simd, &by.more_im)) >> shift;
-    store::<S, IN_PAIRS>(simd, re, im, words);
+    store::<S, PAIRS>(simd, re, im, vector, words);
 }
 
-/// Stores numbers as 16-bit integers, those beyond their range as the last of it.
+/// Stores the numbers of a vector as 16-bit integers, those beyond their range as the last of it.
 #[inline(always)]
-fn store<S: Simd, const IN_PAIRS: bool>(simd: S, re: i32x16<S>, im: i32x16<S>, words: &mut [[i16; 2]; TOGETHER]) {
-    let numbers = if IN_PAIRS { pack_pairs(simd, re, im) } else { interleave_halves(simd, re, im) };
-    numbers.store_slice(words.as_flattened_mut());
+fn store<S: Simd, const PAIRS: bool>(simd: S, re: i32x16<S>, im: i32x16<S>, vector: usize, words: &mut [[i16; 2]]) {
+    let (first, count) = (vector * TOGETHER, words.len());
+    let numbers = words.as_flattened_mut();
+    if PAIRS {
+        pack_pairs(simd, re, im).store_slice(&mut numbers[2 * first..][..2 * TOGETHER]);
+    } else {
+        let (re, im) = re.saturating_narrow(im).split();
+        re.store_slice(&mut numbers[first..][..TOGETHER]);
+        im.store_slice(&mut numbers[count + first..][..TOGETHER]);
+    }
 }
 
 #[inline(always)]
-fn of_i16<S: Simd, const IN_PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfIntegers], shift: u32, words: &mut [[i16; 2]]) {
+fn of_i16<S: Simd, const PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfIntegers], shift: u32, words: &mut [[i16; 2]]) {
     let samples = bytes.as_chunks::<{ 4 * TOGETHER }>().0;
-    for ((samples, by), words) in samples.iter().zip(by).zip(words.as_chunks_mut().0) {
+    for (vector, (samples, by)) in samples.iter().zip(by).enumerate() {
         // Not by `map`, which may be compiled without these instructions.
         let mut numbers: [i16; 2 * TOGETHER] = bytemuck::cast(*samples);
         for number in &mut numbers {
             *number = i16::from_le(*number);
         }
-        turned::<S, IN_PAIRS>(simd, i16x32::load_array(simd, numbers), by, shift, words);
+        turned::<S, PAIRS>(simd, i16x32::load_array(simd, numbers), by, shift, vector, words);
     }
 }
 
 #[inline(always)]
-fn of_i8<S: Simd, const IN_PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfIntegers], shift: u32, words: &mut [[i16; 2]]) {
+fn of_i8<S: Simd, const PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfIntegers], shift: u32, words: &mut [[i16; 2]]) {
     let samples = bytes.as_chunks::<{ 2 * TOGETHER }>().0;
-    for ((samples, by), words) in samples.iter().zip(by).zip(words.as_chunks_mut().0) {
+    for (vector, (samples, by)) in samples.iter().zip(by).enumerate() {
         let (low, high) = i8x32::load_array(simd, bytemuck::cast(*samples)).widen();
-        turned::<S, IN_PAIRS>(simd, low.combine(high), by, shift, words);
+        turned::<S, PAIRS>(simd, low.combine(high), by, shift, vector, words);
     }
 }
 
 #[inline(always)]
-fn of_u8<S: Simd, const IN_PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfIntegers], shift: u32, words: &mut [[i16; 2]]) {
+fn of_u8<S: Simd, const PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfIntegers], shift: u32, words: &mut [[i16; 2]]) {
     let samples = bytes.as_chunks::<{ 2 * TOGETHER }>().0;
-    for ((samples, by), words) in samples.iter().zip(by).zip(words.as_chunks_mut().0) {
+    for (vector, (samples, by)) in samples.iter().zip(by).enumerate() {
         let (low, high) = u8x32::load_array(simd, *samples).widen();
-        turned::<S, IN_PAIRS>(simd, low.combine(high).bitcast(), by, shift, words);
+        turned::<S, PAIRS>(simd, low.combine(high).bitcast(), by, shift, vector, words);
     }
 }
 
 #[inline(always)]
-fn of_f32<S: Simd, const IN_PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfFloats], words: &mut [[i16; 2]]) {
+fn of_f32<S: Simd, const PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfFloats], words: &mut [[i16; 2]]) {
     let samples = bytes.as_chunks::<{ 8 * TOGETHER }>().0;
-    for ((samples, by), words) in samples.iter().zip(by).zip(words.as_chunks_mut().0) {
+    for (vector, (samples, by)) in samples.iter().zip(by).enumerate() {
         let mut parts: [u32; 2 * TOGETHER] = bytemuck::cast(*samples);
         for part in &mut parts {
             *part = u32::from_le(*part);
@@ -428,7 +454,7 @@ fn of_f32<S: Simd, const IN_PAIRS: bool>(simd: S, bytes: &[u8], by: &[OfFloats],
         let more = f32x16::load_array_ref(simd, &by.more_im);
         let more = im.mul_add(f32x16::load_array_ref(simd, &to_im[1]), more);
         let new_im = whole(simd, re.mul_add(f32x16::load_array_ref(simd, &to_im[0]), more));
-        store::<S, IN_PAIRS>(simd, new_re, new_im, words);
+        store::<S, PAIRS>(simd, new_re, new_im, vector, words);
     }
 }
 

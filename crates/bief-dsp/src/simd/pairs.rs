@@ -1,13 +1,27 @@
 //! Sums of two products of 16-bit integers in each 32-bit lane: twice the arithmetic of floats per instruction.
 
 use fearless_simd::prelude::*;
-use fearless_simd::{Simd, i16x32, i32x16};
+use fearless_simd::{Simd, i16x16, i16x32, i32x8, i32x16};
 
 /// Adds a\[2 i\] b\[2 i\] + a\[2 i + 1\] b\[2 i + 1\] to lane i of `sums`, which wrap around.
 #[inline(always)]
 pub(crate) fn add_pair_products<S: Simd>(simd: S, sums: i32x16<S>, a: i16x32<S>, b: i16x32<S>) -> i32x16<S> {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     if let Some(sums) = x86::add_pair_products(simd, sums, a, b) {
+        return sums;
+    }
+    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+    let _ = simd;
+    let (low, high) = a.widening_mul(b);
+    let (even, odd) = low.deinterleave(high);
+    sums + even + odd
+}
+
+/// The same of half as many.
+#[inline(always)]
+pub(crate) fn add_pair_products_half<S: Simd>(simd: S, sums: i32x8<S>, a: i16x16<S>, b: i16x16<S>) -> i32x8<S> {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if let Some(sums) = x86::add_pair_products_half(simd, sums, a, b) {
         return sums;
     }
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
@@ -55,14 +69,6 @@ pub(crate) fn pack_pairs<S: Simd>(simd: S, a: i32x16<S>, b: i32x16<S>) -> i16x32
     let (of_a, of_b) = pairs.split();
     let (low, high) = of_a.interleave(of_b);
     low.combine(high).bitcast()
-}
-
-/// The same, one of each in turn.
-#[inline(always)]
-pub(crate) fn interleave_halves<S: Simd>(simd: S, a: i32x16<S>, b: i32x16<S>) -> i16x32<S> {
-    let (least, most) = (i32x16::splat(simd, i16::MIN.into()), i32x16::splat(simd, i16::MAX.into()));
-    let (a, b) = (a.max(least).min(most), b.max(least).min(most));
-    (b << 16 | a & i32x16::splat(simd, 0xFFFF)).bitcast()
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -154,16 +160,26 @@ mod x86 {
             return Some(of_512(avx512, sums.into(), a.into(), b.into()).simd_into(simd));
         }
         let ((low, high), (a_low, a_high), (b_low, b_high)) = (sums.split(), a.split(), b.split());
-        let half = |sums: i32x8<S>, a: i16x16<S>, b: i16x16<S>| -> Option<i32x8<S>> {
-            if let Level::Avx2(avx2) = level {
-                return Some(of_256(avx2, sums.into(), a.into(), b.into()).simd_into(simd));
-            }
-            let sse2 = level.as_sse2()?;
-            let ((low, high), (a_low, a_high), (b_low, b_high)) = (sums.split(), a.split(), b.split());
-            let low: i32x4<S> = of_128(sse2, low.into(), a_low.into(), b_low.into()).simd_into(simd);
-            let high: i32x4<S> = of_128(sse2, high.into(), a_high.into(), b_high.into()).simd_into(simd);
-            Some(low.combine(high))
-        };
-        Some(half(low, a_low, b_low)?.combine(half(high, a_high, b_high)?))
+        let low = add_pair_products_half(simd, low, a_low, b_low)?;
+        Some(low.combine(add_pair_products_half(simd, high, a_high, b_high)?))
+    }
+
+    /// `None` where the processor has no instruction for it.
+    #[inline(always)]
+    pub(super) fn add_pair_products_half<S: Simd>(
+        simd: S,
+        sums: i32x8<S>,
+        a: i16x16<S>,
+        b: i16x16<S>,
+    ) -> Option<i32x8<S>> {
+        let level = simd.level();
+        if let Some(avx2) = level.as_avx2() {
+            return Some(of_256(avx2, sums.into(), a.into(), b.into()).simd_into(simd));
+        }
+        let sse2 = level.as_sse2()?;
+        let ((low, high), (a_low, a_high), (b_low, b_high)) = (sums.split(), a.split(), b.split());
+        let low: i32x4<S> = of_128(sse2, low.into(), a_low.into(), b_low.into()).simd_into(simd);
+        let high: i32x4<S> = of_128(sse2, high.into(), a_high.into(), b_high.into()).simd_into(simd);
+        Some(low.combine(high))
     }
 }

@@ -5,7 +5,7 @@
 pub(crate) mod limits;
 pub(crate) mod signal;
 #[path = "../../tests/common/mod.rs"]
-mod tests;
+pub(crate) mod tests;
 
 use std::time::Instant;
 
