@@ -9,7 +9,7 @@ use bief::{Application, Chain, Error, Program, Result};
 use crate::detect::Detection;
 use crate::size::Size;
 use crate::tasks::{
-    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Unpack, live_frames,
+    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, ReadStamps, live_frames,
     rehearsed_live,
 };
 use crate::tracker::{Track, Tracker};
@@ -140,12 +140,14 @@ impl Meteors {
         let (mut frames, stamps) = match source {
             Source::Waits(read) => chain.add(*read, ()),
             Source::Live(video) => {
-                let (blocks, lost) = chain.add(live_frames(*video, self.clock), ());
-                chain.add(Unpack, (&blocks, &lost))
+                let (frames, lost) = chain.add(live_frames(*video, self.clock), ());
+                let stamps = chain.add(ReadStamps, (&frames, &lost));
+                (frames, stamps)
             }
             Source::Rehearsed(video, frames) => {
-                let (blocks, lost) = chain.add(rehearsed_live(*video, self.clock, frames), ());
-                chain.add(Unpack, (&blocks, &lost))
+                let (frames, lost) = chain.add(rehearsed_live(*video, self.clock, frames), ());
+                let stamps = chain.add(ReadStamps, (&frames, &lost));
+                (frames, stamps)
             }
         };
         if let Some(pace) = pace {
