@@ -29,8 +29,8 @@ pub use size::{LONGEST_SIDE, Size};
 pub use sky::{Sky, Threshold, Tile};
 pub use table::{TABLE_HEADER, fmdt_boxes, fmdt_track, table_rows};
 pub use tasks::{
-    Clock, DetectComponents, FollowTracks, FollowWithPictures, MOST_COMPONENTS, Pictures, ReadFrames, Stamp, Unpack,
-    live_frames,
+    Clock, DetectComponents, FollowTracks, FollowWithPictures, MOST_COMPONENTS, Pictures, ReadFrames, ReadStamps,
+    Stamp, live_frames,
 };
 pub use tracker::{Area, Kind, Sighting, Track, Tracker};
 pub use video::{Video, VideoSettings, is_camera};

@@ -10,7 +10,7 @@ use crate::component::Component;
 use crate::detect::Detection;
 use crate::size::Size;
 use crate::tasks::{
-    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, Stamp, Unpack, live_frames,
+    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, ReadStamps, Stamp, live_frames,
     rehearsed_live,
 };
 use crate::tracker::{Track, Tracker};
@@ -155,12 +155,14 @@ impl Meteors {
         let (mut frames, stamps) = match source {
             Source::Waits(read) => chain.add(*read, ()),
             Source::Live(video) => {
-                let (blocks, lost) = chain.add(live_frames(*video, self.clock), ());
-                chain.add(Unpack, (&blocks, &lost))
+                let (frames, lost) = chain.add(live_frames(*video, self.clock), ());
+                let stamps = chain.add(ReadStamps, (&frames, &lost));
+                (frames, stamps)
             }
             Source::Rehearsed(video, frames) => {
-                let (blocks, lost) = chain.add(rehearsed_live(*video, self.clock, frames), ());
-                chain.add(Unpack, (&blocks, &lost))
+                let (frames, lost) = chain.add(rehearsed_live(*video, self.clock, frames), ());
+                let stamps = chain.add(ReadStamps, (&frames, &lost));
+                (frames, stamps)
             }
         };
         if let Some(pace) = pace {

@@ -75,7 +75,7 @@ pub(super) fn is_address(input: &Path) -> bool {
 pub(super) fn open(input: &Path, settings: VideoSettings) -> Result<Video, Failure> {
     let video = match input.to_str() {
         Some(address) if is_camera(address) => Video::through_ffmpeg(address, settings),
-        _ if is_dash(input) => Video::from_reader("standard input", std::io::stdin(), settings),
+        _ if is_dash(input) => Video::from_stdin(settings),
         _ => Video::open(input, settings),
     };
     let away = input.to_str().is_some_and(is_camera);

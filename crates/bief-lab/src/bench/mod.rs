@@ -13,6 +13,7 @@ mod handover;
 mod idle;
 mod mapping;
 mod memory;
+mod meteors;
 mod nbfm;
 mod output;
 mod peers;
@@ -46,6 +47,8 @@ Examples:
                                         size and placement
   bief lab bench nbfm --svg nbfm.svg    a receiver in real time: its processor
                                         load by block length
+  bief lab bench meteors sky.mp4        a search for meteors beside a copy of
+                                        the frame, and beside its plan
   bief lab bench batches --svg batches.svg
                                         the cost of tasks by batch length, and
                                         with a thread for each
@@ -119,6 +122,9 @@ enum Bench {
     /// Processor load of a narrowband FM receiver in real time, by block length
     #[command(after_help = nbfm::EXAMPLES)]
     Nbfm(nbfm::NbfmArgs),
+    /// A search for meteors: each step beside a copy of the frame, two cores beside one and beside the plan
+    #[command(after_help = meteors::EXAMPLES)]
+    Meteors(meteors::MeteorsArgs),
     /// The cost of tasks by batch length, and on one thread compared with a thread each
     #[command(after_help = batches::EXAMPLES)]
     Batches(batches::BatchesArgs),
@@ -155,6 +161,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         Bench::Memory(args) => memory::run(args),
         Bench::Device(args) => device::run(args),
         Bench::Nbfm(args) => nbfm::run(args),
+        Bench::Meteors(args) => meteors::run(&args),
         Bench::Batches(args) => batches::run(args),
         Bench::Plan(args) => plan::run(&args),
         Bench::Realtime(args) => realtime::run(args),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bief::{Error, Figures, Flow, In, OutVar, Result, Task, VarFrame};
 
+use super::read::check_frame;
 use crate::component::Component;
 use crate::detect::{Detection, Detector};
 use crate::size::Size;
@@ -14,7 +15,7 @@ pub const MOST_COMPONENTS: usize = 8192;
 /// Finds the components of each frame. It remembers nothing from frame to frame.
 ///
 /// # Sockets
-/// - in: `u8`, the pixels of a frame, row by row
+/// - in: `u8`, the pixels of a frame, row by row; of a live frame, 16 bytes behind them that are passed over
 /// - out: [`Component`], up to [`MOST_COMPONENTS`] per frame, in the order in which their first pixels are read
 ///
 /// # Errors
@@ -66,12 +67,7 @@ impl Task for DetectComponents {
     type Out = OutVar<Component>;
 
     fn lens(&self, pixels: usize) -> Result<usize> {
-        match pixels == self.size.pixels() {
-            true => Ok(MOST_COMPONENTS),
-            false => {
-                Err(Error::new(format!("frames of {pixels} pixels, where {} has {}", self.size, self.size.pixels())))
-            }
-        }
+        check_frame(self.size, pixels).map(|()| MOST_COMPONENTS)
     }
 
     fn run(&mut self, frame: &[u8], mut components: VarFrame<'_, Component>) -> Result<Flow> {
@@ -81,7 +77,7 @@ impl Task for DetectComponents {
             ignored.is_none_or(|ignored| !ignored.get(pixel).is_some_and(|&is_ignored| is_ignored))
         };
         self.found.clear();
-        self.found.extend(self.detector.components(frame).filter(is_seen));
+        self.found.extend(self.detector.components(&frame[..self.size.pixels()]).filter(is_seen));
         if self.found.len() > MOST_COMPONENTS {
             self.crowded += 1;
             self.found.select_nth_unstable_by(MOST_COMPONENTS, |a, b| b.strength.total_cmp(&a.strength));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bief::{Error, Figures, Flow, In, InVar, Result, Task};
 
-use super::read::Stamp;
+use super::read::{Stamp, check_frame};
 use crate::component::Component;
 use crate::tracker::{Kind, Track, Tracker};
 
@@ -128,11 +128,11 @@ impl Task for FollowTracks {
 ///
 /// # Sockets
 /// - in: [`Stamp`], 1 per frame
-/// - in: `u8`, the pixels of a frame
+/// - in: `u8`, the pixels of a frame; of a live frame, 16 bytes behind them that are passed over
 /// - in: [`Component`], any number per frame
 ///
 /// # Errors
-/// Those of what takes the tracks.
+/// When it is added: frames of another size. Those of what takes the tracks.
 pub struct FollowWithPictures(Following);
 
 impl FollowWithPictures {
@@ -157,12 +157,12 @@ impl Task for FollowWithPictures {
     type In = (In<Stamp>, In<u8>, InVar<Component>);
     type Out = ();
 
-    fn lens(&self, _: (usize, usize, usize)) -> Result<()> {
-        Ok(())
+    fn lens(&self, (_, pixels, _): (usize, usize, usize)) -> Result<()> {
+        check_frame(self.0.tracker.size(), pixels)
     }
 
     fn run(&mut self, (stamp, frame, components): (&[Stamp], &[u8], &[Component]), (): ()) -> Result<Flow> {
-        self.0.pictures.keep(stamp[0], frame);
+        self.0.pictures.keep(stamp[0], &frame[..self.0.tracker.size().pixels()]);
         self.0.follow(stamp[0], components)
     }
 

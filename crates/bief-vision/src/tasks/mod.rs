@@ -7,4 +7,4 @@ mod read;
 pub use detect::{DetectComponents, MOST_COMPONENTS};
 pub use follow::{FollowTracks, FollowWithPictures, Pictures};
 pub(crate) use read::rehearsed_live;
-pub use read::{Clock, ReadFrames, Stamp, Unpack, live_frames};
+pub use read::{Clock, ReadFrames, ReadStamps, Stamp, live_frames};

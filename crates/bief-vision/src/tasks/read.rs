@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bief::source::{Live, Received, live};
 use bief::{Error, Figures, Flow, In, Out, Result, Task};
 
+use crate::size::Size;
 use crate::video::Video;
 
 /// Bytes of number and time behind the picture, in a live frame.
@@ -13,6 +14,14 @@ const STAMP: usize = 16;
 const FASTEST: Duration = Duration::from_millis(1);
 /// Frames that wait between a camera and the chain: a second of most.
 const QUEUE: usize = 24;
+
+/// Refuses frames that are not of this size, with a stamp behind them or without.
+pub(super) fn check_frame(size: Size, bytes: usize) -> Result<()> {
+    match bytes.checked_sub(size.pixels()) {
+        Some(0 | STAMP) => Ok(()),
+        _ => Err(Error::new(format!("frames of {bytes} pixels, where {size} has {}", size.pixels()))),
+    }
+}
 
 /// Number and time of a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,7 +37,7 @@ pub struct Stamp {
 pub enum Clock {
     /// Their numbers, at so many frames per second.
     Rate(f64),
-    /// This machine's clock, when they arrive.
+    /// This machine's clock, when they begin to arrive.
     Arrival,
 }
 
@@ -102,6 +111,9 @@ impl Task for ReadFrames {
         if self.frames >= self.most {
             return Ok(Flow::Stop);
         }
+        // A frame is as old as its first pixel.
+        self.video.wait();
+        stamp[0] = self.clock.stamp(self.frames);
         let read = match self.video.read(frame) {
             // A rehearsal begins again before what is damaged; the run tells it.
             Err(_) if self.repeats && self.frames > 0 => Ok(false),
@@ -115,7 +127,6 @@ impl Task for ReadFrames {
                 return Ok(Flow::Stop);
             }
         }
-        stamp[0] = self.clock.stamp(self.frames);
         self.frames += 1;
         Ok(Flow::Next)
     }
@@ -126,10 +137,11 @@ impl Task for ReadFrames {
 }
 
 /// A source of frames that cannot wait, such as a camera: what finds no room in a queue of 24 frames is lost, and counted. Its
-/// frames hold number and time behind the picture: [`Unpack`] takes them apart.
+/// frames hold number and time behind the picture: [`ReadStamps`] reads them, other tasks pass over them.
 pub fn live_frames(video: Video, clock: Clock) -> Live<u8, impl FnMut(&mut [u8]) -> Result<Received> + Send + 'static> {
     let pixels = video.size().pixels();
     let mut reader = ReadFrames::new(video, clock);
+    reader.video.read_in_large_parts();
     live(pixels + STAMP, QUEUE, move |block| reader.receive(block))
 }
 
@@ -161,12 +173,11 @@ impl ReadFrames {
     }
 }
 
-/// Takes live frames apart.
+/// Reads number and time of live frames, which are behind their pixels.
 ///
 /// # Sockets
 /// - in: `u8`, the pixels of a frame and 16 bytes
 /// - in: `u64`, 1 per frame: what was lost before it
-/// - out: `u8`, the pixels of a frame
 /// - out: [`Stamp`], 1 per frame
 ///
 /// # Errors
@@ -175,37 +186,35 @@ impl ReadFrames {
 /// # Example
 /// ```
 /// use bief::{Chain, Flow, sink};
-/// use bief_vision::{Clock, Stamp, Unpack, Video, VideoSettings, live_frames};
+/// use bief_vision::{Clock, ReadStamps, Stamp, Video, VideoSettings, live_frames};
 ///
 /// let video = Video::from_memory("camera", &b"P5 2 1 255\n\x10\x20"[..], VideoSettings::default())?;
 /// let mut chain = Chain::new();
-/// let (blocks, lost) = chain.add(live_frames(video, Clock::Arrival), ());
-/// let (frames, stamps) = chain.add(Unpack, (&blocks, &lost));
-/// let (collect, pixels) = sink::collect();
-/// chain.add(collect, &frames);
+/// let (frames, lost) = chain.add(live_frames(video, Clock::Arrival), ());
+/// let stamps = chain.add(ReadStamps, (&frames, &lost));
 /// chain.add(sink::for_each(|stamps: &[Stamp]| { assert_eq!(stamps[0].frame, 0); Ok(Flow::Next) }), &stamps);
-/// chain.build()?.run()?;
-/// assert_eq!(pixels.take(), [0x10, 0x20]);
+/// assert_eq!(chain.build()?.run()?.frames, 1);
 /// # Ok::<(), bief::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Unpack;
+pub struct ReadStamps;
 
-impl Task for Unpack {
+impl Task for ReadStamps {
     type In = (In<u8>, In<u64>);
-    type Out = (Out<u8>, Out<Stamp>);
+    type Out = Out<Stamp>;
 
-    fn lens(&self, (bytes, _): (usize, usize)) -> Result<(usize, usize)> {
-        let pixels = bytes.checked_sub(STAMP).filter(|&pixels| pixels > 0);
-        Ok((pixels.ok_or_else(|| Error::new("a live frame has 16 bytes behind its pixels"))?, 1))
+    fn lens(&self, (bytes, _): (usize, usize)) -> Result<usize> {
+        if bytes <= STAMP {
+            return Err(Error::new("a live frame has 16 bytes behind its pixels"));
+        }
+        Ok(1)
     }
 
-    fn run(&mut self, (block, _): (&[u8], &[u64]), (frame, stamp): (&mut [u8], &mut [Stamp])) -> Result<Flow> {
-        let (pixels, behind) = block.split_at(frame.len());
-        frame.copy_from_slice(pixels);
-        let (number, time) = behind.split_at(8);
-        let word = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|index| bytes[index]));
-        stamp[0] = Stamp { frame: word(number), time_us: word(time) as i64 };
+    fn run(&mut self, (frame, _): (&[u8], &[u64]), stamp: &mut [Stamp]) -> Result<Flow> {
+        if let Some((number, time)) = frame.last_chunk::<STAMP>().and_then(|behind| behind.split_first_chunk()) {
+            let time = time.first_chunk().map_or(0, |time| i64::from_le_bytes(*time));
+            stamp[0] = Stamp { frame: u64::from_le_bytes(*number), time_us: time };
+        }
         Ok(Flow::Next)
     }
 

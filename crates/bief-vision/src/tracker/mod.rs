@@ -144,6 +144,11 @@ impl Tracker {
         }
     }
 
+    /// The size of its pictures.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
     /// The motion of the view before the latest picture.
     pub fn motion(&self) -> Rigid {
         self.motion

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bief::{Error, Result};
 
-use super::VideoSettings;
+use super::{VideoSettings, pipe};
 
 /// The program, unless the environment names another.
 const PROGRAM: &str = "ffmpeg";
@@ -66,6 +66,7 @@ pub(super) fn start(input: &str, settings: VideoSettings) -> Result<(Box<dyn Rea
     let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Error::new("ffmpeg: no pipe to it"));
     };
+    pipe::widen(&output);
     let listener = thread::Builder::new().name("ffmpeg".to_owned()).spawn(|| listen(errors));
     let listener = Some(listener.map_err(Error::from_source)?);
     Ok((Box::new(output), Running { child, listener }))

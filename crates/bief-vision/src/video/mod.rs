@@ -2,9 +2,10 @@
 
 mod ffmpeg;
 mod format;
+mod pipe;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use bief::{Error, Result};
 
 use crate::size::Size;
 use format::Header;
+use pipe::{PAUSE, Parts};
 
 /// Frames per second where nothing tells them.
 const USUAL_RATE: f64 = 25.0;
@@ -49,7 +51,7 @@ pub struct Video {
     rate: f64,
     origin: Origin,
     settings: VideoSettings,
-    reader: BufReader<Box<dyn Read + Send>>,
+    reader: BufReader<Parts>,
     program: Option<ffmpeg::Running>,
     frames: u64,
     is_over: bool,
@@ -83,13 +85,19 @@ impl Video {
     pub fn open(path: &Path, settings: VideoSettings) -> Result<Self> {
         let name = path.display().to_string();
         let told = |error: io::Error| Error::new(format!("{name}: {error}"));
-        // A device has no beginning to look at.
-        if path.metadata().map_err(told)?.is_dir() {
+        let kind = path.metadata().map_err(told)?.file_type();
+        if kind.is_dir() {
             return Err(Error::new(format!(
                 "{name}: a folder, where a video is wanted: `cat` its PGM pictures to `-`"
             )));
         }
-        let mut reader = buffered(Box::new(File::open(path).map_err(told)?));
+        let file = File::open(path).map_err(told)?;
+        if !kind.is_file() {
+            // A named pipe, or a device: it has no beginning to come back to.
+            pipe::widen(&file);
+            return Self::from_reader(&name, file, settings);
+        }
+        let mut reader = buffered(Box::new(file));
         if settings.size.is_none() && format::is_unknown(&mut reader).map_err(told)? {
             return Self::through_ffmpeg(&name, settings);
         }
@@ -102,6 +110,16 @@ impl Video {
     /// A header that makes no sense, a form that is not known.
     pub fn from_reader(name: &str, reader: impl Read + Send + 'static, settings: VideoSettings) -> Result<Self> {
         Self::new(name.to_owned(), buffered(Box::new(reader)), Origin::Stream, settings)
+    }
+
+    /// Standard input, a video that goes by.
+    ///
+    /// # Errors
+    /// As of [`from_reader`](Self::from_reader).
+    pub fn from_stdin(settings: VideoSettings) -> Result<Self> {
+        let input = io::stdin();
+        pipe::widen(&input);
+        Self::from_reader("standard input", input, settings)
     }
 
     /// A video in memory.
@@ -130,12 +148,7 @@ impl Video {
         }
     }
 
-    fn new(
-        name: String,
-        mut reader: BufReader<Box<dyn Read + Send>>,
-        origin: Origin,
-        settings: VideoSettings,
-    ) -> Result<Self> {
+    fn new(name: String, mut reader: BufReader<Parts>, origin: Origin, settings: VideoSettings) -> Result<Self> {
         let header = format::header(&mut reader, settings.size);
         let header = header.map_err(|error| Error::new(format!("{name}: {error}")))?;
         Self::with(name, header, reader, origin, settings, None)
@@ -144,7 +157,7 @@ impl Video {
     fn with(
         name: String,
         header: Header,
-        reader: BufReader<Box<dyn Read + Send>>,
+        reader: BufReader<Parts>,
         origin: Origin,
         settings: VideoSettings,
         program: Option<ffmpeg::Running>,
@@ -241,6 +254,19 @@ impl Video {
         })
     }
 
+    /// Waits until the next frame begins to arrive, or the video ends.
+    pub(crate) fn wait(&mut self) {
+        if self.front.next * self.size().pixels() >= self.front.pictures.len() {
+            // What is wrong shows when it is read.
+            let _ = self.reader.fill_buf();
+        }
+    }
+
+    /// From now on, it is read in large parts: of a frame that arrives slowly, more is waited for.
+    pub(crate) fn read_in_large_parts(&mut self) {
+        self.reader.get_mut().pause = Some(PAUSE);
+    }
+
     /// Reads the next frame; `false` at the end.
     ///
     /// # Errors
@@ -289,8 +315,8 @@ impl std::fmt::Debug for Video {
     }
 }
 
-fn buffered(reader: Box<dyn Read + Send>) -> BufReader<Box<dyn Read + Send>> {
-    BufReader::with_capacity(BUFFER, reader)
+fn buffered(reader: Box<dyn Read + Send>) -> BufReader<Parts> {
+    BufReader::with_capacity(BUFFER, Parts::new(reader))
 }
 
 /// Whether this names what only `ffmpeg` can read and has no end: a camera, or an address such as `rtsp://…`.

@@ -18,6 +18,8 @@ pub(crate) struct Naive {
     pub(crate) bounds: [u16; 4],
     /// Pixels, x, y, x², y², x y, grey levels, greatest of them.
     pub(crate) sums: [u64; 8],
+    /// The same of grey levels: times x, y, x², y², x y.
+    pub(crate) grey: [u64; 5],
 }
 
 /// All regions of pixels that `is_light` tells, corners included, in the order of their first pixels.
@@ -29,7 +31,7 @@ pub(crate) fn naive(picture: &[u8], width: usize, is_light: impl Fn(usize) -> bo
         if seen[start] || !is_light(start) {
             continue;
         }
-        let mut region = Naive { bounds: [u16::MAX, 0, u16::MAX, 0], sums: [0; 8] };
+        let mut region = Naive { bounds: [u16::MAX, 0, u16::MAX, 0], sums: [0; 8], grey: [0; 5] };
         let mut open = vec![start];
         seen[start] = true;
         while let Some(pixel) = open.pop() {
@@ -43,6 +45,9 @@ pub(crate) fn naive(picture: &[u8], width: usize, is_light: impl Fn(usize) -> bo
                 *sum += more;
             }
             region.sums[7] = greatest;
+            for (sum, more) in region.grey.iter_mut().zip([u, v, u * u, v * v, u * v]) {
+                *sum += grey * more;
+            }
             for row in y.saturating_sub(1)..(y + 2).min(height) {
                 for column in x.saturating_sub(1)..(x + 2).min(width) {
                     let next = row * width + column;

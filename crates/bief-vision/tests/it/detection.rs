@@ -1,6 +1,6 @@
 //! Sky, regions and components, against flood fill and against what was put into a picture.
 
-use bief_vision::{Component, Detection, Detector, Labeller, Region, Size, Sky, Threshold};
+use bief_vision::{Component, Detection, Detector, Labeller, Region, Size, Sky, Threshold, Tile};
 use fearless_simd::Level;
 use proptest::prelude::*;
 
@@ -8,11 +8,32 @@ use crate::common::{Naive, Scene, naive, videos};
 
 fn sums(region: &Region) -> Naive {
     let Region { left, right, top, bottom, pixels, x, y, xx, yy, xy, sum, max, .. } = *region;
-    Naive { bounds: [left, right, top, bottom], sums: [pixels, x, y, xx, yy, xy, sum, max.into()] }
+    let Region { grey_x, grey_y, grey_xx, grey_yy, grey_xy, .. } = *region;
+    Naive {
+        bounds: [left, right, top, bottom],
+        sums: [pixels, x, y, xx, yy, xy, sum, max.into()],
+        grey: [grey_x, grey_y, grey_xx, grey_yy, grey_xy],
+    }
 }
 
 fn regions(picture: &[u8], sky: Sky, least: u32) -> Vec<Naive> {
     Labeller::new(sky).label(picture, least, u32::MAX).iter().map(sums).collect()
+}
+
+/// A tile's median and noise: of four rows of 32 pixels, by sorting.
+fn naive_tile(picture: &[u8], size: Size, column: usize, row: usize) -> Tile {
+    let (width, height) = (size.width(), size.height());
+    let left = (32 * column).min(width.saturating_sub(32));
+    let rows = [4, 12, 20, 28].map(|line| (32 * row + line).min(height - 1) * width);
+    let mut looked_at: Vec<u8> =
+        rows.iter().flat_map(|row| (left..left + 32).map(move |x| picture[row + x % width])).collect();
+    looked_at.sort_unstable();
+    let median = looked_at[64];
+    let count = |is: fn(u8, u8) -> bool| looked_at.iter().filter(|&&grey| is(grey, median)).count() as f32;
+    let beyond = (64.0 - count(|grey, median| grey < median)) / count(|grey, median| grey == median) - 0.5;
+    let depths: f32 = looked_at.iter().map(|&grey| f32::from(median.saturating_sub(grey))).sum();
+    let noise = (depths / 128.0 + 0.5 * beyond) / 0.398_942_3;
+    Tile { sky: f32::from(median) + beyond, noise: noise.max(0.3) }
 }
 
 proptest! {
@@ -20,7 +41,7 @@ proptest! {
 
     #[test]
     fn regions_are_those_of_flood_fill(
-        (width, height) in (1_usize..200, 1_usize..24),
+        (width, height) in (1_usize..400, 1_usize..24),
         density in 0_u8..=255,
         least in 1_u32..6,
         seed: u64,
@@ -33,6 +54,26 @@ proptest! {
         for level in [Level::new(), Level::baseline()] {
             let sky = Sky::with_level(size, Threshold::Fixed(100), level);
             prop_assert_eq!(&regions(&picture, sky, least), &expected);
+        }
+    }
+
+    #[test]
+    fn a_tiles_sky_is_the_median_of_what_is_looked_at((width, height) in (1_usize..100, 1_usize..80), level: u8, noise in 0_u8..60, seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let size = Size::new(width, height).unwrap();
+        // Tiles of very different levels beside each other, as of clouds and lamps.
+        let grey = |pixel: usize, random: &mut fastrand::Rng| {
+            let step = (pixel % width / 32 * 97 + pixel / width / 32 * 41) as u8;
+            level.wrapping_add(step).saturating_add(random.u8(0..=noise))
+        };
+        let picture: Vec<u8> = (0..size.pixels()).map(|pixel| grey(pixel, &mut random)).collect();
+        for instructions in [Level::new(), Level::baseline()] {
+            let mut sky = Sky::with_level(size, Threshold::default(), instructions);
+            sky.measure(&picture);
+            for (number, tile) in sky.tiles().iter().enumerate() {
+                let (column, row) = (number % width.div_ceil(32), number / width.div_ceil(32));
+                prop_assert_eq!(*tile, naive_tile(&picture, size, column, row));
+            }
         }
     }
 
@@ -137,7 +178,7 @@ fn fmdts_components_are_found_exactly() {
     while video.read(&mut frame).unwrap() {
         let number = video.frames() - 1;
         found.extend(detector.regions(&frame).map(|region| {
-            let Naive { bounds, sums } = sums(region);
+            let Naive { bounds, sums, .. } = sums(region);
             [number].into_iter().chain(bounds.map(u64::from)).chain(sums).collect::<Vec<u64>>()
         }));
     }

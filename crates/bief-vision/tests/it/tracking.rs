@@ -9,9 +9,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_grid_finds_what_looking_at_all_finds(seed: u64, count in 0_usize..200, reach in 0.1_f64..60.0) {
+    fn a_grid_finds_what_looking_at_all_finds(
+        seed: u64,
+        (count, reach) in prop_oneof![(0_usize..200, 0.1_f64..60.0), (0_usize..2000, 0.1_f64..4.0)],
+        is_whole: bool,
+    ) {
         let mut random = fastrand::Rng::with_seed(seed);
-        let place = |random: &mut fastrand::Rng| [random.f64() * 340.0 - 20.0, random.f64() * 260.0 - 20.0];
+        let side = |random: &mut fastrand::Rng, side: f64| {
+            let place = random.f64() * (side + 40.0) - 20.0;
+            if is_whole { place.round() } else { place }
+        };
+        let place = |random: &mut fastrand::Rng| [side(random, 300.0), side(random, 220.0)];
         let places: Vec<[f64; 2]> = (0..count).map(|_| place(&mut random)).collect();
         let mut grid = Grid::new(300, 220);
         grid.fill(places.iter().copied());
