@@ -33,6 +33,8 @@ pub(crate) struct StagePlan {
     pub(crate) device: Option<Device>,
     /// How many batches a replica has at a time: more than one only where it is a lane.
     pub(crate) gather: usize,
+    /// The depth of the ring before it, where it has one of its own.
+    pub(crate) depth: Option<usize>,
 }
 
 /// The stages of a schedule for tasks of these names.
@@ -57,7 +59,7 @@ impl StagePlan {
             Some([first, .., last]) => format!("{first} .. {last}").into(),
             _ => "".into(),
         };
-        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1 }
+        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1, depth: None }
     }
 
     /// Gives it lanes on a device, of which it has one, for launches of so many batches.
