@@ -7,11 +7,16 @@ use std::sync::Arc;
 use bief::chain::FileTask;
 use bief::kinds::Parameter;
 use bief::raw::{Direction, DynWire};
-use bief::{Chain, ChainFile, Error, Registry, Result};
+use bief::schedule::Stage;
+use bief::{Chain, ChainFile, Error, Pipeline, Registry, Result};
 
 use crate::front::Front;
+use crate::own::OwnCores;
 use crate::segment::Segment;
 use crate::wires::WireKind;
+
+/// Batches that wait for each thread before the tasks in place: as few as caches hold.
+const BEFORE: usize = 4;
 
 /// A chain file, and which of its tasks leave: one after the other, none of which names a file or an address. Both machines make the same
 /// of the same text, each of the kinds of its own registry.
@@ -108,30 +113,47 @@ impl Cut {
         &self.outputs
     }
 
-    /// The chain of the machine that reads: all tasks, of which those that may leave are in a stage of their own, of `threads` threads, and
-    /// those behind them in another one. Up to `depth` batches of `batch` frames wait before each of these. `front` makes the front, of the
-    /// segment and how many frames are under way at most; its own cores are the threads.
+    /// The pipeline of the machine that reads: all tasks, of which those that may leave are in a stage of their own, on the cores of the
+    /// front, and those behind them in another one, before which up to `depth` batches wait in their order. `front` makes the front, of
+    /// the segment and how many frames are under way at most. What stays is cut into these `stages` before and behind, or into one each.
     ///
     /// # Errors
     /// Tasks that cannot be made; a wire that cannot leave; what `front` says.
-    pub fn chain(
+    pub fn pipeline(
         &self,
         registry: &Arc<Registry>,
-        (batch, depth, threads): (usize, usize, usize),
+        (batch, depth): (usize, usize),
+        own: OwnCores,
+        stages: Option<[Vec<Stage>; 2]>,
         front: impl FnOnce(&Segment, usize) -> Result<Front>,
-    ) -> Result<Chain> {
+    ) -> Result<Pipeline> {
         // A ring holds so many batches for each thread.
-        let each = depth.div_ceil(threads);
-        let (mut chain, mut wires) = (Chain::new().batch(batch).depth(each), BTreeMap::new());
+        let (each, threads) = (depth.div_ceil(own.alone.max(1)), own.alone);
+        let (mut chain, mut wires) = (Chain::new().batch(batch), BTreeMap::new());
         self.file.add_to(&mut chain, 0..self.tasks.start, &mut wires, registry)?;
         let leaving: Vec<DynWire> = self.inputs.iter().map(|wire| wires[wire].clone()).collect();
         let kinds = leaving.iter().map(WireKind::of).collect::<Result<_>>()?;
         let segment = self.segment(kinds, Arc::clone(registry))?;
-        // Those of both rings, and a batch in the hands of each thread.
-        let front = front(&segment, (2 * each * threads + threads + 2) * batch)?;
+        // Those of the rings, and a batch in the hands of each thread.
+        let front = front(&segment, ((each + BEFORE) * threads.max(1) + threads + 2) * batch)?;
         let made = segment.add_to(&mut chain, &leaving.iter().collect::<Vec<_>>(), &front)?;
         wires.extend(self.outputs.iter().cloned().zip(made));
         self.file.add_to(&mut chain, self.tasks.end..self.file.tasks().count(), &mut wires, registry)?;
-        Ok(chain)
+        let program = chain.build()?;
+        let in_place = usize::from(threads > 0);
+        let (pipeline, before) = match stages {
+            None => (program.pipeline_as_marked()?, 1),
+            Some([before, mut behind]) => {
+                let first = before.len();
+                match in_place {
+                    // The tasks in place are one, which is never done.
+                    0 => behind[0].tasks += 1,
+                    _ => behind.insert(0, Stage::new(1, threads as u32, "")),
+                }
+                (program.cut(&[before, behind].concat())?, first)
+            }
+        };
+        let pipeline = pipeline.depth_before(before + in_place, each)?;
+        if threads > 0 { pipeline.depth_before(before, BEFORE) } else { Ok(pipeline) }
     }
 }

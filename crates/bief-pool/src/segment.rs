@@ -65,13 +65,19 @@ impl Segment {
     /// Wires of other kinds than those that it was made for.
     pub fn add_to(&self, chain: &mut Chain, wires: &[&DynWire], front: &Front) -> Result<Vec<DynWire>> {
         let sent = chain.add_dyn(DynTask::raw(Dispatch::new(front, self)), wires)?;
-        chain.stage("in place").threads(front.own().alone.max(1));
+        // Where the run waits for workers, nothing is done in place, and no thread is needed for it.
+        match front.own().alone {
+            0 => chain.stage("collect"),
+            threads => chain.stage("in place").threads(threads),
+        };
         let mut made = Ok(Vec::new());
         chain.select(&sent[1].typed::<bool>()?, |paths| {
             paths.path(|chain| made = self.add_in_place(chain, wires, &sent[0], front));
         });
         let made = made?;
-        chain.stage("collect");
+        if front.own().alone > 0 {
+            chain.stage("collect");
+        }
         let seen: Vec<&DynWire> = sent.iter().chain(&made).collect();
         chain.add_dyn(DynTask::raw(Collect::new(front, self)), &seen)?;
         Ok(made)

@@ -21,6 +21,8 @@ const LEASE_MS: u32 = 1000;
 const KEEP_ALIVE: u32 = 4;
 /// A link that takes nothing for so long is closed, in microseconds.
 const WAIT_US: u32 = 2_000_000;
+/// What is read of a link lies in so many bytes at most; beyond that each piece is allocated anew.
+const RX_BYTES: usize = 1 << 20;
 /// Questions that wait for an answer.
 const MOST_QUERIES: usize = 16;
 /// The longest message that is put together again, in bytes, and the longest frame: the head of a message is shorter than a MiB.
@@ -209,6 +211,7 @@ fn config(reach: &Reach, listen: Option<&Address>) -> zenoh::Result<Config> {
     set("transport/link/tx/keep_alive", KEEP_ALIVE.to_string())?;
     set("transport/link/tx/queue/congestion_control/block/wait_before_close", WAIT_US.to_string())?;
     set("transport/link/rx/max_message_size", MOST_BYTES.to_string())?;
+    set("transport/link/rx/buffer_size", RX_BYTES.to_string())?;
     if let Some(keys) = &reach.keys {
         let [authority, certificate, key] = [0, 1, 2].map(|index| text(keys.file(index)));
         set("transport/link/tls/root_ca_certificate", authority)?;

@@ -36,7 +36,7 @@ pub enum Without {
 
 impl Without {
     /// The cores of this machine that do the work of workers, in place.
-    fn own(self) -> OwnCores {
+    pub fn own(self) -> OwnCores {
         match self {
             Self::Cores(own) => own,
             Self::Wait(_) => OwnCores::default(),

@@ -73,7 +73,7 @@ pub(crate) fn memory(
     }
     let plain = stages.windows(2).enumerate().filter(|(index, _)| !matches!(memories.get(*index), Some(Some(_))));
     let between = plain.map(|(_, pair)| {
-        let slots = Ends::of(&pair[0], &pair[1]).slots(budget) as f64;
+        let slots = Ends::of(&pair[0], &pair[1]).slots(pair[1].depth.unwrap_or(budget)) as f64;
         let crossing = |wire: &WireInfo| wire.crosses(pair[0].tasks.end);
         let held = |stage: &StagePlan| stage.threads as f64 * stage.gather as f64;
         (slots + held(&pair[0]) + held(&pair[1])) * (bytes(&crossing) + size_of::<Slot>() as f64)

@@ -343,6 +343,7 @@ pub(crate) mod tests {
                 device: None,
                 gather: 1,
                 ahead: 0,
+                depth: None,
             };
             // Each kind does its part, in proportion to its speed.
             let parts: Vec<KindReport> = threads

@@ -36,6 +36,8 @@ pub(crate) struct StagePlan {
     /// How many batches the ring behind it holds at least, so that no fast core waits for a slow one; 0 where it has one kind, or no
     /// profile tells.
     pub(crate) ahead: usize,
+    /// The depth of the ring before it, where it has one of its own.
+    pub(crate) depth: Option<usize>,
 }
 
 /// The stages of a schedule for tasks of these names.
@@ -60,7 +62,7 @@ impl StagePlan {
             Some([first, .., last]) => format!("{first} .. {last}").into(),
             _ => "".into(),
         };
-        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1, ahead: 0 }
+        Self { name, tasks, threads, kinds, planned_ns: None, device: None, gather: 1, ahead: 0, depth: None }
     }
 
     /// Gives it lanes on a device, of which it has one, for launches of so many batches.

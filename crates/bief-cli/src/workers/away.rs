@@ -162,23 +162,16 @@ impl AwayArgs {
             before.iter().chain(behind).map(|stage| stage.replicas() as usize).sum()
         });
         let own = OwnCores { alone: cores, helping: cores.saturating_sub(busy) };
-        let (without, threads) = if self.wait { (Without::Wait(cores), 1) } else { (Without::Cores(own), cores) };
+        let without = if self.wait { Without::Wait(cores) } else { Without::Cores(own) };
         let running = RefCell::new(None);
-        let depth = file.depth().unwrap_or(DEPTH);
-        let chain = cut.chain(registry, (file.batch(), depth, threads), |segment, frames| {
+        let size = (file.batch(), file.depth().unwrap_or(DEPTH));
+        let pipeline = cut.pipeline(registry, size, without.own(), stages, |segment, frames| {
             let started = pool.start(segment, cut.text(segment.inputs()), frames, without, warn)?;
             let front = started.front().clone();
             *running.borrow_mut() = Some(started);
             Ok(front)
         });
-        let cut_up = |program: bief::Program| match stages {
-            Some([before, behind]) => {
-                let in_place = Stage::new(1, threads as u32, "");
-                program.cut(&before.into_iter().chain([in_place]).chain(behind).collect::<Vec<_>>())
-            }
-            None => program.pipeline_as_marked(),
-        };
-        let pipeline = chain.and_then(|chain| cut_up(chain.build()?)).map_err(Failure::from_error)?;
+        let pipeline = pipeline.map_err(Failure::from_error)?;
         let running = running.into_inner().expect("the chain has a front");
         Ok((pipeline, Away { running }))
     }

@@ -147,13 +147,14 @@ fn tasks_of_a_file_leave_and_their_wires_come_back() -> Result<()> {
         // Some frames, all and none leave.
         for (alone, helping, workers) in [(2, 1, 2), (0, 0, 2), (2, 0, 0)] {
             *kept.lock().unwrap() = Default::default();
-            let chain = cut.chain(&registry, (3, 6, alone.max(1)), |segment, frames| {
-                let (limits, own) = (Limits { frames, ..Limits::default() }, OwnCores { alone, helping });
+            let own = OwnCores { alone, helping };
+            let mut pipeline = cut.pipeline(&registry, (3, 6), own, None, |segment, frames| {
+                let limits = Limits { frames, ..Limits::default() };
                 let front = Front::new(1, limits, own, hub.clone())?;
                 (0..workers).for_each(|name| hub.start(&front, segment, (name, 1, 3), || true));
                 Ok(front)
             })?;
-            chain.build()?.pipeline_as_marked()?.run()?;
+            pipeline.run()?;
             hub.stop();
             assert!(*kept.lock().unwrap() == expected, "{alone} {helping} {workers}");
         }
@@ -172,7 +173,7 @@ fn what_cannot_leave_is_named() {
     assert!(refused(3..5).contains("task `keep` makes nothing for other tasks"));
     let cut = Cut::new(&file, 0..2, &registry).unwrap();
     let front = |_: &_, _| -> Result<Front> { unreachable!("it is not reached") };
-    let error = cut.chain(&registry, (1, 4, 1), front).unwrap_err().to_string();
+    let error = cut.pipeline(&registry, (1, 4), OwnCores::default(), None, front).unwrap_err().to_string();
     assert!(error.contains("task `play` remembers something from frame to frame"), "{error}");
 }
 
@@ -259,12 +260,12 @@ fn elements_that_are_no_numbers_travel_as_their_codec_says() -> Result<()> {
     let (file, registry) = (ChainFile::parse(text, "x.toml")?, Arc::new(registry));
     let cut = Candidates::of(&file, &registry)?.longest()?;
     let hub = Hub::default();
-    let chain = cut.chain(&registry, (2, 4, 1), |segment, frames| {
+    let mut pipeline = cut.pipeline(&registry, (2, 4), OwnCores::default(), None, |segment, frames| {
         let front = Front::new(1, Limits { frames, ..Limits::default() }, OwnCores::default(), hub.clone())?;
         hub.start(&front, segment, (1, 2, 5), || true);
         Ok(front)
     })?;
-    chain.build()?.pipeline_as_marked()?.run()?;
+    pipeline.run()?;
     hub.stop();
     let expected: Vec<Mark> = (0..600).map(|count| Mark(count % 3 != 0, count + 1)).collect();
     assert!(*kept.lock().unwrap() == expected);

@@ -208,7 +208,7 @@ fn run_with(
     meanwhile: impl FnOnce(&Hub, &Front) + Send,
 ) -> (Result<Report>, Vec<u64>) {
     let hub = Hub::default();
-    // Those of the two rings, and a batch in the hands of each thread.
+    // Those of the rings, and a batch in the hands of each thread.
     let threads = own.alone.max(1);
     let limits = Limits { frames: (2 * DEPTH * threads + threads + 2) * BATCH, ..limits };
     let front = Front::new(7, limits, own, hub.clone()).unwrap();

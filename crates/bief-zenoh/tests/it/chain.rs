@@ -256,18 +256,14 @@ pub(crate) fn away_of(
     let cut = Cut::new(file, 1..2, &registry).unwrap();
     let said = Arc::<Mutex<Vec<String>>>::default();
     let (pool, saying, mut running) = (Pool::open(reach).unwrap(), Arc::clone(&said), None);
-    let threads = match without {
-        Without::Cores(own) => own.alone,
-        Without::Wait(_) => 1,
-    };
-    let chain = cut.chain(&registry, (1, 128, threads), |segment, under_way| {
+    let pipeline = cut.pipeline(&registry, (1, 128), without.own(), None, |segment, under_way| {
         let say = move |text: &str| saying.lock().unwrap().push(text.to_owned());
         let started = pool.start(segment, cut.text(segment.inputs()), under_way, without, say)?;
         let front = started.front().clone();
         running = Some(started);
         Ok(front)
     });
-    let mut pipeline = chain.unwrap().build().unwrap().pipeline_as_marked().unwrap();
+    let mut pipeline = pipeline.unwrap();
     let running = running.unwrap();
     let start = Instant::now();
     let (done, stuck) = (Arc::new(AtomicBool::new(false)), Arc::clone(&seen));

@@ -1,5 +1,7 @@
 //! What workers cost the machine that reads: figures, which decide nothing.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
 use bief::ChainFile;
@@ -54,9 +56,54 @@ fn tell(what: &str, keys: Option<(&Path, &Path)>) {
     );
 }
 
+/// What is under way at a time on a bare connection: the credit of both workers.
+const UNDER_WAY: u64 = 8;
+/// Bytes of a message with a frame of 64 KiB, and of an answer.
+const FRAME: usize = 29 + 10 + (1 << 16);
+const ANSWER: usize = 62;
+
+/// The least that a frame may cost: as many bytes each way on a bare connection, with as many under way; a thread that sends and one that
+/// receives.
+fn tell_bare() {
+    let frames = long(20_000);
+    let place = free();
+    let _answers = Process::bare(&place);
+    let mut to = TcpStream::connect(&place).unwrap();
+    to.set_nodelay(true).unwrap();
+    let mut from = to.try_clone().unwrap();
+    let (credit, taken) = std::sync::mpsc::sync_channel::<()>(UNDER_WAY as usize);
+    let start = cpu_us();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let frame = vec![7; FRAME];
+            for _ in 0..frames {
+                credit.send(()).unwrap();
+                to.write_all(&frame).unwrap();
+            }
+        });
+        let mut answer = [0; ANSWER];
+        for _ in 0..frames {
+            from.read_exact(&mut answer).unwrap();
+            taken.recv().unwrap();
+        }
+    });
+    println!("a bare connection: {:.0} us of CPU for each frame", (cpu_us() - start) / frames as f64);
+}
+
+/// Reads frames and answers, until nobody asks any more.
+pub(crate) fn answer_barely(place: &str) {
+    let listener = TcpListener::bind(place).unwrap();
+    println!("here I am");
+    let (mut link, _) = listener.accept().unwrap();
+    link.set_nodelay(true).unwrap();
+    let mut frame = vec![0; FRAME];
+    while link.read_exact(&mut frame).is_ok() && link.write_all(&[7; ANSWER]).is_ok() {}
+}
+
 #[test]
 #[ignore = "long: part of .ci/deep workers"]
 fn what_a_frame_costs_the_front() {
+    tell_bare();
     tell("plain TCP", None);
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
     again.args(["--exact", "costs::what_a_frame_costs_with_keys", "--ignored", "--nocapture"]);
@@ -67,7 +114,7 @@ fn what_a_frame_costs_the_front() {
 #[ignore = "long: part of .ci/deep workers"]
 fn what_workers_cost_where_nobody_is_there() {
     // Frames of 64 KiB, of some 100 us on a core, and of some 1000.
-    for (rounds, frames) in [(25, 6000), (250, 600)] {
+    for (rounds, frames) in [(25, 20_000), (250, 2000)] {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let mark = |stage: &str, threads: usize| match threads {
             0 => String::new(),
@@ -99,7 +146,7 @@ fn what_workers_cost_where_nobody_is_there() {
         };
         // The least of several: what other programs took is in none of them, or in all.
         let (mut plain, mut nobody) = (f64::MAX, f64::MAX);
-        for _ in 0..7 {
+        for _ in 0..5 {
             plain = plain.min(here(cores));
             nobody = nobody.min(away());
         }

@@ -10,6 +10,7 @@ use bief_zenoh::{Address, Keys, RUNTIME, Reach, Worker, WorkerOptions};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::chain::{self, POOR, TIME};
+use crate::costs;
 
 /// What the process is to be: `worker` or `router`.
 const ROLE: &str = "BIEF_TEST_ROLE";
@@ -53,8 +54,9 @@ impl Process {
         Self::start(|command| {
             command.env(ROLE, "worker").env(NAME, role.name).env(PLACE, &role.place).env(ROUTER, &role.router);
             command.env(TIME, role.time_us.to_string()).env(CORES, role.cores.max(1).to_string());
+            command.env(RUNTIME.0, RUNTIME.1);
             if let Some(keys) = role.keys {
-                command.env(KEYS, keys).env(RUNTIME.0, RUNTIME.1);
+                command.env(KEYS, keys);
             }
             if role.is_poor {
                 command.env(POOR, "1");
@@ -65,6 +67,13 @@ impl Process {
     pub(crate) fn router(place: &str) -> Self {
         Self::start(|command| {
             command.env(ROLE, "router").env(PLACE, place);
+        })
+    }
+
+    /// What is at the other end of a bare connection.
+    pub(crate) fn bare(place: &str) -> Self {
+        Self::start(|command| {
+            command.env(ROLE, "bare").env(PLACE, place);
         })
     }
 
@@ -123,6 +132,7 @@ fn role() {
             println!("here I am");
             worker.run().unwrap();
         }
+        Some("bare") => costs::answer_barely(&variable(PLACE).unwrap()),
         Some("router") => {
             use zenoh::Wait;
             let mut config = zenoh::Config::default();

@@ -198,6 +198,30 @@ impl Pipeline {
         Ok(self)
     }
 
+    /// Sets how many batches may wait before one of the stages, counted from 0, instead of [`depth`](Self::depth); after a change of plan
+    /// that holds again.
+    ///
+    /// ```
+    /// use bief::{Chain, Flow, sink, source};
+    ///
+    /// let mut chain = Chain::new();
+    /// let numbers = chain.add(source::from_slice(&[1, 2, 3], 1), ());
+    /// chain.stage("sink");
+    /// chain.add(sink::for_each(|_: &[i32]| Ok(Flow::Next)), &numbers);
+    /// let mut pipeline = chain.build()?.pipeline_as_marked()?.depth_before(1, 32)?;
+    /// assert_eq!(pipeline.run()?.boundaries[0].slots, 32);
+    /// # Ok::<(), bief::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A depth of 0; a stage that there is not, or the first one, which has no ring before it.
+    pub fn depth_before(mut self, stage: usize, batches: usize) -> Result<Self> {
+        let before = self.stages.get_mut(stage).filter(|_| stage > 0 && batches > 0);
+        let no_ring = || Error::build(format!("no ring lies before stage {stage}, or of depth {batches}: give a later stage, and at least 1"));
+        before.ok_or_else(no_ring)?.depth = Some(batches);
+        Ok(self)
+    }
+
     /// Sets the frames per batch, at least 1, instead of [`Chain::batch`](crate::Chain::batch); planned periods, which
     /// are per batch, grow with it.
     ///

@@ -71,7 +71,7 @@ impl Pipeline {
                 BoundaryReport {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
-                    slots: Ends::of(&pair[0], &pair[1]).slots(self.depth),
+                    slots: Ends::of(&pair[0], &pair[1]).slots(pair[1].depth.unwrap_or(self.depth)),
                     occupancy: Occupancy::of(&held),
                 }
             })
