@@ -307,6 +307,17 @@ mod tests {
     }
 
     #[test]
+    fn two_measurements_make_one_profile() {
+        let of = |ns: [u64; 2]| Profile::new(["cpu"], ns.map(|ns| TaskProfile::sequential("t", [ns]))).unwrap();
+        let platform = |cores: u32| Platform::new([CoreKind::new("cpu", cores)]).unwrap();
+        let both = of([300, 400]).with_busy_measured(&of([290, 480]), &platform(4)).unwrap();
+        assert_eq!(both.busy(0), Some(&Busy { cores: 4, ns: vec![Some(300), Some(480)] }));
+        assert_eq!(of([300, 400]).with_busy_measured(&of([290, 480]), &platform(1)).unwrap(), of([300, 400]));
+        let other = Profile::new(["cpu"], [TaskProfile::sequential("t", [1])]).unwrap();
+        assert!(of([1, 2]).with_busy_measured(&other, &platform(2)).is_err());
+    }
+
+    #[test]
     fn times_that_are_none_of_busy_cores_are_refused() {
         let tasks = || [TaskProfile::sequential("read", [300]), TaskProfile::replicable("work", [400])];
         let refused = |cores: u32, ns: &[Option<u64>]| {

@@ -385,6 +385,31 @@ impl Profile {
         Self::checked(ProfileJson { busy: Some(busy.into()), ..self.into() })
     }
 
+    /// The same profile, measured while the other cores rested, with what one of the same tasks tells that was measured while all of
+    /// `platform`'s cores worked. Where a time is shorter there, which is noise, it is taken to be the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where the two are not of the same tasks and kinds; [`ErrorKind::Platform`] where the platform has
+    /// cores of other kinds.
+    pub fn with_busy_measured(self, busy: &Self, platform: &Platform) -> Result<Self, Error> {
+        let names = |profile: &Self| profile.tasks.iter().map(|task| task.name.clone()).collect::<Vec<_>>();
+        if self.kinds != busy.kinds || names(&self) != names(busy) {
+            return Err(refused("busy", "it is measured of other tasks or kinds of core: measure the same chain"));
+        }
+        let cores = platform.cores_for(&self)?;
+        let of_kind = |(kind, &cores): (usize, &u32)| {
+            let times = self.tasks.iter().zip(&busy.tasks).map(|(idle, busy)| {
+                let (idle, busy) = (idle.ns[kind]?, busy.ns[kind]);
+                Some(busy.map_or(idle, |busy| busy.max(idle)))
+            });
+            let is_alone = cores < 2 || self.lanes(kind).is_some();
+            (!is_alone).then(|| Busy { cores, ns: times.collect() })
+        };
+        let busy: Vec<_> = cores.iter().enumerate().map(of_kind).collect();
+        if busy.iter().all(Option::is_none) { Ok(self) } else { self.with_busy(busy) }
+    }
+
     /// The same profile, of whose kinds those with a number of lanes are devices, such as GPUs: `None` for a kind of cores.
     ///
     /// A device works on several executions at a time, one in each lane: while it executes the tasks for one, it reads the

@@ -179,7 +179,7 @@ const SLICE: Duration = Duration::from_millis(1);
 /// One slice is taken by the host, or by what seldom runs. After one more within so many looks, all waits park for so many times as
 /// long as it took.
 const LOOKS_BETWEEN: u32 = 200;
-const RESTS: [u32; 2] = [2, 40];
+const RESTS: [u32; 2] = [2, 100];
 
 impl Slices {
     fn are_lost(&mut self) -> bool {
@@ -291,8 +291,9 @@ impl Signal {
         let barrier = match policy {
             WaitPolicy::Look(_) => None,
             // Frames are many, parks are few.
-            WaitPolicy::Adapt(..) => Some(Barrier::cheapest()),
-            WaitPolicy::Park => Some(Barrier::Even),
+            WaitPolicy::Adapt(Look::Spin, _) => Some(Barrier::cheapest()),
+            // Threads that share cores park as often as they hand over, while another program takes these.
+            WaitPolicy::Adapt(Look::Yield, _) | WaitPolicy::Park => Some(Barrier::Even),
         };
         Self {
             waiting: AtomicUsize::new(0),
