@@ -611,7 +611,8 @@ impl Profile {
         self.busy.as_ref().and_then(|busy| busy[kind].as_ref())
     }
 
-    /// The profile while so many cores of each kind work, in the order of the kinds: it tells these times alone, rounded up.
+    /// The profile while so many cores of each kind work, in the order of the kinds: it tells these times alone, rounded up, and where
+    /// they were measured says so.
     ///
     /// ```
     /// use bief_schedule::{Busy, Profile, TaskProfile};
@@ -630,6 +631,10 @@ impl Profile {
         assert_eq!(cores.len(), self.kinds.len(), "one number of cores for each kind");
         let Some(busy) = &self.busy else { return Cow::Borrowed(self) };
         let mut json = ProfileJson { busy: None, ..ProfileJson::from(self.clone()) };
+        let working = self.kinds.iter().zip(cores).filter(|&(_, &cores)| cores > 0);
+        let working: Vec<String> = working.map(|(kind, cores)| format!("{cores} {kind}")).collect();
+        let machine = json.machine.get_or_insert_with(|| "this machine".to_owned());
+        machine.push_str(&format!(" with {} at work", working.join(" and ")));
         for (kind, (busy, &cores)) in busy.iter().zip(cores).enumerate() {
             let Some(busy) = busy else { continue };
             let (others, all) = (u128::from(cores.clamp(1, busy.cores) - 1), u128::from(busy.cores - 1));
