@@ -482,9 +482,6 @@ impl Profile {
         if let Some(sync_ns) = &json.sync_ns {
             check_per_kind("sync_ns", sync_ns, NANOSECONDS, &json.kinds)?;
         }
-        if let Some(busy) = &json.busy {
-            check_busy(&json, busy)?;
-        }
         if let Some(lanes) = &json.lanes {
             check_per_kind("lanes", lanes, "number of lanes, or null for cores,", &json.kinds)?;
             let wrong = lanes.iter().flatten().find(|lanes| !(1..=Self::MAX_LANES).contains(lanes));
@@ -528,6 +525,9 @@ impl Profile {
                     return Err(refused(&named("seen"), reason));
                 }
             }
+        }
+        if let Some(busy) = &json.busy {
+            check_busy(&json, busy)?;
         }
         let cuts: Vec<Cuts> = (0..json.kinds.len()).map(|kind| Cuts::of(&json.tasks, kind)).collect();
         let cuts = cuts.iter().any(Cuts::cost).then_some(cuts);
@@ -991,7 +991,7 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
     for (kind, busy) in busy.iter().enumerate() {
         let Some(Busy { cores, ns }) = busy else { continue };
         let key = |member: &str| format!("busy[{kind}].{member}");
-        if json.lanes.as_ref().is_some_and(|lanes| lanes.get(kind).is_some_and(Option::is_some)) {
+        if json.lanes.as_ref().is_some_and(|lanes| lanes[kind].is_some()) {
             return Err(refused(
                 &format!("busy[{kind}]"),
                 "a device has no cores that work beside each other: write null",
@@ -1006,9 +1006,8 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
                 format!("{} for {}: write one for each", counted(ns.len(), "time"), counted(json.tasks.len(), "task"));
             return Err(refused(&key("ns"), reason));
         }
-        let mut sum = 0u64;
         for (index, (task, &busy_ns)) in json.tasks.iter().zip(ns).enumerate() {
-            let idle_ns = task.ns.get(kind).copied().flatten();
+            let idle_ns = task.ns[kind];
             if busy_ns.is_some() != idle_ns.is_some() || busy_ns < idle_ns {
                 let shown = |ns: Option<u64>| ns.map_or("null".to_owned(), |ns| ns.to_string());
                 let reason = format!(
@@ -1019,11 +1018,11 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
                 );
                 return Err(refused(&format!("busy[{kind}].ns[{index}]"), reason));
             }
-            // With hand-overs and cuts the sums have to stay below 2^64, too.
-            sum = sum.saturating_add(busy_ns.unwrap_or(0));
         }
-        if sum > u64::MAX / 4 {
-            return Err(refused(&key("ns"), "the times add up to 2^62 ns or more: they must be in nanoseconds"));
+        let tasks_ns = ns.iter().flatten().try_fold(0u64, |sum, &ns| sum.checked_add(ns));
+        if tasks_ns.and_then(|tasks_ns| with_hand_overs(json, kind, tasks_ns)).is_none() {
+            let reason = "with the hand-overs they add up to 2^64 ns or more: the times must be in nanoseconds";
+            return Err(refused(&key("ns"), reason));
         }
     }
     Ok(())
@@ -1092,12 +1091,17 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
         let sum = sums[sums.len() - 1].checked_add(task.ns[kind].unwrap_or(0)).ok_or_else(overflow)?;
         sums.push(sum);
     }
-    // At most one stage per task: the sum over any schedule's stages must stay below 2^64 as well.
-    let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
-    let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns).ok_or_else(overflow)?;
-    let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
-    cut_ns.chain([hand_overs]).try_fold(sums[sums.len() - 1], u64::checked_add).ok_or_else(overflow)?;
+    with_hand_overs(json, kind, sums[sums.len() - 1]).ok_or_else(overflow)?;
     Ok(sums)
+}
+
+/// The times of all tasks on a kind with as many hand-overs and all cuts, at most one stage per task: the sum over any schedule's stages must
+/// stay below 2^64 as well.
+fn with_hand_overs(json: &ProfileJson, kind: usize, tasks_ns: u64) -> Option<u64> {
+    let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
+    let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns)?;
+    let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
+    cut_ns.chain([hand_overs]).try_fold(tasks_ns, u64::checked_add)
 }
 
 /// What [`Profile::runnable_from`] says.
