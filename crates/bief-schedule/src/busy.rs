@@ -253,7 +253,8 @@ mod tests {
         let find = |goal: &Goal| BusyPlan::find(&Exact, &profile, &platform, goal).unwrap();
         let found = find(&Goal::default());
         prop_assert_eq!(found.schedule.planned_period(), shortest);
-        prop_assert_eq!(&found.profile, &case.plain(&found.used()));
+        let plain = case.plain(&found.used());
+        prop_assert_eq!(found.profile.tasks(), plain.tasks());
         prop_assert_eq!(found.schedule.period(&found.profile).unwrap(), shortest);
 
         let period = Period::from((shortest.ns() * factor).ceil() as u64);
@@ -302,8 +303,19 @@ mod tests {
         let profile = Profile::new(["a", "b"], tasks.clone()).unwrap().with_busy([busy(2), busy(3)]).unwrap();
         let platform = Platform::parse_cores("a=100,b=100", &profile).unwrap();
         let found = BusyPlan::find(&Exact, &profile, &platform, &Goal::default()).unwrap();
-        assert_eq!(found.profile, profile.while_busy(&found.used()).into_owned());
+        assert_eq!(found.profile, *profile.while_busy(&found.used()));
         assert_eq!(found.schedule.period(&found.profile).unwrap(), found.schedule.planned_period());
+    }
+
+    #[test]
+    fn two_measurements_make_one_profile() {
+        let of = |ns: [u64; 2]| Profile::new(["cpu"], ns.map(|ns| TaskProfile::sequential("t", [ns]))).unwrap();
+        let platform = |cores: u32| Platform::new([CoreKind::new("cpu", cores)]).unwrap();
+        let both = of([300, 400]).with_busy_measured(&of([290, 480]), &platform(4)).unwrap();
+        assert_eq!(both.busy(0), Some(&Busy { cores: 4, ns: vec![Some(300), Some(480)] }));
+        assert_eq!(of([300, 400]).with_busy_measured(&of([290, 480]), &platform(1)).unwrap(), of([300, 400]));
+        let other = Profile::new(["cpu"], [TaskProfile::sequential("t", [1])]).unwrap();
+        assert!(of([1, 2]).with_busy_measured(&other, &platform(2)).is_err());
     }
 
     #[test]
@@ -318,7 +330,7 @@ mod tests {
             (2, &[Some(300)], "1 time for 2 tasks"),
             (2, &[Some(300), Some(399)], "busy[0].ns[1]"),
             (2, &[Some(300), None], "task `work` has null"),
-            (2, &[Some(u64::MAX / 2), Some(u64::MAX / 2)], "2^62"),
+            (2, &[Some(u64::MAX / 2), Some(u64::MAX / 2 + 2)], "2^64"),
         ] {
             assert!(refused(cores, ns).contains(said), "{}", refused(cores, ns));
         }

@@ -1,5 +1,6 @@
 //! The clocks that a chain needs least power with.
 
+use crate::busy::BusyPlan;
 use crate::error::{Error, ErrorKind};
 use crate::goal::{Aim, Goal};
 use crate::platform::{Clock, CoreKind, Platform};
@@ -121,7 +122,7 @@ impl ClockPlan {
             }
         }
         let clocked = platform.with_kinds(kinds)?;
-        let schedule = strategy.plan(&profile, &clocked, goal)?;
+        let BusyPlan { schedule, profile } = BusyPlan::find(strategy, &profile, &clocked, goal)?;
         for (kind, clock) in clocked.kinds().iter().zip(&mut clocks) {
             clock.take_if(|_| !schedule.cores().contains_key(&kind.name));
         }

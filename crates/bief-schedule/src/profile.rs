@@ -419,6 +419,31 @@ impl Profile {
         Self::checked(ProfileJson { busy: Some(busy.into()), ..self.into() })
     }
 
+    /// The same profile, measured while the other cores rested, with what one of the same tasks tells that was measured while all of
+    /// `platform`'s cores worked. Where a time is shorter there, which is noise, it is taken to be the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`] where the two are not of the same tasks and kinds; [`ErrorKind::Platform`] where the platform has
+    /// cores of other kinds.
+    pub fn with_busy_measured(self, busy: &Self, platform: &Platform) -> Result<Self, Error> {
+        let names = |profile: &Self| profile.tasks.iter().map(|task| task.name.clone()).collect::<Vec<_>>();
+        if self.kinds != busy.kinds || names(&self) != names(busy) {
+            return Err(refused("busy", "it is measured of other tasks or kinds of core: measure the same chain"));
+        }
+        let cores = platform.cores_for(&self)?;
+        let of_kind = |(kind, &cores): (usize, &u32)| {
+            let times = self.tasks.iter().zip(&busy.tasks).map(|(idle, busy)| {
+                let (idle, busy) = (idle.ns[kind]?, busy.ns[kind]);
+                Some(busy.map_or(idle, |busy| busy.max(idle)))
+            });
+            let is_alone = cores < 2 || self.lanes(kind).is_some();
+            (!is_alone).then(|| Busy { cores, ns: times.collect() })
+        };
+        let busy: Vec<_> = cores.iter().enumerate().map(of_kind).collect();
+        if busy.iter().all(Option::is_none) { Ok(self) } else { self.with_busy(busy) }
+    }
+
     /// The same profile, of whose kinds those with a number of lanes are devices, such as GPUs: `None` for a kind of cores.
     ///
     /// A device works on several executions at a time, one in each lane: while it executes the tasks for one, it reads the
@@ -491,9 +516,6 @@ impl Profile {
         if let Some(sync_ns) = &json.sync_ns {
             check_per_kind("sync_ns", sync_ns, NANOSECONDS, &json.kinds)?;
         }
-        if let Some(busy) = &json.busy {
-            check_busy(&json, busy)?;
-        }
         if let Some(lanes) = &json.lanes {
             check_per_kind("lanes", lanes, "number of lanes, or null for cores,", &json.kinds)?;
             let wrong = lanes.iter().flatten().find(|lanes| !(1..=Self::MAX_LANES).contains(lanes));
@@ -561,6 +583,9 @@ impl Profile {
                     return Err(refused(&named("seen"), reason));
                 }
             }
+        }
+        if let Some(busy) = &json.busy {
+            check_busy(&json, busy)?;
         }
         let cuts: Vec<Cuts> = (0..json.kinds.len()).map(|kind| Cuts::of(&json.tasks, kind)).collect();
         let cuts = cuts.iter().any(Cuts::cost).then_some(cuts);
@@ -644,7 +669,8 @@ impl Profile {
         self.busy.as_ref().and_then(|busy| busy[kind].as_ref())
     }
 
-    /// The profile while so many cores of each kind work, in the order of the kinds: it tells these times alone, rounded up.
+    /// The profile while so many cores of each kind work, in the order of the kinds: it tells these times alone, rounded up, and where
+    /// they were measured says so.
     ///
     /// ```
     /// use bief_schedule::{Busy, Profile, TaskProfile};
@@ -663,6 +689,10 @@ impl Profile {
         assert_eq!(cores.len(), self.kinds.len(), "one number of cores for each kind");
         let Some(busy) = &self.busy else { return Cow::Borrowed(self) };
         let mut json = ProfileJson { busy: None, ..ProfileJson::from(self.clone()) };
+        let working = self.kinds.iter().zip(cores).filter(|&(_, &cores)| cores > 0);
+        let working: Vec<String> = working.map(|(kind, cores)| format!("{cores} {kind}")).collect();
+        let machine = json.machine.get_or_insert_with(|| "this machine".to_owned());
+        machine.push_str(&format!(" with {} at work", working.join(" and ")));
         for (kind, (busy, &cores)) in busy.iter().zip(cores).enumerate() {
             let Some(busy) = busy else { continue };
             let (others, all) = (u128::from(cores.clamp(1, busy.cores) - 1), u128::from(busy.cores - 1));
@@ -1020,7 +1050,7 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
     for (kind, busy) in busy.iter().enumerate() {
         let Some(Busy { cores, ns }) = busy else { continue };
         let key = |member: &str| format!("busy[{kind}].{member}");
-        if json.lanes.as_ref().is_some_and(|lanes| lanes.get(kind).is_some_and(Option::is_some)) {
+        if json.lanes.as_ref().is_some_and(|lanes| lanes[kind].is_some()) {
             return Err(refused(
                 &format!("busy[{kind}]"),
                 "a device has no cores that work beside each other: write null",
@@ -1035,9 +1065,8 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
                 format!("{} for {}: write one for each", counted(ns.len(), "time"), counted(json.tasks.len(), "task"));
             return Err(refused(&key("ns"), reason));
         }
-        let mut sum = 0u64;
         for (index, (task, &busy_ns)) in json.tasks.iter().zip(ns).enumerate() {
-            let idle_ns = task.ns.get(kind).copied().flatten();
+            let idle_ns = task.ns[kind];
             if busy_ns.is_some() != idle_ns.is_some() || busy_ns < idle_ns {
                 let shown = |ns: Option<u64>| ns.map_or("null".to_owned(), |ns| ns.to_string());
                 let reason = format!(
@@ -1048,11 +1077,11 @@ fn check_busy(json: &ProfileJson, busy: &[Option<Busy>]) -> Result<(), Error> {
                 );
                 return Err(refused(&format!("busy[{kind}].ns[{index}]"), reason));
             }
-            // With hand-overs and cuts the sums have to stay below 2^64, too.
-            sum = sum.saturating_add(busy_ns.unwrap_or(0));
         }
-        if sum > u64::MAX / 4 {
-            return Err(refused(&key("ns"), "the times add up to 2^62 ns or more: they must be in nanoseconds"));
+        let tasks_ns = ns.iter().flatten().try_fold(0u64, |sum, &ns| sum.checked_add(ns));
+        if tasks_ns.and_then(|tasks_ns| with_hand_overs(json, kind, tasks_ns)).is_none() {
+            let reason = "with the hand-overs they add up to 2^64 ns or more: the times must be in nanoseconds";
+            return Err(refused(&key("ns"), reason));
         }
     }
     Ok(())
@@ -1124,12 +1153,17 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
     // However many executions share a launch, none counts for more than all that were measured.
     let mut gathered_ns = json.tasks.iter().flat_map(|task| &task.gathered_ns).filter_map(|ns| ns[kind]);
     let all_ns = gathered_ns.try_fold(sums[sums.len() - 1], u64::checked_add).ok_or_else(overflow)?;
-    // At most one stage per task: the sum over any schedule's stages must stay below 2^64 as well.
-    let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
-    let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns).ok_or_else(overflow)?;
-    let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
-    cut_ns.chain([hand_overs]).try_fold(all_ns, u64::checked_add).ok_or_else(overflow)?;
+    with_hand_overs(json, kind, all_ns).ok_or_else(overflow)?;
     Ok(sums)
+}
+
+/// The times of all tasks on a kind with as many hand-overs and all cuts, at most one stage per task: the sum over any schedule's stages must
+/// stay below 2^64 as well.
+fn with_hand_overs(json: &ProfileJson, kind: usize, tasks_ns: u64) -> Option<u64> {
+    let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
+    let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns)?;
+    let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
+    cut_ns.chain([hand_overs]).try_fold(tasks_ns, u64::checked_add)
 }
 
 /// What [`Profile::runnable_from`] says.

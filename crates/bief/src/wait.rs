@@ -122,12 +122,13 @@ impl Look {
         if self == Self::Spin {
             return (self.until(times, ready).is_some(), Duration::ZERO);
         }
-        let (mut before, mut longest) = (start, Duration::ZERO);
+        let (mut before, mut longest) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..times {
             thread::yield_now();
             let is_ready = ready();
-            longest = longest.max(before.elapsed());
-            before = Instant::now();
+            let now = start.elapsed();
+            longest = longest.max(now.saturating_sub(before));
+            before = now;
             if is_ready || longest >= SLICE {
                 return (is_ready, longest);
             }
@@ -170,33 +171,32 @@ pub(crate) struct Trial {
 struct Slices {
     /// When the last one ended, and for how long nobody is let run from then on.
     rest: Option<(Instant, Duration)>,
-    /// Looks since then.
-    looks: u32,
+    /// Waits since then that lost none.
+    kept: u32,
 }
 
 /// Others that run for so long are not threads that wait for each other, or what these wait for is so long that parking costs nothing.
 const SLICE: Duration = Duration::from_millis(1);
-/// One slice is taken by the host, or by what seldom runs. After one more within so many looks, all waits park for so many times as
-/// long as it took.
-const LOOKS_BETWEEN: u32 = 200;
-const RESTS: [u32; 2] = [2, 40];
+/// For how many times as long as the slice took all waits park. One alone is taken by the host, or by what seldom runs.
+const RESTS: [u32; 2] = [2, 100];
+/// As many waits in between make a slice one alone.
+const ALONE: u32 = 200;
 
 impl Slices {
-    fn are_lost(&mut self) -> bool {
+    fn are_lost(&self) -> bool {
         self.rest.is_some_and(|(end, rest)| end.elapsed() < rest)
     }
 
     fn learn(&mut self, longest: Duration) {
         if longest < SLICE {
-            self.looks = self.looks.saturating_add(1);
-            if self.looks == LOOKS_BETWEEN {
+            self.kept = self.kept.saturating_add(1);
+            if self.kept == ALONE {
                 self.rest = None;
             }
             return;
         }
         let again = usize::from(self.rest.is_some());
-        self.rest = Some((Instant::now(), longest * RESTS[again]));
-        self.looks = 0;
+        *self = Self { rest: Some((Instant::now(), longest * RESTS[again])), kept: 0 };
     }
 }
 
@@ -291,8 +291,9 @@ impl Signal {
         let barrier = match policy {
             WaitPolicy::Look(_) => None,
             // Frames are many, parks are few.
-            WaitPolicy::Adapt(..) => Some(Barrier::cheapest()),
-            WaitPolicy::Park => Some(Barrier::Even),
+            WaitPolicy::Adapt(Look::Spin, _) => Some(Barrier::cheapest()),
+            // Threads that share cores park as often as they hand over, while another program takes these.
+            WaitPolicy::Adapt(Look::Yield, _) | WaitPolicy::Park => Some(Barrier::Even),
         };
         Self {
             waiting: AtomicUsize::new(0),
@@ -449,6 +450,22 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_lose_slices_park_for_as_long_as_these_are_worth() {
+        let mut slices = Slices::default();
+        let rest = |slices: &Slices| slices.rest.map(|(_, rest)| rest);
+        slices.learn(Duration::from_micros(999));
+        assert!(!slices.are_lost(), "threads that wait for each other take as long");
+        slices.learn(Duration::from_secs(3));
+        assert!(slices.are_lost() && rest(&slices) == Some(Duration::from_secs(6)));
+        slices.learn(Duration::from_secs(3));
+        assert_eq!(rest(&slices), Some(Duration::from_secs(300)), "one more, soon after");
+        (0..ALONE).for_each(|_| slices.learn(Duration::from_micros(5)));
+        assert!(!slices.are_lost(), "the core is kept");
+        slices.learn(Duration::from_secs(3));
+        assert_eq!(rest(&slices), Some(Duration::from_secs(6)), "it is one alone");
+    }
+
+    #[test]
     fn a_waiting_thread_goes_on_however_it_waits() {
         for waiting in [Waiting::Adaptive, Waiting::Passive, Waiting::Active] {
             for cores in [1, 2] {
@@ -477,11 +494,13 @@ mod model {
     use super::*;
     use crate::sync::{Arc, AtomicUsize};
 
+    const KEPT: Slices = Slices { rest: None, kept: 0 };
+
     /// Every way to wait, with what an adaptive one may have learnt.
     const POLICIES: [WaitPolicy; 4] = [
         WaitPolicy::Park,
-        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0 }),
-        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1 }),
+        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0, slices: KEPT }),
+        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1, slices: KEPT }),
         WaitPolicy::Look(Look::Yield),
     ];
 

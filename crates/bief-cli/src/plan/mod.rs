@@ -8,7 +8,7 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Aim, ClockPlan, Goal, Platform, Profile, Schedule, strategies, strategy};
+use bief_schedule::{Aim, BusyPlan, ClockPlan, Goal, Platform, Profile, Schedule, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
@@ -166,7 +166,8 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
         let found = ClockPlan::find(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
         (found.schedule, found.profile, found.platform)
     } else {
-        (strategy.plan(&profile, &platform, &goal).map_err(Failure::from_error)?, profile, platform)
+        let found = BusyPlan::find(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
+        (found.schedule, found.profile, platform)
     };
     let schedule = &schedule;
     let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
@@ -190,6 +191,8 @@ fn with_devices(choice: &DeviceChoice, profile: &Profile, platform: Platform) ->
 
 /// Plans with every strategy, shows them side by side, and the stages of the exact one.
 fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<(), Failure> {
+    // Side by side, all are taken to keep all cores busy.
+    let profile = &*profile.while_busy(&platform.cores_for(profile).map_err(Failure::from_error)?);
     let comparison = Comparison::of(profile, platform, args.goal);
     let exact = comparison.plan(&Exact);
     args.json.write(|| comparison.to_json())?;

@@ -5,6 +5,7 @@ mod costs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use bief::plan::{Load, Profiling};
 use bief::schedule::Profile;
 use clap::Args;
 
@@ -25,6 +26,7 @@ Examples:
   bief profile meteors sky.mp4 -o meteors.json
   bief profile chain.toml -o chain.json
   bief profile rx --loaded --executions 400
+  bief profile rx --both -o receiver.json   idle and busy cores, for bief plan
   bief profile rx --machine emulated.toml -o two_kinds.json
   bief profile rx --batches 1,2,4,8      the cost of a batch and of each frame
   bief plan receiver.json --cores 2      plan with this profile
@@ -55,6 +57,9 @@ pub(crate) struct ProfileArgs {
     signal: SignalArgs,
     #[command(flatten)]
     measuring: MeasuringArgs,
+    /// Measure tasks twice, while the other cores rest and while they are busy: a plan then counts how many cores it keeps busy itself
+    #[arg(long, conflicts_with_all = ["loaded", "batches"])]
+    both: bool,
     /// Measure the cost of tasks by the number of frames in a batch (nbfm: samples of audio in a block), for these sizes
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', num_args = 1..)]
     batches: Vec<NonZeroUsize>,
@@ -78,8 +83,15 @@ pub(crate) fn run(args: ProfileArgs) -> Result<(), Failure> {
     bar.set_message("measuring each task");
     let named = |error| subject.failure(error);
     let (document, table) = if args.batches.is_empty() {
-        let (profile, _, notes) = args.measuring.planner(machine).measured(&*application).map_err(named)?;
+        let planner = args.measuring.planner(machine);
+        let (mut profile, machine, notes) = planner.measured(&*application).map_err(named)?;
         notes.iter().for_each(|note| warn(note));
+        if args.both {
+            bar.set_message("measuring each task while all cores are busy");
+            let profiling = Profiling { load: Load::Busy, ..args.measuring.profiling() };
+            let busy = application.profile_on(&machine, profiling).map_err(named)?;
+            profile = profile.with_busy_measured(&busy, &machine.platform()).map_err(Failure::from_error)?;
+        }
         (profile.to_json(), table(&profile))
     } else {
         let batches: Vec<usize> = args.batches.iter().map(|size| size.get()).collect();
@@ -134,6 +146,11 @@ fn table(profile: &Profile) -> String {
         }
         let work: u64 = profile.tasks().iter().filter_map(|task| task.ns[kind]).sum();
         lines.push(format!("{:<26} {:>3} {:>7}", "all tasks", "", microseconds(work)));
+        if let Some(busy) = profile.busy(kind) {
+            let work: u64 = busy.ns.iter().flatten().sum();
+            let name = format!("the same, {} cores busy", busy.cores);
+            lines.push(format!("{:<26} {:>3} {:>7}", shortened(&name, 26), "", microseconds(work)));
+        }
         lines.push(format!("{:<26} {:>3} {:>7.2}", "a hand-over", "", profile.sync_ns(kind) as f64 / 1e3));
     }
     lines.join("\n")

@@ -92,19 +92,20 @@ impl Fewest {
         match (row.works[2], row.works[VALUE]) {
             (Some(1..), Some(work @ 1..)) if rate.is_finite() && row.done.is_finite() => {
                 let (work, beyond) = (work as f64, most as f64 + 1.0);
-                // From here on those along the third axis are enough alone.
-                let enough = ((rate - row.done) / per_core[2]).clamp(0.0, extent as f64) as usize + 2;
+                // From here on those along the third axis are enough, unless one of them is no more than what rounding leaves.
+                let counts = per_core[2] > 4.0 * ROUNDING * (rate + row.done);
+                let enough = if counts { (rate - row.done) / per_core[2] } else { f64::INFINITY };
+                let enough = enough.clamp(0.0, extent as f64) as usize + 2;
                 for first in (0..extent.min(enough)).step_by(LANES) {
-                    let mut bounds = [[0.0; LANES]; 2];
-                    for lane in 0..LANES {
+                    let (mut lows, mut highs) = ([0.0; LANES], [0.0; LANES]);
+                    for (lane, (low, high)) in lows.iter_mut().zip(&mut highs).enumerate() {
                         let done = row.done + (first + lane) as f64 * per_core[2];
                         let (left, doubt) = (rate - done, (rate + done) * ROUNDING);
                         let (needed, doubt) = (left * work, (doubt + left.abs() * ROUNDING) * work);
-                        bounds[0][lane] = ceil((needed - doubt).clamp(0.0, beyond));
-                        bounds[1][lane] = ceil((needed + doubt).clamp(0.0, beyond));
+                        *low = ceil((needed - doubt).clamp(0.0, beyond));
+                        *high = ceil((needed + doubt).clamp(0.0, beyond));
                     }
-                    self.values.extend((0..LANES).map(|lane| {
-                        let [low, high] = bounds.map(|bound| bound[lane]);
+                    self.values.extend(lows.into_iter().zip(highs).map(|(low, high)| {
                         let value = if low < beyond { small(low) } else { NONE };
                         is_sure &= low == high;
                         if low == high { value } else { DOUBT }
