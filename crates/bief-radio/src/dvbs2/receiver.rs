@@ -45,7 +45,7 @@ const REHEARSED: u64 = 64 << 20;
 /// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
 const LIVE_SYMBOLS: f64 = 1024.0;
 const LIVE_BYTES: usize = 64 << 20;
-const LIVE_BLOCKS: usize = 2048;
+const LIVE_BLOCKS: usize = 8192;
 /// Iterations after which a frame is given up.
 pub(super) const MAX_ITERATIONS: u32 = 50;
 
