@@ -22,8 +22,9 @@ const BLURRED: f32 = 2.2;
 const BENT: f64 = 0.035;
 /// So many times the light of clutter is none.
 const CLEAR: f32 = 1.6;
-/// Pixels per frame below which something of steady light is a satellite, however short.
+/// Pixels per frame below which something of steady light is a satellite, if it is seen often enough to tell its light.
 const STEADY: f64 = 4.0;
+const TOLD: usize = 6;
 /// The share of its greatest light that it has at both ends, then.
 const EVEN: f32 = 0.6;
 /// The share that something has at both ends if it comes out of the dark and goes back, or a bird does.
@@ -142,7 +143,8 @@ pub(super) fn classify(
     if is_whole && count >= 8 && light.begin > LIT && light.end > LIT {
         return Some(Kind::Satellite);
     }
-    if speed < 1.5 || speed < STEADY && light.begin > EVEN && light.end > EVEN {
+    let is_even = count >= TOLD && light.begin > EVEN && light.end > EVEN;
+    if speed < 1.5 || speed < STEADY && is_even {
         return Some(Kind::Satellite);
     }
     Some(Kind::Meteor)
