@@ -92,8 +92,7 @@ impl Workplace {
     ) -> Result<Self> {
         let state = State { worker: Worker::new(credit), has_ended: false, answered: 0 };
         let answers = Answers { answer: Box::new(answer), head: Vec::new(), held: Vec::new() };
-        let figures =
-            CoreFigures { cores: (0..cores).map(|_| None).collect(), left: cores, ..CoreFigures::default() };
+        let figures = CoreFigures { cores: (0..cores).map(|_| None).collect(), left: cores, ..CoreFigures::default() };
         let shared = Arc::new(Shared {
             run,
             state: Mutex::new(state),

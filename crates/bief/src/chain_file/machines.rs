@@ -33,7 +33,10 @@ impl Machines {
             (true, true) => {
                 Err(text.error(&span, "machines behind a `router` are found there: leave `connect` and `find` out"))
             }
-            (false, false) => Err(text.error(&span, "machines need `connect`, as in connect = \"rack3,rack4\", or `router`, or `find`")),
+            (false, false) => {
+                Err(text
+                    .error(&span, "machines need `connect`, as in connect = \"rack3,rack4\", or `router`, or `find`"))
+            }
             _ => Ok(At { value: Self { name, connect, router, find, keys }, span }),
         }
     }

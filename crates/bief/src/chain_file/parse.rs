@@ -193,17 +193,20 @@ fn stages(
         }
         if let Some(wanted) = table.name("machines")? {
             if let Some(other) = stages.iter().find(|stage| stage.machines.is_some()) {
-                let message = format!("the tasks of stage `{}` leave already: one stage may have `machines`", other.name);
+                let message =
+                    format!("the tasks of stage `{}` leave already: one stage may have `machines`", other.name);
                 return Err(text.error(&wanted.span, &message));
             }
             stages[stage].machines = Some(machines::named(text, machines, &wanted)?.clone());
         }
         table.nothing_else(&["threads", "machines"])?;
     }
-    let is_used = |machines: &&At<Machines>| stages.iter().any(|stage| stage.machines.as_ref() == Some(&machines.value));
+    let is_used =
+        |machines: &&At<Machines>| stages.iter().any(|stage| stage.machines.as_ref() == Some(&machines.value));
     if let Some(unused) = machines.iter().find(|machines| !is_used(machines)) {
         let name = &unused.value.name;
-        let message = format!("no stage is for them: write machines = \"{name}\" into a [stage.NAME], or leave them out");
+        let message =
+            format!("no stage is for them: write machines = \"{name}\" into a [stage.NAME], or leave them out");
         return Err(text.error(&unused.span, &message));
     }
     let all: usize = stages.iter().map(|stage| stage.threads).sum();
