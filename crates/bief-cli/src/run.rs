@@ -138,7 +138,9 @@ pub(crate) fn run(args: RunArgs) -> Result<(), Failure> {
 
 fn run_or_show(mut args: RunArgs, files: &mut Files) -> Result<(), Failure> {
     let registry = Arc::new(files.registry());
-    if args.away.is_given()? {
+    // Of others, the chain file may name workers.
+    let runs = args.kinds.is_none() && !args.check;
+    if !runs && args.away.is_given()? {
         no_other_plan(&args)?;
     }
     if let Some(kind) = &args.kinds {

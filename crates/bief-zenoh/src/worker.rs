@@ -217,6 +217,13 @@ impl Worker {
             // It was asked twice.
             return workplace.greet();
         }
+        // A front that begins anew has given up the run before.
+        let of_it = |other: &u64| names::front_of(*other) == names::front_of(run);
+        let before: Vec<u64> = self.shared.runs().keys().copied().filter(of_it).collect();
+        if before.iter().any(|&other| other > run) {
+            return;
+        }
+        before.into_iter().for_each(|other| self.end(other, "begins anew"));
         let mouth = match self.shared.network.mouth(&names::to_front(names::front_of(run))) {
             Ok(mouth) => Arc::new(mouth),
             Err(error) => return (self.said)(&format!("{error}")),

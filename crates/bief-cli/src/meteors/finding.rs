@@ -13,6 +13,7 @@ use crate::seeing::SeeingArgs;
 use crate::table::facts;
 use crate::text::printable;
 use crate::units::significant;
+use crate::workers::Away;
 
 /// Meteors that the table shows at most.
 const SHOWN: usize = 40;
@@ -49,7 +50,9 @@ pub(super) struct Finding {
     pub(super) punctuality: Option<Punctuality>,
     /// `None` after a fault.
     pub(super) report: Option<Report>,
-    pub(super) planned: Planned,
+    /// `None` where tasks are with workers.
+    pub(super) planned: Option<Planned>,
+    pub(super) away: Option<Away>,
 }
 
 impl Finding {
@@ -127,14 +130,19 @@ impl Finding {
             }
         }
         if let Some(report) = &self.report {
-            text += &format!("\n\n{}\n\n{}", seeing.shown(report), against_plan(Some(&self.planned), report));
+            let parts = [
+                seeing.shown(report),
+                self.away.as_ref().map_or_else(String::new, Away::table),
+                against_plan(self.planned.as_ref(), report),
+            ];
+            text.extend(parts.iter().filter(|part| !part.is_empty()).map(|part| format!("\n\n{part}")));
         }
         text
     }
 
     pub(super) fn to_json(&self) -> String {
         let tracks: Vec<Value> = self.tracks.iter().map(track).collect();
-        let own = json!({
+        let mut own = json!({
             "input": self.name,
             "output": self.outputs.tracks,
             "width": self.size.width(),
@@ -148,7 +156,10 @@ impl Finding {
             "interrupted": self.interrupted,
             "pace": self.punctuality,
         });
-        record(own, Some(&self.planned), self.report.as_ref())
+        if let Some(away) = &self.away {
+            own["workers"] = away.document();
+        }
+        record(own, self.planned.as_ref(), self.report.as_ref())
     }
 }
 

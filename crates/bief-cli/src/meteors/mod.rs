@@ -21,7 +21,7 @@ use self::outputs::{OutputArgs, Outputs};
 use self::overlay::OverlayArgs;
 use crate::failure::{Failure, warn};
 use crate::files::Files;
-use crate::interrupt::{ended_by_signal, stop_at_interrupt};
+use crate::interrupt::{at_interrupt, ended_by_signal};
 use crate::job::JobArgs;
 use crate::json::JsonArgs;
 use crate::page::{self, PageArgs};
@@ -30,6 +30,7 @@ use crate::progress::{followed, spinner};
 use crate::rx::SignalArgs;
 use crate::seeing::SeeingArgs;
 use crate::text::printable;
+use crate::workers::{Away, AwayArgs, Decision};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,6 +85,8 @@ pub(crate) struct MeteorArgs {
     planning: PlanningArgs,
     #[command(flatten)]
     seeing: SeeingArgs,
+    #[command(flatten)]
+    away: AwayArgs,
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
@@ -141,6 +144,15 @@ pub(crate) fn run(args: MeteorArgs) -> Result<(), Failure> {
 
 /// Writes to files of which the names tell that they are not whole yet.
 fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
+    let is_away = args.away.is_given()?;
+    if is_away && (args.planning.is_given() || args.planning.placing().is_given()) {
+        return Err(Failure::usage(
+            "with workers, what stays here runs on two threads: leave out all options that plan or place",
+        ));
+    }
+    if is_away && args.finding.ignore.is_some() {
+        return Err(Failure::usage("workers do not know the picture of --ignore: leave it out, or leave out workers"));
+    }
     args.video.take_from(&mut args.json);
     if args.job.is_done(&args.json, &args.output.paths(&args.video)?)? {
         return Ok(());
@@ -200,16 +212,40 @@ fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
             clips.write(track, kept)
         }),
     };
-    bar.set_message("measuring each task, and planning");
-    let planned = args.planning.plan(&planner, &meteors).inspect_err(|_| bar.finish_and_clear())?;
-    let pipeline = args.planning.pipeline(&planned, &mut meteors)?;
+    let (planned, away, pipeline) = if is_away {
+        bar.set_message("looking which tasks may leave");
+        let mut registry = files.registry();
+        let file = meteors.into_file(&mut registry).map_err(clear)?;
+        let registry = Arc::new(registry);
+        match args.away.decide(&file, &registry)? {
+            Decision::Leave(leaving) => {
+                let (pipeline, away) = args.away.pipeline(*leaving, &file, &registry)?;
+                (None, Some(away), pipeline)
+            }
+            Decision::Stay(planned) => {
+                let pipeline = args.planning.pipeline(&planned, &mut file.application(&registry))?;
+                (Some(*planned), None, pipeline)
+            }
+        }
+    } else {
+        bar.set_message("measuring each task, and planning");
+        let planned = args.planning.plan(&planner, &meteors).inspect_err(|_| bar.finish_and_clear())?;
+        let pipeline = args.planning.pipeline(&planned, &mut meteors)?;
+        (Some(planned), None, pipeline)
+    };
     let mut pipeline = args.seeing.prepare(pipeline)?;
-    let interrupted = stop_at_interrupt(pipeline.stopper())?;
+    let (stopper, ending) = (pipeline.stopper(), away.as_ref().map(Away::ending));
+    let interrupted = at_interrupt(move || {
+        stopper.stop();
+        ending.iter().for_each(|ending| ending());
+    })?;
     let mut watch = pipeline.watch();
-    let adapts = args.planning.adapts(&pipeline, args.live);
-    let shown_page =
-        page::show(page, format!("meteors {}", printable(&name)), &mut pipeline, adapts.then_some(&planned))?;
-    let run = || args.planning.run(&planned, &mut pipeline, args.live);
+    let adapts = planned.as_ref().filter(|_| args.planning.adapts(&pipeline, args.live));
+    let shown_page = page::show(page, format!("meteors {}", printable(&name)), &mut pipeline, adapts)?;
+    let run = || match &planned {
+        Some(planned) => args.planning.run(planned, &mut pipeline, args.live),
+        None => pipeline.run(),
+    };
     let outcome = followed(&bar, lines, || watch.figures(), show, run);
     let was_stopped = page::close(shown_page);
     let told = watch.figures();
@@ -219,7 +255,7 @@ fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
         Err(error) => (None, Some(error)),
     };
     let interrupted = interrupted.load(Ordering::Relaxed) || was_stopped;
-    let saved = args.planning.save(&planned, &pipeline, report.as_ref());
+    let saved = planned.as_ref().map_or(Ok(()), |planned| args.planning.save(planned, &pipeline, report.as_ref()));
     let tracks = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
     let drawn = match again {
         Some(video) if fault.is_none() => args.overlay.draw(video.map_err(Failure::from_error)?, &tracks),
@@ -236,6 +272,7 @@ fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
         punctuality: releases.and_then(|releases| releases.last()),
         report,
         planned,
+        away,
     };
     if finding.crowded() > 0 {
         warn(&finding.crowd());
@@ -273,6 +310,7 @@ impl MeteorArgs {
         self.finding.ignore.as_deref().map_or(Ok(()), |path| files.read(path))?;
         self.overlay.claim(files)?;
         self.planning.claim(files)?;
+        self.away.claim(files)?;
         self.seeing.claim(files)?;
         self.job.claim(files)?;
         self.json.claim(files)

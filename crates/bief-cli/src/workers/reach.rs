@@ -74,11 +74,12 @@ impl ReachArgs {
 
     /// Refuses options that say how, where no worker is wanted.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        match (self.is_given(), &self.keys, self.insecure) {
-            (false, Some(_), _) => Err(without("--keys")),
+        match (self.is_given(), self.keys.is_some(), self.insecure) {
+            (false, true, _) => Err(without("--keys")),
             (false, _, true) => Err(without("--insecure")),
+            (false, false, false) => Ok(()),
             // Before anything is read or written.
-            (_, keys, _) => with_environment(keys.as_ref()),
+            _ => with_environment(),
         }
     }
 }
@@ -97,17 +98,16 @@ pub(super) fn reach(
     find: bool,
     keys: Option<&PathBuf>,
 ) -> Result<Reach, Failure> {
-    with_environment(keys)?;
+    with_environment()?;
     let keys = keys.map(|folder| Keys::read(folder)).transpose();
     let keys = keys.map_err(|error| Failure::from_error(error).with(Status::NoInput))?;
     Ok(Reach { workers: workers.to_vec(), router: router.cloned(), find, keys })
 }
 
-/// Begins this process again with what links with keys need in its environment, if they are wanted and it is not there: it cannot be
-/// changed once threads are there.
-fn with_environment(keys: Option<&PathBuf>) -> Result<(), Failure> {
+/// Begins this process again with what links need in its environment, if it is not there: it cannot be changed once threads are there.
+fn with_environment() -> Result<(), Failure> {
     let (name, value) = RUNTIME;
-    if keys.is_none() || std::env::var(name).ok().as_deref() == Some(value) {
+    if std::env::var(name).ok().as_deref() == Some(value) {
         return Ok(());
     }
     let program = std::env::current_exe().map_err(Failure::from_error)?;

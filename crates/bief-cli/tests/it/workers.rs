@@ -131,6 +131,44 @@ mod with_the_feature {
         let _worker = worker(&folder, &place, "a");
         let shown = folder.succeed(["run", "chain.toml", "--workers", &place, "--wait"]);
         assert!(shown.contains("\na  ") && folder.read("tracks.csv") == expected && expected.len() > 100, "{shown}");
+        for finding in [&["--levels", "5"][..], &["--fixed", "40,60"]] {
+            folder.succeed(["meteors", "-o", "here.csv"].iter().chain(finding));
+            let away = ["meteors", "-o", "away.csv", "--workers", &place, "--wait", "--json", "-"];
+            let told = folder.succeed(away.iter().chain(finding));
+            assert!(folder.read("away.csv") == folder.read("here.csv"), "{finding:?}");
+            let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+            assert_eq!(told["workers"][0]["frames"], told["frames"], "{told}");
+        }
+        let mask = ["meteors", "--workers", &place, "--ignore", "mask.png"];
+        crate::common::assert_usage(&folder, &mask, "workers do not know the picture of --ignore");
+    }
+
+    #[test]
+    fn a_chain_file_names_the_machines_of_a_stage() {
+        let (folder, place) = (folder("workers-machines", 1000), free());
+        let expected = without_workers(&folder);
+        let _worker = worker(&folder, &place, "a");
+        let text = CHAIN
+            .replace("in = ['iq']", "stage = 'convert'\nin = ['iq']")
+            .replace("in = ['bytes']", "stage = 'out'\nin = ['bytes']");
+        let with = |machines: &str| format!("{text}\n[stage.convert]\nmachines = 'farm'\n[machines.farm]\n{machines}");
+        folder.write("farm.toml", with(&format!("connect = '{place}'")));
+        let run = folder.command().args(["run", "farm.toml", "--wait"]).output().unwrap();
+        let [shown, said] = [run.stdout, run.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(shown.contains("worker  cores  frames") && said.contains("for workers: `quantise`"), "{shown}{said}");
+        assert!(!said.contains("stages of the file are not used") && folder.read("out.ci8") == expected, "{said}");
+        // On this machine alone.
+        let shown = folder.succeed(["run", "farm.toml", "--one-core"]);
+        assert!(!shown.contains("worker") && folder.read("out.ci8") == expected, "{shown}");
+        for (machines, words) in [
+            ("connect = 'rack3'", "give --keys DIR, or --insecure"),
+            ("connect = 'a?'", "[machines.farm]: `a?` is no address"),
+            ("", "machines need `connect`"),
+            ("find = true\nrouter = 'gate'", "leave `connect` and `find` out"),
+        ] {
+            folder.write("wrong.toml", with(machines));
+            crate::common::assert_usage(&folder, &["run", "wrong.toml"], words);
+        }
     }
 
     #[test]

@@ -301,6 +301,14 @@ fn end_if_stuck(done: &AtomicBool, seen: &Mutex<Seen>) {
 const STUCK: Duration = Duration::from_secs(45);
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Waits until so many frames have come; gives up when the run does not go on.
+pub(crate) fn until(seen: &Mutex<Seen>, frames: u64) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while seen.lock().unwrap().frames < frames && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// So many cores of this machine, where nobody else is there.
 pub(crate) fn alone(cores: usize) -> Without {
     Without::Cores(OwnCores { alone: cores, helping: 0 })

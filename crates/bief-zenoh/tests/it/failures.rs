@@ -1,26 +1,17 @@
 //! Workers that die, freeze and are cut off: the output is that of one machine.
 
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bief_zenoh::{Reach, Without};
 use rustix::process::Signal;
 
-use crate::chain::{self, Seen, alone, away, here, long};
+use crate::chain::{self, alone, away, here, long, until};
 use crate::process::{Process, Role, free, reach};
 use crate::relay::Relay;
 
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
-}
-
-/// Waits until so many frames have come; gives up when the run does not go on.
-fn until(seen: &Mutex<Seen>, frames: u64) {
-    let end = Instant::now() + seconds(60.0);
-    while seen.lock().unwrap().frames < frames && Instant::now() < end {
-        thread::sleep(seconds(0.005));
-    }
 }
 
 fn role<'a>(name: &'a str, place: &str, time_us: u64) -> Role<'a> {

@@ -6,6 +6,7 @@ mod chain;
 mod costs;
 mod failures;
 mod keys;
+mod namespaces;
 mod process;
 mod relay;
 mod strangers;

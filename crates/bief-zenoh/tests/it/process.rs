@@ -36,22 +36,33 @@ pub(crate) struct Role<'a> {
     pub(crate) cores: usize,
     /// Without the kind that it should run.
     pub(crate) is_poor: bool,
+    /// The network namespace that it is in; none where it is empty.
+    pub(crate) namespace: String,
 }
 
 impl Process {
     fn start(change: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        Self::start_by(Command::new(std::env::current_exe().unwrap()), change)
+    }
+
+    fn start_by(mut command: Command, change: impl FnOnce(&mut Command)) -> Self {
         command.args(["--exact", "process::role", "--ignored", "--nocapture"]);
         change(&mut command);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        // It says so when it is there.
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.map_while(Result::ok).any(|line| line.contains("here I am")), "the process ended");
+        // It says so when it is there, and more after a minute, as all tests do: that must be read, or ends it.
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("here I am")), "the process ended");
+        std::thread::spawn(move || lines.for_each(drop));
         Self(child)
     }
 
     pub(crate) fn worker(role: &Role<'_>) -> Self {
-        Self::start(|command| {
+        let program = std::env::current_exe().unwrap();
+        let mut command = Command::new(if role.namespace.is_empty() { program.as_os_str() } else { "ip".as_ref() });
+        if !role.namespace.is_empty() {
+            command.args(["netns", "exec", &role.namespace]).arg(&program);
+        }
+        Self::start_by(command, |command| {
             command.env(ROLE, "worker").env(NAME, role.name).env(PLACE, &role.place).env(ROUTER, &role.router);
             command.env(TIME, role.time_us.to_string()).env(CORES, role.cores.max(1).to_string());
             command.env(RUNTIME.0, RUNTIME.1);

@@ -217,7 +217,11 @@ impl Pipeline {
     /// A depth of 0; a stage that there is not, or the first one, which has no ring before it.
     pub fn depth_before(mut self, stage: usize, batches: usize) -> Result<Self> {
         let before = self.stages.get_mut(stage).filter(|_| stage > 0 && batches > 0);
-        let no_ring = || Error::build(format!("no ring lies before stage {stage}, or of depth {batches}: give a later stage, and at least 1"));
+        let no_ring = || {
+            Error::build(format!(
+                "no ring lies before stage {stage}, or of depth {batches}: give a later stage, and at least 1"
+            ))
+        };
         before.ok_or_else(no_ring)?.depth = Some(batches);
         Ok(self)
     }

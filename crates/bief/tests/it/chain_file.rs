@@ -246,7 +246,10 @@ fn what_is_no_chain_file() {
     refused("batch = 1\n«batch» = 2", "duplicate key");
     refused("«»", "there is no task: begin each with [[task]]");
     refused("«bach» = 2", "a chain file has no `bach`: did you mean `batch`?");
-    refused("«gain» = 2", "a chain file has no `gain`: there are `batch`, `depth`, `waiting`, `task` and `stage`");
+    refused(
+        "«gain» = 2",
+        "a chain file has no `gain`: there are `batch`, `depth`, `waiting`, `task`, `stage` and `machines`",
+    );
     refused("batch = «'2'»", "`batch` must be a whole number, not a string");
     refused("batch = «0»", "`batch` must be 1 to 65536");
     refused("depth = «99_999_999_999_999_999_999»", "`depth` must be 1 to 65536");
@@ -341,6 +344,42 @@ fn wires_between_tasks() {
     refused(
         &format!("batch = 16\n{}", zeros.replace("= 2", "= 1_000_000_000_000_000_000").replace("'zeros'", "«'zeros'»")),
         "task `zeros`: it makes frames of 1000000000000000000 x u64, 16 in a batch: that is more than memory can hold",
+    );
+}
+
+#[test]
+fn machines_of_a_stage() {
+    let task = |name: &str| format!("[[task]]\nname = '{name}'\nkind = 'test.add'\nin = ['n']\nstage = '{name}'\n");
+    let (a, b) = (task("a"), task("b"));
+    let text = format!("{COUNT}{a}{b}[stage.a]\nmachines = 'farm'\n[machines.farm]\nfind = true\nkeys = 'pool'");
+    let (farm, tasks) = ChainFile::parse(&text, "x.toml").unwrap().machines().unwrap();
+    assert_eq!((&*farm.name, farm.find, farm.keys, tasks), ("farm", true, Some("pool".into()), 1..2));
+    assert!(ChainFile::parse(&text, "x.toml").unwrap().without_stages().machines().is_none());
+    let farm = "[machines.farm]\nconnect = 'rack3'\n";
+    refused(
+        &format!("{farm}{COUNT}{a}[stage.a]\nmachines = «'frm'»"),
+        "there is no [machines.frm]: did you mean `farm`?",
+    );
+    refused(
+        &format!("{farm}{COUNT}{a}{b}[stage.a]\nmachines = 'farm'\n[stage.b]\nmachines = «'farm'»"),
+        "the tasks of stage `a` leave already: one stage may have `machines`",
+    );
+    refused(
+        &format!("[machines.«farm»]\nconnect = 'rack3'\n{COUNT}{a}"),
+        "no stage is for them: write machines = \"farm\" into a [stage.NAME], or leave them out",
+    );
+    refused(
+        &format!("[machines.«farm»]\n{COUNT}{a}[stage.a]\nmachines = 'farm'"),
+        "machines need `connect`, as in connect = \"rack3,rack4\", or `router`, or `find`",
+    );
+    refused(
+        &format!("[machines.«farm»]\nfind = true\nrouter = 'gate'\n{COUNT}{a}"),
+        "machines behind a `router` are found there: leave `connect` and `find` out",
+    );
+    refused(&format!("[machines.farm]\nfind = «3»\n{COUNT}{a}"), "`find` must be true or false, not an integer");
+    refused(
+        &format!("[machines.farm]\n«conect» = 'rack3'\n{COUNT}{a}"),
+        "machines has no `conect`: did you mean `connect`?",
     );
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::common::{Act, Add, Count, Pair, Probe, Unflushed, watched};
 use bief::chain::Choice;
 use bief::error::ErrorKind;
+use bief::raw::DynWire;
 use bief::{Chain, Error, Flow, In, InOut, Out, Result, Task, Wire, sink};
 use proptest::prelude::*;
 
@@ -373,6 +374,32 @@ fn a_blank_is_blank_again_in_every_frame() {
     chain.add(collect, &y);
     chain.build().unwrap().run().unwrap();
     assert_eq!(result.take(), [0, 1, 0, 3, 0]);
+}
+
+#[test]
+fn what_a_path_keeps_may_be_used_behind_it() {
+    // In another stage, with replicas of the region.
+    let mut chain = Chain::new().batch(2);
+    let x = chain.add(Count::to(6), ());
+    let odd = chain.add(make(|x| x % 2 == 1), &x);
+    let mut made = None;
+    chain.stage("region").threads(3);
+    chain.select(&odd, |paths| {
+        paths.path(|chain| {
+            let twice = chain.add(make(|x| 2 * x), &x);
+            chain.keep(&DynWire::from(&twice));
+            chain.keep(&DynWire::from(&x));
+            made = Some(twice);
+        });
+    });
+    chain.stage("behind");
+    let ((collect, numbers), (collect_made, twice)) = (sink::collect(), sink::collect());
+    chain.add(collect, &x);
+    chain.add(collect_made, &made.unwrap());
+    chain.build().unwrap().pipeline_as_marked().unwrap().run().unwrap();
+    let (numbers, twice): (Vec<u64>, Vec<u64>) = (numbers.take(), twice.take());
+    assert_eq!((numbers.len(), twice.len()), (6, 6));
+    assert!(numbers.iter().zip(&twice).all(|(x, twice)| x % 2 == 0 || *twice == 2 * x), "{numbers:?} {twice:?}");
 }
 
 #[test]
