@@ -60,8 +60,8 @@ fn a_frame_that_kills_workers_ends_the_run() {
     let outcome = away((2000, "dies_at = 500"), &reach(&places), Without::Wait(1), |_| {});
     let error = outcome.ended.unwrap_err().to_string();
     assert!(error.contains("3 workers were lost, one after the other, while they worked on frame "), "{error}");
-    // The answer for the one before may die with the worker.
-    assert!((499..=500).contains(&outcome.seen.frames), "{}", outcome.seen.frames);
+    // The answers for those before may die with the workers: as many as these hold.
+    assert!((488..=500).contains(&outcome.seen.frames), "{}", outcome.seen.frames);
     drop(workers);
 }
 
