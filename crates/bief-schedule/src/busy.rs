@@ -29,13 +29,13 @@ const MOST_CHOICES: usize = 4096;
 /// use bief_schedule::strategy::Exact;
 /// use bief_schedule::{Busy, BusyPlan, Goal, Period, Platform, Profile, TaskProfile};
 ///
-/// // With four cores at work each is half as fast again as with one: three do as much as four.
-/// let tasks = [TaskProfile::sequential("read", [230]), TaskProfile::replicable("decode", [600])];
-/// let busy = Busy { cores: 4, ns: vec![Some(460), Some(1200)] };
+/// // With four cores at work each is half as fast as alone.
+/// let tasks = [TaskProfile::sequential("read", [300]), TaskProfile::replicable("decode", [600])];
+/// let busy = Busy { cores: 4, ns: vec![Some(600), Some(1200)] };
 /// let profile = Profile::new(["cpu"], tasks)?.with_busy([Some(busy)])?;
 /// let plan = BusyPlan::find(&Exact, &profile, &Platform::parse_cores("4", &profile)?, &Goal::default())?;
 /// assert_eq!(plan.schedule.cores()["cpu"], 3);
-/// assert_eq!(plan.schedule.planned_period(), Period::from(500)); // 1000 by two: not 1200 by three
+/// assert_eq!(plan.schedule.planned_period(), Period::from(500)); // with four cores reading alone takes 600
 /// assert_eq!(plan.profile.tasks()[1].ns, [Some(1000)]);
 /// # Ok::<(), bief_schedule::Error>(())
 /// ```
