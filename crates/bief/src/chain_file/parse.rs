@@ -84,7 +84,7 @@ pub(super) fn parse(text: &Text) -> Result<Description> {
     }
     check_names(text, &tasks)?;
     check_wires(text, &tasks)?;
-    let stages = stages(text, &tasks, named, (settings, &machines))?;
+    let stages = stages(text, &tasks, named, settings, &machines)?;
     Ok(Description { batch, depth, waiting, tasks, stages })
 }
 
@@ -160,7 +160,8 @@ fn stages(
     text: &Text,
     tasks: &[TaskEntry],
     named: Vec<(usize, At<String>)>,
-    (settings, machines): (Vec<(At<String>, Table<'_>)>, &[At<Machines>]),
+    settings: Vec<(At<String>, Table<'_>)>,
+    machines: &[At<Machines>],
 ) -> Result<Vec<StageEntry>> {
     let mut stages: Vec<StageEntry> = Vec::new();
     for (first_task, At { value: name, span }) in named {
