@@ -97,7 +97,10 @@ mod tests {
             prop_assert_eq!(found.period(&profile).unwrap(), found.planned_period());
             // The shortest of each number of executions, as the search finds it for times that are shared by so many.
             let of = |executions: u32| {
-                let shared = profile.gathering(1, executions).into_owned().with_gather([None, None]).unwrap();
+                let shared = profile.gathering(1, executions).into_owned();
+                let tasks = shared.tasks().iter().map(|task| TaskProfile { gathered_ns: None, ..task.clone() });
+                let tasks: Vec<TaskProfile> = tasks.collect();
+                let shared = shared.with_tasks(tasks).unwrap().with_gather([None, None]).unwrap();
                 Exact.schedule(&shared, &platform).unwrap().planned_period().ns()
             };
             let tried = (0..).map(|power| 1 << power).take_while(|&executions| executions < most).chain([most]);
