@@ -304,6 +304,7 @@ pub(crate) mod tests {
                 planned_ns: None,
                 device: None,
                 gather: 1,
+                depth: None,
             };
             // Each kind does its part, in proportion to its speed.
             let parts: Vec<KindReport> = threads

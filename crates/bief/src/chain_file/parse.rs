@@ -155,12 +155,15 @@ fn check_wires(text: &Text, tasks: &[TaskEntry]) -> Result<()> {
     Ok(())
 }
 
+/// Tables by their names.
+type Named<'t> = Vec<(At<String>, Table<'t>)>;
+
 /// The stages that tasks name, each a run of tasks.
 fn stages(
     text: &Text,
     tasks: &[TaskEntry],
     named: Vec<(usize, At<String>)>,
-    (settings, machines): (Vec<(At<String>, Table<'_>)>, &[At<Machines>]),
+    (settings, machines): (Named<'_>, &[At<Machines>]),
 ) -> Result<Vec<StageEntry>> {
     let mut stages: Vec<StageEntry> = Vec::new();
     for (first_task, At { value: name, span }) in named {
