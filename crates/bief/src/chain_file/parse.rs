@@ -84,7 +84,7 @@ pub(super) fn parse(text: &Text) -> Result<Description> {
     }
     check_names(text, &tasks)?;
     check_wires(text, &tasks)?;
-    let stages = stages(text, &tasks, named, settings, &machines)?;
+    let stages = stages(text, &tasks, named, (settings, &machines))?;
     Ok(Description { batch, depth, waiting, tasks, stages })
 }
 
@@ -155,13 +155,15 @@ fn check_wires(text: &Text, tasks: &[TaskEntry]) -> Result<()> {
     Ok(())
 }
 
+/// Tables by their names.
+type Named<'t> = Vec<(At<String>, Table<'t>)>;
+
 /// The stages that tasks name, each a run of tasks.
 fn stages(
     text: &Text,
     tasks: &[TaskEntry],
     named: Vec<(usize, At<String>)>,
-    settings: Vec<(At<String>, Table<'_>)>,
-    machines: &[At<Machines>],
+    (settings, machines): (Named<'_>, &[At<Machines>]),
 ) -> Result<Vec<StageEntry>> {
     let mut stages: Vec<StageEntry> = Vec::new();
     for (first_task, At { value: name, span }) in named {
