@@ -30,6 +30,10 @@ pub struct Probe {
     pub read_back: Duration,
     /// Filling, kernel and reading back, in the mean of all rounds.
     pub round: Duration,
+    /// Of what is there already: giving it to the device, the shortest of all rounds.
+    pub give: Duration,
+    /// Taking it from the device, likewise.
+    pub take: Duration,
     /// Of those rounds, the part of a core that the thread took while it waited for the device. Short waits take more of it: what it takes
     /// to fall asleep and to wake up.
     pub waiting_cpu: f64,
@@ -62,6 +66,12 @@ impl Probe {
         done?;
         let (read_back, done) = timed(|| read(&queue, &mut buffer, bytes, 2));
         done?;
+        let (mut give, mut take) = (Duration::MAX, Duration::MAX);
+        for _ in 0..rounds {
+            give = give.min(of_copy(&queue, || buffer.fill(bytes, |_| ()))?);
+            take = take.min(of_copy(&queue, || buffer.fetch(bytes))?);
+            buffer.release()?;
+        }
         let (mut waited, mut cpu) = (Duration::ZERO, Duration::ZERO);
         let start = Instant::now();
         for number in 0..rounds {
@@ -79,7 +89,7 @@ impl Probe {
         }
         let round = start.elapsed() / rounds;
         let (waiting_cpu, waiting_time) = (cpu.as_secs_f64() / waited.as_secs_f64().max(1e-9), cpu / rounds);
-        Ok(Self { allocate, first_run, second_run, read_back, round, waiting_cpu, waiting_time, launch })
+        Ok(Self { allocate, first_run, second_run, read_back, round, give, take, waiting_cpu, waiting_time, launch })
     }
 }
 
@@ -93,6 +103,12 @@ fn launch(queue: &Queue, kernel: &Kernel, rounds: u32) -> Result<Duration> {
     let launch = start.elapsed() / rounds;
     one.release()?;
     Ok(launch)
+}
+
+/// What a copy takes, without falling asleep.
+fn of_copy(queue: &Queue, copy: impl FnOnce() -> Result<()>) -> Result<Duration> {
+    let (time, done) = timed(|| copy().and_then(|()| queue.finish()));
+    done.map(|()| time)
 }
 
 fn timed<T>(act: impl FnOnce() -> T) -> (Duration, T) {

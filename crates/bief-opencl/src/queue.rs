@@ -1,11 +1,10 @@
 //! What a lane of a device does: kernels, one after the other.
 
-use std::ffi::c_void;
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bief::Result;
@@ -14,7 +13,6 @@ use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
-use opencl3::types::{cl_event, cl_int};
 
 use crate::buffer::{Buffer, Memory};
 use crate::device::OpenCl;
@@ -93,6 +91,12 @@ pub struct Kernel {
 
 // SAFETY: OpenCL lets one thread at a time use a kernel, whichever that is; nobody else has this one.
 unsafe impl Send for Kernel {}
+
+/// A wait that is not worth falling asleep for.
+const SHORT: Duration = Duration::from_micros(20);
+
+/// How long a thread sleeps at a time.
+const LONGEST: Duration = Duration::from_millis(1);
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
@@ -175,31 +179,37 @@ impl Queue {
         self.queue.flush().map_err(|error| failed("starting", error))
     }
 
-    /// Waits until all is done that was asked, asleep: drivers that spin in a wait of their own would take the core from others.
+    /// Waits until all is done that was asked, asleep: looks at it again and again, after an eighth of the time that it has taken. Waits of
+    /// drivers would take a whole core, and their calls come late: with NVIDIA's, after tens of milliseconds.
     ///
     /// # Errors
     /// A device that is lost, or a kernel that failed.
     pub fn wait(&self) -> Result<()> {
-        self.sleep().and_then(|()| self.queue.finish()).map_err(|error| failed("waiting for the device", error))
+        self.look().map_err(|error| failed("waiting for the device", error))?;
+        self.finish()
     }
 
-    /// Sleeps until the driver calls.
-    fn sleep(&self) -> Result<(), ClError> {
+    /// The same in the driver's own way, which may take a whole core.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.queue.finish().map_err(|error| failed("waiting for the device", error))
+    }
+
+    fn look(&self) -> Result<(), ClError> {
         // SAFETY: it waits for no other event.
         let marker = unsafe { self.queue.enqueue_marker_with_wait_list(&[])? };
-        let bell = Arc::new(Bell::default());
-        let given = Arc::into_raw(Arc::clone(&bell));
-        if let Err(error) = marker.set_callback(CL_COMPLETE, ring, given.cast_mut().cast()) {
-            // SAFETY: nobody was given it.
-            drop(unsafe { Arc::from_raw(given) });
-            return Err(error);
-        }
         self.queue.flush()?;
-        let mut rung = bell.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*rung {
-            rung = bell.changed.wait(rung).unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
+        loop {
+            // A negative one is an error.
+            let status = marker.command_execution_status()?.0;
+            if status <= CL_COMPLETE {
+                return if status < CL_COMPLETE { Err(ClError(status)) } else { Ok(()) };
+            }
+            match start.elapsed() {
+                taken if taken < SHORT => std::thread::yield_now(),
+                taken => std::thread::sleep((taken / 8).min(LONGEST)),
+            }
         }
-        Ok(())
     }
 
     /// Does something that copies frames to the device, whose time is that of [`copied`](Self::copied).
@@ -230,21 +240,6 @@ impl Queue {
         }
         std::mem::take(done)
     }
-}
-
-/// What a thread waits for asleep.
-#[derive(Default)]
-struct Bell {
-    rung: Mutex<bool>,
-    changed: Condvar,
-}
-
-/// Wakes who waits, however the event ended: an error is told by the queue.
-extern "C" fn ring(_: cl_event, _: cl_int, bell: *mut c_void) {
-    // SAFETY: it is the bell that `sleep` gave for this one call.
-    let bell = unsafe { Arc::from_raw(bell.cast_const().cast::<Bell>()) };
-    *bell.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    bell.changed.notify_one();
 }
 
 impl fmt::Debug for Queue {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::device::{Copied, Device, OffloadOf, OnDevice};
+use crate::device::{Copied, Device, Kept, OffloadOf, OnDevice};
 use crate::error::{Error, Result};
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -299,9 +299,9 @@ pub(crate) trait Step: Send {
         let _ = wire;
         false
     }
-    /// Tells which wires stay there.
-    fn keep_there(&mut self, stays: &[bool]) {
-        let _ = stays;
+    /// Tells how it has the frames of each wire there.
+    fn keep_there(&mut self, kept: Box<[Kept]>) {
+        let _ = kept;
     }
     /// What was copied of the frames of the last batch to a device, and back.
     fn copied(&mut self) -> Option<[Copied; 2]> {
@@ -379,7 +379,7 @@ impl<T: Task> Step for Bind<T> {
                 offload,
                 inputs: self.inputs.clone(),
                 outputs: self.outputs.clone(),
-                stays: Box::default(),
+                kept: Box::default(),
                 copied: None,
             })
         };

@@ -1,14 +1,14 @@
 //! `bief lab bench device`: the LDPC decoder on a device, by code, batch and lanes, beside one core.
 
 use std::fmt::Write;
-use std::time::Instant;
+use std::sync::Arc;
 
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Chain, Flow, Machine, Program, VarFrame, sink, source};
+use bief::{Chain, Flow, In, Machine, OutVar, Program, Task, VarFrame, sink, source};
 use bief_cli::draw::plot::{Axis, Figure, Key, Mark, Panel, Shape};
 use bief_cli::failure::Failure;
 use bief_cli::text::{COLUMNS, wrapped};
-use bief_dsp::dvbs2::ldpc::{Code, Encoder};
+use bief_dsp::dvbs2::ldpc::{Code, Decoder, Encoder};
 use bief_dsp::dvbs2::{FrameSize, Pls, Rate};
 use bief_opencl::{Memory, open};
 use bief_radio::dvbs2::{DecodeLdpc, Decoding};
@@ -32,6 +32,9 @@ through that of one core: Mb/s of information. All decoded bits are compared.";
 /// Iterations after which decoders give up.
 const ITERATIONS: u32 = 50;
 
+/// Frames that one core decodes, at most.
+const OF_ONE_CORE: u32 = 1024;
+
 /// Arguments of `bief lab bench device`.
 #[derive(Args)]
 pub(super) struct DeviceArgs {
@@ -54,20 +57,48 @@ pub(super) struct DeviceArgs {
     output: OutputArgs,
 }
 
-/// A code with frames that it has to work on.
+/// A code with frames that it has to work on, and what becomes of each.
 struct Subject {
     name: &'static str,
     pls: Pls,
     code: &'static Code,
-    llrs: Vec<Vec<i8>>,
+    llrs: Arc<[Vec<i8>]>,
+    decoded: Arc<[(Vec<u8>, u32)]>,
+}
+
+/// Copies the frame of a number, of so many that come again and again.
+#[derive(Clone)]
+struct Receive {
+    llrs: Arc<[Vec<i8>]>,
+    nldpc: usize,
+}
+
+impl Task for Receive {
+    type In = In<u32>;
+    type Out = OutVar<i8>;
+
+    fn lens(&self, _: usize) -> bief::Result<usize> {
+        Ok(self.nldpc)
+    }
+
+    fn run(&mut self, number: &[u32], mut frame: VarFrame<'_, i8>) -> bief::Result<Flow> {
+        let llrs = &self.llrs[number[0] as usize % self.llrs.len()];
+        frame.set_len(llrs.len())?;
+        frame.copy_from_slice(llrs);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
 }
 
 impl Subject {
     /// Some frames at a noise (standard deviation of an amplitude of 1).
     fn new(name: &'static str, pls: Pls, (size, rate): (FrameSize, Rate), noise: f64) -> Self {
         let code = Code::get(size, rate).expect("it has a code");
-        let mut random = fastrand::Rng::with_seed(1);
-        let llrs = (0..16).map(|_| {
+        let mut random = fastrand::Rng::with_seed(2);
+        let frame = |_| {
             let mut codeword: Vec<u8> = (0..code.nldpc / 8).map(|_| random.u8(..)).collect();
             Encoder::new(code).encode(&mut codeword);
             let bit = |bit: usize| f64::from(codeword[bit / 8] >> (7 - bit % 8) & 1);
@@ -78,57 +109,54 @@ impl Subject {
                 (4.0 * 2.0 * amplitude / (noise * noise)).round().clamp(-127.0, 127.0) as i8
             };
             (0..code.nldpc).map(|at| llr(at, &mut random)).collect()
+        };
+        let llrs: Arc<[Vec<i8>]> = (0..16).map(frame).collect();
+        let mut decoder = Decoder::new(code, ITERATIONS);
+        let decoded = llrs.iter().map(|llrs| {
+            let mut bits = vec![0; code.kldpc / 8];
+            let iterations = decoder.decode(llrs, &mut bits).iterations;
+            (bits, iterations)
         });
-        Self { name, pls, code, llrs: llrs.collect() }
+        let decoded = decoded.collect();
+        Self { name, pls, code, llrs, decoded }
     }
 
-    /// A chain that decodes frames, over and over, and a sum over what became of them: of iterations, and of bytes.
-    fn program(&self, frames: u32, batch: u32) -> Result<(Program, Told), Failure> {
+    /// Iterations of a frame, in the mean.
+    fn iterations(&self) -> f64 {
+        self.decoded.iter().map(|(_, iterations)| f64::from(*iterations)).sum::<f64>() / self.decoded.len() as f64
+    }
+
+    /// A chain that decodes frames, over and over. One that does not become what it should ends its run.
+    fn program(&self, frames: u32, batch: u32) -> Result<Program, Failure> {
         let mut chain = Chain::new().batch(batch as usize);
         let pls = chain.add(source::from_slice(&vec![self.pls; frames as usize], 1), ());
-        let (llrs, mut next) = (self.llrs.clone(), 0);
-        let given = source::from_fn_var(self.code.nldpc, move |mut frame: VarFrame<'_, i8>| {
-            frame.set_len(llrs[next].len())?;
-            frame.copy_from_slice(&llrs[next]);
-            next = (next + 1) % llrs.len();
-            Ok(Flow::Next)
-        });
-        let given = chain.add(given, ());
+        let numbers: Vec<u32> = (0..frames).collect();
+        let numbers = chain.add(source::from_slice(&numbers, 1), ());
+        let receive = Receive { llrs: Arc::clone(&self.llrs), nldpc: self.code.nldpc };
+        let given = chain.add(receive, &numbers);
         let (bits, decodings) = chain.add(DecodeLdpc::new(ITERATIONS), (&given, &pls));
-        let told = Told::default();
-        let (sums, counts) = (told.0.clone(), told.0.clone());
-        let take = sink::for_each_var(move |bits: &[u8]| {
-            let sum = bits.iter().fold(0_u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-            let mut told = sums.lock().expect("nobody panics with it");
-            told.1 = told.1.wrapping_mul(31).wrapping_add(sum);
-            Ok(Flow::Next)
-        });
-        chain.add(take, &bits);
-        let count = sink::for_each(move |decoding: &[Decoding]| {
-            counts.lock().expect("nobody panics with it").0 += u64::from(decoding[0].iterations);
-            Ok(Flow::Next)
-        });
-        chain.add(count, &decodings);
-        Ok((chain.build().map_err(Failure::from_error)?, told))
-    }
-}
-
-/// Iterations, and a sum over all bits.
-#[derive(Clone, Default)]
-struct Told(std::sync::Arc<std::sync::Mutex<(u64, u64)>>);
-
-impl Told {
-    fn get(&self) -> (u64, u64) {
-        *self.0.lock().expect("nobody panics with it")
+        let compare = |is_right: bool| match is_right {
+            true => Ok(Flow::Next),
+            false => Err(bief::Error::new("a frame was not decoded as by one core")),
+        };
+        let frames = || (Arc::clone(&self.decoded), (0..self.decoded.len()).cycle());
+        let (decoded, mut places) = frames();
+        let take = move |bits: &[u8]| compare(places.next().is_some_and(|place| decoded[place].0 == bits));
+        chain.add(sink::for_each_var(take), &bits);
+        let (decoded, mut places) = frames();
+        let count = move |decoding: &[Decoding]| {
+            compare(places.next().is_some_and(|place| decoded[place].1 == decoding[0].iterations))
+        };
+        chain.add(sink::for_each(count), &decodings);
+        chain.build().map_err(Failure::from_error)
     }
 }
 
 /// A line of the table.
 struct Row {
     code: &'static str,
-    batch: u32,
-    /// `None`: one core.
-    lanes: Option<u32>,
+    /// Frames of a batch, and lanes; `None`: one core, a frame at a time.
+    there: Option<(u32, u32)>,
     iterations: f64,
     mb_per_s: f64,
 }
@@ -139,51 +167,42 @@ pub(super) fn run(args: DeviceArgs) -> Result<(), Failure> {
     let found = named(&args.device)?;
     let qpsk = |short: u8, rate: u8| Pls::new(4 * rate + 2 * short);
     let subjects = [
-        Subject::new("normal 1/2", qpsk(0, 4), (FrameSize::Normal, Rate::R1_2), 0.794),
-        Subject::new("short 8/9", qpsk(1, 10), (FrameSize::Short, Rate::R8_9), 0.42),
+        Subject::new("normal 1/2", qpsk(0, 4), (FrameSize::Normal, Rate::R1_2), 0.81),
+        Subject::new("short 8/9", qpsk(1, 10), (FrameSize::Short, Rate::R8_9), 0.43),
     ];
     let watch = Watch::begin();
     let mut rows = Vec::new();
     for subject in &subjects {
-        for &batch in &args.batches {
+        let mut note = |there, frames: u32, seconds: f64| {
+            let mb_per_s = f64::from(frames) * subject.code.kldpc as f64 / 1e6 / seconds;
+            rows.push(Row { code: subject.name, there, iterations: subject.iterations(), mb_per_s });
+        };
+        let frames = args.frames.min(OF_ONE_CORE);
+        let run = subject.program(frames, 1)?.one_core().and_then(|mut pipeline| pipeline.run());
+        note(None, frames, run.map_err(Failure::from_error)?.seconds);
+        for (&batch, &lanes) in args.batches.iter().flat_map(|batch| args.lanes.iter().map(move |lanes| (batch, lanes)))
+        {
+            let mut spec = open(&found, args.memory).map_err(Failure::from_error)?;
+            spec.lanes = lanes;
+            let machine = Machine::here().with_device(spec).map_err(Failure::from_error)?;
+            // The first batches make room, and are not counted.
+            on_device(subject.program(lanes * batch, batch)?, &machine, &found.name)?;
             let frames = args.frames.next_multiple_of(batch);
-            let row = |lanes, seconds: f64, (iterations, _): (u64, u64)| Row {
-                code: subject.name,
-                batch,
-                lanes,
-                iterations: iterations as f64 / f64::from(frames),
-                mb_per_s: f64::from(frames) * subject.code.kldpc as f64 / 1e6 / seconds,
-            };
-            let (program, told) = subject.program(frames, batch)?;
-            let start = Instant::now();
-            program.one_core().and_then(|mut pipeline| pipeline.run()).map_err(Failure::from_error)?;
-            let expected = told.get();
-            rows.push(row(None, start.elapsed().as_secs_f64(), expected));
-            for &lanes in &args.lanes {
-                let mut spec = open(&found, args.memory).map_err(Failure::from_error)?;
-                spec.lanes = lanes;
-                let machine = Machine::here().with_device(spec).map_err(Failure::from_error)?;
-                // The first batches make room, and are not counted.
-                let (program, _) = subject.program(lanes * batch, batch)?;
-                on_device(program, &machine, &found.name)?;
-                let (program, told) = subject.program(frames, batch)?;
-                let seconds = on_device(program, &machine, &found.name)?;
-                if told.get() != expected {
-                    return Err(Failure::new(format!("{} on {}: not the bits of the cores", subject.name, found.name)));
-                }
-                rows.push(row(Some(lanes), seconds, expected));
-            }
+            note(Some((batch, lanes)), frames, on_device(subject.program(frames, batch)?, &machine, &found.name)?);
         }
     }
     let surroundings = watch.end();
     let mut table = format!("{} ({}), memory {}\n\n", found.name, found.title, args.memory);
-    table += "code         batch  where      iterations     Mb/s\n";
+    table += "code         where     batch  iterations     Mb/s\n";
     let mut csv = "code,batch,lanes,iterations,mb_per_s\n".to_owned();
-    for Row { code, batch, lanes, iterations, mb_per_s } in &rows {
-        let place = lanes.map_or_else(|| "one core".to_owned(), |lanes| format!("{lanes} lanes"));
-        writeln!(table, "{code:<12} {batch:>5}  {place:<10} {iterations:>10.2} {mb_per_s:>8.1}")
+    for Row { code, there, iterations, mb_per_s } in &rows {
+        let place = there.map_or_else(|| "one core".to_owned(), |(_, lanes)| format!("{lanes} lanes"));
+        let [batch, lanes] = match there {
+            Some((batch, lanes)) => [batch, lanes].map(u32::to_string),
+            None => Default::default(),
+        };
+        writeln!(table, "{code:<12} {place:<9} {batch:>5}  {iterations:>10.2} {mb_per_s:>8.1}")
             .expect("a text takes it");
-        let lanes = lanes.map_or_else(String::new, |lanes| lanes.to_string());
         writeln!(csv, "{code},{batch},{lanes},{iterations:.3},{mb_per_s:.3}").expect("a text takes it");
     }
     table += "\nMb/s of information, with all copies; all bits are those of the cores.\n";
@@ -191,7 +210,8 @@ pub(super) fn run(args: DeviceArgs) -> Result<(), Failure> {
         writeln!(table, "{fact}").expect("a text takes it");
     }
     let json = rows.iter().map(|row| {
-        json!({"code": row.code, "batch": row.batch, "lanes": row.lanes, "iterations": row.iterations, "mb_per_s": row.mb_per_s})
+        let (batch, lanes) = row.there.unzip();
+        json!({"code": row.code, "batch": batch, "lanes": lanes, "iterations": row.iterations, "mb_per_s": row.mb_per_s})
     });
     let json = json!({
         "format": 1, "bench": "device", "device": found.name, "title": found.title, "memory": args.memory.to_string(),
@@ -208,7 +228,10 @@ fn on_device(program: Program, machine: &Machine, name: &str) -> Result<f64, Fai
         .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) })
         .collect();
     let kind = &machine.kinds()[0].name;
-    let stages = [Stage::new(2, 1, kind.as_str()), Stage::new(1, 1, name), Stage::new(2, 1, kind.as_str())];
+    // Copying frames must not be what limits it.
+    let cores = (machine.cores().len() as u32 / 2).clamp(1, 8);
+    let ends = || Stage::new(2, 1, kind.as_str());
+    let stages = [ends(), Stage::new(1, cores, kind.as_str()), Stage::new(1, 1, name), ends()];
     let profile = Profile::new([kind.as_str(), name], tasks).map_err(Failure::from_error)?;
     let schedule = Schedule::new("hand", stages, &profile).map_err(Failure::from_error)?;
     let mut pipeline = program.pipeline_on(&schedule, machine).map_err(Failure::from_error)?;
@@ -219,20 +242,25 @@ const COLORS: [(u8, u8, u8); 4] = [(0, 114, 178), (230, 159, 0), (0, 158, 115), 
 
 /// Rates over the batch: for each code the most lanes, and one core.
 fn figure(name: &str, rows: &[Row]) -> Figure {
-    let most = rows.iter().filter_map(|row| row.lanes).max();
+    let there = || rows.iter().filter_map(|row| row.there);
+    let most = there().map(|(_, lanes)| lanes).max();
+    let batches = there().map(|(batch, _)| f64::from(batch));
+    let (first, last) = batches.fold((f64::MAX, 1.0_f64), |(a, b), x| (a.min(x), b.max(x)));
     let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-    for row in rows.iter().filter(|row| row.lanes.is_none() || row.lanes == most) {
-        let place = row.lanes.map_or_else(|| "one core".to_owned(), |lanes| format!("{lanes} lanes"));
-        let label = format!("{}, {place}", row.code);
-        let point = (f64::from(row.batch), row.mb_per_s);
+    for row in rows.iter().filter(|row| row.there.is_none_or(|(_, lanes)| Some(lanes) == most)) {
+        let Some((batch, lanes)) = row.there else {
+            curves.push((format!("{}, one core", row.code), [first, last].map(|batch| (batch, row.mb_per_s)).to_vec()));
+            continue;
+        };
+        let label = format!("{}, {lanes} lanes", row.code);
+        let point = (f64::from(batch), row.mb_per_s);
         match curves.iter_mut().find(|(other, _)| *other == label) {
             Some((_, points)) => points.push(point),
             None => curves.push((label, vec![point])),
         }
     }
-    let bounds = |of: fn(&Row) -> f64| rows.iter().map(of).fold((f64::MAX, 1.0_f64), |(a, b), x| (a.min(x), b.max(x)));
-    let (first, last) = bounds(|row| f64::from(row.batch));
-    let (least, greatest) = bounds(|row| row.mb_per_s);
+    let rates = rows.iter().map(|row| row.mb_per_s);
+    let (least, greatest) = rates.fold((f64::MAX, 1.0_f64), |(a, b), x| (a.min(x), b.max(x)));
     let colored = || curves.iter().zip(COLORS.into_iter().cycle());
     Figure {
         title: format!("Bief: LDPC on {name}"),

@@ -435,12 +435,21 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
     for memory in Memory::ALL {
         for lanes in [1, 3] {
             let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
-            for (tasks, gather) in [(&THERE[4..], 1), (&THERE[..], 1), (&THERE[..], 4)] {
+            for (tasks, gather) in [
+                (&THERE[4..], 1),
+                (&THERE[..], 1),
+                (&THERE[..], 4),
+                (&THERE[..2], 2),
+                (&THERE[1..], 2),
+                (&THERE[1..3], 2),
+            ] {
                 let written = Shared::default();
                 let report = receive(written.clone(), &machine, &devices[0], (tasks, gather));
                 assert!(written.take() == alone, "{memory}, {lanes} lanes, {tasks:?}");
                 let device = report.stages[1].device.as_ref().unwrap();
                 assert!(device.copy_in_ns > 0.0 && device.tasks_ns > 0.0 && device.copy_out_ns > 0.0, "{report}");
+                // Symbols of a frame come once, and return once at most.
+                assert!(device.copied_bytes.iter().all(|bytes| *bytes < 1.05 * 8.0 * 8460.0), "{tasks:?}: {device:?}");
                 let (mut told, expected) = (Figures::of(&report.figures), Figures::of(&expected.figures));
                 // The sums that tell the noise are made in another order there.
                 for (told, expected) in

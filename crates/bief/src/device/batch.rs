@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use super::Kept;
 use crate::error::Result;
 use crate::frame::Batch;
 use crate::socket::Socket;
@@ -13,7 +14,7 @@ pub struct DeviceBatch<'b, I, O> {
     of: Batches<'b>,
     inputs: &'b [Socket],
     outputs: &'b [Socket],
-    stays: &'b [bool],
+    kept: &'b [Kept],
     /// The batch and the frame in it that are worked on: those before are done. The first, unless `for_each` has come further.
     place: &'b mut usize,
     position: &'b mut usize,
@@ -33,6 +34,14 @@ impl<'b> Batches<'b> {
         match self {
             Self::One(..) => 1,
             Self::Several(tables, batches) => tables.len().min(batches.len()),
+        }
+    }
+
+    /// How many there may be.
+    fn most(self) -> usize {
+        match self {
+            Self::One(..) => 1,
+            Self::Several(tables, _) => tables.len(),
         }
     }
 
@@ -59,12 +68,12 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
     pub(super) unsafe fn new(
         of: Batches<'b>,
         (inputs, outputs): (&'b [Socket], &'b [Socket]),
-        stays: &'b [bool],
+        kept: &'b [Kept],
         (place, position): (&'b mut usize, &'b mut usize),
     ) -> Self {
         let first = of.live().next().unwrap_or_default();
         (*place, *position) = first;
-        Self { of, inputs, outputs, stays, place, position, first, sockets: PhantomData }
+        Self { of, inputs, outputs, kept, place, position, first, sockets: PhantomData }
     }
 
     /// How many frames there are.
@@ -72,20 +81,43 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
         (0..self.of.count()).map(|place| self.of.at(place).1.live()).sum()
     }
 
-    /// The number of the wire of this input, if its frames are on the device, where the task before has left them under this number.
-    /// What [`for_each`](Self::for_each) gives of it then is not what was made, but for the lengths of frames.
+    /// How many frames a launch may have, if all its batches are as long as the longest of these: what to make room for at once, as room
+    /// that is made again while others wait is dear.
+    pub fn most_frames(&self) -> usize {
+        (0..self.of.count()).map(|place| self.of.at(place).1.count).max().unwrap_or(0) * self.of.most()
+    }
+
+    /// The number of the wire of this input, if the tasks of the lane keep its frames on the device, under this number. Unless they
+    /// [come](Self::input_comes) with this task, what [`for_each`](Self::for_each) gives of it then is not what was made, but for the
+    /// lengths of frames.
     pub fn input_there(&self, input: usize) -> Option<usize> {
-        self.there(self.inputs.get(input)?)
+        there(self.inputs.get(input)?, self.kept)
     }
 
-    /// The number of the wire of this output, if its frames are to be left on the device, under this number; their lengths alone are
-    /// written, by the last [`for_each`](Self::for_each): each one begins with empty frames.
+    /// Whether the frames of this input are to be copied to the device: no task of the lane has had them there before.
+    pub fn input_comes(&self, input: usize) -> bool {
+        self.inputs.get(input).is_none_or(|socket| kept(socket, self.kept).comes)
+    }
+
+    /// Whether the frames of this input, which the task rewrites, are to be copied back.
+    pub fn input_returns(&self, input: usize) -> bool {
+        self.inputs.get(input).is_none_or(|socket| kept(socket, self.kept).returns)
+    }
+
+    /// Whether cores use the frames of this wire, too, which tasks of the lane keep.
+    pub fn crosses(&self, wire: usize) -> bool {
+        self.kept.get(wire).is_none_or(|kept| kept.crosses)
+    }
+
+    /// The number of the wire of this output, if its frames are to be left on the device, under this number. The last
+    /// [`for_each`](Self::for_each) writes their lengths: each one begins with empty frames.
     pub fn output_there(&self, output: usize) -> Option<usize> {
-        self.there(self.outputs.get(output)?)
+        there(self.outputs.get(output)?, self.kept)
     }
 
-    fn there(&self, socket: &Socket) -> Option<usize> {
-        self.stays.get(socket.wire).is_some_and(|&stays| stays).then_some(socket.wire)
+    /// Whether the frames of this output are to be copied back.
+    pub fn output_returns(&self, output: usize) -> bool {
+        self.outputs.get(output).is_none_or(|socket| kept(socket, self.kept).returns)
     }
 
     /// Does something with each frame, in order, up to the first error, which then has this frame's number: the frames before it are
@@ -107,6 +139,14 @@ impl<'b, I: Inputs, O: Outputs> DeviceBatch<'b, I, O> {
         (*self.place, *self.position) = self.first;
         Ok(())
     }
+}
+
+fn kept(socket: &Socket, all: &[Kept]) -> Kept {
+    all.get(socket.wire).copied().unwrap_or(Kept::ALONE)
+}
+
+fn there(socket: &Socket, all: &[Kept]) -> Option<usize> {
+    kept(socket, all).there.then_some(socket.wire)
 }
 
 impl<I, O> std::fmt::Debug for DeviceBatch<'_, I, O> {

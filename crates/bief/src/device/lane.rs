@@ -7,7 +7,7 @@ use bief_machine::clock::{interruptions, nanoseconds, thread_time};
 
 use super::batch::Batches;
 use super::parts::Parts;
-use super::{By, Copied, Device, DeviceBatch, Offload};
+use super::{By, Copied, Device, DeviceBatch, Kept, Offload};
 use crate::error::Result;
 use crate::figures::Figures;
 use crate::frame::Batch;
@@ -21,8 +21,8 @@ pub(crate) struct OnDevice<I, O> {
     pub(crate) offload: Box<dyn Offload<I, O>>,
     pub(crate) inputs: Box<[Socket]>,
     pub(crate) outputs: Box<[Socket]>,
-    /// Which wires stay on the device.
-    pub(crate) stays: Box<[bool]>,
+    /// How it has the frames of each wire.
+    pub(crate) kept: Box<[Kept]>,
     /// What was copied of the last batch.
     pub(crate) copied: Option<[Copied; 2]>,
 }
@@ -34,7 +34,7 @@ impl<I: Inputs, O: Outputs> OnDevice<I, O> {
         let sockets = (&*self.inputs, &*self.outputs);
         // SAFETY: the caller promises live buffers for every position of the batches; the sockets are those that the task was bound to,
         // whose inputs and outputs these are.
-        let mut batch = unsafe { DeviceBatch::new(batches, sockets, &self.stays, at) };
+        let mut batch = unsafe { DeviceBatch::new(batches, sockets, &self.kept, at) };
         self.offload.enqueue(&mut batch)?;
         self.offload.complete(&mut batch)?;
         self.copied = self.offload.copied();
@@ -84,8 +84,8 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
         self.copied.take()
     }
 
-    fn keep_there(&mut self, stays: &[bool]) {
-        self.stays = stays.into();
+    fn keep_there(&mut self, kept: Box<[Kept]>) {
+        self.kept = kept;
     }
 
     fn figures(&self, figures: &mut Figures) {

@@ -171,9 +171,10 @@ pub trait Offload<I: Inputs, O: Outputs>: Send {
         Ok(())
     }
 
-    /// Whether it can take the frames of its input of that number from where a task before it in the same lane left them on the device
-    /// ([`DeviceBatch::input_there`]), and, if it rewrites them, leave them there. Neighbours that agree on that spare the copies; tasks
-    /// of one lane share what they keep there by [`Device::in_common`].
+    /// Whether it can have the frames of its input of that number where the tasks of the lane keep them on the device
+    /// ([`DeviceBatch::input_there`]), put them there if they [come](DeviceBatch::input_comes) from the cores, and, if it rewrites them,
+    /// leave them there. Neighbours that agree on that spare the copies; tasks of one lane share what they keep there by
+    /// [`Device::in_common`].
     fn takes_there(&self, input: usize) -> bool {
         let _ = input;
         false
@@ -232,15 +233,47 @@ impl AddAssign for Copied {
 /// What [`Task::on_device`] gives for a task of that type.
 pub type OffloadOf<T> = Box<dyn Offload<<T as Task>::In, <T as Task>::Out>>;
 
-/// Lets frames stay on the device between tasks, which are those of `range`, where all that make and use them have them there.
+/// How a task on a device has the frames of a wire.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    /// They have a place on the device, which the tasks of the lane share.
+    there: bool,
+    /// Cores use them, too.
+    crosses: bool,
+    /// They are on the cores alone when the task gets them.
+    comes: bool,
+    /// The cores need what it makes of them.
+    returns: bool,
+}
+
+impl Kept {
+    /// As a task has them that shares them with no other.
+    pub(crate) const ALONE: Self = Self { there: false, crosses: true, comes: true, returns: true };
+}
+
+/// Lets frames stay on the device between tasks, which are those of `range`, where all of these that make and use them have them there:
+/// they come with the first, and those that the cores need return with the last that writes them.
 pub(crate) fn keep_there(tasks: &mut [Node], range: &Range<usize>, wires: &[WireInfo]) {
-    let stays = |(number, wire): (usize, &WireInfo)| {
-        let is_there = |task: usize| range.contains(&task) && tasks[task - range.start].step.takes_there(number);
-        let users = std::iter::once(wire.maker).chain(wire.uses.iter().map(|user| user.task));
-        wire.constant.is_none() && wire.last_user > wire.maker && users.chain([wire.last_user]).all(is_there)
+    let kept = |task: usize, number: usize, wire: &WireInfo| {
+        let writers = wire.uses.iter().filter(|user| user.rewrites).map(|user| user.task).chain([wire.maker]);
+        let users = wire.uses.iter().map(|user| user.task).chain([wire.maker, wire.last_user]);
+        let mut here = users.filter(|user| range.contains(user));
+        let is_there = |user: usize| tasks[user - range.start].step.takes_there(number);
+        let (first, last) = (here.clone().min(), here.clone().max());
+        if wire.constant.is_some() || first == last || !here.all(is_there) {
+            return Kept::ALONE;
+        }
+        Kept {
+            there: true,
+            crosses: wire.crosses(range.start) || wire.crosses(range.end),
+            comes: first == Some(task) && wire.maker < task,
+            returns: wire.last_user >= range.end && writers.filter(|writer| range.contains(writer)).max() == Some(task),
+        }
     };
-    let stays: Vec<bool> = wires.iter().enumerate().map(stays).collect();
-    tasks.iter_mut().for_each(|task| task.step.keep_there(&stays));
+    let all =
+        range.clone().map(|task| wires.iter().enumerate().map(|(number, wire)| kept(task, number, wire)).collect());
+    let all: Vec<Box<[Kept]>> = all.collect();
+    tasks.iter_mut().zip(all).for_each(|(task, kept)| task.step.keep_there(kept));
 }
 
 /// Bytes of a frame on all wires that cross the chain before task `end`: what is copied where a stage on a device begins or ends.

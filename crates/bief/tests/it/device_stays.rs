@@ -77,25 +77,25 @@ impl Offload<In<u64>, Out<u64>> for There {
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In<u64>, Out<u64>>) -> Result<()> {
         let mut there = self.0.there.lock().unwrap();
         let mut frames = Vec::new();
-        match batch.input_there(0) {
-            Some(wire) => frames.clone_from(&there[&wire]),
-            None => batch.for_each(|from, _| {
+        if batch.input_comes(0) {
+            batch.for_each(|from, _| {
                 self.1.copies.fetch_add(1, Ordering::Relaxed);
                 frames.push(from[0]);
                 Ok(())
-            })?,
+            })?;
+            batch.input_there(0).map(|wire| there.insert(wire, frames.clone()));
+        } else {
+            frames.clone_from(&there[&batch.input_there(0).unwrap()]);
         }
         frames.iter_mut().for_each(|frame| *frame += 1);
-        match batch.output_there(0) {
-            Some(wire) => drop(there.insert(wire, frames)),
-            None => {
-                let mut frames = frames.into_iter();
-                batch.for_each(|_, to| {
-                    self.1.copies.fetch_add(1, Ordering::Relaxed);
-                    to[0] = frames.next().unwrap();
-                    Ok(())
-                })?;
-            }
+        batch.output_there(0).map(|wire| there.insert(wire, frames.clone()));
+        if batch.output_returns(0) {
+            let mut frames = frames.into_iter();
+            batch.for_each(|_, to| {
+                self.1.copies.fetch_add(1, Ordering::Relaxed);
+                to[0] = frames.next().unwrap();
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -106,30 +106,43 @@ impl Offload<InOut<u64>, ()> for There {
         self.1.stays
     }
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, InOut<u64>, ()>) -> Result<()> {
-        match batch.input_there(0) {
-            Some(wire) => {
-                let mut there = self.0.there.lock().unwrap();
-                there.get_mut(&wire).unwrap().iter_mut().for_each(|frame| *frame += 1);
+        let mut there = self.0.there.lock().unwrap();
+        let mut alone = Vec::new();
+        let frames = batch.input_there(0).map_or(&mut alone, |wire| there.entry(wire).or_default());
+        if batch.input_comes(0) {
+            frames.clear();
+            batch.for_each(|frame, ()| {
+                self.1.copies.fetch_add(1, Ordering::Relaxed);
+                frames.push(frame[0]);
                 Ok(())
-            }
-            None => batch.for_each(|frame, ()| {
-                self.1.copies.fetch_add(2, Ordering::Relaxed);
-                frame[0] += 1;
-                Ok(())
-            }),
+            })?;
         }
+        frames.iter_mut().for_each(|frame| *frame += 1);
+        if batch.input_returns(0) {
+            let mut frames = frames.iter();
+            batch.for_each(|frame, ()| {
+                self.1.copies.fetch_add(1, Ordering::Relaxed);
+                frame[0] = *frames.next().unwrap();
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 }
 
-/// Which of the three tasks keep frames there, whether the wire in the middle is used after them, and copies of a frame.
+/// Which of the three tasks keep frames there, whether the wire in the middle is used after them, tasks before the stage on the device,
+/// and copies of a frame.
 #[test]
 fn frames_are_copied_where_a_task_or_a_stage_needs_them_alone() {
-    for (stays, later, expected) in [
-        ([true; 3], false, 2),
-        ([false; 3], false, 6),
-        ([true, true, false], false, 6),
-        ([false, true, true], false, 6),
-        ([true; 3], true, 6),
+    for (stays, later, before, expected) in [
+        ([true; 3], false, 1, 2),
+        ([false; 3], false, 1, 6),
+        ([true, true, false], false, 1, 6),
+        ([false, true, true], false, 1, 6),
+        ([true; 3], true, 1, 3),
+        ([true; 3], false, 2, 2),
+        ([true; 3], true, 2, 3),
+        ([false; 3], false, 2, 4),
     ] {
         for lanes in [1, 3] {
             let copies = Arc::<AtomicU64>::default();
@@ -154,14 +167,15 @@ fn frames_are_copied_where_a_task_or_a_stage_needs_them_alone() {
                 .tasks()
                 .map(|(name, replicable)| TaskProfile { replicable, ..TaskProfile::sequential(name, [1, 1]) })
                 .collect();
-            let stages = [Stage::new(1, 1, "cpu"), Stage::new(3, 1, "gpu"), Stage::new(tasks.len() - 4, 1, "cpu")];
+            let ends = [before, tasks.len() - 4].map(|tasks| Stage::new(tasks, 1, "cpu"));
+            let stages = [ends[0].clone(), Stage::new(4 - before, 1, "gpu"), ends[1].clone()];
             let schedule = Schedule::new("hand", stages, &Profile::new(["cpu", "gpu"], tasks).unwrap()).unwrap();
             program.pipeline_on(&schedule, &machine).unwrap().run().unwrap();
             assert_eq!(result.take(), (3..53).collect::<Vec<_>>());
             if let Some(seen) = seen {
                 assert_eq!(seen.take(), (2..52).collect::<Vec<_>>());
             }
-            assert_eq!(copies.load(Ordering::Relaxed), expected * 50, "{stays:?}, {later}");
+            assert_eq!(copies.load(Ordering::Relaxed), expected * 50, "{stays:?}, {later}, {before}");
         }
     }
 }

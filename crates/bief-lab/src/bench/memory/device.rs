@@ -64,30 +64,36 @@ fn us(time: Duration) -> f64 {
 }
 
 impl Point {
-    /// Bytes that went to the device and back, in GB per second each way.
-    fn gb_per_s(&self) -> f64 {
-        self.size.0 as f64 / 1e9 / self.probe.round.as_secs_f64().max(1e-12)
+    /// All bytes in that time, in GB per second.
+    fn gb_per_s(&self, time: Duration) -> f64 {
+        self.size.0 as f64 / 1e9 / time.as_secs_f64().max(1e-12)
     }
 }
 
 fn table(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundings) -> String {
     let mut text = format!("{} ({}), {rounds} rounds; us\n\n", found.name, found.title);
-    text += "memory  size    allocate  1st run  2nd run     back    round  GB/s CPU us launch\n";
+    text += "memory size    allocate  1st run  2nd run     back GB/s   in  out CPU us launch\n";
     for point in points {
-        let Probe { allocate, first_run, second_run, read_back, round, waiting_time, launch, .. } = point.probe;
-        let [allocate, first_run, second_run, read_back, round, waiting_time, launch] =
-            [allocate, first_run, second_run, read_back, round, waiting_time, launch].map(us);
+        let Probe { allocate, first_run, second_run, read_back, round, give, take, waiting_time, launch, .. } =
+            point.probe;
+        let round = point.gb_per_s(round);
+        let [give, take] = [give, take].map(|time| match time {
+            // Nothing was copied.
+            time if time < Duration::from_micros(1) => "-".to_owned(),
+            time => format!("{:.1}", point.gb_per_s(time)),
+        });
+        let [allocate, first_run, second_run, read_back, waiting_time, launch] =
+            [allocate, first_run, second_run, read_back, waiting_time, launch].map(us);
         writeln!(
             text,
-            "{:<7} {:<7} {allocate:>8.1} {first_run:>8.1} {second_run:>8.1} {read_back:>8.1} {round:>8.1} {:>5.1} \
-             {waiting_time:>6.1} {launch:>6.1}",
+            "{:<6} {:<7} {allocate:>8.1} {first_run:>8.1} {second_run:>8.1} {read_back:>8.1} {round:>4.1} \
+             {give:>4} {take:>4} {waiting_time:>6.1} {launch:>6.1}",
             point.memory.to_string(),
             point.size.to_string(),
-            point.gb_per_s(),
         )
         .expect("a text takes it");
     }
-    text += "\nback: read back. round: filled, the kernel, read back and checked. CPU us:\nprocessor time of the wait in a round.\n";
+    text += "\nback: read back. GB/s: of rounds, in which it is filled, a kernel changes it,\nand it is read back and checked; in, out: of what the device is given and what\nis taken from it, alone. CPU us: processor time of the wait in a round.\n";
     for fact in surroundings.facts().iter().flat_map(|fact| wrapped(fact, COLUMNS)) {
         writeln!(text, "{fact}").expect("a text takes it");
     }
@@ -96,14 +102,17 @@ fn table(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundin
 
 fn csv(points: &[Point]) -> String {
     let mut text =
-        "memory,bytes,allocate_us,first_run_us,second_run_us,read_back_us,round_us,gb_per_s,waiting_cpu,waiting_us,launch_us\n"
+        "memory,bytes,allocate_us,first_run_us,second_run_us,read_back_us,round_us,gb_per_s,give_us,take_us,waiting_cpu,waiting_us,\
+         launch_us\n"
             .to_owned();
     for point in points {
-        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, waiting_time, launch, .. } =
-            point.probe;
+        let Probe { allocate, first_run, second_run, read_back, round, give, take, .. } = point.probe;
+        let Probe { waiting_cpu, waiting_time, launch, .. } = point.probe;
         let times = [allocate, first_run, second_run, read_back, round].map(us).map(|us| format!("{us:.3}")).join(",");
-        let (memory, bytes, rate) = (point.memory, point.size.0, point.gb_per_s());
-        writeln!(text, "{memory},{bytes},{times},{rate:.4},{waiting_cpu:.4},{:.3},{:.3}", us(waiting_time), us(launch))
+        let copies = [give, take].map(us).map(|us| format!("{us:.3}")).join(",");
+        let (memory, bytes, rate) = (point.memory, point.size.0, point.gb_per_s(round));
+        let [waiting_time, launch] = [waiting_time, launch].map(us);
+        writeln!(text, "{memory},{bytes},{times},{rate:.4},{copies},{waiting_cpu:.4},{waiting_time:.3},{launch:.3}")
             .expect("a text takes it");
     }
     text
@@ -111,11 +120,12 @@ fn csv(points: &[Point]) -> String {
 
 fn to_json(found: &Found, points: &[Point], rounds: u32, surroundings: &Surroundings) -> Value {
     let point = |point: &Point| {
-        let Probe { allocate, first_run, second_run, read_back, round, waiting_cpu, waiting_time, launch, .. } =
-            point.probe;
+        let Probe { allocate, first_run, second_run, read_back, round, give, take, .. } = point.probe;
+        let Probe { waiting_cpu, waiting_time, launch, .. } = point.probe;
         json!({
             "memory": point.memory.to_string(), "bytes": point.size.0, "allocate_us": us(allocate), "first_run_us": us(first_run),
-            "second_run_us": us(second_run), "read_back_us": us(read_back), "round_us": us(round), "gb_per_s": point.gb_per_s(),
+            "second_run_us": us(second_run), "read_back_us": us(read_back), "round_us": us(round), "gb_per_s": point.gb_per_s(round),
+            "give_us": us(give), "take_us": us(take),
             "waiting_cpu": waiting_cpu, "waiting_us": us(waiting_time), "launch_us": us(launch),
         })
     };

@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{DemapKernel, DemapTables, Pls};
 use bief_opencl::{Arg, Kernel, OpenCl, Queue};
 
-use super::lane::{Lane, Room, SYMBOL, fill, for_all, get, put, take};
+use super::lane::{Frames, Lane, Place, Room, SYMBOL, fill, for_all, get, put, take};
 use crate::dvbs2::demap::{Demap, least_n0};
 use crate::dvbs2::tables::{Tables, whole};
 
@@ -148,28 +148,36 @@ impl Offload<In, Out> for DemapThere {
         if frame == 0 {
             return Ok(());
         }
-        let (from, to) = (batch.input_there(0), batch.output_there(0));
-        if from.is_none() {
-            fill(batch, (queue, &mut *symbols), most[0] * SYMBOL, |(symbols, ..), _, place| put(place, symbols))?;
+        let frames = Frames::of(batch);
+        let (from, to) = (Place::of_input(batch, 0), Place::of_output(batch, 0));
+        let returns = batch.output_returns(0);
+        if batch.input_comes(0) {
+            let bytes = most[0] * SYMBOL;
+            let copy =
+                |room: &mut Room| fill(batch, (queue, room), bytes, |(symbols, ..), _, place| put(place, symbols));
+            lane.with(from, symbols, copy)?;
         }
         let kernels = [&*payload, vl_snr];
         lane.with_both([from, to], [symbols, llrs], |symbols, llrs| {
-            llrs.of_frames(queue, frame, most[1])?;
+            llrs.of_frames(queue, frames, most[1])?;
             let mut kinds = kinds.iter_mut().filter(|(_, kind)| !kind.batch.is_empty());
             kinds.try_for_each(|(_, kind)| kind.enqueue(queue, kernels, [symbols, rotations, llrs]))?;
-            if to.is_none() { queue.leaving(|| llrs.held()?.fetch(frame * most[1])) } else { Ok(()) }
+            if returns { queue.leaving(|| llrs.held()?.fetch(frame * most[1])) } else { Ok(()) }
         })?;
         queue.flush()
     }
 
     fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
-        if batch.output_there(0).is_some() || batch.frames() == 0 {
+        if !batch.output_returns(0) || batch.frames() == 0 {
             return batch.for_each(|(.., pls), mut llrs| llrs.set_len(pls[0].frame_size().bits()));
         }
-        take(batch, (&self.lane.queue, &mut self.llrs), |(.., pls), mut llrs, row| {
-            llrs.set_len(pls[0].frame_size().bits())?;
-            get(&mut llrs, row);
-            Ok(())
+        let Self { lane, llrs, .. } = self;
+        lane.with(Place::of_output(batch, 0), llrs, |llrs| {
+            take(batch, (&lane.queue, llrs), |(.., pls), mut llrs, row| {
+                llrs.set_len(pls[0].frame_size().bits())?;
+                get(&mut llrs, row);
+                Ok(())
+            })
         })
     }
 }

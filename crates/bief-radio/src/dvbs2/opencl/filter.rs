@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::HEADER;
 use bief_dsp::filter::{FilterFrames, FilterTables, IntegerFilter};
 use bief_opencl::{Arg, Kernel, OpenCl};
 
-use super::lane::{Lane, Room, SYMBOL, for_all, get, take};
+use super::lane::{Frames, Lane, Place, Room, SYMBOL, for_all, get, take};
 use crate::dvbs2::symbols::{FilterSymbols, placed};
 use crate::dvbs2::tables::layout;
 use crate::iq::SampleFormat;
@@ -95,7 +95,8 @@ impl Offload<In, Out> for FilterThere {
             Ok(())
         })?;
         let bytes = given.bytes();
-        let taken = windows.of(queue, bytes)?;
+        let of_batch = Frames::of(batch);
+        let taken = windows.of_frames(queue, of_batch, bytes.div_ceil(counts.len()))?;
         let mut copied = Ok(());
         let copy = |mut there: &mut [u8]| {
             copied = batch.for_each(|(window, _), _| {
@@ -110,32 +111,34 @@ impl Offload<In, Out> for FilterThere {
         let (frames, places) = (frames.filled(queue, &given.frames)?, places.filled(queue, &given.places)?);
         let (anchors, phasors) = (anchors.filled(queue, &given.anchors)?, phasors.filled(queue, &given.phasors)?);
         let (taps, windows) = (taps.held()?, windows.held()?);
-        lane.with(batch.output_there(0), symbols, |symbols| {
-            let symbols = symbols.of_frames(queue, counts.len(), most * SYMBOL)?;
+        lane.with(Place::of_output(batch, 0), symbols, |symbols| {
+            let symbols = symbols.of_frames(queue, of_batch, most * SYMBOL)?;
             let groups = most.div_ceil(ITEMS);
             let [length, centre, of_frame] = [tables.length, tables.centre, groups].map(|n| Arg::Number(n as u32));
             let [a, b, c, d, e, f, g] = [&*windows, frames, places, anchors, phasors, taps, symbols].map(Arg::Buffer);
             let arguments = [a, b, c, d, e, f, g, length, centre, of_frame];
             // SAFETY: the kernel is `filter` of `FilterTables`, whose arguments these are: windows, what `FilterFrames` has of them, taps,
             // and room for as many symbols as each frame says.
-            unsafe { queue.launch(kernel, (counts.len() * groups, ITEMS), &arguments) }
+            unsafe { queue.launch(kernel, (counts.len() * groups, ITEMS), &arguments)? };
+            let bytes = counts.len() * most * SYMBOL;
+            if batch.output_returns(0) { queue.leaving(|| symbols.fetch(bytes)) } else { Ok(()) }
         })?;
-        if batch.output_there(0).is_none() {
-            queue.leaving(|| symbols.held()?.fetch(counts.len() * most * SYMBOL))?;
-        }
         queue.flush()
     }
 
     fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
         let mut counts = self.counts.iter();
         let mut next = || counts.next().copied().unwrap_or(0);
-        if batch.output_there(0).is_some() || self.counts.is_empty() {
+        if !batch.output_returns(0) || self.counts.is_empty() {
             return batch.for_each(|_, mut made| made.set_len(next()));
         }
-        take(batch, (&self.lane.queue, &mut self.symbols), |_, mut made, row| {
-            made.set_len(next())?;
-            get(&mut made, row);
-            Ok(())
+        let (lane, symbols) = (&self.lane, &mut self.symbols);
+        lane.with(Place::of_output(batch, 0), symbols, |symbols| {
+            take(batch, (&lane.queue, symbols), |_, mut made, row| {
+                made.set_len(next())?;
+                get(&mut made, row);
+                Ok(())
+            })
         })
     }
 }

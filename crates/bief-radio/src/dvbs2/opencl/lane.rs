@@ -25,28 +25,28 @@ impl Lane {
         device.in_common(|| Ok(Self { queue: Queue::new(driver)?, there: Mutex::default() }))
     }
 
-    /// Does something with frames: those of a wire that stays, or others.
+    /// Does something with frames: those of a wire that the lane keeps, or others.
     pub(super) fn with<T>(
         &self,
-        there: Option<usize>,
+        there: Option<Place>,
         others: &mut Room,
         act: impl FnOnce(&mut Room) -> Result<T>,
     ) -> Result<T> {
-        let Some(wire) = there else { return act(others) };
+        let Some(place) = there else { return act(others) };
         let mut kept = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        act(kept.entry(wire).or_insert_with(Room::of_device))
+        act(kept.entry(place.wire).or_insert_with(|| place.room()))
     }
 
     /// The same with those of two wires.
     pub(super) fn with_both<T>(
         &self,
-        [first, second]: [Option<usize>; 2],
+        [first, second]: [Option<Place>; 2],
         [others, more]: [&mut Room; 2],
         act: impl FnOnce(&mut Room, &mut Room) -> Result<T>,
     ) -> Result<T> {
         // Taken out for as long, as a map lends one at a time.
-        let take = |wire| self.there.lock().unwrap_or_else(PoisonError::into_inner).remove(&wire);
-        let mut taken = second.map(|wire| (wire, take(wire).unwrap_or_else(Room::of_device)));
+        let take = |place: &Place| self.there.lock().unwrap_or_else(PoisonError::into_inner).remove(&place.wire);
+        let mut taken = second.map(|place| (place.wire, take(&place).unwrap_or_else(|| place.room())));
         let done = self.with(first, others, |first| match &mut taken {
             Some((_, second)) => act(first, second),
             None => act(first, more),
@@ -55,6 +55,40 @@ impl Lane {
             self.there.lock().unwrap_or_else(PoisonError::into_inner).insert(wire, room);
         }
         done
+    }
+}
+
+/// A wire whose frames the tasks of a lane keep on the device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    wire: usize,
+    crosses: bool,
+}
+
+impl Place {
+    pub(super) fn of_input<I: Inputs, O: Outputs>(batch: &DeviceBatch<'_, I, O>, input: usize) -> Option<Self> {
+        batch.input_there(input).map(|wire| Self { wire, crosses: batch.crosses(wire) })
+    }
+
+    pub(super) fn of_output<I: Inputs, O: Outputs>(batch: &DeviceBatch<'_, I, O>, output: usize) -> Option<Self> {
+        batch.output_there(output).map(|wire| Self { wire, crosses: batch.crosses(wire) })
+    }
+
+    fn room(self) -> Room {
+        if self.crosses { Room::default() } else { Room::of_device() }
+    }
+}
+
+/// How many frames there are, and how many a launch may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frames {
+    here: usize,
+    most: usize,
+}
+
+impl Frames {
+    pub(super) fn of<I: Inputs, O: Outputs>(batch: &DeviceBatch<'_, I, O>) -> Self {
+        Self { here: batch.frames(), most: batch.most_frames() }
     }
 }
 
@@ -88,13 +122,17 @@ impl Room {
         Ok(self.buffer.as_mut().expect("it was made"))
     }
 
-    /// The same, for frames of so many bytes each at most.
+    /// With room for frames of so many bytes each, of as many as a launch may have, where the device has so much.
     ///
     /// # Errors
     /// More than the device has.
-    pub(super) fn of_frames(&mut self, queue: &Queue, frames: usize, stride: usize) -> Result<&mut Buffer> {
-        self.stride = stride;
-        self.of(queue, frames * stride)
+    pub(super) fn of_frames(&mut self, queue: &Queue, frames: Frames, bytes: usize) -> Result<&mut Buffer> {
+        self.stride = bytes;
+        let [here, most] = [frames.here, frames.most].map(|frames| frames * bytes);
+        if self.buffer.as_ref().is_none_or(|buffer| buffer.len() < here) && self.of(queue, most).is_err() {
+            self.of(queue, here)?;
+        }
+        self.held()
     }
 
     /// What it holds now.
@@ -144,11 +182,11 @@ pub(super) fn fill<I: Inputs, O: Outputs>(
     stride: usize,
     mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &mut [u8]),
 ) -> Result<()> {
-    let frames = batch.frames();
+    let frames = Frames::of(batch);
     let mut copied = Ok(());
     let buffer = room.of_frames(queue, frames, stride)?;
     queue.entering(|| {
-        buffer.fill(frames * stride, |there| {
+        buffer.fill(frames.here * stride, |there| {
             let mut places = there.chunks_exact_mut(stride);
             copied = batch.for_each(|inputs, outputs| {
                 if let Some(place) = places.next() {

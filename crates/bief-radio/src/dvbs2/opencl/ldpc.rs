@@ -7,7 +7,7 @@ use bief::{Error, Result, Task};
 use bief_dsp::dvbs2::ldpc::{GROUP, KernelTables};
 use bief_opencl::{Arg, Buffer, Kernel, OpenCl, Queue};
 
-use super::lane::{Lane, Room, fill, for_all, put};
+use super::lane::{Frames, Lane, Place, Room, fill, for_all, put};
 use crate::dvbs2::decode::{DecodeLdpc, Decoding};
 use crate::dvbs2::tables::{Coding, Tables, code, expect_of};
 
@@ -19,6 +19,8 @@ pub(in crate::dvbs2) struct DecodeThere {
     codes: Tables<Coding, Code>,
     /// LLRs of all frames of a batch, where they are not on the device already.
     llrs: Room,
+    /// What the kernel works in, for the frames of one code after the other.
+    scratch: Room,
 }
 
 /// What a device has for one code.
@@ -33,7 +35,6 @@ struct Code {
     bits: Room,
     /// Of each frame its iterations, and whether it converged.
     told: Room,
-    scratch: Room,
     /// Frames that were handed on.
     taken: usize,
 }
@@ -45,26 +46,39 @@ impl DecodeThere {
     pub(in crate::dvbs2) fn new(device: &Device, driver: &OpenCl, max_iterations: u32) -> Result<Self> {
         let lane = Lane::of(device, driver)?;
         let kernel = lane.queue.kernel(driver, KernelTables::SOURCE, "decode")?;
-        Ok(Self { max_iterations, lane, kernel, codes: Tables::default(), llrs: Room::default() })
+        Ok(Self {
+            max_iterations,
+            lane,
+            kernel,
+            codes: Tables::default(),
+            llrs: Room::default(),
+            scratch: Room::of_device(),
+        })
     }
 }
 
 impl Code {
     fn new(queue: &Queue, coding: Coding) -> Result<Self> {
         let tables = KernelTables::new(coding.ldpc());
-        let [mut layers, mut blocks, scratch] = [Room::of_device(), Room::of_device(), Room::of_device()];
+        let [mut layers, mut blocks] = [Room::of_device(), Room::of_device()];
         layers.filled(queue, &tables.layers)?;
         blocks.filled(queue, &tables.blocks)?;
         let [places, bits, told] = <[Room; 3]>::default();
-        Ok(Self { coding, tables, layers, blocks, starts: Vec::new(), places, bits, told, scratch, taken: 0 })
+        Ok(Self { coding, tables, layers, blocks, starts: Vec::new(), places, bits, told, taken: 0 })
     }
 
-    /// Has the device decode the frames of this code.
-    fn enqueue(&mut self, queue: &Queue, kernel: &Kernel, max_iterations: u32, llrs: &Buffer) -> Result<()> {
+    /// Has the device decode the frames of this code, with room for so many.
+    fn enqueue(
+        &mut self,
+        queue: &Queue,
+        (kernel, max_iterations): (&Kernel, u32),
+        (llrs, scratch): (&Buffer, &mut Room),
+        frames: Frames,
+    ) -> Result<()> {
         let (code, count, tables) = (self.coding.ldpc(), self.starts.len(), &self.tables);
         let (bytes, places) = (code.kldpc / 8, self.places.filled(queue, &self.starts)?);
-        let (bits, told) = (self.bits.of(queue, count * bytes)?, self.told.of(queue, count * TOLD)?);
-        let (scratch, layers) = (self.scratch.of(queue, count * tables.room)?, self.layers.held()?);
+        let (bits, told) = (self.bits.of_frames(queue, frames, bytes)?, self.told.of_frames(queue, frames, TOLD)?);
+        let (scratch, layers) = (scratch.of_frames(queue, frames, tables.room)?, self.layers.held()?);
         let numbers = [code.kldpc, code.nldpc, code.q, tables.missing as usize, tables.room, max_iterations as usize]
             .map(|number| Arg::Number(number as u32));
         let buffers = [llrs, places, bits, told, scratch, layers, self.blocks.held()?].map(Arg::Buffer);
@@ -107,7 +121,7 @@ impl Offload<In, Out> for DecodeThere {
     }
 
     fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
-        let Self { max_iterations, lane, kernel, codes, llrs } = self;
+        let Self { max_iterations, lane, kernel, codes, llrs, scratch } = self;
         let queue = &lane.queue;
         codes.iter_mut().for_each(|(_, code)| {
             code.starts.clear();
@@ -124,9 +138,9 @@ impl Offload<In, Out> for DecodeThere {
         if most == 0 {
             return Ok(());
         }
-        let there = batch.input_there(0);
-        if there.is_none() {
-            fill(batch, (queue, &mut *llrs), most, |(llrs, _), _, place| put(place, llrs))?;
+        let (there, frames) = (Place::of_input(batch, 0), Frames::of(batch));
+        if batch.input_comes(0) {
+            lane.with(there, llrs, |llrs| fill(batch, (queue, llrs), most, |(llrs, _), _, place| put(place, llrs)))?;
         }
         lane.with(there, llrs, |llrs| {
             let mut frame = 0;
@@ -138,7 +152,8 @@ impl Offload<In, Out> for DecodeThere {
             })?;
             let llrs = llrs.held()?;
             let mut codes = codes.iter_mut().filter(|(_, code)| !code.starts.is_empty());
-            codes.try_for_each(|(_, code)| code.enqueue(queue, kernel, *max_iterations, llrs))
+            let how = (&*kernel, *max_iterations);
+            codes.try_for_each(|(_, code)| code.enqueue(queue, how, (llrs, &mut *scratch), frames))
         })?;
         queue.flush()
     }

@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Pls, SignalLevel};
 use bief_opencl::{Arg, Kernel, OpenCl};
 
-use super::lane::{Lane, Room, SYMBOL, fill, for_all, get, put, take};
+use super::lane::{Lane, Place, Room, SYMBOL, fill, for_all, get, put, take};
 use super::phase::Collect;
 use crate::dvbs2::symbols::MeasureLevel;
 use crate::dvbs2::tables::{layout, whole};
@@ -83,10 +83,12 @@ impl Offload<In, Out> for LevelThere {
         }
         let Self { lane, moments, collect, symbols, frames, sums, batch: seen, .. } = self;
         let queue = &lane.queue;
-        let there = batch.input_there(0);
-        if there.is_none() {
+        let there = Place::of_input(batch, 0);
+        if batch.input_comes(0) {
             let most = seen.iter().map(|(.., all)| all * SYMBOL).max().unwrap_or(0);
-            fill(batch, (queue, &mut *symbols), most, |(symbols, _), _, place| put(place, &symbols))?;
+            let copy =
+                |room: &mut Room| fill(batch, (queue, room), most, |(symbols, _), _, place| put(place, &symbols));
+            lane.with(there, symbols, copy)?;
         }
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
@@ -133,7 +135,7 @@ impl Offload<In, Out> for LevelThere {
         })?;
         sums.release()?;
         collect.release()?;
-        let there = batch.input_there(0);
+        let (there, returns) = (Place::of_input(batch, 0), batch.input_returns(0));
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             let frames = frames.filled(queue, &numbers(seen, stride, gains.into_iter()))?;
@@ -142,14 +144,16 @@ impl Offload<In, Out> for LevelThere {
             let [a, b] = [&*symbols, frames].map(Arg::Buffer);
             // SAFETY: the kernel is `scale` of `SignalLevel`, whose arguments these are: as many symbols as each frame says.
             unsafe { queue.launch(scale, (seen.len() * groups, RUN), &[a, b, Arg::Number(groups as u32)])? };
-            if there.is_none() { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
+            if returns { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
         })?;
-        match there {
-            None => take(batch, (queue, symbols), |(mut symbols, _), _, row| {
+        if !returns {
+            return Ok(());
+        }
+        lane.with(there, symbols, |symbols| {
+            take(batch, (queue, symbols), |(mut symbols, _), _, row| {
                 get(&mut symbols, row);
                 Ok(())
-            }),
-            Some(_) => Ok(()),
-        }
+            })
+        })
     }
 }

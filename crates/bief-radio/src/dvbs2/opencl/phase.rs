@@ -9,7 +9,7 @@ use bief_dsp::dvbs2::{CarrierPhase, HEADER, MAX_SYMBOLS, PhaseReads, Pls};
 use bief_opencl::{Arg, Kernel, OpenCl};
 use num_complex::Complex32;
 
-use super::lane::{Lane, Room, SYMBOL, fill, for_all, get, put, take};
+use super::lane::{Lane, Place, Room, SYMBOL, fill, for_all, get, put, take};
 use crate::dvbs2::symbols::CorrectPhase;
 use crate::dvbs2::tables::{Tables, layout, whole};
 
@@ -93,10 +93,12 @@ impl Offload<In, ()> for PhaseThere {
         if seen.is_empty() {
             return Ok(());
         }
-        let there = batch.input_there(0);
-        if there.is_none() {
+        let there = Place::of_input(batch, 0);
+        if batch.input_comes(0) {
             let most = seen.iter().map(|(_, count, _)| count * SYMBOL).max().unwrap_or(0);
-            fill(batch, (queue, &mut *symbols), most, |(symbols, _), (), place| put(place, &symbols))?;
+            let copy =
+                |room: &mut Room| fill(batch, (queue, room), most, |(symbols, _), (), place| put(place, &symbols));
+            lane.with(there, symbols, copy)?;
         }
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
@@ -152,7 +154,7 @@ impl Offload<In, ()> for PhaseThere {
         if *summed > 0 {
             get(&mut powers, sums.held()?.fetched(*summed * SYMBOL));
         }
-        let there = batch.input_there(0);
+        let (there, returns) = (Place::of_input(batch, 0), batch.input_returns(0));
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             let (mut all, mut numbers) = (Vec::new(), Vec::with_capacity(seen.len()));
@@ -177,19 +179,21 @@ impl Offload<In, ()> for PhaseThere {
             let [a, b, c] = [&*symbols, frames, segments].map(Arg::Buffer);
             // SAFETY: the kernel is `turn` of `CarrierPhase`, whose arguments these are: as many symbols and segments as each frame says.
             unsafe { queue.launch(turn, (seen.len() * groups, ITEMS), &[a, b, c, Arg::Number(groups as u32)])? };
-            if there.is_none() { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
+            if returns { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
         })?;
         collect.release()?;
         if *summed > 0 {
             sums.held()?.release()?;
         }
-        match there {
-            None => take(batch, (queue, symbols), |(mut symbols, _), (), row| {
+        if !returns {
+            return Ok(());
+        }
+        lane.with(there, symbols, |symbols| {
+            take(batch, (queue, symbols), |(mut symbols, _), (), row| {
                 get(&mut symbols, row);
                 Ok(())
-            }),
-            Some(_) => Ok(()),
-        }
+            })
+        })
     }
 }
 
