@@ -2,7 +2,9 @@
 
 use bief_schedule::simulate::{Pipeline, Times};
 use bief_schedule::strategy::Strategy;
-use bief_schedule::{Aim, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains, strategies, strategy};
+use bief_schedule::{
+    Aim, ClockPlan, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains, strategies, strategy,
+};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -118,8 +120,10 @@ impl Question {
         Ok(Self { profile, platform, goal, strategy })
     }
 
-    fn schedule(&self) -> Result<Schedule, String> {
-        self.strategy.plan(&self.profile, &self.platform, &self.goal).map_err(told)
+    /// The schedule, and the profile and the platform that it is of: its own clocks and busy cores.
+    fn found(&self) -> Result<(Schedule, Profile, Platform), String> {
+        let found = ClockPlan::find(self.strategy, &self.profile, &self.platform, &self.goal).map_err(told)?;
+        Ok((found.schedule, found.profile, found.platform))
     }
 
     /// The period at which a schedule is to run, where the goal demands one.
@@ -131,8 +135,7 @@ impl Question {
     }
 
     fn plan(&self) -> Result<Value, String> {
-        let Self { profile, platform, .. } = self;
-        let schedule = &self.schedule()?;
+        let (schedule, profile, platform) = &self.found()?;
         let period = schedule.planned_period();
         let pace = self.pace()?;
         let power = Power::paced(schedule, profile, platform, pace.unwrap_or(period)).map_err(told)?;
@@ -181,10 +184,10 @@ impl Question {
     }
 
     fn simulate(&self, request: &Value) -> Result<Value, String> {
-        let schedule = self.schedule()?;
+        let (schedule, profile, _) = self.found()?;
         let number = |key: &str, usual: u64| request[key].as_u64().unwrap_or(usual);
         let spread = request["spread"].as_f64().unwrap_or(0.0);
-        let mut pipeline = Pipeline::new(&self.profile, &schedule)
+        let mut pipeline = Pipeline::new(&profile, &schedule)
             .and_then(|pipeline| pipeline.depth(number("depth", 4)))
             .and_then(|pipeline| pipeline.times(if spread > 0.0 { Times::Uniform { spread } } else { Times::Constant }))
             .map_err(told)?;
