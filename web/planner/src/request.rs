@@ -205,10 +205,29 @@ fn told(error: Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bief_schedule::{Busy, TaskProfile};
+
     use super::*;
 
     fn asked(request: Value) -> Value {
         serde_json::from_str(&answer(&request.to_string())).unwrap()
+    }
+
+    #[test]
+    fn busy_cores_and_clocks_are_planned_with() {
+        let tasks = [TaskProfile::sequential("read", [300]), TaskProfile::replicable("decode", [600])];
+        let busy = Busy { cores: 4, ns: vec![Some(600), Some(1200)] };
+        let profile = Profile::new(["cpu"], tasks).unwrap();
+        let busy = profile.clone().with_busy([Some(busy)]).unwrap();
+        let plan = asked(json!({ "ask": "plan", "profile": busy.to_json(), "cores": "4" }));
+        // As the command tells it: with three cores at work.
+        assert_eq!((&plan["period_ns"], &plan["used"]), (&json!(500.0), &json!({ "cpu": 3 })));
+        let platform = r#"{"format": 1, "kinds": [
+            {"name": "cpu", "cores": 4, "watts": 8.0, "clocks": [{"mhz": 1000, "slowdown": 2.0, "watts": 2.5}]}]}"#;
+        let goal = "least-power,period=1us";
+        let request = json!({ "ask": "plan", "profile": profile.to_json(), "platform": platform, "cores": "4", "goal": goal });
+        let schedule = Schedule::from_json(asked(request)["schedule"].as_str().unwrap()).unwrap();
+        assert_eq!(schedule.clocks()["cpu"], 1000);
     }
 
     #[test]

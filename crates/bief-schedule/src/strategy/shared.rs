@@ -110,7 +110,9 @@ struct Chain<'a> {
     works: Vec<Work<'a>>,
     cores: Vec<u32>,
     run_starts: Vec<usize>,
-    /// What each kind can do at most, in a period that is no longer than is wanted.
+    /// Only shorter periods are wanted.
+    longest: Period,
+    /// What each kind can do at most in the longest period.
     most_ns: Vec<u64>,
     /// Comparisons of loads that are left.
     steps: usize,
@@ -127,11 +129,12 @@ struct Load {
 }
 
 impl<'a> Chain<'a> {
-    /// Of which a period of at most `longest` is wanted.
+    /// Of which a period below `longest` is wanted.
     fn new(profile: &'a Profile, given: &[(usize, u32)], longest: Period) -> Self {
         let most_ns = |&(_, cores): &(usize, u32)| u64::try_from(longest.times(cores.into()).0).unwrap_or(u64::MAX);
         Self {
             most_ns: given.iter().map(most_ns).collect(),
+            longest,
             steps: MOST_STEPS,
             works: given.iter().map(|&(kind, _)| Work::with_cuts(profile, kind)).collect(),
             cores: given.iter().map(|&(_, cores)| cores).collect(),
@@ -168,7 +171,7 @@ impl<'a> Chain<'a> {
         Ok(best.map(|(_, stages)| stages))
     }
 
-    /// The works of stages that may not be replicated, and 0, ascending.
+    /// The works of stages that may not be replicated, as far as they are short enough, and 0, ascending.
     fn limits(&self) -> Vec<u64> {
         let mut limits = vec![0];
         for work in &self.works {
@@ -177,6 +180,7 @@ impl<'a> Chain<'a> {
                 limits.extend(from.map(|from| work.ns(from, to)));
             }
         }
+        limits.retain(|&limit| Period::from(limit) < self.longest);
         limits.sort_unstable();
         limits.dedup();
         limits
