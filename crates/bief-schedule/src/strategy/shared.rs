@@ -77,7 +77,7 @@ impl Strategy for Shared {
 }
 
 impl Shared {
-    /// The schedule of these stages: where each ends, and the position of its kind among those given.
+    /// The schedule of these stages.
     fn sharing(&self, profile: &Profile, given: &[(usize, u32)], stages: &[(usize, usize)]) -> Result<Schedule, Error> {
         let kinds = profile.kinds();
         let cores: BTreeMap<_, _> = given.iter().map(|&(kind, cores)| (kinds[kind].clone(), cores)).collect();
@@ -104,6 +104,9 @@ impl Shared {
         })
     }
 }
+
+/// The stages of a chain: where each ends, and the position of its kind among those given.
+type Stages = Vec<(usize, usize)>;
 
 /// The chain and the kinds of core.
 struct Chain<'a> {
@@ -150,12 +153,12 @@ impl<'a> Chain<'a> {
         from >= self.run_starts[to]
     }
 
-    /// The stages of the shortest period: where each ends, and its kind; `None` where there is none as short as wanted.
-    fn shortest(&mut self) -> Result<Option<Vec<(usize, usize)>>, Error> {
+    /// The stages of the shortest period; `None` where there is none as short as wanted.
+    fn shortest(&mut self) -> Result<Option<Stages>, Error> {
         let limits = self.limits();
         // The first limit that is no less than what the cores have to do.
         let (mut low, mut high) = (0, limits.len());
-        let mut best: Option<(Period, Vec<(usize, usize)>)> = None;
+        let mut best: Option<(Period, Stages)> = None;
         while low < high {
             let middle = low.midpoint(high);
             let found = self.least_load(limits[middle])?;
@@ -197,7 +200,7 @@ impl<'a> Chain<'a> {
 
     /// The least time for which some kind's cores are busy with a frame, where no stage that may not be replicated has more work than
     /// `limit`, and the stages with it, as few as possible.
-    fn least_load(&mut self, limit: u64) -> Result<Option<(Period, Vec<(usize, usize)>)>, Error> {
+    fn least_load(&mut self, limit: u64) -> Result<Option<(Period, Stages)>, Error> {
         let none = Load { ns: vec![0; self.works.len()], stages: 0, from: 0, kind: 0, before: 0 };
         let mut ends: Vec<Vec<Load>> = vec![vec![none]];
         for to in 1..=self.tasks() {
