@@ -318,8 +318,11 @@ mod tests {
         }
     }
 
+    /// Tasks, cores, threads of each, and watts of a core and of a thread.
+    type OnThreads = (Vec<(bool, u64, u64)>, u32, u32, [f64; 2]);
+
     /// Tasks with a time on a whole core and one on a hardware thread, of which the cores have 2 or 3.
-    fn on_threads() -> impl proptest::strategy::Strategy<Value = (Vec<(bool, u64, u64)>, u32, u32, [f64; 2])> {
+    fn on_threads() -> impl proptest::strategy::Strategy<Value = OnThreads> {
         let task = (any::<bool>(), 1..200_u64, 0..200_u64);
         (vec(task, 1..=4), 1..=2_u32, 2..=3_u32, [0.5..4.0_f64, 0.3..3.0_f64])
     }

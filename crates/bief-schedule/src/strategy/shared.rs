@@ -312,10 +312,7 @@ mod tests {
     fn check((tasks, cores, sync_ns): &Case) -> Result<(), TestCaseError> {
         let kinds = cores.len();
         let tasks = tasks.iter().map(|(replicable, ns, [enter, leave])| {
-            let task = TaskProfile {
-                replicable: *replicable,
-                ..TaskProfile::sequential("t", ns[..kinds].iter().copied().collect::<Vec<_>>())
-            };
+            let task = TaskProfile { replicable: *replicable, ..TaskProfile::sequential("t", ns[..kinds].to_vec()) };
             task.with_cut_ns(vec![*enter; kinds], vec![*leave; kinds])
         });
         let profile = Profile::new(KINDS[..kinds].iter().copied(), tasks).unwrap();
