@@ -55,7 +55,7 @@ class Plan:
 
     @property
     def profile(self) -> Profile:
-        """The profile that it is for."""
+        """The profile that it is for: with the clocks and the busy cores of the plan."""
         return Profile(loaded(self._profile))
 
     @property
@@ -261,6 +261,8 @@ def front(
     goal: str | None = None,
 ) -> Front:
     """Every choice of cores that reaches the shortest period, or the one that the goal demands; parameters as of :func:`plan`.
+
+    Empty for a profile that tells of busy cores, with which each number of cores has times of its own.
 
     >>> profile = bief.Profile.of([36], replicable=[True])
     >>> bief.front(profile, cores=4).rows()

@@ -6,7 +6,7 @@ use bief_cli::realtime::studied;
 use bief_cli::shipped::SHIPPED;
 use bief_schedule::realtime::Graph;
 use bief_schedule::simulate::{Pipeline, Times};
-use bief_schedule::{Goal, Period, Platform, Power, PowerFit, PowerRow, Profile, Schedule};
+use bief_schedule::{ClockPlan, Goal, Period, Platform, Power, PowerFit, PowerRow, Profile, Schedule};
 use fastrand::Rng;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -32,8 +32,8 @@ pub(crate) fn profile(py: Python<'_>, text: &str) -> PyResult<String> {
     Profile::from_json(text).or_raise(py).map(|profile| profile.to_json())
 }
 
-/// The schedule of a profile on cores, `4` or `big=4,little=8`, or on a platform; and that platform, and the profile as it was
-/// read. With both, the platform tells power alone.
+/// The schedule of a profile on cores, `4` or `big=4,little=8`, or on a platform; and that platform and the profile, with the clocks
+/// and the busy cores of the schedule. With both, the platform tells power alone.
 #[pyfunction]
 #[pyo3(signature = (profile, cores, platform, goal, strategy))]
 pub(crate) fn plan(
@@ -47,8 +47,8 @@ pub(crate) fn plan(
     let goal = goal_of(py, goal)?.unwrap_or_default();
     let (profile, platform) = read(py, profile, cores, platform)?;
     let strategy = bief_schedule::strategy(strategy).or_raise(py)?;
-    let schedule = py.detach(|| strategy.plan(&profile, &platform, &goal)).or_raise(py)?;
-    Ok((schedule.to_json(), platform.to_json(), profile.to_json()))
+    let found = py.detach(|| ClockPlan::find(strategy, &profile, &platform, &goal)).or_raise(py)?;
+    Ok((found.schedule.to_json(), found.platform.to_json(), found.profile.to_json()))
 }
 
 /// Every strategy: the list of what each does, its table, the platform and the profile.

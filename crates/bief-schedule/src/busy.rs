@@ -1,4 +1,4 @@
-//! Schedules by the times that tasks take while as many cores work as the schedule uses.
+//! Schedules by the times that tasks take while as many cores, and hardware threads of them, work as the schedule uses.
 
 use std::cmp::Ordering;
 
@@ -9,6 +9,7 @@ use crate::platform::{CoreKind, Platform};
 use crate::power::Power;
 use crate::profile::Profile;
 use crate::schedule::Schedule;
+use crate::smt;
 use crate::strategy::Strategy;
 
 /// The most numbers of busy cores that are tried, each with a schedule of its own.
@@ -24,6 +25,9 @@ const MOST_CHOICES: usize = 4096;
 ///
 /// Where there are more than 4096 such numbers, they begin with all cores, and go on with those that the schedule uses, until it uses all of
 /// them: then it is one that agrees with itself, but a better one may be missed.
+///
+/// Where a platform has [hardware threads](crate::Smt) of cores, each number of cores that work whole, and on their threads, is tried in
+/// the same way. Beyond 512 such numbers, those that leave cores idle are not, and then only all or none that work on their threads.
 ///
 /// ```
 /// use bief_schedule::strategy::Exact;
@@ -46,6 +50,9 @@ pub struct BusyPlan {
     pub schedule: Schedule,
     /// The profile while so many cores work as the schedule uses: it tells nothing else of busy cores.
     pub profile: Profile,
+    /// The platform, of whose cores so many work whole, and so many on their [threads](crate::Smt), as the schedule was made for: as
+    /// kinds that share nothing.
+    pub platform: Platform,
 }
 
 impl BusyPlan {
@@ -56,6 +63,21 @@ impl BusyPlan {
     ///
     /// Those of [`Strategy::plan`] where no number of cores serves the goal.
     pub fn find(strategy: &dyn Strategy, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Self, Error> {
+        let are_fewer_better = matches!(goal.aim, Aim::FewestBig | Aim::FewestCores);
+        let (mut best, mut refused) = (None::<Self>, None);
+        for split in smt::splits(platform, are_fewer_better)? {
+            match Self::on(strategy, profile, &split, goal) {
+                Ok(found) if best.as_ref().is_none_or(|best| found.beats(best, goal, platform)) => best = Some(found),
+                Ok(_) => {}
+                // The first is that of whole cores.
+                Err(error) => _ = refused.get_or_insert(error),
+            }
+        }
+        best.ok_or_else(|| refused.expect("a number of cores was tried"))
+    }
+
+    /// Finds it on cores of kinds that share nothing.
+    fn on(strategy: &dyn Strategy, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Self, Error> {
         let most = platform.cores_for(profile)?;
         // With more cores than were busy nothing changes any more: then all may be used.
         let numbers = |kind: usize| match profile.busy(kind) {
@@ -64,14 +86,15 @@ impl BusyPlan {
         };
         if (0..most.len()).all(|kind| numbers(kind) == 1) {
             let profile = profile.while_busy(&most).into_owned();
-            return Ok(Self { schedule: strategy.plan(&profile, platform, goal)?, profile });
+            let schedule = strategy.plan(&profile, platform, goal)?;
+            return Ok(Self { schedule, profile, platform: platform.clone() });
         }
         let count = (0..most.len()).try_fold(1usize, |count, kind| count.checked_mul(numbers(kind) as usize));
         let mut best: Option<Self> = None;
         let mut consider = |cores: &[u32]| -> Result<Vec<u32>, Error> {
             let found = Self::of(strategy, profile, platform, goal, cores)?;
             let used = found.used();
-            if best.as_ref().is_none_or(|best| found.beats(best, goal)) {
+            if best.as_ref().is_none_or(|best| found.beats(best, goal, platform)) {
                 best = Some(found);
             }
             Ok(used)
@@ -132,7 +155,7 @@ impl BusyPlan {
                 schedule = schedule.with_watts(power.watts)?;
             }
         }
-        Ok(Self { schedule, profile: own })
+        Ok(Self { schedule, profile: own, platform: platform.clone() })
     }
 
     /// The cores of each kind that the schedule uses, in the order of the profile's kinds.
@@ -140,20 +163,21 @@ impl BusyPlan {
         counts(&self.schedule, &self.profile)
     }
 
-    /// Whether it serves the goal better than another that serves it.
-    fn beats(&self, other: &Self, goal: &Goal) -> bool {
+    /// Whether it serves the goal better than another that serves it, on the cores of the same platform.
+    fn beats(&self, other: &Self, goal: &Goal, platform: &Platform) -> bool {
         let any_period = goal.aim != Aim::MaxThroughput && (goal.period.is_some() || goal.rate.is_some());
         let period = |plan: &Self| if any_period { Period::ZERO } else { plan.schedule.planned_period() };
         let watts = |plan: &Self| match goal.aim {
             Aim::LeastPower => plan.schedule.watts().unwrap_or(f64::INFINITY),
             _ => 0.0,
         };
+        let taken = |plan: &Self| smt::cores_taken(platform, plan.profile.kinds(), plan.used());
         let all = |plan: &Self| match goal.aim {
-            Aim::FewestCores => plan.used().iter().map(|&cores| u64::from(cores)).sum(),
+            Aim::FewestCores => taken(plan).iter().map(|&cores| u64::from(cores)).sum(),
             Aim::MaxThroughput => plan.schedule.stages().len() as u64,
             Aim::FewestBig | Aim::LeastPower => 0,
         };
-        let rest = |plan: &Self| (all(plan), plan.used(), plan.schedule.stages().len());
+        let rest = |plan: &Self| (all(plan), taken(plan), plan.used(), plan.schedule.stages().len());
         let order = period(self).cmp(&period(other)).then(watts(self).total_cmp(&watts(other)));
         order.then_with(|| rest(self).cmp(&rest(other))) == Ordering::Less
     }
@@ -173,7 +197,8 @@ mod tests {
     use crate::brute;
     use crate::platform::CoreKind;
     use crate::profile::{Busy, TaskProfile};
-    use crate::strategy::{Exact, StageKinds};
+    use crate::smt::Smt;
+    use crate::strategy::{Exact, StageKinds, Strategy as _};
 
     const KINDS: [&str; 3] = ["a", "b", "c"];
 
@@ -291,6 +316,91 @@ mod tests {
         fn on_three_kinds_nothing_is_better(case in cases(3), factor in 1.0..3.0_f64) {
             check(&case, factor)?;
         }
+    }
+
+    /// Tasks, cores, threads of each, and watts of a core and of a thread.
+    type OnThreads = (Vec<(bool, u64, u64)>, u32, u32, [f64; 2]);
+
+    /// Tasks with a time on a whole core and one on a hardware thread, of which the cores have 2 or 3.
+    fn on_threads() -> impl proptest::strategy::Strategy<Value = OnThreads> {
+        let task = (any::<bool>(), 1..200_u64, 0..200_u64);
+        (vec(task, 1..=4), 1..=2_u32, 2..=3_u32, [0.5..4.0_f64, 0.3..3.0_f64])
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+
+        #[test]
+        fn of_whole_cores_and_hardware_threads_nothing_is_better(
+            (tasks, cores, threads, watts) in on_threads(),
+            factor in 1.0..3.0_f64,
+            thread_first in any::<bool>(),
+        ) {
+            let order = |mut both: [u32; 2]| { if thread_first { both.reverse() }; both };
+            let tasks = tasks.iter().map(|&(replicable, ns, more)| {
+                let mut ns = [ns, ns + more];
+                if thread_first { ns.reverse() }
+                TaskProfile { replicable, ..TaskProfile::sequential("t", ns) }
+            });
+            let names = if thread_first { ["thread", "cpu"] } else { ["cpu", "thread"] };
+            let profile = Profile::new(names, tasks).unwrap();
+            let smt = Some(Smt { of: "cpu".into(), threads });
+            let thread = CoreKind { smt, watts: Some(watts[1]), ..CoreKind::new("thread", cores * threads) };
+            let platform =
+                Platform::new([CoreKind { watts: Some(watts[0]), ..CoreKind::new("cpu", cores) }, thread]).unwrap();
+            prop_assert!(Exact.schedule(&profile, &platform).is_err(), "the same cores twice");
+
+            let taken = |schedule: &Schedule| {
+                let used = |kind: &str| schedule.cores().get(kind).copied().unwrap_or(0);
+                used("cpu") + used("thread").div_ceil(threads)
+            };
+            let all = brute::schedules(&profile, &order([cores, cores * threads]), StageKinds::Mixed).into_iter();
+            let all: Vec<Schedule> = all
+                .map(|stages| Schedule::new("brute", stages, &profile).unwrap())
+                .filter(|schedule| taken(schedule) <= cores)
+                .collect();
+            let shortest = all.iter().map(Schedule::planned_period).min().unwrap();
+            let find = |goal: &Goal| BusyPlan::find(&Exact, &profile, &platform, goal).unwrap();
+            let found = find(&Goal::default());
+            prop_assert_eq!(found.schedule.planned_period(), shortest);
+            found.schedule.check(&profile, &platform).unwrap();
+            found.schedule.check(&profile, &found.platform).unwrap();
+            let least = all.iter().filter(|schedule| schedule.planned_period() == shortest).map(taken).min().unwrap();
+            prop_assert_eq!(taken(&found.schedule), least);
+
+            let period = Period::from((shortest.ns() * factor).ceil() as u64);
+            let serving = || all.iter().filter(|schedule| schedule.planned_period() <= period);
+            for aim in [Aim::FewestCores, Aim::FewestBig] {
+                let found = find(&Goal { aim, period: Some(period), ..Goal::default() });
+                prop_assert!(found.schedule.planned_period() <= period);
+                prop_assert_eq!(taken(&found.schedule), serving().map(taken).min().unwrap());
+            }
+            let watts = |schedule: &Schedule| Power::paced(schedule, &profile, &platform, period).unwrap().unwrap().watts;
+            let least = serving().map(watts).fold(f64::INFINITY, f64::min);
+            let found = find(&Goal { aim: Aim::LeastPower, period: Some(period), ..Goal::default() });
+            let watts = found.schedule.watts().unwrap();
+            prop_assert!((watts - least).abs() <= 1e-9 * least, "{watts} W, {least} W are possible");
+        }
+    }
+
+    #[test]
+    fn threads_of_cores_that_are_not_there_are_refused() {
+        let kinds = |smt: &str| {
+            let text = format!(
+                r#"{{"format": 1, "kinds": [{{"name": "cpu", "cores": 2}}, {{"name": "t", "cores": 4, "smt": {smt}}}]}}"#
+            );
+            Platform::from_json(&text)
+        };
+        for (smt, said) in [
+            (r#"{"of": "big", "threads": 2}"#, "kinds[1].smt.of: there is no kind of whole cores `big`"),
+            (r#"{"of": "t", "threads": 2}"#, "kinds[1].smt.of: there is no kind of whole cores `t`"),
+            (r#"{"of": "cpu", "threads": 1}"#, "kinds[1].smt.threads: 1 threads"),
+        ] {
+            let error = kinds(smt).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let platform = kinds(r#"{"of": "cpu", "threads": 2}"#).unwrap();
+        assert_eq!(Platform::from_json(&platform.to_json()).unwrap(), platform);
     }
 
     #[test]

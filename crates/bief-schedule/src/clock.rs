@@ -11,11 +11,11 @@ use crate::strategy::Strategy;
 /// The most choices of clocks that are tried, each with a schedule of its own.
 const MOST_CHOICES: usize = 4096;
 
-/// The schedule of least power for a rate, and the clocks that it needs it with.
+/// The schedule that serves a goal best, where it aims for the least power at a pace with the clocks that it needs least with.
 ///
 /// Cores of a kind share a clock. A slow clock needs more cores for the same rate, or kinds that draw less; so all choices of a clock
 /// for each kind are tried, and the schedule with the least power for each. As a strategy finds that for fixed clocks, the least
-/// of all is the least there is.
+/// of all is the least there is. For any other goal, and where a platform tells no clocks, it is the [`BusyPlan`].
 ///
 /// ```
 /// use bief_schedule::strategy::Exact;
@@ -50,18 +50,16 @@ pub struct ClockPlan {
 }
 
 impl ClockPlan {
-    /// Finds it, among the schedules of a strategy, for a goal that aims for the least power and demands a rate or a period. Where several
-    /// choices of clocks need the same power, it is the one that comes first, kind by kind.
+    /// Finds it, among the schedules of a strategy. Where several choices of clocks need the same power, it is the one that comes first,
+    /// kind by kind.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Goal`] for another goal, [`ErrorKind::Platform`] where there are more than 4096 choices, those of
-    /// [`Strategy::plan`] where no choice serves the goal.
+    /// [`ErrorKind::Platform`] where there are more than 4096 choices, those of [`Strategy::plan`] where no choice serves the goal.
     pub fn find(strategy: &dyn Strategy, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Self, Error> {
-        if goal.aim != Aim::LeastPower || goal.longest_period(profile)?.is_none() {
-            let reason =
-                "clocks are chosen for the least power at a pace: demand `least-power` with a rate or a period";
-            return Err(Error::new(ErrorKind::Goal, format!("goal `{goal}`"), reason));
+        let has_clocks = platform.kinds().iter().any(|kind| !kind.clocks.is_empty());
+        if !has_clocks || goal.aim != Aim::LeastPower || goal.longest_period(profile)?.is_none() {
+            return Self::with(strategy, profile, platform, goal, vec![None; platform.kinds().len()]);
         }
         let kinds = platform.kinds();
         let choices = |kind: &CoreKind| if kind.cores > 0 { 1 + kind.clocks.len() } else { 1 };
@@ -122,7 +120,7 @@ impl ClockPlan {
             }
         }
         let clocked = platform.with_kinds(kinds)?;
-        let BusyPlan { schedule, profile } = BusyPlan::find(strategy, &profile, &clocked, goal)?;
+        let BusyPlan { schedule, profile, platform: clocked } = BusyPlan::find(strategy, &profile, &clocked, goal)?;
         for (kind, clock) in clocked.kinds().iter().zip(&mut clocks) {
             clock.take_if(|_| !schedule.cores().contains_key(&kind.name));
         }
@@ -216,8 +214,8 @@ mod tests {
         };
         assert!(find(&platform, "least-power,period=1us").contains("more than 4096 ways"));
         let platform = of(kind(vec![clock(1000)])).unwrap();
-        assert!(find(&platform, "least-power").contains("with a rate or a period"));
-        assert!(find(&platform, "fewest-cores,period=1us").contains("demand `least-power`"));
+        let plain = ClockPlan::find(&Exact, &profile, &platform, &Goal::default()).unwrap();
+        assert_eq!(plain.clocks, [None], "clocks are chosen for the least power at a pace alone");
         assert!(find(&platform, "least-power,period=1ns").contains("the shortest period on these cores"));
         for (clocks, watts, said) in [
             (vec![clock(0)], Some(3.0), "clocks[0].mhz"),

@@ -72,6 +72,7 @@ mod sample;
 mod schedule;
 mod share;
 pub mod simulate;
+mod smt;
 mod stage;
 pub mod strategy;
 
@@ -88,4 +89,5 @@ pub use power::{FitErrors, FittedKind, FittedRow, Power, PowerFit, PowerRow};
 pub use profile::{Busy, Gather, Profile, Samples, TaskProfile};
 pub use sample::sample_chain;
 pub use schedule::{FrontPoint, Schedule, Stage};
+pub use smt::Smt;
 pub use strategy::{Capabilities, Strategy, strategies, strategy};

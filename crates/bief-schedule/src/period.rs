@@ -106,12 +106,14 @@ impl Period {
         Self::wide(last.0, last.1)
     }
 
-    /// A short fraction about half-way between two periods, or `low` where there is none.
-    pub(crate) fn between(low: Self, high: Self) -> Self {
+    /// A short fraction about so many 32nds of the way from one period to another, or `low` where there is none.
+    pub(crate) fn between(low: Self, high: Self, part: u32) -> Self {
         // As many binary places as leave the integer below 2^62.
         let places = high.whole().leading_zeros().saturating_sub(2);
         let scaled = |period: Self| period.times(1 << places).0;
-        let middle = u64::try_from((scaled(low) + scaled(high)) / 2).expect("below `high`, so below 2^64");
+        let (from, to) = (scaled(low), scaled(high));
+        let middle = from + to.saturating_sub(from) * u128::from(part) / 32;
+        let middle = u64::try_from(middle).expect("below `high`, so below 2^64");
         let common = middle.trailing_zeros().min(places);
         let middle = Self { num: (middle >> common).into(), den: 1 << (places - common) };
         match (low.cmp(&middle), middle.cmp(&high)) {
@@ -317,9 +319,9 @@ mod tests {
     #[test]
     fn neighbours_have_nothing_between() {
         let (low, high) = (Period::from(u64::MAX - 1), Period::from(u64::MAX));
-        assert_eq!(Period::between(low, high), low);
-        assert_eq!(Period::between(low, low), low);
-        assert_eq!(Period::between(Period::ZERO, Period::from(u64::MAX)), Period::from(u64::MAX / 2));
+        assert_eq!(Period::between(low, high, 16), low);
+        assert_eq!(Period::between(low, low, 16), low);
+        assert_eq!(Period::between(Period::ZERO, Period::from(u64::MAX), 16), Period::from(u64::MAX / 2));
     }
 
     proptest! {
@@ -331,7 +333,7 @@ mod tests {
             let (a, b) = (Period::new(a.0, a.1).unwrap(), Period::new(b.0, b.1).unwrap());
             prop_assume!(a != b);
             let (low, high) = (a.min(b), a.max(b));
-            let middle = Period::between(low, high);
+            let middle = Period::between(low, high, 16);
             prop_assert!(low < middle && middle < high && middle.den().is_power_of_two());
         }
 

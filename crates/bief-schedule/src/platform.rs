@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind};
 use crate::json::{self, Document, Format, Object};
 use crate::profile::{Profile, check_kind_name};
+use crate::smt::{self, Smt};
 
 const DOCUMENT: Document = Document {
     name: "platform",
-    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts", "saturation" and "clocks" of a kind and "idle_watts" may be left out"#,
+    shape: r#"{"format": 1, "kinds": [{"name": "big", "cores": 4}, {"name": "little", "cores": 8}]}; "watts", "saturation", "clocks" and "smt" of a kind and "idle_watts" may be left out"#,
 };
 
 /// More than any machine draws.
@@ -42,6 +43,9 @@ pub struct CoreKind {
     /// without `watts`, nor with `saturation`.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "json::objects")]
     pub clocks: Vec<Clock>,
+    /// Whose cores these share, where they are hardware threads (SMT).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smt: Option<Smt>,
 }
 
 /// A clock that cores of a kind can have.
@@ -59,7 +63,7 @@ pub struct Clock {
 impl CoreKind {
     /// `cores` cores of the kind `name`, of unknown power.
     pub fn new(name: impl Into<String>, cores: u32) -> Self {
-        Self { name: name.into(), cores, watts: None, saturation: None, clocks: Vec::new() }
+        Self { name: name.into(), cores, watts: None, saturation: None, clocks: Vec::new(), smt: None }
     }
 
     /// The power of the kind above idle with this many busy cores, in watts, if known.
@@ -106,7 +110,8 @@ impl CoreKind {
 /// Keys that may be left out: `watts` (what one busy core draws above idle, in watts), `saturation` (a number of busy
 /// cores, where the kind's power does not grow in proportion, as in
 /// `{"name": "big", "cores": 6, "watts": 36.6, "saturation": 1.4}`: see [`CoreKind::power`]), `clocks` (others that the kind can have, as in
-/// `"clocks": [{"mhz": 1200, "slowdown": 1.7, "watts": 2.9}]`: see [`ClockPlan`](crate::ClockPlan)) and `idle_watts` (what the
+/// `"clocks": [{"mhz": 1200, "slowdown": 1.7, "watts": 2.9}]`: see [`ClockPlan`](crate::ClockPlan)), `smt` (of a kind that are the
+/// hardware threads of another kind's cores, as in `{"name": "thread", "cores": 8, "smt": {"of": "big", "threads": 2}}`: see [`Smt`]) and `idle_watts` (what the
 /// machine draws when all cores are idle). [`PowerFit`](crate::PowerFit) finds them from measurements. A key that is not
 /// named here is refused, as is another `format`.
 ///
@@ -147,7 +152,7 @@ impl Platform {
     ///
     /// [`ErrorKind::Platform`] where there is no kind or no core, a kind has an unusable name, a name
     /// given before or more than [`MAX_CORES`](Self::MAX_CORES) cores, a power is negative or not finite, or a saturation
-    /// is not above 0 or has no power beside it.
+    /// is not above 0 or has no power beside it, or hardware threads are of cores that are not there.
     pub fn new(kinds: impl IntoIterator<Item = CoreKind>) -> Result<Self, Error> {
         Self::checked(PlatformJson { format: Format, kinds: kinds.into_iter().collect(), idle_watts: None })
     }
@@ -161,7 +166,8 @@ impl Platform {
         Self::checked(PlatformJson { idle_watts: Some(watts), ..self.into() })
     }
 
-    /// The same cores, with what `known` says about power: of kinds that both name, and of the idle machine.
+    /// The same cores, with what `known` says about power: of kinds that both name, and of the idle machine. Kinds of which only `known`
+    /// says that they are [hardware threads](Smt) of others are so here, too.
     ///
     /// ```
     /// use bief_schedule::{CoreKind, Platform};
@@ -177,8 +183,24 @@ impl Platform {
             kind.watts = known.and_then(|known| known.watts);
             kind.saturation = known.and_then(|known| known.saturation);
             kind.clocks = known.map_or_else(Vec::new, |known| known.clocks.clone());
+            kind.smt = kind.smt.take().or_else(|| known.and_then(|known| known.smt.clone()));
         }
         self.idle_watts = known.idle_watts;
+        self
+    }
+
+    /// The same cores, none of which works on its [hardware threads](Smt).
+    ///
+    /// ```
+    /// use bief_schedule::{CoreKind, Platform, Smt};
+    ///
+    /// let thread = CoreKind { smt: Some(Smt { of: "cpu".into(), threads: 2 }), ..CoreKind::new("thread", 8) };
+    /// let whole = Platform::new([CoreKind::new("cpu", 4)])?;
+    /// assert_eq!(Platform::new([CoreKind::new("cpu", 4), thread])?.whole(), whole);
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    pub fn whole(mut self) -> Self {
+        self.kinds.retain(|kind| kind.smt.is_none());
         self
     }
 
@@ -339,6 +361,7 @@ impl Platform {
             check_saturation(&format!("{key}.saturation"), kind)?;
             check_clocks(&format!("{key}.clocks"), kind)?;
         }
+        smt::check(&json.kinds)?;
         check_watts("idle_watts", json.idle_watts)?;
         if json.kinds.iter().all(|kind| kind.cores == 0) {
             return Err(refused("kinds", "no core at all: give at least one kind a core"));
@@ -407,7 +430,7 @@ impl From<Platform> for PlatformJson {
     }
 }
 
-fn refused(key: &str, reason: impl Into<String>) -> Error {
+pub(crate) fn refused(key: &str, reason: impl Into<String>) -> Error {
     Error::new(ErrorKind::Platform, format!("platform, {key}"), reason)
 }
 

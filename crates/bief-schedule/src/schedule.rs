@@ -10,6 +10,7 @@ use crate::json::{self, Document, Format, Object};
 use crate::period::Period;
 use crate::platform::Platform;
 use crate::profile::{Profile, counted};
+use crate::smt;
 pub use crate::stage::Stage;
 
 const DOCUMENT: Document = Document {
@@ -290,6 +291,19 @@ impl Schedule {
                 );
                 return Err(refused("cores", reason));
             }
+        }
+        let used = profile.kinds().iter().map(|kind| self.cores.get(kind).copied().unwrap_or(0)).collect();
+        let taken = smt::cores_taken(platform, profile.kinds(), used);
+        if let Some((kind, taken)) =
+            profile.kinds().iter().zip(taken).find(|(kind, taken)| platform.cores(kind) < *taken)
+        {
+            let reason = format!(
+                "it uses {} of kind `{kind}`, whole and by their hardware threads, the platform has {}: schedule for this platform, or give \
+                 it more cores",
+                counted(taken as usize, "core"),
+                platform.cores(kind)
+            );
+            return Err(refused("cores", reason));
         }
         Ok(())
     }

@@ -2,7 +2,9 @@
 
 use bief_schedule::simulate::{Pipeline, Times};
 use bief_schedule::strategy::Strategy;
-use bief_schedule::{Aim, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains, strategies, strategy};
+use bief_schedule::{
+    Aim, ClockPlan, Error, Goal, Limit, Period, Platform, Power, Profile, Schedule, gains, strategies, strategy,
+};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -118,8 +120,10 @@ impl Question {
         Ok(Self { profile, platform, goal, strategy })
     }
 
-    fn schedule(&self) -> Result<Schedule, String> {
-        self.strategy.plan(&self.profile, &self.platform, &self.goal).map_err(told)
+    /// The schedule, and the profile and the platform that it is of: its own clocks and busy cores.
+    fn found(&self) -> Result<(Schedule, Profile, Platform), String> {
+        let found = ClockPlan::find(self.strategy, &self.profile, &self.platform, &self.goal).map_err(told)?;
+        Ok((found.schedule, found.profile, found.platform))
     }
 
     /// The period at which a schedule is to run, where the goal demands one.
@@ -131,8 +135,7 @@ impl Question {
     }
 
     fn plan(&self) -> Result<Value, String> {
-        let Self { profile, platform, .. } = self;
-        let schedule = &self.schedule()?;
+        let (schedule, profile, platform) = &self.found()?;
         let period = schedule.planned_period();
         let pace = self.pace()?;
         let power = Power::paced(schedule, profile, platform, pace.unwrap_or(period)).map_err(told)?;
@@ -181,10 +184,10 @@ impl Question {
     }
 
     fn simulate(&self, request: &Value) -> Result<Value, String> {
-        let schedule = self.schedule()?;
+        let (schedule, profile, _) = self.found()?;
         let number = |key: &str, usual: u64| request[key].as_u64().unwrap_or(usual);
         let spread = request["spread"].as_f64().unwrap_or(0.0);
-        let mut pipeline = Pipeline::new(&self.profile, &schedule)
+        let mut pipeline = Pipeline::new(&profile, &schedule)
             .and_then(|pipeline| pipeline.depth(number("depth", 4)))
             .and_then(|pipeline| pipeline.times(if spread > 0.0 { Times::Uniform { spread } } else { Times::Constant }))
             .map_err(told)?;
@@ -202,10 +205,29 @@ fn told(error: Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bief_schedule::{Busy, TaskProfile};
+
     use super::*;
 
     fn asked(request: Value) -> Value {
         serde_json::from_str(&answer(&request.to_string())).unwrap()
+    }
+
+    #[test]
+    fn busy_cores_and_clocks_are_planned_with() {
+        let tasks = [TaskProfile::sequential("read", [300]), TaskProfile::replicable("decode", [600])];
+        let busy = Busy { cores: 4, ns: vec![Some(600), Some(1200)] };
+        let profile = Profile::new(["cpu"], tasks).unwrap();
+        let busy = profile.clone().with_busy([Some(busy)]).unwrap();
+        let plan = asked(json!({ "ask": "plan", "profile": busy.to_json(), "cores": "4" }));
+        // As the command tells it: with three cores at work.
+        assert_eq!((&plan["period_ns"], &plan["used"]), (&json!(500.0), &json!({ "cpu": 3 })));
+        let platform = r#"{"format": 1, "kinds": [
+            {"name": "cpu", "cores": 4, "watts": 8.0, "clocks": [{"mhz": 1000, "slowdown": 2.0, "watts": 2.5}]}]}"#;
+        let goal = "least-power,period=1us";
+        let request = json!({ "ask": "plan", "profile": profile.to_json(), "platform": platform, "cores": "4", "goal": goal });
+        let schedule = Schedule::from_json(asked(request)["schedule"].as_str().unwrap()).unwrap();
+        assert_eq!(schedule.clocks()["cpu"], 1000);
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod schedule_table;
 use std::path::PathBuf;
 
 use bief_schedule::strategy::{Exact, Strategy};
-use bief_schedule::{Aim, BusyPlan, ClockPlan, Goal, Platform, Profile, Schedule, strategies, strategy};
+use bief_schedule::{ClockPlan, Goal, Platform, Profile, Schedule, strategies, strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use self::comparison::Comparison;
@@ -161,14 +161,8 @@ pub(crate) fn run(mut args: PlanArgs) -> Result<(), Failure> {
     }
     let strategy = strategy(&args.strategy).map_err(Failure::from_error)?;
     let pace = pace(strategy, &profile, &goal).map_err(Failure::from_error)?;
-    let has_clocks = platform.kinds().iter().any(|kind| !kind.clocks.is_empty());
-    let (schedule, profile, platform) = if has_clocks && goal.aim == Aim::LeastPower && pace.is_some() {
-        let found = ClockPlan::find(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
-        (found.schedule, found.profile, found.platform)
-    } else {
-        let found = BusyPlan::find(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
-        (found.schedule, found.profile, platform)
-    };
+    let found = ClockPlan::find(strategy, &profile, &platform, &goal).map_err(Failure::from_error)?;
+    let ClockPlan { schedule, profile, platform, .. } = found;
     let schedule = &schedule;
     let plan = Plan { profile: &profile, platform: &platform, schedule, pace };
     args.json.write(|| schedule.to_json().trim_end().to_owned())?;
@@ -191,7 +185,8 @@ fn with_devices(choice: &DeviceChoice, profile: &Profile, platform: Platform) ->
 
 /// Plans with every strategy, shows them side by side, and the stages of the exact one.
 fn compare(args: &PlanArgs, profile: &Profile, platform: &Platform) -> Result<(), Failure> {
-    // Side by side, all are taken to keep all cores busy.
+    // Side by side, all are taken to keep all cores busy, and no core is divided.
+    let platform = &platform.clone().whole();
     let profile = &*profile.while_busy(&platform.cores_for(profile).map_err(Failure::from_error)?);
     let comparison = Comparison::of(profile, platform, args.goal);
     let exact = comparison.plan(&Exact);

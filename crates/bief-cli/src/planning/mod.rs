@@ -59,7 +59,8 @@ pub(crate) const OPTIONS: [&str; 22] = [
 /// How tasks are measured.
 #[derive(Args)]
 pub(crate) struct MeasuringArgs {
-    /// The machine to measure and plan for: a file that emulates kinds of cores and devices (TOML) [default: this machine as it is]
+    /// The machine to measure and plan for: a file (TOML) that emulates kinds of cores and devices, or plans with hardware threads of
+    /// cores [default: this machine as it is]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// The devices of the machine (`bief machine` lists them): `off` leaves them out, `try` plans without one that cannot be used and says

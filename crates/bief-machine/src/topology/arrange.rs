@@ -148,6 +148,7 @@ impl Kinds {
             max_mhz: highest(group, CLOCK),
             speed: 1.0,
             task_speeds: BTreeMap::new(),
+            smt: None,
         });
         let kinds = kinds.collect();
         let mut of_cores = vec![0; cores.len()];
@@ -229,7 +230,7 @@ fn clusters(cores: &[Described], kinds: &[usize], groups: &[Vec<usize>]) -> Vec<
 }
 
 /// Cores in the order of package, node, cluster and number, without those that have no hardware threads, and without kinds
-/// and caches that have no cores; clusters are numbered anew in that order.
+/// and caches that have no cores, nor hardware threads of some; clusters are numbered anew in that order.
 pub(super) fn in_order(
     cores: Vec<Core>,
     mut kinds: Vec<CoreSpec>,
@@ -257,6 +258,11 @@ pub(super) fn in_order(
 
     let mut used = vec![false; kinds.len()];
     order.iter().for_each(|&index| used[cores[index].kind] = true);
+    let divides =
+        |kind: &CoreSpec| kinds.iter().position(|whole| kind.smt.as_ref().is_some_and(|smt| smt.of == whole.name));
+    for (kind, whole) in kinds.iter().enumerate().filter_map(|(kind, spec)| Some((kind, divides(spec)?))) {
+        used[kind] = used[whole];
+    }
     let new_kind = |old: usize| used[..old].iter().filter(|&&used| used).count();
     let mut clusters: Vec<usize> = Vec::new();
     let cores = order.iter().map(|&index| {

@@ -149,8 +149,7 @@ impl Machine {
     pub fn with_device(mut self, device: DeviceSpec) -> Result<Self> {
         let refused = |reason: String| Error::invalid(format!("the device `{}`: {reason}", device.name));
         device.check().map_err(|(member, reason)| refused(format!("{member} {reason}")))?;
-        super::platform([(device.name.as_str(), 1)].into_iter())
-            .map_err(|error| refused(error.reason().to_string()))?;
+        super::check_kind_name(&device.name).map_err(|error| refused(error.reason().to_string()))?;
         self.devices.push(device);
         match named_twice(&self.kinds, &self.devices) {
             Some(index) => Err(Error::invalid(format!(

@@ -4,12 +4,12 @@ use bief_schedule::json::{self, Document, Format, Object};
 use serde::{Deserialize, Serialize};
 
 use super::device::named_twice;
-use super::{Cache, Core, CoreSpec, DeviceSpec, MAX_THREADS, Machine, platform};
+use super::{Cache, Core, CoreSpec, DeviceSpec, MAX_THREADS, Machine, check_kind_name, platform};
 use crate::error::{Error, Result};
 
 const DOCUMENT: Document = Document {
     name: "machine",
-    shape: r#"{"format": 1, "model": "A board", "kinds": [{"name": "big", "capacity": 1024}, {"name": "little"}], "cores": [{"threads": [0], "kind": 0, "cluster": 0, "package": 0, "node": 0}]}; "caches", "devices", "quota" and "notes", and of a kind "capacity", "max_mhz", "speed" and "task_speeds" may be left out"#,
+    shape: r#"{"format": 1, "model": "A board", "kinds": [{"name": "big", "capacity": 1024}, {"name": "little"}], "cores": [{"threads": [0], "kind": 0, "cluster": 0, "package": 0, "node": 0}]}; "caches", "devices", "quota" and "notes", and of a kind "capacity", "max_mhz", "speed", "task_speeds" and "smt" may be left out"#,
 };
 
 /// The keys of the JSON document.
@@ -69,7 +69,8 @@ impl Machine {
     /// ```
     ///
     /// A core's `kind` is a position among the kinds, a cache's `cores` are positions among the cores, and the cores stand in
-    /// the order of package, node, cluster and first hardware thread. Keys that may be left out: `caches`, `devices`,
+    /// the order of package, node, cluster and first hardware thread. A kind with `"smt": {"of": "big", "threads": 2}` are the hardware
+    /// threads of another kind's cores, and has none of its own. Keys that may be left out: `caches`, `devices`,
     /// `quota`, `notes` and, in a kind and in a [device](DeviceSpec), all but `name`; in a cache, `bytes`. A key that is not named here is refused, as is another `format`.
     ///
     /// ```
@@ -86,13 +87,14 @@ impl Machine {
         check_kinds(&kinds)?;
         check_cores(&cores, kinds.len())?;
         check_caches(&caches, cores.len())?;
+        check_threads(&kinds, &cores)?;
         let count = |kind: usize| cores.iter().filter(|core| core.kind == kind).count();
-        platform(kinds.iter().enumerate().map(|(index, kind)| (kind.name.as_str(), count(index))))
+        platform(kinds.iter().enumerate().map(|(index, kind)| (kind.name.as_str(), count(index), &kind.smt)))
             .map_err(|error| refused(error.place().trim_start_matches("platform, "), error.reason()))?;
         for (index, device) in devices.iter().enumerate() {
             let key = |member: &str| format!("devices[{index}].{member}");
             device.check().map_err(|(member, reason)| refused(&key(member), reason))?;
-            platform([(device.name.as_str(), 1)].into_iter()).map_err(|error| refused(&key("name"), error.reason()))?;
+            check_kind_name(&device.name).map_err(|error| refused(&key("name"), error.reason()))?;
         }
         if let Some(index) = named_twice(&kinds, &devices) {
             let reason = format!("`{}` is named twice: name each kind and device once", devices[index].name);
@@ -167,6 +169,25 @@ fn check_cores(cores: &[Core], kinds: usize) -> Result<()> {
         if one.cluster == next.cluster && (place(one), one.kind) != (place(next), next.kind) {
             let reason = "is of one cluster with a core of another kind, package or node: give it one of its own";
             return Err(refused(&format!("cores[{}].cluster", index + 1), reason));
+        }
+    }
+    Ok(())
+}
+
+/// Kinds of hardware threads have no cores, and those of their cores that are there have so many.
+fn check_threads(kinds: &[CoreSpec], cores: &[Core]) -> Result<()> {
+    for (index, kind) in kinds.iter().enumerate() {
+        let Some(smt) = &kind.smt else { continue };
+        if let Some(core) = cores.iter().position(|core| core.kind == index) {
+            let reason =
+                format!("kind `{}` are the hardware threads of `{}`: let the core be of that kind", kind.name, smt.of);
+            return Err(refused(&format!("cores[{core}].kind"), reason));
+        }
+        let is_of = |core: &&Core| kinds[core.kind].name == smt.of;
+        if let Some(core) = cores.iter().filter(is_of).find(|core| core.threads.len() != smt.threads as usize) {
+            let reason =
+                format!("a core of `{}` has {} hardware threads, not {}", smt.of, core.threads.len(), smt.threads);
+            return Err(refused(&format!("kinds[{index}].smt"), reason));
         }
     }
     Ok(())

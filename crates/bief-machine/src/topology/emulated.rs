@@ -1,12 +1,12 @@
 //! Kinds of cores, and devices, that are not here, on the cores that are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::arrange::in_order;
 use super::device::{LANES, named_twice};
 use super::document::is_speed;
-use super::{Core, CoreSpec, DeviceSpec, Machine, list, platform};
-use bief_schedule::Profile;
+use super::{Core, CoreSpec, DeviceSpec, Machine, check_kind_name, list};
+use bief_schedule::{Profile, Smt};
 
 use crate::error::Result;
 use crate::toml_file::{At, Span, Table, Text};
@@ -25,6 +25,11 @@ impl Machine {
     ///     speed = 0.45              # of the speed that the core has; 1 where it is left out
     ///     [kind.tasks]              # tasks that are slowed down otherwise, by name
     ///     "decode LDPC" = 0.30
+    ///
+    ///     # Hardware threads as places of their own, for cores that have several:
+    ///     #   smt = "thread"        # the kind that they are
+    ///     #   threads = 2           # so many neighbours of `cores` stand for the threads of one core, where it has one
+    ///     #   thread_speed = 0.6    # of that of a whole core, emulated; 1 where it is left out
     ///
     ///     [[device]]
     ///     name = "gpu"
@@ -83,11 +88,16 @@ impl Machine {
         // For each core here, the kind that it stands for.
         let mut taken: Vec<Option<usize>> = vec![None; here.cores.len()];
         let mut kinds: Vec<CoreSpec> = Vec::new();
+        let mut here_cores = here.cores.clone();
+        let mut threads: Vec<CoreSpec> = Vec::new();
         for entry in entries {
-            let Entry { kind, name, cores } = entry_of(entry, text, here)?;
-            if kinds.iter().any(|other| other.name == kind.name) {
-                let reason = format!("there are two kinds `{}`: name each once, with all its cores", kind.name);
-                return Err(text.error(&name, &reason));
+            let Entry { kind, name, cores, smt } = entry_of(entry, text, here)?;
+            let own = [Some((&kind, &name)), smt.as_ref().map(|smt| (&smt.kind, &smt.name))];
+            for (kind, span) in own.into_iter().flatten() {
+                if kinds.iter().chain(&threads).any(|other| other.name == kind.name) {
+                    let reason = format!("there are two kinds `{}`: name each once, with all its cores", kind.name);
+                    return Err(text.error(span, &reason));
+                }
             }
             for &core in &cores.value {
                 if let Some(other) = taken[core].replace(kinds.len()).filter(|&other| other != kinds.len()) {
@@ -97,12 +107,16 @@ impl Machine {
                     return Err(text.error(&cores.span, &reason));
                 }
             }
+            if let Some(smt) = smt {
+                smt.join(&cores.value, &mut here_cores);
+                threads.push(smt.kind);
+            }
             kinds.push(kind);
         }
         let mut order: Vec<usize> = (0..kinds.len()).collect();
         let speed = |kind: &CoreSpec| kind.speed * f64::from(kind.capacity.unwrap_or(1024));
         order.sort_by(|&one, &other| speed(&kinds[other]).total_cmp(&speed(&kinds[one])));
-        let cores = here.cores.iter().zip(&taken).map(|(core, kind)| match kind {
+        let cores = here_cores.iter().zip(&taken).map(|(core, kind)| match kind {
             // A cluster is of one kind.
             Some(kind) => Core {
                 kind: order.iter().position(|index| index == kind).expect("every kind is sorted"),
@@ -112,7 +126,7 @@ impl Machine {
             None => Core { threads: Vec::new(), ..core.clone() },
         });
         let cores = cores.collect();
-        let kinds = order.iter().map(|&index| kinds[index].clone()).collect();
+        let kinds = order.iter().map(|&index| kinds[index].clone()).chain(threads).collect();
         let (cores, kinds, caches) = in_order(cores, kinds, here.caches.clone());
         Ok(Self { cores, kinds, caches, ..here.clone() })
     }
@@ -125,6 +139,28 @@ struct Entry {
     name: Span,
     /// The positions of its cores among those that are here.
     cores: At<Vec<usize>>,
+    smt: Option<Threads>,
+}
+
+/// The hardware threads of a kind's cores as places of their own.
+struct Threads {
+    kind: CoreSpec,
+    /// Where its name is.
+    name: Span,
+    /// How many neighbours stand for the threads of one core.
+    joined: usize,
+}
+
+impl Threads {
+    /// Lets neighbours among these cores be one, each group of them.
+    fn join(&self, cores: &[usize], all: &mut [Core]) {
+        for group in cores.chunks(self.joined).filter(|group| group.len() > 1) {
+            let mut threads: Vec<usize> =
+                group.iter().flat_map(|&core| std::mem::take(&mut all[core].threads)).collect();
+            threads.sort_unstable();
+            all[group[0]].threads = threads;
+        }
+    }
 }
 
 fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
@@ -133,7 +169,14 @@ fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
     let cores = entry.text("cores")?;
     let speed = entry.number("speed")?;
     let tasks = entry.numbers("tasks", "the tasks of a kind")?;
-    entry.nothing_else(&["name", "cores", "speed", "tasks"])?;
+    let smt = entry.name("smt")?;
+    let joined = entry.integer("threads", 8)?;
+    let thread_speed = entry.number("thread_speed")?;
+    entry.nothing_else(&["name", "cores", "speed", "tasks", "smt", "threads", "thread_speed"])?;
+    let alone = joined.as_ref().map(|joined| &joined.span).or(thread_speed.as_ref().map(|speed| &speed.span));
+    if let (None, Some(span)) = (&smt, alone) {
+        return Err(text.error(span, "it is of hardware threads: name the kind that they are, as in smt = \"thread\""));
+    }
 
     let checked = |what: &str, speed: At<f64>| {
         let reason = format!("{what} must be above 0 and at most 1, the speed that the core has");
@@ -147,7 +190,10 @@ fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
     let task_speeds: BTreeMap<String, f64> = tasks.into_iter().map(task_speed).collect::<Result<_>>()?;
 
     let cores = cores.ok_or_else(|| text.error(&start, "a kind needs `cores`, as in cores = \"0-3\""))?;
-    let named = named(&cores, text, here)?;
+    let mut named = named(&cores, text, here)?;
+    // Several of its hardware threads name a core once.
+    let mut seen = BTreeSet::new();
+    named.retain(|&core| seen.insert(core));
     let here_kind = &here.kinds[here.cores[named[0]].kind];
     if let Some(&other) = named.iter().find(|&&core| here.cores[core].kind != here.cores[named[0]].kind) {
         let (core, kind) = (here.cores[other].threads[0], &here.kinds[here.cores[other].kind].name);
@@ -156,9 +202,31 @@ fn entry_of(mut entry: Table, text: &Text, here: &Machine) -> Result<Entry> {
         return Err(text.error(&cores.span, &reason));
     }
     let kind = CoreSpec { name: name.value, speed, task_speeds, ..here_kind.clone() };
-    platform([(kind.name.as_str(), 1)].into_iter())
-        .map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
-    Ok(Entry { kind, name: name.span, cores: At { value: named, span: cores.span } })
+    check_kind_name(&kind.name).map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
+    let smt = smt.map(|smt| {
+        let speed = thread_speed.map_or(Ok(1.0), |speed| checked("`thread_speed`", speed))?;
+        let joined = joined.map_or(1, |joined| joined.value);
+        if joined > 1 && named.len() % joined != 0 {
+            let reason = format!("{} cores cannot stand for cores of {joined} threads each: name more or fewer", named.len());
+            return Err(text.error(&cores.span, &reason));
+        }
+        let mut each = named.iter().map(|&core| here.cores[core].threads.len() * joined);
+        let threads = each.next().filter(|&threads| threads > 1 && each.all(|other| other == threads)).ok_or_else(|| {
+            let reason = "its cores have not all two hardware threads or more here: leave `smt` out, or let neighbours stand for the \
+                          threads of one core, as in threads = 2";
+            text.error(&smt.span, reason)
+        })?;
+        check_kind_name(&smt.value).map_err(|error| text.error(&smt.span, &format!("`smt`: {}", error.reason())))?;
+        let kind = CoreSpec {
+            name: smt.value,
+            speed: kind.speed * speed,
+            task_speeds: kind.task_speeds.iter().map(|(task, own)| (task.clone(), own * speed)).collect(),
+            smt: Some(Smt { of: kind.name.clone(), threads: threads as u32 }),
+            ..kind.clone()
+        };
+        Ok(Threads { kind, name: smt.span, joined })
+    });
+    Ok(Entry { kind, name: name.span, cores: At { value: named, span: cores.span }, smt: smt.transpose()? })
 }
 
 /// A device of the file, and where its name is.
@@ -189,8 +257,7 @@ fn device_of(mut entry: Table, text: &Text) -> Result<At<DeviceSpec>> {
         let what = if key == "task_speeds" { "the speed".to_owned() } else { format!("`{key}`") };
         text.error(&span.unwrap_or(name.span.clone()), &format!("{what} {reason}"))
     })?;
-    platform([(device.name.as_str(), 1)].into_iter())
-        .map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
+    check_kind_name(&device.name).map_err(|error| text.error(&name.span, &format!("`name`: {}", error.reason())))?;
     Ok(At { value: device, span: name.span })
 }
 

@@ -11,14 +11,15 @@ mod files;
 mod hwloc;
 pub(crate) mod list;
 mod quota;
+mod smt;
 mod sysfs;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use bief_schedule::Platform;
 use bief_schedule::json::Object;
+use bief_schedule::{CoreKind, Platform, Smt};
 use serde::{Deserialize, Serialize};
 
 pub use device::DeviceSpec;
@@ -66,6 +67,10 @@ pub struct CoreSpec {
     /// Tasks that are slowed down to another speed than `speed`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub task_speeds: BTreeMap<String, f64>,
+    /// Whose hardware threads these are, where a core of that kind may also work on all of its threads, each a place of its own:
+    /// [`Machine::cores`] then has none of this kind, until some are [divided](Machine::divided).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smt: Option<Smt>,
 }
 
 fn full_speed() -> f64 {
@@ -190,9 +195,12 @@ impl Machine {
         self.kinds.iter().any(|kind| kind.speed != 1.0 || !kind.task_speeds.is_empty())
     }
 
-    /// How many cores of the kind with this index there are.
+    /// How many cores of the kind with this index there are, or hardware threads that may be places of their own.
     pub fn count(&self, kind: usize) -> usize {
-        self.cores.iter().filter(|core| core.kind == kind).count()
+        match self.whole_kind(kind) {
+            Some((whole, threads)) => self.count(whole) * threads,
+            None => self.cores.iter().filter(|core| core.kind == kind).count(),
+        }
     }
 
     /// The processor time that the process is given, as the number of cores that it keeps busy; `None` where all cores may be
@@ -207,16 +215,21 @@ impl Machine {
     /// ```
     /// let machine = bief_machine::Machine::here();
     /// let each = (0..machine.kinds().len()).map(|kind| machine.usable_of(kind));
-    /// assert_eq!(each.sum::<usize>(), machine.usable());
+    /// assert_eq!(each.sum::<usize>(), machine.usable()); // of this machine, whose cores are not to be divided
     /// ```
     pub fn usable(&self) -> usize {
         let all = self.cores.len();
         self.quota.map_or(all, |quota| (quota as usize).clamp(1, all))
     }
 
-    /// How many cores of the kind with this index can be kept busy at a time: where a quota limits, the slowest are left out first.
+    /// How many cores of the kind with this index can be kept busy at a time: where a quota limits, the slowest are left out first. Under
+    /// a quota hardware threads are no places of their own, as the time of each counts.
     pub fn usable_of(&self, kind: usize) -> usize {
-        let faster: usize = (0..kind).map(|kind| self.count(kind)).sum();
+        if self.kinds[kind].smt.is_some() {
+            return if self.quota.is_none() { self.count(kind) } else { 0 };
+        }
+        let cores = |kind: usize| if self.kinds[kind].smt.is_none() { self.count(kind) } else { 0 };
+        let faster: usize = (0..kind).map(cores).sum();
         self.count(kind).min(self.usable().saturating_sub(faster))
     }
 
@@ -228,8 +241,8 @@ impl Machine {
     /// assert_eq!(platform.cores(&machine.kinds()[0].name) as usize, machine.usable_of(0));
     /// ```
     pub fn platform(&self) -> Platform {
-        let cores = self.kinds.iter().enumerate().map(|(kind, of)| (of.name.as_str(), self.usable_of(kind)));
-        let devices = self.devices.iter().map(|device| (device.name.as_str(), 1));
+        let cores = self.kinds.iter().enumerate().map(|(kind, of)| (of.name.as_str(), self.usable_of(kind), &of.smt));
+        let devices = self.devices.iter().map(|device| (device.name.as_str(), 1, &None));
         platform(cores.chain(devices)).expect("kinds and devices are checked when a machine is made")
     }
 
@@ -246,6 +259,9 @@ impl fmt::Display for Machine {
         for (index, kind) in self.kinds.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             write!(f, "{comma}{} {}", self.count(index), kind.name)?;
+            if let Some(smt) = &kind.smt {
+                write!(f, " (of {} a core)", smt.threads)?;
+            }
             if kind.speed != 1.0 || !kind.task_speeds.is_empty() {
                 write!(f, " (emulated at {})", kind.speed)?;
             }
@@ -257,7 +273,14 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Kinds of these names with so many cores each.
-fn platform<'n>(kinds: impl Iterator<Item = (&'n str, usize)>) -> Result<Platform, bief_schedule::Error> {
-    Platform::new(kinds.map(|(name, cores)| bief_schedule::CoreKind::new(name, cores as u32)))
+/// Kinds of these names with so many cores each, or hardware threads of other kinds.
+fn platform<'n>(
+    kinds: impl Iterator<Item = (&'n str, usize, &'n Option<Smt>)>,
+) -> Result<Platform, bief_schedule::Error> {
+    Platform::new(kinds.map(|(name, cores, smt)| CoreKind { smt: smt.clone(), ..CoreKind::new(name, cores as u32) }))
+}
+
+/// Whether a kind can have this name.
+fn check_kind_name(name: &str) -> Result<(), bief_schedule::Error> {
+    platform([(name, 1, &None)].into_iter()).map(|_| ())
 }

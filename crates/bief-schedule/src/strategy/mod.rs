@@ -9,6 +9,7 @@ use crate::goal::Goal;
 use crate::platform::Platform;
 use crate::profile::Profile;
 use crate::schedule::Schedule;
+use crate::smt;
 
 mod exact;
 mod fertac;
@@ -17,6 +18,7 @@ mod herad;
 mod nicol;
 mod otac;
 mod rb;
+mod shared;
 mod thread_per_task;
 mod two_catac;
 mod work;
@@ -27,6 +29,7 @@ pub use herad::Herad;
 pub use nicol::Nicol;
 pub use otac::Otac;
 pub use rb::RecursiveBisection;
+pub use shared::Shared;
 pub use thread_per_task::ThreadPerTask;
 pub use two_catac::TwoCatac;
 
@@ -159,6 +162,7 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
     &[
         &Exact,
         &Exact::ONE_KIND,
+        &Shared,
         &Nicol,
         &RecursiveBisection,
         &Otac,
@@ -214,6 +218,11 @@ pub(crate) fn given_cores(
     platform: &Platform,
 ) -> Result<Vec<(usize, u32)>, Error> {
     let cores = platform.cores_for(profile)?;
+    if smt::is_open(platform) {
+        let reason = "cores that work whole or on their hardware threads, and it takes these for other cores: let a `BusyPlan` choose, \
+                      or leave the threads out";
+        return Err(Error::new(ErrorKind::Strategy, format!("strategy `{}`", strategy.name()), reason));
+    }
     let given: Vec<(usize, u32)> = cores.into_iter().enumerate().filter(|&(_, cores)| cores > 0).collect();
     let most = strategy.capabilities().max_kinds;
     check_devices(strategy, profile, &given)?;
@@ -374,6 +383,10 @@ mod tests {
                     prop_assert_eq!(schedule.planned_period(), best_mixed);
                     continue;
                 }
+                if strategy.name() == "shared" {
+                    prop_assert!(schedule.planned_period() <= best_mixed);
+                    continue;
+                }
                 // Threads that share cores share them more evenly than stages can be cut.
                 prop_assert!(
                     schedule.planned_period() >= best || schedule.is_oversubscribed(),
@@ -412,7 +425,7 @@ mod tests {
                 };
                 schedule.check(&profile, &platform).unwrap();
                 prop_assert_eq!(schedule.period(&profile).unwrap(), schedule.planned_period());
-                if strategy.name() == "exact" {
+                if ["exact", "shared"].contains(&strategy.name()) && !schedule.is_oversubscribed() {
                     prop_assert!(best.is_some() && Some(schedule.planned_period()) <= best);
                     continue;
                 }

@@ -17,7 +17,7 @@ use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::report::PlanChange;
 use crate::stage::{StagePlan, plans};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{self, Mutex, PoisonError};
 use crate::task::Node;
 use crate::trace::{PlanTrace, Switch};
 use crate::worker::Worker;
@@ -69,6 +69,8 @@ pub(super) struct NextPlan {
     period_ns: f64,
     /// What its threads are placed on from now on, if it is another one.
     machine: Option<Machine>,
+    /// How many cores they may use.
+    cores: usize,
     reason: String,
 }
 
@@ -113,8 +115,10 @@ impl Changer {
         let stages = plans(schedule.stages(), self.tasks.iter().map(|(name, _)| name));
         check::stages(&stages, &self.tasks)?;
         let period_ns = schedule.planned_period().ns();
+        // While the run goes on, not while it pauses.
+        let cores = sync::cores();
         let mut wanted = self.wanted.get();
-        *wanted = Some(NextPlan { stages, period_ns, machine, reason });
+        *wanted = Some(NextPlan { stages, period_ns, machine, cores, reason });
         self.halt.pause();
         Ok(())
     }
@@ -243,6 +247,7 @@ impl Pipeline {
         let batches = self.workers_of(0).map(|worker| worker.next).max().unwrap_or(0);
         self.first_frame += batches * self.batch as u64;
         self.keep(elapsed);
+        self.cores = next.cores;
         self.regroup(next.stages)?;
         self.planned_period_ns = Some(next.period_ns * self.planned_scale);
         if let Some(profile) = self.profile.take() {

@@ -109,6 +109,8 @@ pub struct Pipeline {
     watts: Option<Watts>,
     /// In the last run, threads shared cores.
     shares_cores: bool,
+    /// How many cores its threads may use, which is asked before a plan begins: the system takes a tenth of a millisecond to say.
+    cores: usize,
     real_time: Option<RealTime>,
     /// Its threads are placed on a machine whose memory is not equally near to all cores.
     has_far_memory: bool,
@@ -166,6 +168,7 @@ impl Pipeline {
             measured: None,
             watts: None,
             shares_cores: false,
+            cores: 1,
             real_time: None,
             has_far_memory: false,
         })

@@ -59,6 +59,7 @@ impl Pipeline {
             // It was asked for when the run before had ended.
             self.halt.pause();
         }
+        self.cores = sync::cores();
         self.begin_plan()?;
         let seats = self.slots();
         let steers = self.real_time.is_some() || self.dynamic.is_some();
@@ -139,7 +140,7 @@ impl Pipeline {
     /// What the memory of a boundary refuses.
     fn join_workers(&mut self, travels: bool) -> Result<()> {
         let threads = self.workers.len();
-        let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { sync::cores() };
+        let cores = if self.placement.as_ref().is_some_and(Placement::shares_cores) { 1 } else { self.cores };
         self.shares_cores = threads > cores;
         // A thread that looks for frames is busy, whatever it needs.
         let parks = self.real_time.as_ref().is_some_and(RealTime::parks) || self.dynamic.is_some();

@@ -167,8 +167,8 @@ impl Planner {
         self
     }
 
-    /// Places threads by this policy, in place of [`Policy::Packed`] ([`Policy::Loose`] where time is reserved, as Linux does not
-    /// bind a thread that has some).
+    /// Places threads by this policy, in place of [`Policy::Packed`] ([`Policy::Guided`] where threads share cores, [`Policy::Loose`]
+    /// where time is reserved, as Linux does not bind a thread that has some).
     #[must_use]
     pub fn place(mut self, policy: Policy) -> Self {
         self.placing.place = Some(placing::Place::By(policy));
@@ -277,20 +277,24 @@ impl Planner {
                 )
             };
             let notes = clocks.map(note).collect();
-            return Ok(self.planned(profile, self.machine.platform(), given.value.clone(), None, notes));
+            let cores = given.value.cores();
+            let machine = self.machine.divided(|kind| cores.get(kind).copied().unwrap_or(0));
+            let platform = machine.platform();
+            return Ok(Self { machine, ..self.clone() }.planned(profile, platform, given.value.clone(), None, notes));
         }
         let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
-        // What it tells of busy cores is for as many as the schedule keeps busy, from here on.
-        let BusyPlan { schedule, profile } = BusyPlan::find(&*self.strategy.0, &profile, &platform, &goal)?;
+        // What it tells of busy cores is for as many as the schedule keeps busy, from here on, and cores are whole or divided.
+        let BusyPlan { schedule, profile, platform } = BusyPlan::find(&*self.strategy.0, &profile, &platform, &goal)?;
+        let here = Self { machine: self.machine.divided(|kind| platform.cores(kind)), ..self.clone() };
         if self.rounds == 0 {
-            return Ok(self.planned(profile, platform, schedule, None, notes));
+            return Ok(here.planned(profile, platform, schedule, None, notes));
         }
         let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
         let refined =
-            refine(profile, self.rounds, plan, |profile, schedule| self.trial(application, profile, schedule))?;
+            refine(profile, self.rounds, plan, |profile, schedule| here.trial(application, profile, schedule))?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
-        Ok(self.planned(profile, platform, schedule, Some(refined), notes))
+        Ok(here.planned(profile, platform, schedule, Some(refined), notes))
     }
 
     fn planned(
@@ -328,7 +332,7 @@ impl Planner {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
         let pipeline = application.rehearsal(frames)?.pipeline_on(schedule, &self.machine)?.compare_with(profile)?;
-        self.placing.place(pipeline, &Policy::default(), &self.machine)?.observe().run()
+        self.placing.place(pipeline, &usual(schedule), &self.machine)?.observe().run()
     }
 
     /// The cores and those devices that can be planned for; and why the others cannot.
@@ -403,6 +407,11 @@ impl std::fmt::Debug for Planner {
     }
 }
 
+/// Where threads run unless it is told. Those that share cores do so by what they have to do, which the system sees.
+fn usual(schedule: &Schedule) -> Policy {
+    if schedule.is_oversubscribed() { Policy::Guided } else { Policy::Packed }
+}
+
 /// The strategy that plans are made by.
 #[derive(Clone)]
 struct Chosen(Arc<dyn Strategy + Send>);
@@ -462,7 +471,7 @@ impl Planned {
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
         let pipeline =
             application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
-        let usual = if self.class.reserves() { Policy::Loose } else { Policy::default() };
+        let usual = if self.class.reserves() { Policy::Loose } else { usual(&self.schedule) };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;
         Ok(match &self.watts {

@@ -330,7 +330,7 @@ pub(crate) fn measure_on(
         measured.visit(visit, &mut samples[kind])
     })?;
     let here = Machine::here();
-    let mut cuts_of = |core: &&Core| cuts::measure(&mut measured, wires, core, &here, profiling).transpose();
+    let mut cuts_of = |core: &Core| cuts::measure(&mut measured, wires, core, &here, profiling).transpose();
     let cuts: Option<Result<Vec<_>>> = if goes_on { cores.iter().map(&mut cuts_of).collect() } else { None };
     let cuts = cuts.transpose()?;
     devices::measure(&mut measured, wires, &mut on_devices, machine, profiling, goes_on)?;
@@ -351,19 +351,23 @@ fn with_bits(profile: Profile, bits_per_frame: Option<u64>) -> Result<Profile> {
     })
 }
 
-/// The core that stands for all of its kind.
-fn core_of(machine: &Machine, kind: usize) -> Result<&Core> {
-    machine.cores().iter().find(|core| core.kind == kind).ok_or_else(|| {
-        let name = &machine.kinds()[kind].name;
-        Error::build(format!("the machine has no core of the kind `{name}` to measure on"))
-    })
+/// The core that stands for all of its kind, or the hardware thread of one.
+fn core_of(machine: &Machine, kind: usize) -> Result<Core> {
+    let name = &machine.kinds()[kind].name;
+    let of_kind = |machine: &Machine| {
+        let kind = machine.kinds().iter().position(|kind| kind.name == *name);
+        machine.cores().iter().find(|core| Some(core.kind) == kind).cloned()
+    };
+    let found = of_kind(machine).or_else(|| of_kind(&machine.all_divided()));
+    found.ok_or_else(|| Error::build(format!("the machine has no core of the kind `{name}` to measure on")))
 }
 
-/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. `visit` gets the kind and what is
+/// Measures on these cores, one of each kind, by turns, on a thread of its own that is pinned there. While one measures that is a hardware
+/// thread, its siblings work, whatever else does. `visit` gets the kind and what is
 /// wanted, and answers `false` when the source has ended, as does this.
 fn on_each_kind(
     measured: &mut Measured,
-    cores: &[&Core],
+    cores: &[Core],
     machine: &Machine,
     profiling: Profiling,
     mut visit: impl FnMut(&mut Measured, usize, Visit) -> Result<bool> + Send,
@@ -374,9 +378,23 @@ fn on_each_kind(
         least: LEAST.div_ceil(turns),
         time: profiling.limit / (turns * cores.len()) as u32,
     };
+    let is_place = |kind: usize| machine.kinds()[kind].smt.is_some();
     let busy = match profiling.load {
-        Load::Idle => None,
-        Load::Busy => Some(BusyCores::new(machine)?),
+        Load::Idle if !(0..cores.len()).any(is_place) => None,
+        _ => Some(BusyCores::new(machine)?),
+    };
+    let works = |thread: usize, kind: usize| {
+        let measured = cores[kind].threads[0];
+        let other = machine.core_of(thread).filter(|_| thread != measured);
+        other.is_some_and(|other| {
+            let is_sibling = other.threads.contains(&measured);
+            match profiling.load {
+                _ if is_sibling => is_place(kind),
+                Load::Idle => false,
+                // Whole cores work on one of their threads.
+                Load::Busy => is_place(kind) || other.threads[0] == thread,
+            }
+        })
     };
     let measure = || {
         for _ in 0..turns {
@@ -384,7 +402,7 @@ fn on_each_kind(
                 // A system that pins no threads measures on whatever core there is.
                 let _ = affinity::pin(&core.threads);
                 if let Some(busy) = &busy {
-                    busy.leave(core);
+                    busy.only(|thread| works(thread, kind));
                 }
                 if !visit(measured, kind, part)? {
                     return Ok(false);

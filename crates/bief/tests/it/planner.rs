@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::{silence_panics, watched};
 use bief::plan::Profiling;
-use bief::schedule::Profile;
+use bief::schedule::{Profile, Stage, TaskProfile};
 use bief::{Application, Chain, Error, Flow, Machine, Planner, Program, Result, sink, source};
 
 /// Blocks of samples that come at some rate, known or not.
@@ -65,6 +65,41 @@ fn a_latency_is_planned_for_any_application_that_knows_its_rate() {
     assert_eq!(blocks.runs, 0, "rehearsals alone");
     let pipeline = blocks.program().unwrap().pipeline(&plan.schedule).unwrap().batch(plan.batch());
     assert_eq!(pipeline.unwrap().run().unwrap().frames, 100);
+}
+
+#[test]
+fn cores_work_whole_or_on_their_hardware_threads() {
+    let here = Machine::here();
+    let [one, other, ..] = here.cores() else {
+        eprintln!("skipped: two cores stand for the hardware threads of one");
+        return;
+    };
+    if one.threads.len() > 1 || one.kind != other.kind {
+        eprintln!("skipped: the first two cores have threads of their own, or are of two kinds");
+        return;
+    }
+    let (one, other) = (one.threads[0], other.threads[0]);
+    let text =
+        format!("[[kind]]\nname = 'cpu'\ncores = '{one},{other}'\nsmt = 'thread'\nthreads = 2\nthread_speed = 0.5");
+    let machine = Machine::emulated(&text, &here).unwrap();
+    let mut blocks = Blocks { period: None, runs: 0 };
+    let (measured, ..) = Planner::new(machine.clone()).profiling(profiling()).measured(&blocks).unwrap();
+    assert_eq!(measured.kinds(), ["cpu", "thread"]);
+
+    let with = |thread_ns: u64| {
+        let ns = [100_000, thread_ns];
+        let tasks = measured.tasks().iter().map(|task| TaskProfile::sequential(task.name.clone(), ns));
+        let profile = Profile::new(["cpu", "thread"], tasks).unwrap();
+        Planner::new(machine.clone()).profile(profile, "told").plan(&blocks).unwrap()
+    };
+    assert_eq!(with(250_000).schedule.stages(), [Stage::new(2, 1, "cpu")]);
+    let planned = with(150_000);
+    assert_eq!(planned.schedule.stages(), [Stage::new(1, 1, "thread"), Stage::new(1, 1, "thread")]);
+    let pipeline = planned.pipeline(&mut blocks).unwrap();
+    let placed = pipeline.placement().unwrap().stages().iter().map(|stage| stage.threads.clone());
+    assert_eq!(placed.collect::<Vec<_>>(), [vec![vec![one]], vec![vec![other]]]);
+    let mut pipeline = pipeline;
+    assert_eq!(pipeline.run().unwrap().frames, 100);
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(super) struct Candidates {
     capacity_ns: Vec<u64>,
     /// For each kind, the first task of the longest one-core stage that ends where the last one did.
     one_core_from: Vec<usize>,
+    /// For each end, where cutting costs, whether no schedule of the tasks before it fits on the cores: no stage begins there.
+    unreached: Vec<bool>,
     /// Those of an end that have cores of several kinds, while they are put behind the others.
     shared: Vec<Candidate>,
     /// What is looked up for stages of several kinds.
@@ -34,6 +36,8 @@ impl Candidates {
         self.starts.clear();
         self.starts.reserve(instance.tasks() + 1);
         self.starts.push(0);
+        self.unreached.clear();
+        self.unreached.push(false);
         self.one_core_from.clear();
         self.one_core_from.resize(instance.kinds().len(), 0);
         self.set_capacity(instance, period);
@@ -64,6 +68,11 @@ impl Candidates {
                 break;
             }
         }
+    }
+
+    /// Notes whether some schedule of the tasks before the end that was asked for last fits on the cores.
+    pub(super) fn note_reached(&mut self, is_reached: bool) {
+        self.unreached.push(!is_reached);
     }
 
     /// Finds the stages that end before task `to`; all earlier ends must have been asked for.
@@ -142,7 +151,7 @@ impl Candidates {
 
     /// Finds all stages that fit, each on the fewest cores: where cutting costs, a longer one need not be of more use.
     fn all_end_at(&mut self, instance: &Instance, to: usize) {
-        let Self { stages, capacity_ns, .. } = self;
+        let Self { stages, capacity_ns, unreached, .. } = self;
         let capacity_ns = |cores: usize| capacity_ns.get(cores - 1).copied().unwrap_or(u64::MAX);
         let sequential_start = instance.run_start(to);
         for kind in instance.kinds() {
@@ -156,7 +165,7 @@ impl Candidates {
                     break;
                 }
                 let work_ns = kind.work.ns(from, to);
-                if work_ns > most_ns {
+                if work_ns > most_ns || unreached[from] {
                     continue;
                 }
                 while capacity_ns(cores) < work_ns {

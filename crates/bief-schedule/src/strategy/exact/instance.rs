@@ -150,6 +150,12 @@ impl<'a> Instance<'a> {
         self.mixes
     }
 
+    /// Lets stages have cores of several kinds, or of one; answers what they might before. No bound that holds for the former is wrong for
+    /// the latter.
+    pub(super) fn let_mix(&mut self, mixes: bool) -> bool {
+        std::mem::replace(&mut self.mixes, mixes)
+    }
+
     /// The kind of an axis that has one.
     #[inline]
     pub(super) fn kind_on(&self, axis: usize) -> &Kind<'a> {

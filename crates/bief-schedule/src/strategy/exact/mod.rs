@@ -117,7 +117,9 @@ pub enum StageKinds {
 ///   the last, the one with most of the last.
 /// - *Bounds.* No stage is shorter than one of its heaviest task on all cores. A stage that gives the share `s_v` of its
 ///   executions to the kind `v` keeps the cores of the kind busy for `s_v W_v` of them, so the weighed load, in which each
-///   task counts where it weighs least, stays a bound. The upper bound is the shortest period of stages of one kind.
+///   task counts where it weighs least, stays a bound. The upper bound is a period that stages of one kind have, no more than one
+///   part in 128 longer than their shortest; as it is often the shortest of all, a period just below it is tried first. In which order
+///   periods are tried decides how many there are, and nothing else.
 ///
 /// Sums are compared in rounded numbers where these leave no doubt, and else exactly, as fractions of 128-bit numbers. On two kinds
 /// these hold whatever can be; on more, times of hours or, on four, of seconds may need longer ones: that is refused.
@@ -128,7 +130,8 @@ pub enum StageKinds {
 /// task may leave it less work: (1) and (2) do not hold. Then the candidates of an end are all stages that fit, each on the
 /// fewest cores, of which more are of no use. (3) needs no more than that: the last stage of a schedule is one of them, and
 /// what is before it needs as few cores as possible, whether or not fewer tasks need fewer. So do (4) and (5). A run of tasks
-/// that needs too many cores may be the beginning of one that does not: no end ends the trial of a period. In (6) the next
+/// that needs too many cores may be the beginning of one that does not: no end ends the trial of a period, but no stage of a schedule
+/// begins behind such a run, so that stages which do are left out. In (6) the next
 /// period is the least `work / u` above `P` of *any* stage, as any may become a candidate. The lower bound counts tasks and one
 /// hand-over; cuts only add to that. Shared stages are candidates on every vector of which no core can be spared.
 ///

@@ -5,7 +5,7 @@ use std::fmt;
 use super::instance::{MAX_KINDS, VALUE};
 use super::search::{MAX_KEPT, Refused, Search};
 use super::table::{CoresAndStages, Table, Value};
-use super::{Exact, StageKinds, too_few_cores};
+use super::{Exact, too_few_cores};
 use crate::error::Error;
 use crate::period::Period;
 use crate::platform::Platform;
@@ -54,11 +54,8 @@ impl Exact {
     /// kinds of core that share a stage has no exact fraction of 128-bit numbers.
     pub fn optimum<'a>(&self, profile: &'a Profile, platform: &Platform) -> Result<Optimum<'a>, Error> {
         let mut search = self.search(profile, platform)?;
-        // Stages of one kind are found quickly, and have a period that is near.
-        let known = match search.instance.mixes() {
-            true => Self { stages: StageKinds::One }.search(profile, platform)?.run(None),
-            false => Ok(None),
-        };
+        // Stages of one kind are found quickly, and have a period that is near, if not the shortest.
+        let known = if search.instance.mixes() { search.near_of_one_kind() } else { Ok(None) };
         match known.and_then(|known| search.run(known)).map_err(|refused| self.refused(refused, profile))? {
             Some(period) => Ok(Optimum::new(*self, profile, search, period)),
             None => Err(too_few_cores(profile, &profile.tasks()[search.table.ends() - 1])),

@@ -298,7 +298,7 @@ impl<'a> Planner<'a> {
                 return Ok(next);
             }
             // Where no short fraction lies between the two, one that a schedule has does.
-            let middle = match Period::between(low, high) {
+            let middle = match Period::between(low, high, 16) {
                 between if between > low => between,
                 _ => next,
             };

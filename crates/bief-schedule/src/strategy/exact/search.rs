@@ -26,6 +26,15 @@ pub(super) enum Refused {
 /// What trying one number of cores for a shared stage takes, in values of a table.
 const STEPS_PER_ENTRY: u64 = 128;
 
+/// How far a period that is tried lies between two others, in 32nds of the way. Where the upper one is near, what fits is most often
+/// there already.
+const HALF: u32 = 16;
+const NEARLY: u32 = 28;
+const JUST_BELOW: u32 = 31;
+
+/// One part in 2^7 is near.
+const NEAR: u32 = 7;
+
 /// Tries periods, and keeps the tables of the one tried last.
 pub(super) struct Search<'a> {
     pub(super) instance: Instance<'a>,
@@ -94,17 +103,44 @@ impl<'a> Search<'a> {
             }
             least = self.table.push(extent, self.candidates.ending_at(to));
             // Where cutting costs, more tasks may need fewer cores.
-            if least as usize > most && !self.instance.cuts_cost() {
+            let is_reached = least as usize <= most;
+            if !is_reached && !self.instance.cuts_cost() {
                 return Ok(false);
             }
+            self.candidates.note_reached(is_reached);
         }
         Ok(least as usize <= most)
     }
 
     /// Finds the shortest period, and fills the tables for it; `None` where nothing fits in any period, as tasks that run
     /// on different kinds need more cores than there are. The tables then end at the first task that does not fit. `known` is a
-    /// period that some schedule has, where one is known.
+    /// period that some schedule has, and that is near, where one is known.
     pub(super) fn run(&mut self, known: Option<Period>) -> Result<Option<Period>, Refused> {
+        let Some((period, is_filled)) = self.narrow(known, |low, high| high <= low)? else { return Ok(None) };
+        // In a longer period fewer cores may do: the front is that of the shortest one.
+        if !is_filled {
+            self.fits(period)?;
+        }
+        Ok(Some(period))
+    }
+
+    /// Finds a period that some schedule of stages of one kind each has, no more than one part in 2^[`NEAR`] longer than their shortest.
+    pub(super) fn near_of_one_kind(&mut self) -> Result<Option<Period>, Refused> {
+        let is_near = |low: Period, high: Period| high <= low || stretched(low, NEAR).is_some_and(|near| high <= near);
+        let mixes = self.instance.let_mix(false);
+        let near = self.narrow(None, is_near);
+        self.instance.let_mix(mixes);
+        self.tried = 0;
+        Ok(near?.map(|(period, _)| period))
+    }
+
+    /// Closes in on the shortest period until its bounds are near `enough`; answers with the upper one, and whether the tables are filled for
+    /// it.
+    fn narrow(
+        &mut self,
+        known: Option<Period>,
+        enough: impl Fn(Period, Period) -> bool,
+    ) -> Result<Option<(Period, bool)>, Refused> {
         // No period below `low` fits; `high` fits, and some schedule has exactly this period.
         let mut low = self.instance.lower_bound();
         let mut high = match known.or_else(|| self.instance.one_core()) {
@@ -112,8 +148,12 @@ impl<'a> Search<'a> {
             None if self.fits(Period::from(self.instance.max_work_ns()))? => self.realised_period()?,
             None => return Ok(None),
         };
-        let mut period = low;
-        // As long as nothing but the one-core period is known to fit, `high` is far off: go up in growing steps.
+        // What is known is often the shortest already: then a period just below it does not fit. As long as nothing but the one-core
+        // period is known to fit, `high` is far off: go up in growing steps.
+        let (mut period, after_fit) = match known {
+            Some(_) if low < high => (Period::between(low, high, JUST_BELOW), NEARLY),
+            _ => (low, HALF),
+        };
         let mut step = Some(2u32).filter(|_| known.is_none());
         loop {
             let fits = self.fits(period)?;
@@ -124,15 +164,11 @@ impl<'a> Search<'a> {
                 low = self.candidates.next_period(&self.instance)?;
                 step = step.and_then(|step| step.checked_sub(1));
             }
-            if high <= low {
-                // In a longer period fewer cores may do: the front is that of the shortest one.
-                if !fits || period != high {
-                    self.fits(high)?;
-                }
-                return Ok(Some(high));
+            if enough(low, high) {
+                return Ok(Some((high, fits && period == high)));
             }
             let ceiling = step.and_then(|step| stretched(low, step)).map_or(high, |ceiling| ceiling.min(high));
-            period = Period::between(low, ceiling);
+            period = Period::between(low, ceiling, if fits { after_fit } else { HALF });
         }
     }
 

@@ -395,12 +395,16 @@ impl Candidates {
     pub(super) fn all_mixed_end_at(&mut self, instance: &Instance, to: usize) -> Result<(), Refused> {
         let one_core_ns = self.capacity_ns[0];
         for from in (0..to).rev() {
-            let (works, uncut) = (instance.works(from, to), instance.uncut_works(from, to));
+            let uncut = instance.uncut_works(from, to);
             if from >= instance.run_start(to) {
                 // Nor does any longer stage fit where this one would not if cuts were free.
                 if rounded_period(&uncut, *instance.cores()) * self.mix.rate > 1.0 + 1e-9 {
                     break;
                 }
+                if self.unreached[from] {
+                    continue;
+                }
+                let works = instance.works(from, to);
                 self.mix.look(instance, &instance.shareable(works))?;
                 let Self { stages, mix: Mix { here, .. }, .. } = self;
                 here.each_least(|cores| stages.push(candidate(from, cores)));
@@ -415,6 +419,10 @@ impl Candidates {
             if !uncut.iter().any(fits) {
                 break;
             }
+            if self.unreached[from] {
+                continue;
+            }
+            let works = instance.works(from, to);
             let axes = (0..MAX_KINDS).filter(|&axis| fits(&works[axis]));
             self.stages.extend(axes.map(|axis| Candidate::of_one(from, axis, 1)));
         }
@@ -434,7 +442,7 @@ impl Candidates {
 impl Mix {
     fn next_that_ends_at(&mut self, instance: &Instance, to: usize, next: &mut Next) -> Result<(), Refused> {
         for from in (0..to).rev() {
-            let (works, uncut) = (instance.works(from, to), instance.uncut_works(from, to));
+            let uncut = instance.uncut_works(from, to);
             let is_replicable = from >= instance.run_start(to);
             // No longer stage has a shorter period than this one on all cores, or on the best one.
             let least = match is_replicable {
@@ -444,6 +452,7 @@ impl Mix {
             if least == f64::INFINITY || next.is_beaten_by(least) {
                 break;
             }
+            let works = instance.works(from, to);
             if !is_replicable {
                 for (axis, work) in works.iter().enumerate() {
                     if work.is_some_and(|work| Period::from(work) > self.period()) {
