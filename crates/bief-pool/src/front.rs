@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bief::report::Figures;
 use bief::{Error, Result};
 use bief_link::message::Malformed;
-use bief_link::{Leaving, Limits, Message, Poison, Window, WorkerId};
+use bief_link::{Leaving, Limits, Message, Window, WorkerId};
 
 use crate::buffer::{Buffer, Buffers, Payload};
 use crate::own::{OwnCores, OwnFrames};
@@ -72,7 +72,6 @@ struct State {
     told: BTreeMap<WorkerId, Figures>,
     /// Workers whose last words have not come.
     owing: BTreeSet<WorkerId>,
-    fault: Option<Error>,
     has_ended: bool,
 }
 
@@ -107,7 +106,6 @@ impl Front {
             tally: Tally::default(),
             told: BTreeMap::new(),
             owing: BTreeSet::new(),
-            fault: None,
             has_ended: false,
         };
         let front = Self(Arc::new(Inner {
@@ -244,6 +242,11 @@ impl Front {
         !self.0.lock().window.is_empty()
     }
 
+    /// Whether the run ends at a frame over which too many workers were lost.
+    pub fn is_poisoned(&self) -> bool {
+        self.0.lock().window.is_poisoned()
+    }
+
     /// What each worker did so far, by name, and this machine in their place.
     pub fn tally(&self) -> Vec<WorkerTally> {
         let state = self.0.lock();
@@ -264,13 +267,10 @@ impl Front {
     }
 
     /// Decides whether a frame leaves, which the source counts as that one.
-    pub(crate) fn way(&self, frame: u64) -> Result<Way> {
+    pub(crate) fn way(&self, frame: u64) -> Way {
         let mut state = self.0.lock();
-        if let Some(fault) = &state.fault {
-            return Err(fault.clone());
-        }
         let (has_workers, has_waiting) = (state.window.has_workers(), state.window.has_waiting());
-        Ok(if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away })
+        if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away }
     }
 
     /// Cores of this machine have done a frame.
@@ -293,10 +293,8 @@ impl Front {
         let mut state = self.0.lock();
         state.own.passed(frame);
         loop {
-            if let Some(fault) = &state.fault {
-                return Err(fault.clone());
-            }
-            if let Some((number, (worker, message))) = state.window.collect() {
+            if let Some((number, result)) = state.window.collect() {
+                let (worker, message) = result.map_err(Error::from_source)?;
                 return Ok((number, worker, message));
             }
             state = self.0.came.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -349,13 +347,7 @@ impl State {
     fn leave(&mut self, worker: WorkerId, how: Leaving, now: Duration) {
         let Some(known) = self.workers.remove(&worker) else { return };
         self.owing.remove(&worker);
-        if let Err(poison) = self.window.leave(worker, how) {
-            let Poison { number, losses } = poison;
-            let message = format!(
-                "{losses} workers were lost, one after the other, while they worked on frame {number} or had just answered for it"
-            );
-            self.fault.get_or_insert(Error::new(message));
-        }
+        self.window.leave(worker, how);
         if let Some(since) = known.since {
             self.tally.went(worker, now.saturating_sub(since), self.window.counts(worker));
         }

@@ -250,6 +250,8 @@ impl Manager {
 
     /// This machine does what was left undone where nobody else is there.
     fn fill_in(&mut self) {
+        // What is before the frame that ends the run needs nobody who may be long in coming.
+        self.waits &= !self.front.is_poisoned();
         let has_workers = self.people.values().any(|person| matches!(person.state, State::Ready(_)));
         if has_workers {
             self.nobody_since = None;
