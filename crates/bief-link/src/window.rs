@@ -40,6 +40,8 @@ pub struct Sending<P> {
     pub number: u64,
     /// The frame.
     pub payload: P,
+    /// Frames that the worker has not answered for, as far as is known, this one among them.
+    pub open: usize,
 }
 
 /// What an answer was.
@@ -228,9 +230,10 @@ impl<P: Clone, R> Window<P, R> {
         };
         *copies += 1;
         let payload = payload.clone();
-        let sequence = self.members.get_mut(&worker).expect("it was found").send(number, now);
+        let member = self.members.get_mut(&worker).expect("it was found");
+        let (sequence, open) = (member.send(number, now), member.open());
         self.sent.push_back(Sent { time: now, worker, sequence, number });
-        Some(Sending { worker, sequence, number, payload })
+        Some(Sending { worker, sequence, number, payload, open })
     }
 
     /// The next worker to ask what it holds: one that is late. What was sent to it, or what it sent, may be lost.

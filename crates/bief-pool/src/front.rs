@@ -1,8 +1,8 @@
 //! The machine that reads the stream: its window, what is sent to workers, and what its own cores do in their place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,19 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// network, and never calls the front; credit keeps a worker from getting more than it takes. It may lose messages, and must
 /// [tell](Front::gone) when a worker is gone.
 pub trait Carrier: Send + Sync + 'static {
-    /// Sends a message to a worker: its head, and the bytes behind it, if it has some. To one that is gone they go nowhere.
-    fn send(&self, worker: WorkerId, head: Vec<u8>, payload: Option<Payload>);
+    /// Sends a message to a worker. To one that is gone it goes nowhere.
+    fn send(&self, worker: WorkerId, letter: Letter);
+}
+
+/// A message to a worker, on its way.
+#[derive(Debug)]
+pub struct Letter {
+    /// What it begins with.
+    pub head: Vec<u8>,
+    /// The bytes behind that, if it has some.
+    pub payload: Option<Payload>,
+    /// Frames that the worker has not answered for, as far as is known, that of this message among them: no more can be on their way.
+    pub open: usize,
 }
 
 /// What a message of a worker told, beyond frames.
@@ -53,6 +64,9 @@ struct Inner {
     buffers: Buffers,
     carrier: Box<dyn Carrier>,
     state: Mutex<State>,
+    /// Messages that are to be sent, in their order; whoever can have `sends` sends them.
+    letters: Mutex<VecDeque<(WorkerId, Letter)>>,
+    sends: Mutex<()>,
     /// The run is over.
     ends: Condvar,
     /// Something came.
@@ -115,6 +129,8 @@ impl Front {
             buffers: Buffers::default(),
             carrier: Box::new(carrier),
             state: Mutex::new(state),
+            letters: Mutex::default(),
+            sends: Mutex::default(),
             ends: Condvar::new(),
             came: Condvar::new(),
             clock: Mutex::new(None),
@@ -157,6 +173,7 @@ impl Front {
         state.leave(worker, how, self.0.begin.elapsed());
         self.0.go_on(&mut state);
         drop(state);
+        self.0.send();
         self.0.came.notify_all();
     }
 
@@ -229,6 +246,7 @@ impl Front {
         if is_news {
             self.0.came.notify_all();
         }
+        self.0.send();
         Ok(told)
     }
 
@@ -285,6 +303,8 @@ impl Front {
             Error::new("more frames are under way than the window takes: give it as many as may be between `Dispatch` and `Collect`")
         });
         self.0.go_on(&mut state);
+        drop(state);
+        self.0.send();
         pushed
     }
 
@@ -322,6 +342,7 @@ impl Front {
             }
         }
         drop(guard);
+        self.0.send();
         self.0.ends.notify_all();
         let clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It has nothing to tell, but a carrier that panicked.
@@ -360,7 +381,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what is to be sent now. Nobody else may come between, as messages to a worker must keep their order.
+    /// Writes what is to be sent now. Nobody else may come between, as messages to a worker must keep their order.
     fn go_on(&self, state: &mut State) {
         if state.has_ended {
             return;
@@ -369,7 +390,7 @@ impl Inner {
         while let Some(sending) = state.window.send(now) {
             let mut head = Vec::with_capacity(HEAD);
             Message::write_frame_head(sending.worker.0, sending.sequence, sending.number, &mut head);
-            self.carrier.send(sending.worker, head, Some(sending.payload));
+            self.post(sending.worker, Letter { head, payload: Some(sending.payload), open: sending.open });
         }
         while let Some(asking) = state.window.ask(now) {
             self.tell(asking.worker, &Message::Ask { run: asking.worker.0, sent: asking.sent });
@@ -379,7 +400,32 @@ impl Inner {
     fn tell(&self, worker: WorkerId, message: &Message<'_>) {
         let mut head = Vec::new();
         message.write(&mut head);
-        self.carrier.send(worker, head, None);
+        self.post(worker, Letter { head, payload: None, open: 0 });
+    }
+
+    fn letters(&self) -> MutexGuard<'_, VecDeque<(WorkerId, Letter)>> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn post(&self, worker: WorkerId, letter: Letter) {
+        self.letters().push_back((worker, letter));
+    }
+
+    /// Sends what was written, while the window is free for others.
+    fn send(&self) {
+        while !self.letters().is_empty() {
+            let _turn = match self.sends.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+                // Whoever sends looks for more before it ends, and behind its end.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            loop {
+                let next = self.letters().pop_front();
+                let Some((worker, letter)) = next else { break };
+                self.carrier.send(worker, letter);
+            }
+        }
     }
 
     /// Looks for frames that are late, which nobody else notices, and has workers tell, until the front has ended.
@@ -393,6 +439,12 @@ impl Inner {
                 asked = now;
                 let ready = state.workers.iter().filter(|(_, known)| known.since.is_some());
                 ready.for_each(|(&worker, _)| self.tell(worker, &Message::Tell { run: worker.0 }));
+            }
+            drop(state);
+            self.send();
+            state = self.lock();
+            if state.has_ended {
+                return;
             }
             // What is sent from now on is late after one look at the earliest.
             let wait = state.window.late_at().map_or(look, |late| late.saturating_sub(now).min(look));
