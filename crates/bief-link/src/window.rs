@@ -159,7 +159,12 @@ impl<P: Clone, R> Window<P, R> {
         self.frames.len() < self.limits.frames
     }
 
-    /// Whether frames are under way.
+    /// How many frames are under way.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether no frame is under way.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -297,7 +302,13 @@ impl<P: Clone, R> Window<P, R> {
 
     /// Whether something came of the next frame.
     pub fn has_result(&self) -> bool {
-        matches!(self.frames.front(), Some(Frame::Done(_) | Frame::Poisoned(_)))
+        self.has_results(1)
+    }
+
+    /// Whether something came of each of so many next frames.
+    pub fn has_results(&self, frames: usize) -> bool {
+        let is_done = |frame: &&Frame<P, R>| matches!(frame, Frame::Done(_) | Frame::Poisoned(_));
+        self.frames.iter().take(frames).take_while(is_done).count() == frames
     }
 
     /// Whether a frame is or was under way that is not sent any more.

@@ -18,6 +18,13 @@ use crate::told;
 
 /// Bytes before the wires of a frame, or a few more.
 const HEAD: usize = 32;
+/// Where frames wait for workers, so many results are collected at a time, or as many as come in this time: a thread that is woken for
+/// each costs more than what it does.
+const AT_A_TIME: usize = 8;
+const OFTEN: Duration = Duration::from_millis(1);
+/// A window that is nearly full is filled again when this part of it is empty, or after this time.
+const PART: usize = 8;
+const SOON: Duration = Duration::from_millis(10);
 /// How often workers are asked what their tasks tell.
 const ASK: Duration = Duration::from_secs(1);
 /// How long the last words of workers are waited for at the end of a run.
@@ -71,6 +78,8 @@ struct Inner {
     ends: Condvar,
     /// Something came.
     came: Condvar,
+    /// There is room for more frames.
+    room: Condvar,
     clock: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -86,6 +95,10 @@ struct State {
     told: BTreeMap<WorkerId, Figures>,
     /// Workers whose last words have not come.
     owing: BTreeSet<WorkerId>,
+    /// The window is nearly full from so many frames on.
+    high: usize,
+    /// When it was last told that something came.
+    told_at: Duration,
     has_ended: bool,
 }
 
@@ -120,6 +133,8 @@ impl Front {
             tally: Tally::default(),
             told: BTreeMap::new(),
             owing: BTreeSet::new(),
+            high: limits.frames - limits.frames / PART,
+            told_at: Duration::ZERO,
             has_ended: false,
         };
         let front = Self(Arc::new(Inner {
@@ -133,6 +148,7 @@ impl Front {
             sends: Mutex::default(),
             ends: Condvar::new(),
             came: Condvar::new(),
+            room: Condvar::new(),
             clock: Mutex::new(None),
         }));
         let inner = Arc::clone(&front.0);
@@ -232,7 +248,6 @@ impl Front {
                 return Err(Malformed::Foreign);
             }
         };
-        let had_result = state.window.has_result();
         if let Some((number, holding)) = holding {
             let (seen, held) = (holding.seen, holding.numbers().collect::<Vec<_>>());
             if let Some(number) = number {
@@ -240,7 +255,10 @@ impl Front {
             }
             state.window.report(worker, seen, &held);
         }
-        let is_news = told.is_some() || !had_result && state.window.has_result();
+        let is_news = told.is_some() || state.is_to_be_collected(now);
+        if is_news {
+            state.told_at = now;
+        }
         self.0.go_on(state);
         drop(guard);
         if is_news {
@@ -296,9 +314,13 @@ impl Front {
         self.0.lock().own.done(frame);
     }
 
-    /// Sends a frame on its way; its number.
+    /// Sends a frame on its way; its number. Where many are, it waits a moment for room for several.
     pub(crate) fn push(&self, wires: Buffer) -> Result<u64> {
         let mut state = self.0.lock();
+        if state.window.len() >= state.high {
+            let is_full = |state: &mut State| state.window.len() > state.low();
+            state = self.0.room.wait_timeout_while(state, SOON, is_full).unwrap_or_else(PoisonError::into_inner).0;
+        }
         let pushed = state.window.push(Payload::new(wires, 0)).map_err(|_| {
             Error::new("more frames are under way than the window takes: give it as many as may be between `Dispatch` and `Collect`")
         });
@@ -314,6 +336,9 @@ impl Front {
         state.own.passed(frame);
         loop {
             if let Some((number, result)) = state.window.collect() {
+                if state.window.len() == state.low() {
+                    self.0.room.notify_all();
+                }
                 let (worker, message) = result.map_err(Error::from_source)?;
                 return Ok((number, worker, message));
             }
@@ -365,6 +390,17 @@ impl Front {
 }
 
 impl State {
+    /// A window with no more frames than this is filled again.
+    fn low(&self) -> usize {
+        self.high - self.high / PART
+    }
+
+    /// Whether whoever collects results is to be woken, if it waits.
+    fn is_to_be_collected(&self, now: Duration) -> bool {
+        let is_time = || now.saturating_sub(self.told_at) >= OFTEN || !self.window.has_waiting();
+        self.window.has_result() && (is_time() || self.window.has_results(AT_A_TIME))
+    }
+
     fn leave(&mut self, worker: WorkerId, how: Leaving, now: Duration) {
         let Some(known) = self.workers.remove(&worker) else { return };
         self.owing.remove(&worker);
