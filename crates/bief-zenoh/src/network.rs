@@ -236,7 +236,6 @@ fn config(reach: &Reach, listen: Option<&Address>) -> zenoh::Result<Config> {
         set("transport/link/tls/verify_name_on_connect", "true".to_owned())?;
         set("transport/link/tls/close_link_on_expiration", "true".to_owned())?;
     }
-    if let Ok(more) = std::env::var("BIEF_Z") { for pair in more.split(';').filter(|p| !p.is_empty()) { let (k, v) = pair.split_once('=').unwrap(); config.insert_json5(k, v)?; } } // TEMPORARY
     Ok(config)
 }
 

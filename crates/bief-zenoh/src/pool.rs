@@ -318,7 +318,8 @@ impl Manager {
             }
             Ok(mouth) => {
                 let run = self.front.welcome(&key.name);
-                match self.routes.open(run, self.at_once, move |Letter { head, payload, .. }| mouth.say(head, payload)) {
+                match self.routes.open(run, self.at_once, move |Letter { head, payload, .. }| mouth.say(head, payload))
+                {
                     Err(error) => {
                         (self.said)(&format!("worker {}: {error}", key.name));
                         State::Out

@@ -270,7 +270,7 @@ pub(crate) fn away_of(
     let cut = Cut::new(file, 1..2, &registry).unwrap();
     let said = Arc::<Mutex<Vec<String>>>::default();
     let (pool, saying, mut running) = (Pool::open(reach).unwrap(), Arc::clone(&said), None);
-    let pipeline = cut.pipeline(&registry, (1, std::env::var("BIEF_DEPTH").map_or(128, |d| d.parse().unwrap())), without.own(), stages, |segment, under_way| {
+    let pipeline = cut.pipeline(&registry, (1, 128), without.own(), stages, |segment, under_way| {
         let say = move |text: &str| saying.lock().unwrap().push(text.to_owned());
         let started = pool.start(segment, cut.text(segment.inputs()), under_way, without, say)?;
         let front = started.front().clone();

@@ -133,7 +133,6 @@ fn open(side: &str, place: &str) -> Session {
     // As many pieces of messages may wait as in a pool.
     config.insert_json5("transport/link/tx/queue/size/data", "16").unwrap();
     config.insert_json5(&format!("{side}/endpoints"), &format!("['tcp/{place}']")).unwrap();
-    if let Ok(more) = std::env::var("BIEF_Z") { for pair in more.split(';').filter(|p| !p.is_empty()) { let (k, v) = pair.split_once('=').unwrap(); config.insert_json5(k, v).unwrap(); } } // TEMPORARY
     zenoh::open(config).wait().unwrap()
 }
 
