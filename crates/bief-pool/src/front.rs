@@ -95,9 +95,13 @@ struct State {
     told: BTreeMap<WorkerId, Figures>,
     /// Workers whose last words have not come.
     owing: BTreeSet<WorkerId>,
+    /// What is called when the first worker is ready.
+    helped: Option<Box<dyn FnOnce() + Send>>,
     /// The window is nearly full from so many frames on.
     high: usize,
-    /// When it was last told that something came.
+    /// Whoever collects waits to be told that something came.
+    collector_waits: bool,
+    /// When that was last told.
     told_at: Duration,
     has_ended: bool,
 }
@@ -133,7 +137,9 @@ impl Front {
             tally: Tally::default(),
             told: BTreeMap::new(),
             owing: BTreeSet::new(),
+            helped: None,
             high: limits.frames - limits.frames / PART,
+            collector_waits: false,
             told_at: Duration::ZERO,
             has_ended: false,
         };
@@ -171,6 +177,17 @@ impl Front {
     /// Where messages that come may lie.
     pub fn buffers(&self) -> &Buffers {
         &self.0.buffers
+    }
+
+    /// Calls `helped` when the first worker is ready, or now if one is or was.
+    pub(crate) fn when_helped(&self, helped: impl FnOnce() + Send + 'static) {
+        let mut state = self.0.lock();
+        if state.tally.is_empty() {
+            state.helped = Some(Box::new(helped));
+        } else {
+            drop(state);
+            helped();
+        }
     }
 
     /// A worker has come: all messages to it and from it name this run, `number << 32` and a count. One that comes back gets another.
@@ -257,10 +274,14 @@ impl Front {
         }
         let is_news = told.is_some() || state.is_to_be_collected(now);
         if is_news {
-            state.told_at = now;
+            (state.collector_waits, state.told_at) = (false, now);
         }
+        let helped = if matches!(told, Some(Told::Ready(_))) { state.helped.take() } else { None };
         self.0.go_on(state);
         drop(guard);
+        if let Some(helped) = helped {
+            helped();
+        }
         if is_news {
             self.0.came.notify_all();
         }
@@ -342,6 +363,7 @@ impl Front {
                 let (worker, message) = result.map_err(Error::from_source)?;
                 return Ok((number, worker, message));
             }
+            state.collector_waits = true;
             state = self.0.came.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -395,10 +417,10 @@ impl State {
         self.high - self.high / PART
     }
 
-    /// Whether whoever collects results is to be woken, if it waits.
+    /// Whether whoever collects results is to be woken.
     fn is_to_be_collected(&self, now: Duration) -> bool {
         let is_time = || now.saturating_sub(self.told_at) >= OFTEN || !self.window.has_waiting();
-        self.window.has_result() && (is_time() || self.window.has_results(AT_A_TIME))
+        self.collector_waits && self.window.has_result() && (is_time() || self.window.has_results(AT_A_TIME))
     }
 
     fn leave(&mut self, worker: WorkerId, how: Leaving, now: Duration) {
