@@ -28,7 +28,7 @@
 //! let held = rack3.done(number);
 //! window.answer(WorkerId(3), number, payload + 1, now);
 //! window.report(WorkerId(3), held.seen, held.held);
-//! assert_eq!(window.collect(), Some((0, 1)));
+//! assert_eq!(window.collect(), Some((0, Ok(1))));
 //! # Ok::<(), bief_link::Overrun>(())
 //! ```
 

@@ -31,6 +31,11 @@ impl Member {
         self.credit.saturating_sub(self.copies.len())
     }
 
+    /// Frames that it has not answered for.
+    pub(crate) fn open(&self) -> usize {
+        self.copies.len()
+    }
+
     pub(crate) fn has(&self, number: u64) -> bool {
         self.copies.iter().any(|copy| copy.number == number)
     }

@@ -40,6 +40,8 @@ pub struct Sending<P> {
     pub number: u64,
     /// The frame.
     pub payload: P,
+    /// Frames that the worker has not answered for, as far as is known, this one among them.
+    pub open: usize,
 }
 
 /// What an answer was.
@@ -73,14 +75,10 @@ pub struct Counts {
     pub late: u64,
 }
 
-/// A frame over which workers were lost.
+/// What comes of a frame over which workers were lost: no other one gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{losses} workers were lost while they worked on frame {number}, one after the other: it is not given to another one"
-)]
+#[error("{losses} workers were lost, one after the other, while they worked on this frame or had just answered for it")]
 pub struct Poison {
-    /// The number of the frame.
-    pub number: u64,
     /// Workers that were lost.
     pub losses: u32,
 }
@@ -103,6 +101,7 @@ pub struct Window<P, R> {
     /// Workers that hold late frames, as far as is known.
     asked: BTreeSet<WorkerId>,
     lateness: Lateness,
+    poisoned: bool,
 }
 
 #[derive(Debug)]
@@ -113,6 +112,8 @@ enum Frame<P, R> {
         copies: usize,
         losses: u32,
     },
+    /// It is not sent any more; an answer may be under way yet.
+    Poisoned(Poison),
     Done(R),
 }
 
@@ -149,6 +150,7 @@ impl<P: Clone, R> Window<P, R> {
             sent: VecDeque::new(),
             asked: BTreeSet::new(),
             lateness: Lateness::new(limits.least_late, limits.late_factor),
+            poisoned: false,
         }
     }
 
@@ -157,7 +159,12 @@ impl<P: Clone, R> Window<P, R> {
         self.frames.len() < self.limits.frames
     }
 
-    /// Whether frames are under way.
+    /// How many frames are under way.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether no frame is under way.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
@@ -178,36 +185,37 @@ impl<P: Clone, R> Window<P, R> {
 
     /// A worker has come: it works on up to `cores` frames at a time and takes up to `credit`. One that was there begins anew.
     pub fn join(&mut self, worker: WorkerId, cores: usize, credit: usize) {
-        // In order, it poisons no frame.
-        let _ = self.leave(worker, Leaving::InOrder);
+        self.leave(worker, Leaving::InOrder);
         self.members.insert(worker, Member::new(cores, credit));
         self.counts.entry(worker).or_default();
     }
 
-    /// A worker has gone: others get its frames.
-    ///
-    /// # Errors
-    /// As many workers as may be were lost while they worked on a frame.
-    pub fn leave(&mut self, worker: WorkerId, how: Leaving) -> Result<(), Poison> {
-        let Some(member) = self.members.remove(&worker) else { return Ok(()) };
+    /// A worker has gone: others get its frames, but for one over which as many were lost as may be.
+    pub fn leave(&mut self, worker: WorkerId, how: Leaving) {
+        let Some(member) = self.members.remove(&worker) else { return };
         self.asked.remove(&worker);
         let (held, worked_on) = member.into_held();
-        let mut poison = None;
         for (place, number) in held.into_iter().enumerate() {
-            if how == Leaving::Lost
-                // One more than it works on: the answer for the first may be lost with it.
-                && place <= worked_on
-                && let Some(Frame::Open { losses, .. }) = self.frame(number)
-            {
-                *losses += 1;
-                let losses = *losses;
-                if losses >= self.limits.losses && poison.is_none() {
-                    poison = Some(Poison { number, losses });
-                }
+            // One more than it works on: the answer for the first may be lost with it.
+            if how == Leaving::Lost && place <= worked_on {
+                self.suspect(number);
             }
             self.without_copy(worker, number);
         }
-        poison.map_or(Ok(()), Err)
+    }
+
+    /// A worker was lost that may have worked on a frame.
+    fn suspect(&mut self, number: u64) {
+        let most = self.limits.losses;
+        let Some(frame) = self.frame(number) else { return };
+        let Frame::Open { losses, .. } = frame else { return };
+        *losses += 1;
+        let losses = *losses;
+        if losses >= most {
+            *frame = Frame::Poisoned(Poison { losses });
+            self.late.remove(&number);
+            self.poisoned = true;
+        }
     }
 
     /// The next frame to send, to the worker with the most free credit; `None` until something else happens, or it is
@@ -227,9 +235,10 @@ impl<P: Clone, R> Window<P, R> {
         };
         *copies += 1;
         let payload = payload.clone();
-        let sequence = self.members.get_mut(&worker).expect("it was found").send(number, now);
+        let member = self.members.get_mut(&worker).expect("it was found");
+        let (sequence, open) = (member.send(number, now), member.open());
         self.sent.push_back(Sent { time: now, worker, sequence, number });
-        Some(Sending { worker, sequence, number, payload })
+        Some(Sending { worker, sequence, number, payload, open })
     }
 
     /// The next worker to ask what it holds: one that is late. What was sent to it, or what it sent, may be lost.
@@ -291,9 +300,20 @@ impl<P: Clone, R> Window<P, R> {
         self.counts.remove(&worker);
     }
 
-    /// Whether the next frame has a result.
+    /// Whether something came of the next frame.
     pub fn has_result(&self) -> bool {
-        matches!(self.frames.front(), Some(Frame::Done(_)))
+        self.has_results(1)
+    }
+
+    /// Whether something came of each of so many next frames.
+    pub fn has_results(&self, frames: usize) -> bool {
+        let is_done = |frame: &&Frame<P, R>| matches!(frame, Frame::Done(_) | Frame::Poisoned(_));
+        self.frames.iter().take(frames).take_while(is_done).count() == frames
+    }
+
+    /// Whether a frame is or was under way that is not sent any more.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned
     }
 
     /// Whether frames wait for a worker with credit.
@@ -301,12 +321,16 @@ impl<P: Clone, R> Window<P, R> {
         !self.waiting.is_empty()
     }
 
-    /// The result of the next frame, and its number.
-    pub fn collect(&mut self) -> Option<(u64, R)> {
+    /// What came of the next frame, and its number.
+    pub fn collect(&mut self) -> Option<(u64, Result<R, Poison>)> {
         if !self.has_result() {
             return None;
         }
-        let Some(Frame::Done(result)) = self.frames.pop_front() else { unreachable!("it was looked at") };
+        let result = match self.frames.pop_front()? {
+            Frame::Done(result) => Ok(result),
+            Frame::Poisoned(poison) => Err(poison),
+            Frame::Open { .. } => unreachable!("it was looked at"),
+        };
         self.first += 1;
         Some((self.first - 1, result))
     }

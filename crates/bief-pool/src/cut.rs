@@ -153,7 +153,18 @@ impl Cut {
                 (program.cut(&[before, behind].concat())?, first)
             }
         };
-        let pipeline = pipeline.depth_before(before + in_place, each)?;
-        if threads > 0 { pipeline.depth_before(before, BEFORE) } else { Ok(pipeline) }
+        if threads == 0 {
+            return pipeline.depth_before(before, each);
+        }
+        let collecting = before + 1;
+        let pipeline = pipeline.depth_before(before, BEFORE)?.depth_before(collecting, each.min(BEFORE))?;
+        if each > BEFORE {
+            // As long as nobody is there, as few batches as caches hold go round.
+            let changer = pipeline.changer()?;
+            front.when_helped(move || {
+                changer.depth_before(collecting, each, "a worker is there").expect("it is no depth of 0");
+            });
+        }
+        Ok(pipeline)
     }
 }

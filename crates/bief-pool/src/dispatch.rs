@@ -46,7 +46,7 @@ impl RawTask for Dispatch {
             }
             batch.frames.begin(position);
             let frame = first + position as u64;
-            let (number, stays) = match self.front.way(frame)? {
+            let (number, stays) = match self.front.way(frame) {
                 Way::Here => (frame, true),
                 Way::Away => {
                     let mut bytes = self.front.buffers().take();

@@ -1,15 +1,15 @@
 //! The machine that reads the stream: its window, what is sent to workers, and what its own cores do in their place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bief::report::Figures;
 use bief::{Error, Result};
 use bief_link::message::Malformed;
-use bief_link::{Leaving, Limits, Message, Poison, Window, WorkerId};
+use bief_link::{Leaving, Limits, Message, Window, WorkerId};
 
 use crate::buffer::{Buffer, Buffers, Payload};
 use crate::own::{OwnCores, OwnFrames};
@@ -18,6 +18,13 @@ use crate::told;
 
 /// Bytes before the wires of a frame, or a few more.
 const HEAD: usize = 32;
+/// Where frames wait for workers, so many results are collected at a time, or as many as come in this time: a thread that is woken for
+/// each costs more than what it does.
+const AT_A_TIME: usize = 8;
+const OFTEN: Duration = Duration::from_millis(1);
+/// A window that is nearly full is filled again when this part of it is empty, or after this time.
+const PART: usize = 8;
+const SOON: Duration = Duration::from_millis(10);
 /// How often workers are asked what their tasks tell.
 const ASK: Duration = Duration::from_secs(1);
 /// How long the last words of workers are waited for at the end of a run.
@@ -27,8 +34,19 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// network, and never calls the front; credit keeps a worker from getting more than it takes. It may lose messages, and must
 /// [tell](Front::gone) when a worker is gone.
 pub trait Carrier: Send + Sync + 'static {
-    /// Sends a message to a worker: its head, and the bytes behind it, if it has some. To one that is gone they go nowhere.
-    fn send(&self, worker: WorkerId, head: Vec<u8>, payload: Option<Payload>);
+    /// Sends a message to a worker. To one that is gone it goes nowhere.
+    fn send(&self, worker: WorkerId, letter: Letter);
+}
+
+/// A message to a worker, on its way.
+#[derive(Debug)]
+pub struct Letter {
+    /// What it begins with.
+    pub head: Vec<u8>,
+    /// The bytes behind that, if it has some.
+    pub payload: Option<Payload>,
+    /// Frames that the worker has not answered for, as far as is known, that of this message among them: no more can be on their way.
+    pub open: usize,
 }
 
 /// What a message of a worker told, beyond frames.
@@ -53,10 +71,15 @@ struct Inner {
     buffers: Buffers,
     carrier: Box<dyn Carrier>,
     state: Mutex<State>,
+    /// Messages that are to be sent, in their order; whoever can have `sends` sends them.
+    letters: Mutex<VecDeque<(WorkerId, Letter)>>,
+    sends: Mutex<()>,
     /// The run is over.
     ends: Condvar,
     /// Something came.
     came: Condvar,
+    /// There is room for more frames.
+    room: Condvar,
     clock: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -72,7 +95,14 @@ struct State {
     told: BTreeMap<WorkerId, Figures>,
     /// Workers whose last words have not come.
     owing: BTreeSet<WorkerId>,
-    fault: Option<Error>,
+    /// What is called when the first worker is ready.
+    helped: Option<Box<dyn FnOnce() + Send>>,
+    /// The window is nearly full from so many frames on.
+    high: usize,
+    /// Whoever collects waits to be told that something came.
+    collector_waits: bool,
+    /// When that was last told.
+    told_at: Duration,
     has_ended: bool,
 }
 
@@ -107,7 +137,10 @@ impl Front {
             tally: Tally::default(),
             told: BTreeMap::new(),
             owing: BTreeSet::new(),
-            fault: None,
+            helped: None,
+            high: limits.frames - limits.frames / PART,
+            collector_waits: false,
+            told_at: Duration::ZERO,
             has_ended: false,
         };
         let front = Self(Arc::new(Inner {
@@ -117,8 +150,11 @@ impl Front {
             buffers: Buffers::default(),
             carrier: Box::new(carrier),
             state: Mutex::new(state),
+            letters: Mutex::default(),
+            sends: Mutex::default(),
             ends: Condvar::new(),
             came: Condvar::new(),
+            room: Condvar::new(),
             clock: Mutex::new(None),
         }));
         let inner = Arc::clone(&front.0);
@@ -143,6 +179,17 @@ impl Front {
         &self.0.buffers
     }
 
+    /// Calls `helped` when the first worker is ready, or now if one is or was.
+    pub(crate) fn when_helped(&self, helped: impl FnOnce() + Send + 'static) {
+        let mut state = self.0.lock();
+        if state.tally.is_empty() {
+            state.helped = Some(Box::new(helped));
+        } else {
+            drop(state);
+            helped();
+        }
+    }
+
     /// A worker has come: all messages to it and from it name this run, `number << 32` and a count. One that comes back gets another.
     /// It gets frames when it says that it is ready.
     pub fn welcome(&self, name: &str) -> WorkerId {
@@ -159,6 +206,7 @@ impl Front {
         state.leave(worker, how, self.0.begin.elapsed());
         self.0.go_on(&mut state);
         drop(state);
+        self.0.send();
         self.0.came.notify_all();
     }
 
@@ -217,7 +265,6 @@ impl Front {
                 return Err(Malformed::Foreign);
             }
         };
-        let had_result = state.window.has_result();
         if let Some((number, holding)) = holding {
             let (seen, held) = (holding.seen, holding.numbers().collect::<Vec<_>>());
             if let Some(number) = number {
@@ -225,12 +272,20 @@ impl Front {
             }
             state.window.report(worker, seen, &held);
         }
-        let is_news = told.is_some() || !had_result && state.window.has_result();
+        let is_news = told.is_some() || state.is_to_be_collected(now);
+        if is_news {
+            (state.collector_waits, state.told_at) = (false, now);
+        }
+        let helped = if matches!(told, Some(Told::Ready(_))) { state.helped.take() } else { None };
         self.0.go_on(state);
         drop(guard);
+        if let Some(helped) = helped {
+            helped();
+        }
         if is_news {
             self.0.came.notify_all();
         }
+        self.0.send();
         Ok(told)
     }
 
@@ -242,6 +297,11 @@ impl Front {
     /// Whether frames are with workers, or wait for some.
     pub fn has_frames(&self) -> bool {
         !self.0.lock().window.is_empty()
+    }
+
+    /// Whether the run ends at a frame over which too many workers were lost.
+    pub fn is_poisoned(&self) -> bool {
+        self.0.lock().window.is_poisoned()
     }
 
     /// What each worker did so far, by name, and this machine in their place.
@@ -264,13 +324,10 @@ impl Front {
     }
 
     /// Decides whether a frame leaves, which the source counts as that one.
-    pub(crate) fn way(&self, frame: u64) -> Result<Way> {
+    pub(crate) fn way(&self, frame: u64) -> Way {
         let mut state = self.0.lock();
-        if let Some(fault) = &state.fault {
-            return Err(fault.clone());
-        }
         let (has_workers, has_waiting) = (state.window.has_workers(), state.window.has_waiting());
-        Ok(if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away })
+        if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away }
     }
 
     /// Cores of this machine have done a frame.
@@ -278,13 +335,19 @@ impl Front {
         self.0.lock().own.done(frame);
     }
 
-    /// Sends a frame on its way; its number.
+    /// Sends a frame on its way; its number. Where many are, it waits a moment for room for several.
     pub(crate) fn push(&self, wires: Buffer) -> Result<u64> {
         let mut state = self.0.lock();
+        if state.window.len() >= state.high {
+            let is_full = |state: &mut State| state.window.len() > state.low();
+            state = self.0.room.wait_timeout_while(state, SOON, is_full).unwrap_or_else(PoisonError::into_inner).0;
+        }
         let pushed = state.window.push(Payload::new(wires, 0)).map_err(|_| {
             Error::new("more frames are under way than the window takes: give it as many as may be between `Dispatch` and `Collect`")
         });
         self.0.go_on(&mut state);
+        drop(state);
+        self.0.send();
         pushed
     }
 
@@ -293,12 +356,14 @@ impl Front {
         let mut state = self.0.lock();
         state.own.passed(frame);
         loop {
-            if let Some(fault) = &state.fault {
-                return Err(fault.clone());
-            }
-            if let Some((number, (worker, message))) = state.window.collect() {
+            if let Some((number, result)) = state.window.collect() {
+                if state.window.len() == state.low() {
+                    self.0.room.notify_all();
+                }
+                let (worker, message) = result.map_err(Error::from_source)?;
                 return Ok((number, worker, message));
             }
+            state.collector_waits = true;
             state = self.0.came.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -324,6 +389,7 @@ impl Front {
             }
         }
         drop(guard);
+        self.0.send();
         self.0.ends.notify_all();
         let clock = self.0.clock.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It has nothing to tell, but a carrier that panicked.
@@ -346,16 +412,21 @@ impl Front {
 }
 
 impl State {
+    /// A window with no more frames than this is filled again.
+    fn low(&self) -> usize {
+        self.high - self.high / PART
+    }
+
+    /// Whether whoever collects results is to be woken.
+    fn is_to_be_collected(&self, now: Duration) -> bool {
+        let is_time = || now.saturating_sub(self.told_at) >= OFTEN || !self.window.has_waiting();
+        self.collector_waits && self.window.has_result() && (is_time() || self.window.has_results(AT_A_TIME))
+    }
+
     fn leave(&mut self, worker: WorkerId, how: Leaving, now: Duration) {
         let Some(known) = self.workers.remove(&worker) else { return };
         self.owing.remove(&worker);
-        if let Err(poison) = self.window.leave(worker, how) {
-            let Poison { number, losses } = poison;
-            let message = format!(
-                "{losses} workers were lost, one after the other, while they worked on frame {number} or had just answered for it"
-            );
-            self.fault.get_or_insert(Error::new(message));
-        }
+        self.window.leave(worker, how);
         if let Some(since) = known.since {
             self.tally.went(worker, now.saturating_sub(since), self.window.counts(worker));
         }
@@ -368,7 +439,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what is to be sent now. Nobody else may come between, as messages to a worker must keep their order.
+    /// Writes what is to be sent now. Nobody else may come between, as messages to a worker must keep their order.
     fn go_on(&self, state: &mut State) {
         if state.has_ended {
             return;
@@ -377,7 +448,7 @@ impl Inner {
         while let Some(sending) = state.window.send(now) {
             let mut head = Vec::with_capacity(HEAD);
             Message::write_frame_head(sending.worker.0, sending.sequence, sending.number, &mut head);
-            self.carrier.send(sending.worker, head, Some(sending.payload));
+            self.post(sending.worker, Letter { head, payload: Some(sending.payload), open: sending.open });
         }
         while let Some(asking) = state.window.ask(now) {
             self.tell(asking.worker, &Message::Ask { run: asking.worker.0, sent: asking.sent });
@@ -387,7 +458,32 @@ impl Inner {
     fn tell(&self, worker: WorkerId, message: &Message<'_>) {
         let mut head = Vec::new();
         message.write(&mut head);
-        self.carrier.send(worker, head, None);
+        self.post(worker, Letter { head, payload: None, open: 0 });
+    }
+
+    fn letters(&self) -> MutexGuard<'_, VecDeque<(WorkerId, Letter)>> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn post(&self, worker: WorkerId, letter: Letter) {
+        self.letters().push_back((worker, letter));
+    }
+
+    /// Sends what was written, while the window is free for others.
+    fn send(&self) {
+        while !self.letters().is_empty() {
+            let _turn = match self.sends.try_lock() {
+                Ok(turn) => turn,
+                Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+                // Whoever sends looks for more before it ends, and behind its end.
+                Err(TryLockError::WouldBlock) => return,
+            };
+            loop {
+                let next = self.letters().pop_front();
+                let Some((worker, letter)) = next else { break };
+                self.carrier.send(worker, letter);
+            }
+        }
     }
 
     /// Looks for frames that are late, which nobody else notices, and has workers tell, until the front has ended.
@@ -401,6 +497,12 @@ impl Inner {
                 asked = now;
                 let ready = state.workers.iter().filter(|(_, known)| known.since.is_some());
                 ready.for_each(|(&worker, _)| self.tell(worker, &Message::Tell { run: worker.0 }));
+            }
+            drop(state);
+            self.send();
+            state = self.lock();
+            if state.has_ended {
+                return;
             }
             // What is sent from now on is late after one look at the earliest.
             let wait = state.window.late_at().map_or(look, |late| late.saturating_sub(now).min(look));

@@ -14,7 +14,7 @@
 //! use bief::raw::DynTask;
 //! use bief::{Chain, Flow, In, Out, Result, Task, sink, source};
 //! use bief_link::{Limits, WorkerId};
-//! use bief_pool::{Carrier, Front, OwnCores, Payload, Segment, WireKind, Workplace};
+//! use bief_pool::{Carrier, Front, Letter, OwnCores, Payload, Segment, WireKind, Workplace};
 //! use std::sync::mpsc;
 //!
 //! #[derive(Clone)]
@@ -36,11 +36,11 @@
 //! }
 //!
 //! /// Messages to the only worker, which is a thread here.
-//! struct Wire(mpsc::Sender<(Vec<u8>, Option<Payload>)>);
+//! struct Wire(mpsc::Sender<Letter>);
 //!
 //! impl Carrier for Wire {
-//!     fn send(&self, _: WorkerId, head: Vec<u8>, payload: Option<Payload>) {
-//!         let _ = self.0.send((head, payload));
+//!     fn send(&self, _: WorkerId, letter: Letter) {
+//!         let _ = self.0.send(letter);
 //!     }
 //! }
 //!
@@ -56,7 +56,7 @@
 //! };
 //! let workplace = Workplace::start(worker.0, &segment, 2, 5, answer)?;
 //! std::thread::spawn(move || {
-//!     messages.into_iter().for_each(|(head, payload)| workplace.take_parts(head, payload).expect("it is one"));
+//!     messages.into_iter().for_each(|letter| workplace.take_letter(letter).expect("it is one"));
 //! });
 //!
 //! let mut chain = Chain::new();
@@ -95,7 +95,7 @@ pub use collect::Collect;
 pub use cut::Cut;
 pub use dispatch::{Dispatch, Done};
 pub use elements::{Codec, Elements};
-pub use front::{Carrier, Front, Told};
+pub use front::{Carrier, Front, Letter, Told};
 pub use own::{HERE, OwnCores};
 pub use segment::Segment;
 pub use tally::WorkerTally;

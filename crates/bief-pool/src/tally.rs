@@ -47,6 +47,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Whether no worker came so far.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     pub(crate) fn came(&mut self, worker: WorkerId, name: &str, cores: u32) {
         let row = self.rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
             let name = name.to_owned();

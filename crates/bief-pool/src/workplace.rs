@@ -11,6 +11,7 @@ use bief_link::message::{Holding, Malformed, Outcome, Wires};
 use bief_link::{Message, Worker};
 
 use crate::buffer::{Buffer, Buffers, Payload};
+use crate::front::Letter;
 use crate::segment::Segment;
 use crate::told;
 use crate::wires::{self, WireKind, Writer};
@@ -155,7 +156,8 @@ impl Workplace {
     ///
     /// # Errors
     /// Those of [`take`](Self::take).
-    pub fn take_parts(&self, head: Vec<u8>, payload: Option<Payload>) -> Result<(), Malformed> {
+    pub fn take_letter(&self, letter: Letter) -> Result<(), Malformed> {
+        let Letter { head, payload, .. } = letter;
         let Some(payload) = payload else { return self.take(head) };
         let (run, sequence, number) = Message::read_frame_head(&head)?;
         if run == self.shared.run {

@@ -37,8 +37,8 @@ impl Local {
         let workplace = Workplace::silent(worker.0, &self.segment, self.cores, 2 * self.cores, answer)?;
         let workplace = Arc::new(workplace);
         let takes = Arc::clone(&workplace);
-        routes.open(worker, move |head, payload| {
-            takes.take_parts(head, payload).expect("a front sends what a worker takes");
+        routes.open(worker, None, move |letter| {
+            takes.take_letter(letter).expect("a front sends what a worker takes");
         })?;
         workplace.greet();
         self.working = Some((worker, workplace));

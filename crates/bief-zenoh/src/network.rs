@@ -23,6 +23,11 @@ const KEEP_ALIVE: u32 = 4;
 const WAIT_US: u32 = 2_000_000;
 /// What is read of a link lies in so many bytes at most; beyond that each piece is allocated anew.
 const RX_BYTES: usize = 1 << 20;
+/// Messages lie in pieces of this many bytes until they go out, up to so many of them for each link: whoever sends more waits.
+const PIECE: usize = u16::MAX as usize;
+const PIECES: usize = 16;
+/// Of a piece, what says of which message it is, and more.
+const OF_A_PIECE: usize = 512;
 /// Questions that wait for an answer.
 const MOST_QUERIES: usize = 16;
 /// The longest message that is put together again, in bytes, and the longest frame: the head of a message is shorter than a MiB.
@@ -58,6 +63,11 @@ impl Reach {
         let is_here = self.workers.iter().chain(&self.router).all(Address::is_loopback) && !self.find;
         self.keys.is_some() || is_here
     }
+}
+
+/// How many frames of these bytes at most never wait for room on a link where nothing else goes. One piece may hold other messages.
+pub(crate) fn at_once(longest: usize) -> usize {
+    (PIECES - 1) / (longest / (PIECE - OF_A_PIECE) + 1)
 }
 
 /// A session with the network.
@@ -114,7 +124,7 @@ impl Network {
         Ok(replies.into_iter().filter_map(key).collect())
     }
 
-    /// Calls `heard` with each message to a key, on a thread of the network: it must not send anything itself. Messages lie in these
+    /// Calls `heard` with each message to a key, on a thread of the network: it must not send anything that may wait. Messages lie in these
     /// buffers.
     pub(crate) fn hear(
         &self,
@@ -211,6 +221,8 @@ fn config(reach: &Reach, listen: Option<&Address>) -> zenoh::Result<Config> {
     set("transport/link/tx/lease", LEASE_MS.to_string())?;
     set("transport/link/tx/keep_alive", KEEP_ALIVE.to_string())?;
     set("transport/link/tx/queue/congestion_control/block/wait_before_close", WAIT_US.to_string())?;
+    set("transport/link/tx/queue/size/data", PIECES.to_string())?;
+    set("transport/link/tx/batch_size", PIECE.to_string())?;
     set("transport/link/rx/max_message_size", MOST_BYTES.to_string())?;
     set("transport/link/rx/buffer_size", RX_BYTES.to_string())?;
     if let Some(keys) = &reach.keys {

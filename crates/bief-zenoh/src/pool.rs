@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use bief::{Error, Result};
 use bief_link::{Leaving, Limits, Message, WorkerId};
-use bief_pool::{Carrier, Front, OwnCores, Segment, Told, WireKind, WorkerTally};
+use bief_pool::{Front, Letter, OwnCores, Segment, Told, WireKind, WorkerTally};
 
 use crate::about::About;
 use crate::local::Local;
 use crate::names::{self, WorkerKey};
-use crate::network::{MOST_FRAME, Network, Reach, Token};
+use crate::network::{MOST_FRAME, Network, Reach, Token, at_once};
 use crate::route::Routes;
 
 /// Who is asked to begin, and does not say a word, is asked again after this time.
@@ -23,6 +23,8 @@ const NOBODY: Duration = Duration::from_secs(2);
 /// A network with workers in it, or none.
 pub struct Pool {
     network: Network,
+    /// Each worker has a link of its own.
+    own_links: bool,
 }
 
 /// How a run goes on without workers.
@@ -73,7 +75,7 @@ impl Pool {
     /// # Errors
     /// Keys or addresses that are none; a router that is not there.
     pub fn open(reach: &Reach) -> Result<Self> {
-        Ok(Self { network: Network::open(reach, None)? })
+        Ok(Self { network: Network::open(reach, None)?, own_links: reach.router.is_none() })
     }
 
     /// Who is there: asked for a while, as workers that were named may take a moment to be reached; until `enough` have answered.
@@ -139,6 +141,7 @@ impl Pool {
             _token: token,
             front: front.clone(),
             routes,
+            at_once: self.own_links.then(|| at_once(longest)),
             text,
             local: Local::new(segment, without.local()),
             waits: matches!(without, Without::Wait(_)),
@@ -191,6 +194,8 @@ struct Manager {
     _token: Token,
     front: Front,
     routes: Routes,
+    /// So many open frames of a worker never wait for each other.
+    at_once: Option<usize>,
     text: String,
     local: Local,
     /// Whether the run waits for workers, where none is there.
@@ -250,6 +255,8 @@ impl Manager {
 
     /// This machine does what was left undone where nobody else is there.
     fn fill_in(&mut self) {
+        // What is before the frame that ends the run needs nobody who may be long in coming.
+        self.waits &= !self.front.is_poisoned();
         let has_workers = self.people.values().any(|person| matches!(person.state, State::Ready(_)));
         if has_workers {
             self.nobody_since = None;
@@ -311,7 +318,8 @@ impl Manager {
             }
             Ok(mouth) => {
                 let run = self.front.welcome(&key.name);
-                match self.routes.open(run, move |head, payload| mouth.say(head, payload)) {
+                match self.routes.open(run, self.at_once, move |Letter { head, payload, .. }| mouth.say(head, payload))
+                {
                     Err(error) => {
                         (self.said)(&format!("worker {}: {error}", key.name));
                         State::Out
@@ -330,7 +338,7 @@ impl Manager {
     fn send_begin(&mut self, run: WorkerId) {
         let mut head = Vec::new();
         Message::Begin { run: run.0, tasks: &self.text }.write(&mut head);
-        self.routes.send(run, head, None);
+        self.routes.send_later(run, head);
     }
 
     /// What was said may have been lost.

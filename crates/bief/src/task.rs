@@ -300,7 +300,7 @@ pub(crate) trait Step: Send {
         false
     }
     /// Tells how it has the frames of each wire there.
-    fn keep_there(&mut self, kept: Box<[Kept]>) {
+    fn keep_there(&mut self, kept: &[Kept]) {
         let _ = kept;
     }
     /// What was copied of the frames of the last batch to a device, and back.

@@ -46,7 +46,7 @@ fn results_come_in_order_and_once() {
     assert_eq!(window.answer(A, 0, "0", ms(1)), Answered::First);
     assert_eq!(window.answer(A, 0, "other", ms(2)), Answered::Again);
     let collected: Vec<_> = std::iter::from_fn(|| window.collect()).collect();
-    assert_eq!(collected, [(0, "0"), (1, "1"), (2, "2")]);
+    assert_eq!(collected, [(0, Ok("0")), (1, Ok("1")), (2, Ok("2"))]);
     assert!(window.is_empty());
     assert_eq!(window.answer(A, 1, "other", ms(3)), Answered::Again);
     assert_eq!(window.answer(A, 3, "never sent", ms(3)), Answered::Unknown);
@@ -60,7 +60,7 @@ fn others_get_what_a_worker_had_and_the_first_result_counts() {
     assert_eq!(sent(&mut window, ms(0)).len(), 4);
     window.join(B, 1, 4);
     assert_eq!(window.answer(A, 1, "1", ms(1)), Answered::First);
-    window.leave(A, Leaving::Lost).unwrap();
+    window.leave(A, Leaving::Lost);
     assert_eq!(sent(&mut window, ms(2)), [(B, 0), (B, 2), (B, 3)]);
     // Its answer was under way when it went.
     assert_eq!(window.answer(A, 2, "2", ms(3)), Answered::First);
@@ -107,25 +107,36 @@ fn what_was_lost_on_the_way_is_sent_again() {
 }
 
 #[test]
-fn a_frame_over_which_workers_are_lost_ends_the_run() {
+fn a_frame_over_which_workers_are_lost_goes_to_no_other_one() {
     let mut window = window(4);
-    (0..3).for_each(|frame| assert!(window.push(frame).is_ok()));
-    for number in 0..3 {
+    (0..4).for_each(|frame| assert!(window.push(frame).is_ok()));
+    window.join(A, 1, 1);
+    assert_eq!(sent(&mut window, ms(0)), [(A, 0)]);
+    for number in 10..13 {
         let worker = WorkerId(number);
+        assert!(!window.is_poisoned());
         window.join(worker, 1, 3);
         assert_eq!(sent(&mut window, ms(number)).len(), 3);
-        let lost = window.leave(worker, Leaving::Lost);
-        // The first of those that may be to blame is named.
-        let poison = Poison { number: 0, losses: 3 };
-        assert_eq!(lost, if number < 2 { Ok(()) } else { Err(poison) });
-        assert!(poison.to_string().contains("3 workers were lost while they worked on frame 0"));
+        window.leave(worker, Leaving::Lost);
     }
+    // The two first ones may be to blame. What is before them is waited for, and what is behind them goes on.
+    assert!(window.is_poisoned());
+    assert_eq!(window.collect(), None);
+    window.join(B, 1, 3);
+    assert_eq!(sent(&mut window, ms(20)), [(B, 3)]);
+    // An answer may have been under way.
+    assert_eq!(window.answer(WorkerId(12), 2, "2", ms(20)), Answered::First);
+    assert_eq!(window.answer(A, 0, "0", ms(21)), Answered::First);
+    let poison = Poison { losses: 3 };
+    let collected: Vec<_> = std::iter::from_fn(|| window.collect()).collect();
+    assert_eq!(collected, [(0, Ok("0")), (1, Err(poison)), (2, Ok("2"))]);
+    assert!(poison.to_string().starts_with("3 workers were lost, one after the other"));
     // Nor is one that leaves by its own will.
     let mut window = self::window(1);
     assert!(window.push(0).is_ok());
     for number in 0..5 {
         window.join(WorkerId(number), 1, 1);
         assert_eq!(sent(&mut window, ms(number)).len(), 1);
-        window.leave(WorkerId(number), Leaving::InOrder).unwrap();
+        window.leave(WorkerId(number), Leaving::InOrder);
     }
 }

@@ -9,7 +9,7 @@ use bief::raw::{DynTask, DynWire};
 use bief::report::Figures;
 use bief::{Chain, Error, Flow, In, InVar, Out, OutVar, Report, Result, Task, VarFrame, sink, source};
 use bief_link::{Leaving, Limits, WorkerId};
-use bief_pool::{Carrier, Front, OwnCores, Payload, Segment, WireKind, Workplace};
+use bief_pool::{Carrier, Front, Letter, OwnCores, Payload, Segment, WireKind, Workplace};
 
 const FRAMES: u32 = 1000;
 const LEN: usize = 100;
@@ -23,14 +23,12 @@ const BATCH: usize = 4;
 
 /// Workers by their names, each with a thread that gives it what is sent.
 #[derive(Clone, Default)]
-pub(crate) struct Hub(Arc<Mutex<BTreeMap<WorkerId, Sender<Message>>>>);
-
-type Message = (Vec<u8>, Option<Payload>);
+pub(crate) struct Hub(Arc<Mutex<BTreeMap<WorkerId, Sender<Letter>>>>);
 
 impl Carrier for Hub {
-    fn send(&self, worker: WorkerId, head: Vec<u8>, payload: Option<Payload>) {
+    fn send(&self, worker: WorkerId, letter: Letter) {
         if let Some(to) = self.0.lock().unwrap().get(&worker) {
-            let _ = to.send((head, payload));
+            let _ = to.send(letter);
         }
     }
 }
@@ -50,16 +48,19 @@ impl Hub {
                 to.take([head, behind.as_ref().map_or(&[], AsRef::as_ref)].concat()).unwrap();
             }
         };
-        let (sender, messages) = channel::<Message>();
+        let (sender, messages) = channel::<Letter>();
         self.0.lock().unwrap().insert(worker, sender);
         let workplace = Workplace::start(worker.0, segment, cores, credit, answer).unwrap();
         // It ends with its way.
         std::thread::spawn(move || {
-            for (number, (head, payload)) in messages.into_iter().enumerate() {
+            for (number, letter) in messages.into_iter().enumerate() {
                 // As it comes over a network, or from this process.
                 match number % 2 {
-                    0 => workplace.take([&*head, payload.as_ref().map_or(&[], AsRef::as_ref)].concat()).unwrap(),
-                    _ => workplace.take_parts(head, payload).unwrap(),
+                    0 => {
+                        let behind = letter.payload.as_ref().map_or(&[][..], AsRef::as_ref);
+                        workplace.take([&*letter.head, behind].concat()).unwrap();
+                    }
+                    _ => workplace.take_letter(letter).unwrap(),
                 }
             }
         });

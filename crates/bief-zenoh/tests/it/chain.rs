@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bief::kinds::{Kind, Param};
+use bief::schedule::Stage;
 use bief::{ChainFile, Error, Flow, In, Out, Registry, Result, Task, sink};
 use bief_pool::{Cut, OwnCores, WorkerTally};
 use bief_zenoh::{Pool, Reach, Without};
@@ -16,6 +17,9 @@ struct Play {
     next: u64,
     end: u64,
     len: usize,
+    /// From the first frame on, if that ends it.
+    seconds: Option<u64>,
+    begin: Option<Instant>,
 }
 
 impl Task for Play {
@@ -27,7 +31,9 @@ impl Task for Play {
     }
 
     fn run(&mut self, (): (), numbers: &mut [u64]) -> Result<Flow> {
-        if self.next == self.end {
+        let begin = *self.begin.get_or_insert_with(Instant::now);
+        let is_over = self.seconds.is_some_and(|seconds| begin.elapsed().as_secs() >= seconds);
+        if self.next == self.end || is_over {
             return Ok(Flow::Stop);
         }
         (0..).zip(numbers).for_each(|(place, number)| *number = self.next << 20 | place);
@@ -132,7 +138,7 @@ pub(crate) struct Seen {
     pub(crate) pause: Duration,
 }
 
-/// The time that a frame takes on this process's cores, in microseconds: workers have it from their parent.
+/// How much longer a frame takes on this process's cores than elsewhere, in microseconds: workers have it from their parent.
 pub(crate) const TIME: &str = "BIEF_TEST_TIME_US";
 /// Without the kind `test.mix`.
 pub(crate) const POOR: &str = "BIEF_TEST_POOR";
@@ -142,21 +148,26 @@ pub(crate) fn registry() -> (Arc<Registry>, Arc<Mutex<Seen>>) {
     let (mut registry, seen) = (Registry::new(), Arc::<Mutex<Seen>>::default());
     let frames = Param::new("frames", "how many").range(0..=u64::MAX >> 1);
     let len = Param::new("len", "numbers of a frame").range(1..=1 << 24).default(LEN as u32);
-    registry.add(Kind::new("test.play", "numbers", (frames, len), |(end, len): (u64, usize)| {
-        Ok(Play { next: 0, end, len })
-    }));
+    let seconds = Param::new("seconds", "how long").range(1..=1 << 20).optional();
+    registry.add(Kind::new(
+        "test.play",
+        "numbers",
+        (frames, len, seconds),
+        |(end, len, seconds): (u64, usize, Option<u64>)| Ok(Play { next: 0, end, len, seconds, begin: None }),
+    ));
     let rounds = Param::new("rounds", "how often").range(1..=100_000);
     registry.add(Kind::new("test.work", "works on them", rounds, |rounds: u32| Ok(Work(rounds))));
     registry.add(Kind::new("test.last", "the last of them", (), |()| Ok(Last)));
     let at = |name| Param::new(name, "a frame").range(0..=u64::MAX >> 1).optional();
     let time = std::env::var(TIME).ok().and_then(|time| time.parse().ok()).unwrap_or(0);
     if std::env::var(POOR).is_err() {
+        let time_us = Param::new("time_us", "of a frame").range(0..=1_000_000).default(0);
         registry.add(Kind::new(
             "test.mix",
             "mixes them",
-            (at("fails_at"), at("dies_at")),
-            move |(fails_at, dies_at): (Option<u64>, Option<u64>)| {
-                Ok(Mix { time: Duration::from_micros(time), fails_at, dies_at })
+            (at("fails_at"), at("dies_at"), time_us),
+            move |(fails_at, dies_at, time_us): (Option<u64>, Option<u64>, u64)| {
+                Ok(Mix { time: Duration::from_micros(time + time_us), fails_at, dies_at })
             },
         ));
     }
@@ -242,12 +253,15 @@ pub(crate) fn away(
     without: Without,
     meanwhile: impl FnOnce(&Mutex<Seen>) + Send,
 ) -> Outcome {
-    away_of(&file(frames, more), reach, without, meanwhile)
+    away_of((&file(frames, more), None), reach, without, meanwhile)
 }
 
-/// As [`away`], of another file, whose second task leaves.
+/// What stays runs in these stages, before what leaves and behind it.
+pub(crate) type Stages = [Vec<Stage>; 2];
+
+/// As [`away`], of another file, whose second task leaves, and in stages that were planned.
 pub(crate) fn away_of(
-    file: &ChainFile,
+    (file, stages): (&ChainFile, Option<Stages>),
     reach: &Reach,
     without: Without,
     meanwhile: impl FnOnce(&Mutex<Seen>) + Send,
@@ -256,7 +270,7 @@ pub(crate) fn away_of(
     let cut = Cut::new(file, 1..2, &registry).unwrap();
     let said = Arc::<Mutex<Vec<String>>>::default();
     let (pool, saying, mut running) = (Pool::open(reach).unwrap(), Arc::clone(&said), None);
-    let pipeline = cut.pipeline(&registry, (1, 128), without.own(), None, |segment, under_way| {
+    let pipeline = cut.pipeline(&registry, (1, 128), without.own(), stages, |segment, under_way| {
         let say = move |text: &str| saying.lock().unwrap().push(text.to_owned());
         let started = pool.start(segment, cut.text(segment.inputs()), under_way, without, say)?;
         let front = started.front().clone();

@@ -88,6 +88,17 @@ impl Process {
         })
     }
 
+    /// What is at the other end of a bare session of the engine.
+    pub(crate) fn engine(place: &str) -> Self {
+        Self::start(|command| {
+            command.env(ROLE, "engine").env(PLACE, place);
+        })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     pub(crate) fn send(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
@@ -144,6 +155,7 @@ fn role() {
             worker.run().unwrap();
         }
         Some("bare") => costs::answer_barely(&variable(PLACE).unwrap()),
+        Some("engine") => costs::answer_by_engine(&variable(PLACE).unwrap()),
         Some("router") => {
             use zenoh::Wait;
             let mut config = zenoh::Config::default();

@@ -84,8 +84,8 @@ impl<I: Inputs + 'static, O: Outputs + 'static> Step for OnDevice<I, O> {
         self.copied.take()
     }
 
-    fn keep_there(&mut self, kept: Box<[Kept]>) {
-        self.kept = kept;
+    fn keep_there(&mut self, kept: &[Kept]) {
+        self.kept = kept.into();
     }
 
     fn figures(&self, figures: &mut Figures) {

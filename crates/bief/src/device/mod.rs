@@ -272,8 +272,8 @@ pub(crate) fn keep_there(tasks: &mut [Node], range: &Range<usize>, wires: &[Wire
     };
     let all =
         range.clone().map(|task| wires.iter().enumerate().map(|(number, wire)| kept(task, number, wire)).collect());
-    let all: Vec<Box<[Kept]>> = all.collect();
-    tasks.iter_mut().zip(all).for_each(|(task, kept)| task.step.keep_there(kept));
+    let all: Vec<Vec<Kept>> = all.collect();
+    tasks.iter_mut().zip(all).for_each(|(task, kept)| task.step.keep_there(&kept));
 }
 
 /// Bytes of a frame on all wires that cross the chain before task `end`: what is copied where a stage on a device begins or ends.

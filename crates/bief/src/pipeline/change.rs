@@ -65,13 +65,17 @@ pub struct Changer {
 pub(super) struct Pending(Arc<Mutex<Option<NextPlan>>>);
 
 pub(super) struct NextPlan {
-    stages: Vec<StagePlan>,
-    period_ns: f64,
-    /// What its threads are placed on from now on, if it is another one.
-    machine: Option<Machine>,
-    /// How many cores they may use.
+    what: Next,
+    /// How many cores its threads may use.
     cores: usize,
     reason: String,
+}
+
+enum Next {
+    /// These stages, and what threads are placed on from now on, if it is another machine.
+    Stages { stages: Vec<StagePlan>, period_ns: f64, machine: Option<Machine> },
+    /// The same stages, with so many batches before one of them.
+    Depth { stage: usize, batches: usize },
 }
 
 impl Pending {
@@ -111,16 +115,31 @@ impl Changer {
         self.ask(schedule, Some(machine.clone()), reason.into())
     }
 
+    /// Lets the run go on in the same stages, with so many batches before one of them, as [`Pipeline::depth_before`] says. The frames
+    /// between two stages are memory that is used in turn: where few suffice for now, caches hold them.
+    ///
+    /// # Errors
+    /// A depth of 0. The run tells of a stage that there is not, or that has no ring before it.
+    pub fn depth_before(&self, stage: usize, batches: usize, reason: impl Into<String>) -> Result<()> {
+        if batches == 0 {
+            return Err(Error::build("a ring of depth 0 holds nothing: give a depth of at least 1"));
+        }
+        self.want(NextPlan { what: Next::Depth { stage, batches }, cores: sync::cores(), reason: reason.into() });
+        Ok(())
+    }
+
     fn ask(&self, schedule: &Schedule, machine: Option<Machine>, reason: String) -> Result<()> {
         let stages = plans(schedule.stages(), self.tasks.iter().map(|(name, _)| name));
         check::stages(&stages, &self.tasks)?;
         let period_ns = schedule.planned_period().ns();
-        // While the run goes on, not while it pauses.
-        let cores = sync::cores();
-        let mut wanted = self.wanted.get();
-        *wanted = Some(NextPlan { stages, period_ns, machine, cores, reason });
-        self.halt.pause();
+        self.want(NextPlan { what: Next::Stages { stages, period_ns, machine }, cores: sync::cores(), reason });
         Ok(())
+    }
+
+    fn want(&self, next: NextPlan) {
+        let mut wanted = self.wanted.get();
+        *wanted = Some(next);
+        self.halt.pause();
     }
 }
 
@@ -248,14 +267,24 @@ impl Pipeline {
         self.first_frame += batches * self.batch as u64;
         self.keep(elapsed);
         self.cores = next.cores;
-        self.regroup(next.stages)?;
-        self.planned_period_ns = Some(next.period_ns * self.planned_scale);
+        let mut on = None;
+        match next.what {
+            Next::Stages { stages, period_ns, machine } => {
+                self.regroup(stages)?;
+                self.planned_period_ns = Some(period_ns * self.planned_scale);
+                on = machine;
+            }
+            Next::Depth { stage, batches } => {
+                self.set_depth_before(stage, batches)?;
+                self.regroup(self.stages.clone())?;
+            }
+        }
         if let Some(profile) = self.profile.take() {
             self.plan_stages(&profile)?;
             self.profile = Some(profile);
         }
         if let Some((policy, machine)) = self.policy.take() {
-            let machine = next.machine.unwrap_or(machine);
+            let machine = on.unwrap_or(machine);
             let placement = policy.place(&machine, &self.slots())?;
             self.seat(placement, &machine);
             self.policy = Some((policy, machine));

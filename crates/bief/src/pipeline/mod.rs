@@ -219,6 +219,11 @@ impl Pipeline {
     /// # Errors
     /// A depth of 0; a stage that there is not, or the first one, which has no ring before it.
     pub fn depth_before(mut self, stage: usize, batches: usize) -> Result<Self> {
+        self.set_depth_before(stage, batches)?;
+        Ok(self)
+    }
+
+    fn set_depth_before(&mut self, stage: usize, batches: usize) -> Result<()> {
         let before = self.stages.get_mut(stage).filter(|_| stage > 0 && batches > 0);
         let no_ring = || {
             Error::build(format!(
@@ -226,7 +231,7 @@ impl Pipeline {
             ))
         };
         before.ok_or_else(no_ring)?.depth = Some(batches);
-        Ok(self)
+        Ok(())
     }
 
     /// Sets the frames per batch, at least 1, instead of [`Chain::batch`](crate::Chain::batch); planned periods, which

@@ -9,7 +9,7 @@ use bief::memory::Plain;
 use bief::pipeline::Changer;
 use bief::placement::Policy;
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
-use bief::{Chain, Figures, Flow, In, InOut, Machine, Out, Pipeline, Report, Result, Task, sink};
+use bief::{Chain, Figures, Flow, In, InOut, Machine, Out, Pipeline, Report, Result, Task, sink, source};
 use fastrand::Rng;
 
 use crate::common::{Act, Count, Probe, watched};
@@ -289,4 +289,25 @@ fn pipelines_whose_threads_or_memory_are_bound_to_stages_do_not_change() {
     let placement = Policy::Loose.place(&machine, &marked().slots()).unwrap();
     refused(marked().place_as(placement, &machine).unwrap(), "its threads were placed one by one");
     refused(marked().place(&Policy::Dynamic, &machine).unwrap(), "its threads are moved while it runs");
+}
+
+#[test]
+fn more_batches_may_wait_before_a_stage_from_some_frame_on() {
+    let numbers: Vec<u32> = (0..2000).collect();
+    let mut chain = Chain::new();
+    let played = chain.add(source::from_slice(&numbers, 1), ());
+    chain.stage("out");
+    let (collect, result) = sink::collect();
+    chain.add(collect, &played);
+    let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap().depth_before(1, 2).unwrap();
+    let changer = pipeline.changer().unwrap();
+    changer.depth_before(1, 32, "there is more").unwrap();
+    let report = pipeline.run().unwrap();
+    assert_eq!(result.take(), numbers);
+    assert_eq!((report.boundaries[0].slots, &*report.changes[0].reason), (32, "there is more"));
+    // It stays so.
+    assert_eq!(pipeline.run().unwrap().boundaries[0].slots, 32);
+    assert!(changer.depth_before(1, 0, "none").is_err());
+    changer.depth_before(2, 4, "elsewhere").unwrap();
+    assert!(pipeline.run().unwrap_err().message().contains("no ring lies before stage 2"));
 }
