@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bief::Result;
@@ -25,9 +25,9 @@ struct Way {
     waiting: AtomicUsize,
 }
 
-/// The ways to all workers, with their threads; clones are the same.
+/// The ways to all workers, whose threads end with them; clones are the same.
 #[derive(Clone, Default)]
-pub(crate) struct Routes(Arc<Mutex<HashMap<WorkerId, (Arc<Way>, JoinHandle<()>)>>>);
+pub(crate) struct Routes(Arc<Mutex<HashMap<WorkerId, Arc<Way>>>>);
 
 impl Routes {
     /// Messages to a worker are given to `say` from now on, in their order: by whoever sends them, where no more frames are open than
@@ -49,8 +49,8 @@ impl Routes {
                 way.waiting.fetch_sub(1, Ordering::Release);
             }
         };
-        let sender = thread::Builder::new().name("to worker".into()).spawn(send)?;
-        self.lock().insert(worker, (way, sender));
+        thread::Builder::new().name("to worker".into()).spawn(send)?;
+        self.lock().insert(worker, way);
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl Routes {
     /// Ends all ways, when what is on them has gone out; one that takes nothing is left.
     pub(crate) fn finish(&self) {
         let end = Instant::now() + PATIENCE;
-        for (way, _) in std::mem::take(&mut *self.lock()).into_values() {
+        for way in std::mem::take(&mut *self.lock()).into_values() {
             while way.waiting.load(Ordering::Acquire) > 0 && Instant::now() < end {
                 thread::sleep(PATIENCE / 100);
             }
@@ -77,10 +77,10 @@ impl Routes {
     }
 
     fn way(&self, worker: WorkerId) -> Option<Arc<Way>> {
-        self.lock().get(&worker).map(|(way, _)| Arc::clone(way))
+        self.lock().get(&worker).map(Arc::clone)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<WorkerId, (Arc<Way>, JoinHandle<()>)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WorkerId, Arc<Way>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
