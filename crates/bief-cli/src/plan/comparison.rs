@@ -428,9 +428,9 @@ mod tests {
             table.lines().skip(4).map_while(|line| line.split("  ").next().filter(|name| !name.is_empty())).collect();
         assert!(names.contains(&"otac (big)<") && names.contains(&"otac (little)"), "{table}");
         assert!(names.contains(&"exact") && names.contains(&"thread_per_task<"), "{table}");
-        let notes = "\n\n< has a longer period than the 2000.0 us that the goal demands.\nOnly `exact` and `exact:one-kind` follow the goal.";
+        let notes = "\n\n* has more threads than cores, which take turns.\n< has a longer period than the 2000.0 us that the goal demands.\nOnly `exact` and `exact:one-kind` follow the goal.";
         assert!(table.ends_with(notes), "{table}");
-        assert!(shown("fewest-cores").ends_with("\n\nOnly `exact` and `exact:one-kind` follow the goal."));
+        assert!(shown("fewest-cores").ends_with("turns.\nOnly `exact` and `exact:one-kind` follow the goal."));
         let rate = "least-power,rate=1000frames/s";
         assert!(!shown(rate).contains('<'), "16 frames in 16 ms are no demand: {}", shown(rate));
     }
