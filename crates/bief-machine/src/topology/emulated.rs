@@ -26,10 +26,10 @@ impl Machine {
     ///     [kind.tasks]              # tasks that are slowed down otherwise, by name
     ///     "decode LDPC" = 0.30
     ///
-    ///     # Hardware threads as places of their own, for cores that have several:
-    ///     #   smt = "thread"        # the kind that they are
-    ///     #   threads = 2           # so many neighbours of `cores` stand for the threads of one core, where it has one
-    ///     #   thread_speed = 0.6    # of that of a whole core, emulated; 1 where it is left out
+    ///     ## Hardware threads as places of their own, for cores that have several:
+    ///     ##   smt = "thread"        # the kind that they are
+    ///     ##   threads = 2           # so many neighbours of `cores` stand for the threads of one core, where it has one
+    ///     ##   thread_speed = 0.6    # of that of a whole core, emulated; 1 where it is left out
     ///
     ///     [[device]]
     ///     name = "gpu"
