@@ -466,7 +466,8 @@ mod tests {
             prop_assume!(big + little > 0);
             let profile = Profile::new(["big", "little"], tasks_of(&tasks)).unwrap();
             let cores = format!("big={big},little={little}");
-            for strategy in strategies() {
+            // `shared` takes as much as a second for some of them, optimised.
+            for strategy in strategies().iter().filter(|strategy| strategy.name() != Shared.name()) {
                 if strategy.capabilities().max_kinds > 1 || big == 0 || little == 0 {
                     scheduled(*strategy, &profile, &cores);
                 }
