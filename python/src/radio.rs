@@ -278,8 +278,7 @@ pub(crate) fn dvbs2_transmit<'py>(
             files.write(meta, "its description").or_raise(py)?;
             let rate = given.samples_per_symbol * given.symbol_rate.unwrap_or(1.0);
             let file = File::create(&data).map_err(|error| wrong(format!("{}: {error}", data.display())))?;
-            put(meta, &sigmf_meta(transmitter.format, rate, "DVB-S2"))
-                .map_err(|error| wrong(error.to_string()))?;
+            put(meta, &sigmf_meta(transmitter.format, rate, "DVB-S2")).map_err(|error| wrong(error.to_string()))?;
             Box::new(BufWriter::new(file))
         }
     };

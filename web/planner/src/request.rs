@@ -225,7 +225,8 @@ mod tests {
         let platform = r#"{"format": 1, "kinds": [
             {"name": "cpu", "cores": 4, "watts": 8.0, "clocks": [{"mhz": 1000, "slowdown": 2.0, "watts": 2.5}]}]}"#;
         let goal = "least-power,period=1us";
-        let request = json!({ "ask": "plan", "profile": profile.to_json(), "platform": platform, "cores": "4", "goal": goal });
+        let request =
+            json!({ "ask": "plan", "profile": profile.to_json(), "platform": platform, "cores": "4", "goal": goal });
         let schedule = Schedule::from_json(asked(request)["schedule"].as_str().unwrap()).unwrap();
         assert_eq!(schedule.clocks()["cpu"], 1000);
     }
