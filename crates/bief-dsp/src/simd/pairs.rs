@@ -7,14 +7,11 @@ use fearless_simd::{Simd, i16x16, i16x32, i32x8, i32x16};
 #[inline(always)]
 pub(crate) fn add_pair_products<S: Simd>(simd: S, sums: i32x16<S>, a: i16x32<S>, b: i16x32<S>) -> i32x16<S> {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if let Some(sums) = x86::add_pair_products(simd, sums, a, b) {
-        return sums;
+    if let fearless_simd::Level::Avx512(avx512) = simd.level() {
+        return x86::of_512(avx512, sums.into(), a.into(), b.into()).simd_into(simd);
     }
-    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    let _ = simd;
-    let (low, high) = a.widening_mul(b);
-    let (even, odd) = low.deinterleave(high);
-    sums + even + odd
+    let ((low, high), (a_low, a_high), (b_low, b_high)) = (sums.split(), a.split(), b.split());
+    add_pair_products_half(simd, low, a_low, b_low).combine(add_pair_products_half(simd, high, a_high, b_high))
 }
 
 /// The same of half as many.
@@ -83,7 +80,7 @@ mod x86 {
 
     fearless_simd::kernel!(
         #[inline]
-        fn of_512(avx512: Avx512, sums: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        pub(super) fn of_512(avx512: Avx512, sums: __m512i, a: __m512i, b: __m512i) -> __m512i {
             _mm512_dpwssd_epi32(sums, a, b)
         }
     );
@@ -144,24 +141,6 @@ mod x86 {
             Some(low.combine(high))
         };
         Some(half(a_low, b_low)?.combine(half(a_high, b_high)?))
-    }
-
-    /// `None` where the processor has no instruction for it.
-    #[inline(always)]
-    pub(super) fn add_pair_products<S: Simd>(
-        simd: S,
-        sums: i32x16<S>,
-        a: i16x32<S>,
-        b: i16x32<S>,
-    ) -> Option<i32x16<S>> {
-        // What the level is, is known when this is compiled.
-        let level = simd.level();
-        if let Level::Avx512(avx512) = level {
-            return Some(of_512(avx512, sums.into(), a.into(), b.into()).simd_into(simd));
-        }
-        let ((low, high), (a_low, a_high), (b_low, b_high)) = (sums.split(), a.split(), b.split());
-        let low = add_pair_products_half(simd, low, a_low, b_low)?;
-        Some(low.combine(add_pair_products_half(simd, high, a_high, b_high)?))
     }
 
     /// `None` where the processor has no instruction for it.

@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{DemapKernel, DemapTables, Pls};
 use bief_opencl::{Arg, Kernel, OpenCl, Queue};
 
-use super::lane::{Frames, Lane, Place, Room, SYMBOL, fill, for_all, get, put, take};
+use super::lane::{Frames, Lane, Place, Room, SYMBOL, for_all, get, put};
 use crate::dvbs2::demap::{Demap, least_n0};
 use crate::dvbs2::tables::{Tables, whole};
 
@@ -151,12 +151,7 @@ impl Offload<In, Out> for DemapThere {
         let frames = Frames::of(batch);
         let (from, to) = (Place::of_input(batch, 0), Place::of_output(batch, 0));
         let returns = batch.output_returns(0);
-        if batch.input_comes(0) {
-            let bytes = most[0] * SYMBOL;
-            let copy =
-                |room: &mut Room| fill(batch, (queue, room), bytes, |(symbols, ..), _, place| put(place, symbols));
-            lane.with(from, symbols, copy)?;
-        }
+        lane.bring(batch, symbols, most[0] * SYMBOL, |(symbols, ..), _, place| put(place, symbols))?;
         let kernels = [&*payload, vl_snr];
         lane.with_both([from, to], [symbols, llrs], |symbols, llrs| {
             llrs.of_frames(queue, frames, most[1])?;
@@ -171,13 +166,10 @@ impl Offload<In, Out> for DemapThere {
         if !batch.output_returns(0) || batch.frames() == 0 {
             return batch.for_each(|(.., pls), mut llrs| llrs.set_len(pls[0].frame_size().bits()));
         }
-        let Self { lane, llrs, .. } = self;
-        lane.with(Place::of_output(batch, 0), llrs, |llrs| {
-            take(batch, (&lane.queue, llrs), |(.., pls), mut llrs, row| {
-                llrs.set_len(pls[0].frame_size().bits())?;
-                get(&mut llrs, row);
-                Ok(())
-            })
+        self.lane.take(batch, Place::of_output(batch, 0), &mut self.llrs, |(.., pls), mut llrs, row| {
+            llrs.set_len(pls[0].frame_size().bits())?;
+            get(&mut llrs, row);
+            Ok(())
         })
     }
 }

@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::HEADER;
 use bief_dsp::filter::{FilterFrames, FilterTables, IntegerFilter};
 use bief_opencl::{Arg, Kernel, OpenCl};
 
-use super::lane::{Frames, Lane, Place, Room, SYMBOL, for_all, get, take};
+use super::lane::{Frames, Lane, Place, Room, SYMBOL, for_all, get};
 use crate::dvbs2::symbols::{FilterSymbols, placed};
 use crate::dvbs2::tables::layout;
 use crate::iq::SampleFormat;
@@ -132,13 +132,10 @@ impl Offload<In, Out> for FilterThere {
         if !batch.output_returns(0) || self.counts.is_empty() {
             return batch.for_each(|_, mut made| made.set_len(next()));
         }
-        let (lane, symbols) = (&self.lane, &mut self.symbols);
-        lane.with(Place::of_output(batch, 0), symbols, |symbols| {
-            take(batch, (&lane.queue, symbols), |_, mut made, row| {
-                made.set_len(next())?;
-                get(&mut made, row);
-                Ok(())
-            })
+        self.lane.take(batch, Place::of_output(batch, 0), &mut self.symbols, |_, mut made, row| {
+            made.set_len(next())?;
+            get(&mut made, row);
+            Ok(())
         })
     }
 }

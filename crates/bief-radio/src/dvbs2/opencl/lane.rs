@@ -37,6 +37,57 @@ impl Lane {
         act(kept.entry(place.wire).or_insert_with(|| place.room()))
     }
 
+    /// Copies frames of the first input that come from cores to the device, at equal distances: to where the lane keeps them, or to others.
+    /// `copy` writes one at its place, of `stride` bytes.
+    pub(super) fn bring<I: Inputs, O: Outputs>(
+        &self,
+        batch: &mut DeviceBatch<'_, I, O>,
+        others: &mut Room,
+        stride: usize,
+        mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &mut [u8]),
+    ) -> Result<()> {
+        if !batch.input_comes(0) {
+            return Ok(());
+        }
+        let frames = Frames::of(batch);
+        self.with(Place::of_input(batch, 0), others, |room| {
+            let mut copied = Ok(());
+            let buffer = room.of_frames(&self.queue, frames, stride)?;
+            self.queue.entering(|| {
+                buffer.fill(frames.here * stride, |there| {
+                    let mut places = there.chunks_exact_mut(stride);
+                    copied = batch.for_each(|inputs, outputs| {
+                        if let Some(place) = places.next() {
+                            copy(inputs, outputs, place);
+                        }
+                        Ok(())
+                    });
+                })
+            })?;
+            copied
+        })
+    }
+
+    /// Waits, and takes back what was fetched of frames that the lane keeps, or of others: `copy` gets the bytes of one frame.
+    pub(super) fn take<I: Inputs, O: Outputs>(
+        &self,
+        batch: &mut DeviceBatch<'_, I, O>,
+        there: Option<Place>,
+        others: &mut Room,
+        mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.queue.wait()?;
+        self.with(there, others, |room| {
+            let stride = room.stride;
+            let buffer = room.held()?;
+            self.queue.leaving(|| {
+                let mut rows = buffer.fetched(batch.frames() * stride).chunks_exact(stride);
+                batch.for_each(|inputs, outputs| rows.next().map_or(Ok(()), |row| copy(inputs, outputs, row)))?;
+                buffer.release()
+            })
+        })
+    }
+
     /// The same with those of two wires.
     pub(super) fn with_both<T>(
         &self,
@@ -173,46 +224,6 @@ pub(super) fn for_all<I: Inputs, O: Outputs>(
         Ok(())
     })?;
     wrong
-}
-
-/// Copies the frames of a batch to a device, at equal distances: `copy` writes one at its place, of `stride` bytes.
-pub(super) fn fill<I: Inputs, O: Outputs>(
-    batch: &mut DeviceBatch<'_, I, O>,
-    (queue, room): (&Queue, &mut Room),
-    stride: usize,
-    mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &mut [u8]),
-) -> Result<()> {
-    let frames = Frames::of(batch);
-    let mut copied = Ok(());
-    let buffer = room.of_frames(queue, frames, stride)?;
-    queue.entering(|| {
-        buffer.fill(frames.here * stride, |there| {
-            let mut places = there.chunks_exact_mut(stride);
-            copied = batch.for_each(|inputs, outputs| {
-                if let Some(place) = places.next() {
-                    copy(inputs, outputs, place);
-                }
-                Ok(())
-            });
-        })
-    })?;
-    copied
-}
-
-/// Waits, and takes back what was fetched: `copy` gets the bytes of one frame.
-pub(super) fn take<I: Inputs, O: Outputs>(
-    batch: &mut DeviceBatch<'_, I, O>,
-    (queue, room): (&Queue, &mut Room),
-    mut copy: impl FnMut(I::Slices<'_>, O::Slices<'_>, &[u8]) -> Result<()>,
-) -> Result<()> {
-    queue.wait()?;
-    let stride = room.stride;
-    let buffer = room.held()?;
-    queue.leaving(|| {
-        let mut rows = buffer.fetched(batch.frames() * stride).chunks_exact(stride);
-        batch.for_each(|inputs, outputs| rows.next().map_or(Ok(()), |row| copy(inputs, outputs, row)))?;
-        buffer.release()
-    })
 }
 
 /// Writes values to the beginning of bytes.

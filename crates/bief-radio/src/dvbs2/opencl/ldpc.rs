@@ -7,7 +7,7 @@ use bief::{Error, Result, Task};
 use bief_dsp::dvbs2::ldpc::{GROUP, KernelTables};
 use bief_opencl::{Arg, Buffer, Kernel, OpenCl, Queue};
 
-use super::lane::{Frames, Lane, Place, Room, fill, for_all, put};
+use super::lane::{Frames, Lane, Place, Room, for_all, put};
 use crate::dvbs2::decode::{DecodeLdpc, Decoding};
 use crate::dvbs2::tables::{Coding, Tables, code, expect_of};
 
@@ -139,9 +139,7 @@ impl Offload<In, Out> for DecodeThere {
             return Ok(());
         }
         let (there, frames) = (Place::of_input(batch, 0), Frames::of(batch));
-        if batch.input_comes(0) {
-            lane.with(there, llrs, |llrs| fill(batch, (queue, llrs), most, |(llrs, _), _, place| put(place, llrs)))?;
-        }
+        lane.bring(batch, llrs, most, |(llrs, _), _, place| put(place, llrs))?;
         lane.with(there, llrs, |llrs| {
             let mut frame = 0;
             batch.for_each(|(_, pls), _| {

@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Pls, SignalLevel};
 use bief_opencl::{Arg, Kernel, OpenCl};
 
-use super::lane::{Lane, Place, Room, SYMBOL, fill, for_all, get, put, take};
+use super::lane::{Lane, Place, Room, SYMBOL, for_all, get, put};
 use super::phase::Collect;
 use crate::dvbs2::symbols::MeasureLevel;
 use crate::dvbs2::tables::{layout, whole};
@@ -84,12 +84,8 @@ impl Offload<In, Out> for LevelThere {
         let Self { lane, moments, collect, symbols, frames, sums, batch: seen, .. } = self;
         let queue = &lane.queue;
         let there = Place::of_input(batch, 0);
-        if batch.input_comes(0) {
-            let most = seen.iter().map(|(.., all)| all * SYMBOL).max().unwrap_or(0);
-            let copy =
-                |room: &mut Room| fill(batch, (queue, room), most, |(symbols, _), _, place| put(place, &symbols));
-            lane.with(there, symbols, copy)?;
-        }
+        let bytes = seen.iter().map(|(.., all)| all * SYMBOL).max().unwrap_or(0);
+        lane.bring(batch, symbols, bytes, |(symbols, _), _, place| put(place, &symbols))?;
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             for (frame, &(pls, ..)) in seen.iter().enumerate() {
@@ -149,11 +145,9 @@ impl Offload<In, Out> for LevelThere {
         if !returns {
             return Ok(());
         }
-        lane.with(there, symbols, |symbols| {
-            take(batch, (queue, symbols), |(mut symbols, _), _, row| {
-                get(&mut symbols, row);
-                Ok(())
-            })
+        lane.take(batch, there, symbols, |(mut symbols, _), _, row| {
+            get(&mut symbols, row);
+            Ok(())
         })
     }
 }

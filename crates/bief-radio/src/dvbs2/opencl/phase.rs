@@ -9,7 +9,7 @@ use bief_dsp::dvbs2::{CarrierPhase, HEADER, MAX_SYMBOLS, PhaseReads, Pls};
 use bief_opencl::{Arg, Kernel, OpenCl};
 use num_complex::Complex32;
 
-use super::lane::{Lane, Place, Room, SYMBOL, fill, for_all, get, put, take};
+use super::lane::{Lane, Place, Room, SYMBOL, for_all, get, put};
 use crate::dvbs2::symbols::CorrectPhase;
 use crate::dvbs2::tables::{Tables, layout, whole};
 
@@ -94,12 +94,8 @@ impl Offload<In, ()> for PhaseThere {
             return Ok(());
         }
         let there = Place::of_input(batch, 0);
-        if batch.input_comes(0) {
-            let most = seen.iter().map(|(_, count, _)| count * SYMBOL).max().unwrap_or(0);
-            let copy =
-                |room: &mut Room| fill(batch, (queue, room), most, |(symbols, _), (), place| put(place, &symbols));
-            lane.with(there, symbols, copy)?;
-        }
+        let bytes = seen.iter().map(|(_, count, _)| count * SYMBOL).max().unwrap_or(0);
+        lane.bring(batch, symbols, bytes, |(symbols, _), (), place| put(place, &symbols))?;
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             let mut numbers: Vec<[u32; 8]> = Vec::with_capacity(seen.len());
@@ -188,11 +184,9 @@ impl Offload<In, ()> for PhaseThere {
         if !returns {
             return Ok(());
         }
-        lane.with(there, symbols, |symbols| {
-            take(batch, (queue, symbols), |(mut symbols, _), (), row| {
-                get(&mut symbols, row);
-                Ok(())
-            })
+        lane.take(batch, there, symbols, |(mut symbols, _), (), row| {
+            get(&mut symbols, row);
+            Ok(())
         })
     }
 }
