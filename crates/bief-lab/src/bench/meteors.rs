@@ -10,6 +10,7 @@ use std::time::Instant;
 use bief::plan::{Load, Profiling};
 use bief::{Machine, Planner};
 use bief_cli::failure::Failure;
+use bief_cli::text::{COLUMNS, wrapped};
 use bief_vision::{Component, Detection, Detector, Labeller, Meteors, Size, Sky, Tracker, Video, VideoSettings};
 use clap::Args;
 
@@ -92,7 +93,7 @@ pub(super) fn run(args: &MeteorsArgs) -> Result<(), Failure> {
     let mut findings = aimed::findings(TITLED, &cases, &watch.end());
     if cases.iter().any(|case| case.group == PEER.0) {
         // Writing to a string cannot fail.
-        let _ = write!(findings.table, "\n{SOURCE}");
+        let _ = write!(findings.table, "\n{}", wrapped(SOURCE, COLUMNS).join("\n"));
     }
     args.measure.output.deliver(&findings)
 }
