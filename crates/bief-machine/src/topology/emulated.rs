@@ -93,8 +93,10 @@ impl Machine {
         for entry in entries {
             let Entry { kind, name, cores, smt } = entry_of(entry, text, here)?;
             let own = [Some((&kind, &name)), smt.as_ref().map(|smt| (&smt.kind, &smt.name))];
-            for (kind, span) in own.into_iter().flatten() {
-                if kinds.iter().chain(&threads).any(|other| other.name == kind.name) {
+            let own: Vec<_> = own.into_iter().flatten().collect();
+            for (place, &(kind, span)) in own.iter().enumerate() {
+                let before = own[..place].iter().map(|&(kind, _)| kind);
+                if kinds.iter().chain(&threads).chain(before).any(|other| other.name == kind.name) {
                     let reason = format!("there are two kinds `{}`: name each once, with all its cores", kind.name);
                     return Err(text.error(span, &reason));
                 }

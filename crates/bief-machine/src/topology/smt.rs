@@ -133,6 +133,7 @@ mod tests {
         assert_eq!(joined.cores()[2].threads, [2, 3, 10, 11]);
         for (smt, said) in [
             ("smt = 'a'", "two kinds `a`"),
+            ("smt = 'b'", "two kinds `b`"),
             ("threads = 2", "name the kind that they are"),
             ("smt = 'c'\nthreads = 3", "cannot stand for cores of 3 threads"),
             ("smt = 'c'\nthread_speed = 1.5", "must be above 0 and at most 1"),
