@@ -104,6 +104,7 @@ fn read() -> Kind {
                     bytes: *bytes,
                     files: files.clone(),
                     reader: played,
+                    reopen: None,
                     gaps: gaps.clone(),
                 };
                 piece.keep(std::mem::replace(&mut recording, played));

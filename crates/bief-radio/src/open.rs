@@ -39,6 +39,7 @@ pub fn open_recording(address: &Address, openers: &Openers, format: Option<Sampl
         bytes: source.bytes,
         files: Vec::new(),
         reader: source.reader,
+        reopen: None,
         gaps: source.gaps,
     })
 }

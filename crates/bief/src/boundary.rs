@@ -89,6 +89,29 @@ fn fetch(slot: &Slot, further: &[Slot]) {
     std::iter::once(slot).chain(further).flat_map(|slot| &slot.buffers).for_each(Buffer::fetch);
 }
 
+/// The wires that are made before task `end` and used from there on.
+pub(crate) fn crossing(wires: &[WireInfo], end: usize) -> Vec<usize> {
+    (0..wires.len()).filter(|&wire| wires[wire].crosses(end)).collect()
+}
+
+/// Room for a batch of so many frames of these wires, in plain memory, or in `memory` where that is chosen.
+///
+/// # Errors
+/// What the memory refuses.
+pub(crate) fn slot(
+    crossing: &[usize],
+    wires: &[WireInfo],
+    batch: usize,
+    memory: Option<&Arc<dyn Memory>>,
+) -> Result<Slot> {
+    let buffer = |&wire: &usize| {
+        let (format, count) = (wires[wire].format, wires[wire].len * batch);
+        memory.map_or_else(|| Ok(Buffer::new(format, count)), |memory| Buffer::lent(memory, format, count))
+    };
+    let buffers = crossing.iter().map(buffer).collect::<Result<_>>()?;
+    Ok(Slot { batch: Batch::new(batch), buffers, begun: None })
+}
+
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
 /// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `budget`: see [`Ends::slots`]. `before` hears
 /// of each sender before memory is touched for what it sends.
@@ -104,15 +127,8 @@ pub(crate) fn connect(
     policy: WaitPolicy,
     before: impl Fn(usize),
 ) -> Result<(Vec<Outlet>, Vec<Inlet>)> {
-    let crossing: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].crosses(end)).collect();
-    let slot = || {
-        let buffer = |&wire: &usize| {
-            let (format, count) = (wires[wire].format, wires[wire].len * batch);
-            memory.map_or_else(|| Ok(Buffer::new(format, count)), |memory| Buffer::lent(memory, format, count))
-        };
-        let buffers = crossing.iter().map(buffer).collect::<Result<_>>()?;
-        Ok(Slot { batch: Batch::new(batch), buffers, begun: None })
-    };
+    let crossing = crossing(wires, end);
+    let slot = || slot(&crossing, wires, batch, memory);
     let slot_of = |sender| {
         before(sender);
         slot()

@@ -3,7 +3,7 @@
 //! This alone goes from frame to frame in order, and looks at headers only; the tasks that follow work on one frame by itself
 //! and may be replicated.
 
-use std::io::{Cursor, Read as _};
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,30 +101,17 @@ struct Counts {
     losses: u64,
 }
 
-/// The front of a recording, played over and over: copies of it side by side, of which each turn plays the next, where the first frame is,
-/// and how many frames are still wanted.
+/// A recording that is received over and over: what opens it, where the first frame is, and how many frames are still wanted.
 pub(super) struct Again {
-    fronts: Arc<[u8]>,
-    copies: usize,
-    played: usize,
-    lock: Lock,
-    frames: u64,
+    pub(super) open: Box<dyn Fn() -> Box<dyn Read + Send> + Send>,
+    pub(super) lock: Lock,
+    pub(super) frames: u64,
 }
 
 impl Again {
-    /// So many frames of `front`, where `lock` was found. With more `copies` than caches hold, samples come from memory, as those of a long
-    /// recording do.
-    pub(super) fn new(front: &[u8], copies: usize, lock: Lock, frames: u64) -> Self {
-        Self { fronts: front.repeat(copies).into(), copies, played: 0, lock, frames }
-    }
-
     /// The samples of the next turn.
-    pub(super) fn next_turn(&mut self) -> Box<dyn Feed> {
-        let len = (self.fronts.len() / self.copies) as u64;
-        let mut front = Cursor::new(Arc::clone(&self.fronts));
-        front.set_position((self.played % self.copies) as u64 * len);
-        self.played += 1;
-        Box::new(Waiting::new(front.take(len)))
+    pub(super) fn next_turn(&self) -> Box<dyn Feed> {
+        Box::new(Waiting::new((self.open)()))
     }
 }
 
@@ -228,7 +215,7 @@ impl CutFrames {
         self
     }
 
-    /// Begins again at the end, with the next turn.
+    /// Begins again at the end, and where the signal is lost: nobody rehearses searches.
     pub(super) fn repeating(self, again: Again) -> Self {
         Self { again: Some(again), ..self }
     }
@@ -597,7 +584,7 @@ impl Task for CutFrames {
             }
             // Without a signal there would be no end to this: now and then someone must see whether the run was stopped.
             match (self.ended, read > window.capacity()) {
-                (true, _) if self.begin_again() => return Ok(Flow::Skip),
+                _ if (self.ended || self.tracker.is_none()) && self.begin_again() => return Ok(Flow::Skip),
                 (true, _) => return Ok(Flow::Stop),
                 (false, true) => return Ok(Flow::Skip),
                 (false, false) => {}

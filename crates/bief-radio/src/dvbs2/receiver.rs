@@ -28,7 +28,7 @@ use crate::ip::{DeliverIp, IpOutput};
 use crate::iq::SampleFormat;
 use crate::keep_spectrum::KeepRecordedSpectrum;
 use crate::live::ReadLive;
-use crate::recording::Recording;
+use crate::recording::{Recording, Reopen};
 
 /// Symbols that are searched for a signal at a time at most, and looked at twice when there is one.
 const SEARCHED_SYMBOLS: usize = 500_000;
@@ -40,8 +40,6 @@ const SEARCH_GROWTH: f64 = 1.25;
 const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
-/// Bytes that a rehearsal of a long recording goes through: more than caches hold, so that samples come from memory, as in the run.
-const REHEARSED: u64 = 64 << 20;
 /// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
 const LIVE_SYMBOLS: f64 = 1024.0;
 const LIVE_BYTES: usize = 64 << 20;
@@ -157,12 +155,13 @@ pub struct Receiver {
     pub(super) format: SampleFormat,
     /// Samples that were searched in vain.
     passed_over: u64,
-    /// The samples that were searched, to be played again.
+    /// The samples that were searched, and how many bytes precede them.
     front: Arc<[u8]>,
+    front_start: u64,
+    /// Opens the recording once more, where that can be.
+    reopen: Option<Reopen>,
     /// What follows them.
     rest: Rest,
-    /// Bytes of the whole recording, where that is known.
-    bytes: Option<u64>,
     /// Samples per second, where the recording tells them.
     pub(super) sample_rate: Option<f64>,
     /// Whether someone wants to see symbols, and the spectrum.
@@ -220,7 +219,7 @@ impl Receiver {
     /// A recording without a signal, or that cannot be read.
     pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
         let Settings { samples_per_symbol, gold_code, modcods, isi } = settings;
-        let Recording { name, format, bytes, sample_rate, mut reader, gaps, .. } = recording;
+        let Recording { name, format, bytes, sample_rate, mut reader, reopen, gaps, .. } = recording;
         if let Some(rate) = samples_per_symbol.filter(|rate| !(1.5..=8.0).contains(rate)) {
             return Err(ReceiveError::Rate(rate));
         }
@@ -259,8 +258,9 @@ impl Receiver {
                         format,
                         passed_over,
                         front,
+                        front_start: vain as u64,
+                        reopen,
                         rest,
-                        bytes,
                         // A lower one counts samples per symbol.
                         sample_rate: sample_rate.filter(|&rate| rate >= MIN_SAMPLE_RATE),
                         keeps_symbols: false,
@@ -334,10 +334,15 @@ impl Receiver {
         self.lock.pls
     }
 
-    /// The task that cuts frames out of the part of the recording that was searched, over and over.
+    /// The task that cuts frames out of the recording, over and over: from where it was searched on as long as there is a signal. Of what
+    /// comes only once it is the part that was searched.
     pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
-        let copies = self.bytes.map_or(1, |bytes| (bytes.min(REHEARSED) as usize / self.front.len()).max(1));
-        let mut again = Again::new(&self.front, copies, self.lock, frames);
+        let (front, start, reopen) = (Arc::clone(&self.front), self.front_start, self.reopen.clone());
+        let open = move || -> Box<dyn Read + Send> {
+            let reopened = reopen.as_ref().and_then(|reopen| reopen(start).ok());
+            reopened.unwrap_or_else(|| Box::new(Cursor::new(Arc::clone(&front))))
+        };
+        let again = Again { open: Box::new(open), lock: self.lock, frames };
         self.cut(again.next_turn()).repeating(again)
     }
 
@@ -454,8 +459,7 @@ impl Receiver {
     }
 }
 
-/// The real run receives the whole recording. A rehearsal receives the part of it that was searched, over and over, and writes
-/// nothing.
+/// The real run receives the whole recording. A rehearsal receives the front of it, over and over, and writes nothing.
 impl Application for Receiver {
     fn program(&mut self) -> Result<Program> {
         let deliver = self.take_deliver()?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tar::{Archive, EntryType};
 
 use super::sigmf::{self, DATA, Described, META, unsupported};
-use super::{Recording, RecordingError, io_error};
+use super::{Recording, RecordingError, io_error, reopen_file};
 use crate::iq::SampleFormat;
 
 /// Where the mark of a tar file stands in its first block, and what it begins with.
@@ -53,10 +53,18 @@ pub(super) fn open(mut file: File, path: &Path, format: Option<SampleFormat>) ->
     };
     let bytes = described.samples_in(data.bytes, path)?;
     let Described { format, sample_rate, header_bytes, .. } = described;
-    file.seek(SeekFrom::Start(data.start + header_bytes)).map_err(|error| io_error(path, error))?;
-    let reader = Box::new(file.take(bytes));
-    let name = path.display().to_string();
-    Ok(Recording { name, format, sample_rate, bytes: Some(bytes), files: vec![path.to_owned()], reader, gaps: None })
+    let reopen = reopen_file(path, data.start + header_bytes, bytes);
+    let reader = reopen(0).map_err(|error| io_error(path, error))?;
+    Ok(Recording {
+        name: path.display().to_string(),
+        format,
+        sample_rate,
+        bytes: Some(bytes),
+        files: vec![path.to_owned()],
+        reader,
+        reopen: Some(reopen),
+        gaps: None,
+    })
 }
 
 /// The plain files in an archive.

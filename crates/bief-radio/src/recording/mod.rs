@@ -8,6 +8,7 @@ mod wav;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bief::kinds::Gaps;
 
@@ -21,6 +22,9 @@ pub use self::sigmf::sigmf_meta;
 const HEAD: u64 = 512;
 /// Bytes before the samples of what has no length and must be read to be passed over.
 const MOST_PASSED_OVER: u64 = 64 << 20;
+
+/// Opens samples once more, so many bytes behind the first.
+pub type Reopen = Arc<dyn Fn(u64) -> io::Result<Box<dyn Read + Send>> + Send + Sync>;
 
 /// Samples to be read, and what is known of them.
 pub struct Recording {
@@ -36,6 +40,8 @@ pub struct Recording {
     pub files: Vec<PathBuf>,
     /// The bytes.
     pub reader: Box<dyn Read + Send>,
+    /// Opens them once more, for a rehearsal; `None` where they come only once, as from a pipe.
+    pub reopen: Option<Reopen>,
     /// What is missing in them, where the source knows: of a radio.
     pub gaps: Option<Gaps>,
 }
@@ -133,6 +139,7 @@ impl Recording {
             bytes,
             files: vec![path.to_owned()],
             reader: Box::new(file),
+            reopen: bytes.map(|bytes| reopen_file(path, 0, bytes)),
             gaps: None,
         })
     }
@@ -151,6 +158,7 @@ impl Recording {
             bytes: None,
             files: Vec::new(),
             reader: Box::new(io::stdin()),
+            reopen: None,
             gaps: None,
         })
     }
@@ -162,11 +170,24 @@ impl Recording {
     /// let recording = Recording::from_memory("a test", SampleFormat::Ci8, vec![0; 100]);
     /// assert_eq!(recording.bytes, Some(100));
     /// ```
-    pub fn from_memory(name: &str, format: SampleFormat, bytes: impl Into<std::sync::Arc<[u8]>>) -> Self {
+    pub fn from_memory(name: &str, format: SampleFormat, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        let length = Some(bytes.len() as u64);
-        let reader = Box::new(io::Cursor::new(bytes));
-        Self { name: name.to_owned(), format, sample_rate: None, bytes: length, files: Vec::new(), reader, gaps: None }
+        let length = bytes.len() as u64;
+        let open = move |from| {
+            let mut bytes = io::Cursor::new(Arc::clone(&bytes));
+            bytes.set_position(from);
+            bytes
+        };
+        Self {
+            name: name.to_owned(),
+            format,
+            sample_rate: None,
+            bytes: Some(length),
+            files: Vec::new(),
+            reader: Box::new(open(0)),
+            reopen: Some(Arc::new(move |from| Ok(Box::new(open(from))))),
+            gaps: None,
+        }
     }
 
     fn open_sigmf(meta_path: &Path, format: Option<SampleFormat>) -> Result<Self, RecordingError> {
@@ -201,8 +222,18 @@ impl Recording {
                 Box::new(file)
             }
         };
+        let reopen = bytes.map(|bytes| reopen_file(&data_path, header_bytes, bytes));
         let files = vec![meta_path.to_owned(), data_path];
-        Ok(Self { name: meta_path.display().to_string(), format, sample_rate, bytes, files, reader, gaps: None })
+        Ok(Self {
+            name: meta_path.display().to_string(),
+            format,
+            sample_rate,
+            bytes,
+            files,
+            reader,
+            reopen,
+            gaps: None,
+        })
     }
 }
 
@@ -222,6 +253,16 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn io_error(path: &Path, source: io::Error) -> RecordingError {
     RecordingError::Io { path: path.to_owned(), source }
+}
+
+/// Opens `bytes` of a file once more, from `start` on.
+fn reopen_file(path: &Path, start: u64, bytes: u64) -> Reopen {
+    let path = path.to_owned();
+    Arc::new(move |from| {
+        let mut file = File::open(&path)?;
+        file.seek(SeekFrom::Start(start + from))?;
+        Ok(Box::new(file.take(bytes.saturating_sub(from))))
+    })
 }
 
 /// Opens a file that has something in it; pipes and devices have no length.
@@ -284,6 +325,9 @@ mod tests {
             let mut bytes = Vec::new();
             recording.reader.read_to_end(&mut bytes).unwrap();
             assert_eq!(bytes, [1, 2, 3, 4]);
+            let mut again = Vec::new();
+            recording.reopen.unwrap()(1).unwrap().read_to_end(&mut again).unwrap();
+            assert_eq!(again, [2, 3, 4]);
         }
     }
 

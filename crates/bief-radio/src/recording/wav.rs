@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::sigmf::unsupported;
-use super::{Recording, RecordingError, io_error};
+use super::{Recording, RecordingError, io_error, reopen_file};
 use crate::iq::SampleFormat;
 
 /// What a chunk begins with: four letters, and its bytes.
@@ -60,16 +60,16 @@ pub(super) fn open(
                 if bytes == 0 {
                     return Err(RecordingError::Empty(path.to_owned()));
                 }
-                file.seek(SeekFrom::Start(start)).map_err(failed)?;
                 let (name, files) = (path.display().to_string(), vec![path.to_owned()]);
-                let reader = Box::new(file.take(bytes));
+                let reopen = reopen_file(path, start, bytes);
                 return Ok(Recording {
                     name,
                     format,
                     sample_rate: rate,
                     bytes: Some(bytes),
                     files,
-                    reader,
+                    reader: reopen(0).map_err(failed)?,
+                    reopen: Some(reopen),
                     gaps: None,
                 });
             }

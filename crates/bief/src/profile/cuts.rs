@@ -1,5 +1,5 @@
 //! What it costs to cut a chain: tasks that read what another core wrote, or write where another core read, beside the same
-//! tasks all on one core.
+//! tasks all on one core. Batches that cross go round the slots of a ring, as in a run: what caches do not hold comes from memory.
 
 use std::hint::spin_loop;
 use std::ops::Range;
@@ -10,17 +10,22 @@ use std::time::{Duration, Instant};
 
 use super::{HAND_OVERS, Measured, Profiling};
 use crate::affinity;
+use crate::boundary;
 use crate::error::{Error, Result};
+use crate::frame::Slot;
 use crate::machine::{Core, Machine};
 use crate::wire::WireInfo;
 
-/// Executions with each cut: those that fill caches, those that count at least and at most.
-const WARM_UP: usize = 3;
+/// Slots of a ring between two replicas, with the two that these hold, and bytes of them all, about, at most: caches hold less.
+const SLOTS: usize = 6;
+const ROOM: f64 = 512e6;
+/// Executions with each cut: those that fill caches and all slots, those that count at least and at most.
+const WARM_UP: usize = SLOTS;
 const LEAST: usize = 6;
 const MOST: usize = 24;
 /// A cut whose fewest executions take so many times the time that it has is too slow to be tried: as of a source that waits for its
 /// input, in a long chain.
-const TOO_SLOW: u32 = 4;
+const TOO_SLOW: u32 = 3;
 /// A difference up to this share of a task's time is what two measurements of it differ by.
 const NOISE: f64 = 0.03;
 /// Looks at whose turn it is before the core is left to others.
@@ -48,12 +53,12 @@ pub(super) fn measure(
     let limit = profiling.limit.min(Profiling::default().limit);
     let time = limit / HAND_OVERS / (2 * (tasks + 1)) as u32;
     let executions = Executions { time, most: profiling.executions.get().clamp(LEAST, MOST) };
-    let begins_here = Lockstep::new(measured).times_of_cuts([other, core], executions)?;
+    let begins_here = Lockstep::new(measured, wires).times_of_cuts([other, core], executions)?;
     let kind = |core: &Core| here.core_of(core.threads[0]).map(|core| core.kind);
     let ends_here = match &begins_here {
         // The neighbour stands for it.
         _ if kind(other) == kind(core) => begins_here.clone(),
-        Some(_) => Lockstep::new(measured).times_of_cuts([core, other], executions)?,
+        Some(_) => Lockstep::new(measured, wires).times_of_cuts([core, other], executions)?,
         None => None,
     };
     Ok(begins_here.zip(ends_here).map(|(enter, leave)| CutNs {
@@ -111,6 +116,7 @@ struct Executions {
 
 /// A chain that two threads execute by turns.
 struct Lockstep<'m> {
+    wires: &'m [WireInfo],
     shared: Mutex<Shared<'m>>,
     turn: AtomicUsize,
 }
@@ -119,6 +125,9 @@ struct Shared<'m> {
     measured: &'m mut Measured,
     /// The first task of the second thread.
     cut: usize,
+    /// The wires that cross there, and the slots that their batches go round.
+    crossing: Vec<usize>,
+    slots: Vec<Slot>,
     /// The second thread lost its core in this execution.
     interrupted: bool,
     fault: Option<Error>,
@@ -139,9 +148,10 @@ impl Drop for Ends<'_> {
 }
 
 impl<'m> Lockstep<'m> {
-    fn new(measured: &'m mut Measured) -> Self {
-        let shared = Shared { measured, cut: 0, interrupted: false, fault: None };
-        Self { shared: Mutex::new(shared), turn: AtomicUsize::new(FRONT) }
+    fn new(measured: &'m mut Measured, wires: &'m [WireInfo]) -> Self {
+        let shared =
+            Shared { measured, cut: 0, crossing: Vec::new(), slots: Vec::new(), interrupted: false, fault: None };
+        Self { wires, shared: Mutex::new(shared), turn: AtomicUsize::new(FRONT) }
     }
 
     /// For each cut, from before the first task to behind the last, the time of each task: those before it on the first core, the
@@ -153,8 +163,9 @@ impl<'m> Lockstep<'m> {
             let times = front.join();
             back.join().and(times)
         });
-        let fault = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner).fault;
-        match (times, fault) {
+        let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let made_whole = shared.cut_at(0, self.wires);
+        match (times, shared.fault.or(made_whole.err())) {
             (Err(payload), _) => Err(Error::panic(payload)),
             (_, Some(fault)) => Err(fault),
             (Ok(times), None) => Ok(times),
@@ -207,9 +218,16 @@ impl<'m> Lockstep<'m> {
 
     /// The usual time of each task with a cut: the median.
     fn times_of_cut(&self, cut: usize, Executions { time, most }: Executions) -> Option<Vec<f64>> {
-        let start = Instant::now();
+        if let Err(fault) = self.lock().cut_at(cut, self.wires) {
+            self.lock().fault = Some(fault);
+            return None;
+        }
+        let mut start = Instant::now();
         let (mut whole, mut interrupted): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
         for number in 0..WARM_UP + 2 * most {
+            if number == WARM_UP {
+                start = Instant::now();
+            }
             if number == WARM_UP + LEAST && start.elapsed() > TOO_SLOW * time {
                 return None;
             }
@@ -220,8 +238,8 @@ impl<'m> Lockstep<'m> {
                 return None;
             }
             let mut shared = self.lock();
-            (shared.cut, shared.interrupted) = (cut, false);
-            shared.measured.begin();
+            shared.interrupted = false;
+            shared.begin(number);
             if !shared.run(0..cut) {
                 return None;
             }
@@ -246,6 +264,24 @@ impl<'m> Lockstep<'m> {
 }
 
 impl Shared<'_> {
+    /// Lets what crosses a cut go round slots, and everything else stay where it is.
+    fn cut_at(&mut self, cut: usize, wires: &[WireInfo]) -> Result<()> {
+        let (tasks, frames) = (self.measured.times.len(), self.measured.frames);
+        self.measured.stage.make_room(0..tasks, wires, frames);
+        (self.cut, self.crossing) = (cut, boundary::crossing(wires, cut));
+        let bytes: f64 = self.crossing.iter().map(|&wire| wires[wire].format.bytes(wires[wire].len, frames)).sum();
+        let slots = ((ROOM / bytes.max(1.0)) as usize).clamp(1, SLOTS);
+        let slot = |_| boundary::slot(&self.crossing, wires, frames, None);
+        self.slots = (0..slots).map(slot).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Begins an execution.
+    fn begin(&mut self, number: usize) {
+        self.measured.begin();
+        self.measured.stage.load(&self.crossing, &self.slots[number % self.slots.len()]);
+    }
+
     /// Runs some tasks; `false` after a fault.
     fn run(&mut self, tasks: Range<usize>) -> bool {
         match self.measured.run(tasks) {
