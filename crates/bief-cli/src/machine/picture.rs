@@ -243,6 +243,7 @@ mod tests {
             name: name.into(),
             kinds: vec![kind.into(); threads],
             threads,
+            planned_ns: None,
         };
         let stages = [seats("front <1>", "big", 1), seats("decode", "medium", 3), seats("out", "little", 1)];
         let placed = |policy: Policy| svg(&machine, Some(&policy.place(&machine, &stages).unwrap()));

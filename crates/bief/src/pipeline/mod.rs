@@ -307,6 +307,7 @@ impl Pipeline {
             name: plan.name.to_string(),
             kinds: plan.kinds.clone(),
             threads: plan.threads,
+            planned_ns: plan.planned_ns.map(|ns| ns as u64),
         };
         self.stages.iter().map(seats).collect()
     }

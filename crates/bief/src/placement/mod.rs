@@ -56,7 +56,7 @@ pub enum Pinning {
 /// use bief::Machine;
 ///
 /// let machine = Machine::here();
-/// let stages = [StageSlots { name: "front".into(), kinds: Vec::new(), threads: 1 }];
+/// let stages = [StageSlots { name: "front".into(), kinds: Vec::new(), threads: 1, planned_ns: None }];
 /// let placement = Policy::Packed.place(&machine, &stages)?;
 /// assert_eq!(placement.stages()[0].threads[0], machine.cores()[0].threads);
 /// assert_eq!(Placement::from_json(&placement.to_json())?, placement);
@@ -95,6 +95,9 @@ pub struct StageSlots {
     pub kinds: Vec<String>,
     /// How many threads it has.
     pub threads: usize,
+    /// The time that it takes for an execution by its plan, in nanoseconds, divided by its threads, which take turns; `None` without a
+    /// plan.
+    pub planned_ns: Option<u64>,
 }
 
 impl StageSlots {

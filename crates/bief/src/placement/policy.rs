@@ -68,7 +68,8 @@ impl Policy {
     pub const NAMED: [Self; 5] = [Self::Loose, Self::Guided, Self::Packed, Self::Distant, Self::Dynamic];
 
     /// Places the threads of these stages. Those of a stage on a [device](Machine::devices) of the machine wait for it, on any core; where it
-    /// is emulated they do its work, on those cores that no other stage has, if there are any. Explicit places hold for them, too.
+    /// is emulated they do its work, on those cores that no other stage has or, where there are none, on those of the stage that has least
+    /// to do by its plan. Explicit places hold for them, too.
     ///
     /// # Errors
     /// A stage for a kind of core that the machine does not have, where the policy gives it one; explicit places that name what the machine does not have, or
@@ -84,7 +85,7 @@ impl Policy {
             let stage = |(stage, threads): (&StageSlots, &Vec<Vec<usize>>)| PlacedStage {
                 name: stage.name.clone(),
                 threads: match is_on_device(machine, stage) {
-                    true => vec![of_lanes(machine, stage, &on_cores); stage.threads],
+                    true => vec![of_lanes(machine, stage, stages, &on_cores); stage.threads],
                     false => threads.clone(),
                 },
             };
@@ -172,8 +173,8 @@ fn is_on_device(machine: &Machine, stage: &StageSlots) -> bool {
     stage.kind_of(0).is_some_and(|kind| machine.device(kind).is_some())
 }
 
-/// Where the lanes of a stage run, beside what was given to other stages.
-fn of_lanes(machine: &Machine, stage: &StageSlots, given: &[Vec<Vec<usize>>]) -> Vec<usize> {
+/// Where the lanes of a stage run, beside what was given to the `stages`.
+fn of_lanes(machine: &Machine, stage: &StageSlots, stages: &[StageSlots], given: &[Vec<Vec<usize>>]) -> Vec<usize> {
     let all = all_threads(machine);
     let is_emulated = stage.kind_of(0).and_then(|kind| machine.device(kind)).is_some_and(|spec| spec.backend.is_none());
     if !is_emulated {
@@ -182,7 +183,18 @@ fn of_lanes(machine: &Machine, stage: &StageSlots, given: &[Vec<Vec<usize>>]) ->
     let is_free = |core: &&Core| !given.iter().flatten().flatten().any(|thread| core.threads.contains(thread));
     let mut free: Vec<usize> = machine.cores().iter().filter(is_free).flat_map(|core| core.threads.clone()).collect();
     free.sort_unstable();
-    if free.is_empty() { all } else { free }
+    if !free.is_empty() {
+        return free;
+    }
+    let planned = stages.iter().zip(given).filter(|(_, given)| !given.is_empty());
+    let planned = planned.map(|(stage, given)| stage.planned_ns.map(|ns| (ns, given)));
+    let Some((_, given)) = planned.collect::<Option<Vec<_>>>().and_then(|planned| planned.into_iter().min()) else {
+        return all;
+    };
+    let mut given: Vec<usize> = given.iter().flatten().copied().collect();
+    given.sort_unstable();
+    given.dedup();
+    given
 }
 
 /// Cores by turns from different packages and, within these, from different clusters.
@@ -279,6 +291,21 @@ mod tests {
         assert_eq!(placed("packed", 3, emulated()), vec![vec![4, 6, 7, 8]; 2]);
         assert_eq!(placed("guided", 3, emulated()), vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 2], "no core is free");
         assert_eq!(placed("packed", 3, DeviceSpec::of_backend("own", "gpu")), vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 2]);
+    }
+
+    #[test]
+    fn lanes_of_an_emulated_device_share_the_cores_of_the_stage_that_has_least_to_do() {
+        let device = DeviceSpec { backend: None, ..DeviceSpec::of_backend("", "gpu") };
+        let machine = illustrated().with_device(device).unwrap();
+        let mut stages =
+            seats(&[("a", Some("big"), 4), ("b", Some("gpu"), 2), ("c", Some("little"), 3), ("d", Some("little"), 1)]);
+        let lanes = |stages: &[StageSlots]| Policy::Packed.place(&machine, stages).unwrap().stages()[1].threads.clone();
+        for (stage, planned) in stages.iter_mut().zip([50, 10, 30, 40]) {
+            stage.planned_ns = Some(planned);
+        }
+        assert_eq!(lanes(&stages), vec![vec![3, 4, 7]; 2]);
+        stages[3].planned_ns = Some(20);
+        assert_eq!(lanes(&stages), vec![vec![8]; 2]);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub(super) fn seats(stages: &[(&str, Option<&str>, usize)]) -> Vec<StageSlots> {
         name: name.to_owned(),
         kinds: vec![kind; threads].into_iter().flatten().map(str::to_owned).collect(),
         threads,
+        planned_ns: None,
     };
     stages.iter().map(seats).collect()
 }

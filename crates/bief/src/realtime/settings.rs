@@ -295,7 +295,8 @@ mod tests {
     const US: fn(u64) -> Duration = Duration::from_micros;
 
     fn stages(threads: &[usize]) -> Vec<StageSlots> {
-        threads.iter().map(|&threads| StageSlots { name: format!("s{threads}"), kinds: Vec::new(), threads }).collect()
+        let slots = |&threads| StageSlots { name: format!("s{threads}"), kinds: Vec::new(), threads, planned_ns: None };
+        threads.iter().map(slots).collect()
     }
 
     #[test]

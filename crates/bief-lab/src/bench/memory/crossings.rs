@@ -99,8 +99,9 @@ mod tests {
     #[test]
     fn a_placement_tells_where_it_leaves_no_choice() {
         let machine = Machine::here();
-        let stages: Vec<StageSlots> =
-            (0..9).map(|stage| StageSlots { name: stage.to_string(), kinds: Vec::new(), threads: 1 }).collect();
+        let stages: Vec<StageSlots> = (0..9)
+            .map(|stage| StageSlots { name: stage.to_string(), kinds: Vec::new(), threads: 1, planned_ns: None })
+            .collect();
         let on_one = format!("{}|*", ["c0"; 8].join("|"));
         let placed = |policy: Policy| Crossings::placed(&machine, &policy.place(&machine, &stages).unwrap());
         let seen = placed("c0|c0|c0|c0|c0|c0|c0|c0|c0".parse().unwrap()).unwrap();
