@@ -126,11 +126,12 @@ pub(crate) struct Lane {
 /// How often a lane had waited for its neighbours, before it and behind it, when a launch began.
 pub(crate) type Waits = [u64; 2];
 
-/// When an emulated device was done with the last launch of a lane, and when the lane was, which had slept too long, or a little less than
-/// it should. The next launch has begun on the device as much earlier, or later, unless the lane had to wait for its neighbours meanwhile.
+/// When an emulated device was done with the last launch of a lane, and the processor time of the lane then, which had slept too long, or a
+/// little less than it should. The next launch has begun on the device when the lane has worked for so long since, as if it had got its core
+/// at once whenever it could work, unless it had to wait for its neighbours meanwhile.
 #[derive(Default)]
 struct Last {
-    done: Option<[Instant; 2]>,
+    done: Option<(Instant, Duration)>,
     waits: Waits,
 }
 
@@ -141,10 +142,10 @@ const OVERSLEPT: Duration = Duration::from_micros(60);
 const LATEST: Duration = Duration::from_millis(10);
 
 impl Last {
-    /// When a launch that begins now has begun on the device.
-    fn begin(&self, now: Instant, waits: Waits) -> Instant {
-        let Some([device, lane]) = self.done else { return now };
-        let begin = if waits == self.waits { device + now.saturating_duration_since(lane) } else { now };
+    /// When a launch that begins now, after so much processor time, has begun on the device.
+    fn begin(&self, now: Instant, worked: Duration, waits: Waits) -> Instant {
+        let Some((device, lane)) = self.done else { return now };
+        let begin = if waits == self.waits { device + worked.saturating_sub(lane) } else { now };
         begin.max(device).max(now.checked_sub(LATEST).unwrap_or(now))
     }
 
@@ -154,7 +155,7 @@ impl Last {
         if left > OVERSLEPT {
             std::thread::sleep(left - OVERSLEPT);
         }
-        *self = Self { done: Some([done, Instant::now()]), waits };
+        *self = Self { done: Some((done, thread_time())), waits };
     }
 }
 
@@ -258,7 +259,7 @@ impl Lane {
         let copied = self.bytes.map(|bytes| bytes * frames);
         let [read, write] = copied.map(|bytes| Duration::from_nanos(spec.copy_ns(bytes).round() as u64));
         let times = [read, all, write];
-        let begin = self.before.begin(start, waits);
+        let begin = self.before.begin(start, counted.1, waits);
         let starts = parts.work(begin, times);
         let mut next = starts[Parts::WORKS];
         for (start, time) in self.tasks.iter_mut().flatten() {
@@ -289,15 +290,16 @@ mod tests {
 
     #[test]
     fn a_lane_that_slept_too_long_makes_up_for_it_unless_it_waited() {
-        let zero = Instant::now() + Duration::from_secs(1);
-        let at = |us| zero + Duration::from_micros(us);
-        let last = |device, lane| Last { done: Some([at(device), at(lane)]), waits: [3, 4] };
-        assert_eq!(Last::default().begin(at(5), [0, 0]), at(5));
-        assert_eq!(last(100, 130).begin(at(135), [3, 4]), at(105), "it was 30 us late, and took 5 to hand over");
-        assert_eq!(last(100, 80).begin(at(85), [3, 4]), at(105), "it was early");
-        assert_eq!(last(100, 130).begin(at(135), [4, 4]), at(135), "nothing was to be done");
-        assert_eq!(last(100, 80).begin(at(85), [3, 5]), at(100), "the device was not done");
-        assert_eq!(last(100, 50_000).begin(at(50_005), [3, 4]), at(40_005), "it had no core");
+        let (zero, us) = (Instant::now() + Duration::from_secs(1), Duration::from_micros);
+        let at = |after| zero + us(after);
+        let last = Last { done: Some((at(100), us(40))), waits: [3, 4] };
+        assert_eq!(Last::default().begin(at(5), us(1), [0, 0]), at(5));
+        assert_eq!(last.begin(at(135), us(45), [3, 4]), at(105), "it was 30 us late, and took 5 to hand over");
+        assert_eq!(last.begin(at(85), us(45), [3, 4]), at(105), "it was early");
+        assert_eq!(last.begin(at(255), us(45), [3, 4]), at(105), "another thread had its core for 120 us");
+        assert_eq!(last.begin(at(135), us(45), [4, 4]), at(135), "nothing was to be done");
+        assert_eq!(last.begin(at(85), us(45), [3, 5]), at(100), "the device was not done");
+        assert_eq!(last.begin(at(50_005), us(45), [3, 4]), at(40_005), "it had no core");
     }
 
     #[test]
