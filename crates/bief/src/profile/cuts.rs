@@ -1,6 +1,7 @@
 //! What it costs to cut a chain: tasks that read what another core wrote, or write where another core read, beside the same
 //! tasks all on one core. Batches that cross go round the slots of a ring, as in a run: what caches do not hold comes from memory.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,15 +20,21 @@ use crate::wire::WireInfo;
 /// Slots of a ring between two replicas, with the two that these hold, and bytes of them all, about, at most: caches hold less.
 const SLOTS: usize = 6;
 const ROOM: f64 = 512e6;
-/// Executions with each cut: those that fill caches and all slots, those that count at least and at most.
-const WARM_UP: usize = SLOTS;
-const LEAST: usize = 6;
-const MOST: usize = 24;
-/// A cut whose fewest executions take so many times the time that it has is too slow to be tried: as of a source that waits for its
-/// input, in a long chain.
-const TOO_SLOW: u32 = 3;
-/// A difference up to this share of a task's time is what two measurements of it differ by.
+/// Executions that count, one after the other: with the cut, then without it, as what a core can do changes from moment to moment. One
+/// before them fills caches, and before the first with a cut as many as there are slots, two at least.
+const BLOCK: usize = 3;
+/// Most rounds of such blocks.
+const ROUNDS: usize = 8;
+/// A cut whose first round takes so many times the time that it has is too slow to be tried: as of a source that waits for its input, in a
+/// long chain.
+const TOO_SLOW: u32 = 6;
+/// A difference up to this share of a task's time, or so many times what the medians may be off by, is what two measurements of it differ
+/// by: tasks whose time depends on the frames have others each time.
 const NOISE: f64 = 0.03;
+const SURE: f64 = 2.0;
+/// For each byte that it touches of what crosses, a task takes no longer than this: a cache line comes from memory in less, and what else
+/// was different is no cost of the cut.
+const SLOWEST_NS: f64 = 200.0 / 64.0;
 /// Looks at whose turn it is before the core is left to others.
 const SPINS: u32 = 1 << 14;
 
@@ -48,24 +55,18 @@ pub(super) fn measure(
     profiling: Profiling,
 ) -> Result<Option<CutNs>> {
     let Some(other) = neighbour(core, here) else { return Ok(None) };
-    let tasks = measured.times.len();
     // However many executions of the whole chain are asked for, there are many cuts.
     let limit = profiling.limit.min(Profiling::default().limit);
-    let time = limit / HAND_OVERS / (2 * (tasks + 1)) as u32;
-    let executions = Executions { time, most: profiling.executions.get().clamp(LEAST, MOST) };
-    let begins_here = Lockstep::new(measured, wires).times_of_cuts([other, core], executions)?;
+    let time = limit / HAND_OVERS / measured.times.len() as u32;
+    let rounds = Rounds { time, most: profiling.executions.get().div_ceil(BLOCK).min(ROUNDS) };
+    let begins_here = Lockstep::new(measured, wires).costs_of_cuts([other, core], rounds)?;
     let kind = |core: &Core| here.core_of(core.threads[0]).map(|core| core.kind);
-    let ends_here = match &begins_here {
+    if kind(other) == kind(core) {
         // The neighbour stands for it.
-        _ if kind(other) == kind(core) => begins_here.clone(),
-        Some(_) => Lockstep::new(measured, wires).times_of_cuts([core, other], executions)?,
-        None => None,
-    };
-    Ok(begins_here.zip(ends_here).map(|(enter, leave)| CutNs {
-        // With a cut before the first task all are on the second core, with one behind the last on the first.
-        enter: (0..tasks).map(|cut| beyond(&enter[cut], &enter[0], readers(wires, cut))).collect(),
-        leave: (0..tasks).map(|task| beyond(&leave[task + 1], &leave[tasks], writers(wires, task + 1))).collect(),
-    }))
+        return Ok(begins_here);
+    }
+    let ends_here = Lockstep::new(measured, wires).costs_of_cuts([core, other], rounds)?;
+    Ok(begins_here.zip(ends_here).map(|(begins, ends)| CutNs { enter: begins.enter, leave: ends.leave }))
 }
 
 /// The core that shares most with this one, of those that the process may use and can keep busy beside it.
@@ -78,38 +79,46 @@ fn neighbour<'m>(core: &Core, here: &'m Machine) -> Option<&'m Core> {
     others.min_by_key(distance).filter(|_| here.usable() > 1)
 }
 
+/// Tasks, and how many bytes of a batch each touches of what crosses a cut, at most.
+type Touched = BTreeMap<usize, f64>;
+
 /// The tasks behind a cut that use what was made before it.
-fn readers(wires: &[WireInfo], cut: usize) -> impl Iterator<Item = usize> {
-    let crossing = wires.iter().filter(move |wire| wire.constant.is_none() && wire.crosses(cut));
-    sorted(crossing.flat_map(|wire| &wire.uses).map(|used| used.task).filter(move |&task| task >= cut))
+fn readers(wires: &[WireInfo], cut: usize, frames: usize) -> Touched {
+    touched(wires, cut, frames, |wire| wire.uses.iter().map(|used| used.task).filter(|&task| task >= cut).collect())
 }
 
 /// The tasks before a cut that make or rewrite what is used behind it.
-fn writers(wires: &[WireInfo], cut: usize) -> impl Iterator<Item = usize> {
-    let crossing = wires.iter().filter(move |wire| wire.constant.is_none() && wire.crosses(cut));
-    let rewriters =
-        |wire: &WireInfo| wire.uses.iter().filter(|used| used.rewrites).map(|used| used.task).collect::<Vec<_>>();
-    sorted(
-        crossing.flat_map(move |wire| rewriters(wire).into_iter().chain([wire.maker])).filter(move |&task| task < cut),
-    )
+fn writers(wires: &[WireInfo], cut: usize, frames: usize) -> Touched {
+    touched(wires, cut, frames, |wire| {
+        let rewriters = wire.uses.iter().filter(|used| used.rewrites).map(|used| used.task);
+        rewriters.chain([wire.maker]).filter(|&task| task < cut).collect()
+    })
 }
 
-fn sorted(tasks: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
-    let mut tasks: Vec<usize> = tasks.collect();
-    tasks.sort_unstable();
-    tasks.dedup();
-    tasks.into_iter()
+fn touched(wires: &[WireInfo], cut: usize, frames: usize, by: impl Fn(&WireInfo) -> BTreeSet<usize>) -> Touched {
+    let mut touched = Touched::new();
+    for wire in wires.iter().filter(|wire| wire.constant.is_none() && wire.crosses(cut)) {
+        for task in by(wire) {
+            *touched.entry(task).or_default() += wire.format.bytes(wire.len, frames);
+        }
+    }
+    touched
 }
 
-/// By how much some tasks took longer than without a cut, together.
-fn beyond(cut: &[f64], whole: &[f64], tasks: impl Iterator<Item = usize>) -> u64 {
-    let longer = |task: usize| Some(cut[task] - whole[task]).filter(|&ns| ns > NOISE * whole[task]).unwrap_or(0.0);
-    tasks.map(longer).sum::<f64>().round() as u64
+/// By how much some tasks took longer with a cut than without, together.
+fn beyond(cut: &[Usual], whole: &[Usual], tasks: &Touched) -> u64 {
+    let longer = |(&task, &bytes): (&usize, &f64)| {
+        let (cut, whole) = (cut[task], whole[task]);
+        let longer = cut.ns - whole.ns;
+        let is_sure = longer > (NOISE * whole.ns).max(SURE * cut.error.hypot(whole.error));
+        if is_sure { longer.min(SLOWEST_NS * bytes) } else { 0.0 }
+    };
+    tasks.iter().map(longer).sum::<f64>().round() as u64
 }
 
-/// How often, and how long, each cut is tried.
+/// How often each cut is tried at most, and how long.
 #[derive(Clone, Copy)]
-struct Executions {
+struct Rounds {
     time: Duration,
     most: usize,
 }
@@ -125,9 +134,11 @@ struct Shared<'m> {
     measured: &'m mut Measured,
     /// The first task of the second thread.
     cut: usize,
-    /// The wires that cross there, and the slots that their batches go round.
+    /// The wires that cross a cut, and the slots that their batches go round, the first of which has them all where there is no cut.
     crossing: Vec<usize>,
     slots: Vec<Slot>,
+    /// The slot of the last batch.
+    slot: usize,
     /// The second thread lost its core in this execution.
     interrupted: bool,
     fault: Option<Error>,
@@ -149,26 +160,32 @@ impl Drop for Ends<'_> {
 
 impl<'m> Lockstep<'m> {
     fn new(measured: &'m mut Measured, wires: &'m [WireInfo]) -> Self {
-        let shared =
-            Shared { measured, cut: 0, crossing: Vec::new(), slots: Vec::new(), interrupted: false, fault: None };
+        let shared = Shared {
+            measured,
+            cut: 0,
+            crossing: Vec::new(),
+            slots: Vec::new(),
+            slot: 0,
+            interrupted: false,
+            fault: None,
+        };
         Self { wires, shared: Mutex::new(shared), turn: AtomicUsize::new(FRONT) }
     }
 
-    /// For each cut, from before the first task to behind the last, the time of each task: those before it on the first core, the
-    /// others on the second.
-    fn times_of_cuts(self, cores: [&Core; 2], executions: Executions) -> Result<Option<Vec<Vec<f64>>>> {
-        let times = thread::scope(|scope| {
+    /// What each cut costs between the first core, which has the tasks before it, and the second, which has the others.
+    fn costs_of_cuts(self, cores: [&Core; 2], rounds: Rounds) -> Result<Option<CutNs>> {
+        let costs = thread::scope(|scope| {
             let back = scope.spawn(|| self.run_back(cores[1]));
-            let front = scope.spawn(|| self.run_front(cores[0], executions));
-            let times = front.join();
-            back.join().and(times)
+            let front = scope.spawn(|| self.run_front(cores[0], rounds));
+            let costs = front.join();
+            back.join().and(costs)
         });
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let made_whole = shared.cut_at(0, self.wires);
-        match (times, shared.fault.or(made_whole.err())) {
+        shared.join(self.wires);
+        match (costs, shared.fault) {
             (Err(payload), _) => Err(Error::panic(payload)),
             (_, Some(fault)) => Err(fault),
-            (Ok(times), None) => Ok(times),
+            (Ok(costs), None) => Ok(costs),
         }
     }
 
@@ -208,67 +225,84 @@ impl<'m> Lockstep<'m> {
         }
     }
 
-    /// Runs the tasks before each cut, and collects the times of all.
-    fn run_front(&self, core: &Core, executions: Executions) -> Option<Vec<Vec<f64>>> {
+    /// Runs the tasks before each cut, and compares.
+    fn run_front(&self, core: &Core, rounds: Rounds) -> Option<CutNs> {
         let _ends = Ends(&self.turn);
         affinity::pin(&core.threads).ok()?;
-        let tasks = self.lock().measured.times.len();
-        (0..=tasks).map(|cut| self.times_of_cut(cut, executions)).collect()
+        let shared = self.lock();
+        let (tasks, frames) = (shared.measured.times.len(), shared.measured.frames);
+        drop(shared);
+        let mut costs = CutNs { enter: vec![0; tasks], leave: vec![0; tasks] };
+        for cut in 1..tasks {
+            let [apart, front, back] = self.times_of_cut(cut, rounds)?;
+            costs.enter[cut] = beyond(&apart, &back, &readers(self.wires, cut, frames));
+            costs.leave[cut - 1] = beyond(&apart, &front, &writers(self.wires, cut, frames));
+        }
+        Some(costs)
     }
 
-    /// The usual time of each task with a cut: the median.
-    fn times_of_cut(&self, cut: usize, Executions { time, most }: Executions) -> Option<Vec<f64>> {
-        if let Err(fault) = self.lock().cut_at(cut, self.wires) {
-            self.lock().fault = Some(fault);
+    /// The usual time of each task with a cut, and with all tasks on the first core, and on the second.
+    fn times_of_cut(&self, cut: usize, Rounds { time, most }: Rounds) -> Option<[Vec<Usual>; 3]> {
+        let mut shared = self.lock();
+        let tasks = shared.measured.times.len();
+        if let Err(fault) = shared.go_round(cut, self.wires) {
+            shared.fault = Some(fault);
             return None;
         }
-        let mut start = Instant::now();
-        let (mut whole, mut interrupted): (Vec<Vec<u64>>, Vec<Vec<u64>>) = (Vec::new(), Vec::new());
-        for number in 0..WARM_UP + 2 * most {
-            if number == WARM_UP {
-                start = Instant::now();
-            }
-            if number == WARM_UP + LEAST && start.elapsed() > TOO_SLOW * time {
-                return None;
-            }
-            if whole.len() == most || number >= WARM_UP + LEAST && start.elapsed() > time {
+        let slots = shared.slots.len();
+        drop(shared);
+        let start = Instant::now();
+        for number in 0..slots {
+            if number >= 2 && start.elapsed() > time {
                 break;
             }
-            if !self.wait_for(FRONT) {
-                return None;
-            }
-            let mut shared = self.lock();
-            shared.interrupted = false;
-            shared.begin(number);
-            if !shared.run(0..cut) {
-                return None;
-            }
-            drop(shared);
-            let _ = self.turn.compare_exchange(FRONT, BACK, Ordering::AcqRel, Ordering::Relaxed);
-            if !self.wait_for(FRONT) {
-                return None;
-            }
-            let mut shared = self.lock();
-            if !shared.measured.end() {
-                return None;
-            }
-            if number < WARM_UP {
-                continue;
-            }
-            let times = shared.measured.times.iter().map(|time| time.unwrap_or(0)).collect();
-            if shared.interrupted { &mut interrupted } else { &mut whole }.push(times);
+            self.execute(cut)?;
         }
-        let counted = if whole.len() >= LEAST / 2 { whole } else { interrupted };
-        (!counted.is_empty()).then(|| medians(&counted))
+        let mut times: [Times; 3] = Default::default();
+        for round in 0..most {
+            match start.elapsed() {
+                taken if round == 1 && taken > TOO_SLOW * time => return None,
+                taken if round > 0 && taken > time => break,
+                _ => {}
+            }
+            for (times, cut) in times.iter_mut().zip([cut, tasks, 0]) {
+                self.execute(cut)?;
+                for _ in 0..BLOCK {
+                    let (interrupted, executed) = self.execute(cut)?;
+                    if interrupted { &mut times.interrupted } else { &mut times.whole }.push(executed);
+                }
+            }
+        }
+        Some(times.map(Times::usual))
+    }
+
+    /// Executes the chain with the tasks before a cut on this core; answers whether a thread lost its core, and the time of each task.
+    fn execute(&self, cut: usize) -> Option<(bool, Vec<u64>)> {
+        if !self.wait_for(FRONT) {
+            return None;
+        }
+        let mut shared = self.lock();
+        shared.begin(cut);
+        if !shared.run(0..cut) {
+            return None;
+        }
+        drop(shared);
+        let _ = self.turn.compare_exchange(FRONT, BACK, Ordering::AcqRel, Ordering::Relaxed);
+        if !self.wait_for(FRONT) {
+            return None;
+        }
+        let mut shared = self.lock();
+        let goes_on = shared.measured.end();
+        goes_on.then(|| (shared.interrupted, shared.measured.times.iter().map(|time| time.unwrap_or(0)).collect()))
     }
 }
 
 impl Shared<'_> {
     /// Lets what crosses a cut go round slots, and everything else stay where it is.
-    fn cut_at(&mut self, cut: usize, wires: &[WireInfo]) -> Result<()> {
-        let (tasks, frames) = (self.measured.times.len(), self.measured.frames);
-        self.measured.stage.make_room(0..tasks, wires, frames);
-        (self.cut, self.crossing) = (cut, boundary::crossing(wires, cut));
+    fn go_round(&mut self, cut: usize, wires: &[WireInfo]) -> Result<()> {
+        self.join(wires);
+        let frames = self.measured.frames;
+        self.crossing = boundary::crossing(wires, cut);
         let bytes: f64 = self.crossing.iter().map(|&wire| wires[wire].format.bytes(wires[wire].len, frames)).sum();
         let slots = ((ROOM / bytes.max(1.0)) as usize).clamp(1, SLOTS);
         let slot = |_| boundary::slot(&self.crossing, wires, frames, None);
@@ -276,10 +310,20 @@ impl Shared<'_> {
         Ok(())
     }
 
-    /// Begins an execution.
-    fn begin(&mut self, number: usize) {
+    /// Lets everything stay where it is.
+    fn join(&mut self, wires: &[WireInfo]) {
+        let (tasks, frames) = (self.measured.times.len(), self.measured.frames);
+        self.measured.stage.make_room(0..tasks, wires, frames);
+        (self.crossing, self.slots) = (Vec::new(), Vec::new());
+    }
+
+    /// Begins an execution with a cut, or with all tasks on one core.
+    fn begin(&mut self, cut: usize) {
+        (self.cut, self.interrupted) = (cut, false);
+        let is_cut = (1..self.measured.times.len()).contains(&cut);
+        self.slot = if is_cut { (self.slot + 1) % self.slots.len() } else { 0 };
         self.measured.begin();
-        self.measured.stage.load(&self.crossing, &self.slots[number % self.slots.len()]);
+        self.measured.stage.load(&self.crossing, &self.slots[self.slot]);
     }
 
     /// Runs some tasks; `false` after a fault.
@@ -292,13 +336,62 @@ impl Shared<'_> {
     }
 }
 
-/// Of each task, the median of the executions in which it worked, times the share of those.
-fn medians(executions: &[Vec<u64>]) -> Vec<f64> {
-    let of_task = |task: usize| {
-        let mut times: Vec<u64> = executions.iter().map(|times| times[task]).filter(|&ns| ns > 0).collect();
+/// The times of tasks, in executions that were whole, and in which a thread lost its core.
+#[derive(Default)]
+struct Times {
+    whole: Vec<Vec<u64>>,
+    interrupted: Vec<Vec<u64>>,
+}
+
+impl Times {
+    /// The usual ones: of those executions that were whole, if these are not few.
+    fn usual(self) -> Vec<Usual> {
+        let executions = if self.whole.len() >= self.interrupted.len() { self.whole } else { self.interrupted };
+        let tasks = executions.first().map_or(0, Vec::len);
+        (0..tasks).map(|task| Usual::of(executions.iter().map(|times| times[task]).collect())).collect()
+    }
+}
+
+/// The usual time of a task: the median, and about how far it may be off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Usual {
+    ns: f64,
+    error: f64,
+}
+
+impl Usual {
+    /// Of the executions in which it worked, times the share of those.
+    fn of(mut times: Vec<u64>) -> Self {
+        let executions = times.len();
+        times.retain(|&ns| ns > 0);
         times.sort_unstable();
-        let median = times.get(times.len() / 2).copied().unwrap_or(0);
-        median as f64 * times.len() as f64 / executions.len() as f64
-    };
-    (0..executions[0].len()).map(of_task).collect()
+        let at = |part: f64| times.get((part * times.len() as f64) as usize).copied().unwrap_or(0) as f64;
+        let share = times.len() as f64 / executions.max(1) as f64;
+        // Half of normal values lie within 0.67 deviations; the error of a median is 1.25 deviations over the root of their count.
+        let deviation = (at(0.75) - at(0.25)) / (2.0 * 0.67);
+        Self { ns: share * at(0.5), error: share * 1.25 * deviation / (times.len().max(1) as f64).sqrt() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_scatter_must_differ_by_more() {
+        let scattered = Usual::of((0..8).map(|number| 1000 + 100 * number).collect());
+        let steady = Usual::of(vec![500; 8]);
+        assert_eq!((scattered.ns, steady), (1400.0, Usual { ns: 500.0, error: 0.0 }));
+        assert!((100.0..200.0).contains(&scattered.error), "{}", scattered.error);
+        let with_cut = |first, second| {
+            let longer = |usual: Usual, ns| Usual { ns: usual.ns + ns, ..usual };
+            let touched = Touched::from([(0, 1000.0), (1, 64.0)]);
+            beyond(&[longer(scattered, first), longer(steady, second)], &[scattered, steady], &touched)
+        };
+        assert_eq!(with_cut(300.0, 10.0), 0);
+        assert_eq!(with_cut(600.0, 20.0), 620);
+        assert_eq!(with_cut(-600.0, 20.0), 20);
+        assert_eq!(with_cut(600.0, 900.0), 800, "one cache line");
+        assert_eq!(Usual::of(vec![0, 80, 0, 80]).ns, 40.0, "it had work every other time");
+    }
 }

@@ -41,8 +41,8 @@ const ROOM: usize = 1 << 16;
 /// How the tasks of a chain are measured: [`Program::profile_on`](crate::Program::profile_on).
 ///
 /// Beside the time of each task, a profile gets what it costs to cut the chain there: each cut is tried with the tasks before it
-/// on one core and the others on its neighbour, batch by batch, and what those tasks take longer whose data cross is the
-/// [cost](bief_schedule::TaskProfile::enter_ns).
+/// on one core and the others on its neighbour, batch by batch, through as many slots as a ring has. What those tasks take longer whose
+/// data cross is the [cost](bief_schedule::TaskProfile::enter_ns), as far as it is more than what measurements differ by.
 ///
 /// ```
 /// use bief::plan::{Load, Profiling};
