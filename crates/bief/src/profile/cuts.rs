@@ -138,7 +138,7 @@ struct Shared<'m> {
     slots: Vec<Slot>,
     /// The slot of the last batch.
     slot: usize,
-    /// The second thread lost its core in this execution.
+    /// A thread lost its core in this execution.
     interrupted: bool,
     fault: Option<Error>,
 }
@@ -180,7 +180,7 @@ impl<'m> Lockstep<'m> {
             back.join().and(costs)
         });
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        shared.join(self.wires);
+        shared.stay(self.wires);
         match (costs, shared.fault) {
             (Err(payload), _) => Err(Error::panic(payload)),
             (_, Some(fault)) => Err(fault),
@@ -299,7 +299,7 @@ impl<'m> Lockstep<'m> {
 impl Shared<'_> {
     /// Lets what crosses a cut go round slots, and everything else stay where it is.
     fn go_round(&mut self, cut: usize, wires: &[WireInfo]) -> Result<()> {
-        self.join(wires);
+        self.stay(wires);
         let frames = self.measured.frames;
         self.crossing = boundary::crossing(wires, cut);
         let bytes: f64 = self.crossing.iter().map(|&wire| wires[wire].format.bytes(wires[wire].len, frames)).sum();
@@ -310,7 +310,7 @@ impl Shared<'_> {
     }
 
     /// Lets everything stay where it is.
-    fn join(&mut self, wires: &[WireInfo]) {
+    fn stay(&mut self, wires: &[WireInfo]) {
         let (tasks, frames) = (self.measured.times.len(), self.measured.frames);
         self.measured.stage.make_room(0..tasks, wires, frames);
         (self.crossing, self.slots) = (Vec::new(), Vec::new());
