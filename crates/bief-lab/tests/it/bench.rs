@@ -523,7 +523,8 @@ fn mapping_tells_what_it_brings_and_costs() {
 
     let (shown, rows) = run("receiver/", "1", &[]);
     assert_eq!(rows.len(), 15);
-    assert!(rows.iter().all(|row| number(row, "value") > 0.0), "{rows:?}");
+    // On a busy machine a tenth of a second may see no frame.
+    assert!(rows.iter().all(|row| number(row, "value") >= 0.0), "{rows:?}");
     for when in ["quiet", "disturbed", "misplanned"] {
         let of = rows.iter().filter(|row| row["case"].starts_with(&format!("receiver/{when}/")));
         let best = of.max_by(|a, b| number(a, "value").total_cmp(&number(b, "value"))).unwrap();
