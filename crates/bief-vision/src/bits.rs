@@ -46,16 +46,12 @@ struct Row {
     near: Vec<[u64; LANES]>,
 }
 
-/// Light, and what each pixel of a block has beside it.
+/// Light, and how much of it each pixel of a block and the two beside it are: a number of two bits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sides {
     light: [u64; LANES],
-    /// On the left or on the right, and on both sides.
-    one: [u64; LANES],
-    both: [u64; LANES],
-    /// Of the three pixels: one or more, two or more.
-    any: [u64; LANES],
-    two: [u64; LANES],
+    ones: [u64; LANES],
+    twos: [u64; LANES],
 }
 
 impl Bits {
@@ -101,8 +97,8 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn latest<S: Simd>(&mut self, simd: S) -> Words<'_> {
         let light = self.rows[ROWS - 1].light[LANES..].as_chunks().0;
-        self.kept.iter_mut().zip(light).for_each(|(kept, light)| *kept = *light);
-        self.words(simd)
+        keep(simd, &mut self.kept, &mut self.filled, light.iter().map(|light| block(simd, light)));
+        Words { words: self.kept.as_flattened(), filled: &self.filled }
     }
 
     /// The light that stays of the row that came [`LATER`] rows before the latest one. To be asked once for each row that is taken.
@@ -114,24 +110,26 @@ impl Bits {
         see_inner(simd, &third.sides, &mut fourth.inner, &fourth.sides, &fifth.sides);
         see_near(simd, third);
         let near = first.near.iter().zip(&second.near).zip(&third.near);
-        for ((kept, sides), ((above, own), below)) in self.kept.iter_mut().zip(&second.sides).zip(near) {
+        let kept = second.sides.iter().zip(near).map(|(sides, ((above, own), below))| {
             let near = block(simd, above) | block(simd, own) | block(simd, below);
-            *kept = (block(simd, &sides.light) & near).into();
-        }
-        self.words(simd)
-    }
-
-    #[inline(always)]
-    fn words<S: Simd>(&mut self, simd: S) -> Words<'_> {
-        const ALL: u64 = (1 << LANES) - 1;
-        for (filled, blocks) in self.filled.iter_mut().zip(self.kept.chunks(WORD / LANES)) {
-            *filled = 0;
-            for words in blocks.iter().rev() {
-                let empty = block(simd, words).simd_eq(u64x4::splat(simd, 0)).to_bitmask();
-                *filled = *filled << LANES | (empty ^ ALL);
-            }
-        }
+            block(simd, &sides.light) & near
+        });
+        keep(simd, &mut self.kept, &mut self.filled, kept);
         Words { words: self.kept.as_flattened(), filled: &self.filled }
+    }
+}
+
+/// Keeps the blocks of a row, and which words of them are not empty.
+#[inline(always)]
+fn keep<S: Simd>(simd: S, kept: &mut [[u64; LANES]], filled: &mut [u64], mut blocks: impl Iterator<Item = u64x4<S>>) {
+    const ALL: u64 = (1 << LANES) - 1;
+    for (filled, kept) in filled.iter_mut().zip(kept.chunks_mut(WORD / LANES)) {
+        *filled = 0;
+        for (number, (kept, words)) in kept.iter_mut().zip(&mut blocks).enumerate() {
+            let empty = words.simd_eq(u64x4::splat(simd, 0)).to_bitmask();
+            *filled |= (empty ^ ALL) << (number * LANES);
+            *kept = words.into();
+        }
     }
 }
 
@@ -141,7 +139,8 @@ fn compare<S: Simd>(simd: S, pixels: &[u8], limits: &[u8], bits: &mut [u64]) {
     let (words, rest) = pixels.as_chunks::<WORD>();
     let (of_words, of_rest) = limits.as_chunks::<WORD>().0.split_at(words.len());
     let above = |word: &[u8; WORD], limits: &[u8; WORD]| {
-        !u8x64::from_slice(simd, word).simd_le(u8x64::from_slice(simd, limits)).to_bitmask()
+        let limits = u8x64::from_slice(simd, limits);
+        !u8x64::from_slice(simd, word).max(limits).simd_eq(limits).to_bitmask()
     };
     for ((bits, word), limits) in bits.iter_mut().zip(words).zip(of_words) {
         *bits = above(word, limits);
@@ -158,23 +157,22 @@ fn compare<S: Simd>(simd: S, pixels: &[u8], limits: &[u8], bits: &mut [u64]) {
 fn see_sides<S: Simd>(simd: S, row: &mut Row) {
     for (sides, words) in row.sides.iter_mut().zip(bordered(&row.light)) {
         let [left, light, right] = beside(simd, words);
-        let (one, both) = (left | right, left & right);
-        let (any, two) = (light | one, both | light & one);
-        let [light, one, both, any, two] = [light, one, both, any, two].map(<[u64; LANES]>::from);
-        *sides = Sides { light, one, both, any, two };
+        let one = left ^ light;
+        let (ones, twos) = (one ^ right, left & light | one & right);
+        *sides = Sides { light: light.into(), ones: ones.into(), twos: twos.into() };
     }
 }
 
-/// The pixels of a row that have two neighbours or more.
+/// The pixels of a row that have two neighbours or more: of them and their neighbours, three are light.
 #[inline(always)]
 fn see_inner<S: Simd>(simd: S, above: &[Sides], inner: &mut [u64], row: &[Sides], below: &[Sides]) {
     let inner = &mut inner.as_chunks_mut().0[1..];
     for (((inner, above), row), below) in inner.iter_mut().zip(above).zip(row).zip(below) {
-        let get = |words: &[u64; LANES]| block(simd, words);
-        let (any_above, any_below) = (get(&above.any), get(&below.any));
-        let two = get(&row.both) | get(&above.two) | get(&below.two);
-        let two = two | get(&row.one) & (any_above | any_below) | any_above & any_below;
-        *inner = (get(&row.light) & two).into();
+        let [[a, aa], [b, bb], [c, cc]] =
+            [above, row, below].map(|sides| [block(simd, &sides.ones), block(simd, &sides.twos)]);
+        let (one, two) = (a | b, aa | bb);
+        let three = aa & bb | two & cc | (one | c) & (two | cc) | a & b & c;
+        *inner = (block(simd, &row.light) & three).into();
     }
 }
 
