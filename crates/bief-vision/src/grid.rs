@@ -124,17 +124,16 @@ impl Grid {
         }
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
-        let mut nearest: Option<(u32, f64)> = None;
-        let mut limit = distance * distance;
+        let (mut nearest, mut least) = (u32::MAX, distance * distance);
         for row in first_row..=last_row {
             for &([x, y], number) in self.cells_of(row, first_column, last_column) {
                 let square = (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]);
-                if square <= limit && nearest.is_none_or(|(other, least)| square < least || number < other) {
-                    (nearest, limit) = (Some((number, square)), square);
+                if square < least || square == least && number < nearest {
+                    (nearest, least) = (number, square);
                 }
             }
         }
-        nearest.map(|(number, square)| (number as usize, square.sqrt()))
+        (nearest != u32::MAX).then(|| (nearest as usize, least.sqrt()))
     }
 
     fn cell(&self, place: [f64; 2]) -> usize {

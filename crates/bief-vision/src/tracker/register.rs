@@ -56,19 +56,24 @@ impl Registration {
     /// view jumps during a picture, everything is there twice, and two pictures do not tell which is which.
     pub(super) fn find_known(
         &mut self,
-        known: impl Iterator<Item = Spot>,
+        known: impl Iterator<Item = Spot> + Clone,
         components: &[Component],
         grid: &Grid,
         found: Rigid,
     ) -> Option<Rigid> {
+        let again = |spots: &mut dyn Iterator<Item = Spot>, most: f64| {
+            let most = (MOST * most).ceil() as usize;
+            spots.filter(|(_, at)| grid.nearest(found.apply(*at), FAR).is_some()).take(most).count() == most
+        };
+        // Where those that are known longest are seen again, the brightest need not be looked for.
+        if again(&mut known.clone().take(BRIGHTEST), BRIGHTEST as f64) {
+            return None;
+        }
         self.before.clear();
         self.before.extend(known);
         keep_brightest(&mut self.before);
-        if self.before.len() < 2 * FEWEST {
-            return None;
-        }
-        let again = |(_, at): &&Spot| grid.nearest(found.apply(*at), FAR).is_some();
-        if self.before.iter().filter(again).count() as f64 >= MOST * self.before.len() as f64 {
+        let count = self.before.len();
+        if count < 2 * FEWEST || again(&mut self.before.iter().copied(), count as f64) {
             return None;
         }
         self.search(components, grid, found, MOST)
@@ -77,6 +82,12 @@ impl Registration {
     /// The motion that most of the components before agree with, if enough of them do.
     fn search(&mut self, components: &[Component], grid: &Grid, guess: Rigid, enough: f64) -> Option<Rigid> {
         let fewest = self.before.len().min(self.now.len());
+        let is_sure = |agreeing: usize| agreeing as f64 >= SURE * fewest as f64;
+        // Mostly the view goes on as it did: then a look nearby tells as much as all of them.
+        let nearby = self.refine(guess, &REACHES[REACHES.len() - 1..], components, grid);
+        if let Some((_, motion)) = nearby.filter(|&(agreeing, _)| agreeing >= FEWEST && is_sure(agreeing)) {
+            return Some(motion);
+        }
         let mut best: Option<(usize, Rigid)> = None;
         for attempt in 0..3 {
             let guess = match attempt {
@@ -84,13 +95,14 @@ impl Registration {
                 1 => Some(Rigid::STILL),
                 _ => self.vote(guess),
             };
-            let Some((agreeing, motion)) = guess.and_then(|guess| self.refine(guess, components, grid)) else {
+            let Some((agreeing, motion)) = guess.and_then(|guess| self.refine(guess, &REACHES, components, grid))
+            else {
                 continue;
             };
             if best.is_none_or(|(most, _)| agreeing > most) {
                 best = Some((agreeing, motion));
             }
-            if agreeing as f64 >= SURE * fewest as f64 {
+            if is_sure(agreeing) {
                 break;
             }
         }
@@ -98,10 +110,16 @@ impl Registration {
         (agreeing >= FEWEST && agreeing as f64 >= enough * fewest as f64).then_some(motion)
     }
 
-    /// The motion near a guess, and how many components are where it says.
-    fn refine(&mut self, guess: Rigid, components: &[Component], grid: &Grid) -> Option<(usize, Rigid)> {
+    /// The motion near a guess, found within these distances in turn, and how many components are where it says.
+    fn refine(
+        &mut self,
+        guess: Rigid,
+        reaches: &[f64],
+        components: &[Component],
+        grid: &Grid,
+    ) -> Option<(usize, Rigid)> {
         let mut motion = guess;
-        for reach in REACHES {
+        for &reach in reaches {
             self.pairs.clear();
             for &(light, at) in &self.before {
                 let Some((index, _)) = grid.nearest(motion.apply(at), reach) else { continue };
