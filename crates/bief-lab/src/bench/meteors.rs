@@ -11,6 +11,7 @@ use bief::plan::{Load, Profiling};
 use bief::{Machine, Planner};
 use bief_cli::failure::Failure;
 use bief_cli::text::{COLUMNS, wrapped};
+use bief_schedule::strategy::Shared;
 use bief_vision::{Component, Detection, Detector, Labeller, Meteors, Size, Sky, Tracker, Video, VideoSettings};
 use clap::Args;
 
@@ -40,8 +41,8 @@ Cases, for each video:
   reads/VIDEO       label, in times of reading a frame
   fmdt/VIDEO        how many frames take as long as one of FMDT, for 1280x720
                     and 1920x1080
-  cores/VIDEO       frames per second of the chain on two cores, over those on
-                    one; both planned
+  cores/VIDEO       frames per second of the chain on two cores, which its stages
+                    share, over those on one; both planned
   limit/VIDEO       the same of two searches that have nothing to do with each
                     other: what cores share slows both down
   plan/VIDEO        by how much a frame took longer on two cores than planned
@@ -216,8 +217,10 @@ impl Clip {
     fn run_on(&self, cores: usize) -> bief::Result<[f64; 2]> {
         // As busy as in the run: cores that share something are slower then.
         let load = if cores > 1 { Load::Busy } else { Load::Idle };
+        // Reading and following have little work: they share the cores with detection, which then has a replica on each.
         let planner = Planner::new(Machine::here())
             .cores(cores.to_string())
+            .strategy(Shared)
             .profiling(Profiling { load, ..Profiling::default() });
         let planned = planner.plan(&self.search()?)?;
         let (mut seconds, mut frames, mut plan) = (0.0, 0, None);
