@@ -39,11 +39,13 @@ struct Following {
     tracker: Tracker,
     deliver: Deliver,
     pictures: Pictures,
+    frames: u64,
     counts: [u64; Kind::ALL.len()],
 }
 
 impl Following {
     fn follow(&mut self, stamp: Stamp, components: &[Component]) -> Result<Flow> {
+        self.frames += 1;
         for track in self.tracker.follow(components, stamp.frame, stamp.time_us) {
             self.counts[track.kind as usize] += 1;
             (self.deliver)(&track, &self.pictures)?;
@@ -63,6 +65,7 @@ impl Following {
         for kind in Kind::ALL {
             figures.count("tracks", "", self.counts[kind as usize]).of("kind", kind);
         }
+        figures.count("frames", "frames", self.frames);
         figures.level("stars", "", self.tracker.stars() as f64, 1.0);
         figures.count("unregistered", "frames", self.tracker.unregistered());
     }
@@ -99,7 +102,7 @@ impl FollowTracks {
     /// Delivers the tracks of this tracker to `deliver`.
     pub fn new(tracker: Tracker, mut deliver: impl FnMut(&Track) -> Result<()> + Send + 'static) -> Self {
         let deliver: Deliver = Box::new(move |track, _| deliver(track));
-        Self(Following { tracker, deliver, pictures: Pictures::default(), counts: Default::default() })
+        Self(Following { tracker, deliver, pictures: Pictures::default(), frames: 0, counts: Default::default() })
     }
 }
 
@@ -149,7 +152,7 @@ impl FollowWithPictures {
             return Err(Error::new("0 pictures to keep: give it 1 or more, or use FollowTracks"));
         }
         let pictures = Pictures { kept: VecDeque::with_capacity(pictures), most: pictures };
-        Ok(Self(Following { tracker, deliver: Box::new(deliver), pictures, counts: Default::default() }))
+        Ok(Self(Following { tracker, deliver: Box::new(deliver), pictures, frames: 0, counts: Default::default() }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bief::source::{Live, Received, live};
-use bief::{Error, Figures, Flow, In, Out, Result, Task};
+use bief::{Error, Flow, In, Out, Result, Task};
 
 use crate::size::Size;
 use crate::video::Video;
@@ -61,7 +61,7 @@ impl Clock {
 /// - out: [`Stamp`], 1 per frame
 ///
 /// # Errors
-/// Those of [`Video::read`]; frames that were read before are delivered.
+/// Those of [`Video::read`]; frames that were read before are delivered. A video without any.
 ///
 /// # Example
 /// ```
@@ -120,7 +120,10 @@ impl Task for ReadFrames {
             read => read,
         };
         if !read? {
-            let again = if self.repeats && self.frames > 0 { self.video.again() } else { None };
+            if self.frames == 0 {
+                return Err(Error::new(format!("{}: there is no frame in it", self.video.name())));
+            }
+            let again = if self.repeats { self.video.again() } else { None };
             let Some(video) = again else { return Ok(Flow::Stop) };
             self.video = video?;
             if !self.video.read(frame)? {
@@ -129,10 +132,6 @@ impl Task for ReadFrames {
         }
         self.frames += 1;
         Ok(Flow::Next)
-    }
-
-    fn figures(&self, figures: &mut Figures) {
-        figures.count("frames", "frames", self.frames);
     }
 }
 

@@ -86,6 +86,11 @@ fn a_fault_comes_after_what_was_found_before_it() {
     let error = meteors.program().unwrap().run().unwrap_err().to_string();
     assert!(error.contains("short: frame 59: cut short"), "{error}");
     assert!(tracks.lock().unwrap().iter().any(|track| track.kind == Kind::Meteor));
+    let header = b"YUV4MPEG2 W320 H240 F25:1 Cmono\n";
+    let (mut meteors, _) =
+        collected(Meteors::new(Video::from_memory("blank", &header[..], VideoSettings::default()).unwrap()));
+    let error = meteors.program().unwrap().run().unwrap_err().to_string();
+    assert!(error.contains("blank: there is no frame in it"), "{error}");
 }
 
 #[test]
@@ -108,7 +113,7 @@ fn a_live_video_has_the_times_of_its_arrival() {
     let rehearsal = meteors.rehearsal(20).unwrap();
     let report = meteors.program().unwrap().run().unwrap();
     assert_eq!(rehearsal.tasks().map(|(name, _)| name.to_owned()).next().unwrap(), "live");
-    assert!(report.frames > 10);
+    assert!(report.frames > 10 && report.figures.counted("frames") == report.frames);
     assert!(tracks.lock().unwrap().iter().all(|track| track.sightings[0].time_us > 1_600_000_000_000_000));
 }
 

@@ -123,10 +123,12 @@ fn bad_videos_are_told_and_what_was_found_is_kept() {
     assert!(message.contains("short.y4m: frame 24: cut short") && message.contains("is kept"), "{message}");
     assert!(meteors(&text(&folder, "short.tracks.csv.part")).len() >= 12);
     folder.write("empty.y4m", "");
+    folder.write("blank.y4m", "YUV4MPEG2 W320 H240 F25:1 Cmono\n");
     folder.write("noise.bin", [7; 5000]);
     for (arguments, words) in [
         (&["meteors", "missing.mp4"][..], "missing.mp4: "),
         (&["meteors", "empty.y4m"], "empty.y4m"),
+        (&["meteors", "blank.y4m"], "blank.y4m: there is no frame in it"),
         (&["meteors", "-"], "give -o"),
         (&["meteors", "-", "-o", "x.csv"], "empty"),
         (&["meteors", "short.y4m", "--live", "-o", "x.csv"], "leave out --live"),
