@@ -271,7 +271,7 @@ fn run_chain(
         record(own, planned.as_ref(), Some(&report))
     };
     let to_person = || {
-        let plan = against_plan(planned.as_ref(), &report);
+        let plan = against_plan(planned.as_ref(), &report, false);
         let parts = [away.as_ref().map_or_else(String::new, Away::table), plan];
         let behind: String = parts.iter().filter(|part| !part.is_empty()).map(|part| format!("\n\n{part}")).collect();
         let shown = args.seeing.shown(&report);

@@ -128,7 +128,8 @@ fn take(args: &IpArgs, files: &mut Files) -> Result<(), Failure> {
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
     let saved = args.planning.save(&planned, &pipeline, report.as_ref());
-    let taken = Taken { name: name.clone(), input, output, figures, interrupted, report, planned };
+    let from_network = is_address(&args.input);
+    let taken = Taken { name: name.clone(), input, output, figures, from_network, interrupted, report, planned };
     args.json.deliver(files, || taken.to_json(), || taken.table(&args.seeing), taken.output.is_stdout())?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.
@@ -189,6 +190,8 @@ struct Taken {
     input: IpInput,
     output: PacketOutput,
     figures: IpFigures,
+    /// Which gives packets when they come.
+    from_network: bool,
     /// Ended by Ctrl-C.
     interrupted: bool,
     /// `None` after a fault.
@@ -247,7 +250,7 @@ impl Taken {
         let Some(report) = &self.report else { return facts(&told) };
         let megabits = 8.0 * bytes as f64 / 1e6 / report.seconds;
         told.push(("time", format!("{:.3} s, {megabits:.1} Mb/s", report.seconds)));
-        let plan = against_plan(Some(&self.planned), report);
+        let plan = against_plan(Some(&self.planned), report, self.from_network);
         format!("{}\n\n{}\n\n{plan}", facts(&told), seeing.shown(report))
     }
 

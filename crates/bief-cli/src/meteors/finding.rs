@@ -41,6 +41,7 @@ pub(super) struct Finding {
     pub(super) name: String,
     pub(super) size: Size,
     pub(super) rate: f64,
+    pub(super) is_live: bool,
     pub(super) outputs: Outputs,
     pub(super) tracks: Vec<Track>,
     pub(super) figures: Figures,
@@ -133,7 +134,7 @@ impl Finding {
             let parts = [
                 seeing.shown(report),
                 self.away.as_ref().map_or_else(String::new, Away::table),
-                against_plan(self.planned.as_ref(), report),
+                against_plan(self.planned.as_ref(), report, self.is_live),
             ];
             text.extend(parts.iter().filter(|part| !part.is_empty()).map(|part| format!("\n\n{part}")));
         }

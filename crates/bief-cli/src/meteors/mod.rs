@@ -265,6 +265,7 @@ fn search(mut args: MeteorArgs, files: &mut Files) -> Result<(), Failure> {
         name,
         size,
         rate,
+        is_live: args.live,
         outputs,
         tracks,
         figures: told,

@@ -345,7 +345,7 @@ impl Done {
         if self.interrupted {
             rows.push(("interrupted", format!("after {} frames", self.tally.frames)));
         }
-        let (report, plan) = (args.seeing.shown(&self.report), against_plan(Some(&self.planned), &self.report));
+        let (report, plan) = (args.seeing.shown(&self.report), against_plan(Some(&self.planned), &self.report, false));
         format!("{}\n\n{report}\n\n{plan}", facts(&rows))
     }
 

@@ -11,9 +11,9 @@ use crate::text::{COLUMNS, counted, printable, wrapped};
 const AS_PLANNED: f64 = 0.01;
 
 /// What became of the plan of a run, in lines of a terminal; empty where nothing was planned.
-pub(crate) fn against_plan(planned: Option<&Planned>, report: &Report) -> String {
+pub(crate) fn against_plan(planned: Option<&Planned>, report: &Report, is_live: bool) -> String {
     let refined = planned.and_then(|planned| planned.refined.as_ref()).into_iter().flat_map(rounds);
-    let all = refined.chain(changes(report)).chain(distance(report));
+    let all = refined.chain(changes(report)).chain(distance(report, is_live));
     all.flat_map(|line| wrapped(&line, COLUMNS)).collect::<Vec<_>>().join("\n")
 }
 
@@ -51,11 +51,19 @@ fn least_executions(report: &Report) -> u64 {
     (threads as f64 / AS_PLANNED).round() as u64
 }
 
-/// How far a run was from its plan, and what made most of the difference in the stage that limits; `None` where nothing was
-/// planned.
-fn distance(report: &Report) -> Option<String> {
+/// How far a run was from its plan, and what made most of the difference in the stage that limits; how often live input, which waits for
+/// nobody, gave frames. `None` where nothing was planned.
+fn distance(report: &Report, is_live: bool) -> Option<String> {
     let planned = report.planned_period_ns?;
     let frames = if report.batch == 1 { "frame".to_owned() } else { format!("{} frames", report.batch) };
+    if is_live && report.frames > 0 {
+        let given = report.seconds * report.batch as f64 / report.frames as f64;
+        return Some(format!(
+            "Planned {:.1} us per {frames}; live input gave that every {:.1} us.",
+            planned / 1e3,
+            given * 1e6
+        ));
+    }
     if !tells(report) {
         return Some(format!(
             "Planned {:.1} us per {frames}. The run was too short to tell whether that is kept: {}, {} would tell.",

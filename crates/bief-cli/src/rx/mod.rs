@@ -223,8 +223,20 @@ fn receive(mut args: RxArgs, files: &mut Files) -> Result<(), Failure> {
 
     let saved = planned.as_ref().map_or(Ok(()), |planned| args.planning.save(planned, &pipeline, report.as_ref()));
     let ip = IpFigures::of(&told);
-    let reception =
-        Reception { name, outputs, also, found_rate, symbol_rate, figures, ip, interrupted, report, planned, away };
+    let reception = Reception {
+        name,
+        is_live,
+        outputs,
+        also,
+        found_rate,
+        symbol_rate,
+        figures,
+        ip,
+        interrupted,
+        report,
+        planned,
+        away,
+    };
     args.json.deliver(files, || reception.to_json(), || reception.table(&args.seeing), is_stdout)?;
     if let Some(error) = fault {
         // What its tasks hold is written when they go.

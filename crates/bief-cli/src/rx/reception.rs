@@ -40,6 +40,7 @@ pub(super) fn show(bar: &ProgressBar, figures: &Figures) {
 /// What is told of a reception.
 pub(super) struct Reception {
     pub(super) name: String,
+    pub(super) is_live: bool,
     pub(super) outputs: Outputs,
     pub(super) also: Also,
     /// Samples per symbol, where the signal had to show them.
@@ -136,7 +137,7 @@ impl Reception {
             rows.push(("time", format!("{:.3} s, {speed:.1} Mb/s of information", report.seconds)));
             let plan = match &self.away {
                 Some(away) => away.table(),
-                None => against_plan(self.planned.as_ref(), report),
+                None => against_plan(self.planned.as_ref(), report, self.is_live),
             };
             return format!("{}\n\n{}\n\n{plan}", facts(&rows), seeing.shown(report));
         }
