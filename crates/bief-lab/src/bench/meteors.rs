@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bief::plan::{Load, Profiling};
-use bief::{Machine, Planner};
+use bief::{Application, Machine, Planner, Program};
 use bief_cli::failure::Failure;
 use bief_cli::text::{COLUMNS, wrapped};
 use bief_schedule::strategy::Shared;
@@ -208,12 +208,13 @@ impl Clip {
         2.0 * alone / (0.5 * (first + second))
     }
 
-    fn search(&self) -> bief::Result<Meteors> {
+    fn search(&self) -> bief::Result<Search> {
         let settings = VideoSettings { size: Some(self.size), rate: Some(self.rate) };
-        Ok(Meteors::new(Video::from_memory(&self.name, Arc::clone(&self.pixels), settings)?).deliver(|_| Ok(())))
+        let video = Video::from_memory(&self.name, Arc::clone(&self.pixels), settings)?;
+        Ok(Search { meteors: Meteors::new(video).deliver(|_| Ok(())), frames: 0 })
     }
 
-    /// Nanoseconds of a frame when planned and run on so many cores: as planned, and as it ran, again and again for a while.
+    /// Nanoseconds of a frame when planned and run on so many cores: as planned, and as it ran for a while.
     fn run_on(&self, cores: usize) -> bief::Result<[f64; 2]> {
         // As busy as in the run: cores that share something are slower then.
         let load = if cores > 1 { Load::Busy } else { Load::Idle };
@@ -222,16 +223,29 @@ impl Clip {
             .cores(cores.to_string())
             .strategy(Shared)
             .profiling(Profiling { load, ..Profiling::default() });
-        let planned = planner.plan(&self.search()?)?;
-        let (mut seconds, mut frames, mut plan) = (0.0, 0, None);
-        while seconds < LONG {
-            let report = planned.pipeline(&mut self.search()?)?.run()?;
-            seconds += report.seconds;
-            frames += report.frames;
-            plan = report.planned_period_ns;
-        }
-        let measured = seconds * 1e9 / frames as f64;
-        Ok([plan.unwrap_or(measured), measured])
+        let mut search = self.search()?;
+        let planned = planner.plan(&search)?;
+        let frame_ns: u64 = planned.profile.tasks().iter().filter_map(|task| task.ns[0]).sum();
+        search.frames = (LONG * 1e9 * cores as f64 / frame_ns.max(1) as f64) as u64;
+        let report = planned.pipeline(&mut search)?.run()?;
+        let measured = report.seconds * 1e9 / report.frames as f64;
+        Ok([report.planned_period_ns.unwrap_or(measured), measured])
+    }
+}
+
+/// A search in a clip that begins again and again: until a run of a clip's length has all its threads, others have long worked.
+struct Search {
+    meteors: Meteors,
+    frames: u64,
+}
+
+impl Application for Search {
+    fn program(&mut self) -> bief::Result<Program> {
+        self.rehearsal(self.frames)
+    }
+
+    fn rehearsal(&self, frames: u64) -> bief::Result<Program> {
+        self.meteors.rehearsal(frames)
     }
 }
 
