@@ -51,15 +51,15 @@ fn least_executions(report: &Report) -> u64 {
     (threads as f64 / AS_PLANNED).round() as u64
 }
 
-/// How far a run was from its plan, and what made most of the difference in the stage that limits; how often live input, which waits for
-/// nobody, gave frames. `None` where nothing was planned.
+/// How far a run was from its plan, and what made most of the difference in the stage that limits; the pace of live input, which waits for
+/// nobody. `None` where nothing was planned.
 fn distance(report: &Report, is_live: bool) -> Option<String> {
     let planned = report.planned_period_ns?;
     let frames = if report.batch == 1 { "frame".to_owned() } else { format!("{} frames", report.batch) };
     if is_live && report.frames > 0 {
         let given = report.seconds * report.batch as f64 / report.frames as f64;
         return Some(format!(
-            "Planned {:.1} us per {frames}; live input gave that every {:.1} us.",
+            "Planned {:.1} us per {frames}; live input came at {:.1} us per {frames}.",
             planned / 1e3,
             given * 1e6
         ));

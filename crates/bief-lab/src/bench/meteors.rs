@@ -233,7 +233,7 @@ impl Clip {
     }
 }
 
-/// A search in a clip that begins again and again: until a run of a clip's length has all its threads, others have long worked.
+/// A search in a clip that is repeated: a run as long as one clip would measure how threads begin and end.
 struct Search {
     meteors: Meteors,
     frames: u64,

@@ -483,15 +483,15 @@ fn what_no_plan_can_be_measured_with_is_refused() {
 fn mapping_tells_what_it_brings_and_costs() {
     let folder = Folder::new("bench-mapping");
     let Some(machine) = two_kinds(&folder) else { return };
-    let run = |only: &str, rounds: &str, more: &[&str]| {
-        let mut arguments = vec!["bench", "mapping", "--machine", machine, "--seconds", "0.1"];
+    let run = |only: &str, rounds: &str, seconds: &str, more: &[&str]| {
+        let mut arguments = vec!["bench", "mapping", "--machine", machine, "--seconds", seconds];
         arguments.extend(["--only", only, "--rounds", rounds, "--csv", "x.csv"]);
         let shown = folder.succeed(arguments.iter().chain(more));
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
         assert!(shown.contains("Machine mapped to: ") && shown.contains("little (emulated at 0.5)"), "{shown}");
         (shown, csv_rows(&folder, "x.csv"))
     };
-    let (shown, rows) = run("gain/", "2", &["--svg", "x.svg", "--json", "x.json"]);
+    let (shown, rows) = run("gain/", "2", "0.1", &["--svg", "x.svg", "--json", "x.json"]);
     let json: Value = serde_json::from_slice(&folder.read("x.json")).unwrap();
     let cases = json["cases"].as_array().unwrap();
     assert_eq!((rows.len(), cases.len()), (36, 18));
@@ -517,14 +517,13 @@ fn mapping_tells_what_it_brings_and_costs() {
     let svg = String::from_utf8(folder.read("x.svg")).unwrap();
     assert!(svg.contains("crowded: as bimodal") && !svg.contains("NaN"), "{svg}");
 
-    let (shown, rows) = run("overhead/", "1", &[]);
+    let (shown, rows) = run("overhead/", "1", "0.1", &[]);
     assert_eq!((rows.len(), shown.matches("<= 0.5").count(), shown.matches("<= 1 ").count()), (10, 2, 2), "{shown}");
     assert!(rows.iter().all(|row| row["unit"] == "%" && number(row, "value") > 0.0), "{rows:?}");
 
-    let (shown, rows) = run("receiver/", "1", &[]);
+    let (shown, rows) = run("receiver/", "1", "0.5", &[]);
     assert_eq!(rows.len(), 15);
-    // On a busy machine a tenth of a second may see no frame.
-    assert!(rows.iter().all(|row| number(row, "value") >= 0.0), "{rows:?}");
+    assert!(rows.iter().all(|row| number(row, "value") > 0.0), "{rows:?}");
     for when in ["quiet", "disturbed", "misplanned"] {
         let of = rows.iter().filter(|row| row["case"].starts_with(&format!("receiver/{when}/")));
         let best = of.max_by(|a, b| number(a, "value").total_cmp(&number(b, "value"))).unwrap();

@@ -206,11 +206,9 @@ impl Recording {
         let failed = |source| io_error(&data_path, source);
         let bytes = bytes.map(|bytes| described.samples_in(bytes, meta_path)).transpose()?;
         let Described { format, sample_rate, header_bytes, .. } = described;
-        let reader: Box<dyn Read + Send> = match bytes {
-            Some(bytes) => {
-                file.seek(SeekFrom::Start(header_bytes)).map_err(failed)?;
-                Box::new(file.take(bytes))
-            }
+        let reopen = bytes.map(|bytes| reopen_file(&data_path, header_bytes, bytes));
+        let reader: Box<dyn Read + Send> = match &reopen {
+            Some(reopen) => reopen(0).map_err(failed)?,
             None if header_bytes > MOST_PASSED_OVER => {
                 let most = MOST_PASSED_OVER >> 20;
                 let reason =
@@ -222,7 +220,6 @@ impl Recording {
                 Box::new(file)
             }
         };
-        let reopen = bytes.map(|bytes| reopen_file(&data_path, header_bytes, bytes));
         let files = vec![meta_path.to_owned(), data_path];
         Ok(Self {
             name: meta_path.display().to_string(),

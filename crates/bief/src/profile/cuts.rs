@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::{HAND_OVERS, Measured, Profiling};
 use crate::affinity;
 use crate::boundary;
+use crate::device::crossing_bytes;
 use crate::error::{Error, Result};
 use crate::frame::Slot;
 use crate::machine::{Core, Machine};
@@ -302,7 +303,7 @@ impl Shared<'_> {
         self.stay(wires);
         let frames = self.measured.frames;
         self.crossing = boundary::crossing(wires, cut);
-        let bytes: f64 = self.crossing.iter().map(|&wire| wires[wire].format.bytes(wires[wire].len, frames)).sum();
+        let bytes = crossing_bytes(wires, cut) as f64 * frames as f64;
         let slots = ((ROOM / bytes.max(1.0)) as usize).clamp(1, SLOTS);
         let slot = |_| boundary::slot(&self.crossing, wires, frames, None);
         self.slots = (0..slots).map(slot).collect::<Result<_>>()?;

@@ -88,8 +88,8 @@ fn streams_of_all_forms_are_searched_alike() {
         assert!(output.status.success(), "{}", stderr(&output));
         let found = String::from_utf8(output.stdout.clone()).unwrap();
         assert!(stderr(&output).contains("standard input, 160x120"), "the table goes aside");
-        let comes_when_it_comes = stderr(&output).contains("live input gave that every");
-        assert_eq!(comes_when_it_comes, options.contains(&"--live"), "{}", stderr(&output));
+        let tells_pace = stderr(&output).contains("live input came at");
+        assert_eq!(tells_pace, options.contains(&"--live"), "{}", stderr(&output));
         if options.len() == 1 {
             assert_eq!(found, table);
         }
