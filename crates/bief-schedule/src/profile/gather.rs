@@ -70,7 +70,8 @@ impl Profile {
         self.gather.as_ref().and_then(|gather| gather[kind])
     }
 
-    /// The same profile where launches of `kind` have so many executions: times are those of one of them.
+    /// The same profile where launches of `kind` have so many executions: times are those of one of them, with its part of the launch's one
+    /// hand-over.
     ///
     /// # Panics
     ///
@@ -83,6 +84,9 @@ impl Profile {
             if let (Some(ns), Some(gathered_ns)) = (&mut task.ns[kind], gathered_ns) {
                 *ns = gather.share_ns(*ns, gathered_ns, executions);
             }
+        }
+        if let Some(sync_ns) = &mut json.sync_ns {
+            sync_ns[kind] = sync_ns[kind].div_ceil(executions.into());
         }
         if let Some(gather) = &mut json.gather {
             gather[kind] = None;

@@ -2,7 +2,7 @@
 
 use bief_schedule::{Gather, Profile, Samples, TaskProfile};
 
-use super::{LEAST, Measured, Measurements, Profiling, Visit, core_of, on_each_kind, weigh};
+use super::{LEAST, Measured, Measurements, Profiling, Visit, core_of, hand_over, on_each_kind, weigh};
 use crate::device::{Device, crossing_bytes};
 use crate::emulate;
 use crate::error::{Error, Place, Result};
@@ -178,8 +178,8 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
     let kinds =
         profile.kinds().iter().map(String::as_str).chain(devices.iter().map(|device| device.spec.name.as_str()));
     let sync = (0..cores).map(|kind| profile.sync_ns(kind));
-    // A lane hands over as a thread on a core does.
-    let sync = sync.chain(devices.iter().map(|_| profile.sync_ns(0))).collect::<Vec<_>>();
+    let of_lane_ns = hand_over::of_lane_ns(&Machine::here())?;
+    let sync = sync.chain(devices.iter().map(|_| of_lane_ns)).collect::<Vec<_>>();
     let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|device| Some(device.spec.lanes)));
     let lanes = lanes.collect::<Vec<_>>();
     let gather = vec![None; cores].into_iter().chain(devices.iter().map(|device| device.gather())).collect::<Vec<_>>();

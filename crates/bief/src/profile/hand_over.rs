@@ -1,12 +1,12 @@
-//! What it costs a stage to take a batch and to pass one on, awake or asleep.
+//! What it costs a stage, or a lane of a device, to take a batch and to pass one on, awake or asleep.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bief_machine::clock::{nanoseconds, process_time};
+use bief_machine::clock::{nanoseconds, process_time, thread_time};
 
 use crate::chain::Chain;
 use crate::error::Result;
@@ -14,8 +14,9 @@ use crate::machine::{Core, Machine};
 use crate::placement::Policy;
 use crate::sink;
 use crate::source;
-use crate::task::Flow;
+use crate::task::{Flow, Task};
 use crate::wait::Waiting;
+use crate::wire::{In, Out};
 
 /// Work between two hand-overs, as of a small task; how many of them, and how often that is repeated for the median.
 const WORK: Duration = Duration::from_micros(20);
@@ -113,4 +114,61 @@ fn paused(apart: bool) -> Result<Duration> {
     let before = process_time();
     pipeline.run()?;
     Ok(process_time().saturating_sub(before))
+}
+
+/// Nanoseconds that a lane works between two launches, however long these take: it wakes both its neighbours, which sleep on another core
+/// meanwhile, and takes the next batch. Measured once, with the machine as it is.
+pub(super) fn of_lane_ns(here: &Machine) -> Result<u64> {
+    static KNOWN: OnceLock<u64> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(*known);
+    }
+    let mut left = SLOW_BATCHES;
+    let fill = move |frame: &mut [u32]| {
+        frame[0] = left;
+        left -= 1;
+        Ok(if left == 0 { Flow::Stop } else { Flow::Next })
+    };
+    let between = Arc::<Mutex<Vec<u64>>>::default();
+    let mut chain = Chain::new();
+    let numbers = chain.add(source::from_fn(1, fill), ());
+    chain.stage("lane");
+    let numbers = chain.add(Launches { done: None, between: Arc::clone(&between) }, &numbers);
+    chain.stage("receive");
+    chain.add(sink::for_each(|_: &[u32]| Ok(Flow::Next)), &numbers);
+    let [lane, neighbours] = [&here.cores()[0], &here.cores()[here.cores().len() - 1]].map(|core| core.threads[0]);
+    let policy: Policy = format!("{neighbours} | {lane} | {neighbours}").parse()?;
+    chain.build()?.pipeline_as_marked()?.place(&policy, here)?.run()?;
+    let mut between = between.lock().unwrap_or_else(PoisonError::into_inner);
+    between.sort_unstable();
+    // Without those that the system interrupted.
+    let usual = &between[..between.len() - between.len() / 100];
+    Ok(*KNOWN.get_or_init(|| usual.iter().sum::<u64>() / usual.len().max(1) as u64))
+}
+
+/// Sleeps as a lane does while its device works, and notes how long its thread worked from one launch to the next.
+struct Launches {
+    /// Processor time of the thread when the last launch was done.
+    done: Option<Duration>,
+    between: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Task for Launches {
+    type In = In<u32>;
+    type Out = Out<u32>;
+
+    fn lens(&self, len: usize) -> Result<usize> {
+        Ok(len)
+    }
+
+    fn run(&mut self, input: &[u32], output: &mut [u32]) -> Result<Flow> {
+        if let Some(done) = self.done {
+            let worked = nanoseconds(thread_time().saturating_sub(done));
+            self.between.lock().unwrap_or_else(PoisonError::into_inner).push(worked);
+        }
+        output.copy_from_slice(input);
+        thread::sleep(PAUSE);
+        self.done = Some(thread_time());
+        Ok(Flow::Next)
+    }
 }

@@ -88,9 +88,10 @@ mod tests {
             tasks in prop::collection::vec((any::<bool>(), 1u64..500, prop::option::of(0u64..100)), 1..6),
             (most, measured) in (1u32..40).prop_flat_map(|most| (Just(most), 1..=most)),
             launch_ns in 0u64..300,
+            sync_ns in 0u64..100,
             cores in 1u32..5,
         ) {
-            let profile = profile(&tasks, Gather { most, measured }, launch_ns);
+            let profile = profile(&tasks, Gather { most, measured }, launch_ns).with_sync_ns([1, sync_ns]).unwrap();
             let platform = Platform::parse_cores(&format!("cpu={cores},gpu=1"), &profile).unwrap();
             let found = Exact.schedule(&profile, &platform).unwrap();
             found.check(&profile, &platform).unwrap();
@@ -123,6 +124,10 @@ mod tests {
         let fast = planned("max-throughput");
         assert_eq!((fast.stages()[0].gather, fast.planned_period().ns()), (16, 25.0));
         assert_eq!(fast.latency_ns(&profile).unwrap(), 16 * 25);
+        let handing_over = profile.clone().with_sync_ns([0, 160]).unwrap();
+        let once_a_launch = Exact.schedule(&handing_over, &platform).unwrap();
+        assert_eq!((once_a_launch.stages()[0].gather, once_a_launch.planned_period().ns()), (16, 25.0));
+        assert_eq!(handing_over.gathering(1, 16).sync_ns(1), 10);
         let quick = planned("max-throughput,latency=200ns");
         assert_eq!((quick.stages()[0].gather, quick.latency_ns(&profile).unwrap()), (4, 160));
         // As few as the demand allows.
