@@ -3,7 +3,8 @@
 //! What is sent has a number, from 0 without a gap. Any producer may have the next number; consumers receive in order, each time
 //! whichever of them is free. A sender swaps its full slot with the empty one of its number; a receiver swaps its used slot
 //! with a full one. So a ring of *d* slots allocates them once and nothing afterwards, and number *k* waits for number *k - d*
-//! to be received, and for nothing else.
+//! to be received, and for nothing else; but where threads share cores, a producer that has gone to sleep for it is woken only when half
+//! the ring has room: it takes the core from a consumer then, and does not do so for each slot.
 //!
 //! The stream ends at the lowest number that a producer will not send any more, or that a consumer will not receive: what is
 //! below it is still handed over, and then every end learns of it.
@@ -34,6 +35,8 @@ struct Ring<S> {
     filled: Signal,
     /// For producers, each of which waits for the slot of its number.
     emptied: Signal,
+    /// Who is woken takes the core from another thread of the pipeline: nobody is woken for little.
+    shares_cores: bool,
     senders: usize,
     receivers: usize,
 }
@@ -121,6 +124,7 @@ pub(crate) fn ring<S>(
         end: Apart(AtomicU64::new(u64::MAX)),
         filled: Signal::new(policy, receivers),
         emptied: Signal::new(policy, senders),
+        shares_cores: policy.shares_cores(),
         senders,
         receivers,
     });
@@ -152,6 +156,23 @@ impl<S> Ring<S> {
         number >= self.end.0.load(Ordering::Acquire)
     }
 
+    fn turn(&self, number: u64) -> u64 {
+        self.cells[(number % self.cells.len() as u64) as usize].0.turn.load(Ordering::Acquire)
+    }
+
+    /// Whether a consumer is to be woken when something was sent: for a number that others have to come before, it would sleep again.
+    fn wakes_consumer(&self) -> bool {
+        let next = self.head.0.load(Ordering::Acquire);
+        !self.shares_cores || self.turn(next) >= full(next)
+    }
+
+    /// Whether a producer that sleeps before it sends `number` is to be woken: there is room for that and, where it would soon sleep again,
+    /// for others behind it, half a ring in all. Consumers make room in any order.
+    fn wakes_producer(&self, number: u64) -> bool {
+        let last = if self.shares_cores { number + (self.cells.len() as u64 - 1) / 2 } else { number };
+        self.turn(number) >= empty(number) && self.turn(last) >= empty(last)
+    }
+
     /// Ends the stream before `number`, unless it ends earlier.
     fn close(&self, number: u64) {
         self.end.0.fetch_min(number, Ordering::AcqRel);
@@ -177,8 +198,8 @@ impl<S> Producer<S> {
         let is_empty = || cell.turn.load(Ordering::Acquire) == empty(number);
         let mut waited = false;
         if !is_empty() {
-            waited =
-                ring.emptied.wait(number, &mut self.policy, &mut self.waited, || is_empty() || ring.is_over(number));
+            let ready = || is_empty() || ring.is_over(number);
+            waited = ring.emptied.wait(number, &mut self.policy, &mut self.waited, ready);
         }
         if ring.is_over(number) {
             return false;
@@ -189,7 +210,7 @@ impl<S> Producer<S> {
             std::mem::swap(unsafe { &mut *empty }, slot);
         });
         cell.turn.store(full(number), Ordering::Release);
-        ring.filled.wake_one();
+        ring.filled.wake_one(|| ring.wakes_consumer());
         self.number = number + 1;
         if ring.senders == 1 {
             fetch(&ring.cells[after(index, ring.cells.len())]);
@@ -264,7 +285,7 @@ impl<S> Consumer<S> {
         if ring.receivers > 1 {
             // What follows may have been sent before this: whoever was woken for it saw that it was not its turn.
             let next = &ring.cells[after(index, cells)].0.turn;
-            ring.filled.wake_one_if(|| next.load(Ordering::Acquire) == full(number + 1));
+            ring.filled.wake_one(|| next.load(Ordering::Acquire) == full(number + 1));
         }
         let cell = &ring.cells[index].0;
         cell.slot.with_mut(|full| {
@@ -272,7 +293,7 @@ impl<S> Consumer<S> {
             std::mem::swap(unsafe { &mut *full }, slot);
         });
         cell.turn.store(empty(number + cells as u64), Ordering::Release);
-        ring.emptied.wake(number + cells as u64);
+        ring.emptied.wake(|number| ring.wakes_producer(number));
     }
 
     /// How many slots there are to be received just now, and how many the ring holds at most.
@@ -479,9 +500,13 @@ mod model {
     use crate::sync::thread;
     use crate::wait::{Look, Trial};
 
-    /// With every way to wait that parks; so many preemptions are tried.
+    /// With the ways to wait that park, on cores that nobody shares; so many preemptions are tried.
     fn model(preemptions: usize, f: impl Fn(WaitPolicy) + Copy + Sync + Send + 'static) {
-        for policy in [WaitPolicy::Park, WaitPolicy::Adapt(Look::Spin, Trial::default())] {
+        model_with(&[WaitPolicy::Park, WaitPolicy::Adapt(Look::Spin, Trial::default())], preemptions, f);
+    }
+
+    fn model_with(policies: &[WaitPolicy], preemptions: usize, f: impl Fn(WaitPolicy) + Copy + Sync + Send + 'static) {
+        for &policy in policies {
             let mut builder = loom::model::Builder::new();
             builder.preemption_bound = Some(preemptions);
             builder.check(move || f(policy));
@@ -604,8 +629,10 @@ mod model {
     /// What comes later is sent first: whoever is woken for it must not take the wake-up of the other away.
     #[test]
     fn what_is_sent_out_of_order_wakes_both_consumers() {
-        model(2, |policy| {
-            let (mut producers, consumers) = ring(vec![0; 2], (1, 2), policy);
+        let apart = WaitPolicy::Adapt(Look::Spin, Trial::default());
+        let on_shared_cores = WaitPolicy::Adapt(Look::Yield, Trial::default());
+        model_with(&[WaitPolicy::Park, apart, on_shared_cores], 2, |policy| {
+            let (mut producers, consumers) = ring(vec![0; 2], (2, 2), policy);
             let mut producer = producers.remove(0);
             let receive = |mut consumer: Consumer<u64>| {
                 thread::spawn(move || {
@@ -618,7 +645,7 @@ mod model {
             let consumers: Vec<_> = consumers.into_iter().map(receive).collect();
             let sender = thread::spawn(move || {
                 for number in [1, 0] {
-                    // One end stands for two producers, of which the second was faster.
+                    // One end does the work of both, of which the second was faster.
                     producer.place = Place::default();
                     producer.number(number);
                     assert!(producer.send(&mut { number + 1 }));
@@ -626,6 +653,33 @@ mod model {
                 producer
             });
             // An end that goes away would wake whoever was forgotten.
+            let consumers: Vec<_> = consumers.into_iter().map(|thread| thread.join().unwrap()).collect();
+            drop((sender.join().unwrap(), producers, consumers));
+        });
+    }
+
+    /// The producer sleeps until two slots have come back: whichever of them is the last must wake it.
+    #[test]
+    fn room_that_is_made_out_of_order_wakes_the_producer() {
+        model_with(&[WaitPolicy::Adapt(Look::Yield, Trial::default())], 2, |policy| {
+            let (mut producers, consumers) = ring(vec![0; 3], (1, 2), policy);
+            let mut producer = producers.remove(0);
+            // All slots are full before anyone looks.
+            (0..3).for_each(|value| assert!(producer.send(&mut { value })));
+            let sender = thread::spawn(move || {
+                assert!(producer.send(&mut 3));
+                producer
+            });
+            let receive = |mut consumer: Consumer<u64>| {
+                thread::spawn(move || {
+                    let mut slot = 0;
+                    let number = consumer.receive(&mut slot).expect("more were sent");
+                    assert_eq!(slot, number);
+                    consumer
+                })
+            };
+            let consumers: Vec<_> = consumers.into_iter().map(receive).collect();
+            // An end that goes away would wake the producer.
             let consumers: Vec<_> = consumers.into_iter().map(|thread| thread.join().unwrap()).collect();
             drop((sender.join().unwrap(), consumers));
         });

@@ -82,6 +82,11 @@ impl WaitPolicy {
         }
     }
 
+    /// Whether threads are woken on cores on which others of the pipeline work.
+    pub(crate) fn shares_cores(&self) -> bool {
+        matches!(self, Self::Adapt(Look::Yield, _))
+    }
+
     /// How to look, and how often before parking.
     fn plan(&mut self) -> (Look, u64) {
         match self {
@@ -368,22 +373,17 @@ impl Signal {
         }
     }
 
-    /// Wakes one of the waiting threads, if there is any. A load when there is none.
-    pub(crate) fn wake_one(&self) {
-        self.wake_one_if(|| true);
-    }
-
-    /// As [`wake_one`](Self::wake_one), if there is something for it.
-    pub(crate) fn wake_one_if(&self, ready: impl FnOnce() -> bool) {
+    /// Wakes one of the waiting threads, if there is any and something for it. A load when there is none.
+    pub(crate) fn wake_one(&self, ready: impl FnOnce() -> bool) {
         self.rouse(|waiters| ready().then(|| waiters.pop())?);
     }
 
-    /// Wakes the thread that waits under this key, if there is one.
-    pub(crate) fn wake(&self, key: u64) {
-        self.rouse(|waiters| {
-            let found = waiters.iter().position(|waiter| waiter.key == key)?;
+    /// Wakes the threads whose keys are wanted.
+    pub(crate) fn wake(&self, wanted: impl Fn(u64) -> bool) {
+        while self.rouse(|waiters| {
+            let found = waiters.iter().position(|waiter| wanted(waiter.key))?;
             Some(waiters.swap_remove(found))
-        });
+        }) {}
     }
 
     /// Wakes all waiting threads.
@@ -481,7 +481,7 @@ mod tests {
                 });
                 std::thread::sleep(std::time::Duration::from_millis(5));
                 shared.1.store(true, Ordering::Release);
-                shared.0.wake_one();
+                shared.0.wake_one(|| true);
                 assert!(waiter.join().unwrap(), "who did not wait took no time");
             }
         }
@@ -523,7 +523,7 @@ mod model {
                 let wakes = move || {
                     for _ in 0..turns {
                         shared.1.fetch_add(1, Ordering::Release);
-                        shared.0.wake_one();
+                        shared.0.wake_one(|| true);
                     }
                 };
                 // The thread that joins must not be the one that is woken: loom takes a late wake-up for what it waits for.
