@@ -198,8 +198,8 @@ impl<S> Producer<S> {
         let is_empty = || cell.turn.load(Ordering::Acquire) == empty(number);
         let mut waited = false;
         if !is_empty() {
-            let ready = || is_empty() || ring.is_over(number);
-            waited = ring.emptied.wait(number, &mut self.policy, &mut self.waited, ready);
+            waited =
+                ring.emptied.wait(number, &mut self.policy, &mut self.waited, || is_empty() || ring.is_over(number));
         }
         if ring.is_over(number) {
             return false;
@@ -300,10 +300,7 @@ impl<S> Consumer<S> {
     pub(crate) fn held(&self) -> (usize, usize) {
         let cells = self.ring.cells.len();
         let head = self.ring.head.0.load(Ordering::Relaxed);
-        let is_full = |&number: &u64| {
-            let cell = &self.ring.cells[(number % cells as u64) as usize].0;
-            cell.turn.load(Ordering::Relaxed) == full(number)
-        };
+        let is_full = |&number: &u64| self.ring.turn(number) == full(number);
         ((head..head + cells as u64).take_while(is_full).count(), cells)
     }
 }

@@ -204,7 +204,8 @@ impl Profile {
     }
 
     /// The same profile with the cost of handing over: the nanoseconds per kind that each stage spends,
-    /// once per execution, to take its input and to pass on its output. It counts as work of the stage.
+    /// once per execution, or once per launch of a [device](Self::with_gather), to take its input and to pass on its output. It counts
+    /// as work of the stage.
     ///
     /// # Errors
     ///

@@ -143,8 +143,14 @@ impl Ability<'_> {
     }
 }
 
-/// Adds to a profile of kinds of cores those devices on which a task can run.
-pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], wires: &[WireInfo]) -> Result<Profile> {
+/// Adds to a profile of kinds of cores those devices on which a task can run; `here` is the machine as it is.
+pub(super) fn add(
+    profile: Profile,
+    machine: &Machine,
+    here: &Machine,
+    devices: &[Ability<'_>],
+    wires: &[WireInfo],
+) -> Result<Profile> {
     let devices: Vec<_> = devices.iter().filter(|device| device.steps.iter().any(Option::is_some)).collect();
     if devices.is_empty() {
         return Ok(profile);
@@ -178,7 +184,7 @@ pub(super) fn add(profile: Profile, machine: &Machine, devices: &[Ability<'_>], 
     let kinds =
         profile.kinds().iter().map(String::as_str).chain(devices.iter().map(|device| device.spec.name.as_str()));
     let sync = (0..cores).map(|kind| profile.sync_ns(kind));
-    let of_lane_ns = hand_over::of_lane_ns(&Machine::here())?;
+    let of_lane_ns = hand_over::of_lane_ns(here)?;
     let sync = sync.chain(devices.iter().map(|_| of_lane_ns)).collect::<Vec<_>>();
     let lanes = vec![None; cores].into_iter().chain(devices.iter().map(|device| Some(device.spec.lanes)));
     let lanes = lanes.collect::<Vec<_>>();

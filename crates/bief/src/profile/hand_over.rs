@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bief_machine::clock::{nanoseconds, process_time, thread_time};
 
+use super::usual_ns;
 use crate::chain::Chain;
 use crate::error::Result;
 use crate::machine::{Core, Machine};
@@ -93,17 +94,24 @@ pub(super) fn asleep_ns(machine: &Machine) -> Result<f64> {
     Ok(*KNOWN.get_or_init(|| beyond[REPEATS / 2]))
 }
 
-/// The processor time of a run whose source pauses between batches, with its sink in a stage of its own or not.
-fn paused(apart: bool) -> Result<Duration> {
+/// Fills frames for [`SLOW_BATCHES`] batches, each after a `pause`.
+fn few_batches(mut pause: impl FnMut() + Send + 'static) -> impl FnMut(&mut [u32]) -> Result<Flow> + Send + 'static {
     let mut left = SLOW_BATCHES;
-    let mut due = Instant::now();
-    let fill = move |frame: &mut [u32]| {
-        due += PAUSE;
-        thread::sleep(due.saturating_duration_since(Instant::now()));
+    move |frame| {
+        pause();
         frame[0] = left;
         left -= 1;
         Ok(if left == 0 { Flow::Stop } else { Flow::Next })
-    };
+    }
+}
+
+/// The processor time of a run whose source pauses between batches, with its sink in a stage of its own or not.
+fn paused(apart: bool) -> Result<Duration> {
+    let mut due = Instant::now();
+    let fill = few_batches(move || {
+        due += PAUSE;
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+    });
     let mut chain = Chain::new();
     let numbers = chain.add(source::from_fn(1, fill), ());
     if apart {
@@ -123,15 +131,9 @@ pub(super) fn of_lane_ns(here: &Machine) -> Result<u64> {
     if let Some(known) = KNOWN.get() {
         return Ok(*known);
     }
-    let mut left = SLOW_BATCHES;
-    let fill = move |frame: &mut [u32]| {
-        frame[0] = left;
-        left -= 1;
-        Ok(if left == 0 { Flow::Stop } else { Flow::Next })
-    };
     let between = Arc::<Mutex<Vec<u64>>>::default();
     let mut chain = Chain::new();
-    let numbers = chain.add(source::from_fn(1, fill), ());
+    let numbers = chain.add(source::from_fn(1, few_batches(|| {})), ());
     chain.stage("lane");
     let numbers = chain.add(Launches { done: None, between: Arc::clone(&between) }, &numbers);
     chain.stage("receive");
@@ -141,9 +143,7 @@ pub(super) fn of_lane_ns(here: &Machine) -> Result<u64> {
     chain.build()?.pipeline_as_marked()?.place(&policy, here)?.run()?;
     let mut between = between.lock().unwrap_or_else(PoisonError::into_inner);
     between.sort_unstable();
-    // Without those that the system interrupted.
-    let usual = &between[..between.len() - between.len() / 100];
-    Ok(*KNOWN.get_or_init(|| usual.iter().sum::<u64>() / usual.len().max(1) as u64))
+    Ok(*KNOWN.get_or_init(|| usual_ns(&between).round() as u64))
 }
 
 /// Sleeps as a lane does while its device works, and notes how long its thread worked from one launch to the next.

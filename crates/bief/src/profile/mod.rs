@@ -340,7 +340,7 @@ pub(crate) fn measure_on(
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
     let crossing = Crossing { cuts, bytes: measured.crossing_bytes(wires) };
     let profile = profile(machine, kinds, facts, samples, crossing, frames)?.with_sync_ns(sync)?;
-    let profile = devices::add(profile, machine, &on_devices, wires)?;
+    let profile = devices::add(profile, machine, &here, &on_devices, wires)?;
     with_bits(profile, measured.bits_per_frame())
 }
 
@@ -458,6 +458,12 @@ fn profile(
     Ok(profile.with_machine(machine.to_string()).with_frames_per_execution(frames as u32)?)
 }
 
+/// The mean of times in ascending order, without the longest hundredth, which the system interrupted.
+fn usual_ns(times: &[u64]) -> f64 {
+    let usual = &times[..times.len() - times.len() / 100];
+    usual.iter().map(|&ns| ns as f64).sum::<f64>() / usual.len().max(1) as f64
+}
+
 /// A task's weight: its mean time over the executions that it had work in, without the longest hundredth, times
 /// the share of executions that it had work in. A task behind one that skips three frames of four counts a
 /// quarter.
@@ -465,9 +471,7 @@ fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Samples
     let times = &mut sample.times;
     times.iter_mut().for_each(|ns| *ns = (*ns as f64 * slower) as u64);
     times.sort_unstable();
-    let usual = &times[..times.len() - times.len() / 100];
-    let mean = usual.iter().map(|&ns| ns as f64).sum::<f64>() / usual.len().max(1) as f64;
-    let weight = (mean * sample.executions as f64 / executions as f64).round() as u64;
+    let weight = (usual_ns(times) * sample.executions as f64 / executions as f64).round() as u64;
     let at = |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)));
     let at = |percent| at(percent).copied().unwrap_or(0);
     (weight.max(1), Samples { samples: times.len() as u64, min_ns: at(0), median_ns: at(50), p99_ns: at(99) })
