@@ -23,7 +23,7 @@ fn meteors(table: &str) -> Vec<(u64, u64)> {
 fn what_is_built_in_has_a_meteor() {
     let folder = Folder::new("meteors");
     let shown = folder.succeed(["meteors"]);
-    for part in ["meteors  1", "to meteors.tracks.csv", "px/frame", "FollowTracks", "Planned"] {
+    for part in ["meteors  1", "to meteors.tracks.csv", "px/frame", "ReadFrames", "Planned"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
     assert_narrow(&shown);
