@@ -5,10 +5,17 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::frame::{Batch, Buffer, Slot};
 use crate::memory::Memory;
-use crate::ring::{Consumer, Producer, ring};
+use crate::ring::{Consumer, Producer, Slots, Spare, ring};
 use crate::stage::StagePlan;
 use crate::wait::{WaitPolicy, Waited};
 use crate::wire::WireInfo;
+
+/// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
+pub(crate) const DEFAULT_DEPTH: usize = 4;
+/// What replicas may hand on beyond that while one of them is held up, and the memory for it: another program keeps a core for some
+/// milliseconds.
+const MOST_SPARE: usize = 512;
+const SPARE_BYTES: f64 = 4e6;
 
 /// Where a replica gets its batches.
 pub(crate) struct Inlet {
@@ -69,9 +76,19 @@ impl Outlet {
         self.ring.send(&mut self.slot)
     }
 
-    /// As [`send`](Self::send), of one of the further slots.
-    pub(crate) fn send_further(&mut self, further: usize) -> bool {
-        self.ring.send(&mut self.further[further])
+    /// Hands the slot over, or one of the further ones, and leaves it without memory until [`take_all`](Self::take_all); `false` when
+    /// nobody receives it any more.
+    pub(crate) fn give(&mut self, further: Option<usize>) -> bool {
+        self.ring.give(match further {
+            None => &mut self.slot,
+            Some(further) => &mut self.further[further],
+        })
+    }
+
+    /// Exchanges all slots that were given for empty ones; `false` when nobody receives these any more.
+    pub(crate) fn take_all(&mut self) -> bool {
+        let Self { ring, slot, further, .. } = self;
+        std::iter::once(slot).chain(further).filter(|slot| !slot.has_memory()).all(|slot| ring.take(slot))
     }
 
     /// As [`Inlet::fetch`].
@@ -112,8 +129,25 @@ pub(crate) fn slot(
     Ok(Slot { batch: Batch::new(batch), buffers, begun: None })
 }
 
+/// Bytes of a batch of so many frames of the wires that cross before task `end`.
+pub(crate) fn bytes(wires: &[WireInfo], end: usize, batch: usize) -> f64 {
+    let crossing = wires.iter().filter(|wire| wire.crosses(end));
+    size_of::<Slot>() as f64 + crossing.map(|wire| wire.format.bytes(wire.len, batch)).sum::<f64>() + batch as f64
+}
+
+/// At most so many slots more of these wires, in plain memory.
+fn spare(most: usize, crossing: &[usize], wires: &[WireInfo], batch: usize) -> Spare<Slot> {
+    let buffers: Box<[_]> = crossing.iter().map(|&wire| (wires[wire].format, wires[wire].len * batch)).collect();
+    let make = move || Slot {
+        batch: Batch::new(batch),
+        buffers: buffers.iter().map(|&(format, count)| Buffer::new(format, count)).collect(),
+        begun: None,
+    };
+    Spare { most, make: Box::new(make) }
+}
+
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
-/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `budget`: see [`Ends::slots`]. `before` hears
+/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `depth`: see [`Ends::slots`]. `before` hears
 /// of each sender before memory is touched for what it sends.
 ///
 /// # Errors
@@ -122,7 +156,7 @@ pub(crate) fn connect(
     ends: Ends,
     end: usize,
     wires: &[WireInfo],
-    (batch, budget): (usize, usize),
+    (batch, depth): (usize, Option<usize>),
     memory: Option<&Arc<dyn Memory>>,
     policy: WaitPolicy,
     before: impl Fn(usize),
@@ -137,8 +171,13 @@ pub(crate) fn connect(
     let slots_of = |slot: &dyn Fn() -> Result<Slot>, count| (0..count).map(|_| slot()).collect::<Result<Vec<Slot>>>();
     let own = (0..senders).map(|sender| slots_of(&|| slot_of(sender), sent)).collect::<Result<Vec<_>>>()?;
     let received = (0..receivers).map(|_| slots_of(&slot, taken)).collect::<Result<Vec<_>>>()?;
-    let between = (0..ends.slots(budget)).map(|index| slot_of(index % senders));
-    let (producers, consumers) = ring(between.collect::<Result<_>>()?, (senders, receivers), policy);
+    let between = (0..ends.slots(depth)).map(|index| slot_of(index % senders));
+    let spare = match memory {
+        None => spare(ends.spare(depth, bytes(wires, end, batch)), &crossing, wires, batch),
+        Some(_) => Spare::default(),
+    };
+    let slots = Slots { slots: between.collect::<Result<_>>()?, spare, held: sent };
+    let (producers, consumers) = ring(slots, (senders, receivers), policy);
     let outlet = |(ring, mut further): (_, Vec<Slot>)| {
         Some(Outlet { ring, slot: further.pop()?, further, wires: crossing.clone() })
     };
@@ -165,13 +204,22 @@ impl Ends {
         Self { senders: (before.threads, before.gather), receivers: (after.threads, after.gather), least: before.ahead }
     }
 
-    /// How many batches the ring holds. The `budget` is what one replica of the larger side has; where they have several at a time, all
+    /// How many batches the ring holds. The `depth` is what one replica of the larger side has; where they have several at a time, all
     /// of these fit, and one more.
-    pub(crate) fn slots(self, budget: usize) -> usize {
+    pub(crate) fn slots(self, depth: Option<usize>) -> usize {
+        let depth = depth.unwrap_or(DEFAULT_DEPTH);
         let Self { senders: (senders, sent), receivers: (receivers, taken), least } = self;
         let gathered = (senders.saturating_mul(sent)).max(receivers.saturating_mul(taken)).saturating_add(1);
-        let alone = budget.saturating_mul(senders.max(receivers)).max(least);
+        let alone = depth.saturating_mul(senders.max(receivers)).max(least);
         if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
+    }
+
+    /// How many more of so many bytes it may hold while a sender is held up, unless its depth was set. The lanes of a device have none:
+    /// nobody takes their core.
+    pub(crate) fn spare(self, depth: Option<usize>, bytes: f64) -> usize {
+        let Self { senders: (senders, sent), receivers: (_, taken), .. } = self;
+        let has_any = depth.is_none() && senders > 1 && sent.max(taken) == 1;
+        if has_any { MOST_SPARE.min((SPARE_BYTES / bytes) as usize) } else { 0 }
     }
 }
 

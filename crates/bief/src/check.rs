@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bief_schedule::Profile;
 
-use crate::boundary::Ends;
+use crate::boundary::{DEFAULT_DEPTH, Ends};
 use crate::error::{Error, Place, Result, counted};
 use crate::frame::{Slot, can_allocate};
 use crate::memory::Memory;
@@ -49,11 +49,11 @@ pub(crate) fn batch(batch: usize, wires: &[WireInfo], name: impl Fn(usize) -> Ar
 }
 
 /// What is refused because memory cannot hold it: the replicas of the stages, each with buffers for a batch, and between
-/// them rings of this budget, if they lie in plain memory: others tell by themselves what they cannot hold.
+/// them rings of this depth, if they lie in plain memory: others tell by themselves what they cannot hold.
 pub(crate) fn memory(
     stages: &[StagePlan],
     wires: &[WireInfo],
-    (batch, budget): (usize, usize),
+    (batch, depth): (usize, Option<usize>),
     memories: &[Option<Arc<dyn Memory>>],
 ) -> Result<()> {
     let bytes = |is_here: &dyn Fn(&WireInfo) -> bool| {
@@ -73,14 +73,15 @@ pub(crate) fn memory(
     }
     let plain = stages.windows(2).enumerate().filter(|(index, _)| !matches!(memories.get(*index), Some(Some(_))));
     let between = plain.map(|(_, pair)| {
-        let slots = Ends::of(&pair[0], &pair[1]).slots(pair[1].depth.unwrap_or(budget)) as f64;
+        let slots = Ends::of(&pair[0], &pair[1]).slots(pair[1].depth.or(depth)) as f64;
         let crossing = |wire: &WireInfo| wire.crosses(pair[0].tasks.end);
         let held = |stage: &StagePlan| stage.threads as f64 * stage.gather as f64;
         (slots + held(&pair[0]) + held(&pair[1])) * (bytes(&crossing) + size_of::<Slot>() as f64)
     });
     if !can_allocate(replicas + between.sum::<f64>()) {
         return Err(Error::build(format!(
-            "rings that hold {budget} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth"
+            "rings that hold {} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth",
+            depth.unwrap_or(DEFAULT_DEPTH)
         )));
     }
     Ok(())

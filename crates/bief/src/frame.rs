@@ -245,7 +245,7 @@ impl Drop for Buffer {
 }
 
 /// Which frames of a batch are there, and where they stand in the stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// Number of the first frame, as the source counts.
     pub(crate) first: u64,
@@ -304,13 +304,20 @@ impl Batch {
     }
 }
 
-/// What one stage hands to the next: a batch and the buffers of every wire that crosses.
-#[derive(Debug)]
+/// What one stage hands to the next: a batch and the buffers of every wire that crosses. By default there is no memory for either.
+#[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) batch: Batch,
     pub(crate) buffers: Box<[Buffer]>,
     /// When the source was asked for the batch, if the run is observed.
     pub(crate) begun: Option<Moment>,
+}
+
+impl Slot {
+    /// Whether it is more than what a slot leaves behind that was handed over.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.batch.capacity() > 0
+    }
 }
 
 // Stages look through them for every batch.

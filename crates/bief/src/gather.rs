@@ -173,24 +173,20 @@ impl Worker {
     /// Hands all of its batches on, in order; `false` when nobody takes them any more.
     fn hand_all_on(&mut self) -> bool {
         let Self { gathered: Some(gathered), outlet: Some(outlet), replicas, .. } = self else { return true };
-        let sends = |outlet: &mut Outlet, further: Option<(usize, u64)>| {
+        let gives = |outlet: &mut Outlet, further: Option<(usize, u64)>| {
             let batch = further.map_or(&outlet.slot.batch, |(place, _)| &outlet.further[place].batch);
             if drops(batch, *replicas) {
                 return true;
             }
-            match further {
-                None => outlet.send(),
-                Some((place, number)) => {
-                    // What replicas hand on has the number of what they got.
-                    if *replicas > 1 {
-                        outlet.number(number);
-                    }
-                    outlet.send_further(place)
-                }
+            // What replicas hand on has the number of what they got.
+            if let Some((_, number)) = further.filter(|_| *replicas > 1) {
+                outlet.number(number);
             }
+            outlet.give(further.map(|(place, _)| place))
         };
-        sends(outlet, None)
-            && gathered.numbers.iter().enumerate().all(|(place, &number)| sends(outlet, Some((place, number))))
+        gives(outlet, None)
+            && gathered.numbers.iter().enumerate().all(|(place, &number)| gives(outlet, Some((place, number))))
+            && outlet.take_all()
     }
 
     /// Hands on those batches, and those frames of the next one, that come before the one on which a task failed.

@@ -112,7 +112,7 @@ impl Program {
     /// hold.
     pub fn profile(self, executions: usize) -> Result<Profile> {
         let whole = self.named_stage(0..self.tasks.len(), 1, Vec::new());
-        check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
+        check::memory(&[whole], &self.wires, (self.batch, Some(1)), &[])?;
         profile::measure(self.tasks, &self.wires, self.batch, executions)
     }
 
@@ -142,7 +142,7 @@ impl Program {
     /// Those of [`profile`](Self::profile); a kind without a core.
     pub fn profile_on(self, machine: &Machine, profiling: Profiling) -> Result<Profile> {
         let whole = self.named_stage(0..self.tasks.len(), 1, Vec::new());
-        check::memory(&[whole], &self.wires, (self.batch, 1), &[])?;
+        check::memory(&[whole], &self.wires, (self.batch, Some(1)), &[])?;
         profile::measure_on(self.tasks, &self.wires, self.batch, machine, profiling)
     }
 
@@ -183,7 +183,7 @@ impl Program {
         for &batch in batches {
             check::batch(batch, &self.wires, |task| std::sync::Arc::clone(&self.tasks[task].name))?;
         }
-        check::memory(&whole, &self.wires, (most, 1), &[])?;
+        check::memory(&whole, &self.wires, (most, Some(1)), &[])?;
         profile::measure_costs_on(self.tasks, &self.wires, machine, batches, profiling)
     }
 

@@ -311,6 +311,9 @@ pub struct BoundaryReport {
     pub to: String,
     /// How many batches it holds at most: [`Pipeline::depth`](crate::Pipeline::depth) for each replica of the larger side.
     pub slots: usize,
+    /// How many more it may hold while one replica that sends is held up and the others go on.
+    #[serde(default)]
+    pub spare_slots: usize,
     /// How full it was; `None` unless the run was observed.
     pub occupancy: Option<Occupancy>,
 }
@@ -517,6 +520,7 @@ mod tests {
             from: report.stages[0].name.clone(),
             to: "decode".into(),
             slots: 1000,
+            spare_slots: 0,
             occupancy: Occupancy::of(&Held { samples: 4, sum: 3002, most: 1000, full: 3 }),
         });
         let table = report.to_string();

@@ -309,10 +309,22 @@ impl Signal {
         }
     }
 
-    /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must wake this thread afterwards:
-    /// as one of those that wait here, or by the `key` that no other of them has.
+    /// Returns once `ready` is true; answers whether it was not at first. Who makes it true must wake this thread afterwards. `key`: what
+    /// no other of those has that wait here.
     pub(crate) fn wait(
         &self,
+        key: u64,
+        policy: &mut WaitPolicy,
+        waited: &mut Waited,
+        ready: impl FnMut() -> bool,
+    ) -> bool {
+        self.wait_unless(|| false, key, policy, waited, ready)
+    }
+
+    /// As [`wait`](Self::wait), but returns instead of parking if `helped` is true then.
+    pub(crate) fn wait_unless(
+        &self,
+        helped: impl FnOnce() -> bool,
         key: u64,
         policy: &mut WaitPolicy,
         waited: &mut Waited,
@@ -338,7 +350,7 @@ impl Signal {
         if looks > 0 {
             policy.learn(found, start.elapsed(), longest);
         }
-        if !found {
+        if !found && !helped() {
             self.park(key, start, ready);
         }
         waited.timed += start.elapsed();
@@ -376,14 +388,6 @@ impl Signal {
     /// Wakes one of the waiting threads, if there is any and something for it. A load when there is none.
     pub(crate) fn wake_one(&self, ready: impl FnOnce() -> bool) {
         self.rouse(|waiters| ready().then(|| waiters.pop())?);
-    }
-
-    /// Wakes the threads whose keys are wanted.
-    pub(crate) fn wake(&self, wanted: impl Fn(u64) -> bool) {
-        while self.rouse(|waiters| {
-            let found = waiters.iter().position(|waiter| wanted(waiter.key))?;
-            Some(waiters.swap_remove(found))
-        }) {}
     }
 
     /// Wakes all waiting threads.

@@ -109,7 +109,8 @@ impl RawTask for Whole {
 }
 
 fn allocations(frames: u64, batch: usize, threads: usize, seen: bool) -> u64 {
-    let mut chain = Chain::new().batch(batch);
+    // A depth that is set is kept: there are no spare slots, which are made when they are first needed.
+    let mut chain = Chain::new().batch(batch).depth(4);
     let mut wire = chain.add(Count::to(frames), ());
     chain.stage("work").threads(threads);
     chain.add(Probe::new(Act::KeepEvery(3)), &wire);

@@ -37,9 +37,6 @@ use crate::worker::Worker;
 pub use change::Changer;
 use change::{Earlier, Pending, Traced};
 
-/// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
-const DEFAULT_DEPTH: usize = 4;
-
 /// A chain cut into stages, ready to run on threads of its own.
 ///
 /// ```
@@ -76,7 +73,7 @@ pub struct Pipeline {
     /// What the slots between two stages lie in, where it is not plain memory.
     memories: Vec<Option<Arc<dyn Memory>>>,
     /// The budget of each boundary.
-    depth: usize,
+    depth: Option<usize>,
     waiting: Waiting,
     planned_period_ns: Option<f64>,
     /// Frames of a batch over those of a batch of the chain, to which schedules relate.
@@ -138,7 +135,7 @@ impl Pipeline {
         let names = named(&tasks);
         check::stages(&stages, &names)?;
         // The rings are made for a run, when their depth is known.
-        check::memory(&stages, &wires, (batch, 1), &[])?;
+        check::memory(&stages, &wires, (batch, Some(1)), &[])?;
         let copies = tasks.into_iter().map(|task| vec![task]).collect();
         Ok(Self {
             memories: vec![None; stages.len() - 1],
@@ -147,7 +144,7 @@ impl Pipeline {
             wires,
             batch,
             stages,
-            depth: DEFAULT_DEPTH,
+            depth: None,
             waiting: Waiting::default(),
             planned_period_ns: None,
             planned_scale: 1.0,
@@ -188,8 +185,10 @@ impl Pipeline {
     /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///
     /// The replicas of a stage take whatever batch comes next, and the order stays: so one that is held up, by another program on its
-    /// core, holds up the others only once they are as many batches ahead as the ring behind them holds
-    /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)).
+    /// core, holds up the others once they are as many batches ahead as the ring behind them holds
+    /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)). Unless the depth is set they go on for a while, at most
+    /// 512 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)), and wait for what these are
+    /// once the late one has come. That memory is taken when it is first needed.
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.
@@ -197,7 +196,7 @@ impl Pipeline {
         if batches == 0 {
             return Err(Error::build("a ring of depth 0 holds nothing: give a depth of at least 1"));
         }
-        self.depth = batches;
+        self.depth = Some(batches);
         Ok(self)
     }
 
@@ -264,7 +263,7 @@ impl Pipeline {
             )));
         }
         check::batch(frames, &self.wires, |task| Arc::clone(&self.tasks[task].0))?;
-        check::memory(&self.stages, &self.wires, (frames, 1), &self.memories)?;
+        check::memory(&self.stages, &self.wires, (frames, Some(1)), &self.memories)?;
         let scale = frames as f64 / self.batch as f64;
         self.planned_scale *= scale;
         let planned = self.stages.iter_mut().map(|stage| &mut stage.planned_ns).chain([&mut self.planned_period_ns]);

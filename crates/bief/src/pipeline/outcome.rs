@@ -6,7 +6,7 @@ use bief_schedule::Profile;
 
 use super::Pipeline;
 use super::change::Earlier;
-use crate::boundary::Ends;
+use crate::boundary::{Ends, bytes};
 use crate::count::Count;
 use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
@@ -68,15 +68,19 @@ impl Pipeline {
             .map(|(index, pair)| {
                 let mut held = Held::default();
                 self.observers(index + 1).for_each(|observer| held.merge(&observer.held));
+                let (ends, depth) = (Ends::of(&pair[0], &pair[1]), pair[1].depth.or(self.depth));
+                let has_own_memory = self.memories[index].is_some();
+                let spare = || ends.spare(depth, bytes(&self.wires, pair[0].tasks.end, self.batch));
                 BoundaryReport {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
-                    slots: Ends::of(&pair[0], &pair[1]).slots(pair[1].depth.unwrap_or(self.depth)),
+                    slots: ends.slots(depth),
+                    spare_slots: if has_own_memory { 0 } else { spare() },
                     occupancy: Occupancy::of(&held),
                 }
             })
             .collect();
-        let slots: usize = boundaries.iter().map(|boundary| boundary.slots).sum();
+        let slots: usize = boundaries.iter().map(|boundary| boundary.slots + boundary.spare_slots).sum();
         let at_work: usize = self.stages.iter().map(|stage| stage.threads * stage.gather).sum();
         let most_in_flight = (self.batch * (slots + at_work)) as u64;
         let notes = self.workers.iter().filter_map(|worker| {

@@ -1,0 +1,243 @@
+//! What rings keep: order, turns, ends, and which slots there are.
+
+use super::*;
+use crate::wait::{Look, Trial};
+
+fn policies() -> [WaitPolicy; 3] {
+    [WaitPolicy::Park, WaitPolicy::Adapt(Look::Spin, Trial::default()), WaitPolicy::Look(Look::Yield)]
+}
+
+#[test]
+fn everything_sent_is_received_in_order_at_any_depth() {
+    let last = if cfg!(miri) { 100 } else { 2000 };
+    for depth in [1, 2, 3, 16] {
+        for policy in policies() {
+            let (mut producer, mut consumer) = pair(vec![0_u32; depth], policy);
+            let sender = std::thread::spawn(move || {
+                for value in 1..=last {
+                    let mut slot = value;
+                    assert!(producer.send(&mut slot));
+                }
+            });
+            let mut slot = 0;
+            for value in 1..=last {
+                assert_eq!(consumer.receive(&mut slot), Ok(u64::from(value) - 1));
+                assert_eq!(slot, value);
+            }
+            assert_eq!(consumer.receive(&mut slot), Err(last.into()), "the producer is gone");
+            sender.join().unwrap();
+        }
+    }
+}
+
+/// Relays between two rings of so many numbers each take a number from the first and send it on under that number.
+#[test]
+fn numbers_keep_their_order_whoever_relays_them() {
+    let last: u64 = if cfg!(miri) { 40 } else { 3000 };
+    for (relays, depth) in [(2, 1), (2, 4), (3, 2), (5, 7)] {
+        for policy in policies() {
+            let (mut sources, consumers) = ring(vec![0_u64; depth].into(), (1, relays), policy);
+            let (producers, mut sinks) = ring(vec![0_u64; depth].into(), (relays, 1), policy);
+            let relayed = std::thread::scope(|scope| {
+                let mut source = sources.remove(0);
+                scope.spawn(move || (0..last).for_each(|value| assert!(source.send(&mut { 10 * value }))));
+                let relays = consumers.into_iter().zip(producers).map(|(mut consumer, mut producer)| {
+                    scope.spawn(move || {
+                        let mut relayed = 0;
+                        let mut slot = 0;
+                        let end = loop {
+                            match consumer.receive(&mut slot) {
+                                Ok(number) => {
+                                    producer.number(number);
+                                    assert!(producer.send(&mut { slot + 1 }));
+                                    relayed += 1;
+                                }
+                                Err(end) => break end,
+                            }
+                        };
+                        producer.number(end);
+                        relayed
+                    })
+                });
+                let relays: Vec<_> = relays.collect();
+                let mut sink = sinks.remove(0);
+                let mut slot = 0;
+                for number in 0..last {
+                    assert_eq!((sink.receive(&mut slot), slot), (Ok(number), 10 * number + 1));
+                }
+                assert_eq!(sink.receive(&mut slot), Err(last));
+                relays.into_iter().map(|relay| relay.join().unwrap()).sum::<u64>()
+            });
+            assert_eq!(relayed, last);
+        }
+    }
+}
+
+#[test]
+fn what_is_late_holds_up_nothing_but_the_window() {
+    let (mut producers, mut consumers) = ring(vec![0; 3].into(), (2, 1), WaitPolicy::Park);
+    let [late, early] = &mut producers[..] else { panic!("two") };
+    for number in [1, 2] {
+        early.number(number);
+        assert!(early.send(&mut { number }));
+    }
+    assert_eq!(consumers[0].held(), (0, 3), "0 comes first");
+    assert!(late.send(&mut 0));
+    assert_eq!(consumers[0].held(), (3, 3));
+    for number in 0..3 {
+        let mut slot = 9;
+        assert_eq!((consumers[0].receive(&mut slot), slot), (Ok(number), number));
+    }
+}
+
+#[test]
+fn the_stream_ends_at_the_lowest_number_that_is_not_sent() {
+    let (mut producers, mut consumers) = ring(vec![0; 4].into(), (2, 1), WaitPolicy::Park);
+    let [first, second] = &mut producers[..] else { panic!("two") };
+    second.number(1);
+    assert!(second.send(&mut 1));
+    second.number(3);
+    assert!(second.send(&mut 3));
+    assert!(first.send(&mut 0));
+    first.number(2);
+    // It never sends 2.
+    drop(producers.remove(0));
+    assert!(!producers[0].send(&mut 4), "nobody would receive it");
+    let received: Vec<_> = (0..3).map(|_| consumers[0].receive(&mut 0)).collect();
+    assert_eq!(received, [Ok(0), Ok(1), Err(2)]);
+}
+
+#[test]
+fn what_waits_is_received_without_waiting_for_more() {
+    let (mut producer, mut consumers) = {
+        let (mut producers, consumers) = ring(vec![0; 3].into(), (1, 2), WaitPolicy::Park);
+        (producers.remove(0), consumers)
+    };
+    let [first, second] = &mut consumers[..] else { panic!("two") };
+    let mut slot = 9;
+    assert_eq!(first.receive_waiting(&mut slot), None);
+    (0..3).for_each(|number| assert!(producer.send(&mut { number })));
+    assert_eq!((second.receive_waiting(&mut slot), slot), (Some(0), 0));
+    assert_eq!((first.receive_waiting(&mut slot), slot), (Some(1), 1));
+    assert_eq!((first.receive(&mut slot), slot), (Ok(2), 2));
+    assert_eq!(first.receive_waiting(&mut slot), None);
+    drop(producer);
+    assert_eq!((first.receive_waiting(&mut slot), first.receive(&mut slot)), (None, Err(3)));
+}
+
+#[test]
+fn slots_are_exchanged_not_copied() {
+    let (mut producer, mut consumer) = pair(vec![Box::new(0), Box::new(0)], WaitPolicy::Park);
+    let mut full = Box::new(7);
+    let address: *const i32 = &*full;
+    producer.send(&mut full);
+    let mut used = Box::new(0);
+    assert_eq!(consumer.receive(&mut used), Ok(0));
+    assert_eq!((&raw const *used, *used), (address, 7));
+}
+
+#[test]
+fn what_the_ring_holds_and_who_waited_is_told() {
+    let (mut producer, mut consumer) = pair(vec![0; 3], WaitPolicy::Park);
+    assert_eq!(consumer.held(), (0, 3));
+    for held in 1..=3 {
+        assert!(producer.send(&mut 1));
+        assert_eq!(consumer.held(), (held, 3));
+    }
+    (0..3).for_each(|number| assert_eq!(consumer.receive(&mut 0), Ok(number)));
+    assert_eq!((producer.waited.times, consumer.waited.times), (0, 0));
+    let sender = std::thread::spawn(move || {
+        (0..30).for_each(|_| assert!(producer.send(&mut 1)));
+        producer.waited.times
+    });
+    for _ in 0..30 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(consumer.receive(&mut 0).is_ok());
+    }
+    let received = consumer.waited.times;
+    assert!(consumer.receive(&mut 0).is_err());
+    assert_eq!(consumer.waited.times, received, "the end of the stream is no slot");
+    assert!((1..=27).contains(&sender.join().unwrap()), "all but the first three may have to wait, and some do");
+}
+
+#[test]
+fn a_producer_learns_that_the_consumer_is_gone() {
+    let (mut producer, consumer) = pair(vec![0], WaitPolicy::Park);
+    assert!(producer.send(&mut 1));
+    let sender = std::thread::spawn(move || producer.send(&mut 2));
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    drop(consumer);
+    assert!(!sender.join().unwrap());
+}
+
+/// Two producers and one consumer of two slots, and so many spare ones.
+fn with_spare(most: usize) -> (Vec<Producer<u64>>, Consumer<u64>) {
+    let spare = Spare { most, make: Box::new(|| 0) };
+    let (producers, mut consumers) = ring(Slots { slots: vec![0; 2], spare, held: 1 }, (2, 1), WaitPolicy::Park);
+    (producers, consumers.remove(0))
+}
+
+#[test]
+fn while_a_number_is_late_the_others_go_on_with_spare_slots_and_give_them_back() {
+    let (mut producers, mut consumer) = with_spare(5);
+    let [late, early] = &mut producers[..] else { panic!("two") };
+    for round in 0..3 {
+        let first = 8 * round;
+        // Two of the ring, and five more.
+        for number in first + 1..first + 8 {
+            early.number(number);
+            assert!(early.send(&mut { number }));
+        }
+        assert_eq!(early.ring.spares.lent(), 5);
+        late.number(first);
+        assert!(late.give(&mut { first }));
+        for number in first..first + 8 {
+            let mut slot = 99;
+            assert_eq!((consumer.receive(&mut slot), slot), (Ok(number), number));
+        }
+        assert!(late.take(&mut 0));
+        assert_eq!(late.ring.spares.lent(), 0, "all are back");
+    }
+}
+
+#[test]
+fn a_slow_consumer_gets_no_more_than_the_ring_holds() {
+    let (mut producers, mut consumer) = with_spare(5);
+    let sent = std::sync::atomic::AtomicU64::new(0);
+    let (mut first, second) = (producers.remove(0), producers.remove(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..10 {
+                first.number(number);
+                assert!(first.send(&mut { number }));
+                sent.store(number + 1, Ordering::Release);
+            }
+        });
+        for number in 0..10 {
+            // It sleeps when it has sent what fits.
+            std::thread::sleep(std::time::Duration::from_millis(3));
+            assert!(sent.load(Ordering::Acquire) <= number + 2);
+            assert_eq!(consumer.receive(&mut 0), Ok(number));
+        }
+    });
+    drop(second);
+}
+
+/// What was sent beyond the end keeps its slots: a producer that waits for one must not do so for ever.
+#[test]
+fn a_producer_does_not_wait_for_slots_beyond_the_end() {
+    let (mut producers, mut consumer) = with_spare(0);
+    let (mut first, mut second) = (producers.remove(0), producers.remove(0));
+    for number in 1..3 {
+        second.number(number);
+        assert!(second.send(&mut { number }));
+    }
+    second.number(3);
+    assert!(second.give(&mut 3));
+    assert!(first.give(&mut 0));
+    assert_eq!(consumer.receive(&mut 0), Ok(0));
+    assert!(second.take(&mut 0), "the one that came back");
+    let waits = std::thread::spawn(move || first.take(&mut 0));
+    drop(consumer);
+    assert!(!waits.join().unwrap());
+}
