@@ -187,8 +187,7 @@ pub(crate) fn ring<S: Default + 'static>(
         receivers,
     });
     let (place, room, waited) = (Place::default(), Place::default(), Waited::default());
-    let producer =
-        |index| Producer { ring: Arc::clone(&ring), place, room, index, number: depth, policy, waited };
+    let producer = |index| Producer { ring: Arc::clone(&ring), place, room, index, number: depth, policy, waited };
     let consumer = |index| Consumer { ring: Arc::clone(&ring), place, index, next: depth, policy, waited };
     ((0..senders as u64).map(producer).collect(), (0..receivers as u64).map(consumer).collect())
 }
