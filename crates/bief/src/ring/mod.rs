@@ -236,8 +236,8 @@ impl<S> Ring<S> {
         self.state(first) >= received(first) && self.state(last) >= received(last)
     }
 
-    /// Whether a producer that finds no slot may take a spare one: what is received next is late; or the consumer is, which has
-    /// waited before it had as many numbers as the ring holds, and so keeps up when nothing keeps it.
+    /// Whether a producer that finds no slot may take a spare one: what is received next is late. Then, until the consumer has had as many
+    /// numbers as the ring holds, whatever keeps it: the late one has come to a core that others want, too.
     fn is_held_up(&self) -> bool {
         self.spares.has_any()
             && (!self.has_next()
@@ -330,6 +330,8 @@ impl<S: Default> Producer<S> {
                 break;
             }
             if ring.has_ended() {
+                // What it would send next may have been sent by others, and is delivered then.
+                self.number = ring.end.0.load(Ordering::Acquire);
                 return false;
             }
             let helped = || ring.is_held_up();

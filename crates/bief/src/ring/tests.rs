@@ -241,3 +241,24 @@ fn a_producer_does_not_wait_for_slots_beyond_the_end() {
     drop(consumer);
     assert!(!waits.join().unwrap());
 }
+
+#[test]
+fn a_producer_that_leaves_at_the_end_does_not_move_it() {
+    let (mut producers, mut consumers) = ring(vec![0; 2].into(), (2, 2), WaitPolicy::Park);
+    let (mut first, mut second) = (producers.remove(0), producers.remove(0));
+    assert!(first.give(&mut 0));
+    for number in 1..3 {
+        second.number(number);
+        assert!(second.send(&mut 0));
+    }
+    second.number(3);
+    assert!(second.give(&mut 0));
+    assert_eq!((consumers[0].receive(&mut 0), consumers[1].receive(&mut 0)), (Ok(0), Ok(1)));
+    assert!(second.take(&mut 0));
+    assert!(second.give(&mut 0) && second.take(&mut 0) && second.give(&mut 0));
+    // It had 1 and receives nothing more.
+    drop(consumers.remove(1));
+    assert!(!first.take(&mut 0));
+    drop(first);
+    assert_eq!(consumers[0].receive(&mut 0), Err(2));
+}
