@@ -10,8 +10,8 @@ use crate::component::Component;
 use crate::detect::Detection;
 use crate::size::Size;
 use crate::tasks::{
-    Clock, DetectComponents, FollowTracks, FollowWithPictures, Pictures, ReadFrames, ReadStamps, Stamp, live_frames,
-    rehearsed_live,
+    Clock, DetectComponents, DetectInMemory, FollowTracks, FollowWithPictures, LentFrames, NumberFrames, Pictures,
+    ReadFrames, ReadStamps, Stamp, live_frames, rehearsed_live,
 };
 use crate::tracker::{Track, Tracker};
 use crate::video::{Video, VideoSettings};
@@ -19,7 +19,8 @@ use crate::video::{Video, VideoSettings};
 /// Frames of noise that rehearsals repeat where there is no other.
 const REHEARSED: usize = 8;
 
-/// A chain that finds meteors: read, detect, follow. An [`Application`], so that a [`Planner`](bief::Planner) plans it.
+/// A chain that finds meteors: read, detect, follow. An [`Application`], so that a [`Planner`](bief::Planner) plans it. Raw frames
+/// [in memory](Video::from_memory) are not copied: they are looked at where they lie.
 ///
 /// ```
 /// use bief::{Machine, Planner};
@@ -41,6 +42,8 @@ pub struct Meteors {
     pub(crate) ignored: Option<Arc<[bool]>>,
     /// `None` once it is taken.
     pub(crate) video: Option<Video>,
+    /// The frames of a video that lies in memory.
+    lent: Option<LentFrames>,
     is_live: bool,
     pace: Option<Pace<u8>>,
     is_paced: bool,
@@ -65,6 +68,7 @@ impl Meteors {
             clock: Clock::Rate(video.rate()),
             detection: Detection::default(),
             ignored: None,
+            lent: video.lent(),
             video: Some(video),
             is_live: false,
             pace: None,
@@ -143,6 +147,21 @@ impl Meteors {
         let components = chain.add(detect, &frames);
         self.add_follow(&mut chain, output, (&stamps, &frames, &components))?;
         chain.build()
+    }
+
+    /// The chain of frames that lie in memory.
+    fn chain_in_memory(&self, numbers: NumberFrames, frames: LentFrames, deliver: Box<Deliver>) -> Result<Program> {
+        let mut chain = Chain::new();
+        let stamps = chain.add(numbers, ());
+        let detect = DetectComponents::new(self.size, self.detection, self.ignored.clone())?;
+        let components = chain.add(DetectInMemory { detect, frames }, &stamps);
+        chain.add(FollowTracks::new(Tracker::new(self.size, self.rate), deliver), (&stamps, &components));
+        chain.build()
+    }
+
+    /// Its frames, if they lie in memory and go through the chain by their numbers alone.
+    fn lent(&self) -> Option<LentFrames> {
+        self.lent.clone().filter(|_| !self.is_live && !self.is_paced)
     }
 
     /// Adds what makes frames, each with its number and time.
@@ -232,12 +251,22 @@ pub(crate) enum Source {
 impl Application for Meteors {
     fn program(&mut self) -> Result<Program> {
         let (source, pace, output) = self.take_ends()?;
-        self.chain(source, pace, output)
+        match (self.lent(), output) {
+            (Some(frames), Output::Tracks(deliver)) => {
+                self.chain_in_memory(NumberFrames::new(frames.clone(), self.clock), frames, deliver)
+            }
+            (_, output) => self.chain(source, pace, output),
+        }
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
         let (source, pace, output) = self.rehearsed_ends(self.video.as_ref(), frames)?;
-        self.chain(source, pace, output)
+        match (self.lent(), output) {
+            (Some(lent), Output::Tracks(deliver)) => {
+                self.chain_in_memory(NumberFrames::rehearsed(lent.clone(), self.clock, frames), lent, deliver)
+            }
+            (_, output) => self.chain(source, pace, output),
+        }
     }
 
     fn unit_period(&self) -> Option<Duration> {

@@ -42,7 +42,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    fn stamp(self, frame: u64) -> Stamp {
+    pub(super) fn stamp(self, frame: u64) -> Stamp {
         let time_us = match self {
             Self::Rate(rate) => (frame as f64 * 1e6 / rate).round() as i64,
             Self::Arrival => {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use bief::{Error, Result};
 
 use crate::size::Size;
-use format::Header;
+use crate::tasks::LentFrames;
+use format::{Format, Header};
 use pipe::{PAUSE, Parts};
 
 /// Frames per second where nothing tells them.
@@ -218,6 +219,16 @@ impl Video {
             Origin::Program(input) => Self::through_ffmpeg(input, self.settings),
             Origin::Stream => return None,
         })
+    }
+
+    /// Its frames, if they lie in memory as they are, and none was read.
+    pub(crate) fn lent(&self) -> Option<LentFrames> {
+        match (&self.origin, &self.header.format) {
+            (Origin::Memory(bytes), Format::Raw) if self.frames == 0 => {
+                Some(LentFrames { name: self.name.as_str().into(), size: self.size(), pixels: Arc::clone(bytes) })
+            }
+            _ => None,
+        }
     }
 
     /// Reads some frames in advance, for rehearsals: they come first again.

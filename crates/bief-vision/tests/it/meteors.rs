@@ -7,19 +7,22 @@ use bief_vision::{Kind, Meteors, Size, Track, Video, VideoSettings};
 
 use crate::common::Scene;
 
-/// A meteor, as a y4m video.
-fn video() -> Vec<u8> {
+/// Pictures of a meteor.
+fn pictures() -> impl Iterator<Item = Vec<u8>> {
     let mut scene = Scene::new(320, 240, 90);
-    let mut video = b"YUV4MPEG2 W320 H240 F25:1 Cmono\n".to_vec();
-    for frame in 0..60 {
+    (0..60).map(move |frame| {
         let step = f64::from(frame) - 20.0;
         let at = [60.0 + 6.0 * step, 50.0 + 3.0 * step];
         let light = 1500.0 * (1.0 - ((step - 6.0) / 7.0).powi(2));
         let streak = (light > 0.0).then_some((at, [at[0] + 5.4, at[1] + 2.7], light));
-        video.extend_from_slice(b"FRAME\n");
-        video.extend(scene.frame([0.0; 2], streak.as_slice()));
-    }
-    video
+        scene.frame([0.0; 2], streak.as_slice())
+    })
+}
+
+/// The same as a y4m video.
+fn video() -> Vec<u8> {
+    let frames = pictures().flat_map(|picture| [b"FRAME\n".to_vec(), picture].concat());
+    b"YUV4MPEG2 W320 H240 F25:1 Cmono\n".iter().copied().chain(frames).collect()
 }
 
 fn names(program: &Program) -> Vec<String> {
@@ -91,6 +94,30 @@ fn a_fault_comes_after_what_was_found_before_it() {
         collected(Meteors::new(Video::from_memory("blank", &header[..], VideoSettings::default()).unwrap()));
     let error = meteors.program().unwrap().run().unwrap_err().to_string();
     assert!(error.contains("blank: there is no frame in it"), "{error}");
+}
+
+#[test]
+fn raw_frames_in_memory_are_looked_at_where_they_lie() {
+    let settings = VideoSettings { size: Size::new(320, 240).ok(), rate: None };
+    let mut bytes: Vec<u8> = pictures().flatten().collect();
+    let stream = Video::from_reader("pipe", std::io::Cursor::new(bytes.clone()), settings).unwrap();
+    let (mut copied, expected) = collected(Meteors::new(stream));
+    copied.program().unwrap().run().unwrap();
+    // A fault comes after what was found before it.
+    bytes.extend([7; 100]);
+    let (mut lent, tracks) = collected(Meteors::new(Video::from_memory("short", bytes, settings).unwrap()));
+    let rehearsal = lent.rehearsal(100).unwrap();
+    assert_eq!(names(&rehearsal), ["NumberFrames", "DetectComponents", "FollowTracks"]);
+    assert_eq!(rehearsal.run().unwrap().frames, 100, "they begin again");
+    let error = lent.program().unwrap().run().unwrap_err().to_string();
+    assert!(error.contains("short: frame 60: cut short: 100 of 76800 bytes are there"), "{error}");
+    assert!(*tracks.lock().unwrap() == *expected.lock().unwrap() && !tracks.lock().unwrap().is_empty());
+    // Who wants pictures gets them through the chain, and what is less than a frame is none.
+    let video = |bytes: usize| Video::from_memory("test", vec![0; bytes], settings).unwrap();
+    let pictures = Meteors::new(video(76_800)).deliver_with_pictures(2, |_, _| Ok(())).rehearsal(2).unwrap();
+    assert_eq!(names(&pictures)[0], "ReadFrames");
+    let less = Meteors::new(video(5)).deliver(|_| Ok(()));
+    assert!(less.rehearsal(2).unwrap().run().unwrap_err().to_string().contains("test: frame 0: cut short"));
 }
 
 #[test]
