@@ -270,7 +270,6 @@ impl Labeller {
         for row in 0..height + later {
             match picture.get(row * width..(row + 1) * width) {
                 Some(pixels) => {
-                    picture.get((row + AHEAD) * width..(row + AHEAD + 1) * width).iter().for_each(|row| prefetch(row));
                     if row % STRIP == 0 {
                         self.sky.limits(simd, picture, row / STRIP, &mut self.limits);
                     }
@@ -278,7 +277,12 @@ impl Labeller {
                 }
                 None => self.bits.take_nothing(),
             }
+            // In two parts: memory takes so many requests at a time.
+            let ahead = picture.get((row + AHEAD) * width..(row + AHEAD + 1) * width).unwrap_or_default();
+            let (left, right) = ahead.split_at(ahead.len() / 2);
+            prefetch(left);
             let words = if only_larger { self.bits.kept(simd) } else { self.bits.latest(simd) };
+            prefetch(right);
             let Some(row) = row.checked_sub(later) else { continue };
             std::mem::swap(&mut self.runs, &mut self.above);
             let above = std::mem::replace(&mut runs, find_runs(words, &mut self.runs));
