@@ -118,10 +118,12 @@ impl Grid {
     }
 
     /// The number of the nearest place that is at most so far away, and its distance.
+    #[inline]
     pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
-        if !self.may_be(place, distance) {
-            return None;
-        }
+        if self.may_be(place, distance) { self.nearest_in_cells(place, distance) } else { None }
+    }
+
+    fn nearest_in_cells(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         let (mut nearest, mut least) = (u32::MAX, distance * distance);

@@ -4,10 +4,14 @@
 //! included. Regions that turn out to be one are merged. What a region adds up, it adds up run by run: the sums of places in closed
 //! form, those of grey levels pixel by pixel. All of it happens in one pass, while a row is in the nearest cache.
 
+use bief::memory::prefetch;
 use fearless_simd::{Simd, dispatch, prelude::*, u8x16, u64x2};
 
 use crate::bits::{Bits, LARGER, LATER, WORD, Words};
 use crate::sky::{STRIP, Sky};
+
+/// Rows from the one at hand to the one that is asked for: work on so many takes longer than memory.
+const AHEAD: usize = 4;
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -260,7 +264,7 @@ impl Labeller {
         self.begun.clear();
         self.parents.clear();
         self.bits.begin();
-        self.sky.begin();
+        self.sky.begin(picture);
         let mut runs = 0;
         let later = if only_larger { LATER } else { 0 };
         for row in 0..height + later {
@@ -273,7 +277,12 @@ impl Labeller {
                 }
                 None => self.bits.take_nothing(),
             }
+            // In two parts: memory takes so many requests at a time.
+            let ahead = picture.get((row + AHEAD) * width..(row + AHEAD + 1) * width).unwrap_or_default();
+            let (left, right) = ahead.split_at(ahead.len() / 2);
+            prefetch(left);
             let words = if only_larger { self.bits.kept(simd) } else { self.bits.latest(simd) };
+            prefetch(right);
             let Some(row) = row.checked_sub(later) else { continue };
             std::mem::swap(&mut self.runs, &mut self.above);
             let above = std::mem::replace(&mut runs, find_runs(words, &mut self.runs));

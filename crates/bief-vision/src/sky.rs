@@ -3,6 +3,7 @@
 //! Tiles of 32 x 32 pixels tell median and noise from four of their rows. Between the middles of tiles both are interpolated: in each
 //! column, and anew for each strip of eight rows.
 
+use bief::memory::prefetch;
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x32, u16x16};
 
 use crate::size::Size;
@@ -15,12 +16,14 @@ const ROWS: usize = 4;
 const SAMPLES: usize = ROWS * TILE;
 /// Steps from the median of the tile before to that of a tile, at most; where it is further away, it is looked for among all.
 const STEPS: usize = 6;
-/// Rows that have one line of thresholds.
-pub(crate) const STRIP: usize = 8;
+/// Rows that have one line of thresholds, and one row of which a tile looks at its part.
+pub(crate) const STRIP: usize = TILE / ROWS;
 /// Thresholds of tiles are in such parts of a grey level: between two tiles they are weighed with 32nds in 16 bits.
 const PARTS: f32 = 8.0;
 /// A normal distribution's mean distance to its median on one side, counting zero on the other, in standard deviations.
 const ONE_SIDED: f32 = 0.398_942_3;
+/// Strips ahead of which rows for tiles are asked for: of the four of a tile, the last one a strip before they are measured.
+const AHEAD: usize = 6;
 /// The least noise, in grey levels: rounding alone has 0.29.
 const LEAST_NOISE: f32 = 0.3;
 
@@ -116,7 +119,7 @@ impl Sky {
     /// A picture of another size.
     pub fn measure(&mut self, picture: &[u8]) {
         assert_eq!(picture.len(), self.size.pixels(), "a picture of {}", self.size);
-        self.begin();
+        self.begin(picture);
         let rows = self.rows();
         dispatch!(self.level, simd => self.measure_rows(simd, picture, rows));
     }
@@ -126,8 +129,16 @@ impl Sky {
     }
 
     /// Begins a picture.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, picture: &[u8]) {
         self.measured = 0;
+        (0..AHEAD).for_each(|strip| self.fetch(picture, strip));
+    }
+
+    /// Asks for the row that is looked at in a strip: there is one in each.
+    #[inline(always)]
+    fn fetch(&self, picture: &[u8], strip: usize) {
+        let (width, row) = (self.size.width(), strip * STRIP + STRIP / 2);
+        picture.get(row * width..(row + 1) * width).iter().for_each(|row| prefetch(row));
     }
 
     /// Measures tiles, until so many rows of them are measured.
@@ -136,12 +147,11 @@ impl Sky {
         let Threshold::Sky { noise, levels } = self.threshold else { return };
         while self.measured < rows {
             let first = self.measured * self.columns;
-            let (width, height, step) = (self.size.width(), self.size.height(), TILE / ROWS);
+            let (width, height) = (self.size.width(), self.size.height());
             let rows: [&[u8]; ROWS] = std::array::from_fn(|number| {
-                let y = (self.measured * TILE + step / 2 + number * step).min(height - 1);
+                let y = (self.measured * TILE + number * STRIP + STRIP / 2).min(height - 1);
                 &picture[y * width..(y + 1) * width]
             });
-            fetch(&rows);
             // A row that is shorter than a tile is repeated.
             let mut long = [[0; TILE]; ROWS];
             let rows = match width < TILE {
@@ -198,6 +208,7 @@ impl Sky {
             limits[..width].fill(least.saturating_sub(1));
             return;
         }
+        self.fetch(picture, strip + AHEAD);
         let middle = (strip * STRIP) as f32 + 0.5 * (STRIP as f32 - 1.0);
         let (above, below, down) = neighbours(middle, self.rows());
         self.measure_rows(simd, picture, below + 1);
@@ -239,14 +250,6 @@ fn spread<S: Simd>(simd: S, line: &[u16], width: usize, limits: &mut [u8]) {
         limits[last..width].fill(of_parts(line[line.len() - 1]));
     }
     limits[width..].fill(255);
-}
-
-/// Has the processor read these rows from memory, as much at a time as it can: tiles read a little of each row, and would wait for it.
-#[inline(always)]
-fn fetch(rows: &[&[u8]; ROWS]) {
-    const LINE: usize = 64;
-    let first = rows.iter().flat_map(|row| row.iter().step_by(LINE)).fold(0, |all, pixel| all ^ pixel);
-    std::hint::black_box(first);
 }
 
 /// The pixels of a tile that are looked at, in rows of a picture. At the right border, tiles are as large as the others and begin

@@ -104,7 +104,7 @@ pub(crate) struct Buffer {
 }
 
 /// What a core fetches at a time.
-const CACHE_LINE: usize = 64;
+pub(crate) const CACHE_LINE: usize = 64;
 
 /// Where a buffer's memory goes back to.
 #[derive(Debug)]

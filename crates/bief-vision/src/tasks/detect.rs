@@ -73,8 +73,10 @@ impl Task for DetectComponents {
     fn run(&mut self, frame: &[u8], mut components: VarFrame<'_, Component>) -> Result<Flow> {
         let (width, ignored) = (self.size.width(), self.ignored.as_deref());
         let is_seen = |component: &Component| {
-            let pixel = component.y.round() as usize * width + component.x.round() as usize;
-            ignored.is_none_or(|ignored| !ignored.get(pixel).is_some_and(|&is_ignored| is_ignored))
+            ignored.is_none_or(|ignored| {
+                let pixel = component.y.round() as usize * width + component.x.round() as usize;
+                !ignored.get(pixel).is_some_and(|&is_ignored| is_ignored)
+            })
         };
         self.found.clear();
         self.found.extend(self.detector.components(&frame[..self.size.pixels()]).filter(is_seen));

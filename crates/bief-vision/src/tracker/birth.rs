@@ -23,12 +23,10 @@ const STREAK: f64 = 7.0;
 
 /// A component that nothing explains.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Loose {
+struct Loose {
     /// Its place on the sky is that in its own picture.
-    pub(super) sighting: Sighting,
-    /// Its number in its frame.
-    pub(super) number: u32,
-    pub(super) is_explained: bool,
+    sighting: Sighting,
+    is_explained: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -37,6 +35,8 @@ struct Frame {
     /// Of the view since then.
     motion: Rigid,
     loose: Vec<Loose>,
+    /// Their numbers among the components of the frame, which rise.
+    numbers: Vec<u32>,
 }
 
 impl Frame {
@@ -73,24 +73,26 @@ impl Past {
     /// Begins a frame.
     pub(super) fn next(&mut self, number: u64) {
         let oldest = if self.frames.len() == FRAMES { self.frames.pop_back() } else { None };
-        let mut loose = oldest.map(|frame| frame.loose).unwrap_or_default();
+        let (mut loose, mut numbers) = oldest.map(|frame| (frame.loose, frame.numbers)).unwrap_or_default();
         loose.clear();
-        self.frames.push_front(Frame { number, motion: Rigid::STILL, loose });
+        numbers.clear();
+        self.frames.push_front(Frame { number, motion: Rigid::STILL, loose, numbers });
         self.places.rotate_right(1);
     }
 
     /// Adds what nothing explains, by rising number. Of a crowd, only what is strong.
-    pub(super) fn push(&mut self, loose: Loose, is_crowd: bool) {
-        let space = &mut self.frames[0].loose;
-        if space.len() < MOST && (!is_crowd || loose.sighting.strength > STRONG) {
-            space.push(loose);
+    pub(super) fn push(&mut self, number: u32, sighting: Sighting, is_crowd: bool) {
+        let Frame { loose, numbers, .. } = &mut self.frames[0];
+        if loose.len() < MOST && (!is_crowd || sighting.strength > STRONG) {
+            loose.push(Loose { sighting, is_explained: false });
+            numbers.push(number);
         }
     }
 
     /// Something is known now to stay where it is.
     pub(super) fn explain(&mut self, (frame, number): (u64, u32)) {
         let Some(frame) = self.frames.iter_mut().find(|past| past.number == frame) else { return };
-        if let Ok(index) = frame.loose.binary_search_by_key(&number, |loose| loose.number) {
+        if let Ok(index) = frame.numbers.binary_search(&number) {
             frame.loose[index].is_explained = true;
         }
     }
@@ -156,7 +158,7 @@ impl Past {
                 sightings.push(self.frames[frame].sighting(member));
                 self.frames[frame].loose[member].is_explained = true;
             }
-            notes[self.frames[0].loose[members[2]].number as usize].is_taken = true;
+            notes[self.frames[0].numbers[members[2]] as usize].is_taken = true;
             let mut path = Path { sightings, missed: 0 };
             self.look_back(&mut path);
             paths.push(path);

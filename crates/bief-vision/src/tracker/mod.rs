@@ -20,7 +20,7 @@ use crate::component::Component;
 use crate::grid::Grid;
 use crate::motion::{Rigid, apart, length};
 use crate::size::Size;
-use birth::{Loose, Past};
+use birth::Past;
 use fixed::{FIXED, Fixture, Fixtures};
 use large::Large;
 use object::Objects;
@@ -359,7 +359,7 @@ impl Tracker {
             let component = Component { light, ..*component };
             let is_restless = self.restless.is_restless(at);
             let sighting = Sighting::of(&component, at, frame, time_us, is_restless).over(self.clutter);
-            self.past.push(Loose { sighting, number: index as u32, is_explained: false }, is_crowd);
+            self.past.push(index as u32, sighting, is_crowd);
         }
         self.past.begin(&mut self.paths, &mut self.notes);
         self.see_clutter(components);
