@@ -41,17 +41,15 @@ fn infer() -> Kind {
         Param::<String>::new("engine", "the library that runs it: onnxruntime, or tract where it is built in")
             .parsed::<EngineKind>()
             .optional(),
-        Param::<String>::new(
-            "library",
-            "the file of ONNX Runtime, in the stead of ORT_DYLIB_PATH or the one that the system finds",
-        )
-        .optional(),
+        // An address, not a text: whoever sends tasks to another machine names nothing that is loaded there.
+        Param::reads("library", "the file of ONNX Runtime, in the stead of ORT_DYLIB_PATH or the one that the system finds")
+            .optional(),
     );
     let summary = "runs a neural network on each frame";
     let kind = Kind::piece("nn.infer", summary, parameters, |(model, parts, engine, library), piece| {
         let network = model.as_ref().map_or_else(modulation::network, open)?;
-        let library: Option<String> = library;
-        let engine = Engine::open(engine.unwrap_or_default(), library.as_deref().map(Path::new))?;
+        let library = library.as_ref().map(|library| file(library, "a library is a file")).transpose()?;
+        let engine = Engine::open(engine.unwrap_or_default(), library)?;
         let tasks = balanced(&network, parts);
         let inference = Inference::new(network, engine).joined(tasks)?;
         let wire = piece.wires()[0].clone();
@@ -61,10 +59,11 @@ fn infer() -> Kind {
 }
 
 fn open(model: &InputAddress) -> Result<NeuralNetwork> {
-    match model.address().path() {
-        Some(file) => NeuralNetwork::open(file),
-        None => Err(model.refuse("a network is a file")),
-    }
+    NeuralNetwork::open(file(model, "a network is a file")?)
+}
+
+fn file<'a>(address: &'a InputAddress, otherwise: &str) -> Result<&'a Path> {
+    address.address().path().ok_or_else(|| address.refuse(otherwise))
 }
 
 fn classes() -> Kind {

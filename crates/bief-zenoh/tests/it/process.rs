@@ -19,6 +19,7 @@ const PLACE: &str = "BIEF_TEST_PLACE";
 const ROUTER: &str = "BIEF_TEST_ROUTER";
 const KEYS: &str = "BIEF_TEST_KEYS";
 const CORES: &str = "BIEF_TEST_CORES";
+const BYTES: &str = "BIEF_TEST_BYTES";
 
 /// A process that ends with this value.
 pub(crate) struct Process(Child);
@@ -81,10 +82,10 @@ impl Process {
         })
     }
 
-    /// What is at the other end of a bare connection.
-    pub(crate) fn bare(place: &str) -> Self {
+    /// What is at the other end of a bare connection, for messages of so many bytes.
+    pub(crate) fn bare(place: &str, bytes: usize) -> Self {
         Self::start(|command| {
-            command.env(ROLE, "bare").env(PLACE, place);
+            command.env(ROLE, "bare").env(PLACE, place).env(BYTES, bytes.to_string());
         })
     }
 
@@ -154,7 +155,7 @@ fn role() {
             println!("here I am");
             worker.run().unwrap();
         }
-        Some("bare") => costs::answer_barely(&variable(PLACE).unwrap()),
+        Some("bare") => costs::answer_barely(&variable(PLACE).unwrap(), variable(BYTES).unwrap().parse().unwrap()),
         Some("engine") => costs::answer_by_engine(&variable(PLACE).unwrap()),
         Some("router") => {
             use zenoh::Wait;
