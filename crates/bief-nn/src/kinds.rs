@@ -42,8 +42,11 @@ fn infer() -> Kind {
             .parsed::<EngineKind>()
             .optional(),
         // An address, not a text: whoever sends tasks to another machine names nothing that is loaded there.
-        Param::reads("library", "the file of ONNX Runtime, in the stead of ORT_DYLIB_PATH or the one that the system finds")
-            .optional(),
+        Param::reads(
+            "library",
+            "the file of ONNX Runtime, in the stead of ORT_DYLIB_PATH or the one that the system finds",
+        )
+        .optional(),
     );
     let summary = "runs a neural network on each frame";
     let kind = Kind::piece("nn.infer", summary, parameters, |(model, parts, engine, library), piece| {

@@ -20,11 +20,11 @@ use crate::told;
 const HEAD: usize = 32;
 /// Where frames wait for workers, so many results are collected at a time, or as many as come in this time: a thread that is woken for
 /// each costs more than what it does.
-const AT_A_TIME: usize = 8;
+const AT_A_TIME: usize = 16;
 const OFTEN: Duration = Duration::from_millis(1);
-/// So many frames wait for credit at most, and where no more than so many do, they become as many again, or after this time: few enough for
-/// caches to hold what is written, sent and used again, enough to wake whoever makes frames for several.
-const MOST_WAITING: usize = 16;
+/// So many frames wait for credit at most, and where no more than so few do, they become as many again, or after this time: few enough for
+/// caches to hold what is written, sent and used again, enough to wake whoever makes frames for several at a time.
+const MOST_WAITING: usize = 24;
 const FEW_WAITING: usize = 8;
 const SOON: Duration = Duration::from_millis(10);
 /// How often workers are asked what their tasks tell.

@@ -23,9 +23,11 @@ const KEEP_ALIVE: u32 = 4;
 const WAIT_US: u32 = 2_000_000;
 /// What is read of a link lies in so many bytes at most; beyond that each piece is allocated anew.
 const RX_BYTES: usize = 1 << 20;
-/// Messages lie in pieces of this many bytes until they go out, up to so many of them for each link: whoever sends more waits. The most
-/// would be 65 535; this and what TLS adds is a single segment even on the link of a machine to itself, where one takes 65 483.
-const PIECE: usize = 65_300;
+/// Messages lie in pieces of this many bytes until they go out, or of fewer where segments of the link make that even (65 160 by Ethernet,
+/// 49 152 on the link of a machine to itself); up to so many pieces of each link: whoever sends more waits.
+const PIECE: usize = u16::MAX as usize;
+/// The least of them.
+const LEAST_PIECE: usize = 48 << 10;
 const PIECES: usize = 16;
 /// Of a piece, what says of which message it is, and more.
 const OF_A_PIECE: usize = 512;
@@ -70,7 +72,7 @@ impl Reach {
 
 /// How many frames of these bytes at most never wait for room on a link where nothing else goes. One piece may hold other messages.
 pub(crate) fn at_once(longest: usize) -> usize {
-    (PIECES - 1) / (longest / (PIECE - OF_A_PIECE) + 1)
+    (PIECES - 1) / (longest / (LEAST_PIECE - OF_A_PIECE) + 1)
 }
 
 /// A session with the network.
@@ -96,7 +98,9 @@ impl Network {
         zenoh::try_init_log_from_env();
         let session = config(reach, listen).and_then(|config| zenoh::open(config).wait());
         session.map(Self).map_err(|error| match (&reach.router, listen) {
-            (Some(router), _) => failed(&format!("{router}: no router answered in {ROUTER_S} s, or it has other keys"), error),
+            (Some(router), _) => {
+                failed(&format!("{router}: no router answered in {ROUTER_S} s, or it has other keys"), error)
+            }
             (None, Some(address)) => failed(&format!("{address}: cannot listen"), error),
             (None, None) => failed("cannot join the workers", error),
         })

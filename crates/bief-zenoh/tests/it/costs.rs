@@ -11,6 +11,7 @@ use zenoh::{Config, Session, Wait};
 
 use crate::chain::{alone, away_of, long, registry};
 use crate::keys;
+use crate::namespaces::Namespace;
 use crate::process::{Process, Role, free, reach};
 
 /// CPU time of this process so far, in microseconds.
@@ -31,7 +32,7 @@ fn file((frames, len): (u64, usize), middle: &str) -> ChainFile {
     ChainFile::parse(&text, "test.toml").unwrap()
 }
 
-fn tell(what: &str, len: usize, keys: Option<(&Path, &Path)>) {
+fn tell(what: &str, len: usize, keys: Option<(&Path, &Path)>, spaces: &[Namespace]) {
     let frames = long(20_000);
     let middle = "[[task]]\nname = 'last'\nkind = 'test.last'\nin = ['numbers']\nout = ['last']\n";
     let file = file((frames, len), middle);
@@ -39,10 +40,12 @@ fn tell(what: &str, len: usize, keys: Option<(&Path, &Path)>) {
     let start = cpu_us();
     file.program(&registry).unwrap().run().unwrap();
     let here = cpu_us() - start;
-    let places = [free(), free()];
+    let places = [0, 1].map(|number| spaces.get(number).map_or_else(free, |space| space.place.clone()));
     let worker = |number: usize| {
         let (name, place) = (["a", "b"][number], places[number].clone());
-        Process::worker(&Role { name, place, keys: keys.map(|(_, worker)| worker), cores: 1, ..Role::default() })
+        let namespace = spaces.get(number).map_or_else(String::new, |space| space.name.clone());
+        let keys = keys.map(|(_, worker)| worker);
+        Process::worker(&Role { name, place, keys, namespace, cores: 1, ..Role::default() })
     };
     let _workers = [0, 1].map(worker);
     let keys = keys.map(|(front, _)| Keys::read(front).unwrap());
@@ -61,7 +64,7 @@ fn tell(what: &str, len: usize, keys: Option<(&Path, &Path)>) {
 
 /// What is under way at a time on a bare connection: the credit of both workers.
 const UNDER_WAY: u64 = 8;
-/// Numbers of a frame of 64 KB, which goes in one piece, and of one of 64 KiB, which takes two.
+/// Numbers of a frame of 64 KB, which is one piece of zenoh's by Ethernet, and of one of 64 KiB, which is two.
 const LENS: [usize; 2] = [8000, 8192];
 /// Bytes of a message beside those of a frame, and of an answer.
 const HEAD: usize = 29 + 10;
@@ -69,10 +72,10 @@ const ANSWER: usize = 62;
 
 /// The least that a frame may cost: as many bytes each way on a bare connection, with as many under way; a thread that sends and one that
 /// receives.
-fn tell_bare(len: usize) {
+fn tell_bare(what: &str, len: usize, space: Option<&Namespace>) {
     let frames = long(20_000);
-    let place = free();
-    let _answers = Process::bare(&place, HEAD + 8 * len);
+    let place = space.map_or_else(free, |space| space.place.clone());
+    let _answers = Process::bare(&place, HEAD + 8 * len, space.map_or("", |space| &space.name));
     let mut to = TcpStream::connect(&place).unwrap();
     to.set_nodelay(true).unwrap();
     let mut from = to.try_clone().unwrap();
@@ -92,7 +95,8 @@ fn tell_bare(len: usize) {
             taken.recv().unwrap();
         }
     });
-    println!("a bare connection: {:.0} us of CPU for each frame of {} bytes", (cpu_us() - start) / frames as f64, 8 * len);
+    let us = (cpu_us() - start) / frames as f64;
+    println!("{what}, a bare connection: {us:.0} us of CPU for each frame of {} bytes", 8 * len);
 }
 
 /// Reads frames and answers, until nobody asks any more.
@@ -134,9 +138,8 @@ fn open(side: &str, place: &str) -> Session {
     let mut config = Config::default();
     config.insert_json5("scouting/multicast/enabled", "false").unwrap();
     config.insert_json5("listen/endpoints", "[]").unwrap();
-    // Pieces of messages as long as in a pool, and as many that may wait.
+    // As many pieces of messages may wait as in a pool.
     config.insert_json5("transport/link/tx/queue/size/data", "16").unwrap();
-    config.insert_json5("transport/link/tx/batch_size", "65300").unwrap();
     config.insert_json5(&format!("{side}/endpoints"), &format!("['tcp/{place}']")).unwrap();
     zenoh::open(config).wait().unwrap()
 }
@@ -170,15 +173,25 @@ fn what_a_frame_costs_in_that_environment() {
         return;
     }
     for len in LENS {
-        tell_bare(len);
+        tell_bare("plain TCP", len, None);
         tell_engine(len);
-        tell("plain TCP", len, None);
+        tell("plain TCP", len, None, &[]);
+    }
+    match [Namespace::new(2), Namespace::new(3)] {
+        [Some(first), Some(second)] => {
+            let spaces = [first, second];
+            for len in LENS {
+                tell_bare("Ethernet", len, spaces.first());
+                tell("Ethernet", len, None, &spaces);
+            }
+        }
+        _ => println!("Ethernet: skipped, no network namespaces can be made here"),
     }
     let folder = std::env::temp_dir().join(format!("bief-zenoh-costs-{}", std::process::id()));
     let made = ["front", "rack3"].map(|machine| keys::make(&folder, "pool", machine));
     if let [Some(front), Some(worker)] = &made {
         for len in LENS {
-            tell("TLS", len, Some((front, worker)));
+            tell("TLS", len, Some((front, worker)), &[]);
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();

@@ -43,7 +43,7 @@ pub(crate) struct Role<'a> {
 
 impl Process {
     fn start(change: impl FnOnce(&mut Command)) -> Self {
-        Self::start_by(Command::new(std::env::current_exe().unwrap()), change)
+        Self::start_by(inside(""), change)
     }
 
     fn start_by(mut command: Command, change: impl FnOnce(&mut Command)) -> Self {
@@ -58,12 +58,7 @@ impl Process {
     }
 
     pub(crate) fn worker(role: &Role<'_>) -> Self {
-        let program = std::env::current_exe().unwrap();
-        let mut command = Command::new(if role.namespace.is_empty() { program.as_os_str() } else { "ip".as_ref() });
-        if !role.namespace.is_empty() {
-            command.args(["netns", "exec", &role.namespace]).arg(&program);
-        }
-        Self::start_by(command, |command| {
+        Self::start_by(inside(&role.namespace), |command| {
             command.env(ROLE, "worker").env(NAME, role.name).env(PLACE, &role.place).env(ROUTER, &role.router);
             command.env(TIME, role.time_us.to_string()).env(CORES, role.cores.max(1).to_string());
             command.env(RUNTIME.0, RUNTIME.1);
@@ -83,8 +78,8 @@ impl Process {
     }
 
     /// What is at the other end of a bare connection, for messages of so many bytes.
-    pub(crate) fn bare(place: &str, bytes: usize) -> Self {
-        Self::start(|command| {
+    pub(crate) fn bare(place: &str, bytes: usize, namespace: &str) -> Self {
+        Self::start_by(inside(namespace), |command| {
             command.env(ROLE, "bare").env(PLACE, place).env(BYTES, bytes.to_string());
         })
     }
@@ -120,6 +115,17 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// This program, in a network namespace if one is named.
+fn inside(namespace: &str) -> Command {
+    let program = std::env::current_exe().unwrap();
+    if namespace.is_empty() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]).arg(program);
+    command
 }
 
 /// An address of this machine that is free now.
