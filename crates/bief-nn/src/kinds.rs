@@ -112,6 +112,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn whatever_is_loaded_is_an_address() {
+        let mut registry = Registry::new();
+        register(&mut registry);
+        let kind = registry.kind("nn.infer").unwrap();
+        let addresses: Vec<&str> = kind
+            .parameters()
+            .iter()
+            .filter(|parameter| parameter.is_address())
+            .map(|parameter| parameter.name())
+            .collect();
+        assert_eq!(addresses, ["model", "library"]);
+    }
+
+    #[test]
     fn parts_are_of_much_the_same_work() {
         let network = modulation::network().unwrap();
         let count = network.segments().len();
