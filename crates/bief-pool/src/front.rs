@@ -22,7 +22,7 @@ const HEAD: usize = 32;
 /// each costs more than what it does.
 const AT_A_TIME: usize = 16;
 const OFTEN: Duration = Duration::from_millis(1);
-/// So many frames wait for credit at most, and where no more than so few do, they become as many again, or after this time: few enough for
+/// So many frames wait for credit at most, and where no more than so few do they become as many again, or after this time: few enough for
 /// caches to hold what is written, sent and used again, enough to wake whoever makes frames for several at a time.
 const MOST_WAITING: usize = 24;
 const FEW_WAITING: usize = 8;
