@@ -22,7 +22,7 @@ const HEAD: usize = 32;
 /// each costs more than what it does.
 const AT_A_TIME: usize = 16;
 const OFTEN: Duration = Duration::from_millis(1);
-/// So many frames wait for credit at most, and where no more than so few do they become as many again, or after this time: few enough for
+/// So many frames wait for credit at most, and where no more than so few do, they become as many again, or after this time: few enough for
 /// caches to hold what is written, sent and used again, enough to wake whoever makes frames for several at a time.
 const MOST_WAITING: usize = 24;
 const FEW_WAITING: usize = 8;
@@ -80,7 +80,7 @@ struct Inner {
     ends: Condvar,
     /// Something came.
     came: Condvar,
-    /// Few frames wait, or a core of this machine has done one.
+    /// There is room for more frames.
     room: Condvar,
     clock: Mutex<Option<JoinHandle<()>>>,
 }
@@ -99,7 +99,7 @@ struct State {
     owing: BTreeSet<WorkerId>,
     /// What is called when the first worker is ready.
     helped: Option<Box<dyn FnOnce() + Send>>,
-    /// Whoever has a frame waits to be told that it may stay or leave.
+    /// Whoever sends frames waits for fewer that wait.
     sender_waits: bool,
     /// Whoever collects waits to be told that something came.
     collector_waits: bool,
@@ -325,36 +325,28 @@ impl Front {
         all
     }
 
-    /// Decides whether a frame leaves, which the source counts as that one. Where many wait for credit, it waits a moment until they are
-    /// fewer, or a core of this machine is free.
+    /// Decides whether a frame leaves, which the source counts as that one.
     pub(crate) fn way(&self, frame: u64) -> Way {
         let mut state = self.0.lock();
-        let mut waits = state.window.waiting() >= MOST_WAITING;
-        loop {
-            let (has_workers, waiting) = (state.window.has_workers(), state.window.waiting());
-            if state.own.takes(frame, has_workers, waiting > 0) {
-                return Way::Here;
-            }
-            if !waits || waiting <= FEW_WAITING {
-                return Way::Away;
-            }
-            state.sender_waits = true;
-            let (woken, waited) = self.0.room.wait_timeout(state, SOON).unwrap_or_else(PoisonError::into_inner);
-            (state, waits) = (woken, !waited.timed_out());
-            state.sender_waits = false;
-        }
+        let (has_workers, has_waiting) = (state.window.has_workers(), state.window.waiting() > 0);
+        if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away }
     }
 
     /// Cores of this machine have done a frame.
     pub(crate) fn done_here(&self, frame: u64) {
-        let mut state = self.0.lock();
-        state.own.done(frame);
-        self.0.wake_sender(&mut state);
+        self.0.lock().own.done(frame);
     }
 
-    /// Sends a frame on its way; its number.
+    /// Sends a frame on its way; its number. Where many wait for credit that nobody here helps with, it waits a moment until they are fewer.
     pub(crate) fn push(&self, wires: Buffer) -> Result<u64> {
         let mut state = self.0.lock();
+        // Cores of this machine that help are to have the next frame when they are free: the rings hold up whoever makes them.
+        if self.0.own.helping == 0 && state.window.waiting() >= MOST_WAITING {
+            state.sender_waits = true;
+            let is_full = |state: &mut State| state.window.waiting() > FEW_WAITING;
+            state = self.0.room.wait_timeout_while(state, SOON, is_full).unwrap_or_else(PoisonError::into_inner).0;
+            state.sender_waits = false;
+        }
         let pushed = state.window.push(Payload::new(wires, 0)).map_err(|_| {
             Error::new("more frames are under way than the window takes: give it as many as may be between `Dispatch` and `Collect`")
         });
@@ -455,18 +447,12 @@ impl Inner {
             Message::write_frame_head(sending.worker.0, sending.sequence, sending.number, &mut head);
             self.post(sending.worker, Letter { head, payload: Some(sending.payload), open: sending.open });
         }
-        if state.window.waiting() <= FEW_WAITING {
-            self.wake_sender(state);
+        if state.sender_waits && state.window.waiting() <= FEW_WAITING {
+            state.sender_waits = false;
+            self.room.notify_all();
         }
         while let Some(asking) = state.window.ask(now) {
             self.tell(asking.worker, &Message::Ask { run: asking.worker.0, sent: asking.sent });
-        }
-    }
-
-    /// Whoever has a frame looks again whether it stays or leaves.
-    fn wake_sender(&self, state: &mut State) {
-        if std::mem::take(&mut state.sender_waits) {
-            self.room.notify_all();
         }
     }
 
