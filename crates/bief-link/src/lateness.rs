@@ -1,5 +1,6 @@
 //! When a frame is late: measured against those that came back.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Answers that count; an odd number has a median.
@@ -10,34 +11,33 @@ const ANSWERS: usize = 63;
 pub(crate) struct Lateness {
     least: Duration,
     factor: u32,
-    times: Vec<Duration>,
-    /// Where the next one goes.
-    next: usize,
-    median: Duration,
+    /// In the order in which they came, ...
+    times: VecDeque<Duration>,
+    /// ... and of their lengths.
+    sorted: Vec<Duration>,
 }
 
 impl Lateness {
     pub(crate) fn new(least: Duration, factor: u32) -> Self {
-        Self { least, factor, times: Vec::with_capacity(ANSWERS), next: 0, median: Duration::ZERO }
+        Self { least, factor, times: VecDeque::with_capacity(ANSWERS), sorted: Vec::with_capacity(ANSWERS) }
     }
 
     /// Notes how long an answer took.
     pub(crate) fn note(&mut self, time: Duration) {
-        match self.times.get_mut(self.next) {
-            Some(old) => *old = time,
-            None => self.times.push(time),
+        let place = |sorted: &[Duration], time| sorted.partition_point(|&other| other < time);
+        if self.times.len() == ANSWERS
+            && let Some(oldest) = self.times.pop_front()
+        {
+            self.sorted.remove(place(&self.sorted, oldest));
         }
-        self.next = (self.next + 1) % ANSWERS;
-        let mut sorted = [Duration::ZERO; ANSWERS];
-        let sorted = &mut sorted[..self.times.len()];
-        sorted.copy_from_slice(&self.times);
-        let middle = sorted.len() / 2;
-        self.median = *sorted.select_nth_unstable(middle).1;
+        self.times.push_back(time);
+        self.sorted.insert(place(&self.sorted, time), time);
     }
 
     /// How long after it was sent a frame is late.
     pub(crate) fn limit(&self) -> Duration {
-        self.least.max(self.median.saturating_mul(self.factor))
+        let median = self.sorted.get(self.sorted.len() / 2).copied().unwrap_or_default();
+        self.least.max(median.saturating_mul(self.factor))
     }
 }
 

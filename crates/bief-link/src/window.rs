@@ -316,9 +316,9 @@ impl<P: Clone, R> Window<P, R> {
         self.poisoned
     }
 
-    /// Whether frames wait for a worker with credit.
-    pub fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// How many frames wait for a worker with credit.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// What came of the next frame, and its number.

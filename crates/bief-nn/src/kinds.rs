@@ -41,7 +41,8 @@ fn infer() -> Kind {
         Param::<String>::new("engine", "the library that runs it: onnxruntime, or tract where it is built in")
             .parsed::<EngineKind>()
             .optional(),
-        Param::<String>::new(
+        // An address, not a text: whoever sends tasks to another machine names nothing that is loaded there.
+        Param::reads(
             "library",
             "the file of ONNX Runtime, in the stead of ORT_DYLIB_PATH or the one that the system finds",
         )
@@ -50,8 +51,8 @@ fn infer() -> Kind {
     let summary = "runs a neural network on each frame";
     let kind = Kind::piece("nn.infer", summary, parameters, |(model, parts, engine, library), piece| {
         let network = model.as_ref().map_or_else(modulation::network, open)?;
-        let library: Option<String> = library;
-        let engine = Engine::open(engine.unwrap_or_default(), library.as_deref().map(Path::new))?;
+        let library = library.as_ref().map(|library| file(library, "a library is a file")).transpose()?;
+        let engine = Engine::open(engine.unwrap_or_default(), library)?;
         let tasks = balanced(&network, parts);
         let inference = Inference::new(network, engine).joined(tasks)?;
         let wire = piece.wires()[0].clone();
@@ -61,10 +62,11 @@ fn infer() -> Kind {
 }
 
 fn open(model: &InputAddress) -> Result<NeuralNetwork> {
-    match model.address().path() {
-        Some(file) => NeuralNetwork::open(file),
-        None => Err(model.refuse("a network is a file")),
-    }
+    NeuralNetwork::open(file(model, "a network is a file")?)
+}
+
+fn file<'a>(address: &'a InputAddress, otherwise: &str) -> Result<&'a Path> {
+    address.address().path().ok_or_else(|| address.refuse(otherwise))
 }
 
 fn classes() -> Kind {
@@ -108,6 +110,20 @@ fn balanced(network: &NeuralNetwork, parts: usize) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_is_loaded_is_an_address() {
+        let mut registry = Registry::new();
+        register(&mut registry);
+        let kind = registry.kind("nn.infer").unwrap();
+        let addresses: Vec<&str> = kind
+            .parameters()
+            .iter()
+            .filter(|parameter| parameter.is_address())
+            .map(|parameter| parameter.name())
+            .collect();
+        assert_eq!(addresses, ["model", "library"]);
+    }
 
     #[test]
     fn parts_are_of_much_the_same_work() {

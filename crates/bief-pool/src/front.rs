@@ -20,10 +20,12 @@ use crate::told;
 const HEAD: usize = 32;
 /// Where frames wait for workers, so many results are collected at a time, or as many as come in this time: a thread that is woken for
 /// each costs more than what it does.
-const AT_A_TIME: usize = 8;
+const AT_A_TIME: usize = 16;
 const OFTEN: Duration = Duration::from_millis(1);
-/// A window that is nearly full is filled again when this part of it is empty, or after this time.
-const PART: usize = 8;
+/// So many frames wait for credit at most, and where no more than so few do, they become as many again, or after this time: few enough for
+/// caches to hold what is written, sent and used again, enough to wake whoever makes frames for several at a time.
+const MOST_WAITING: usize = 24;
+const FEW_WAITING: usize = 8;
 const SOON: Duration = Duration::from_millis(10);
 /// How often workers are asked what their tasks tell.
 const ASK: Duration = Duration::from_secs(1);
@@ -97,8 +99,8 @@ struct State {
     owing: BTreeSet<WorkerId>,
     /// What is called when the first worker is ready.
     helped: Option<Box<dyn FnOnce() + Send>>,
-    /// The window is nearly full from so many frames on.
-    high: usize,
+    /// Whoever sends frames waits for fewer that wait.
+    sender_waits: bool,
     /// Whoever collects waits to be told that something came.
     collector_waits: bool,
     /// When that was last told.
@@ -138,7 +140,7 @@ impl Front {
             told: BTreeMap::new(),
             owing: BTreeSet::new(),
             helped: None,
-            high: limits.frames - limits.frames / PART,
+            sender_waits: false,
             collector_waits: false,
             told_at: Duration::ZERO,
             has_ended: false,
@@ -326,7 +328,7 @@ impl Front {
     /// Decides whether a frame leaves, which the source counts as that one.
     pub(crate) fn way(&self, frame: u64) -> Way {
         let mut state = self.0.lock();
-        let (has_workers, has_waiting) = (state.window.has_workers(), state.window.has_waiting());
+        let (has_workers, has_waiting) = (state.window.has_workers(), state.window.waiting() > 0);
         if state.own.takes(frame, has_workers, has_waiting) { Way::Here } else { Way::Away }
     }
 
@@ -335,12 +337,15 @@ impl Front {
         self.0.lock().own.done(frame);
     }
 
-    /// Sends a frame on its way; its number. Where many are, it waits a moment for room for several.
+    /// Sends a frame on its way; its number. Where many wait for credit that nobody here helps with, it waits a moment until they are fewer.
     pub(crate) fn push(&self, wires: Buffer) -> Result<u64> {
         let mut state = self.0.lock();
-        if state.window.len() >= state.high {
-            let is_full = |state: &mut State| state.window.len() > state.low();
+        // Cores of this machine that help are to have the next frame when they are free: the rings hold up whoever makes them.
+        if self.0.own.helping == 0 && state.window.waiting() >= MOST_WAITING {
+            state.sender_waits = true;
+            let is_full = |state: &mut State| state.window.waiting() > FEW_WAITING;
             state = self.0.room.wait_timeout_while(state, SOON, is_full).unwrap_or_else(PoisonError::into_inner).0;
+            state.sender_waits = false;
         }
         let pushed = state.window.push(Payload::new(wires, 0)).map_err(|_| {
             Error::new("more frames are under way than the window takes: give it as many as may be between `Dispatch` and `Collect`")
@@ -357,9 +362,6 @@ impl Front {
         state.own.passed(frame);
         loop {
             if let Some((number, result)) = state.window.collect() {
-                if state.window.len() == state.low() {
-                    self.0.room.notify_all();
-                }
                 let (worker, message) = result.map_err(Error::from_source)?;
                 return Ok((number, worker, message));
             }
@@ -412,14 +414,9 @@ impl Front {
 }
 
 impl State {
-    /// A window with no more frames than this is filled again.
-    fn low(&self) -> usize {
-        self.high - self.high / PART
-    }
-
     /// Whether whoever collects results is to be woken.
     fn is_to_be_collected(&self, now: Duration) -> bool {
-        let is_time = || now.saturating_sub(self.told_at) >= OFTEN || !self.window.has_waiting();
+        let is_time = || now.saturating_sub(self.told_at) >= OFTEN || self.window.waiting() == 0;
         self.collector_waits && self.window.has_result() && (is_time() || self.window.has_results(AT_A_TIME))
     }
 
@@ -449,6 +446,10 @@ impl Inner {
             let mut head = Vec::with_capacity(HEAD);
             Message::write_frame_head(sending.worker.0, sending.sequence, sending.number, &mut head);
             self.post(sending.worker, Letter { head, payload: Some(sending.payload), open: sending.open });
+        }
+        if state.sender_waits && state.window.waiting() <= FEW_WAITING {
+            state.sender_waits = false;
+            self.room.notify_all();
         }
         while let Some(asking) = state.window.ask(now) {
             self.tell(asking.worker, &Message::Ask { run: asking.worker.0, sent: asking.sent });

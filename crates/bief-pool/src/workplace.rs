@@ -51,6 +51,8 @@ type Answer = dyn FnMut(&[u8], Option<Payload>) + Send;
 
 struct State {
     worker: Worker<Payload>,
+    /// Cores that wait for a frame.
+    idle: usize,
     has_ended: bool,
     /// Frames that were answered for.
     answered: u64,
@@ -91,7 +93,7 @@ impl Workplace {
         credit: usize,
         answer: impl FnMut(&[u8], Option<Payload>) + Send + 'static,
     ) -> Result<Self> {
-        let state = State { worker: Worker::new(credit), has_ended: false, answered: 0 };
+        let state = State { worker: Worker::new(credit), idle: 0, has_ended: false, answered: 0 };
         let answers = Answers { answer: Box::new(answer), head: Vec::new(), held: Vec::new() };
         let figures = CoreFigures { cores: (0..cores).map(|_| None).collect(), left: cores, ..CoreFigures::default() };
         let shared = Arc::new(Shared {
@@ -167,9 +169,14 @@ impl Workplace {
     }
 
     fn take_frame(&self, sequence: u64, number: u64, frame: Payload) {
+        let mut state = self.shared.lock();
         // One that is too many is left out: it will be late, and sent again.
-        let _ = self.shared.lock().worker.take(sequence, number, frame);
-        self.shared.came.notify_one();
+        let _ = state.worker.take(sequence, number, frame);
+        let is_awaited = state.idle > 0;
+        drop(state);
+        if is_awaited {
+            self.shared.came.notify_one();
+        }
     }
 }
 
@@ -266,7 +273,9 @@ impl Shared {
             if let Some(next) = state.worker.next() {
                 return Some(next);
             }
+            state.idle += 1;
             state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
     }
 

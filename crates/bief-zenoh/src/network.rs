@@ -23,11 +23,16 @@ const KEEP_ALIVE: u32 = 4;
 const WAIT_US: u32 = 2_000_000;
 /// What is read of a link lies in so many bytes at most; beyond that each piece is allocated anew.
 const RX_BYTES: usize = 1 << 20;
-/// Messages lie in pieces of this many bytes until they go out, up to so many of them for each link: whoever sends more waits.
+/// Messages lie in pieces of this many bytes until they go out, or of fewer where segments of the link make that even (65 160 by Ethernet,
+/// 49 152 on the link of a machine to itself); up to so many pieces of each link: whoever sends more waits.
 const PIECE: usize = u16::MAX as usize;
+/// The least of them.
+const LEAST_PIECE: usize = 48 << 10;
 const PIECES: usize = 16;
 /// Of a piece, what says of which message it is, and more.
 const OF_A_PIECE: usize = 512;
+/// How long a router may take to answer when a session begins, in seconds; one that goes later is awaited without end.
+const ROUTER_S: u32 = 5;
 /// Questions that wait for an answer.
 const MOST_QUERIES: usize = 16;
 /// The longest message that is put together again, in bytes, and the longest frame: the head of a message is shorter than a MiB.
@@ -67,7 +72,7 @@ impl Reach {
 
 /// How many frames of these bytes at most never wait for room on a link where nothing else goes. One piece may hold other messages.
 pub(crate) fn at_once(longest: usize) -> usize {
-    (PIECES - 1) / (longest / (PIECE - OF_A_PIECE) + 1)
+    (PIECES - 1) / (longest / (LEAST_PIECE - OF_A_PIECE) + 1)
 }
 
 /// A session with the network.
@@ -80,10 +85,10 @@ pub(crate) struct Token(#[expect(dead_code, reason = "others see it as long as i
 pub(crate) struct Mouth(zenoh::pubsub::Publisher<'static>);
 
 impl Network {
-    /// Joins the network; who is not there yet is tried again and again.
+    /// Joins the network; who is not there yet is tried again and again, but for a router.
     ///
     /// # Errors
-    /// An address where nothing can listen; keys that are none; keys without [`RUNTIME`].
+    /// An address where nothing can listen; a router that is not there; keys that are none; keys without [`RUNTIME`].
     pub(crate) fn open(reach: &Reach, listen: Option<&Address>) -> Result<Self> {
         let (name, value) = RUNTIME;
         if reach.keys.is_some() && std::env::var(name).ok().as_deref() != Some(value) {
@@ -92,9 +97,12 @@ impl Network {
         // What the engine does is told where RUST_LOG asks for it.
         zenoh::try_init_log_from_env();
         let session = config(reach, listen).and_then(|config| zenoh::open(config).wait());
-        session.map(Self).map_err(|error| match listen {
-            Some(address) => failed(&format!("{address}: cannot listen"), error),
-            None => failed("cannot join the workers", error),
+        session.map(Self).map_err(|error| match (&reach.router, listen) {
+            (Some(router), _) => {
+                failed(&format!("{router}: no router answered in {ROUTER_S} s, or it has other keys"), error)
+            }
+            (None, Some(address)) => failed(&format!("{address}: cannot listen"), error),
+            (None, None) => failed("cannot join the workers", error),
         })
     }
 
@@ -212,7 +220,8 @@ fn config(reach: &Reach, listen: Option<&Address>) -> zenoh::Result<Config> {
     let mut set = |key: &str, value: String| config.insert_json5(key, &value);
     set("mode", text(if reach.router.is_some() { "client" } else { "peer" }))?;
     set("connect/endpoints", endpoints(&mut reach.workers.iter().chain(&reach.router)))?;
-    set("connect/timeout_ms", "-1".to_owned())?;
+    let patience = reach.router.as_ref().map_or(-1, |_| i64::from(1000 * ROUTER_S));
+    set("connect/timeout_ms", patience.to_string())?;
     set("connect/exit_on_failure", "false".to_owned())?;
     set("connect/retry", "{period_init_ms: 250, period_max_ms: 1000, period_increase_factor: 2}".to_owned())?;
     set("listen/endpoints", endpoints(&mut listen.into_iter()))?;

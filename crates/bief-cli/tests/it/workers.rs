@@ -291,6 +291,7 @@ mod with_the_feature {
         refused(&["run", "chain.toml", "--workers", here, "--leave", "write..read"], 2, "write read..write");
         refused(&["workers"], 2, "give --workers ADDRESS, --find or --router ADDRESS");
         refused(&["workers", "--workers", here], 75, "no worker answers");
+        refused(&["run", "chain.toml", "--router", here], 75, "127.0.0.1:1: no router answered in 5 s");
         refused(&["worker", "--listen", "0.0.0.0:1"], 2, "give --keys DIR, or --insecure");
         refused(&["worker", "--listen", here, "--cores", "8", "--credit", "4"], 2, "keeps fewer than 8 cores busy");
         refused(&["worker", "--listen", here, "--cores", "5000"], 2, "a worker has up to 4096");

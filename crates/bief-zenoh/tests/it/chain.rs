@@ -46,6 +46,8 @@ impl Task for Play {
 #[derive(Clone)]
 struct Mix {
     time: Duration,
+    /// So much longer than that it has slept: whoever sleeps is woken late, by more where others run, which work is not.
+    overslept: Duration,
     fails_at: Option<u64>,
     dies_at: Option<u64>,
 }
@@ -67,7 +69,9 @@ impl Task for Mix {
             std::process::abort();
         }
         if !self.time.is_zero() {
-            std::thread::sleep(self.time);
+            let begin = Instant::now();
+            std::thread::sleep(self.time.saturating_sub(self.overslept));
+            self.overslept = (self.overslept + begin.elapsed()).saturating_sub(self.time).min(self.time);
         }
         for (mixed, number) in mixed.iter_mut().zip(numbers) {
             *mixed = (number ^ number >> 7).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -167,7 +171,7 @@ pub(crate) fn registry() -> (Arc<Registry>, Arc<Mutex<Seen>>) {
             "mixes them",
             (at("fails_at"), at("dies_at"), time_us),
             move |(fails_at, dies_at, time_us): (Option<u64>, Option<u64>, u64)| {
-                Ok(Mix { time: Duration::from_micros(time + time_us), fails_at, dies_at })
+                Ok(Mix { time: Duration::from_micros(time + time_us), overslept: Duration::ZERO, fails_at, dies_at })
             },
         ));
     }

@@ -11,6 +11,7 @@ use zenoh::{Config, Session, Wait};
 
 use crate::chain::{alone, away_of, long, registry};
 use crate::keys;
+use crate::namespaces::Namespace;
 use crate::process::{Process, Role, free, reach};
 
 /// CPU time of this process so far, in microseconds.
@@ -22,27 +23,29 @@ fn cpu_us() -> f64 {
     ticks as f64 * 10_000.0
 }
 
-/// Frames of 64 KiB, of which little comes back.
-fn file(frames: u64, middle: &str) -> ChainFile {
+/// Frames of so many numbers of 8 bytes, of which little comes back.
+fn file((frames, len): (u64, usize), middle: &str) -> ChainFile {
     let text = format!(
-        "[[task]]\nname = 'play'\nkind = 'test.play'\nout = ['numbers']\nframes = {frames}\nlen = 8192\n{middle}\
+        "[[task]]\nname = 'play'\nkind = 'test.play'\nout = ['numbers']\nframes = {frames}\nlen = {len}\n{middle}\
          [[task]]\nname = 'see'\nkind = 'test.see'\nin = ['last']"
     );
     ChainFile::parse(&text, "test.toml").unwrap()
 }
 
-fn tell(what: &str, keys: Option<(&Path, &Path)>) {
+fn tell(what: &str, len: usize, keys: Option<(&Path, &Path)>, spaces: &[Namespace]) {
     let frames = long(20_000);
     let middle = "[[task]]\nname = 'last'\nkind = 'test.last'\nin = ['numbers']\nout = ['last']\n";
-    let file = file(frames, middle);
+    let file = file((frames, len), middle);
     let (registry, _) = registry();
     let start = cpu_us();
     file.program(&registry).unwrap().run().unwrap();
     let here = cpu_us() - start;
-    let places = [free(), free()];
+    let places = [0, 1].map(|number| spaces.get(number).map_or_else(free, |space| space.place.clone()));
     let worker = |number: usize| {
         let (name, place) = (["a", "b"][number], places[number].clone());
-        Process::worker(&Role { name, place, keys: keys.map(|(_, worker)| worker), cores: 1, ..Role::default() })
+        let namespace = spaces.get(number).map_or_else(String::new, |space| space.name.clone());
+        let keys = keys.map(|(_, worker)| worker);
+        Process::worker(&Role { name, place, keys, namespace, cores: 1, ..Role::default() })
     };
     let _workers = [0, 1].map(worker);
     let keys = keys.map(|(front, _)| Keys::read(front).unwrap());
@@ -51,8 +54,9 @@ fn tell(what: &str, keys: Option<(&Path, &Path)>) {
     let away = cpu_us() - start;
     assert_eq!(outcome.seen.frames, frames);
     println!(
-        "{what}: {:.0} us of CPU for each frame of 64 KiB, sent and collected ({:.0} us here), {:.0} frames/s",
+        "{what}: {:.0} us of CPU for each frame of {} bytes, sent and collected ({:.0} us here), {:.0} frames/s",
         (away - here) / frames as f64,
+        8 * len,
         here / frames as f64,
         frames as f64 / outcome.seconds
     );
@@ -60,16 +64,18 @@ fn tell(what: &str, keys: Option<(&Path, &Path)>) {
 
 /// What is under way at a time on a bare connection: the credit of both workers.
 const UNDER_WAY: u64 = 8;
-/// Bytes of a message with a frame of 64 KiB, and of an answer.
-const FRAME: usize = 29 + 10 + (1 << 16);
+/// Numbers of a frame of 64 KB, which is one piece of zenoh's by Ethernet, and of one of 64 KiB, which is two.
+const LENS: [usize; 2] = [8000, 8192];
+/// Bytes of a message beside those of a frame, and of an answer.
+const HEAD: usize = 29 + 10;
 const ANSWER: usize = 62;
 
 /// The least that a frame may cost: as many bytes each way on a bare connection, with as many under way; a thread that sends and one that
 /// receives.
-fn tell_bare() {
+fn tell_bare(what: &str, len: usize, space: Option<&Namespace>) {
     let frames = long(20_000);
-    let place = free();
-    let _answers = Process::bare(&place);
+    let place = space.map_or_else(free, |space| space.place.clone());
+    let _answers = Process::bare(&place, HEAD + 8 * len, space.map_or("", |space| &space.name));
     let mut to = TcpStream::connect(&place).unwrap();
     to.set_nodelay(true).unwrap();
     let mut from = to.try_clone().unwrap();
@@ -77,7 +83,7 @@ fn tell_bare() {
     let start = cpu_us();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let frame = vec![7; FRAME];
+            let frame = vec![7; HEAD + 8 * len];
             for _ in 0..frames {
                 credit.send(()).unwrap();
                 to.write_all(&frame).unwrap();
@@ -89,21 +95,22 @@ fn tell_bare() {
             taken.recv().unwrap();
         }
     });
-    println!("a bare connection: {:.0} us of CPU for each frame", (cpu_us() - start) / frames as f64);
+    let us = (cpu_us() - start) / frames as f64;
+    println!("{what}, a bare connection: {us:.0} us of CPU for each frame of {} bytes", 8 * len);
 }
 
 /// Reads frames and answers, until nobody asks any more.
-pub(crate) fn answer_barely(place: &str) {
+pub(crate) fn answer_barely(place: &str, bytes: usize) {
     let listener = TcpListener::bind(place).unwrap();
     println!("here I am");
     let (mut link, _) = listener.accept().unwrap();
     link.set_nodelay(true).unwrap();
-    let mut frame = vec![0; FRAME];
+    let mut frame = vec![0; bytes];
     while link.read_exact(&mut frame).is_ok() && link.write_all(&[7; ANSWER]).is_ok() {}
 }
 
 /// What the engine asks: the same again over a session of zenoh, with a thread that publishes and a callback.
-fn tell_engine() {
+fn tell_engine(len: usize) {
     let frames = long(20_000);
     let place = free();
     let _answers = Process::engine(&place);
@@ -116,13 +123,14 @@ fn tell_engine() {
     while !publisher.matching_status().wait().unwrap().matching() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let frame = zenoh::bytes::ZBytes::from(vec![7; FRAME]);
+    let frame = zenoh::bytes::ZBytes::from(vec![7; HEAD + 8 * len]);
     let start = cpu_us();
     for _ in 0..frames {
         credit.send(()).unwrap();
         publisher.put(frame.clone()).wait().unwrap();
     }
-    println!("a bare session of zenoh: {:.0} us of CPU for each frame", (cpu_us() - start) / frames as f64);
+    let us = (cpu_us() - start) / frames as f64;
+    println!("a bare session of zenoh: {us:.0} us of CPU for each frame of {} bytes", 8 * len);
 }
 
 /// A session that knows nobody but whoever is at the other end.
@@ -164,13 +172,27 @@ fn what_a_frame_costs_in_that_environment() {
     if std::env::var(RUNTIME.0).is_err() {
         return;
     }
-    tell_bare();
-    tell_engine();
-    tell("plain TCP", None);
+    for len in LENS {
+        tell_bare("plain TCP", len, None);
+        tell_engine(len);
+        tell("plain TCP", len, None, &[]);
+    }
+    match [Namespace::new(2), Namespace::new(3)] {
+        [Some(first), Some(second)] => {
+            let spaces = [first, second];
+            for len in LENS {
+                tell_bare("Ethernet", len, spaces.first());
+                tell("Ethernet", len, None, &spaces);
+            }
+        }
+        _ => println!("Ethernet: skipped, no network namespaces can be made here"),
+    }
     let folder = std::env::temp_dir().join(format!("bief-zenoh-costs-{}", std::process::id()));
     let made = ["front", "rack3"].map(|machine| keys::make(&folder, "pool", machine));
     if let [Some(front), Some(worker)] = &made {
-        tell("TLS", Some((front, worker)));
+        for len in LENS {
+            tell("TLS", len, Some((front, worker)), &[]);
+        }
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

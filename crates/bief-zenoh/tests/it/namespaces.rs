@@ -10,9 +10,10 @@ use crate::chain::{away, here, long, until};
 use crate::process::{Process, Role, reach};
 
 /// A namespace with an interface that leads here.
-struct Namespace {
-    name: String,
-    place: String,
+pub(crate) struct Namespace {
+    pub(crate) name: String,
+    /// Where a worker in it listens.
+    pub(crate) place: String,
 }
 
 fn ip(arguments: &str) -> bool {
@@ -22,7 +23,7 @@ fn ip(arguments: &str) -> bool {
 
 impl Namespace {
     /// `None` where there is no `ip`, or nobody may make one.
-    fn new(number: usize) -> Option<Self> {
+    pub(crate) fn new(number: usize) -> Option<Self> {
         let name = format!("bief-{}-{number}", std::process::id());
         let (link, net) = (format!("bief{number}"), format!("10.213.{number}"));
         ip(&format!("netns add {name}")).then_some(())?;

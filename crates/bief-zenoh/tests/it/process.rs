@@ -19,6 +19,7 @@ const PLACE: &str = "BIEF_TEST_PLACE";
 const ROUTER: &str = "BIEF_TEST_ROUTER";
 const KEYS: &str = "BIEF_TEST_KEYS";
 const CORES: &str = "BIEF_TEST_CORES";
+const BYTES: &str = "BIEF_TEST_BYTES";
 
 /// A process that ends with this value.
 pub(crate) struct Process(Child);
@@ -42,7 +43,7 @@ pub(crate) struct Role<'a> {
 
 impl Process {
     fn start(change: impl FnOnce(&mut Command)) -> Self {
-        Self::start_by(Command::new(std::env::current_exe().unwrap()), change)
+        Self::start_by(inside(""), change)
     }
 
     fn start_by(mut command: Command, change: impl FnOnce(&mut Command)) -> Self {
@@ -57,12 +58,7 @@ impl Process {
     }
 
     pub(crate) fn worker(role: &Role<'_>) -> Self {
-        let program = std::env::current_exe().unwrap();
-        let mut command = Command::new(if role.namespace.is_empty() { program.as_os_str() } else { "ip".as_ref() });
-        if !role.namespace.is_empty() {
-            command.args(["netns", "exec", &role.namespace]).arg(&program);
-        }
-        Self::start_by(command, |command| {
+        Self::start_by(inside(&role.namespace), |command| {
             command.env(ROLE, "worker").env(NAME, role.name).env(PLACE, &role.place).env(ROUTER, &role.router);
             command.env(TIME, role.time_us.to_string()).env(CORES, role.cores.max(1).to_string());
             command.env(RUNTIME.0, RUNTIME.1);
@@ -81,10 +77,10 @@ impl Process {
         })
     }
 
-    /// What is at the other end of a bare connection.
-    pub(crate) fn bare(place: &str) -> Self {
-        Self::start(|command| {
-            command.env(ROLE, "bare").env(PLACE, place);
+    /// What is at the other end of a bare connection, for messages of so many bytes.
+    pub(crate) fn bare(place: &str, bytes: usize, namespace: &str) -> Self {
+        Self::start_by(inside(namespace), |command| {
+            command.env(ROLE, "bare").env(PLACE, place).env(BYTES, bytes.to_string());
         })
     }
 
@@ -121,6 +117,17 @@ impl Drop for Process {
     }
 }
 
+/// This program, in a network namespace if one is named.
+fn inside(namespace: &str) -> Command {
+    let program = std::env::current_exe().unwrap();
+    if namespace.is_empty() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]).arg(program);
+    command
+}
+
 /// An address of this machine that is free now.
 pub(crate) fn free() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
@@ -154,7 +161,7 @@ fn role() {
             println!("here I am");
             worker.run().unwrap();
         }
-        Some("bare") => costs::answer_barely(&variable(PLACE).unwrap()),
+        Some("bare") => costs::answer_barely(&variable(PLACE).unwrap(), variable(BYTES).unwrap().parse().unwrap()),
         Some("engine") => costs::answer_by_engine(&variable(PLACE).unwrap()),
         Some("router") => {
             use zenoh::Wait;
