@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile};
 
+use crate::boundary::DEFAULT_DEPTH;
 use crate::check;
 use crate::device::{Device, Lane, crossing_bytes, keep_there};
 use crate::dot;
@@ -188,7 +189,8 @@ impl Pipeline {
     /// core, holds up the others once they are as many batches ahead as the ring behind them holds
     /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)). Unless the depth is set they go on for a while, at most
     /// 512 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)), and wait for what these are
-    /// once the late one has come. That memory is taken when it is first needed.
+    /// once the late one has come. That memory is taken when it is first needed, and never by threads with a
+    /// [real-time class](Self::real_time).
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.
@@ -220,6 +222,11 @@ impl Pipeline {
     pub fn depth_before(mut self, stage: usize, batches: usize) -> Result<Self> {
         self.set_depth_before(stage, batches)?;
         Ok(self)
+    }
+
+    /// The depth of the ring before a stage, if it is set. Threads with a real-time class make no slots while they run.
+    fn depth_of(&self, stage: &StagePlan) -> Option<usize> {
+        stage.depth.or(self.depth).or_else(|| self.real_time.is_some().then_some(DEFAULT_DEPTH))
     }
 
     fn set_depth_before(&mut self, stage: usize, batches: usize) -> Result<()> {

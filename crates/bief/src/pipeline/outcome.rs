@@ -68,7 +68,7 @@ impl Pipeline {
             .map(|(index, pair)| {
                 let mut held = Held::default();
                 self.observers(index + 1).for_each(|observer| held.merge(&observer.held));
-                let (ends, depth) = (Ends::of(&pair[0], &pair[1]), pair[1].depth.or(self.depth));
+                let (ends, depth) = (Ends::of(&pair[0], &pair[1]), self.depth_of(&pair[1]));
                 let has_own_memory = self.memories[index].is_some();
                 let spare = || ends.spare(depth, bytes(&self.wires, pair[0].tasks.end, self.batch));
                 BoundaryReport {

@@ -164,7 +164,7 @@ impl Pipeline {
                 Ends::of(&pair[0], &pair[1]),
                 pair[0].tasks.end,
                 &self.wires,
-                (self.batch, pair[1].depth.or(self.depth)),
+                (self.batch, self.depth_of(&pair[1])),
                 memory.as_ref(),
                 policy,
                 |sender| go_to(&self.workers[first + sender]),
