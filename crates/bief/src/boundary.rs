@@ -71,12 +71,7 @@ impl Outlet {
         self.ring.number(number);
     }
 
-    /// Exchanges the slot for an empty one; `false` when nobody receives it any more.
-    pub(crate) fn send(&mut self) -> bool {
-        self.ring.send(&mut self.slot)
-    }
-
-    /// Hands the slot over, or one of the further ones, and leaves it without memory until [`take_all`](Self::take_all); `false` when
+    /// Hands the slot over, or one of the further ones, and leaves it without memory until [`take`](Self::take); `false` when
     /// nobody receives it any more.
     pub(crate) fn give(&mut self, further: Option<usize>) -> bool {
         self.ring.give(match further {
@@ -86,7 +81,7 @@ impl Outlet {
     }
 
     /// Exchanges all slots that were given for empty ones; `false` when nobody receives these any more.
-    pub(crate) fn take_all(&mut self) -> bool {
+    pub(crate) fn take(&mut self) -> bool {
         let Self { ring, slot, further, .. } = self;
         std::iter::once(slot).chain(further).filter(|slot| !slot.has_memory()).all(|slot| ring.take(slot))
     }

@@ -64,7 +64,7 @@ impl Worker {
             let (launch, end) = (frames.and_then(|_| self.launch()), laps.mark());
             self.note_ended(end);
             self.note(Visit { first, frames, asked, begin, end, sampled, launch });
-            if !self.hand_all_on() || self.has_ended {
+            if !self.give_all() || self.has_ended || !self.take() {
                 return Ok(());
             }
             laps.lap();
@@ -170,8 +170,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Hands all of its batches on, in order; `false` when nobody takes them any more.
-    fn hand_all_on(&mut self) -> bool {
+    /// Hands all of its batches on, in order, for which it has to [`take`](Self::take) slots; `false` when nobody receives them any more.
+    fn give_all(&mut self) -> bool {
         let Self { gathered: Some(gathered), outlet: Some(outlet), replicas, .. } = self else { return true };
         let gives = |outlet: &mut Outlet, further: Option<(usize, u64)>| {
             let batch = further.map_or(&outlet.slot.batch, |(place, _)| &outlet.further[place].batch);
@@ -186,7 +186,6 @@ impl Worker {
         };
         gives(outlet, None)
             && gathered.numbers.iter().enumerate().all(|(place, &number)| gives(outlet, Some((place, number))))
-            && outlet.take_all()
     }
 
     /// Hands on those batches, and those frames of the next one, that come before the one on which a task failed.
@@ -209,7 +208,7 @@ impl Worker {
             self.count.batches += sent as u64;
             self.count.frames += frames;
             self.show();
-            self.hand_all_on();
+            self.give_all();
         }
         if let (false, Some(end), Some(outlet)) = (is_partial, end, &mut self.outlet)
             && self.replicas > 1

@@ -347,7 +347,7 @@ impl Worker {
                 self.note(Visit { first, frames, asked, begin, end: laps.mark(), sampled, launch });
             }
             self.has_ended = self.batch().last;
-            if !self.hand_on() || self.has_ended {
+            if !self.give() || self.has_ended || !self.take() {
                 break;
             }
             if SEEN && self.outlet.is_some() {
@@ -369,7 +369,7 @@ impl Worker {
             self.count.batches += 1;
             self.count.frames += batch.live() as u64;
             self.show();
-            self.hand_on();
+            self.give();
         }
         outcome
     }
@@ -545,12 +545,18 @@ impl Worker {
         }
     }
 
-    /// Passes the batch on; `false` when nobody takes it any more.
-    fn hand_on(&mut self) -> bool {
+    /// Hands the batch on, for which it has to [`take`](Self::take) a slot; `false` when nobody receives it any more.
+    fn give(&mut self) -> bool {
         match &mut self.outlet {
-            Some(outlet) if !drops(&outlet.slot.batch, self.replicas) => outlet.send(),
+            Some(outlet) if !drops(&outlet.slot.batch, self.replicas) => outlet.give(None),
             _ => true,
         }
+    }
+
+    /// Gets empty slots for those that it has given. Not at its end: there may be none any more, as those of later numbers stay where they
+    /// are.
+    pub(crate) fn take(&mut self) -> bool {
+        self.outlet.as_mut().is_none_or(Outlet::take)
     }
 }
 
