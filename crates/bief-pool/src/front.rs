@@ -22,10 +22,11 @@ const HEAD: usize = 32;
 /// each costs more than what it does.
 const AT_A_TIME: usize = 16;
 const OFTEN: Duration = Duration::from_millis(1);
-/// So many frames wait for credit at most, and where no more than so few do, they become as many again, or after this time: few enough for
-/// caches to hold what is written, sent and used again, enough to wake whoever makes frames for several at a time.
+/// At most so many frames wait for credit: caches hold what is written, sent and used again.
 const MOST_WAITING: usize = 24;
+/// Whoever has more sleeps until no more than so many wait, and is woken for several at a time ...
 const FEW_WAITING: usize = 8;
+/// ... or for this long.
 const SOON: Duration = Duration::from_millis(10);
 /// How often workers are asked what their tasks tell.
 const ASK: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::frame::{Batch, Buffer, Slot};
+use crate::frame::{Batch, Buffer, Format, Slot};
 use crate::memory::Memory;
 use crate::ring::{Consumer, Producer, Slots, Spare, ring};
 use crate::stage::StagePlan;
@@ -12,9 +12,9 @@ use crate::wire::WireInfo;
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
 pub(crate) const DEFAULT_DEPTH: usize = 4;
-/// What replicas may hand on beyond that while one of them is held up, and the memory for it: another program keeps a core for some
-/// milliseconds.
+/// Batches that replicas hand on beyond that while one of them is held up, at most: another program keeps a core for some milliseconds.
 const MOST_SPARE: usize = 512;
+/// Memory for these, at most.
 const SPARE_BYTES: f64 = 4e6;
 
 /// Where a replica gets its batches.
@@ -106,39 +106,38 @@ pub(crate) fn crossing(wires: &[WireInfo], end: usize) -> Vec<usize> {
     (0..wires.len()).filter(|&wire| wires[wire].crosses(end)).collect()
 }
 
-/// Room for a batch of so many frames of these wires, in plain memory, or in `memory` where that is chosen.
+/// What a slot has room for.
+#[derive(Clone)]
+pub(crate) struct Contents {
+    /// Frames of a batch.
+    batch: usize,
+    /// Formats of the wires, and how many values a batch has of each.
+    buffers: Box<[(Format, usize)]>,
+}
+
+impl Contents {
+    /// A batch of so many frames of these wires.
+    pub(crate) fn new(crossing: &[usize], wires: &[WireInfo], batch: usize) -> Self {
+        let buffer = |&wire: &usize| (wires[wire].format, wires[wire].len * batch);
+        Self { batch, buffers: crossing.iter().map(buffer).collect() }
+    }
+
+    fn bytes(&self) -> f64 {
+        let buffers = self.buffers.iter().map(|&(format, count)| format.bytes(count, 1));
+        (size_of::<Slot>() + self.batch) as f64 + buffers.sum::<f64>()
+    }
+}
+
+/// Room for a batch, in plain memory, or in `memory` where that is chosen.
 ///
 /// # Errors
 /// What the memory refuses.
-pub(crate) fn slot(
-    crossing: &[usize],
-    wires: &[WireInfo],
-    batch: usize,
-    memory: Option<&Arc<dyn Memory>>,
-) -> Result<Slot> {
-    let buffer = |&wire: &usize| {
-        let (format, count) = (wires[wire].format, wires[wire].len * batch);
+pub(crate) fn slot(contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> Result<Slot> {
+    let buffer = |&(format, count): &(Format, usize)| {
         memory.map_or_else(|| Ok(Buffer::new(format, count)), |memory| Buffer::lent(memory, format, count))
     };
-    let buffers = crossing.iter().map(buffer).collect::<Result<_>>()?;
-    Ok(Slot { batch: Batch::new(batch), buffers, begun: None })
-}
-
-/// Bytes of a batch of so many frames of the wires that cross before task `end`.
-pub(crate) fn bytes(wires: &[WireInfo], end: usize, batch: usize) -> f64 {
-    let crossing = wires.iter().filter(|wire| wire.crosses(end));
-    size_of::<Slot>() as f64 + crossing.map(|wire| wire.format.bytes(wire.len, batch)).sum::<f64>() + batch as f64
-}
-
-/// At most so many slots more of these wires, in plain memory.
-fn spare(most: usize, crossing: &[usize], wires: &[WireInfo], batch: usize) -> Spare<Slot> {
-    let buffers: Box<[_]> = crossing.iter().map(|&wire| (wires[wire].format, wires[wire].len * batch)).collect();
-    let make = move || Slot {
-        batch: Batch::new(batch),
-        buffers: buffers.iter().map(|&(format, count)| Buffer::new(format, count)).collect(),
-        begun: None,
-    };
-    Spare { most, make: Box::new(make) }
+    let buffers = contents.buffers.iter().map(buffer).collect::<Result<_>>()?;
+    Ok(Slot { batch: Batch::new(contents.batch), buffers, begun: None })
 }
 
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
@@ -157,7 +156,8 @@ pub(crate) fn connect(
     before: impl Fn(usize),
 ) -> Result<(Vec<Outlet>, Vec<Inlet>)> {
     let crossing = crossing(wires, end);
-    let slot = || slot(&crossing, wires, batch, memory);
+    let contents = Contents::new(&crossing, wires, batch);
+    let slot = || slot(&contents, memory);
     let slot_of = |sender| {
         before(sender);
         slot()
@@ -167,10 +167,10 @@ pub(crate) fn connect(
     let own = (0..senders).map(|sender| slots_of(&|| slot_of(sender), sent)).collect::<Result<Vec<_>>>()?;
     let received = (0..receivers).map(|_| slots_of(&slot, taken)).collect::<Result<Vec<_>>>()?;
     let between = (0..ends.slots(depth)).map(|index| slot_of(index % senders));
-    let spare = match memory {
-        None => spare(ends.spare(depth, bytes(wires, end, batch)), &crossing, wires, batch),
-        Some(_) => Spare::default(),
-    };
+    let most = ends.spare(depth, &contents, memory);
+    let of_spare = contents.clone();
+    let make = move || self::slot(&of_spare, None).expect("plain memory refuses nothing");
+    let spare = Spare { most, make: Box::new(make) };
     let slots = Slots { slots: between.collect::<Result<_>>()?, spare, held: sent };
     let (producers, consumers) = ring(slots, (senders, receivers), policy);
     let outlet = |(ring, mut further): (_, Vec<Slot>)| {
@@ -185,36 +185,42 @@ pub(crate) fn connect(
     ))
 }
 
-/// The replicas on both sides of a ring, how many batches each has at a time, and how many the ring holds at least.
+/// What is on both sides of a ring: replicas, how many batches each has at a time, and how many the ring holds at least.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     pub(crate) senders: (usize, usize),
     pub(crate) receivers: (usize, usize),
     pub(crate) least: usize,
+    /// Whether lanes of a device are on a side.
+    pub(crate) on_device: bool,
 }
 
 impl Ends {
     /// Between two stages.
     pub(crate) fn of(before: &StagePlan, after: &StagePlan) -> Self {
-        Self { senders: (before.threads, before.gather), receivers: (after.threads, after.gather), least: before.ahead }
+        Self {
+            senders: (before.threads, before.gather),
+            receivers: (after.threads, after.gather),
+            least: before.ahead,
+            on_device: before.device.is_some() || after.device.is_some(),
+        }
     }
 
     /// How many batches the ring holds. The `depth` is what one replica of the larger side has; where they have several at a time, all
     /// of these fit, and one more.
     pub(crate) fn slots(self, depth: Option<usize>) -> usize {
         let depth = depth.unwrap_or(DEFAULT_DEPTH);
-        let Self { senders: (senders, sent), receivers: (receivers, taken), least } = self;
+        let Self { senders: (senders, sent), receivers: (receivers, taken), least, .. } = self;
         let gathered = (senders.saturating_mul(sent)).max(receivers.saturating_mul(taken)).saturating_add(1);
         let alone = depth.saturating_mul(senders.max(receivers)).max(least);
         if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
     }
 
-    /// How many more of so many bytes it may hold while a sender is held up, unless its depth was set. The lanes of a device have none:
-    /// nobody takes their core.
-    pub(crate) fn spare(self, depth: Option<usize>, bytes: f64) -> usize {
-        let Self { senders: (senders, sent), receivers: (_, taken), .. } = self;
-        let has_any = depth.is_none() && senders > 1 && sent.max(taken) == 1;
-        if has_any { MOST_SPARE.min((SPARE_BYTES / bytes) as usize) } else { 0 }
+    /// How many more it may hold while a sender is held up, unless its depth was set or its memory chosen, or lanes of a device are on a
+    /// side: nobody takes their core.
+    pub(crate) fn spare(self, depth: Option<usize>, contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> usize {
+        let has_any = depth.is_none() && memory.is_none() && self.senders.0 > 1 && !self.on_device;
+        if has_any { MOST_SPARE.min((SPARE_BYTES / contents.bytes()) as usize) } else { 0 }
     }
 }
 

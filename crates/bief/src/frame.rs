@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::clock::Moment;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
-use crate::ring::fetch;
+use crate::memory::{CACHE_LINE, Memory, fetch_lines};
 
 /// What a wire may carry: plain values that can be copied and have a default.
 ///
@@ -103,9 +102,6 @@ pub(crate) struct Buffer {
     origin: Origin,
 }
 
-/// What a core fetches at a time.
-pub(crate) const CACHE_LINE: usize = 64;
-
 /// Where a buffer's memory goes back to.
 #[derive(Debug)]
 enum Origin {
@@ -171,10 +167,9 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Asks for all of it to come to the core of this thread.
+    /// Asks for all of it to come to the core of this thread, to be written.
     pub(crate) fn fetch(&self) {
-        let lines = (0..self.size()).step_by(CACHE_LINE);
-        lines.for_each(|line| fetch(self.memory.as_ptr().wrapping_add(line)));
+        fetch_lines::<true>(self.memory.as_ptr(), self.size());
     }
 
     /// Bytes that were asked for.

@@ -161,6 +161,9 @@ unsafe impl Memory for HugePages {
     }
 }
 
+/// Bytes that a core fetches at a time.
+pub(crate) const CACHE_LINE: usize = 64;
+
 /// Asks for these values to come to this core's cache: they will be read soon, and meanwhile there is other work. A hint: nothing is
 /// read, and on processors other than x86-64 nothing happens.
 ///
@@ -175,14 +178,27 @@ unsafe impl Memory for HugePages {
 /// ```
 #[inline(always)]
 pub fn prefetch<T>(values: &[T]) {
+    fetch_lines::<false>(values.as_ptr().cast(), size_of_val(values));
+}
+
+/// Asks for so many bytes from an address on, to be read or, where `WRITE`, to be written: other cores give up their copies then.
+#[inline(always)]
+pub(crate) fn fetch_lines<const WRITE: bool>(start: *const u8, bytes: usize) {
+    (0..bytes).step_by(CACHE_LINE).for_each(|offset| fetch::<WRITE>(start.wrapping_add(offset)));
+}
+
+/// Asks for the cache line at an address. A hint: nothing is read or written.
+#[inline(always)]
+pub(crate) fn fetch<const WRITE: bool>(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for offset in (0..size_of_val(values)).step_by(crate::frame::CACHE_LINE) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint about an address; nothing is read or written.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().wrapping_add(offset)) };
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
+        let address = address.cast();
+        // SAFETY: any address will do.
+        unsafe { if WRITE { _mm_prefetch::<_MM_HINT_ET0>(address) } else { _mm_prefetch::<_MM_HINT_T0>(address) } };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = values;
+    let _ = address;
 }
 
 #[cfg(test)]

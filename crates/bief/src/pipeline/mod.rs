@@ -188,9 +188,9 @@ impl Pipeline {
     /// The replicas of a stage take whatever batch comes next, and the order stays: so one that is held up, by another program on its
     /// core, holds up the others once they are as many batches ahead as the ring behind them holds
     /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)). Unless the depth is set they go on for a while, at most
-    /// 512 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)), and wait for what these are
-    /// once the late one has come. That memory is taken when it is first needed, and never by threads with a
-    /// [real-time class](Self::real_time).
+    /// 512 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)). Once the late batch has come
+    /// they give these slots back before they hand on any more. That memory is allocated when it is first needed; threads with a
+    /// [real-time class](Self::real_time) do without.
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.

@@ -6,7 +6,7 @@ use bief_schedule::Profile;
 
 use super::Pipeline;
 use super::change::Earlier;
-use crate::boundary::{Ends, bytes};
+use crate::boundary::{Contents, Ends, crossing};
 use crate::count::Count;
 use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
@@ -69,13 +69,12 @@ impl Pipeline {
                 let mut held = Held::default();
                 self.observers(index + 1).for_each(|observer| held.merge(&observer.held));
                 let (ends, depth) = (Ends::of(&pair[0], &pair[1]), self.depth_of(&pair[1]));
-                let has_own_memory = self.memories[index].is_some();
-                let spare = || ends.spare(depth, bytes(&self.wires, pair[0].tasks.end, self.batch));
+                let contents = Contents::new(&crossing(&self.wires, pair[0].tasks.end), &self.wires, self.batch);
                 BoundaryReport {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
                     slots: ends.slots(depth),
-                    spare_slots: if has_own_memory { 0 } else { spare() },
+                    spare_slots: ends.spare(depth, &contents, self.memories[index].as_ref()),
                     occupancy: Occupancy::of(&held),
                 }
             })

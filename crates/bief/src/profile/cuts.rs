@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::{HAND_OVERS, Measured, Profiling};
 use crate::affinity;
-use crate::boundary;
+use crate::boundary::{self, Contents};
 use crate::device::crossing_bytes;
 use crate::error::{Error, Result};
 use crate::frame::Slot;
@@ -305,7 +305,8 @@ impl Shared<'_> {
         self.crossing = boundary::crossing(wires, cut);
         let bytes = crossing_bytes(wires, cut) as f64 * frames as f64;
         let slots = ((ROOM / bytes.max(1.0)) as usize).clamp(1, SLOTS);
-        let slot = |_| boundary::slot(&self.crossing, wires, frames, None);
+        let contents = Contents::new(&self.crossing, wires, frames);
+        let slot = |_| boundary::slot(&contents, None);
         self.slots = (0..slots).map(slot).collect::<Result<_>>()?;
         Ok(())
     }

@@ -18,6 +18,7 @@ mod spare;
 #[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
 mod tests;
 
+use crate::memory::fetch;
 use crate::sync::{Arc, AtomicU64, Ordering, UnsafeCell, spin_loop};
 use crate::wait::{Signal, WaitPolicy, Waited};
 
@@ -25,11 +26,9 @@ pub(crate) use spare::Spare;
 use spare::Spares;
 
 /// Keeps what different threads write on cache lines of their own (two lines: processors fetch them in pairs).
-#[derive(Debug)]
 #[repr(align(128))]
 struct Apart<T>(T);
 
-#[derive(Debug)]
 struct Cell<S> {
     /// What becomes of the number that goes here: [`awaited`], then [`sent`], then [`received`].
     state: AtomicU64,
@@ -52,7 +51,6 @@ fn received(number: u64) -> u64 {
     3 * number + 2
 }
 
-#[derive(Debug)]
 struct Ring<S> {
     cells: Box<[Apart<Cell<S>>]>,
     /// How many slots the ring has, but for spare ones.
@@ -84,7 +82,6 @@ unsafe impl<S: Send> Sync for Ring<S> {}
 unsafe impl<S: Send> Send for Ring<S> {}
 
 /// A sending end. Dropping it ends the stream before the number that it would have sent next.
-#[derive(Debug)]
 pub(crate) struct Producer<S> {
     ring: Arc<Ring<S>>,
     place: Place,
@@ -99,7 +96,6 @@ pub(crate) struct Producer<S> {
 }
 
 /// A receiving end. Dropping it ends the stream behind the number that it received last.
-#[derive(Debug)]
 pub(crate) struct Consumer<S> {
     ring: Arc<Ring<S>>,
     place: Place,
@@ -113,7 +109,6 @@ pub(crate) struct Consumer<S> {
 }
 
 /// What a ring is made of.
-#[derive(Debug)]
 pub(crate) struct Slots<S> {
     /// Empty ones, at least one.
     pub(crate) slots: Vec<S>,
@@ -192,21 +187,19 @@ pub(crate) fn ring<S: Default + 'static>(
     ((0..senders as u64).map(producer).collect(), (0..receivers as u64).map(consumer).collect())
 }
 
+/// Moves a counter beyond `number` for this end alone; `false` if another one did. It is `alone` where there is no other.
+#[inline]
+fn claim(counter: &AtomicU64, number: u64, alone: bool) -> bool {
+    if alone {
+        counter.store(number + 1, Ordering::Release);
+        return true;
+    }
+    counter.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
 /// What comes after `index` in a circle of so many.
 fn after(index: usize, count: usize) -> usize {
     if index + 1 == count { 0 } else { index + 1 }
-}
-
-/// Asks for memory that will be written soon, which another thread wrote last: it comes while the frame is worked on.
-pub(crate) fn fetch<T>(memory: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint about an address; nothing is read or written.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(memory.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = memory;
 }
 
 impl<S> Ring<S> {
@@ -236,8 +229,8 @@ impl<S> Ring<S> {
         self.state(first) >= received(first) && self.state(last) >= received(last)
     }
 
-    /// Whether a producer that finds no slot may take a spare one: what is received next is late. Then, until the consumer has had as many
-    /// numbers as the ring holds, whatever keeps it: the late one has come to a core that others want, too.
+    /// Whether a producer that finds no slot may take a spare one: the number that is received next is late. Once spare ones are lent,
+    /// also after it has come, until the consumer has had as many numbers as the ring holds: it may wait for a core.
     fn is_held_up(&self) -> bool {
         self.spares.has_any()
             && (!self.has_next()
@@ -353,18 +346,11 @@ impl<S: Default> Producer<S> {
             let index = self.room.cell(number, cells);
             let cell = &ring.cells[index].0;
             let state = cell.state.load(Ordering::Acquire);
-            if ring.senders == 1 {
-                if state != received(number) {
-                    return false;
-                }
-                ring.room.0.store(number + 1, Ordering::Release);
-            } else {
-                if state < received(number) {
-                    return false;
-                }
-                if ring.room.0.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-                    continue;
-                }
+            if state < received(number) {
+                return false;
+            }
+            if !claim(&ring.room.0, number, ring.senders == 1) {
+                continue;
             }
             cell.slot.with_mut(|used| {
                 // SAFETY: `state` says that this number was received, and `room` that this producer alone takes what its receiver left.
@@ -376,7 +362,8 @@ impl<S: Default> Producer<S> {
             }
             let next = &ring.cells[after(index, cells)];
             match ring.senders {
-                1 => fetch(next),
+                // It is written after the next frame, and another thread wrote it last.
+                1 => fetch::<true>(std::ptr::from_ref(next).cast()),
                 // Who slept may have been woken for this one.
                 _ => ring.emptied.wake_one(|| ring.wakes_producer()),
             }
@@ -399,13 +386,7 @@ impl<S> Consumer<S> {
             let index = self.place.cell(number, cells);
             let state = &ring.cells[index].0.state;
             if state.load(Ordering::Acquire) == sent(number) && !ring.is_over(number) {
-                if ring.receivers == 1 {
-                    ring.head.0.store(number + 1, Ordering::Release);
-                    break (number, index);
-                }
-                let claimed =
-                    ring.head.0.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-                if claimed {
+                if claim(&ring.head.0, number, ring.receivers == 1) {
                     break (number, index);
                 }
                 continue;
@@ -441,7 +422,7 @@ impl<S> Consumer<S> {
             if ring.cells[index].0.state.load(Ordering::Acquire) != sent(number) || ring.is_over(number) {
                 return None;
             }
-            if ring.head.0.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            if claim(&ring.head.0, number, false) {
                 ring.exchange(number, index, slot);
                 self.next = number + 1;
                 return Some(number - ring.depth);

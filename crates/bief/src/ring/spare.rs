@@ -1,8 +1,6 @@
 //! The slots that a ring may have beside its own, for while what is received next is late: the other producers go on with them for as
 //! long as another program may keep a core. They are made when they are first needed, and kept.
 
-use std::fmt;
-
 use crate::sync::{AtomicU64, Mutex, Ordering, PoisonError};
 
 /// How a ring gets spare slots, and how many.
@@ -18,14 +16,7 @@ impl<S: Default + 'static> Default for Spare<S> {
     }
 }
 
-impl<S> fmt::Debug for Spare<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spare").field("most", &self.most).finish_non_exhaustive()
-    }
-}
-
 /// Those of one ring.
-#[derive(Debug)]
 pub(super) struct Spares<S> {
     spare: Spare<S>,
     /// How many are not here.
