@@ -109,6 +109,7 @@ pub(crate) fn pace(profile: &Profile, tasks: Range<usize>, kind: usize) -> Optio
     let leave = work - own - enter - profile.sync_ns(kind);
     Some(match lanes {
         None => work,
+        Some(lanes) if profile.overlaps(kind) => work.div_ceil(lanes.into()),
         Some(lanes) => [enter, own, leave, work.div_ceil(lanes.into())].into_iter().max()?,
     })
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bief_schedule::{Profile, TaskProfile};
 
 use crate::error::{Error, Result};
-use crate::report::{DeviceReport, Gap, KindReport, Report, StageReport, TaskReport};
+use crate::report::{DeviceReport, Gap, KindReport, Report, StageReport, TaskReport, pace_ns};
 
 /// The part of a task's measured time that is its own at least, whatever its cuts were planned to cost.
 const LEAST_OWN: f64 = 0.05;
@@ -140,9 +140,7 @@ impl Report {
         let sync_ns = profile.sync_ns(kind);
         let tasks_ns = profile.stage_ns(tasks, kind)? - sync_ns - enter_ns - leave_ns;
         let [read, work, write, sync] = [enter_ns, tasks_ns, leave_ns, sync_ns].map(|ns| ns as f64 * scale);
-        let pace = |parts: [f64; 3]| {
-            parts.into_iter().fold((parts.iter().sum::<f64>() + sync) / stage.threads as f64, f64::max)
-        };
+        let pace = |parts| pace_ns(parts, sync, stage.threads, profile.overlaps(kind));
         let (copy_in, copy_out) = (device.copy_in_ns, device.copy_out_ns);
         let (planned, copied) = (pace([read, work, write]), pace([copy_in, work, copy_out]));
         let worked = pace([copy_in, device.tasks_ns, copy_out]);
@@ -435,13 +433,15 @@ pub(crate) mod tests {
         ];
         let plan = Profile::new(["cpu", "gpu"], tasks).unwrap().with_lanes([None, Some(3)]).unwrap();
         let plan = plan.with_frames_per_execution(2).unwrap();
-        let stages = [Stage::new(1, 1, "cpu"), Stage::new(1, 1, "gpu")];
-        let schedule = Schedule::new("hand", stages, &plan).unwrap();
-        let gap = |copy_in: u64, tasks: u64| {
+        let gap = |copy_in: u64, tasks: u64, overlaps: bool| {
+            let plan = plan.clone().with_overlap([false, overlaps]).unwrap();
+            let stages = [Stage::new(1, 1, "cpu"), Stage::new(1, 1, "gpu")];
+            let schedule = Schedule::new("hand", stages, &plan).unwrap();
             let mut report = run(&schedule, &plan, 0);
             report.stages[1].threads = 3;
             let busy = [copy_in, tasks, 500].map(|ns| Duration::from_nanos(ns * report.executions));
-            let device = DeviceReport::new("gpu", (busy, [0; 2], Duration::ZERO), report.executions, (1, 1.0));
+            let device =
+                DeviceReport::new(("gpu", overlaps), (busy, [0; 2], Duration::ZERO), report.executions, (1, 1.0));
             report.stages[1].measured_ns = device.pace_ns(3);
             report.stages[1].device = Some(device);
             report.explain(&plan);
@@ -452,9 +452,14 @@ pub(crate) mod tests {
             assert!((sum - report.measured_period_ns).abs() < 1.0, "{gap:?}");
             [gap.planned_ns, gap.copy_ns, gap.cache_ns].map(f64::round)
         };
-        assert_eq!(gap(1500, 2000), [2000.0, 0.0, 0.0]);
-        assert_eq!(gap(2600, 2000), [2000.0, 600.0, 0.0], "the copies are the longest part");
-        assert_eq!(gap(1900, 2300), [2000.0, 0.0, 300.0], "the tasks hide them");
+        assert_eq!(gap(1500, 2000, false), [2000.0, 0.0, 0.0]);
+        assert_eq!(gap(2600, 2000, false), [2000.0, 600.0, 0.0], "the copies are the longest part");
+        assert_eq!(gap(1900, 2300, false), [2000.0, 0.0, 300.0], "the tasks hide them");
+        assert_eq!(
+            gap(1800, 2600, true),
+            [1167.0, 267.0, 200.0],
+            "a third of each, and of copies back that were not planned"
+        );
     }
 
     #[test]
@@ -478,13 +483,16 @@ pub(crate) mod tests {
         times.mean_ns = 1375.0;
         let busy = [3000, 1375, 250].map(|ns| Duration::from_nanos(ns * report.executions));
         report.stages[1].device =
-            Some(DeviceReport::new("gpu", (busy, [0; 2], Duration::ZERO), report.executions, (8, 4.2)));
+            Some(DeviceReport::new(("gpu", false), (busy, [0; 2], Duration::ZERO), report.executions, (8, 4.2)));
         let corrected = report.corrected(&plan).unwrap();
         let there = &corrected.tasks()[1];
         assert_eq!(there.ns, [Some(9000), Some(2200)]);
         assert_eq!(there.gathered_ns, Some(vec![None, Some(5500)]));
         assert_eq!((there.enter_ns.as_deref(), there.leave_ns.as_deref()), (Some(&[7, 3000][..]), Some(&[8, 250][..])));
         assert_eq!(corrected.tasks()[0].ns, plan.tasks()[0].ns);
+        let overlapping = corrected.with_overlap([false, true]).unwrap();
+        let pace_ns = overlapping.gathering(1, 4).pace_ns(1..2, 1);
+        assert_eq!(pace_ns, Some((3000 + 1375 + 250_u64).div_ceil(3)), "what was seen, shared by the lanes");
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub enum Ended {
     AsPlanned,
     /// What was learned leads to a plan that was run already: none is better.
     NoBetterPlan,
-    /// As many rounds as were asked for.
+    /// As many rounds as there may be.
     Rounds,
 }
 

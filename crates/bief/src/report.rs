@@ -124,8 +124,8 @@ pub struct StageReport {
     pub gap: Option<Gap>,
 }
 
-/// How long a stage kept the parts of its device busy, in nanoseconds per execution. The longest of the three, and the time of an
-/// execution divided by the lanes, is the stage's [`measured_ns`](StageReport::measured_ns).
+/// How long a stage kept the parts of its device busy, in nanoseconds per execution. Their sum divided by the lanes is the stage's
+/// [`measured_ns`](StageReport::measured_ns), or the longest of the three, where each works for one lane at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeviceReport {
@@ -137,6 +137,9 @@ pub struct DeviceReport {
     pub tasks_ns: f64,
     /// Copies back.
     pub copy_out_ns: f64,
+    /// Whether it works for all lanes at a time ([`Profile::with_overlap`](bief_schedule::Profile::with_overlap)).
+    #[serde(default)]
+    pub overlaps: bool,
     /// Bytes of an execution that were copied to it, and back, in the mean.
     #[serde(default)]
     pub copied_bytes: [f64; 2],
@@ -150,9 +153,10 @@ pub struct DeviceReport {
 }
 
 impl DeviceReport {
-    /// Of a device that was busy for so long, and cores for it, in so many executions; and how many a launch had at most, and in the mean.
+    /// Of a device, which may overlap all that its lanes do, that was busy for so long, and cores for it, in so many executions; and how
+    /// many a launch had at most, and in the mean.
     pub(crate) fn new(
-        name: &str,
+        (name, overlaps): (&str, bool),
         (busy, copied, host): ([Duration; 3], [u64; 2], Duration),
         executions: u64,
         (gather, executions_per_launch): (usize, f64),
@@ -160,7 +164,7 @@ impl DeviceReport {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
         let (name, host_ns) = (name.to_owned(), per(host, executions));
         let copied_bytes = copied.map(|bytes| bytes as f64 / executions.max(1) as f64);
-        Self { name, copy_in_ns, tasks_ns, copy_out_ns, copied_bytes, host_ns, gather, executions_per_launch }
+        Self { name, copy_in_ns, tasks_ns, copy_out_ns, overlaps, copied_bytes, host_ns, gather, executions_per_launch }
     }
 
     /// How fast it copied, to it and back, in gigabytes per second; `None` for what took no time.
@@ -171,9 +175,15 @@ impl DeviceReport {
 
     /// The least time from one execution to the next, where so many lanes share them.
     pub(crate) fn pace_ns(&self, lanes: usize) -> f64 {
-        let parts = [self.copy_in_ns, self.tasks_ns, self.copy_out_ns];
-        parts.into_iter().fold(parts.iter().sum::<f64>() / lanes as f64, f64::max)
+        pace_ns([self.copy_in_ns, self.tasks_ns, self.copy_out_ns], 0.0, lanes, self.overlaps)
     }
+}
+
+/// The least time from one execution to the next, where so many lanes share these parts of it, and hand over beside; and where a device
+/// that does not overlap all of it has each part done for one of them at a time.
+pub(crate) fn pace_ns(parts_ns: [f64; 3], sync_ns: f64, lanes: usize, overlaps: bool) -> f64 {
+    let shared_ns = (parts_ns.iter().sum::<f64>() + sync_ns) / lanes as f64;
+    if overlaps { shared_ns } else { parts_ns.into_iter().fold(shared_ns, f64::max) }
 }
 
 /// The result of the replicas of a stage that run on cores of one of its several kinds.

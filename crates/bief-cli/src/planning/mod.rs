@@ -152,8 +152,8 @@ pub(crate) struct PlanningArgs {
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["cores", "goal", "strategy", "stages", "refine"])]
     schedule: Option<PathBuf>,
     /// Try the plan, correct the profile with the measured times, plan again: up to N times, until the gap is below 1 %
-    /// or no better plan is left
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// or no better plan is left [default: 2 for a plan with a device that is here, whose lanes share it, else 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     refine: Option<u32>,
     /// Change the plan while the chain runs, where its tasks take other times than planned and another plan is 5 % better
     /// [default: for live input]
@@ -295,7 +295,10 @@ impl PlanningArgs {
         }
         let (platform, origin) = watts::watts(&machine, self.watts.as_deref())?;
         let planner = self.measuring.planner(machine);
-        let mut planner = planner.watts(&platform, origin).refine(self.refine.unwrap_or(0) as usize);
+        let mut planner = planner.watts(&platform, origin);
+        if let Some(rounds) = self.refine {
+            planner = planner.refine(rounds as usize);
+        }
         if let Some(cores) = &self.cores {
             planner = planner.cores(cores);
         }

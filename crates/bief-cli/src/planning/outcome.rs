@@ -132,7 +132,7 @@ fn rounds(refined: &Refined) -> Vec<String> {
     let ended = match refined.ended {
         Ended::AsPlanned => "as planned",
         Ended::NoBetterPlan => "no better plan is left",
-        Ended::Rounds => "as many rounds as were asked for",
+        Ended::Rounds => "as many rounds as there may be",
     };
     refined.rounds.iter().enumerate().map(round).chain([format!("refined: {ended}")]).collect()
 }

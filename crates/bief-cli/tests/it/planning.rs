@@ -373,7 +373,7 @@ fn no_option_is_ignored() {
         assert_usage(&folder, &arguments.split(' ').collect::<Vec<_>>(), "--profile");
     }
     assert_usage(&folder, &["rx", "--executions", "0"], "--executions");
-    assert_usage(&folder, &["rx", "--refine", "0"], "--refine");
+    assert_usage(&folder, &["rx", "--refine", "101"], "--refine");
     // Each of these plans.
     for planning in ["", " --strategy exact", " --cores 1", " --loaded"] {
         let arguments = format!("run tx.toml --executions 5{planning} --json");

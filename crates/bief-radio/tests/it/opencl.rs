@@ -2,12 +2,15 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::common::Shared;
 use bief::chain::Element;
+use bief::device::{Device, DeviceBatch, Offload, OffloadOf};
 use bief::schedule::{Profile, Schedule, Stage, TaskProfile};
 use bief::{
-    Application, Chain, Flow, InVar, Machine, OutVar, Pipeline, Program, Report, Result, Task, VarFrame, sink, source,
+    Application, Chain, Flow, InOut, InVar, Machine, OutVar, Pipeline, Planner, Program, Report, Result, Task,
+    VarFrame, sink, source,
 };
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
@@ -462,5 +465,83 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
                 assert_eq!(report.stages[1].threads, lanes as usize);
             }
         }
+    }
+}
+
+/// Takes long on a core, and no time on a device.
+#[derive(Clone)]
+struct Slow;
+
+impl Task for Slow {
+    type In = InOut<f32>;
+    type Out = ();
+
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, _: &mut [f32], (): ()) -> Result<Flow> {
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn on_device(&self, _: &Device) -> Option<Result<OffloadOf<Self>>> {
+        Some(Ok(Box::new(self.clone())))
+    }
+}
+
+impl Offload<InOut<f32>, ()> for Slow {
+    fn enqueue(&mut self, _: &mut DeviceBatch<'_, InOut<f32>, ()>) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct Slowly;
+
+impl Slowly {
+    fn chain(frames: u64) -> Result<Program> {
+        let mut chain = Chain::new();
+        let mut left = frames.min(1000);
+        let frames = source::from_fn(4, move |_: &mut [f32]| {
+            left = left.saturating_sub(1);
+            Ok(if left > 0 { Flow::Next } else { Flow::Stop })
+        });
+        let mut frames = chain.add(frames, ());
+        chain.add(Slow, &mut frames);
+        chain.add(sink::for_each(|_: &[f32]| Ok(Flow::Next)), &frames);
+        chain.build()
+    }
+}
+
+impl Application for Slowly {
+    fn program(&mut self) -> Result<Program> {
+        Self::chain(u64::MAX)
+    }
+
+    fn rehearsal(&self, frames: u64) -> Result<Program> {
+        Self::chain(frames)
+    }
+}
+
+#[test]
+fn a_plan_with_lanes_that_share_a_device_is_tried() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((machine, devices)) = with_devices(1, Memory::Copy, 3) else { return };
+    let planner = Planner::new(machine);
+    let planned = planner.plan(&Slowly).unwrap();
+    let kind = planned.profile.kind(&devices[0]).unwrap();
+    assert!(planned.profile.overlaps(kind) && planned.schedule.cores().get(&devices[0]) == Some(&1));
+    let rounds = planned.refined.as_ref().unwrap().rounds.len();
+    assert!((1..=2).contains(&rounds), "{rounds}");
+    let report = planned.pipeline(&mut Slowly).unwrap().run().unwrap();
+    let device = report.stages.iter().find_map(|stage| stage.device.as_ref()).unwrap();
+    assert!(device.overlaps);
+    let given = planner.clone().profile(planned.profile.clone(), "the profile");
+    for untried in [planner.refine(0), given] {
+        assert!(untried.plan(&Slowly).unwrap().refined.is_none());
     }
 }

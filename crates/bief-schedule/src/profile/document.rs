@@ -11,7 +11,7 @@ use crate::json::{self, Document, Format, Object};
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "busy", "lanes", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "busy", "lanes", "overlap", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -37,6 +37,8 @@ pub(super) struct ProfileJson {
     pub(super) busy: Option<Vec<Option<Busy>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lanes: Option<Vec<Option<u32>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) overlap: Option<Vec<bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
     pub(super) gather: Option<Vec<Option<Gather>>>,
     #[serde(deserialize_with = "json::objects")]
@@ -91,6 +93,15 @@ impl Profile {
                 let most = Self::MAX_LANES;
                 let reason = format!("{wrong} lanes: a device has from 1 to {most}, a kind of cores has null");
                 return Err(refused("lanes", reason));
+            }
+        }
+        if let Some(overlap) = &json.overlap {
+            check_per_kind("overlap", overlap, "true or false", &json.kinds)?;
+            let has_lanes = |kind: usize| json.lanes.as_ref().is_some_and(|lanes| lanes[kind].is_some());
+            if let Some(kind) = (0..json.kinds.len()).find(|&kind| overlap[kind] && !has_lanes(kind)) {
+                let reason =
+                    format!("true for `{}`, which has no lanes: only those of a device overlap", json.kinds[kind]);
+                return Err(refused("overlap", reason));
             }
         }
         if let Some(gather) = &json.gather {
@@ -171,6 +182,7 @@ impl Profile {
             sync_ns: json.sync_ns,
             busy: json.busy,
             lanes: json.lanes,
+            overlap: json.overlap,
             gather: json.gather,
             tasks: json.tasks,
             prefix_ns,
@@ -200,6 +212,7 @@ impl From<Profile> for ProfileJson {
             sync_ns: profile.sync_ns,
             busy: profile.busy,
             lanes: profile.lanes,
+            overlap: profile.overlap,
             gather: profile.gather,
             tasks: profile.tasks,
         }

@@ -50,7 +50,7 @@ pub use task::{Samples, TaskProfile};
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
 /// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `busy` (`[{"cores": 8, "ns": [240000, 4700000]}, null]`,
 /// see [`with_busy`](Self::with_busy)), `lanes` (`[null, 3]`, see
-/// [`with_lanes`](Self::with_lanes)), `gather` (`[null, {"most": 16, "measured": 8}]`, see [`with_gather`](Self::with_gather)) and,
+/// [`with_lanes`](Self::with_lanes)), `overlap` (`[false, true]`, see [`with_overlap`](Self::with_overlap)), `gather` (`[null, {"most": 16, "measured": 8}]`, see [`with_gather`](Self::with_gather)) and,
 /// in a task, `gathered_ns` (`[null, 98000]`, see [`TaskProfile::gathered_ns`]), `enter_ns` and `leave_ns`
 /// (`[1200, 900]`, see [`TaskProfile::enter_ns`]), `bytes` (see [`TaskProfile::bytes`]) and `seen`
 /// (`[{"samples": 400, "min_ns": 216000, "median_ns": 216300, "p99_ns": 219000}, …]`, see [`Samples`]). A key that is not named here is refused, as is another `format`.
@@ -87,6 +87,7 @@ pub struct Profile {
     sync_ns: Option<Vec<u64>>,
     busy: Option<Vec<Option<Busy>>>,
     lanes: Option<Vec<Option<u32>>>,
+    overlap: Option<Vec<bool>>,
     gather: Option<Vec<Option<Gather>>>,
     tasks: Vec<TaskProfile>,
     /// For each kind, the work of those of the first 0, 1, … n tasks that can run on it, in nanoseconds.
@@ -130,6 +131,7 @@ impl Profile {
             sync_ns: None,
             busy: None,
             lanes: None,
+            overlap: None,
             gather: None,
             tasks: tasks.into_iter().collect(),
         })
@@ -246,6 +248,30 @@ impl Profile {
         Self::checked(ProfileJson { lanes: Some(lanes.into()), ..self.into() })
     }
 
+    /// The same profile, of whose devices those with `true` work for all lanes at a time: also what a stage enters with, its tasks and
+    /// what it leaves with overlap with those of other lanes, and the time from one execution to the next is its work divided by the
+    /// lanes.
+    ///
+    /// So it is where those times are what a thread saw that had the device work, and waited for it: a lane's own work is in them, and
+    /// what the device did for others meanwhile.
+    ///
+    /// ```
+    /// use bief_schedule::{Profile, TaskProfile};
+    ///
+    /// let tasks = [TaskProfile::replicable("decode", [9000, 600])];
+    /// let profile = Profile::new(["cpu", "gpu"], tasks)?.with_lanes([None, Some(3)])?;
+    /// assert_eq!(profile.pace_ns(0..1, 1), Some(600));
+    /// assert_eq!(profile.with_overlap([false, true])?.pace_ns(0..1, 1), Some(200));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`](crate::ErrorKind::Profile) where there is not one value per kind, or a kind of cores overlaps.
+    pub fn with_overlap(self, overlap: impl Into<Vec<bool>>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { overlap: Some(overlap.into()), ..self.into() })
+    }
+
     /// Where the times were measured, in free words.
     pub fn machine(&self) -> Option<&str> {
         self.machine.as_deref()
@@ -303,6 +329,21 @@ impl Profile {
         self.lanes.as_ref().and_then(|lanes| lanes[kind])
     }
 
+    /// Whether a device of `kind` works for all lanes at a time ([`with_overlap`](Self::with_overlap)).
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn overlaps(&self, kind: usize) -> bool {
+        assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
+        self.overlap.as_ref().is_some_and(|overlap| overlap[kind])
+    }
+
+    /// The lanes of a device, and what they overlap; `None` for a kind of cores.
+    pub(crate) fn overlapping(&self, kind: usize) -> Option<Overlap> {
+        self.lanes(kind).map(|lanes| Overlap { lanes, is_whole: self.overlaps(kind) })
+    }
+
     /// Whether all `tasks` may be replicated, and with them a stage made of them.
     ///
     /// # Panics
@@ -336,17 +377,20 @@ impl Profile {
 
     /// The time from one execution of a stage to the next on one core of `kind`, in nanoseconds: its [work](Self::stage_ns), but
     /// on a [device](Self::with_lanes), if all its tasks may be replicated, the longest of what it enters with, its tasks, what
-    /// it leaves with, and its work divided by the lanes, rounded up. `None` where one of them cannot run on the kind.
+    /// it leaves with, and its work divided by the lanes, rounded up; where lanes [overlap](Self::with_overlap) all of it, the last
+    /// alone. `None` where one of them cannot run on the kind.
     ///
     /// # Panics
     ///
     /// Where `tasks` leaves the chain or `kind` is no position among the kinds.
     pub fn pace_ns(&self, tasks: Range<usize>, kind: usize) -> Option<u64> {
         let work_ns = self.stage_ns(tasks.clone(), kind)?;
-        let Some(lanes) = self.lanes(kind).filter(|_| self.is_replicable(tasks.clone())) else { return Some(work_ns) };
+        let Some(overlap) = self.overlapping(kind).filter(|_| self.is_replicable(tasks.clone())) else {
+            return Some(work_ns);
+        };
         let (enter_ns, leave_ns) = self.cuts(kind).map_or((0, 0), |cuts| cuts.sides(tasks.start, tasks.end));
         let tasks_ns = work_ns - self.sync_ns(kind) - enter_ns - leave_ns;
-        Some(overlapped_ns([enter_ns, tasks_ns, leave_ns], work_ns, lanes))
+        Some(overlap.pace_ns([enter_ns, tasks_ns, leave_ns], work_ns))
     }
 
     /// The period of a stage (eq. 1): its work, divided by its cores if all its tasks may be replicated, and on a device its
@@ -464,8 +508,25 @@ impl Profile {
     }
 }
 
-/// The time from one execution to the next where so many lanes overlap these parts of their `work_ns`.
-#[inline]
-pub(crate) fn overlapped_ns(parts_ns: [u64; 3], work_ns: u64, lanes: u32) -> u64 {
-    parts_ns.into_iter().fold(work_ns.div_ceil(lanes.into()), u64::max)
+/// What the lanes of a device overlap.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Overlap {
+    lanes: u32,
+    /// All of their work: else each part of it is done for one of them at a time.
+    is_whole: bool,
+}
+
+impl Overlap {
+    /// The time from one execution to the next, of these parts of the work.
+    #[inline]
+    pub(crate) fn pace_ns(self, parts_ns: [u64; 3], work_ns: u64) -> u64 {
+        let shared_ns = work_ns.div_ceil(self.lanes.into());
+        if self.is_whole { shared_ns } else { parts_ns.into_iter().fold(shared_ns, u64::max) }
+    }
+
+    /// What tasks of so much work add to that time at least.
+    #[inline]
+    pub(crate) fn least_ns(self, tasks_ns: u64) -> u64 {
+        if self.is_whole { tasks_ns / u64::from(self.lanes) } else { tasks_ns }
+    }
 }

@@ -34,7 +34,8 @@ const DEFAULT_DEPTH: u64 = 4;
 ///
 /// A [device](Profile::with_lanes) has a replica for each of its lanes, if the stage may be replicated, and three parts: one reads
 /// what a stage enters with, one executes its tasks and one writes what it leaves with. A lane hands over, then its execution
-/// passes the three parts in turn; each part works on one at a time, in their order.
+/// passes the three parts in turn; each part works on one at a time, in their order. Where lanes [overlap](Profile::with_overlap) all of
+/// it, they are as replicas on cores.
 ///
 /// Handing over itself takes no other time than these. Every execution passes every stage: none is skipped.
 /// A source delivers without waiting, or paced ([`paced`](Self::paced)).
@@ -103,7 +104,7 @@ struct Stage {
     tasks: Range<usize>,
     /// For each replica, its kind of core; the lanes of a device are replicas.
     kinds: Vec<usize>,
-    /// How many devices have these lanes; 0 for cores.
+    /// How many devices have these lanes, and parts that work on one execution at a time; 0 for cores.
     devices: usize,
     /// Slots of the ring behind it, at least.
     ahead: u64,
@@ -131,7 +132,7 @@ impl<'a> Pipeline<'a> {
             for (name, &cores) in &stage.cores {
                 let kind = profile.kind(name).expect("the stages go with the profile");
                 let lanes = profile.lanes(kind);
-                devices += lanes.map_or(0, |_| cores as usize);
+                devices += lanes.filter(|_| !profile.overlaps(kind)).map_or(0, |_| cores as usize);
                 let lanes = lanes.filter(|_| load.replicable).unwrap_or(1);
                 kinds.extend(std::iter::repeat_n(kind, cores as usize * lanes as usize));
             }

@@ -1,6 +1,6 @@
 //! The work of stages on one kind of cores, where they may be replicated, and which of two takes less time.
 
-use crate::profile::{Cuts, Profile, overlapped_ns};
+use crate::profile::{Cuts, Overlap, Profile};
 
 /// What the runs of tasks `from..to` of a chain cost on cores of one kind, hand-over included. The work of a stage on a device is the
 /// time from one execution to the next, its [pace](Profile::pace_ns).
@@ -13,8 +13,8 @@ pub(super) struct Work<'a> {
     cuts: Option<&'a Cuts>,
     /// For each `to`, the first `from` such that all tasks of `from..to` can run on the kind; `None` where all tasks can.
     runnable_from: Option<&'a [usize]>,
-    /// The lanes of a device, and how many of the first 0, 1, … n tasks may not be replicated; `None` for cores.
-    lanes: Option<(u32, &'a [usize])>,
+    /// What the lanes of a device overlap, and how many of the first 0, 1, … n tasks may not be replicated; `None` for cores.
+    lanes: Option<(Overlap, &'a [usize])>,
 }
 
 impl<'a> Work<'a> {
@@ -25,7 +25,7 @@ impl<'a> Work<'a> {
             sync_ns: profile.sync_ns(kind),
             cuts: None,
             runnable_from: profile.runnable_from(kind),
-            lanes: profile.lanes(kind).map(|lanes| (lanes, profile.prefix_sequential())),
+            lanes: profile.overlapping(kind).map(|overlap| (overlap, profile.prefix_sequential())),
         }
     }
 
@@ -87,8 +87,8 @@ impl<'a> Work<'a> {
         let tasks_ns = self.tasks_ns(from, to);
         let all_ns = tasks_ns + self.sync_ns + enter_ns + leave_ns;
         match self.lanes {
-            Some((lanes, sequential)) if sequential[from] == sequential[to] => {
-                overlapped_ns([enter_ns, tasks_ns, leave_ns], all_ns, lanes)
+            Some((overlap, sequential)) if sequential[from] == sequential[to] => {
+                overlap.pace_ns([enter_ns, tasks_ns, leave_ns], all_ns)
             }
             _ => all_ns,
         }
@@ -114,10 +114,12 @@ impl<'a> Work<'a> {
         move |from| end_ns - prefix_ns[from]
     }
 
-    /// The work of a task without handing over; `None` where it cannot run on the kind.
+    /// What a task adds to the work of a stage at least, without handing over; `None` where it cannot run on the kind.
     #[inline]
     pub(super) fn task_ns(self, task: usize) -> Option<u64> {
-        self.can_run(task, task + 1).then(|| self.prefix_ns[task + 1] - self.prefix_ns[task])
+        let task_ns = self.prefix_ns[task + 1] - self.prefix_ns[task];
+        let shared_ns = self.lanes.map_or(task_ns, |(overlap, _)| overlap.least_ns(task_ns));
+        self.can_run(task, task + 1).then_some(shared_ns)
     }
 
     /// Where the longest stage ends that begins at `from`, ends at `end` or before, can run on the kind and has at most

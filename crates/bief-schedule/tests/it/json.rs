@@ -267,6 +267,15 @@ fn lanes_tell_which_kinds_are_devices() {
     ] {
         refused(profile.clone().with_lanes(lanes), ErrorKind::Profile, "profile, lanes", reason);
     }
+    let overlapping = with_lanes.clone().with_overlap([false, true]).unwrap();
+    assert_eq!([overlapping.overlaps(0), overlapping.overlaps(1), with_lanes.overlaps(1)], [false, true, false]);
+    assert_eq!(Profile::from_json(&overlapping.to_json()).unwrap(), overlapping);
+    for (overlap, reason) in [
+        (vec![true], "1 value given for 2 kinds (big, little): write one true or false"),
+        (vec![true, false], "true for `big`, which has no lanes: only those of a device overlap"),
+    ] {
+        refused(with_lanes.clone().with_overlap(overlap), ErrorKind::Profile, "profile, overlap", reason);
+    }
 }
 
 #[test]

@@ -55,6 +55,7 @@ proptest! {
         lanes in 1u32..=5,
         devices in 1u32..=3,
         replicable in any::<bool>(),
+        overlap in any::<bool>(),
         depth in 1u64..=4,
     ) {
         // A factor of all numbers of lanes: no pace is rounded.
@@ -66,7 +67,7 @@ proptest! {
             TaskProfile::sequential("send", [ns(2), 0]).not_on(1),
         ];
         let profile = Profile::new(["cpu", "gpu"], chain).unwrap().with_sync_ns([0, ns(sync)]).unwrap();
-        let profile = profile.with_lanes([None, Some(lanes)]).unwrap();
+        let profile = profile.with_lanes([None, Some(lanes)]).unwrap().with_overlap([false, overlap]).unwrap();
         let devices = if replicable { devices } else { 1 };
         let stages = [Stage::new(1, 1, "cpu"), Stage::new(1, devices, "gpu"), Stage::new(1, 1, "cpu")];
         let schedule = Schedule::new("hand", stages, &profile).unwrap();

@@ -152,10 +152,11 @@ impl Pipeline {
         let copied = lanes().fold([0; 2], |sum, lane| std::array::from_fn(|way| sum[way] + lane.copied[way]));
         let launches = lanes().map(|lane| lane.launches).sum::<u64>();
         let host = lanes().map(|lane| lane.host).sum();
+        let overlaps = lanes().any(|lane| !lane.is_emulated());
         let taken = self.count(stage).batches;
         let per_launch = taken as f64 / launches.max(1) as f64;
         Some(DeviceReport::new(
-            device.name(),
+            (device.name(), overlaps),
             (busy, copied, host),
             executions,
             (self.stages[stage].gather, per_launch),

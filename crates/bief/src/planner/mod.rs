@@ -29,6 +29,9 @@ use crate::report::Report;
 /// How long a trial of a plan is to last, about, in nanoseconds, and the least frames that it has.
 const TRIAL_NS: f64 = 1e9;
 const MIN_TRIAL_FRAMES: f64 = 200.0;
+/// Trials of a plan with a device that works for all lanes at a time, unless told otherwise: what it takes for one alone tells little of
+/// that.
+const TRIALS: usize = 2;
 
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
@@ -82,7 +85,7 @@ pub struct Planner {
     profiling: Profiling,
     profile: Option<Given<Profile>>,
     schedule: Option<Given<Schedule>>,
-    rounds: usize,
+    rounds: Option<usize>,
     watts: Option<Watts>,
     placing: Placing,
     class: Class,
@@ -100,7 +103,7 @@ impl Planner {
             profiling: Profiling::default(),
             profile: None,
             schedule: None,
-            rounds: 0,
+            rounds: None,
             watts: None,
             placing: Placing::default(),
             class: Class::default(),
@@ -160,10 +163,11 @@ impl Planner {
     }
 
     /// Tries the plan, corrects the profile with the measured times and plans again, up to this many times: until a run
-    /// keeps its plan, or no better plan is left ([`Refined`]).
+    /// keeps its plan, or no better plan is left ([`Refined`]). Unless this is called, so are plans with a
+    /// [device that works for all lanes at a time](Profile::with_overlap), twice, where the tasks are measured.
     #[must_use]
     pub fn refine(mut self, rounds: usize) -> Self {
-        self.rounds = rounds;
+        self.rounds = Some(rounds);
         self
     }
 
@@ -287,12 +291,16 @@ impl Planner {
         // What it tells of busy cores is for as many as the schedule keeps busy, from here on, and cores are whole or divided.
         let BusyPlan { schedule, profile, platform } = BusyPlan::find(&*self.strategy.0, &profile, &platform, &goal)?;
         let here = Self { machine: self.machine.divided(|kind| platform.cores(kind)), ..self.clone() };
-        if self.rounds == 0 {
+        let rounds = self.rounds.unwrap_or_else(|| {
+            let kinds = schedule.stages().iter().flat_map(|stage| &stage.cores);
+            let mut kinds = kinds.filter_map(|(name, _)| profile.kind(name));
+            if self.profile.is_none() && kinds.any(|kind| profile.overlaps(kind)) { TRIALS } else { 0 }
+        });
+        if rounds == 0 {
             return Ok(here.planned(profile, platform, schedule, None, notes));
         }
         let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
-        let refined =
-            refine(profile, self.rounds, plan, |profile, schedule| here.trial(application, profile, schedule))?;
+        let refined = refine(profile, rounds, plan, |profile, schedule| here.trial(application, profile, schedule))?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
         Ok(here.planned(profile, platform, schedule, Some(refined), notes))
     }

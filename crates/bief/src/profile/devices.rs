@@ -190,6 +190,11 @@ pub(super) fn add(
     let lanes = lanes.collect::<Vec<_>>();
     let gather = vec![None; cores].into_iter().chain(devices.iter().map(|device| device.gather())).collect::<Vec<_>>();
     let mut with_devices = Profile::new(kinds, tasks)?.with_sync_ns(sync)?.with_lanes(lanes)?;
+    if devices.iter().any(|device| device.spec.backend.is_some()) {
+        // Measured by a thread that had it work, and waited.
+        let overlap = vec![false; cores].into_iter().chain(devices.iter().map(|device| device.spec.backend.is_some()));
+        with_devices = with_devices.with_overlap(overlap.collect::<Vec<_>>())?;
+    }
     if gather.iter().any(Option::is_some) {
         let with_gathered = |(index, task): (usize, &TaskProfile)| {
             let there = devices.iter().map(|device| device.gathered_ns(index, task));

@@ -4,12 +4,14 @@ use super::*;
 use crate::brute::work;
 use crate::strategy::{strategies, strategy};
 
-/// Chains of whose kinds those that are chosen are devices with so many lanes.
+/// Chains of whose kinds those that are chosen are devices with so many lanes, which overlap some of their work or all of it.
 fn with_devices(chains: impl Strategy<Value = Profile>) -> impl Strategy<Value = Profile> {
-    let lanes = prop_oneof![1 => Just(None), 2 => (1u32..=4).prop_map(Some)];
+    let lanes = prop_oneof![1 => Just(None), 2 => ((1u32..=4), any::<bool>()).prop_map(Some)];
     (chains, proptest::collection::vec(lanes, 4)).prop_map(|(profile, mut lanes)| {
         lanes.truncate(profile.kinds().len());
-        profile.with_lanes(lanes).unwrap()
+        let overlap: Vec<bool> = lanes.iter().map(|lanes| lanes.is_some_and(|(_, overlap)| overlap)).collect();
+        let lanes: Vec<Option<u32>> = lanes.iter().map(|lanes| lanes.map(|(lanes, _)| lanes)).collect();
+        profile.with_lanes(lanes).unwrap().with_overlap(overlap).unwrap()
     })
 }
 
