@@ -441,7 +441,7 @@ pub(crate) mod tests {
             report.stages[1].threads = 3;
             let busy = [copy_in, tasks, 500].map(|ns| Duration::from_nanos(ns * report.executions));
             let device =
-                DeviceReport::new(("gpu", overlaps), (busy, [0; 2], Duration::ZERO), report.executions, (1, 1.0));
+                DeviceReport::new(("gpu", overlaps), (busy, [0; 2]), report.executions, (Duration::ZERO, 1), (1, 1.0));
             report.stages[1].measured_ns = device.pace_ns(3);
             report.stages[1].device = Some(device);
             report.explain(&plan);
@@ -483,7 +483,7 @@ pub(crate) mod tests {
         times.mean_ns = 1375.0;
         let busy = [3000, 1375, 250].map(|ns| Duration::from_nanos(ns * report.executions));
         report.stages[1].device =
-            Some(DeviceReport::new(("gpu", false), (busy, [0; 2], Duration::ZERO), report.executions, (8, 4.2)));
+            Some(DeviceReport::new(("gpu", false), (busy, [0; 2]), report.executions, (Duration::ZERO, 1), (8, 4.2)));
         let corrected = report.corrected(&plan).unwrap();
         let there = &corrected.tasks()[1];
         assert_eq!(there.ns, [Some(9000), Some(2200)]);

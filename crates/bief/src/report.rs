@@ -153,16 +153,17 @@ pub struct DeviceReport {
 }
 
 impl DeviceReport {
-    /// Of a device, which may overlap all that its lanes do, that was busy for so long, and cores for it, in so many executions; and how
-    /// many a launch had at most, and in the mean.
+    /// Of a device, which may overlap all that its lanes do: how long it was busy, and bytes copied, in so many executions; processor time
+    /// in so many; and how many a launch had at most, and in the mean.
     pub(crate) fn new(
         (name, overlaps): (&str, bool),
-        (busy, copied, host): ([Duration; 3], [u64; 2], Duration),
+        (busy, copied): ([Duration; 3], [u64; 2]),
         executions: u64,
+        (host, all_executions): (Duration, u64),
         (gather, executions_per_launch): (usize, f64),
     ) -> Self {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
-        let (name, host_ns) = (name.to_owned(), per(host, executions));
+        let (name, host_ns) = (name.to_owned(), per(host, all_executions));
         let copied_bytes = copied.map(|bytes| bytes as f64 / executions.max(1) as f64);
         Self { name, copy_in_ns, tasks_ns, copy_out_ns, overlaps, copied_bytes, host_ns, gather, executions_per_launch }
     }

@@ -32,15 +32,15 @@ impl FromStr for DeviceChoice {
     }
 }
 
-/// A machine with those devices that are wanted: of those that it emulates where it does, and else of those that are here. These are
-/// looked for only if somebody asks for devices, and those that are made of the cores are taken only by name.
+/// A machine with those devices that are wanted: of those that it emulates where it does, and else of those that are here, with this memory
+/// and so many lanes. These are looked for only if somebody asks for devices, and those that are made of the cores are taken only by name.
 ///
 /// # Errors
 /// As [`DeviceChoice::of`]; a device that is required and does not open.
 pub(crate) fn with_devices(
     machine: Machine,
     choice: Option<&DeviceChoice>,
-    memory: Memory,
+    (memory, lanes): (Memory, Option<u32>),
 ) -> Result<Machine, Failure> {
     let emulated: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
     let Some(choice) = choice.filter(|choice| emulated.is_empty() && **choice != DeviceChoice::Off) else {
@@ -64,7 +64,10 @@ pub(crate) fn with_devices(
     }
     let mut wanted = found.iter().filter(|found| wanted.contains(&found.name.as_str()));
     wanted.try_fold(machine, |machine, found| match open(found, memory) {
-        Ok(spec) => machine.with_device(spec).map_err(Failure::from_error),
+        Ok(mut spec) => {
+            spec.lanes = lanes.unwrap_or(spec.lanes);
+            machine.with_device(spec).map_err(Failure::from_error)
+        }
         Err(error) if choice.is_required() => Err(Failure::new(error.to_string())),
         Err(error) => {
             warn(&format!("planned without the device `{}`: {error}", found.name));

@@ -71,6 +71,10 @@ pub(crate) struct MeasuringArgs {
     /// by itself, `host` has it work in the memory of the cores, `shared` in memory that both address
     #[arg(long, value_name = "copy|pinned|host|shared", default_value = "copy", requires = "device")]
     memory: Memory,
+    /// Executions that a device that is here has under way at a time, 1 to 64: each lane has a thread, which copies and prepares, and
+    /// buffers on the device [default: 3]
+    #[arg(long, value_name = "N", requires = "device", value_parser = clap::value_parser!(u32).range(1..=64))]
+    lanes: Option<u32>,
     /// Measure tasks while all other cores are busy: clocks drop when all cores work
     #[arg(long)]
     loaded: bool,
@@ -109,7 +113,7 @@ impl MeasuringArgs {
 
     /// This machine, or the one that was asked for: its cores are here; with those devices that are wanted.
     pub(crate) fn machine(&self) -> Result<Machine, Failure> {
-        device::with_devices(to_run_on(self.machine.as_deref())?, self.device.as_ref(), self.memory)
+        device::with_devices(to_run_on(self.machine.as_deref())?, self.device.as_ref(), (self.memory, self.lanes))
     }
 
     /// What measures on that machine, and plans for it.
@@ -152,7 +156,7 @@ pub(crate) struct PlanningArgs {
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["cores", "goal", "strategy", "stages", "refine"])]
     schedule: Option<PathBuf>,
     /// Try the plan, correct the profile with the measured times, plan again: up to N times, until the gap is below 1 %
-    /// or no better plan is left [default: 2 for a plan with a device that is here, whose lanes share it, else 0]
+    /// or no better plan is left [default: 3 for a plan with a device that is here, whose lanes share it, else 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100))]
     refine: Option<u32>,
     /// Change the plan while the chain runs, where its tasks take other times than planned and another plan is 5 % better

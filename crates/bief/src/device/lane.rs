@@ -1,5 +1,6 @@
 //! A lane: one batch under way on a device.
 
+use std::iter::Sum;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -107,12 +108,9 @@ pub(crate) struct Lane {
     names: Vec<Arc<str>>,
     /// Bytes of a frame that are copied in, and back.
     bytes: [u64; 2],
-    /// How long it kept the parts of the device busy in this run.
-    pub(crate) busy: [Duration; 3],
-    /// Bytes that were copied in, and back, in this run.
-    pub(crate) copied: [u64; 2],
-    /// How often it had the device work in this run.
-    pub(crate) launches: u64,
+    /// What it did in its first launch in this run on a device that is there, which may make buffers, and in all others.
+    pub(crate) first: Launched,
+    pub(crate) usual: Launched,
     /// Processor time of its thread in this run.
     pub(crate) host: Duration,
     /// The times of its tasks in the last launch.
@@ -121,6 +119,28 @@ pub(crate) struct Lane {
     pub(crate) last: Option<Launch>,
     /// On an emulated device, the launch before.
     before: Last,
+}
+
+/// What launches did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Launched {
+    pub(crate) launches: u64,
+    pub(crate) batches: u64,
+    /// How long they kept the parts of the device busy.
+    pub(crate) busy: [Duration; 3],
+    /// Bytes that were copied in, and back.
+    pub(crate) copied: [u64; 2],
+}
+
+impl Sum for Launched {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, next| Self {
+            launches: sum.launches + next.launches,
+            batches: sum.batches + next.batches,
+            busy: std::array::from_fn(|part| sum.busy[part] + next.busy[part]),
+            copied: std::array::from_fn(|way| sum.copied[way] + next.copied[way]),
+        })
+    }
 }
 
 /// How often a lane had waited for its neighbours, before it and behind it, when a launch began.
@@ -163,25 +183,14 @@ impl Lane {
     /// Of tasks with these names, which copies so many bytes of a frame in, and back.
     pub(crate) fn new(device: Device, names: Vec<Arc<str>>, bytes: [u64; 2]) -> Self {
         let tasks = vec![None; names.len()];
-        let (busy, before) = ([Duration::ZERO; 3], Last::default());
-        Self {
-            device,
-            names,
-            bytes,
-            busy,
-            copied: [0; 2],
-            launches: 0,
-            host: Duration::ZERO,
-            tasks,
-            last: None,
-            before,
-        }
+        let (first, usual) = <(Launched, Launched)>::default();
+        let (host, last, before) = (Duration::ZERO, None, Last::default());
+        Self { device, names, bytes, first, usual, host, tasks, last, before }
     }
 
     pub(crate) fn clear(&mut self) {
-        (self.busy, self.copied, self.launches, self.last) = ([Duration::ZERO; 3], [0; 2], 0, None);
-        self.host = Duration::ZERO;
-        self.before = Last::default();
+        (self.first, self.usual) = <(Launched, Launched)>::default();
+        (self.host, self.last, self.before) = (Duration::ZERO, None, Last::default());
     }
 
     /// The name of its device.
@@ -189,9 +198,10 @@ impl Lane {
         self.device.name()
     }
 
-    /// The times of its tasks in the last launch.
+    /// The times of its tasks in the last launch; none of one that may have made buffers.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = (usize, TaskTime)> {
-        self.tasks.iter().copied().enumerate()
+        let is_usual = self.usual.launches > 0;
+        self.tasks.iter().filter(move |_| is_usual).copied().enumerate()
     }
 
     /// Whether this machine's cores do its work.
@@ -209,7 +219,6 @@ impl Lane {
         waits: Waits,
         work: impl FnOnce(&mut dyn FnMut(usize, Instant, Duration, bool)) -> Result<[Copied; 2]>,
     ) -> Result<()> {
-        self.launches += 1;
         self.last = None;
         self.tasks.fill(None);
         let tasks = &mut self.tasks;
@@ -272,9 +281,11 @@ impl Lane {
         Ok(())
     }
 
-    fn note(&mut self, launch: Launch, times: [Duration; 3], copied: [u64; 2]) {
-        self.copied.iter_mut().zip(copied).for_each(|(all, bytes)| *all += bytes);
-        self.busy.iter_mut().zip(times).for_each(|(busy, time)| *busy += time);
+    fn note(&mut self, launch: Launch, busy: [Duration; 3], copied: [u64; 2]) {
+        let is_first = !self.is_emulated() && self.first.launches == 0;
+        let all = if is_first { &mut self.first } else { &mut self.usual };
+        let launched = Launched { launches: 1, batches: launch.batches as u64, busy, copied };
+        *all = [*all, launched].into_iter().sum();
         self.last = Some(launch);
     }
 }

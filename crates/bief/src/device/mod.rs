@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 pub use batch::DeviceBatch;
-pub(crate) use lane::{Lane, OnDevice, Waits};
+pub(crate) use lane::{Lane, Launched, OnDevice, Waits};
 
 use crate::error::{Error, Result};
 use crate::figures::Figures;

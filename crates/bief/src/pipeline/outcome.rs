@@ -8,6 +8,7 @@ use super::Pipeline;
 use super::change::Earlier;
 use crate::boundary::{Contents, Ends, crossing};
 use crate::count::Count;
+use crate::device::Launched;
 use crate::energy::RunEnergy;
 use crate::error::{Error, Result};
 use crate::figures::Figures;
@@ -147,18 +148,19 @@ impl Pipeline {
     fn device_report(&self, stage: usize, executions: u64) -> Option<DeviceReport> {
         let device = self.stages[stage].device.as_ref()?;
         let lanes = || self.workers_of(stage).filter_map(|worker| worker.lane.as_deref());
-        let busy =
-            lanes().fold([Duration::ZERO; 3], |sum, lane| std::array::from_fn(|part| sum[part] + lane.busy[part]));
-        let copied = lanes().fold([0; 2], |sum, lane| std::array::from_fn(|way| sum[way] + lane.copied[way]));
-        let launches = lanes().map(|lane| lane.launches).sum::<u64>();
+        // First launches count where there are no others.
+        let first: Launched = lanes().map(|lane| lane.first).sum();
+        let usual: Launched = lanes().map(|lane| lane.usual).sum();
+        let did = if usual.launches > 0 { usual } else { first };
         let host = lanes().map(|lane| lane.host).sum();
         let overlaps = lanes().any(|lane| !lane.is_emulated());
-        let taken = self.count(stage).batches;
-        let per_launch = taken as f64 / launches.max(1) as f64;
+        let part = did.batches as f64 / (first.batches + usual.batches).max(1) as f64;
+        let per_launch = did.batches as f64 / did.launches.max(1) as f64;
         Some(DeviceReport::new(
             (device.name(), overlaps),
-            (busy, copied, host),
-            executions,
+            (did.busy, did.copied),
+            (executions as f64 * part).round() as u64,
+            (host, executions),
             (self.stages[stage].gather, per_launch),
         ))
     }

@@ -31,7 +31,7 @@ const TRIAL_NS: f64 = 1e9;
 const MIN_TRIAL_FRAMES: f64 = 200.0;
 /// Trials of a plan with a device that works for all lanes at a time, unless told otherwise: what it takes for one alone tells little of
 /// that.
-const TRIALS: usize = 2;
+const TRIALS: usize = 3;
 
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
@@ -164,7 +164,7 @@ impl Planner {
 
     /// Tries the plan, corrects the profile with the measured times and plans again, up to this many times: until a run
     /// keeps its plan, or no better plan is left ([`Refined`]). Unless this is called, so are plans with a
-    /// [device that works for all lanes at a time](Profile::with_overlap), twice, where the tasks are measured.
+    /// [device that works for all lanes at a time](Profile::with_overlap), up to three times, where the tasks are measured.
     #[must_use]
     pub fn refine(mut self, rounds: usize) -> Self {
         self.rounds = Some(rounds);

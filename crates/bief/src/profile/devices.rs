@@ -135,10 +135,11 @@ impl Ability<'_> {
         })
     }
 
-    /// How many executions a launch may have, where it may have several.
+    /// How many executions a launch may have, where it may have several: on a device that is there as many as were measured at most, as
+    /// more would want too much memory.
     fn gather(&self) -> Option<Gather> {
-        let most = self.spec.gather;
         let measured = self.gathered.as_ref().map_or(1, |(launch, _)| *launch);
+        let most = if self.spec.backend.is_some() { measured } else { self.spec.gather };
         (most > 1).then_some(Gather { most, measured })
     }
 }
