@@ -102,6 +102,7 @@ pub(crate) fn measure_on(
     on_each_kind(&mut measured, &cores, machine, profiling, |measured, kind, visit| {
         let part = (TURNS * batches.len()) as u32;
         let visit = Visit {
+            warm_up: visit.warm_up,
             executions: visit.executions.div_ceil(TURNS),
             least: visit.least.div_ceil(TURNS),
             time: visit.time / part,

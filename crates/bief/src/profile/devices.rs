@@ -2,7 +2,7 @@
 
 use bief_schedule::{Gather, Profile, Samples, TaskProfile};
 
-use super::{LEAST, Measured, Measurements, Profiling, Visit, core_of, hand_over, on_each_kind, weigh};
+use super::{LEAST, Measured, Measurements, Profiling, Visit, WARM_UP, core_of, hand_over, on_each_kind, weigh};
 use crate::device::{Device, crossing_bytes};
 use crate::emulate;
 use crate::error::{Error, Place, Result};
@@ -61,7 +61,8 @@ pub(super) fn measure(
     let bytes: f64 =
         wires.iter().filter(|wire| wire.constant.is_none()).map(|wire| wire.format.bytes(wire.len, frames)).sum();
     for device in devices.iter_mut().filter(|device| device.steps.iter().any(Option::is_some)) {
-        let visit = Visit { executions: profiling.executions.get(), least: LEAST, time: profiling.limit };
+        let visit =
+            Visit { warm_up: WARM_UP, executions: profiling.executions.get(), least: LEAST, time: profiling.limit };
         if device.spec.backend.is_some() {
             let mut samples = Measurements::default();
             measured.copies.iter_mut().flatten().for_each(Vec::clear);
@@ -81,6 +82,7 @@ pub(super) fn measure(
         }
         measured.set_batch(wires, frames * launch as usize);
         let several = |visit: Visit| Visit {
+            warm_up: visit.warm_up.div_ceil(launch as usize),
             executions: visit.executions.div_ceil(launch as usize),
             least: visit.least.div_ceil(launch as usize),
             ..visit

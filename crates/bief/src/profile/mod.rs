@@ -151,6 +151,8 @@ impl Measurements {
 /// What is wanted of a stay on a core.
 #[derive(Clone, Copy)]
 struct Visit {
+    /// Executions that come before.
+    warm_up: usize,
     /// Executions that count, and how many of them at least when the time is over.
     executions: usize,
     least: usize,
@@ -257,11 +259,12 @@ impl Measured {
     }
 
     /// Measures on the core that the calling thread is on, after some executions to warm up. `false` when the source has ended.
-    fn visit(&mut self, Visit { executions, least, time }: Visit, samples: &mut Measurements) -> Result<bool> {
+    fn visit(&mut self, visit: Visit, samples: &mut Measurements) -> Result<bool> {
+        let Visit { warm_up, executions, least, time } = visit;
         let start = Instant::now();
         let mut wanted = executions;
-        for number in 0..WARM_UP.saturating_add(executions.saturating_mul(2)) {
-            if wanted == 0 || number >= WARM_UP.saturating_add(least) && start.elapsed() > time {
+        for number in 0..warm_up.saturating_add(executions.saturating_mul(2)) {
+            if wanted == 0 || number >= warm_up.saturating_add(least) && start.elapsed() > time {
                 break;
             }
             if !self.rest.is_zero() {
@@ -269,7 +272,7 @@ impl Measured {
             }
             let Some(interrupted) = self.execute()? else { return Ok(false) };
             let sample = match interrupted {
-                _ if number < WARM_UP => &mut samples.warm_up,
+                _ if number < warm_up => &mut samples.warm_up,
                 true => &mut samples.interrupted,
                 false => {
                     wanted -= 1;
@@ -305,7 +308,7 @@ pub(crate) fn measure(tasks: Vec<Node>, wires: &[WireInfo], frames: usize, execu
     let facts = facts(&tasks);
     let mut measured = Measured::new(tasks, wires, frames);
     let mut samples = Measurements::default();
-    measured.visit(Visit { executions, least: executions, time: Duration::MAX }, &mut samples)?;
+    measured.visit(Visit { warm_up: WARM_UP, executions, least: executions, time: Duration::MAX }, &mut samples)?;
     measured.stage.finish()?;
     let crossing = Crossing { cuts: None, bytes: measured.crossing_bytes(wires) };
     let profile = profile(&machine, &machine.kinds()[..1], facts, vec![samples.counted()?], crossing, frames)?;
@@ -374,6 +377,7 @@ fn on_each_kind(
 ) -> Result<bool> {
     let turns = if cores.len() == 1 { 1 } else { TURNS };
     let part = Visit {
+        warm_up: WARM_UP,
         executions: profiling.executions.get().div_ceil(turns),
         least: LEAST.div_ceil(turns),
         time: profiling.limit / (turns * cores.len()) as u32,
