@@ -443,6 +443,16 @@ impl Receiver {
         Buffered::new(feed, most_samples(&self.filter), self.format.bytes())
     }
 
+    /// The same, with its samples elsewhere, from the first.
+    #[cfg(test)]
+    pub(super) fn with(self, samples: Samples) -> Self {
+        let samples = match samples {
+            Samples::Stored(stored) => Found::Stored(stored, 0),
+            Samples::Once(reader) => Found::Once(Arc::default(), Rest::Waiting(reader, None)),
+        };
+        Self { samples, ..self }
+    }
+
     /// Whether the samples can be read at any place.
     pub(super) fn is_stored(&self) -> bool {
         matches!(self.samples, Found::Stored(..))

@@ -27,6 +27,9 @@ pub struct Stored {
 enum Place {
     File(Arc<File>),
     Memory(Arc<[u8]>),
+    /// As a file on a disk that fails from this byte on.
+    #[cfg(test)]
+    Failing(Arc<[u8]>, usize),
 }
 
 impl Stored {
@@ -39,6 +42,11 @@ impl Stored {
         Self { place: Place::Memory(bytes), start: 0, most: u64::MAX }
     }
 
+    #[cfg(test)]
+    pub(crate) fn failing(bytes: Arc<[u8]>, from: usize) -> Self {
+        Self { place: Place::Failing(bytes, from), start: 0, most: u64::MAX }
+    }
+
     /// Bytes that there are now: a file may grow, or be cut short.
     ///
     /// # Errors
@@ -47,6 +55,8 @@ impl Stored {
         let end = match &self.place {
             Place::File(file) => file.metadata()?.len(),
             Place::Memory(bytes) => bytes.len() as u64,
+            #[cfg(test)]
+            Place::Failing(bytes, _) => bytes.len() as u64,
         };
         Ok(end.saturating_sub(self.start).min(self.most))
     }
@@ -64,6 +74,11 @@ impl Stored {
                 let mut there = memory.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
                 there.read(bytes)
             }
+            #[cfg(test)]
+            Place::Failing(memory, fails) => match fails.saturating_sub(from as usize).min(bytes.len()) {
+                0 => Err(io::Error::other("the disk is gone")),
+                most => (&memory[from as usize..]).read(&mut bytes[..most]),
+            },
         }
     }
 
