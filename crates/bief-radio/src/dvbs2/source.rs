@@ -160,7 +160,8 @@ mod tests {
         packet[0] = 0x47;
         let stream = packet.repeat(bytes / 188);
         let out = Written::default();
-        let transmitter = Transmitter { frames, format: SampleFormat::Cf32, level: 1.0, ..Transmitter::new(Pls::DUMMY) };
+        let transmitter =
+            Transmitter { frames, format: SampleFormat::Cf32, level: 1.0, ..Transmitter::new(Pls::DUMMY) };
         transmitter.chain(Cursor::new(stream), out.clone()).unwrap().build().unwrap().run().unwrap();
         let sent = std::mem::take(&mut *out.0.lock().unwrap());
         let mut samples = vec![Complex32::ZERO; sent.len() / 8];
@@ -239,8 +240,9 @@ mod tests {
                     let rate = recording.sample_rate.filter(|&rate| rate < 64.0).unwrap_or(2.0);
                     Receiver::find(recording, Settings::at(rate), |_| ()).unwrap()
                 };
-                let Recording { bytes, format, samples, .. } = of_file();
-                let streamed = made(receiver(once(bytes.unwrap(), format, samples.into_reader())), 1, |_| ());
+                let mut once = of_file();
+                once.samples = Samples::Once(once.samples.into_reader());
+                let streamed = made(receiver(once), 1, |_| ());
                 for replicas in [1, 2] {
                     let stored = made(receiver(of_file()), replicas, |_| ());
                     assert_eq!(stored.figures, streamed.figures, "{}", path.display());
@@ -292,7 +294,11 @@ mod tests {
                     if after == 0 {
                         cut();
                     }
-                    made(receiver, 1, move |frames| if frames == after { cut() })
+                    made(receiver, 1, move |frames| {
+                        if frames == after {
+                            cut()
+                        }
+                    })
                 };
                 let (stored, once) = (run(true), run(false));
                 assert!(stored.error.is_none() && stored.frames.len() > 7);

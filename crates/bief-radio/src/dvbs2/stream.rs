@@ -194,6 +194,10 @@ pub struct Stretch {
     pub(super) bytes: usize,
 }
 
+/// Bytes that the system is to read ahead, and how many at a time: as many as it takes at once, and enough for disks that are far away.
+const AHEAD: u64 = 4 << 20;
+const AT_ONCE: u64 = 1 << 20;
+
 /// Samples that stay where they are: they come without being read, as far as there are any, and a window is the place where it lies.
 pub(super) struct InPlace {
     stored: Stored,
@@ -204,6 +208,8 @@ pub(super) struct InPlace {
     end: u64,
     /// Bytes that there are, as it was last seen.
     there: u64,
+    /// The first byte that the system was not told to read ahead.
+    told: u64,
     position: u64,
     /// What is looked at.
     seen: Vec<u8>,
@@ -214,7 +220,7 @@ impl InPlace {
     /// The samples from byte `start` on.
     pub(super) fn new(stored: Stored, start: u64, each: usize) -> Self {
         let there = stored.bytes().unwrap_or(0);
-        Self { stored, each, start, end: start, there, position: 0, seen: Vec::new(), fault: None }
+        Self { stored, each, start, end: start, there, told: start, position: 0, seen: Vec::new(), fault: None }
     }
 
     /// Begins anew, with the sample at byte `start`.
@@ -271,6 +277,10 @@ impl Stream for InPlace {
         }
         let bytes = self.there.saturating_sub(self.end).min(wanted);
         self.end += bytes;
+        while self.told < self.there.min(self.end + AHEAD) {
+            self.stored.read_ahead(self.told, AT_ONCE.min(self.there - self.told));
+            self.told += AT_ONCE;
+        }
         Ok(Some(Came { fed: Fed { bytes: bytes as usize, lost: 0, ended: bytes < wanted }, first }))
     }
 

@@ -235,15 +235,7 @@ impl Recording {
             }
         };
         let files = vec![meta_path.to_owned(), data_path];
-        Ok(Self {
-            name: meta_path.display().to_string(),
-            format,
-            sample_rate,
-            bytes,
-            files,
-            samples,
-            gaps: None,
-        })
+        Ok(Self { name: meta_path.display().to_string(), format, sample_rate, bytes, files, samples, gaps: None })
     }
 }
 
