@@ -51,9 +51,8 @@ impl Source<'_> {
             Self::Array(array) => {
                 let held = Held::new(array)?;
                 let format = format.unwrap_or(SampleFormat::Cf32);
-                let mut recording = Recording::from_memory("the array", format, []);
-                (recording.bytes, recording.reader) = (Some(held.bytes().len() as u64), Box::new(held.reader()));
-                recording
+                let bytes = Some(held.bytes().len() as u64);
+                Recording { bytes, ..Recording::from_reader("the array", format, held.reader()) }
             }
         };
         recording.sample_rate = rate.or(recording.sample_rate);

@@ -77,9 +77,7 @@ impl Write for Noted {
 fn latencies(bytes: &Arc<[u8]>, cores: u32) -> Vec<f64> {
     let radio = Radio { bytes: Arc::clone(bytes), given: 0, start: None };
     let start = Instant::now();
-    let mut recording = Recording::from_memory("radio", FORMAT, []);
-    recording.reader = Box::new(Radio { start: Some(start), ..radio });
-    recording.bytes = None;
+    let recording = Recording::from_reader("radio", FORMAT, Radio { start: Some(start), ..radio });
     let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap().live().unwrap();
     let profile = receiver.rehearsal(u64::MAX).unwrap().profile(100).unwrap();
     let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();

@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     let bytes = recording(pls);
 
     // The plan first, of the same signal at rest.
-    let still = Recording::from_memory("still", FORMAT, Arc::clone(&bytes));
+    let still = Recording::from_reader("still", FORMAT, std::io::Cursor::new(Arc::clone(&bytes)));
     let receiver = Receiver::find(still, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
     let profile =
         receiver.rehearsal(u64::MAX).unwrap().profile_on(&bief::Machine::here(), Profiling::default()).unwrap();
@@ -103,10 +103,9 @@ fn main() -> ExitCode {
     let schedule = Exact.schedule(&profile, &platform).unwrap();
 
     let latest = Arc::<AtomicU64>::default();
-    let mut live = Recording::from_memory("radio", FORMAT, []);
     let left = (bytes_per_second * seconds) as u64;
-    live.reader = Box::new(Radio { bytes, bytes_per_second, left, given: 0, start: None, latest: Arc::clone(&latest) });
-    live.bytes = None;
+    let radio = Radio { bytes, bytes_per_second, left, given: 0, start: None, latest: Arc::clone(&latest) };
+    let live = Recording::from_reader("radio", FORMAT, radio);
     let receiver = Receiver::find(live, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap().live().unwrap();
     let report = receiver.to(std::io::sink()).program().unwrap().pipeline(&schedule).unwrap().run().unwrap();
     let figures = Figures::of(&report.figures);

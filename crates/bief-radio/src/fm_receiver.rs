@@ -208,9 +208,7 @@ fn tone(settings: &NarrowbandFm, format: SampleFormat, blocks: u64) -> Recording
     format.write(&samples, &mut bytes);
     let length = blocks.saturating_mul((format.bytes() * block) as u64);
     let repeat = Repeat { bytes: bytes.into(), at: 0 };
-    let mut recording = Recording::from_memory("rehearsal", format, []);
-    (recording.bytes, recording.reader) = (None, Box::new(repeat.take(length)));
-    recording
+    Recording::from_reader("rehearsal", format, repeat.take(length))
 }
 
 /// Adds the task that writes raw audio, to nowhere.

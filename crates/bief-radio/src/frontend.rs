@@ -62,12 +62,12 @@ impl ReadSamples {
     /// # Errors
     /// A frame of no samples, or of more than 2²⁸.
     pub fn new(recording: Recording, frame: usize, tail: usize) -> Result<Self> {
-        let Recording { name, format, reader, .. } = recording;
+        let Recording { name, format, samples, .. } = recording;
         if frame == 0 || frame > Self::LONGEST {
             return Err(Error::new(format!("a frame of {frame} samples: give 1 to {}", Self::LONGEST)));
         }
-        let bytes = vec![0; frame * format.bytes()];
-        Ok(Self { name, format, input: Input::new(reader), bytes, tail, held_back: Arc::default(), left_over: 0 })
+        let (input, bytes) = (Input::new(samples.into_reader()), vec![0; frame * format.bytes()]);
+        Ok(Self { name, format, input, bytes, tail, held_back: Arc::default(), left_over: 0 })
     }
 
     /// Lets at least as many zeros follow the recording as this number says at its end.

@@ -20,7 +20,7 @@ use crate::iq::SampleFormat;
 use crate::keep_spectrum::KeepSpectrum;
 use crate::low_pass::{History, LowPass};
 use crate::open::{files_of, open_recording};
-use crate::recording::{Recording, RecordingError};
+use crate::recording::{Recording, RecordingError, Samples};
 use crate::signal::{Signal, rated, sample_rate};
 use crate::wav::WriteWav;
 
@@ -94,8 +94,10 @@ fn read() -> Kind {
             let kept = piece.kept::<Recording>();
             let mut recording = kept.map_or_else(|| open(&path, format), Ok)?;
             if piece.is_rehearsal() {
-                let played = piece.recorded(&mut recording.reader, frame * recording.format.bytes());
+                let mut reader = recording.samples.into_reader();
+                let played = piece.recorded(&mut reader, frame * recording.format.bytes());
                 let played = played.map_err(|error| path.refuse(error))?;
+                recording.samples = Samples::Once(reader);
                 let Recording { name, format, sample_rate, bytes, files, gaps, .. } = &recording;
                 let played = Recording {
                     name: name.clone(),
@@ -103,8 +105,7 @@ fn read() -> Kind {
                     sample_rate: *sample_rate,
                     bytes: *bytes,
                     files: files.clone(),
-                    reader: played,
-                    reopen: None,
+                    samples: Samples::Once(played),
                     gaps: gaps.clone(),
                 };
                 piece.keep(std::mem::replace(&mut recording, played));

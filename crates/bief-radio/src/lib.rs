@@ -56,7 +56,7 @@ pub use low_pass::{History, LowPass};
 pub use narrowband_fm::NarrowbandFm;
 pub use open::open_recording;
 pub use raw_audio::{AudioFormat, WriteAudio};
-pub use recording::{Recording, RecordingError, Reopen, sigmf_meta};
+pub use recording::{Recording, RecordingError, Samples, Stored, sigmf_meta};
 pub use registry::{register, registry};
 pub use signal::Signal;
 pub use wav::WriteWav;

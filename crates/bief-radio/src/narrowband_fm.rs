@@ -1,6 +1,6 @@
 //! The narrowband FM receiver: a recording becomes audio.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use bief::{Chain, Error, Result, Wire, sink};
 use bief_dsp::fm::{find_carrier, mean_frequency};
@@ -12,7 +12,7 @@ use crate::fm::DemodulateFm;
 use crate::frontend::{ReadSamples, Shift};
 use crate::low_pass::{History, LowPass};
 use crate::parameter::{positive, whole_ratio};
-use crate::recording::Recording;
+use crate::recording::{Recording, Samples};
 
 /// Highest frequency of speech, Hz.
 const SPEECH: f64 = 3000.0;
@@ -265,9 +265,11 @@ impl NarrowbandFm {
     }
 
     /// The first part of a recording, where this receiver can be made.
-    fn front(&self, recording: Recording) -> Result<Front> {
+    fn front(&self, mut recording: Recording) -> Result<Front> {
         self.filters()?;
-        Ok(Front { recording, bytes: Vec::new(), sample_rate: positive("the sample rate", self.sample_rate)? })
+        let sample_rate = positive("the sample rate", self.sample_rate)?;
+        let samples = std::mem::replace(&mut recording.samples, Samples::Once(Box::new(io::empty())));
+        Ok(Front { recording, reader: samples.into_reader(), bytes: Vec::new(), sample_rate })
     }
 
     /// The receiver with the carrier of these samples, looked for from where it is now and no further away than the deviation; `None`
@@ -302,7 +304,9 @@ impl NarrowbandFm {
 
 /// The first part of a recording, kept to be played again.
 struct Front {
+    /// Without its samples.
     recording: Recording,
+    reader: Box<dyn Read + Send>,
     bytes: Vec<u8>,
     sample_rate: f64,
 }
@@ -316,7 +320,7 @@ impl Front {
     fn read_on(&mut self) -> Result<bool> {
         let wanted = self.look() as u64;
         let before = self.bytes.len();
-        let read = self.recording.reader.by_ref().take(wanted).read_to_end(&mut self.bytes);
+        let read = self.reader.by_ref().take(wanted).read_to_end(&mut self.bytes);
         read.map_err(|error| Error::new(format!("{}: {error}", self.recording.name)))?;
         Ok((self.bytes.len() - before) as u64 == wanted && self.seconds() < LONGEST_SEARCH)
     }
@@ -336,6 +340,7 @@ impl Front {
     }
 
     fn rewound(self) -> Recording {
-        Recording { reader: Box::new(Cursor::new(self.bytes).chain(self.recording.reader)), ..self.recording }
+        let samples = Samples::Once(Box::new(Cursor::new(self.bytes).chain(self.reader)));
+        Recording { samples, ..self.recording }
     }
 }

@@ -6,7 +6,7 @@ use bief::kinds::{Address, Openers};
 use bief::{Error, Result};
 
 use crate::iq::SampleFormat;
-use crate::recording::{Recording, RecordingError};
+use crate::recording::{Recording, RecordingError, Samples};
 
 /// Opens a recording: a path as [`Recording::open`] does, standard input, or what an opener of the address's scheme gives: it may
 /// tell format and sample rate.
@@ -38,8 +38,7 @@ pub fn open_recording(address: &Address, openers: &Openers, format: Option<Sampl
         sample_rate: source.rate,
         bytes: source.bytes,
         files: Vec::new(),
-        reader: source.reader,
-        reopen: None,
+        samples: Samples::Once(source.reader),
         gaps: source.gaps,
     })
 }

@@ -35,9 +35,12 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Frames received of the first so many bytes, and allocations that the run took.
-fn run(bytes: &[u8]) -> (u64, u64) {
-    let recording = Recording::from_memory("test", SampleFormat::Ci16, bytes);
+/// Frames received of the first so many bytes, which can be read at any place or once, and allocations that the run took.
+fn run(bytes: &[u8], is_stored: bool) -> (u64, u64) {
+    let recording = match is_stored {
+        true => Recording::from_memory("test", SampleFormat::Ci16, bytes),
+        false => Recording::from_reader("test", SampleFormat::Ci16, std::io::Cursor::new(bytes.to_vec())),
+    };
     let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
     let program = receiver.keep_symbols().keep_spectrum().to(std::io::sink()).program().unwrap();
     let before = ALLOCATIONS.load(Ordering::Relaxed);
@@ -75,7 +78,8 @@ fn narrowband_fm_allocates_nothing_per_frame() {
 #[test]
 fn twice_the_frames_take_no_more_allocations() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for list in ["qpsk-8/9:short:pilots", "qpsk-3/4:short, 8psk-3/5:short:pilots, dummy, 32apsk-3/4:normal:pilots"] {
+    let lists = ["qpsk-8/9:short:pilots", "qpsk-3/4:short, 8psk-3/5:short:pilots, dummy, 32apsk-3/4:normal:pilots"];
+    for (list, is_stored) in [(lists[0], true), (lists[1], true), (lists[0], false)] {
         let frames = frame_list(list).unwrap();
         let stream = packets(3000, 1);
         let sent = samples(&Transmitter { frames, ..transmitter(true) }, &stream);
@@ -83,9 +87,9 @@ fn twice_the_frames_take_no_more_allocations() {
         let bytes = recorded(&sent, channel);
         let half = bytes.len() / 8 * 4;
         // The first run of the process makes what all share.
-        run(&bytes[..half]);
-        let (some, allocations) = run(&bytes[..half]);
-        let (twice, more) = run(&bytes);
+        run(&bytes[..half], is_stored);
+        let (some, allocations) = run(&bytes[..half], is_stored);
+        let (twice, more) = run(&bytes, is_stored);
         assert!(some > 20 && twice > 3 * some / 2 && allocations > 0, "{some} and {twice} frames");
         // What is kept for the last kind of frame may come with the later ones.
         assert!(more <= allocations + 8, "{list}: {allocations} for {some} frames, {more} for {twice}");

@@ -55,7 +55,7 @@ impl Machine {
         let flop = |operations: f64| Some((1e6 * operations / self.flops, "arithmetic"));
         let copy = |bytes: f64| Some((1e6 * bytes / self.copied, "memory"));
         match task {
-            "cut frames" => copy(2.0 * bytes),
+            "read frames" => copy(2.0 * bytes),
             // A real tap on a complex sample is two multiplications and two additions, the rotation of a sample twice as many, of which
             // there are twice as many at once on integers.
             "filter symbols" => flop(2.0 * taps * symbols + 4.0 * samples),

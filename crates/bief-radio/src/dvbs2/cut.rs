@@ -3,12 +3,12 @@
 //! This alone goes from frame to frame in order, and looks at headers only; the tasks that follow work on one frame by itself
 //! and may be replicated.
 
-use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bief::chain::Output;
 use bief::report::Figures;
-use bief::{Flow, Out, OutVar, Result, Task, VarFrame};
+use bief::{Flow, Out, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{
     FrameSync, HEADER, Layout, Lock, Lost, MAX_SYMBOLS, NoSignal, Pls, Tracker, VL_SNR_HEADER, VlSnr, acquire,
@@ -19,7 +19,7 @@ use bief_dsp::impulses::remove_impulses;
 use num_complex::Complex32;
 
 use super::modcods::Modcods;
-use crate::feed::{Fed, Feed, Waiting};
+use super::stream::{Came, Stream};
 use crate::iq::SampleFormat;
 
 /// Frames of the longest kind that are collected at most before a lost signal is searched for.
@@ -36,14 +36,15 @@ const SAME_CONSTANT: f32 = 0.05;
 /// Largest error of the sender's clock for which a window has room.
 const CLOCK_ERROR: f64 = 200e-6;
 
-/// Reads samples and cuts them into windows of one PLFRAME each, by tracking the headers.
+/// Cuts samples into windows of one PLFRAME each, by tracking the headers.
 ///
 /// A window holds a whole frame, the header after it where there is one, and what a matched filter needs on either side. Dummy
 /// frames, and those of MODCODs that are not wanted, are passed over. When the signal is lost it is searched for again. Where
 /// samples are missing, and that is known, no frame is lost but those that they belong to.
 ///
 /// # Sockets
-/// - out: `u8`, variable: the window of a frame, samples as they were recorded
+/// - out: the window of a frame. Of a stream `u8`, variable: its samples as they were recorded. Of a recording that can be read at any
+///   place only where it lies there, for [`ReadFrames`](super::ReadFrames): then nothing is read but headers
 /// - out: `Option<FrameSync>`, 1 per frame: where the frame lies in its window
 /// - out: `Pls`, 1 per frame: what kind of frame it is
 ///
@@ -55,14 +56,15 @@ const CLOCK_ERROR: f64 = 200e-6;
 ///
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
-pub struct CutFrames {
-    feed: Box<dyn Feed>,
+pub struct CutFrames<S> {
+    stream: S,
     format: SampleFormat,
+    /// Bytes of a sample.
+    each: usize,
     filter: MatchedFilter,
     scrambler: Arc<PlScrambler>,
     wanted: Modcods,
     tracker: Option<Tracker>,
-    buffer: Buffer,
     ended: bool,
     /// Where samples are missing in what is not used up; what is behind it is read when it is crossed.
     gap: Option<Gap>,
@@ -80,9 +82,9 @@ pub struct CutFrames {
     doubted: Option<Complex32>,
     /// Samples with which a lost signal is searched for next.
     searched: usize,
-    /// Samples around a header.
-    header: Vec<Complex32>,
-    again: Option<Again>,
+    /// Samples that are looked at: around a header, or all where a signal is searched for.
+    seen: Vec<Complex32>,
+    again: Option<Again<S>>,
     counts: Counts,
 }
 
@@ -101,18 +103,12 @@ struct Counts {
     losses: u64,
 }
 
-/// A recording that is received over and over: what opens it, where the first frame is, and how many frames are still wanted.
-pub(super) struct Again {
-    pub(super) open: Box<dyn Fn() -> Box<dyn Read + Send> + Send>,
+/// A recording that is received over and over: what goes back to its beginning, where the first frame is, and how many frames are
+/// still wanted.
+pub(super) struct Again<S> {
+    pub(super) go_back: Box<dyn Fn(&mut S) + Send>,
     pub(super) lock: Lock,
     pub(super) frames: u64,
-}
-
-impl Again {
-    /// The samples of the next turn.
-    pub(super) fn next_turn(&self) -> Box<dyn Feed> {
-        Box::new(Waiting::new((self.open)()))
-    }
 }
 
 /// A place where samples are missing.
@@ -122,76 +118,28 @@ struct Gap {
     lost: u64,
 }
 
-/// Samples as they were recorded, of which those in front are used up.
-struct Buffer {
-    bytes: Box<[u8]>,
-    /// Bytes of a sample.
-    each: usize,
-    /// The first byte that is not used up, and the first that has not come.
-    start: usize,
-    end: usize,
-    /// Number in the stream of the first sample that is not used up.
-    position: u64,
+/// Samples that are not used up, and have come, at most.
+pub(super) fn most_samples(filter: &MatchedFilter) -> usize {
+    (BUFFERED + SEARCHED) * longest_window(filter)
 }
 
-impl Buffer {
-    fn new(bytes: usize, each: usize) -> Self {
-        Self { bytes: vec![0; bytes].into(), each, start: 0, end: 0, position: 0 }
-    }
-
-    /// Whole samples that are there.
-    fn samples(&self) -> usize {
-        (self.end - self.start) / self.each
-    }
-
-    /// Bytes of samples, which count from the first one that is not used up.
-    fn bytes(&self, samples: Range<usize>) -> &[u8] {
-        &self.bytes[self.start..][samples.start * self.each..samples.end * self.each]
-    }
-
-    fn use_up(&mut self, samples: usize) {
-        self.start += samples * self.each;
-        self.position += samples as u64;
-    }
-
-    /// So many samples are used up; `bytes` is what follows them.
-    fn renew(&mut self, used_up: usize, bytes: &[u8]) {
-        self.bytes[..bytes.len()].copy_from_slice(bytes);
-        (self.start, self.end) = (0, bytes.len());
-        self.position += used_up as u64;
-    }
-
-    /// Room for so many bytes at least.
-    fn space(&mut self, bytes: usize) -> &mut [u8] {
-        // As soon as it costs less than what was used up did: the buffer then stays in the cache.
-        if self.end - self.start <= self.start || self.bytes.len() - self.end < bytes {
-            self.bytes.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        &mut self.bytes[self.end..]
-    }
-}
-
-impl CutFrames {
-    /// Cuts the frames of the signal that was found as `lock` in the first samples of `feed`; `wanted` are delivered.
+impl<S: Stream> CutFrames<S> {
+    /// Cuts the frames of the signal that was found as `lock` in the first samples of `stream`; `wanted` are delivered.
     pub(super) fn new(
-        feed: Box<dyn Feed>,
+        stream: S,
         format: SampleFormat,
         filter: MatchedFilter,
         lock: &Lock,
         scrambler: Arc<PlScrambler>,
         wanted: Modcods,
     ) -> Self {
-        let each = format.bytes();
-        let buffered = (BUFFERED + SEARCHED) * longest_window(&filter) * each + feed.block();
         Self {
-            feed,
+            stream,
             format,
+            each: format.bytes(),
             scrambler,
             wanted,
             tracker: Some(Tracker::new(filter.clone(), lock, 0)),
-            buffer: Buffer::new(buffered, each),
             ended: false,
             gap: None,
             unsure: false,
@@ -202,7 +150,7 @@ impl CutFrames {
             constant: lock.dc,
             doubted: None,
             searched: first_searched(&filter),
-            header: Vec::new(),
+            seen: Vec::new(),
             again: None,
             counts: Counts::default(),
             filter,
@@ -216,24 +164,23 @@ impl CutFrames {
     }
 
     /// Begins again at the end, and where the signal is lost: nobody rehearses searches.
-    pub(super) fn repeating(self, again: Again) -> Self {
+    pub(super) fn repeating(self, again: Again<S>) -> Self {
         Self { again: Some(again), ..self }
     }
 
     /// Begins again, if that is wanted.
     fn begin_again(&mut self) -> bool {
         let Some(again) = &mut self.again else { return false };
-        self.feed = again.next_turn();
+        (again.go_back)(&mut self.stream);
         self.tracker = Some(Tracker::new(self.filter.clone(), &again.lock, 0));
         self.constant = again.lock.dc;
-        (self.buffer.start, self.buffer.end, self.buffer.position) = (0, 0, 0);
         (self.pending, self.astray, self.ended) = (None, false, false);
         true
     }
 
     /// Where the next gap is, in samples that are not used up; without one, the end of what is there.
     fn available(&self) -> usize {
-        self.gap.as_ref().map_or(self.buffer.samples(), |gap| (gap.resume - self.buffer.position) as usize)
+        self.gap.as_ref().map_or(self.stream.samples(), |gap| (gap.resume - self.stream.position()) as usize)
     }
 
     /// Nothing more will come behind what is available.
@@ -242,7 +189,17 @@ impl CutFrames {
     }
 
     fn use_up(&mut self, samples: usize) {
-        self.buffer.use_up(samples.min(self.available()));
+        self.stream.use_up(samples.min(self.available()));
+    }
+
+    /// Looks at samples; `false` when they are gone, with all that follow: then the stream has ended before them.
+    fn look(&mut self, samples: Range<usize>) -> bool {
+        let bytes = self.stream.bytes(samples.clone());
+        let there = bytes.len() / self.each;
+        self.seen.resize(there, Complex32::ZERO);
+        self.format.read(&bytes[..there * self.each], &mut self.seen);
+        self.ended |= there < samples.len();
+        there == samples.len()
     }
 
     /// The next frame that is there as a whole; `None` when more samples are needed, or at the end.
@@ -269,10 +226,9 @@ impl CutFrames {
         let from = (frame.position - half).max(0.0) as usize;
         let to = (end.ceil() as usize).min(self.available());
         let place = frame.relative_to(from as i64);
-        self.header.resize(to.saturating_sub(from), Complex32::ZERO);
-        self.format.read(self.buffer.bytes(from..to.max(from)), &mut self.header);
+        self.look(from..to.max(from));
         let mut symbols = [Complex32::ZERO; HEADERS];
-        place.cut(&self.filter, &mut self.header, &mut symbols);
+        place.cut(&self.filter, &mut self.seen, &mut symbols);
         vl_snr_kind(&symbols)
     }
 
@@ -281,15 +237,12 @@ impl CutFrames {
         loop {
             if let Some(frame) = self.next_frame() {
                 let available = self.available();
-                let symbols = Layout::new(frame.pls).map_or(0, |layout| layout.symbols());
-                let last = frame.position + frame.step * symbols.saturating_sub(1) as f64;
                 if frame.samples(&self.filter).end <= available as i64 {
                     return Some(frame);
                 } else if !self.is_closed() {
                     self.pending = Some(frame);
                     return None;
-                } else if last <= available as f64 + frame.step {
-                    // Where nothing follows, a frame is whole when all but its last two symbols are there: no code misses those.
+                } else if is_whole_in(&frame, available) {
                     return Some(frame);
                 }
             }
@@ -300,7 +253,7 @@ impl CutFrames {
 
     /// Goes on behind a gap.
     fn cross(&mut self, gap: &Gap) {
-        self.buffer.use_up((gap.resume - self.buffer.position) as usize);
+        self.stream.use_up((gap.resume - self.stream.position()) as usize);
         let symbols = Layout::new(self.last).map_or(0, |layout| layout.symbols());
         let frame = symbols as f64 * self.filter.samples_per_symbol();
         match &mut self.tracker {
@@ -334,18 +287,18 @@ impl CutFrames {
                 self.search()?;
             }
             let available = self.available();
-            let start = self.buffer.position;
-            let Some(tracker) = &mut self.tracker else { return None };
-            let needed = tracker.header_samples();
+            let start = self.stream.position();
+            let needed = self.tracker.as_ref()?.header_samples();
             if needed.end > (start + available as u64) as i64 {
                 self.use_up_to_header();
                 return None;
             }
             let inside = |sample: i64| usize::try_from(sample - start as i64).unwrap_or(0).min(available);
             let (from, to) = (inside(needed.start), inside(needed.end));
-            self.header.resize(to - from, Complex32::ZERO);
-            self.format.read(self.buffer.bytes(from..to), &mut self.header);
-            match tracker.track(&self.header, start + from as u64) {
+            if !self.look(from..to) {
+                continue;
+            }
+            match self.tracker.as_mut()?.track(&self.seen, start + from as u64) {
                 Ok(frame) if self.unsure && !frame.measured => self.lose(),
                 // Where frames differ, nobody knows what a frame is whose header was missed, and where the next one is.
                 Ok(frame) if self.varies && !frame.measured => {
@@ -381,7 +334,7 @@ impl CutFrames {
 
     /// Where the samples that the next header needs begin, in samples that are not used up; 0 where it is unknown.
     fn next_header(&self) -> usize {
-        let next = |tracker: &Tracker| tracker.header_samples().start - self.buffer.position as i64;
+        let next = |tracker: &Tracker| tracker.header_samples().start - self.stream.position() as i64;
         usize::try_from(self.tracker.as_ref().map_or(0, next)).unwrap_or(0)
     }
 
@@ -398,10 +351,9 @@ impl CutFrames {
         }
         // A header that is found and cannot be tracked (samples are missing) would be found again, for ever.
         (self.astray, self.unsure) = (false, true);
-        let mut samples = vec![Complex32::ZERO; available];
-        self.format.read(self.buffer.bytes(0..available), &mut samples);
+        self.look(0..available);
         let tracker = self.tracker.as_mut()?;
-        if !tracker.resynchronise(&samples, self.buffer.position) {
+        if !tracker.resynchronise(&self.seen, self.stream.position()) {
             self.lose();
         }
         Some(())
@@ -418,19 +370,19 @@ impl CutFrames {
         if available < self.searched && !self.is_closed() {
             return None;
         }
-        let mut samples = vec![Complex32::ZERO; available];
-        self.format.read(self.buffer.bytes(0..available), &mut samples);
-        remove_impulses(&mut samples);
-        if let Ok(lock) = acquire_first(&self.filter, &samples, &self.scrambler) {
+        self.look(0..available);
+        remove_impulses(&mut self.seen);
+        if let Ok(lock) = acquire_first(&self.filter, &self.seen, &self.scrambler) {
             self.counts.passed_over += passed_over(&lock);
             (self.last, self.varies) = (lock.pls, false);
-            let tracker = Tracker::new(self.filter.clone(), &lock, self.buffer.position);
+            let tracker = Tracker::new(self.filter.clone(), &lock, self.stream.position());
             let same = |doubted: Complex32| (lock.dc - doubted).norm() < SAME_CONSTANT * lock.amplitude;
             self.constant = lock.dc;
             self.tracker =
                 Some(if self.doubted.take().is_some_and(same) { tracker.trusting_constant() } else { tracker });
             return Some(());
         }
+        let available = self.available();
         let most = SEARCHED * longest_window(&self.filter);
         if available >= most || self.is_closed() {
             // A frame that has only begun may still come whole.
@@ -448,72 +400,69 @@ impl CutFrames {
         let end = match (&self.pending, &self.tracker) {
             (Some(frame), _) => frame.samples(&self.filter).end,
             (None, Some(_)) if self.astray => longest_window(&self.filter) as i64,
-            (None, Some(tracker)) => tracker.header_samples().end - self.buffer.position as i64,
+            (None, Some(tracker)) => tracker.header_samples().end - self.stream.position() as i64,
             (None, None) => self.searched as i64,
         };
-        usize::try_from(end).unwrap_or(0).saturating_sub(self.buffer.samples()).max(1)
+        usize::try_from(end).unwrap_or(0).saturating_sub(self.stream.samples()).max(1)
     }
 
     /// Reads on; `None` when nothing has come for a while, or else how many bytes have.
     fn read(&mut self) -> Result<Option<usize>> {
-        let wanted = self.wanted_samples().min(longest_window(&self.filter)) * self.buffer.each;
-        let space = self.buffer.space(wanted.max(self.feed.block()));
-        let Some(fed) = self.feed.fill(space, wanted)? else { return Ok(None) };
-        self.note(fed);
-        self.buffer.end += fed.bytes;
-        Ok(Some(fed.bytes))
+        let wanted = self.wanted_samples().min(longest_window(&self.filter));
+        let Some(came) = self.stream.read(wanted)? else { return Ok(None) };
+        self.note(&came);
+        Ok(Some(came.fed.bytes))
     }
 
-    /// The samples that the window of the frame that is pending needs, if it can be filled by reading: only what waits comes as it
-    /// is wanted.
+    /// The samples that the window of the frame that is pending needs, if it can be filled by reading.
     fn readable(&self, room: usize) -> Option<Range<usize>> {
         let frame = self.pending.filter(|frame| !frame.pls.is_vl_snr())?;
         let needed = samples_of(&frame, &self.filter);
-        let fits = needed.contains(&self.buffer.samples()) && needed.len() * self.buffer.each <= room;
-        (fits && self.feed.block() == 0).then_some(needed)
+        let fits = needed.contains(&self.stream.samples()) && needed.len() <= room;
+        (fits && self.stream.reads_windows()).then_some(needed)
     }
 
-    /// Reads the rest of the frame that is pending straight into its window, behind what the buffer has of it; the buffer keeps
-    /// what the next header needs. `None` when it has not come as a whole, and waits in the buffer.
-    fn read_rest(&mut self, needed: Range<usize>, window: &mut VarFrame<'_, u8>) -> Result<Option<FrameSync>> {
-        let (each, begun) = (self.buffer.each, needed.start..self.buffer.samples());
-        let [begun_bytes, all] = [begun.len(), needed.len()].map(|samples| samples * each);
-        window.space()[..begun_bytes].copy_from_slice(self.buffer.bytes(begun));
-        let rest = &mut window.space()[begun_bytes..all];
-        let Some(fed) = self.feed.fill(rest, all - begun_bytes)? else { return Ok(None) };
-        self.note(fed);
-        if fed.lost > 0 || fed.bytes < rest.len() {
-            self.buffer.space(fed.bytes)[..fed.bytes].copy_from_slice(&rest[..fed.bytes]);
-            self.buffer.end += fed.bytes;
-            return Ok(None);
-        }
-        window.set_len(all)?;
+    /// Reads the rest of the frame that is pending straight into its window; what the next header needs is not used up. `None` when it
+    /// has not come as a whole, and waits.
+    fn read_rest(&mut self, needed: Range<usize>, window: &mut Slice<'_, S>) -> Result<Option<FrameSync>> {
         let next = self.next_header().clamp(needed.start, needed.end);
-        self.buffer.renew(next, &window[(next - needed.start) * each..]);
-        Ok(self.pending.take())
+        let Some((came, is_whole)) = self.stream.read_window(needed, next, window)? else { return Ok(None) };
+        self.note(&came);
+        Ok(if is_whole { self.pending.take() } else { None })
     }
 
-    /// Copies a frame that is there as a whole into its window; the sample that the window begins with.
-    fn copy(&mut self, frame: &FrameSync, window: &mut VarFrame<'_, u8>) -> Result<usize> {
+    /// Makes the window of a frame that is there as a whole; the sample that the window begins with.
+    fn copy(&mut self, frame: &FrameSync, room: usize, window: &mut Slice<'_, S>) -> Result<usize> {
         // A stream that begins or ends with a frame lacks what the filter would have beside it.
         let Range { start, end } = samples_of(frame, &self.filter);
         // A symbol rate further off than there is room for costs what the filter would have behind the last symbols.
-        let room = window.capacity() / self.buffer.each;
         let end = end.min(self.available()).min(start + room);
-        window.extend_from_slice(self.buffer.bytes(start..end))?;
+        self.stream.copy(start..end, window)?;
         self.use_up_to_header();
         Ok(start)
     }
 
-    /// Counts what was read, and notes what is missing before it.
-    fn note(&mut self, fed: Fed) {
-        let lost = fed.lost / self.buffer.each as u64;
+    /// Counts what has come, and notes what is missing before it.
+    fn note(&mut self, came: &Came) {
+        let Came { fed, first } = came;
+        let lost = fed.lost / self.each as u64;
         self.counts.read += fed.bytes as u64;
         if lost > 0 {
-            self.gap = Some(Gap { resume: self.buffer.position + self.buffer.samples() as u64, lost });
+            self.gap = Some(Gap { resume: *first, lost });
         }
         self.ended |= fed.ended;
     }
+}
+
+/// What a task sees of a window.
+type Slice<'a, S> = <<S as Stream>::Window as Output>::Slice<'a>;
+
+/// Whether a frame whose window ends after so many samples is whole all the same: where nothing follows, it is when all but its last two
+/// symbols are there, since no code misses those.
+pub(super) fn is_whole_in(frame: &FrameSync, samples: usize) -> bool {
+    let symbols = Layout::new(frame.pls).map_or(0, |layout| layout.symbols());
+    let last = frame.position + frame.step * symbols.saturating_sub(1) as f64;
+    last <= samples as f64 + frame.step
 }
 
 /// Samples that the window of a frame needs, in samples that are not used up; those before the stream are left out.
@@ -551,45 +500,46 @@ fn first_searched(filter: &MatchedFilter) -> usize {
 }
 
 /// Samples of the longest window: a frame, a header, and what the filter needs.
-fn longest_window(filter: &MatchedFilter) -> usize {
+pub(super) fn longest_window(filter: &MatchedFilter) -> usize {
     let symbols = (MAX_SYMBOLS + HEADER) as f64;
     let span = symbols * filter.samples_per_symbol() * (1.0 + CLOCK_ERROR);
     span.ceil() as usize + 2 * filter.half_length() + 2
 }
 
-impl Task for CutFrames {
+impl<S: Stream> Task for CutFrames<S> {
     type In = ();
-    type Out = (OutVar<u8>, Out<Option<FrameSync>>, Out<Pls>);
+    type Out = (S::Window, Out<Option<FrameSync>>, Out<Pls>);
 
     fn name(&self) -> String {
         "cut frames".to_owned()
     }
 
     fn lens(&self, (): ()) -> Result<(usize, usize, usize)> {
-        Ok((longest_window(&self.filter) * self.buffer.each, 1, 1))
+        Ok((self.stream.window_len(longest_window(&self.filter)), 1, 1))
     }
 
     fn run(
         &mut self,
         (): (),
-        (mut window, sync, pls): (VarFrame<'_, u8>, &mut [Option<FrameSync>], &mut [Pls]),
+        (mut window, sync, pls): (Slice<'_, S>, &mut [Option<FrameSync>], &mut [Pls]),
     ) -> Result<Flow> {
         let mut read = 0;
         if self.again.as_ref().is_some_and(|again| again.frames == 0) {
             return Ok(Flow::Stop);
         }
+        let room = longest_window(&self.filter);
         let (frame, start) = loop {
             if let Some(frame) = self.next_whole_frame() {
-                break (frame, self.copy(&frame, &mut window)?);
+                break (frame, self.copy(&frame, room, &mut window)?);
             }
             // Without a signal there would be no end to this: now and then someone must see whether the run was stopped.
-            match (self.ended, read > window.capacity()) {
+            match (self.ended, read > room * self.each) {
                 _ if (self.ended || self.tracker.is_none()) && self.begin_again() => return Ok(Flow::Skip),
                 (true, _) => return Ok(Flow::Stop),
                 (false, true) => return Ok(Flow::Skip),
                 (false, false) => {}
             }
-            if let Some(needed) = self.readable(window.capacity()) {
+            if let Some(needed) = self.readable(room) {
                 let start = needed.start;
                 if let Some(frame) = self.read_rest(needed, &mut window)? {
                     break (frame, start);
@@ -609,17 +559,17 @@ impl Task for CutFrames {
     }
 
     fn lost(&self) -> u64 {
-        self.feed.lost()
+        self.stream.lost()
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.feed.finish()
+        self.stream.finish()
     }
 
     fn figures(&self, figures: &mut Figures) {
         let Counts { read, passed_over, missed_headers, dummy_frames, other_frames, losses } = self.counts;
         figures.count("read", "bytes", read);
-        figures.count("lost", "samples", self.feed.lost() / self.buffer.each as u64);
+        figures.count("lost", "samples", self.stream.lost() / self.each as u64);
         figures.count("passed_over", "samples", passed_over);
         figures.count("missed_headers", "", missed_headers);
         figures.count("dummy_frames", "", dummy_frames);
@@ -629,6 +579,6 @@ impl Task for CutFrames {
 
     fn reset(&mut self) -> Result<()> {
         self.counts = Counts::default();
-        self.feed.reset()
+        self.stream.reset()
     }
 }

@@ -183,16 +183,16 @@ fn cut_frames() -> Kind {
             }
         };
         let (format, filter, scrambler) = receiver.found();
-        let cut = if piece.is_rehearsal() {
+        let source = if piece.is_rehearsal() {
             // The chain ends it.
-            let cut = receiver.rehearsed_source(u64::MAX);
+            let source = receiver.rehearsed_source(u64::MAX);
             piece.keep(receiver);
-            cut
+            source
         } else {
             receiver = if live { receiver.live()? } else { receiver };
             receiver.source()
         };
-        let made = piece.task(cut, &[])?;
+        let made = source.add_piece(piece)?;
         let found = Arc::new(Found { format, filter, scrambler });
         for wire in &made {
             piece.chain().note(wire, Arc::clone(&found));

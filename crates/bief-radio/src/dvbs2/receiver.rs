@@ -12,7 +12,7 @@ use bief_dsp::impulses::remove_impulses;
 use bief_dsp::symbol_rate::find_symbol_rate;
 use num_complex::Complex32;
 
-use super::cut::{Again, CutFrames, acquire_first, passed_over};
+use super::cut::{Again, CutFrames, acquire_first, longest_window, most_samples, passed_over};
 use super::decode::{DecodeBch, DecodeLdpc, Decoding};
 use super::deliver::Deliver;
 use super::demap::Demap;
@@ -20,7 +20,10 @@ use super::encode::ScrambleBb;
 use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
+use super::read_frames::ReadFrames;
 use super::roll_off::{ROLL_OFF, suited};
+use super::source::Source;
+use super::stream::{Buffered, InPlace, Stream};
 use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
 use super::write_bbframes::WriteBbframes;
 use crate::feed::{Feed, Waiting};
@@ -28,7 +31,7 @@ use crate::ip::{DeliverIp, IpOutput};
 use crate::iq::SampleFormat;
 use crate::keep_spectrum::KeepRecordedSpectrum;
 use crate::live::ReadLive;
-use crate::recording::{Recording, Reopen};
+use crate::recording::{Recording, Samples, Stored};
 
 /// Symbols that are searched for a signal at a time at most, and looked at twice when there is one.
 const SEARCHED_SYMBOLS: usize = 500_000;
@@ -155,13 +158,7 @@ pub struct Receiver {
     pub(super) format: SampleFormat,
     /// Samples that were searched in vain.
     passed_over: u64,
-    /// The samples that were searched, and how many bytes precede them.
-    front: Arc<[u8]>,
-    front_start: u64,
-    /// Opens the recording once more, where that can be.
-    reopen: Option<Reopen>,
-    /// What follows them.
-    rest: Rest,
+    samples: Found,
     /// Samples per second, where the recording tells them.
     pub(super) sample_rate: Option<f64>,
     /// Whether someone wants to see symbols, and the spectrum.
@@ -202,11 +199,21 @@ struct Decoded {
     level: Wire<SignalLevel>,
 }
 
+/// The samples of a signal.
+enum Found {
+    /// They can be read at any place; those that the signal was found in begin with this byte.
+    Stored(Stored, u64),
+    /// They come once: those that were searched, and the rest.
+    Once(Arc<[u8]>, Rest),
+}
+
 /// The samples that were not searched.
 enum Rest {
     /// They wait until they are read.
     Waiting(Box<dyn Read + Send>, Option<Gaps>),
     Live(Box<ReadLive>),
+    /// They are read elsewhere.
+    Gone,
 }
 
 impl Receiver {
@@ -219,7 +226,11 @@ impl Receiver {
     /// A recording without a signal, or that cannot be read.
     pub fn find(recording: Recording, settings: Settings, mut progress: impl FnMut(u64)) -> Result<Self, ReceiveError> {
         let Settings { samples_per_symbol, gold_code, modcods, isi } = settings;
-        let Recording { name, format, bytes, sample_rate, mut reader, reopen, gaps, .. } = recording;
+        let Recording { name, format, bytes, sample_rate, samples: source, gaps, .. } = recording;
+        let (mut reader, stored) = match source {
+            Samples::Stored(stored) => (Box::new(stored.reader(0)) as Box<dyn Read + Send>, Some(stored)),
+            Samples::Once(reader) => (reader, None),
+        };
         if let Some(rate) = samples_per_symbol.filter(|rate| !(1.5..=8.0).contains(rate)) {
             return Err(ReceiveError::Rate(rate));
         }
@@ -245,7 +256,10 @@ impl Receiver {
             remove_impulses(&mut samples);
             match search(known.as_ref(), &samples, &scrambler) {
                 Ok((roll_off, filter, lock)) => {
-                    let (front, rest) = (front.into(), Rest::Waiting(reader, gaps));
+                    let samples = match stored {
+                        Some(stored) => Found::Stored(stored, vain as u64),
+                        None => Found::Once(front.into(), Rest::Waiting(reader, gaps)),
+                    };
                     let passed_over = (vain / format.bytes()) as u64 + passed_over(&lock);
                     return Ok(Self {
                         filter,
@@ -257,10 +271,7 @@ impl Receiver {
                         lock,
                         format,
                         passed_over,
-                        front,
-                        front_start: vain as u64,
-                        reopen,
-                        rest,
+                        samples,
                         // A lower one counts samples per symbol.
                         sample_rate: sample_rate.filter(|&rate| rate >= MIN_SAMPLE_RATE),
                         keeps_symbols: false,
@@ -296,16 +307,15 @@ impl Receiver {
     /// A thread that the system refuses.
     pub fn live(self) -> Result<Self> {
         let block = (LIVE_SYMBOLS * self.filter.samples_per_symbol()) as usize * self.format.bytes();
-        let rest = match self.rest {
-            Rest::Waiting(reader, gaps) => {
-                let blocks = LIVE_BLOCKS.min(LIVE_BYTES / block);
-                let mut read = Box::new(ReadLive::with_gaps(Arc::clone(&self.front), reader, gaps, block, blocks));
-                read.listen()?;
-                Rest::Live(read)
-            }
-            live @ Rest::Live(_) => live,
+        let (front, reader, gaps) = match self.samples {
+            Found::Once(front, Rest::Waiting(reader, gaps)) => (front, reader, gaps),
+            Found::Stored(stored, start) => (Arc::default(), Box::new(stored.reader(start)) as _, None),
+            live @ Found::Once(..) => return Ok(Self { samples: live, ..self }),
         };
-        Ok(Self { rest, ..self })
+        let blocks = LIVE_BLOCKS.min(LIVE_BYTES / block);
+        let mut read = Box::new(ReadLive::with_gaps(Arc::clone(&front), reader, gaps, block, blocks));
+        read.listen()?;
+        Ok(Self { samples: Found::Once(front, Rest::Live(read)), ..self })
     }
 
     /// Keeps symbols of each frame, to be looked at: [`KeepSymbols::kept`] gets them of what the tasks tell.
@@ -334,16 +344,24 @@ impl Receiver {
         self.lock.pls
     }
 
-    /// The task that cuts frames out of the recording, over and over: from where it was searched on as long as there is a signal. Of what
-    /// comes only once it is the part that was searched.
-    pub(super) fn rehearsed_source(&self, frames: u64) -> CutFrames {
-        let (front, start, reopen) = (Arc::clone(&self.front), self.front_start, self.reopen.clone());
-        let open = move || -> Box<dyn Read + Send> {
-            let reopened = reopen.as_ref().and_then(|reopen| reopen(start).ok());
-            reopened.unwrap_or_else(|| Box::new(Cursor::new(Arc::clone(&front))))
-        };
-        let again = Again { open: Box::new(open), lock: self.lock, frames };
-        self.cut(again.next_turn()).repeating(again)
+    /// The first tasks of a rehearsal, which receive the recording over and over: from where it was searched on as long as there is a
+    /// signal. Of what comes only once it is the part that was searched.
+    pub(super) fn rehearsed_source(&self, frames: u64) -> Source {
+        let lock = self.lock;
+        match &self.samples {
+            Found::Stored(stored, start) => {
+                let start = *start;
+                let go_back = Box::new(move |stream: &mut InPlace| stream.begin_again(start));
+                self.stored_source(stored, start, |cut| cut.repeating(Again { go_back, lock, frames }))
+            }
+            Found::Once(front, _) => {
+                let front = Arc::clone(front);
+                let feed = move || Box::new(Waiting::new(Cursor::new(Arc::clone(&front))));
+                let cut = self.cut(self.buffered(feed()));
+                let go_back = Box::new(move |stream: &mut Buffered| stream.begin_again(feed()));
+                Source::Streamed(cut.repeating(Again { go_back, lock, frames }))
+            }
+        }
     }
 
     /// Writes the only input stream of the carrier, or the one that was asked for, to `out`. When it runs, a second stream is an
@@ -388,19 +406,56 @@ impl Receiver {
     /// # Ok::<(), bief::Error>(())
     /// ```
     pub fn decode(mut self, chain: &mut Chain) -> (VarWire<u8>, Wire<Decoding>) {
-        let cut = self.source();
-        let Decoded { bbframes, decoding, .. } = self.decoded(chain, cut);
+        let source = self.source();
+        let Decoded { bbframes, decoding, .. } = self.decoded(chain, source);
         (bbframes, decoding)
     }
 
-    /// The task that cuts frames out of the whole recording, which is gone from here afterwards.
-    pub(super) fn source(&mut self) -> CutFrames {
-        let rest = std::mem::replace(&mut self.rest, Rest::Waiting(Box::new(io::empty()), None));
-        let feed: Box<dyn Feed> = match rest {
-            Rest::Waiting(rest, _) => Box::new(Waiting::new(Cursor::new(Arc::clone(&self.front)).chain(rest))),
-            Rest::Live(read) => read,
+    /// The first tasks, which receive the whole recording. What comes once is gone from here afterwards.
+    pub(super) fn source(&mut self) -> Source {
+        let passed_over = self.passed_over;
+        let feed: Box<dyn Feed> = match &mut self.samples {
+            Found::Stored(stored, start) => {
+                let (stored, start) = (stored.clone(), *start);
+                return self.stored_source(&stored, start, |cut| cut.behind(passed_over));
+            }
+            Found::Once(front, rest) => match std::mem::replace(rest, Rest::Gone) {
+                Rest::Waiting(rest, _) => Box::new(Waiting::new(Cursor::new(Arc::clone(front)).chain(rest))),
+                Rest::Live(read) => read,
+                Rest::Gone => Box::new(Waiting::new(io::empty())),
+            },
         };
-        self.cut(feed).behind(self.passed_over)
+        Source::Streamed(self.cut(self.buffered(feed)).behind(passed_over))
+    }
+
+    fn stored_source(
+        &self,
+        stored: &Stored,
+        start: u64,
+        set: impl FnOnce(CutFrames<InPlace>) -> CutFrames<InPlace>,
+    ) -> Source {
+        let each = self.format.bytes();
+        let read = ReadFrames::new(stored.clone(), longest_window(&self.filter) * each, each);
+        Source::Stored(set(self.cut(InPlace::new(stored.clone(), start, each))), read)
+    }
+
+    fn buffered(&self, feed: Box<dyn Feed>) -> Buffered {
+        Buffered::new(feed, most_samples(&self.filter), self.format.bytes())
+    }
+
+    /// The same, with its samples elsewhere, from the first.
+    #[cfg(test)]
+    pub(super) fn with(self, samples: Samples) -> Self {
+        let samples = match samples {
+            Samples::Stored(stored) => Found::Stored(stored, 0),
+            Samples::Once(reader) => Found::Once(Arc::default(), Rest::Waiting(reader, None)),
+        };
+        Self { samples, ..self }
+    }
+
+    /// Whether the samples can be read at any place.
+    pub(super) fn is_stored(&self) -> bool {
+        matches!(self.samples, Found::Stored(..))
     }
 
     /// What writes input streams, which is gone from here afterwards.
@@ -415,16 +470,16 @@ impl Receiver {
         (self.format, self.filter.clone(), Arc::clone(&self.scrambler))
     }
 
-    fn cut(&self, feed: Box<dyn Feed>) -> CutFrames {
+    fn cut<S: Stream>(&self, stream: S) -> CutFrames<S> {
         let scrambler = Arc::clone(&self.scrambler);
-        CutFrames::new(feed, self.format, self.filter.clone(), &self.lock, scrambler, self.modcods)
+        CutFrames::new(stream, self.format, self.filter.clone(), &self.lock, scrambler, self.modcods)
     }
 
     /// The chain behind the source.
-    fn receive(&self, cut: CutFrames, deliver: Deliver, also: Also) -> Chain {
+    fn receive(&self, source: Source, deliver: Deliver, also: Also) -> Chain {
         let isi = || self.isi.into_iter();
         let mut rx = Chain::new().batch(self.batch);
-        let Decoded { bbframes, decoding, pls, level } = self.decoded(&mut rx, cut);
+        let Decoded { bbframes, decoding, pls, level } = self.decoded(&mut rx, source);
         rx.add(isi().fold(deliver, Deliver::of_stream), (&bbframes, &decoding));
         if let Some((output, pid)) = also.ip {
             let deliver = pid.into_iter().fold(DeliverIp::new(output), DeliverIp::of_pid);
@@ -438,9 +493,9 @@ impl Receiver {
     }
 
     /// Adds the chain up to BBFRAMEs, and how each was decoded.
-    fn decoded(&self, rx: &mut Chain, cut: CutFrames) -> Decoded {
+    fn decoded(&self, rx: &mut Chain, source: Source) -> Decoded {
         let scrambler = || Arc::clone(&self.scrambler);
-        let (window, sync, pls) = rx.add(cut, ());
+        let (window, sync, pls) = source.add(rx);
         if self.keeps_spectrum {
             rx.add(KeepRecordedSpectrum::new(self.format, self.sample_rate), &window);
         }
@@ -463,8 +518,8 @@ impl Receiver {
 impl Application for Receiver {
     fn program(&mut self) -> Result<Program> {
         let deliver = self.take_deliver()?;
-        let (cut, also) = (self.source(), std::mem::take(&mut self.also));
-        self.receive(cut, deliver, also).build()
+        let (source, also) = (self.source(), std::mem::take(&mut self.also));
+        self.receive(source, deliver, also).build()
     }
 
     fn rehearsal(&self, frames: u64) -> Result<Program> {
@@ -624,7 +679,8 @@ mod tests {
             let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
             let out = Written::default();
             let holed = Holed { bytes: Arc::clone(&self.bytes), kept: kept.to_vec(), at: 0, marks, lost: 0 };
-            let rx = receiver.receive(receiver.cut(Box::new(holed)), Deliver::single(out.clone()), Also::default());
+            let source = Source::Streamed(receiver.cut(receiver.buffered(Box::new(holed))));
+            let rx = receiver.receive(source, Deliver::single(out.clone()), Also::default());
             let report = rx.build().unwrap().run().unwrap();
             let packets = out.0.lock().unwrap().chunks(PACKET).map(<[u8]>::to_vec).collect();
             (packets, Figures::of(&report.figures))

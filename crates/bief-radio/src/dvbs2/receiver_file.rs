@@ -5,15 +5,20 @@ use std::io;
 use std::mem::take;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bief::kinds::Kind;
-use bief::{ChainFile, Error, Registry, Result, Task};
+use bief::kinds::{Kind, Piece};
+use bief::raw::DynWire;
+use bief::{ChainFile, Error, Registry, Result};
 
 use super::deliver::Deliver;
 use super::kinds::all_wires;
 use super::receiver::{MAX_ITERATIONS, Receiver};
+use super::source::Source;
 use super::write_bbframes::WriteBbframes;
 use crate::ip::{DeliverIp, IpOutput};
 use crate::keep_spectrum::KeepRecordedSpectrum;
+
+/// What a wire carries that says where windows lie.
+const STRETCHES: &str = "Stretch: where windows lie in the recording";
 
 impl Receiver {
     /// The same chain as a chain file. Its tasks have the names that they have in [`program`](bief::Application::program); those that
@@ -30,7 +35,7 @@ impl Receiver {
     /// let mut registry = bief_radio::registry();
     /// let file = receiver.to(std::io::sink()).into_file(&mut registry)?;
     /// let names: Vec<_> = file.tasks().map(|task| task.name().to_owned()).collect();
-    /// assert_eq!(names[..2], ["cut frames", "filter symbols"]);
+    /// assert_eq!(names[..3], ["cut frames", "read frames", "filter symbols"]);
     /// let report = file.program(&registry)?.run()?;
     /// assert_eq!(Figures::of(&report.figures).packet_errors, 0);
     /// # Ok::<(), bief::Error>(())
@@ -51,15 +56,29 @@ impl Receiver {
                 });
             registry.add(kind.reads("variable u8: windows of samples"));
         }
-        let cut = self.source();
+        let source = self.source();
+        let window = match &source {
+            Source::Streamed(_) => "variable u8: windows of samples",
+            Source::Stored(_, read) => {
+                let read = read.clone();
+                let kind =
+                    Kind::piece("receiver.read_frames", "reads the windows of PLFRAMEs", (), move |(), piece| {
+                        all_wires(piece, read.clone())
+                    });
+                let kind = kind.reads(STRETCHES).reads("Option<FrameSync>: places");
+                registry.add(kind.makes("variable u8: windows of samples"));
+                STRETCHES
+            }
+        };
         let receiver = Mutex::new(self);
         let rehearsed = move || lock(&receiver).rehearsed_source(u64::MAX);
-        let kind = once("receiver.cut_frames", "cuts the windows of PLFRAMEs out of the recording", cut, rehearsed);
-        registry.add(kind.makes("variable u8: windows of samples").makes("Option<FrameSync>: places").makes("Pls"));
+        let summary = "cuts the windows of PLFRAMEs out of the recording";
+        let kind = once("receiver.cut_frames", summary, source, rehearsed, Source::add_cut);
+        registry.add(kind.makes(window).makes("Option<FrameSync>: places").makes("Pls"));
         let bbframes = |kind: Kind| kind.reads("variable u8: BBFRAMEs").reads("Decoding");
         let of_stream = move |deliver: Deliver| isi.into_iter().fold(deliver, Deliver::of_stream);
         let nowhere = move || of_stream(Deliver::new(|_| Ok(Box::new(io::sink()))));
-        let kind = once("receiver.write_packets", "writes input streams", of_stream(deliver), nowhere);
+        let kind = once("receiver.write_packets", "writes input streams", of_stream(deliver), nowhere, all_wires);
         registry.add(bbframes(kind));
         if let Some((output, pid)) = also.ip {
             let make = move |output| {
@@ -67,7 +86,7 @@ impl Receiver {
                 isi.into_iter().fold(deliver, DeliverIp::of_stream)
             };
             let nowhere = move || make(IpOutput::pcap(io::sink()));
-            let kind = once("receiver.take_ip_packets", "writes IP packets", make(output), nowhere);
+            let kind = once("receiver.take_ip_packets", "writes IP packets", make(output), nowhere, all_wires);
             registry.add(bbframes(kind));
         }
         if let Some((out, has_l3)) = also.bbframes {
@@ -76,7 +95,7 @@ impl Receiver {
                 isi.into_iter().fold(write, WriteBbframes::of_stream)
             };
             let nowhere = move || make(Box::new(io::sink()));
-            let kind = once("receiver.write_bbframes", "writes BBFRAMEs", make(out), nowhere);
+            let kind = once("receiver.write_bbframes", "writes BBFRAMEs", make(out), nowhere, all_wires);
             registry.add(bbframes(kind).reads("Pls").reads("SignalLevel"));
         }
         Ok(ChainFile::parse(&text, "the receiver")?.with_batch(batch))
@@ -93,7 +112,12 @@ impl Receiver {
         let none = String::new;
         let code = || format!("gold_code = {}", self.gold_code);
         let rate = format!("samples_per_symbol = {:?}", self.samples_per_symbol());
-        task("cut frames", "receiver.cut_frames", "", "windows places pls", none());
+        if self.is_stored() {
+            task("cut frames", "receiver.cut_frames", "", "stretches places pls", none());
+            task("read frames", "receiver.read_frames", "stretches places", "windows", none());
+        } else {
+            task("cut frames", "receiver.cut_frames", "", "windows places pls", none());
+        }
         if self.keeps_spectrum {
             task("keep spectrum", "receiver.keep_spectrum", "windows", "", none());
         }
@@ -122,16 +146,22 @@ impl Receiver {
 }
 
 /// A kind of one task that there is once, and that rehearsals have another in the place of.
-fn once<T: Task>(name: &str, summary: &str, task: T, rehearsed: impl Fn() -> T + Send + Sync + 'static) -> Kind {
+fn once<T: Send + 'static>(
+    name: &str,
+    summary: &str,
+    task: T,
+    rehearsed: impl Fn() -> T + Send + Sync + 'static,
+    add: impl Fn(&mut Piece<'_>, T) -> Result<Vec<DynWire>> + Send + Sync + 'static,
+) -> Kind {
     let task = Mutex::new(Some(task));
     let name_told = name.to_owned();
     Kind::piece(name, summary, (), move |(), piece| {
         if piece.is_rehearsal() {
-            return all_wires(piece, rehearsed());
+            return add(piece, rehearsed());
         }
         let task = lock(&task).take();
         let gone = || Error::new(format!("the task of `{name_told}` was taken before: a recording is received once"));
-        all_wires(piece, task.ok_or_else(gone)?)
+        add(piece, task.ok_or_else(gone)?)
     })
 }
 
@@ -150,9 +180,13 @@ mod tests {
     #[test]
     fn the_file_has_the_tasks_of_the_program() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-meta");
-        for has_all in [false, true] {
+        for (has_all, is_stream) in [(false, false), (true, false), (true, true)] {
             let receiver = || {
                 let recording = Recording::open(path.as_ref(), None).unwrap();
+                let recording = match is_stream {
+                    false => recording,
+                    true => Recording::from_reader("a pipe", recording.format, recording.samples.into_reader()),
+                };
                 let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap().to(io::sink());
                 match has_all {
                     false => receiver,
@@ -169,6 +203,8 @@ mod tests {
             let mut registry = crate::registry();
             let file = receiver().into_file(&mut registry).unwrap();
             let expected = tasks(receiver().program().unwrap());
+            let read = expected.iter().find(|(name, _)| name == "read frames");
+            assert_eq!(read.map(|(_, replicable)| *replicable), (!is_stream).then_some(true));
             assert_eq!(tasks(file.rehearsal(&registry, 1).unwrap()), expected);
             assert_eq!(tasks(file.program(&registry).unwrap()), expected);
             let again = file.program(&registry).unwrap_err().to_string();

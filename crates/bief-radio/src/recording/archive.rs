@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tar::{Archive, EntryType};
 
 use super::sigmf::{self, DATA, Described, META, unsupported};
-use super::{Recording, RecordingError, io_error, reopen_file};
+use super::{Recording, RecordingError, Samples, Stored, io_error};
 use crate::iq::SampleFormat;
 
 /// Where the mark of a tar file stands in its first block, and what it begins with.
@@ -53,16 +53,14 @@ pub(super) fn open(mut file: File, path: &Path, format: Option<SampleFormat>) ->
     };
     let bytes = described.samples_in(data.bytes, path)?;
     let Described { format, sample_rate, header_bytes, .. } = described;
-    let reopen = reopen_file(path, data.start + header_bytes, bytes);
-    let reader = reopen(0).map_err(|error| io_error(path, error))?;
+    let stored = Stored::file(file, data.start + header_bytes, bytes);
     Ok(Recording {
         name: path.display().to_string(),
         format,
         sample_rate,
         bytes: Some(bytes),
         files: vec![path.to_owned()],
-        reader,
-        reopen: Some(reopen),
+        samples: Samples::Stored(stored),
         gaps: None,
     })
 }

@@ -3,10 +3,11 @@
 
 mod archive;
 mod sigmf;
+mod stored;
 mod wav;
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,14 +18,12 @@ use crate::iq::SampleFormat;
 use crate::text::printable;
 
 pub use self::sigmf::sigmf_meta;
+pub use self::stored::Stored;
 
 /// Bytes that tell the kind of a file.
 const HEAD: u64 = 512;
 /// Bytes before the samples of what has no length and must be read to be passed over.
 const MOST_PASSED_OVER: u64 = 64 << 20;
-
-/// Opens samples once more, so many bytes behind the first.
-pub type Reopen = Arc<dyn Fn(u64) -> io::Result<Box<dyn Read + Send>> + Send + Sync>;
 
 /// Samples to be read, and what is known of them.
 pub struct Recording {
@@ -39,11 +38,27 @@ pub struct Recording {
     /// Every file that it consists of: none of them may be written to while it is read.
     pub files: Vec<PathBuf>,
     /// The bytes.
-    pub reader: Box<dyn Read + Send>,
-    /// Opens them once more, for a rehearsal; `None` where they come only once, as from a pipe.
-    pub reopen: Option<Reopen>,
+    pub samples: Samples,
     /// What is missing in them, where the source knows: of a radio.
     pub gaps: Option<Gaps>,
+}
+
+/// The bytes of a recording.
+pub enum Samples {
+    /// They come once, in order, as from a pipe.
+    Once(Box<dyn Read + Send>),
+    /// They stay where they are: in a file, or in memory.
+    Stored(Stored),
+}
+
+impl Samples {
+    /// Reads them in order.
+    pub fn into_reader(self) -> Box<dyn Read + Send> {
+        match self {
+            Self::Once(reader) => reader,
+            Self::Stored(stored) => Box::new(stored.reader(0)),
+        }
+    }
 }
 
 /// What is wrong with a recording.
@@ -138,8 +153,11 @@ impl Recording {
             sample_rate: None,
             bytes,
             files: vec![path.to_owned()],
-            reader: Box::new(file),
-            reopen: bytes.map(|bytes| reopen_file(path, 0, bytes)),
+            // While a raw file is being written, it is read up to where it then ends.
+            samples: match bytes {
+                Some(_) => Samples::Stored(Stored::file(file, 0, u64::MAX)),
+                None => Samples::Once(Box::new(file)),
+            },
             gaps: None,
         })
     }
@@ -149,18 +167,22 @@ impl Recording {
     /// # Errors
     /// No format: nothing tells it.
     pub fn from_stdin(format: Option<SampleFormat>) -> Result<Self, RecordingError> {
-        let name = "standard input".to_owned();
-        let Some(format) = format else { return Err(RecordingError::NoFormat { name }) };
-        Ok(Self {
-            name,
+        let name = "standard input";
+        let Some(format) = format else { return Err(RecordingError::NoFormat { name: name.to_owned() }) };
+        Ok(Self::from_reader(name, format, io::stdin()))
+    }
+
+    /// Samples that come once, in order; how many is not known.
+    pub fn from_reader(name: &str, format: SampleFormat, reader: impl Read + Send + 'static) -> Self {
+        Self {
+            name: name.to_owned(),
             format,
             sample_rate: None,
             bytes: None,
             files: Vec::new(),
-            reader: Box::new(io::stdin()),
-            reopen: None,
+            samples: Samples::Once(Box::new(reader)),
             gaps: None,
-        })
+        }
     }
 
     /// Samples in memory.
@@ -172,20 +194,13 @@ impl Recording {
     /// ```
     pub fn from_memory(name: &str, format: SampleFormat, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        let length = bytes.len() as u64;
-        let open = move |from| {
-            let mut bytes = io::Cursor::new(Arc::clone(&bytes));
-            bytes.set_position(from);
-            bytes
-        };
         Self {
             name: name.to_owned(),
             format,
             sample_rate: None,
-            bytes: Some(length),
+            bytes: Some(bytes.len() as u64),
             files: Vec::new(),
-            reader: Box::new(open(0)),
-            reopen: Some(Arc::new(move |from| Ok(Box::new(open(from))))),
+            samples: Samples::Stored(Stored::memory(bytes)),
             gaps: None,
         }
     }
@@ -206,9 +221,8 @@ impl Recording {
         let failed = |source| io_error(&data_path, source);
         let bytes = bytes.map(|bytes| described.samples_in(bytes, meta_path)).transpose()?;
         let Described { format, sample_rate, header_bytes, .. } = described;
-        let reopen = bytes.map(|bytes| reopen_file(&data_path, header_bytes, bytes));
-        let reader: Box<dyn Read + Send> = match &reopen {
-            Some(reopen) => reopen(0).map_err(failed)?,
+        let samples = match bytes {
+            Some(bytes) => Samples::Stored(Stored::file(file, header_bytes, bytes)),
             None if header_bytes > MOST_PASSED_OVER => {
                 let most = MOST_PASSED_OVER >> 20;
                 let reason =
@@ -217,20 +231,11 @@ impl Recording {
             }
             None => {
                 io::copy(&mut (&mut file).take(header_bytes), &mut io::sink()).map_err(failed)?;
-                Box::new(file)
+                Samples::Once(Box::new(file))
             }
         };
         let files = vec![meta_path.to_owned(), data_path];
-        Ok(Self {
-            name: meta_path.display().to_string(),
-            format,
-            sample_rate,
-            bytes,
-            files,
-            reader,
-            reopen,
-            gaps: None,
-        })
+        Ok(Self { name: meta_path.display().to_string(), format, sample_rate, bytes, files, samples, gaps: None })
     }
 }
 
@@ -250,16 +255,6 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 fn io_error(path: &Path, source: io::Error) -> RecordingError {
     RecordingError::Io { path: path.to_owned(), source }
-}
-
-/// Opens `bytes` of a file once more, from `start` on.
-fn reopen_file(path: &Path, start: u64, bytes: u64) -> Reopen {
-    let path = path.to_owned();
-    Arc::new(move |from| {
-        let mut file = File::open(&path)?;
-        file.seek(SeekFrom::Start(start + from))?;
-        Ok(Box::new(file.take(bytes.saturating_sub(from))))
-    })
 }
 
 /// Opens a file that has something in it; pipes and devices have no length.
@@ -314,17 +309,16 @@ mod tests {
         let meta = folder.write("a.b.sigmf-meta", sigmf_meta(SampleFormat::Ci8, 2.0, ""));
         let data = folder.write("a.b.sigmf-data", [1, 2, 3, 4]);
         for path in [&meta, &data, &folder.0.join("a.b")] {
-            let mut recording = Recording::open(path, None).unwrap();
+            let recording = Recording::open(path, None).unwrap();
             assert_eq!(
                 (recording.format, recording.sample_rate, recording.bytes),
                 (SampleFormat::Ci8, Some(2.0), Some(4))
             );
-            let mut bytes = Vec::new();
-            recording.reader.read_to_end(&mut bytes).unwrap();
-            assert_eq!(bytes, [1, 2, 3, 4]);
+            let Samples::Stored(stored) = &recording.samples else { panic!("a file") };
             let mut again = Vec::new();
-            recording.reopen.unwrap()(1).unwrap().read_to_end(&mut again).unwrap();
+            stored.reader(1).read_to_end(&mut again).unwrap();
             assert_eq!(again, [2, 3, 4]);
+            assert_eq!(samples(recording), [1, 2, 3, 4]);
         }
     }
 
@@ -337,10 +331,7 @@ mod tests {
                 "captures": [{"core:header_bytes": 3}]}"#,
         );
         folder.write("x.raw", [9, 9, 9, 1, 2, 3, 4, 9]);
-        let mut recording = Recording::open(&meta, None).unwrap();
-        let mut bytes = Vec::new();
-        recording.reader.read_to_end(&mut bytes).unwrap();
-        assert_eq!((bytes, recording.bytes), (vec![1, 2, 3, 4], Some(4)));
+        assert_eq!(samples(Recording::open(&meta, None).unwrap()), [1, 2, 3, 4]);
     }
 
     #[test]
@@ -373,9 +364,9 @@ mod tests {
     }
 
     /// All bytes of samples.
-    fn samples(mut recording: Recording) -> Vec<u8> {
+    fn samples(recording: Recording) -> Vec<u8> {
         let mut bytes = Vec::new();
-        recording.reader.read_to_end(&mut bytes).unwrap();
+        recording.samples.into_reader().read_to_end(&mut bytes).unwrap();
         assert_eq!(recording.bytes, Some(bytes.len() as u64));
         bytes
     }

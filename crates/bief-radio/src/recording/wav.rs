@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::sigmf::unsupported;
-use super::{Recording, RecordingError, io_error, reopen_file};
+use super::{Recording, RecordingError, Samples, Stored, io_error};
 use crate::iq::SampleFormat;
 
 /// What a chunk begins with: four letters, and its bytes.
@@ -61,15 +61,13 @@ pub(super) fn open(
                     return Err(RecordingError::Empty(path.to_owned()));
                 }
                 let (name, files) = (path.display().to_string(), vec![path.to_owned()]);
-                let reopen = reopen_file(path, start, bytes);
                 return Ok(Recording {
                     name,
                     format,
                     sample_rate: rate,
                     bytes: Some(bytes),
                     files,
-                    reader: reopen(0).map_err(failed)?,
-                    reopen: Some(reopen),
+                    samples: Samples::Stored(Stored::file(file, start, bytes)),
                     gaps: None,
                 });
             }

@@ -25,7 +25,7 @@ fn pipeline(mut receiver: Receiver, replicas: u32) -> Pipeline {
     let replicable: Vec<bool> = program.tasks().map(|(_, replicable)| replicable).collect();
     let front = replicable.iter().position(|replicable| *replicable).unwrap();
     let middle = replicable[front..].iter().take_while(|replicable| **replicable).count();
-    assert_eq!((front, middle, replicable.len()), (1, 8, 11), "symbols are kept by any number of replicas");
+    assert_eq!((front, middle, replicable.len()), (1, 9, 12), "symbols are kept by any number of replicas");
     if replicas == 1 {
         return program.one_core().unwrap();
     }

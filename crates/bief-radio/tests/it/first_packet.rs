@@ -53,9 +53,8 @@ fn a_signal_is_found_within_its_first_three_frames() {
             };
             let bytes = recorded(&sent, channel);
             let given = Arc::new(AtomicUsize::new(0));
-            let mut recording = Recording::from_memory("radio", SampleFormat::Ci16, []);
-            recording.bytes = None;
-            recording.reader = Box::new(Counted { bytes: std::io::Cursor::new(bytes), given: Arc::clone(&given) });
+            let counted = Counted { bytes: std::io::Cursor::new(bytes), given: Arc::clone(&given) };
+            let recording = Recording::from_reader("radio", SampleFormat::Ci16, counted);
             let receiver = Receiver::find(recording, Settings::at(2.0), |_| ());
             let receiver = receiver.unwrap_or_else(|error| panic!("{pls}, round {round}: {error}"));
             assert_eq!(receiver.pls(), pls);

@@ -2,9 +2,10 @@
 //! measure.
 
 use std::f64::consts::TAU;
+use std::io::Read;
 
 use bief::{Chain, sink};
-use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat};
+use bief_radio::{FmFigures, NarrowbandFm, Recording, SampleFormat, Samples};
 use num_complex::{Complex32, Complex64};
 
 use crate::common::snr::{RATE, snr_db};
@@ -223,7 +224,7 @@ fn a_carrier_that_comes_late_is_found() {
     let then = heard(&[Station::at(-33e3)], 1e-8, 0.8);
     let silence = late.bytes.unwrap();
     late.bytes = None; // a pipe
-    late.reader = Box::new(std::io::Read::chain(late.reader, then.reader));
+    late.samples = Samples::Once(Box::new(late.samples.into_reader().chain(then.samples.into_reader())));
     let (found, recording) = receiver(Station::at(0.0)).find(late).unwrap();
     assert!((found.carrier + 33e3).abs() < 20.0, "{}", found.carrier);
     // Nothing is lost: it is played from its start.

@@ -304,10 +304,7 @@ impl Read for Failing {
 #[test]
 fn a_recording_that_breaks_off_is_delivered_and_told() {
     let cut = Recording::from_memory("cut.ci16", SampleFormat::Ci16, vec![1; 4 * 5 + 3]);
-    let failing = Recording {
-        reader: Box::new(Failing(Cursor::new(vec![1; 20]))),
-        ..Recording::from_memory("", SampleFormat::Ci16, [])
-    };
+    let failing = Recording::from_reader("", SampleFormat::Ci16, Failing(Cursor::new(vec![1; 20])));
     for (recording, words) in [
         (cut, "cut.ci16: ends inside a sample (3 of 4 bytes): is it cut short, or of another format?"),
         (failing, "the disk is gone"),
