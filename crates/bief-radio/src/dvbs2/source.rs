@@ -34,7 +34,7 @@ impl Source {
             Self::Streamed(cut) => piece.task(cut, &[]),
             Self::Stored(cut, read) => {
                 let mut made = piece.task(cut, &[])?;
-                made.splice(0..1, piece.part("read frames", read, &[&made[0], &made[1]])?);
+                made.splice(0..1, piece.part("read", read, &[&made[0], &made[1]])?);
                 Ok(made)
             }
         }

@@ -240,7 +240,7 @@ fn a_chain_file_keeps_symbols() {
 fn a_file_is_read_by_a_task_of_its_own_unless_it_plays_a_radio() {
     let path = data("dvbs2_qpsk_8-9_short.sigmf-meta");
     let registry = bief_radio::registry();
-    for (live, expected) in [(false, &["cut", "cut/read frames", "filter"][..]), (true, &["cut", "filter"])] {
+    for (live, expected) in [(false, &["cut", "cut/read", "filter"][..]), (true, &["cut", "filter"])] {
         let text = format!(
             "[[task]]\nname = 'cut'\nkind = 'dvbs2.cut_frames'\nout = ['windows', 'places', 'pls']\npath = {path:?}
             live = {live}
