@@ -169,7 +169,7 @@ fn a_schedule_for_another_chain_or_with_a_goal_is_refused() {
     folder.succeed(["plan", "mac_studio", "--json", "mac.json"]);
     let message = folder.fail("rx --profile p.json --schedule mac.json".split(' '));
     assert!(
-        message.starts_with("bief: mac.json: ") && message.contains("take 23 tasks, the profile has 10"),
+        message.starts_with("bief: mac.json: ") && message.contains("take 23 tasks, the profile has 11"),
         "{message}"
     );
     let message = folder.fail("rx --schedule p.json".split(' '));

@@ -91,7 +91,7 @@ pub struct CutFrames<S> {
 /// What was counted in this run.
 #[derive(Debug, Default)]
 struct Counts {
-    /// Bytes read.
+    /// Bytes that have come.
     read: u64,
     /// Samples that were searched in vain.
     passed_over: u64,

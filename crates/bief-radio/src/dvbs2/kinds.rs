@@ -182,6 +182,10 @@ fn cut_frames() -> Kind {
                 Receiver::find(recording, settings, |_| ()).map_err(|error| path.refuse(error))?
             }
         };
+        if live {
+            // So that the rehearsal has the tasks of the run.
+            receiver = receiver.streamed()?;
+        }
         let (format, filter, scrambler) = receiver.found();
         let source = if piece.is_rehearsal() {
             // The chain ends it.

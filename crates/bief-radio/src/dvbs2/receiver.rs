@@ -44,7 +44,7 @@ const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
 /// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
-const LIVE_SYMBOLS: f64 = 1024.0;
+const LIVE_SYMBOLS: usize = 1024;
 const LIVE_BYTES: usize = 64 << 20;
 const LIVE_BLOCKS: usize = 8192;
 /// Iterations after which a frame is given up.
@@ -306,16 +306,30 @@ impl Receiver {
     /// # Errors
     /// A thread that the system refuses.
     pub fn live(self) -> Result<Self> {
-        let block = (LIVE_SYMBOLS * self.filter.samples_per_symbol()) as usize * self.format.bytes();
-        let (front, reader, gaps) = match self.samples {
-            Found::Once(front, Rest::Waiting(reader, gaps)) => (front, reader, gaps),
-            Found::Stored(stored, start) => (Arc::default(), Box::new(stored.reader(start)) as _, None),
-            live @ Found::Once(..) => return Ok(Self { samples: live, ..self }),
-        };
-        let blocks = LIVE_BLOCKS.min(LIVE_BYTES / block);
-        let mut read = Box::new(ReadLive::with_gaps(Arc::clone(&front), reader, gaps, block, blocks));
-        read.listen()?;
-        Ok(Self { samples: Found::Once(front, Rest::Live(read)), ..self })
+        let mut receiver = self.streamed()?;
+        let block = receiver.bytes_of(LIVE_SYMBOLS);
+        if let Found::Once(front, rest @ Rest::Waiting(..)) = &mut receiver.samples
+            && let Rest::Waiting(reader, gaps) = std::mem::replace(rest, Rest::Gone)
+        {
+            let blocks = LIVE_BLOCKS.min(LIVE_BYTES / block);
+            let mut read = Box::new(ReadLive::with_gaps(Arc::clone(front), reader, gaps, block, blocks));
+            read.listen()?;
+            *rest = Rest::Live(read);
+        }
+        Ok(receiver)
+    }
+
+    /// Lets samples that can be read at any place come once, in order, as from a pipe.
+    pub(super) fn streamed(self) -> Result<Self> {
+        let Found::Stored(stored, start) = &self.samples else { return Ok(self) };
+        let (mut reader, mut front) = (stored.reader(*start), Vec::new());
+        (&mut reader).take(self.bytes_of(SEARCHED_SYMBOLS) as u64).read_to_end(&mut front)?;
+        Ok(Self { samples: Found::Once(front.into(), Rest::Waiting(Box::new(reader), None)), ..self })
+    }
+
+    /// Bytes of so many symbols.
+    fn bytes_of(&self, symbols: usize) -> usize {
+        (symbols as f64 * self.filter.samples_per_symbol()) as usize * self.format.bytes()
     }
 
     /// Keeps symbols of each frame, to be looked at: [`KeepSymbols::kept`] gets them of what the tasks tell.

@@ -199,6 +199,7 @@ const AHEAD: u64 = 4 << 20;
 const AT_ONCE: u64 = 1 << 20;
 
 /// Samples that stay where they are: they come without being read, as far as there are any, and a window is the place where it lies.
+/// Nothing is missing among them: what tells of gaps is a radio, whose samples come once.
 pub(super) struct InPlace {
     stored: Stored,
     /// Bytes of a sample.

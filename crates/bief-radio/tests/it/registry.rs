@@ -236,6 +236,27 @@ fn a_chain_file_keeps_symbols() {
     assert_eq!((kept.len(), kept[0].0.value(), kept[0].1.len()), (1, 43, 4096));
 }
 
+#[test]
+fn a_file_is_read_by_a_task_of_its_own_unless_it_plays_a_radio() {
+    let path = data("dvbs2_qpsk_8-9_short.sigmf-meta");
+    let registry = bief_radio::registry();
+    for (live, expected) in [(false, &["cut", "cut/read", "filter"][..]), (true, &["cut", "filter"])] {
+        let text = format!(
+            "[[task]]\nname = 'cut'\nkind = 'dvbs2.cut_frames'\nout = ['windows', 'places', 'pls']\npath = {path:?}
+            live = {live}
+            [[task]]\nname = 'filter'\nkind = 'dvbs2.filter_symbols'\nin = ['windows', 'places']\nout = ['symbols']"
+        );
+        let file = ChainFile::parse(&text, "live.toml").unwrap();
+        let rehearsal = file.rehearsal(&registry, 5).unwrap();
+        let tasks = |program: &bief::Program| program.tasks().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(tasks(&rehearsal), expected);
+        assert_eq!(rehearsal.run().unwrap().frames, 5);
+        let program = file.program(&registry).unwrap();
+        assert_eq!(tasks(&program), expected);
+        assert_eq!(program.run().unwrap().frames, 41);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_rehearsed_receiver_loses_nothing_of_a_pipe_and_writes_no_packet() {
