@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ptr::{NonNull, null_mut};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bief::Result;
 use opencl3::context::Context;
@@ -62,6 +62,7 @@ pub struct Buffer {
     queue: Arc<Commands>,
     /// It lives at least as long.
     context: Arc<Context>,
+    unused: Arc<Unused>,
     bytes: usize,
     place: Place,
 }
@@ -69,12 +70,69 @@ pub struct Buffer {
 enum Place {
     /// The device's, and what is copied to it and from it.
     Apart { there: cl::Buffer<u8>, here: Vec<u8> },
-    /// The same, with a buffer of the driver's for the copies, mapped for good.
-    Staged { there: cl::Buffer<u8>, staging: cl::Buffer<u8>, here: NonNull<u8> },
+    /// The same, with memory that the device reaches by itself for the copies. It goes back to the context.
+    Staged { there: cl::Buffer<u8>, here: Option<Pinned> },
     /// The driver's, mapped while the thread has it.
     Mapped { there: cl::Buffer<u8>, here: Option<NonNull<u8>> },
     /// Where both address it; mapped while the thread has it, unless that is not needed.
     Shared { there: NonNull<u8>, is_fine: bool, is_mapped: bool },
+}
+
+/// Memory of the cores that the device reaches by itself: a buffer of the driver's, mapped for good by a queue that lives as long.
+///
+/// It takes the driver a third of a millisecond per MiB to make it, so a context keeps what is not used any more: the lanes of the next
+/// pipeline want as much as those of the last.
+struct Pinned {
+    queue: Arc<Commands>,
+    buffer: cl::Buffer<u8>,
+    bytes: usize,
+    here: NonNull<u8>,
+}
+
+// SAFETY: who has it has its memory alone.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    fn new(queue: &Queue, bytes: usize) -> Result<Self, ClError> {
+        // SAFETY: no memory of ours is named.
+        let buffer = unsafe {
+            cl::Buffer::create(&queue.context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, null_mut())?
+        };
+        let here = map(&queue.queue, &buffer, bytes, CL_MAP_READ | CL_MAP_WRITE, true)?;
+        Ok(Self { queue: Arc::clone(&queue.queue), buffer, bytes, here })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: it is mapped there.
+        let _ = unsafe { self.queue.enqueue_unmap_mem_object(self.buffer.get(), self.here.as_ptr().cast(), &[]) };
+        let _ = self.queue.finish();
+    }
+}
+
+/// Pinned memory that nobody uses.
+#[derive(Default)]
+pub(crate) struct Unused(Mutex<Vec<Pinned>>);
+
+impl Unused {
+    /// Some with room for so many bytes, but not many more.
+    fn take(&self, bytes: usize) -> Option<Pinned> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |pinned: &Pinned| (bytes..=bytes.saturating_mul(2)).contains(&pinned.bytes);
+        let place = (0..all.len()).filter(|&place| fits(&all[place])).min_by_key(|&place| all[place].bytes)?;
+        Some(all.swap_remove(place))
+    }
+
+    fn keep(&self, pinned: Pinned) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(pinned);
+    }
+
+    /// Lets go of all of it; whether there was any.
+    fn clear(&self) -> bool {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        !all.is_empty()
+    }
 }
 
 // SAFETY: who has the buffer has its memory alone, but for the device, which is waited for.
@@ -112,9 +170,13 @@ impl Buffer {
         let place = match memory {
             Memory::Copy => Place::Apart { there: make(CL_MEM_READ_WRITE)?, here: Vec::new() },
             Memory::Pinned => {
-                let (there, staging) = (make(CL_MEM_READ_WRITE)?, make(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR)?);
-                let here = map(&queue.queue, &staging, bytes, CL_MAP_READ | CL_MAP_WRITE, true).map_err(wrong)?;
-                Place::Staged { there, staging, here }
+                let there = make(CL_MEM_READ_WRITE)?;
+                let made = || match Pinned::new(queue, bytes) {
+                    Err(_) if queue.unused.clear() => Pinned::new(queue, bytes),
+                    made => made,
+                };
+                let here = queue.unused.take(bytes).map_or_else(made, Ok).map_err(wrong)?;
+                Place::Staged { there, here: Some(here) }
             }
             Memory::Host => Place::Mapped { there: make(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR)?, here: None },
             Memory::Shared => {
@@ -125,7 +187,8 @@ impl Buffer {
                 Place::Shared { there, is_fine, is_mapped: false }
             }
         };
-        Ok(Self { queue: Arc::clone(&queue.queue), context: Arc::clone(&queue.context), bytes, place })
+        let (context, unused) = (Arc::clone(&queue.context), Arc::clone(&queue.unused));
+        Ok(Self { queue: Arc::clone(&queue.queue), context, unused, bytes, place })
     }
 
     /// How many bytes it has.
@@ -159,8 +222,8 @@ impl Buffer {
                     write(&mut here[..bytes]);
                     queue.enqueue_write_buffer(there, CL_FALSE, 0, &here[..bytes], &[]).map(|event| queue.copies(event))
                 }
-                Place::Staged { there, here, .. } => {
-                    let here = std::slice::from_raw_parts_mut(here.as_ptr(), bytes);
+                Place::Staged { there, here } => {
+                    let here = std::slice::from_raw_parts_mut(pinned(here).as_ptr(), bytes);
                     write(here);
                     queue.enqueue_write_buffer(there, CL_FALSE, 0, here, &[]).map(|event| queue.copies(event))
                 }
@@ -210,8 +273,8 @@ impl Buffer {
                         .enqueue_read_buffer(there, CL_FALSE, 0, &mut here[..bytes], &[])
                         .map(|event| queue.copies(event))
                 }
-                Place::Staged { there, here, .. } => {
-                    let here = std::slice::from_raw_parts_mut(here.as_ptr(), bytes);
+                Place::Staged { there, here } => {
+                    let here = std::slice::from_raw_parts_mut(pinned(here).as_ptr(), bytes);
                     queue.enqueue_read_buffer(there, CL_FALSE, 0, here, &[]).map(|event| queue.copies(event))
                 }
                 Place::Mapped { there, here } => {
@@ -238,7 +301,7 @@ impl Buffer {
         assert!(bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
         let here = match &self.place {
             Place::Apart { here, .. } => return &here[..bytes],
-            Place::Staged { here, .. } => *here,
+            Place::Staged { here, .. } => pinned(here),
             Place::Mapped { here, .. } => here.expect("it was fetched"),
             Place::Shared { there, .. } => *there,
         };
@@ -289,6 +352,11 @@ impl Buffer {
     }
 }
 
+/// Where the pinned memory of a buffer is, which it has until it is dropped.
+fn pinned(here: &Option<Pinned>) -> NonNull<u8> {
+    here.as_ref().expect("it goes with the buffer").here
+}
+
 /// Maps all of a buffer; waits for it, if it is to be there at once.
 fn map(
     queue: &Commands,
@@ -322,11 +390,12 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // The device may still work on it.
         let _ = self.queue.finish();
-        match &self.place {
+        match &mut self.place {
             Place::Apart { .. } | Place::Mapped { here: None, .. } => {}
-            Place::Staged { staging: mapped, here, .. } | Place::Mapped { there: mapped, here: Some(here) } => {
+            Place::Staged { here, .. } => here.take().into_iter().for_each(|here| self.unused.keep(here)),
+            Place::Mapped { there, here: Some(here) } => {
                 // SAFETY: it is mapped there.
-                let _ = unsafe { self.queue.enqueue_unmap_mem_object(mapped.get(), here.as_ptr().cast(), &[]) };
+                let _ = unsafe { self.queue.enqueue_unmap_mem_object(there.get(), here.as_ptr().cast(), &[]) };
                 let _ = self.queue.finish();
             }
             Place::Shared { there, .. } => {
@@ -340,5 +409,45 @@ impl Drop for Buffer {
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buffer").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{OpenCl, find};
+
+    #[test]
+    fn pinned_memory_is_used_again_by_the_next_that_wants_about_as_much() {
+        let Some(found) = find().ok().and_then(|found| found.into_iter().next()) else {
+            eprintln!("left out: no OpenCL device is here");
+            return;
+        };
+        let device = OpenCl::open(&found, Memory::Pinned).unwrap();
+        let place = |queue: &Queue, bytes: usize| {
+            let mut buffer = Buffer::new(queue, bytes).unwrap();
+            buffer.fill(bytes, |there| there.fill(7)).unwrap();
+            buffer.fetch(bytes).unwrap();
+            queue.wait().unwrap();
+            let fetched = buffer.fetched(bytes);
+            assert!(fetched.iter().all(|&byte| byte == 7));
+            fetched.as_ptr()
+        };
+        let of = |bytes| place(&Queue::new(&device).unwrap(), bytes);
+        let first = of(100_000);
+        assert_eq!(of(60_000), first, "by another queue");
+        assert_ne!(of(200_000), first);
+        let queue = Queue::new(&device).unwrap();
+        let held = Buffer::new(&queue, 100_000).unwrap();
+        assert_eq!(pinned_of(&held), Some(first));
+        assert_ne!(place(&queue, 100_000), first, "it is in use");
+        assert!(device.unused.clear() && !device.unused.clear());
+    }
+
+    fn pinned_of(buffer: &Buffer) -> Option<*const u8> {
+        match &buffer.place {
+            Place::Staged { here, .. } => Some(pinned(here).as_ptr().cast_const()),
+            _ => None,
+        }
     }
 }
