@@ -1,9 +1,11 @@
-//! A recording with any damage, its frames alike or of several kinds: what comes out is whole packets, as many as were counted.
+//! A recording with any damage, its frames alike or of several kinds: what comes out is whole packets, as many as were counted, and
+//! the same whether it is read at any place or once.
 #![no_main]
 
 use std::io::Cursor;
 use std::sync::{Arc, LazyLock};
 
+use bief::Application;
 use bief_dsp::dvbs2::{PACKET, Pls, SYNC_BYTE};
 use bief_fuzz::{Written, cycled};
 use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter, frame_list};
@@ -67,16 +69,26 @@ impl Damage {
     }
 }
 
+/// Packets and figures, where there is a signal.
+fn received(recording: Recording) -> Option<(Vec<u8>, Figures)> {
+    let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).ok()?;
+    let written = Written::default();
+    let report = receiver.to(written.clone()).program().unwrap().run().unwrap();
+    Some((written.take(), Figures::of(&report.figures)))
+}
+
 fuzz_target!(|input: (bool, Vec<Damage>)| {
     let (mixed, damages) = input;
     let mut bytes = if mixed { MIXED.clone() } else { RECORDING[..LENGTH].to_vec() };
     damages.iter().take(8).for_each(|damage| damage.apply(&mut bytes));
-    let recording = Recording::from_memory("damaged", SampleFormat::Ci8, bytes);
-    let Ok(receiver) = Receiver::find(recording, Settings::at(2.0), |_| ()) else { return };
-
-    let written = Written::default();
-    let report = receiver.to(written.clone()).program().unwrap().run().unwrap();
-    let (packets, figures) = (written.take(), Figures::of(&report.figures));
+    let bytes: Arc<[u8]> = bytes.into();
+    let stored = Recording::from_memory("damaged", SampleFormat::Ci8, Arc::clone(&bytes));
+    let once = Recording {
+        bytes: stored.bytes,
+        ..Recording::from_reader("damaged", SampleFormat::Ci8, Cursor::new(bytes))
+    };
+    let Some((packets, figures)) = received(stored) else { return };
+    assert!(received(once) == Some((packets.clone(), figures.clone())));
     assert_eq!(packets.len() as u64, figures.packets * PACKET as u64);
     assert!(packets.chunks(PACKET).all(|packet| packet[0] == SYNC_BYTE));
     assert!(figures.packet_errors <= figures.packets && figures.frame_errors <= figures.frames);

@@ -34,10 +34,10 @@ fuzz_target!(|text: &[u8]| {
     let meta = folder.0.join("x.sigmf-meta");
     fs::write(&meta, text).unwrap();
     fs::write(folder.0.join("x.sigmf-data"), DATA).unwrap();
-    let Ok(mut recording) = Recording::open(&meta, None) else { return };
+    let Ok(recording) = Recording::open(&meta, None) else { return };
     assert!(recording.sample_rate.is_none_or(|rate| rate.is_finite() && rate > 0.0));
     let mut bytes = Vec::new();
-    recording.reader.read_to_end(&mut bytes).unwrap();
+    recording.samples.into_reader().read_to_end(&mut bytes).unwrap();
     assert_eq!(recording.bytes, Some(bytes.len() as u64));
     assert!(bytes.len() <= DATA.len().max(text.len()));
 });
