@@ -83,10 +83,8 @@ fuzz_target!(|input: (bool, Vec<Damage>)| {
     damages.iter().take(8).for_each(|damage| damage.apply(&mut bytes));
     let bytes: Arc<[u8]> = bytes.into();
     let stored = Recording::from_memory("damaged", SampleFormat::Ci8, Arc::clone(&bytes));
-    let once = Recording {
-        bytes: stored.bytes,
-        ..Recording::from_reader("damaged", SampleFormat::Ci8, Cursor::new(bytes))
-    };
+    let once =
+        Recording { bytes: stored.bytes, ..Recording::from_reader("damaged", SampleFormat::Ci8, Cursor::new(bytes)) };
     let Some((packets, figures)) = received(stored) else { return };
     assert!(received(once) == Some((packets.clone(), figures.clone())));
     assert_eq!(packets.len() as u64, figures.packets * PACKET as u64);
