@@ -150,6 +150,10 @@ pub struct DeviceReport {
     pub gather: usize,
     /// How many it had, in the mean.
     pub executions_per_launch: f64,
+    /// How long the first launch of a lane took, in the mean, in seconds: it makes buffers, so it counts in none of the others where there
+    /// are some. 0 where the device is emulated.
+    #[serde(default)]
+    pub first_launch_seconds: f64,
 }
 
 impl DeviceReport {
@@ -165,7 +169,18 @@ impl DeviceReport {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
         let (name, host_ns) = (name.to_owned(), per(host, all_executions));
         let copied_bytes = copied.map(|bytes| bytes as f64 / executions.max(1) as f64);
-        Self { name, copy_in_ns, tasks_ns, copy_out_ns, overlaps, copied_bytes, host_ns, gather, executions_per_launch }
+        Self {
+            name,
+            copy_in_ns,
+            tasks_ns,
+            copy_out_ns,
+            overlaps,
+            copied_bytes,
+            host_ns,
+            gather,
+            executions_per_launch,
+            first_launch_seconds: 0.0,
+        }
     }
 
     /// How fast it copied, to it and back, in gigabytes per second; `None` for what took no time.

@@ -76,6 +76,10 @@ impl Report {
                     0 | 1 => writeln!(f)?,
                     most => writeln!(f, "; {:.1} of {most} batches a launch", device.executions_per_launch)?,
                 }
+                if device.first_launch_seconds > 0.0 {
+                    let seconds = device.first_launch_seconds;
+                    writeln!(f, "  the first launch of a lane, which makes buffers: {seconds:.3} s")?;
+                }
             }
             for kind in &stage.kinds {
                 writeln!(

@@ -539,7 +539,8 @@ fn a_plan_with_lanes_that_share_a_device_is_tried() {
     assert!((1..=3).contains(&rounds), "{rounds}");
     let report = planned.pipeline(&mut Slowly).unwrap().run().unwrap();
     let device = report.stages.iter().find_map(|stage| stage.device.as_ref()).unwrap();
-    assert!(device.overlaps);
+    assert!(device.overlaps && device.first_launch_seconds > 0.0);
+    assert!(report.to_string().contains("first launch of a lane"), "{report}");
     let given = planner.clone().profile(planned.profile.clone(), "the profile");
     for untried in [planner.refine(0), given] {
         assert!(untried.plan(&Slowly).unwrap().refined.is_none());

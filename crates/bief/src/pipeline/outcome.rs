@@ -156,13 +156,15 @@ impl Pipeline {
         let overlaps = lanes().any(|lane| !lane.is_emulated());
         let part = did.batches as f64 / (first.batches + usual.batches).max(1) as f64;
         let per_launch = did.batches as f64 / did.launches.max(1) as f64;
-        Some(DeviceReport::new(
+        let report = DeviceReport::new(
             (device.name(), overlaps),
             (did.busy, did.copied),
             (executions as f64 * part).round() as u64,
             (host, executions),
             (self.stages[stage].gather, per_launch),
-        ))
+        );
+        let first_launch = first.busy.iter().sum::<Duration>().as_secs_f64() / first.launches.max(1) as f64;
+        Some(DeviceReport { first_launch_seconds: first_launch, ..report })
     }
 
     /// What the replicas on each kind of core of a stage did.
