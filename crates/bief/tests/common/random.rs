@@ -532,7 +532,8 @@ pub fn check(plan: &Plan) -> u64 {
         };
         frames += made;
         let (delivered, fault) = expected(plan, made);
-        assert_eq!(result.take(), delivered);
+        // A run that lacks frames tells why, if it knows.
+        assert_eq!(result.take(), delivered, "{:?}", outcome.as_ref().map(ToString::to_string));
         match (outcome, fault) {
             (Ok(report), None) => {
                 assert_eq!(report.frames, delivered.len() as u64, "{report}");
