@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ptr::{NonNull, null_mut};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bief::Result;
 use opencl3::context::Context;
@@ -62,7 +62,6 @@ pub struct Buffer {
     queue: Arc<Commands>,
     /// It lives at least as long.
     context: Arc<Context>,
-    unused: Arc<Unused>,
     bytes: usize,
     place: Place,
 }
@@ -70,8 +69,8 @@ pub struct Buffer {
 enum Place {
     /// The device's, and what is copied to it and from it.
     Apart { there: cl::Buffer<u8>, here: Vec<u8> },
-    /// The same, with memory that the device reaches by itself for the copies. It goes back to the context.
-    Staged { there: cl::Buffer<u8>, here: Option<Pinned> },
+    /// The same, with memory that the device reaches by itself for the copies.
+    Staged { there: cl::Buffer<u8>, here: Arc<Pinned> },
     /// The driver's, mapped while the thread has it.
     Mapped { there: cl::Buffer<u8>, here: Option<NonNull<u8>> },
     /// Where both address it; mapped while the thread has it, unless that is not needed.
@@ -82,15 +81,17 @@ enum Place {
 ///
 /// It takes the driver a third of a millisecond per MiB to make it, so a context keeps what is not used any more: the lanes of the next
 /// pipeline want as much as those of the last.
-struct Pinned {
+pub(crate) struct Pinned {
     queue: Arc<Commands>,
     buffer: cl::Buffer<u8>,
     bytes: usize,
     here: NonNull<u8>,
 }
 
-// SAFETY: who has it has its memory alone.
+// SAFETY: it only tells where its memory is; the one buffer that has it uses that.
 unsafe impl Send for Pinned {}
+// SAFETY: as above.
+unsafe impl Sync for Pinned {}
 
 impl Pinned {
     fn new(queue: &Queue, bytes: usize) -> Result<Self, ClError> {
@@ -111,28 +112,48 @@ impl Drop for Pinned {
     }
 }
 
-/// Pinned memory that nobody uses.
+/// The pinned memory of a context: what only this has, nobody uses.
 #[derive(Default)]
-pub(crate) struct Unused(Mutex<Vec<Pinned>>);
+pub(crate) struct AllPinned(Mutex<Vec<Arc<Pinned>>>);
 
-impl Unused {
-    /// Some with room for so many bytes, but not many more.
-    fn take(&self, bytes: usize) -> Option<Pinned> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |pinned: &Pinned| (bytes..=bytes.saturating_mul(2)).contains(&pinned.bytes);
-        let place = (0..all.len()).filter(|&place| fits(&all[place])).min_by_key(|&place| all[place].bytes)?;
-        Some(all.swap_remove(place))
+impl AllPinned {
+    /// Some that nobody uses, with room for so many bytes but not many more, or else new. Where the driver has no more, it gets back first
+    /// what nobody uses.
+    fn take(&self, queue: &Queue, bytes: usize) -> Result<Arc<Pinned>, ClError> {
+        if let Some(pinned) = self.unused(bytes) {
+            return Ok(pinned);
+        }
+        let made = match Pinned::new(queue, bytes) {
+            Err(_) if self.give_back() => Pinned::new(queue, bytes),
+            made => made,
+        };
+        let made = Arc::new(made?);
+        self.all().push(Arc::clone(&made));
+        Ok(made)
     }
 
-    fn keep(&self, pinned: Pinned) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(pinned);
+    fn unused(&self, bytes: usize) -> Option<Arc<Pinned>> {
+        let fits = |pinned: &&mut Arc<Pinned>| (bytes..=bytes.saturating_mul(2)).contains(&pinned.bytes);
+        let mut all = self.all();
+        let unused = all.iter_mut().filter(fits).filter_map(|pinned| (!is_used(pinned)).then_some(&*pinned));
+        unused.min_by_key(|pinned| pinned.bytes).cloned()
     }
 
-    /// Lets go of all of it; whether there was any.
-    fn clear(&self) -> bool {
-        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        !all.is_empty()
+    /// Gives all that nobody uses back to the driver; whether there was any.
+    fn give_back(&self) -> bool {
+        let mut all = self.all();
+        let before = all.len();
+        all.retain_mut(is_used);
+        all.len() < before
     }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Pinned>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_used(pinned: &mut Arc<Pinned>) -> bool {
+    Arc::get_mut(pinned).is_none()
 }
 
 // SAFETY: who has the buffer has its memory alone, but for the device, which is waited for.
@@ -171,12 +192,7 @@ impl Buffer {
             Memory::Copy => Place::Apart { there: make(CL_MEM_READ_WRITE)?, here: Vec::new() },
             Memory::Pinned => {
                 let there = make(CL_MEM_READ_WRITE)?;
-                let made = || match Pinned::new(queue, bytes) {
-                    Err(_) if queue.unused.clear() => Pinned::new(queue, bytes),
-                    made => made,
-                };
-                let here = queue.unused.take(bytes).map_or_else(made, Ok).map_err(wrong)?;
-                Place::Staged { there, here: Some(here) }
+                Place::Staged { there, here: queue.pinned.take(queue, bytes).map_err(wrong)? }
             }
             Memory::Host => Place::Mapped { there: make(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR)?, here: None },
             Memory::Shared => {
@@ -187,8 +203,7 @@ impl Buffer {
                 Place::Shared { there, is_fine, is_mapped: false }
             }
         };
-        let (context, unused) = (Arc::clone(&queue.context), Arc::clone(&queue.unused));
-        Ok(Self { queue: Arc::clone(&queue.queue), context, unused, bytes, place })
+        Ok(Self { queue: Arc::clone(&queue.queue), context: Arc::clone(&queue.context), bytes, place })
     }
 
     /// How many bytes it has.
@@ -223,7 +238,7 @@ impl Buffer {
                     queue.enqueue_write_buffer(there, CL_FALSE, 0, &here[..bytes], &[]).map(|event| queue.copies(event))
                 }
                 Place::Staged { there, here } => {
-                    let here = std::slice::from_raw_parts_mut(pinned(here).as_ptr(), bytes);
+                    let here = std::slice::from_raw_parts_mut(here.here.as_ptr(), bytes);
                     write(here);
                     queue.enqueue_write_buffer(there, CL_FALSE, 0, here, &[]).map(|event| queue.copies(event))
                 }
@@ -274,7 +289,7 @@ impl Buffer {
                         .map(|event| queue.copies(event))
                 }
                 Place::Staged { there, here } => {
-                    let here = std::slice::from_raw_parts_mut(pinned(here).as_ptr(), bytes);
+                    let here = std::slice::from_raw_parts_mut(here.here.as_ptr(), bytes);
                     queue.enqueue_read_buffer(there, CL_FALSE, 0, here, &[]).map(|event| queue.copies(event))
                 }
                 Place::Mapped { there, here } => {
@@ -301,7 +316,7 @@ impl Buffer {
         assert!(bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
         let here = match &self.place {
             Place::Apart { here, .. } => return &here[..bytes],
-            Place::Staged { here, .. } => pinned(here),
+            Place::Staged { here, .. } => here.here,
             Place::Mapped { here, .. } => here.expect("it was fetched"),
             Place::Shared { there, .. } => *there,
         };
@@ -352,11 +367,6 @@ impl Buffer {
     }
 }
 
-/// Where the pinned memory of a buffer is, which it has until it is dropped.
-fn pinned(here: &Option<Pinned>) -> NonNull<u8> {
-    here.as_ref().expect("it goes with the buffer").here
-}
-
 /// Maps all of a buffer; waits for it, if it is to be there at once.
 fn map(
     queue: &Commands,
@@ -390,9 +400,8 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // The device may still work on it.
         let _ = self.queue.finish();
-        match &mut self.place {
-            Place::Apart { .. } | Place::Mapped { here: None, .. } => {}
-            Place::Staged { here, .. } => here.take().into_iter().for_each(|here| self.unused.keep(here)),
+        match &self.place {
+            Place::Apart { .. } | Place::Staged { .. } | Place::Mapped { here: None, .. } => {}
             Place::Mapped { there, here: Some(here) } => {
                 // SAFETY: it is mapped there.
                 let _ = unsafe { self.queue.enqueue_unmap_mem_object(there.get(), here.as_ptr().cast(), &[]) };
@@ -441,12 +450,12 @@ mod tests {
         let held = Buffer::new(&queue, 100_000).unwrap();
         assert_eq!(pinned_of(&held), Some(first));
         assert_ne!(place(&queue, 100_000), first, "it is in use");
-        assert!(device.unused.clear() && !device.unused.clear());
+        assert!(device.pinned.give_back() && !device.pinned.give_back());
     }
 
     fn pinned_of(buffer: &Buffer) -> Option<*const u8> {
         match &buffer.place {
-            Place::Staged { here, .. } => Some(pinned(here).as_ptr().cast_const()),
+            Place::Staged { here, .. } => Some(here.here.as_ptr().cast_const()),
             _ => None,
         }
     }

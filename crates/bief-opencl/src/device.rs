@@ -12,7 +12,7 @@ use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program;
 
-use crate::buffer::{Memory, Unused};
+use crate::buffer::{AllPinned, Memory};
 use crate::error::{failed, nothing};
 
 /// What drives its devices in a [`DeviceSpec`].
@@ -108,7 +108,7 @@ pub struct OpenCl {
     /// Its driver takes it amiss if two threads start a kernel for the first time.
     pub(crate) is_pocl: bool,
     pub(crate) context: Arc<Context>,
-    pub(crate) unused: Arc<Unused>,
+    pub(crate) pinned: Arc<AllPinned>,
     /// Compiled once, by their text.
     programs: Mutex<HashMap<&'static str, Arc<Program>>>,
 }
@@ -122,9 +122,9 @@ impl OpenCl {
         }
         let context = Context::from_device(&device).map_err(|error| failed("opening the device", error))?;
         let most = device.max_mem_alloc_size().map_err(|error| failed("asking for the largest buffer", error))?;
-        let (name, context, unused) = (found.name.clone(), Arc::new(context), Arc::default());
+        let (name, context, pinned) = (found.name.clone(), Arc::new(context), Arc::default());
         let is_pocl = found.title.ends_with(POCL);
-        Ok(Self { name, memory, most, svm, is_pocl, context, unused, programs: Mutex::default() })
+        Ok(Self { name, memory, most, svm, is_pocl, context, pinned, programs: Mutex::default() })
     }
 
     /// Its name.

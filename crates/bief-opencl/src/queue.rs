@@ -14,14 +14,14 @@ use opencl3::context::Context;
 use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
 
-use crate::buffer::{Buffer, Memory, Unused};
+use crate::buffer::{AllPinned, Buffer, Memory};
 use crate::device::OpenCl;
 use crate::error::failed;
 
 /// A queue of a device, for one lane: what is asked of it is done in order.
 pub struct Queue {
     pub(crate) context: Arc<Context>,
-    pub(crate) unused: Arc<Unused>,
+    pub(crate) pinned: Arc<AllPinned>,
     pub(crate) queue: Arc<Commands>,
     pub(crate) memory: Memory,
     pub(crate) most: u64,
@@ -121,7 +121,7 @@ impl Queue {
         let queue = Commands { queue, copies: Mutex::default() };
         Ok(Self {
             context,
-            unused: Arc::clone(&device.unused),
+            pinned: Arc::clone(&device.pinned),
             queue: Arc::new(queue),
             memory: device.memory,
             most: device.most,
