@@ -440,8 +440,7 @@ pub(crate) mod tests {
             let mut report = run(&schedule, &plan, 0);
             report.stages[1].threads = 3;
             let busy = [copy_in, tasks, 500].map(|ns| Duration::from_nanos(ns * report.executions));
-            let device =
-                DeviceReport::new(("gpu", overlaps), (busy, [0; 2]), report.executions, (Duration::ZERO, 1), (1, 1.0));
+            let device = DeviceReport::new(("gpu", overlaps), (busy, [0; 2]), report.executions, (1, 1.0));
             report.stages[1].measured_ns = device.pace_ns(3);
             report.stages[1].device = Some(device);
             report.explain(&plan);
@@ -482,8 +481,7 @@ pub(crate) mod tests {
         let times = report.stages[1].tasks[0].times.as_mut().unwrap();
         times.mean_ns = 1375.0;
         let busy = [3000, 1375, 250].map(|ns| Duration::from_nanos(ns * report.executions));
-        report.stages[1].device =
-            Some(DeviceReport::new(("gpu", false), (busy, [0; 2]), report.executions, (Duration::ZERO, 1), (8, 4.2)));
+        report.stages[1].device = Some(DeviceReport::new(("gpu", false), (busy, [0; 2]), report.executions, (8, 4.2)));
         let corrected = report.corrected(&plan).unwrap();
         let there = &corrected.tasks()[1];
         assert_eq!(there.ns, [Some(9000), Some(2200)]);

@@ -157,17 +157,16 @@ pub struct DeviceReport {
 }
 
 impl DeviceReport {
-    /// Of a device, which may overlap all that its lanes do: how long it was busy, and bytes copied, in so many executions; processor time
-    /// in so many; and how many a launch had at most, and in the mean.
+    /// Of a device, which may overlap all that its lanes do: how long it was busy, and bytes copied, in so many executions; and how many a
+    /// launch had at most, and in the mean.
     pub(crate) fn new(
         (name, overlaps): (&str, bool),
         (busy, copied): ([Duration; 3], [u64; 2]),
         executions: u64,
-        (host, all_executions): (Duration, u64),
         (gather, executions_per_launch): (usize, f64),
     ) -> Self {
         let [copy_in_ns, tasks_ns, copy_out_ns] = busy.map(|busy| per(busy, executions));
-        let (name, host_ns) = (name.to_owned(), per(host, all_executions));
+        let name = name.to_owned();
         let copied_bytes = copied.map(|bytes| bytes as f64 / executions.max(1) as f64);
         Self {
             name,
@@ -176,7 +175,7 @@ impl DeviceReport {
             copy_out_ns,
             overlaps,
             copied_bytes,
-            host_ns,
+            host_ns: 0.0,
             gather,
             executions_per_launch,
             first_launch_seconds: 0.0,
@@ -494,7 +493,7 @@ pub(crate) fn measured_ns(count: &Count, executions: u64, threads: usize) -> f64
     per(count.busy, executions) / threads as f64
 }
 
-fn per(time: Duration, executions: u64) -> f64 {
+pub(crate) fn per(time: Duration, executions: u64) -> f64 {
     if executions == 0 { 0.0 } else { time.as_nanos() as f64 / executions as f64 }
 }
 

@@ -36,13 +36,19 @@ impl FromStr for DeviceChoice {
 /// and so many lanes. These are looked for only if somebody asks for devices, and those that are made of the cores are taken only by name.
 ///
 /// # Errors
-/// As [`DeviceChoice::of`]; a device that is required and does not open.
+/// As [`DeviceChoice::of`]; a device that is required and does not open; a number of lanes for one that is emulated.
 pub(crate) fn with_devices(
     machine: Machine,
     choice: Option<&DeviceChoice>,
     (memory, lanes): (Memory, Option<u32>),
 ) -> Result<Machine, Failure> {
     let emulated: Vec<&str> = machine.devices().iter().map(|device| device.name.as_str()).collect();
+    if let (Some(lanes), false) = (lanes, emulated.is_empty()) {
+        return Err(Failure::usage(format!(
+            "--lanes {lanes}: it is for a device that is here; `lanes` in the file of --machine tells those of {}",
+            emulated.join(", ")
+        )));
+    }
     let Some(choice) = choice.filter(|choice| emulated.is_empty() && **choice != DeviceChoice::Off) else {
         let choice = choice.unwrap_or(&DeviceChoice::Try);
         let wanted = choice.of(&emulated, ["this machine", "name one that emulates some (--machine FILE)"])?;

@@ -72,7 +72,7 @@ pub(crate) struct MeasuringArgs {
     #[arg(long, value_name = "copy|pinned|host|shared", default_value = "copy", requires = "device")]
     memory: Memory,
     /// Executions that a device that is here has under way at a time, 1 to 64: each lane has a thread, which copies and prepares, and
-    /// buffers on the device [default: 3]
+    /// buffers on the device. Emulated devices have those of their file [default: 3]
     #[arg(long, value_name = "N", requires = "device", value_parser = clap::value_parser!(u32).range(1..=64))]
     lanes: Option<u32>,
     /// Measure tasks while all other cores are busy: clocks drop when all cores work

@@ -374,6 +374,12 @@ fn no_option_is_ignored() {
     }
     assert_usage(&folder, &["rx", "--executions", "0"], "--executions");
     assert_usage(&folder, &["rx", "--refine", "101"], "--refine");
+    folder.write("gpu.toml", DEVICE);
+    assert_usage(
+        &folder,
+        &["rx", "--machine", "gpu.toml", "--device", "try", "--lanes", "6"],
+        "`lanes` in the file of --machine",
+    );
     // Each of these plans.
     for planning in ["", " --strategy exact", " --cores 1", " --loaded"] {
         let arguments = format!("run tx.toml --executions 5{planning} --json");

@@ -18,7 +18,7 @@ use crate::observe::{Held, Interrupted, Observer};
 use crate::placement::DynamicReport;
 use crate::realtime::{AgainstBound, Outcome, RealTimeReport};
 use crate::report::{
-    BoundaryReport, DeviceReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times,
+    BoundaryReport, DeviceReport, KindReport, Latency, Occupancy, Report, StageReport, TaskReport, Times, per,
 };
 use crate::stage::StagePlan;
 use crate::worker::Worker;
@@ -152,7 +152,7 @@ impl Pipeline {
         let first: Launched = lanes().map(|lane| lane.first).sum();
         let usual: Launched = lanes().map(|lane| lane.usual).sum();
         let did = if usual.launches > 0 { usual } else { first };
-        let host = lanes().map(|lane| lane.host).sum();
+        let host: Duration = lanes().map(|lane| lane.host).sum();
         let overlaps = lanes().any(|lane| !lane.is_emulated());
         let part = did.batches as f64 / (first.batches + usual.batches).max(1) as f64;
         let per_launch = did.batches as f64 / did.launches.max(1) as f64;
@@ -160,11 +160,14 @@ impl Pipeline {
             (device.name(), overlaps),
             (did.busy, did.copied),
             (executions as f64 * part).round() as u64,
-            (host, executions),
             (self.stages[stage].gather, per_launch),
         );
-        let first_launch = first.busy.iter().sum::<Duration>().as_secs_f64() / first.launches.max(1) as f64;
-        Some(DeviceReport { first_launch_seconds: first_launch, ..report })
+        let first_launch = first.busy.iter().sum::<Duration>();
+        Some(DeviceReport {
+            host_ns: per(host, executions),
+            first_launch_seconds: 1e-9 * per(first_launch, first.launches),
+            ..report
+        })
     }
 
     /// What the replicas on each kind of core of a stage did.
