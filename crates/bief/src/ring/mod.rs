@@ -9,7 +9,7 @@
 //! What comes late holds up the consumer, not the other producers: while the number that is received next is not there, and all slots are
 //! full of later ones, these go on with the ring's [spare](spare) slots. They are given back before anything else is sent.
 //!
-//! The stream ends at the lowest number that a producer will not send any more, or that a consumer will not receive: what is
+//! The stream ends at the lowest number that a producer will not send any more, or that is received next when a consumer goes: what is
 //! below it is still handed over, and then every end learns of it.
 
 #[cfg(all(test, bief_loom))]
@@ -95,7 +95,7 @@ pub(crate) struct Producer<S> {
     pub(crate) waited: Waited,
 }
 
-/// A receiving end. Dropping it ends the stream behind the number that it received last.
+/// A receiving end. Dropping it ends the stream behind the number that was received last, by whomever.
 pub(crate) struct Consumer<S> {
     ring: Arc<Ring<S>>,
     place: Place,
@@ -447,6 +447,8 @@ impl<S> Drop for Producer<S> {
 
 impl<S> Drop for Consumer<S> {
     fn drop(&mut self) {
-        self.ring.close(self.next);
+        // Others may have received more than this end. Where they learned of an end before that, they would end what they hand on there too.
+        let received = self.ring.head.0.load(Ordering::Acquire);
+        self.ring.close(self.next.max(received));
     }
 }

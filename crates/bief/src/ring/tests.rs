@@ -108,6 +108,17 @@ fn the_stream_ends_at_the_lowest_number_that_is_not_sent() {
 }
 
 #[test]
+fn a_consumer_that_goes_ends_the_stream_behind_what_others_have_received() {
+    let (mut producers, mut consumers) = ring(vec![0; 4].into(), (1, 2), WaitPolicy::Park);
+    (0..4).for_each(|value| assert!(producers[0].send(&mut { value })));
+    let received: Vec<_> = [0, 1, 1].map(|consumer| consumers[consumer].receive(&mut 0)).into();
+    assert_eq!(received, [Ok(0), Ok(1), Ok(2)]);
+    drop(consumers.remove(0));
+    assert_eq!(consumers[0].receive(&mut 0), Err(3), "an end at 1 would take 1 and 2 away from whoever gets them next");
+    assert!(!producers[0].send(&mut 4));
+}
+
+#[test]
 fn what_waits_is_received_without_waiting_for_more() {
     let (mut producer, mut consumers) = {
         let (mut producers, consumers) = ring(vec![0; 3].into(), (1, 2), WaitPolicy::Park);
