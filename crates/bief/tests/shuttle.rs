@@ -22,11 +22,14 @@ use shuttle::rand::{Rng as _, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, Runner, thread};
 
-/// Checks `execution` in many orders: random ones, and random ones with few preemptions.
+/// Checks `execution` in many orders: random ones, and random ones with few preemptions and with more. Where those are few, a thread
+/// stands still for as long as others can go on.
 fn model(execution: fn()) {
     let iterations = std::env::var("SHUTTLE_ITERATIONS").map_or(500, |number| number.parse().expect("a number"));
     Runner::new(RandomScheduler::new(iterations), config()).run(execution);
-    Runner::new(PctScheduler::new(3, iterations), config()).run(execution);
+    for preemptions in [3, 16] {
+        Runner::new(PctScheduler::new(preemptions, iterations), config()).run(execution);
+    }
 }
 
 fn config() -> Config {
@@ -124,6 +127,19 @@ fn the_first_fault_comes_home_and_what_went_before_is_delivered() {
             };
             assert_eq!(rig.result.take(), (3000..3000 + delivered).collect::<Vec<_>>(), "{act:?} in {faulty}");
         }
+    });
+}
+
+/// Replicas leave one after the other then, and each lets go of its rings.
+#[test]
+fn a_stop_in_replicas_that_wait_for_each_other_delivers_what_came_before() {
+    model(|| {
+        let at = 2 + below(3);
+        let rig = rig(12, 1, [2, 2, 1], [Act::Pass, Act::Stop(at), Act::Pass]);
+        let pipeline = rig.chain.build().unwrap().pipeline_as_marked().unwrap();
+        let report = pipeline.depth(1).unwrap().waiting(Waiting::Passive).run().unwrap();
+        assert_eq!(report.frames, at);
+        assert_eq!(rig.result.take(), (3000..3000 + at).collect::<Vec<_>>());
     });
 }
 
@@ -256,7 +272,8 @@ fn orders_of(seed: u64) {
     let mut config = config();
     config.failure_persistence = FailurePersistence::None;
     Runner::new(RandomScheduler::new_from_seed(seed, ORDERS), config.clone()).run(execution.clone());
-    Runner::new(PctScheduler::new_from_seed(seed, 3, ORDERS), config).run(execution);
+    let preemptions = [3, 16][(seed % 2) as usize];
+    Runner::new(PctScheduler::new_from_seed(seed, preemptions, ORDERS), config).run(execution);
 }
 
 /// A source of which several replicas run: its name, and a number per frame.
