@@ -144,10 +144,7 @@ impl BusyPlan {
         let few = platform.with_kinds(platform.kinds().iter().map(limited).collect())?;
         let made = strategy.plan(&profile.while_busy(cores), &few, goal)?;
         let own = profile.while_busy(&counts(&made, profile)).into_owned();
-        let mut schedule = match made.is_oversubscribed() {
-            true => Schedule::sharing(made.strategy(), made.stages().iter().cloned(), made.cores(), &own)?,
-            false => Schedule::new(made.strategy(), made.stages().iter().cloned(), &own)?,
-        };
+        let mut schedule = made.with_times_of(&own)?;
         if made.watts().is_some() {
             let pace = goal.longest_period(profile)?.filter(|_| goal.aim != Aim::MaxThroughput);
             let pace = pace.unwrap_or(schedule.planned_period());

@@ -228,7 +228,8 @@ impl Schedule {
             for (kind, &cores) in self.cores() {
                 // Where threads share cores, each stage has one kind.
                 let on_kind = loads.iter().filter(|load| load.works_ns.contains_key(kind));
-                let on_kind = on_kind.map(|load| pace_ns(profile, load, kind));
+                let switch_ns = profile.kind(kind).and_then(|kind| profile.switch_ns(kind)).unwrap_or(0);
+                let on_kind = on_kind.map(|load| pace_ns(profile, load, kind) + switch_ns);
                 let shared = Period::shared(on_kind.sum(), cores);
                 if shared > slowest.1 {
                     slowest = (Limit::Cores(kind.clone()), shared);

@@ -136,7 +136,8 @@ impl Schedule {
     /// The schedule of stages that have more threads than cores: the operating system shares the `cores`
     /// of each kind among them, and the period is at least the work on a kind divided by its cores.
     ///
-    /// Where no kind has more threads than cores this is [`new`](Self::new).
+    /// To go from one thread to another takes a core [some time](Profile::with_switch_ns) beside that. Where no kind has more threads than
+    /// cores this is [`new`](Self::new).
     ///
     /// # Errors
     ///
@@ -154,6 +155,15 @@ impl Schedule {
             *used = (*used).min(cores.get(kind).copied().unwrap_or(0));
         }
         Self::built(strategy.into(), stages, used, profile)
+    }
+
+    /// The same stages, with the period that another profile of the chain promises for them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Schedule`] where the stages do not go with the profile (see [`check`](Self::check)).
+    pub fn with_times_of(&self, profile: &Profile) -> Result<Self, Error> {
+        Self::built(self.strategy.clone(), self.stages.clone(), self.cores.clone(), profile)
     }
 
     fn built(

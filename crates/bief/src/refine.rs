@@ -84,7 +84,7 @@ pub(crate) fn refine(
     };
     let shortest = |a: &&Round, b: &&Round| a.report.measured_period_ns.total_cmp(&b.report.measured_period_ns);
     let best = &rounds.iter().min_by(shortest).expect("there is at least one round").schedule;
-    let schedule = Schedule::new(best.strategy(), best.stages().to_vec(), &profile)?;
+    let schedule = best.with_times_of(&profile)?;
     Ok(Refined { profile, schedule, rounds, ended })
 }
 

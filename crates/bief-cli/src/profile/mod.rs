@@ -151,7 +151,11 @@ fn table(profile: &Profile) -> String {
             let name = format!("the same, {} cores busy", busy.cores);
             lines.push(format!("{:<26} {:>3} {:>7}", shortened(&name, 26), "", microseconds(work)));
         }
-        lines.push(format!("{:<26} {:>3} {:>7.2}", "a hand-over", "", profile.sync_ns(kind) as f64 / 1e3));
+        let mut of_stage = |name: &str, ns: u64| lines.push(format!("{name:<26} {:>3} {:>7.2}", "", ns as f64 / 1e3));
+        of_stage("a hand-over", profile.sync_ns(kind));
+        if let Some(switch_ns) = profile.switch_ns(kind) {
+            of_stage("a change of threads", switch_ns);
+        }
     }
     lines.join("\n")
 }

@@ -11,7 +11,7 @@ use crate::json::{self, Document, Format, Object};
 
 const DOCUMENT: Document = Document {
     name: "profile",
-    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "busy", "lanes", "overlap", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
+    shape: r#"{"format": 1, "kinds": ["big", "little"], "frames_per_execution": 16, "tasks": [{"name": "receive", "replicable": false, "ns": [216300, 227100]}]}, its times in whole nanoseconds; "bits_per_frame", "machine", "sync_ns", "switch_ns", "busy", "lanes", "overlap", "gather" and, in a task, "gathered_ns", "enter_ns", "leave_ns", "bytes" and "seen" may be left out; a time is null for a kind of core on which the task cannot run"#,
 };
 
 /// What a list of times has for each kind of core.
@@ -33,6 +33,8 @@ pub(super) struct ProfileJson {
     pub(super) bits_per_frame: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sync_ns: Option<Vec<u64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) switch_ns: Option<Vec<u64>>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "json::some_optional_objects")]
     pub(super) busy: Option<Vec<Option<Busy>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +87,9 @@ impl Profile {
         }
         if let Some(sync_ns) = &json.sync_ns {
             check_per_kind("sync_ns", sync_ns, NANOSECONDS, &json.kinds)?;
+        }
+        if let Some(switch_ns) = &json.switch_ns {
+            check_per_kind("switch_ns", switch_ns, NANOSECONDS, &json.kinds)?;
         }
         if let Some(lanes) = &json.lanes {
             check_per_kind("lanes", lanes, "number of lanes, or null for cores,", &json.kinds)?;
@@ -180,6 +185,7 @@ impl Profile {
             frames_per_execution: json.frames_per_execution,
             bits_per_frame: json.bits_per_frame,
             sync_ns: json.sync_ns,
+            switch_ns: json.switch_ns,
             busy: json.busy,
             lanes: json.lanes,
             overlap: json.overlap,
@@ -210,6 +216,7 @@ impl From<Profile> for ProfileJson {
             frames_per_execution: profile.frames_per_execution,
             bits_per_frame: profile.bits_per_frame,
             sync_ns: profile.sync_ns,
+            switch_ns: profile.switch_ns,
             busy: profile.busy,
             lanes: profile.lanes,
             overlap: profile.overlap,
@@ -290,8 +297,8 @@ fn prefix_sums(json: &ProfileJson, kind: usize) -> Result<Vec<u64>, Error> {
 /// The times of all tasks on a kind with as many hand-overs and all cuts, at most one stage per task: the sum over any schedule's stages must
 /// stay below 2^64 as well.
 pub(super) fn with_hand_overs(json: &ProfileJson, kind: usize, tasks_ns: u64) -> Option<u64> {
-    let sync_ns = json.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind]);
-    let hand_overs = (json.tasks.len() as u64).checked_mul(sync_ns)?;
+    let of_stage = [&json.sync_ns, &json.switch_ns].map(|ns| ns.as_ref().map_or(0, |ns| ns[kind]));
+    let hand_overs = (json.tasks.len() as u64).checked_mul(of_stage[0].checked_add(of_stage[1])?)?;
     let cut_ns = json.tasks.iter().flat_map(|task| task.enter_ns.iter().chain(&task.leave_ns)).map(|ns| ns[kind]);
     cut_ns.chain([hand_overs]).try_fold(tasks_ns, u64::checked_add)
 }

@@ -48,7 +48,7 @@ pub use task::{Samples, TaskProfile};
 /// ```
 ///
 /// Keys that may be left out: `bits_per_frame` (the chain carries no bits), `machine` (free text: where the
-/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `busy` (`[{"cores": 8, "ns": [240000, 4700000]}, null]`,
+/// times were measured), `sync_ns` (see [`with_sync_ns`](Self::with_sync_ns)), `switch_ns` (see [`with_switch_ns`](Self::with_switch_ns)), `busy` (`[{"cores": 8, "ns": [240000, 4700000]}, null]`,
 /// see [`with_busy`](Self::with_busy)), `lanes` (`[null, 3]`, see
 /// [`with_lanes`](Self::with_lanes)), `overlap` (`[false, true]`, see [`with_overlap`](Self::with_overlap)), `gather` (`[null, {"most": 16, "measured": 8}]`, see [`with_gather`](Self::with_gather)) and,
 /// in a task, `gathered_ns` (`[null, 98000]`, see [`TaskProfile::gathered_ns`]), `enter_ns` and `leave_ns`
@@ -85,6 +85,7 @@ pub struct Profile {
     frames_per_execution: u32,
     bits_per_frame: Option<u64>,
     sync_ns: Option<Vec<u64>>,
+    switch_ns: Option<Vec<u64>>,
     busy: Option<Vec<Option<Busy>>>,
     lanes: Option<Vec<Option<u32>>>,
     overlap: Option<Vec<bool>>,
@@ -129,6 +130,7 @@ impl Profile {
             frames_per_execution: 1,
             bits_per_frame: None,
             sync_ns: None,
+            switch_ns: None,
             busy: None,
             lanes: None,
             overlap: None,
@@ -172,8 +174,8 @@ impl Profile {
             }
             task.seen = None;
         }
-        if let Some(sync_ns) = &mut json.sync_ns {
-            slow(&mut sync_ns[kind]);
+        for of_stage in [&mut json.sync_ns, &mut json.switch_ns].into_iter().flatten() {
+            slow(&mut of_stage[kind]);
         }
         if let Some(busy) = json.busy.as_mut().and_then(|busy| busy[kind].as_mut()) {
             busy.ns.iter_mut().flatten().for_each(slow);
@@ -214,6 +216,17 @@ impl Profile {
     /// [`ErrorKind::Profile`](crate::ErrorKind::Profile) where there is not one value per kind, or the sum of all work overflows.
     pub fn with_sync_ns(self, sync_ns: impl Into<Vec<u64>>) -> Result<Self, Error> {
         Self::checked(ProfileJson { sync_ns: Some(sync_ns.into()), ..self.into() })
+    }
+
+    /// The same profile with what it costs threads to share cores: the nanoseconds per kind that a core loses, once per execution of each
+    /// stage, to going from one thread to another. It counts in the period of schedules with [more threads than
+    /// cores](crate::Schedule::sharing), as work of their cores.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Profile`](crate::ErrorKind::Profile) where there is not one value per kind, or the sum of all work overflows.
+    pub fn with_switch_ns(self, switch_ns: impl Into<Vec<u64>>) -> Result<Self, Error> {
+        Self::checked(ProfileJson { switch_ns: Some(switch_ns.into()), ..self.into() })
     }
 
     /// The same profile, of whose kinds those with a number of lanes are devices, such as GPUs: `None` for a kind of cores.
@@ -317,6 +330,17 @@ impl Profile {
     pub fn sync_ns(&self, kind: usize) -> u64 {
         assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
         self.sync_ns.as_ref().map_or(0, |sync_ns| sync_ns[kind])
+    }
+
+    /// What a core of `kind` loses to changing threads, in nanoseconds per execution of each stage, where stages share cores; `None` where
+    /// that was not measured.
+    ///
+    /// # Panics
+    ///
+    /// Where `kind` is no position among the kinds.
+    pub fn switch_ns(&self, kind: usize) -> Option<u64> {
+        assert!(kind < self.kinds.len(), "the profile has no kind {kind}");
+        self.switch_ns.as_ref().map(|switch_ns| switch_ns[kind])
     }
 
     /// How many lanes a device of `kind` has ([`with_lanes`](Self::with_lanes)); `None` for a kind of cores.

@@ -17,8 +17,8 @@ const MOST_STEPS: usize = 1 << 29;
 ///
 /// Where a task that may not be replicated has little work, a core of its own is wasted on it, and sharing a core with the tasks beside it
 /// would keep these from being replicated. Here its thread shares cores with others, and replicas take what time is left: frames go to
-/// the replica that is free. The operating system divides the time of the cores ([`is_oversubscribed`](Schedule::is_oversubscribed)); what
-/// it costs to change between threads, some microseconds a batch, is not counted.
+/// the replica that is free. The operating system divides the time of the cores ([`is_oversubscribed`](Schedule::is_oversubscribed)); to go
+/// from one thread to another costs these what the profile [says](Profile::with_switch_ns).
 ///
 /// ```
 /// use bief_schedule::strategy::{Exact, Shared};
@@ -41,7 +41,7 @@ const MOST_STEPS: usize = 1 << 29;
 /// # Why the answer is right
 ///
 /// Where cores are shared, the period is the greatest of two numbers: the longest work `L` of a stage that may not be replicated, and the work
-/// on the cores of a kind, divided by their number. Replicas never limit it otherwise: with as many as there are cores, a stage takes no
+/// on the cores of a kind, with a change of threads for each stage, divided by their number. Replicas never limit it otherwise: with as many as there are cores, a stage takes no
 /// longer than its kind does with all its work. For a limit of `L`, the least that the second can be is `g(L)`, which falls as `L` grows: it
 /// follows from the loads of the kinds that the first tasks can have, of which those are kept that no other is below. So the shortest period
 /// is at one of two limits among the works of stages: the least `L` that is no less than `g(L)`, or the one before it.
@@ -111,6 +111,8 @@ type Stages = Vec<(usize, usize)>;
 /// The chain and the kinds of core.
 struct Chain<'a> {
     works: Vec<Work<'a>>,
+    /// What each stage costs the cores of a kind beside its work.
+    switch_ns: Vec<u64>,
     cores: Vec<u32>,
     run_starts: Vec<usize>,
     /// Only shorter periods are wanted.
@@ -140,6 +142,7 @@ impl<'a> Chain<'a> {
             longest,
             steps: MOST_STEPS,
             works: given.iter().map(|&(kind, _)| Work::with_cuts(profile, kind)).collect(),
+            switch_ns: given.iter().map(|&(kind, _)| profile.switch_ns(kind).unwrap_or(0)).collect(),
             cores: given.iter().map(|&(_, cores)| cores).collect(),
             run_starts: run_starts(profile),
         }
@@ -214,7 +217,7 @@ impl<'a> Chain<'a> {
                     }
                     for (before, load) in ends[from].iter().enumerate() {
                         let mut ns = load.ns.clone();
-                        ns[kind] = ns[kind].saturating_add(work_ns);
+                        ns[kind] = ns[kind].saturating_add(work_ns).saturating_add(self.switch_ns[kind]);
                         if ns[kind] > self.most_ns[kind] {
                             continue;
                         }
@@ -301,15 +304,15 @@ mod tests {
         best.unwrap()
     }
 
-    type Case = (Vec<(bool, [u64; 3], [u64; 2])>, Vec<u32>, u64);
+    type Case = (Vec<(bool, [u64; 3], [u64; 2])>, Vec<u32>, [u64; 2]);
 
     fn cases(kinds: usize) -> impl Strategy<Value = Case> {
         let (tasks, cores) = [(7, 4_u32), (5, 3), (4, 2)][kinds - 1];
         let task = (any::<bool>(), [1..200_u64, 1..300, 1..400], [0..60_u64, 0..60]);
-        (vec(task, 1..=tasks), vec(1..=cores, kinds), 0..30_u64)
+        (vec(task, 1..=tasks), vec(1..=cores, kinds), [0..30_u64, 0..30])
     }
 
-    fn check((tasks, cores, sync_ns): &Case) -> Result<(), TestCaseError> {
+    fn check((tasks, cores, [sync_ns, switch_ns]): &Case) -> Result<(), TestCaseError> {
         let kinds = cores.len();
         let tasks = tasks.iter().map(|(replicable, ns, [enter, leave])| {
             let task = TaskProfile { replicable: *replicable, ..TaskProfile::sequential("t", ns[..kinds].to_vec()) };
@@ -317,6 +320,7 @@ mod tests {
         });
         let profile = Profile::new(KINDS[..kinds].iter().copied(), tasks).unwrap();
         let profile = profile.with_sync_ns(vec![*sync_ns; kinds]).unwrap();
+        let profile = profile.with_switch_ns(vec![*switch_ns; kinds]).unwrap();
         let each: Vec<String> = KINDS.iter().zip(cores).map(|(kind, cores)| format!("{kind}={cores}")).collect();
         let platform = Platform::parse_cores(&each.join(","), &profile).unwrap();
         let found = Shared.schedule(&profile, &platform).unwrap();

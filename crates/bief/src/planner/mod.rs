@@ -5,6 +5,7 @@ mod adapt;
 mod application;
 mod latency;
 mod placing;
+mod usual;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use bief_schedule::{BusyPlan, Goal, Platform, Profile, Schedule};
 pub use adapt::{Adapting, GoalHandle};
 pub use application::Application;
 use placing::{Class, Placing};
+use usual::Usual;
 
 use crate::energy::Watts;
 use crate::error::{Error, Result};
@@ -35,8 +37,9 @@ const TRIALS: usize = 3;
 
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
-/// Unless told otherwise it measures on all kinds of cores of its machine, takes the strategy [`Exact`](struct@Exact) with the goal of the
-/// shortest period on the fewest big cores, and places threads [`Policy::Packed`].
+/// Unless told otherwise it measures on all kinds of cores of its machine, looks for the shortest period on the fewest big cores by the
+/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. Where the period is shorter by more than 5 % if stages share cores, with
+/// what that costs, they do ([`Shared`](bief_schedule::strategy::Shared), [`Policy::Guided`]): not with a class, or places that were given.
 ///
 /// ```
 /// # use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
@@ -81,7 +84,8 @@ pub struct Planner {
     machine: Machine,
     cores: Option<String>,
     goal: Option<Goal>,
-    strategy: Chosen,
+    /// By which to cut the chain, if not by the usual one.
+    strategy: Option<Chosen>,
     profiling: Profiling,
     profile: Option<Given<Profile>>,
     schedule: Option<Given<Schedule>>,
@@ -99,7 +103,7 @@ impl Planner {
             machine,
             cores: None,
             goal: None,
-            strategy: Chosen(Arc::new(Exact)),
+            strategy: None,
             profiling: Profiling::default(),
             profile: None,
             schedule: None,
@@ -134,10 +138,11 @@ impl Planner {
         self
     }
 
-    /// Cuts the chain into stages by this strategy, in place of [`Exact`](struct@Exact).
+    /// Cuts the chain into stages by this strategy alone, in place of [`Exact`](struct@Exact) and, where stages that share cores are faster,
+    /// [`Shared`](bief_schedule::strategy::Shared).
     #[must_use]
     pub fn strategy(mut self, strategy: impl Strategy + Send + 'static) -> Self {
-        self.strategy = Chosen(Arc::new(strategy));
+        self.strategy = Some(Chosen(Arc::new(strategy)));
         self
     }
 
@@ -225,7 +230,7 @@ impl Planner {
         if let (Some(cores), None) = (&self.cores, &self.profile) {
             self.machine.platform().parse_part(cores)?;
         }
-        self.strategy.0.serves(&self.goal.unwrap_or_default())?;
+        self.chosen().0.serves(&self.goal.unwrap_or_default())?;
         if self.requires_devices && self.machine.devices().is_empty() {
             return Err(Error::build(
                 "a device is required, and this machine has none: name a machine that emulates one (--machine FILE), or leave the demand \
@@ -270,6 +275,15 @@ impl Planner {
         }
     }
 
+    /// The strategy that was asked for, or the usual one. Who gives threads a class or places means one for each stage.
+    fn chosen(&self) -> Chosen {
+        let usual: Arc<dyn Strategy + Send> = match self.class.is_ordinary() && self.placing.place.is_none() {
+            true => Arc::new(Usual),
+            false => Arc::new(Exact),
+        };
+        self.strategy.clone().unwrap_or(Chosen(usual))
+    }
+
     /// Plans with a profile of the application on the machine.
     fn plan_with(&self, application: &(impl Application + ?Sized), profile: Profile) -> Result<Planned> {
         if let Some(given) = &self.schedule {
@@ -289,7 +303,8 @@ impl Planner {
         let (platform, notes) = self.platform(&profile)?;
         let goal = self.goal.unwrap_or_default();
         // What it tells of busy cores is for as many as the schedule keeps busy, from here on, and cores are whole or divided.
-        let BusyPlan { schedule, profile, platform } = BusyPlan::find(&*self.strategy.0, &profile, &platform, &goal)?;
+        let Chosen(strategy) = self.chosen();
+        let BusyPlan { schedule, profile, platform } = BusyPlan::find(&*strategy, &profile, &platform, &goal)?;
         let here = Self { machine: self.machine.divided(|kind| platform.cores(kind)), ..self.clone() };
         let rounds = self.rounds.unwrap_or_else(|| {
             let kinds = schedule.stages().iter().flat_map(|stage| &stage.cores);
@@ -299,7 +314,7 @@ impl Planner {
         if rounds == 0 {
             return Ok(here.planned(profile, platform, schedule, None, notes));
         }
-        let plan = |profile: &Profile| Ok(self.strategy.0.plan(profile, &platform, &goal)?);
+        let plan = |profile: &Profile| Ok(strategy.plan(profile, &platform, &goal)?);
         let refined = refine(profile, rounds, plan, |profile, schedule| here.trial(application, profile, schedule))?;
         let (profile, schedule) = (refined.profile.clone(), refined.schedule.clone());
         Ok(here.planned(profile, platform, schedule, Some(refined), notes))
@@ -314,8 +329,8 @@ impl Planner {
         notes: Vec<String>,
     ) -> Planned {
         Planned {
-            goal_handle: GoalHandle::new(self.goal.unwrap_or_default(), self.strategy.clone()),
-            strategy: self.strategy.clone(),
+            goal_handle: GoalHandle::new(self.goal.unwrap_or_default(), self.chosen()),
+            strategy: self.chosen(),
             cores: self.cores.clone(),
             platform,
             machine: self.machine.clone(),
@@ -345,14 +360,15 @@ impl Planner {
 
     /// The cores and those devices that can be planned for; and why the others cannot.
     fn with_devices(&self, there: Platform, profile: &Profile) -> Result<(Platform, Vec<String>)> {
-        let knows_devices = self.strategy.0.capabilities().devices;
+        let Chosen(strategy) = self.chosen();
+        let knows_devices = strategy.capabilities().devices;
         let mut notes = Vec::new();
         let mut left = there.kinds().to_vec();
         for device in self.machine.devices() {
             let reason = match profile.kind(&device.name) {
                 Some(kind) if profile.lanes(kind).is_none() => "the profile takes it for a kind of cores".to_owned(),
                 Some(_) if knows_devices => continue,
-                Some(_) => format!("the strategy `{}` plans for cores alone", self.strategy.0.name()),
+                Some(_) => format!("the strategy `{}` plans for cores alone", strategy.name()),
                 None if self.profile.is_some() => "the profile has no times on it".to_owned(),
                 None => "no task of this chain has anything that runs there".to_owned(),
             };
@@ -411,7 +427,7 @@ impl std::fmt::Debug for Planner {
         let Self { machine, cores, goal, strategy, rounds, .. } = self;
         let mut shown = f.debug_struct("Planner");
         shown.field("machine", &machine.to_string()).field("cores", cores).field("goal", goal);
-        shown.field("strategy", &strategy.0.name()).field("rounds", rounds).finish_non_exhaustive()
+        shown.field("strategy", strategy).field("rounds", rounds).finish_non_exhaustive()
     }
 }
 

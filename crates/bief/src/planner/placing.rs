@@ -62,6 +62,11 @@ impl Default for Class {
 }
 
 impl Class {
+    /// Whether threads keep the class that they have.
+    pub(super) fn is_ordinary(self) -> bool {
+        self.mode == Mode::Off
+    }
+
     /// Whether threads get reservations, and cannot be pinned.
     pub(super) fn reserves(self) -> bool {
         self.mode != Mode::Off && self.class == realtime::Class::Deadline
@@ -85,7 +90,7 @@ impl Class {
         (schedule, profile): (&Schedule, &Profile),
         period: impl FnOnce() -> Result<Duration>,
     ) -> Result<Pipeline> {
-        if self.mode == Mode::Off {
+        if self.is_ordinary() {
             return Ok(pipeline);
         }
         let real_time = match self.class {

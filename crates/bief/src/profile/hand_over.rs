@@ -1,6 +1,6 @@
-//! What it costs a stage, or a lane of a device, to take a batch and to pass one on, awake or asleep.
+//! What it costs a stage, or a lane of a device, to take a batch and to pass one on: awake, asleep, or beside another one on its core.
 
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -17,7 +17,7 @@ use crate::sink;
 use crate::source;
 use crate::task::{Flow, Task};
 use crate::wait::Waiting;
-use crate::wire::{In, Out};
+use crate::wire::{In, InOut, Out};
 
 /// Work between two hand-overs, as of a small task; how many of them, and how often that is repeated for the median.
 const WORK: Duration = Duration::from_micros(20);
@@ -68,6 +68,77 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
     }
     beyond.sort_unstable();
     Ok(beyond[beyond.len() / 2])
+}
+
+/// Steps of work that take some 40 us: as long in any thread.
+const STEPS: u64 = 60_000;
+
+/// Nanoseconds that cores of a kind lose on a batch of each stage to going from one thread to another, where stages share them: what three
+/// stages on two of them, the second of which is replicated, take longer than two stages with as much work, each on a core of its own. 0
+/// where there is no second core, and nothing is gained by more threads.
+pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
+    let other = here.cores().iter().find(|other| other.kind == core.kind && other.threads[0] != core.threads[0]);
+    let Some(other) = other else { return Ok(0) };
+    let [one, other] = [core, other].map(|core| core.threads[0]);
+    let (apart, shared) = (format!("{one} | {other}"), vec![format!("{one},{other}"); 3].join(" | "));
+    let start = Instant::now();
+    let mut beyond = Vec::new();
+    while beyond.is_empty() || beyond.len() < REPEATS && start.elapsed() < time {
+        let apart_ns = period_ns([STEPS / 2, 0, STEPS / 2], &apart.parse()?, here)?;
+        let shared_ns = period_ns([STEPS / 10, STEPS * 8 / 10, STEPS / 10], &shared.parse()?, here)?;
+        beyond.push(2.0 * (shared_ns - apart_ns) / 3.0);
+    }
+    beyond.sort_by(f64::total_cmp);
+    Ok(beyond[beyond.len() / 2].max(0.0) as u64)
+}
+
+/// The period of a source, a stage in two replicas and a sink with so many steps of work each; the second is left out where it has none.
+fn period_ns([fill, work, take]: [u64; 3], policy: &Policy, here: &Machine) -> Result<f64> {
+    let mut left = BATCHES;
+    let mut chain = Chain::new();
+    let fill = move |frame: &mut [u32]| {
+        frame[0] = steps(fill);
+        left -= 1;
+        Ok(if left == 0 { Flow::Stop } else { Flow::Next })
+    };
+    let mut numbers = chain.add(source::from_fn(1, fill), ());
+    if work > 0 {
+        chain.stage("work").threads(2);
+        chain.add(Steps(work), &mut numbers);
+    }
+    chain.stage("receive");
+    let take = move |_: &[u32]| {
+        steps(take);
+        Ok(Flow::Next)
+    };
+    chain.add(sink::for_each(take), &numbers);
+    Ok(chain.build()?.pipeline_as_marked()?.place(policy, here)?.run()?.measured_period_ns)
+}
+
+fn steps(count: u64) -> u32 {
+    (0..count).fold(0_u32, |sum, step| black_box(sum.rotate_left(7) ^ step as u32))
+}
+
+/// Does so many steps of work.
+#[derive(Clone)]
+struct Steps(u64);
+
+impl Task for Steps {
+    type In = InOut<u32>;
+    type Out = ();
+
+    fn lens(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self, frame: &mut [u32], (): ()) -> Result<Flow> {
+        frame[0] ^= steps(self.0);
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
 }
 
 /// Between two batches for a thread that sleeps meanwhile, and how many of them.

@@ -340,9 +340,11 @@ pub(crate) fn measure_on(
     measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
+    let switch = cores.iter().map(|core| hand_over::switch_ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
     let crossing = Crossing { cuts, bytes: measured.crossing_bytes(wires) };
-    let profile = profile(machine, kinds, facts, samples, crossing, frames)?.with_sync_ns(sync)?;
+    let profile =
+        profile(machine, kinds, facts, samples, crossing, frames)?.with_sync_ns(sync)?.with_switch_ns(switch)?;
     let profile = devices::add(profile, machine, &here, &on_devices, wires)?;
     with_bits(profile, measured.bits_per_frame())
 }

@@ -253,7 +253,7 @@ mod tests {
         let profile = Profile::new(["cpu"], [("a", 10_000), ("b", 4_000), ("c", 4_000)].map(task)).unwrap();
         let platform = bief_schedule::Platform::parse_cores("cpu=2", &profile).unwrap();
         let planner = Planner::new(Machine::here()).goal(goal.parse().unwrap());
-        let schedule = planner.strategy.0.plan(&profile, &platform, &goal.parse().unwrap()).unwrap();
+        let schedule = planner.chosen().0.plan(&profile, &platform, &goal.parse().unwrap()).unwrap();
         planner.planned(profile, platform, schedule, None, Vec::new())
     }
 

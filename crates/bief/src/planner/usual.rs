@@ -1,0 +1,80 @@
+//! The strategy that is taken where nobody names one.
+
+use bief_schedule::strategy::{Exact, Shared, Strategy};
+use bief_schedule::{Capabilities, Error, Goal, Platform, Profile, Schedule};
+
+/// Stages share cores where that makes the period shorter by more than this share: they hold each other up where one is late.
+const LEAST_GAIN: f64 = 0.05;
+
+/// [`Exact`](struct@Exact); for the shortest period, where the profile tells what it [costs](Profile::switch_ns) that stages share cores,
+/// [`Shared`] if that is shorter by [enough](LEAST_GAIN).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usual;
+
+impl Strategy for Usual {
+    fn name(&self) -> &'static str {
+        Exact.name()
+    }
+
+    fn summary(&self) -> &'static str {
+        Exact.summary()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Exact.capabilities()
+    }
+
+    fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
+        let alone = Exact.schedule(profile, platform)?;
+        if (0..profile.kinds().len()).any(|kind| profile.switch_ns(kind).is_none()) {
+            return Ok(alone);
+        }
+        // It refuses what only `Exact` can plan for.
+        let shared = Shared.schedule(profile, platform).ok();
+        let is_shorter = |shared: &Schedule| {
+            let [shared, alone] = [shared, &alone].map(|schedule| schedule.planned_period().ns());
+            shared < (1.0 - LEAST_GAIN) * alone
+        };
+        Ok(shared.filter(is_shorter).unwrap_or(alone))
+    }
+
+    fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
+        if *goal == Goal::default() { self.schedule(profile, platform) } else { Exact.plan(profile, platform, goal) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bief_schedule::TaskProfile;
+
+    use super::*;
+
+    /// Who makes the plan, and its period, where a change of threads takes so long.
+    fn planned(switch_ns: Option<u64>, goal: &str) -> (String, f64) {
+        let tasks = [
+            TaskProfile::sequential("read", [100]),
+            TaskProfile::replicable("decode", [1000]),
+            TaskProfile::sequential("write", [100]),
+        ];
+        let profile = Profile::new(["cpu"], tasks).unwrap();
+        let profile = match switch_ns {
+            Some(ns) => profile.with_switch_ns([ns]).unwrap(),
+            None => profile,
+        };
+        let platform = Platform::parse_cores("2", &profile).unwrap();
+        let schedule = Usual.plan(&profile, &platform, &goal.parse().unwrap()).unwrap();
+        (schedule.strategy().to_owned(), schedule.planned_period().ns())
+    }
+
+    #[test]
+    fn stages_share_cores_where_enough_is_gained_beyond_what_it_costs() {
+        let default = &Goal::default().to_string();
+        let [exact, shared] = ["exact", "shared"].map(String::from);
+        assert_eq!(planned(None, default), (exact.clone(), 1100.0), "nobody measured the cost");
+        assert_eq!(planned(Some(0), default), (shared.clone(), 600.0));
+        assert_eq!(planned(Some(100), default), (shared, 750.0));
+        assert_eq!(planned(Some(320), default), (exact.clone(), 1100.0), "1080 is too little a gain");
+        assert_eq!(planned(Some(0), "fewest-cores,period=1100ns"), (exact.clone(), 1100.0));
+        assert_eq!(planned(Some(0), "fewest-cores"), (exact, 1100.0));
+    }
+}
