@@ -70,22 +70,25 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
     Ok(beyond[beyond.len() / 2])
 }
 
-/// Steps of work that take some 40 us: as long in any thread.
-const STEPS: u64 = 60_000;
+/// Of both stages, or of all three, where stages share cores.
+const WORK_OF_ALL: Duration = Duration::from_micros(40);
 
-/// Nanoseconds that cores of a kind lose on a batch of each stage to going from one thread to another, where stages share them: what three
-/// stages on two of them, the second of which is replicated, take longer than two stages with as much work, each on a core of its own. 0
-/// where there is no second core, and nothing is gained by more threads.
+/// Nanoseconds that cores like this one lose on a batch of each stage to going from one thread to another, where stages share them: what
+/// three stages on two of them, the second of which is replicated, take longer than two stages with as much work, each on a core of its
+/// own. 0 on a machine of one core, where nothing is gained by more threads. `here`, `time`: as of [`ns`].
 pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
-    let other = here.cores().iter().find(|other| other.kind == core.kind && other.threads[0] != core.threads[0]);
-    let Some(other) = other else { return Ok(0) };
-    let [one, other] = [core, other].map(|core| core.threads[0]);
+    let one = core.threads[0];
+    let kind = here.cores().iter().find(|core| core.threads.contains(&one)).map(|core| core.kind);
+    let others = || here.cores().iter().filter(|core| !core.threads.contains(&one));
+    let Some(other) = others().find(|core| Some(core.kind) == kind).or_else(|| others().next()) else { return Ok(0) };
+    let other = other.threads[0];
     let (apart, shared) = (format!("{one} | {other}"), vec![format!("{one},{other}"); 3].join(" | "));
     let start = Instant::now();
     let mut beyond = Vec::new();
+    let work = steps_in(WORK_OF_ALL);
     while beyond.is_empty() || beyond.len() < REPEATS && start.elapsed() < time {
-        let apart_ns = period_ns([STEPS / 2, 0, STEPS / 2], &apart.parse()?, here)?;
-        let shared_ns = period_ns([STEPS / 10, STEPS * 8 / 10, STEPS / 10], &shared.parse()?, here)?;
+        let apart_ns = period_ns([work / 2, 0, work / 2], &apart.parse()?, here)?;
+        let shared_ns = period_ns([work / 10, work * 8 / 10, work / 10], &shared.parse()?, here)?;
         beyond.push(2.0 * (shared_ns - apart_ns) / 3.0);
     }
     beyond.sort_by(f64::total_cmp);
@@ -113,6 +116,18 @@ fn period_ns([fill, work, take]: [u64; 3], policy: &Policy, here: &Machine) -> R
     };
     chain.add(sink::for_each(take), &numbers);
     Ok(chain.build()?.pipeline_as_marked()?.place(policy, here)?.run()?.measured_period_ns)
+}
+
+/// How many steps of work take so long: they are the same work in any thread, whether it keeps its core or not.
+fn steps_in(time: Duration) -> u64 {
+    const FEW: u64 = 1000;
+    let took = |_| {
+        let start = Instant::now();
+        black_box(steps(FEW));
+        start.elapsed()
+    };
+    let shortest = (0..REPEATS).map(took).min().unwrap_or(time);
+    FEW * nanoseconds(time) / nanoseconds(shortest).max(1)
 }
 
 fn steps(count: u64) -> u32 {
