@@ -81,7 +81,7 @@ pub(super) fn follow(bench: &mut Bench, subject: &Subject) -> Result<Round> {
 /// The profile without what handing over costs.
 fn alone(profile: Profile) -> Result<Profile> {
     let kinds = profile.kinds().len();
-    Ok(profile.with_sync_ns(vec![0; kinds])?)
+    Ok(profile.with_sync_ns(vec![0; kinds])?.with_switch_ns(vec![0; kinds])?)
 }
 
 /// The rounds of a case in numbers.
