@@ -1,4 +1,4 @@
-//! The whole receiver, from memory to memory: information per second on one core, and on two by its own schedule.
+//! The whole receiver, from memory to memory: information per second on one core, and on two by their plan.
 //!
 //! `cargo bench -p bief-radio --bench receiver [-- SYMBOLS]`. For each of three kinds of frames, with pilots, a recording of some
 //! million symbols is transmitted, sent through a channel (noise, carrier and clock offsets), and received from memory several
@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bief::plan::Profiling;
-use bief::schedule::strategy::{Exact, Strategy};
-use bief::schedule::{CoreKind, Platform, Profile};
-use bief::{Application, Machine as Here};
+use bief::schedule::Profile;
+use bief::{Application, Machine as Here, Planner};
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls};
 use bief_dsp::simd::Level;
 use bief_radio::Recording;
@@ -41,13 +40,12 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     let found = start.elapsed().as_secs_f64();
     // With what each cut costs.
     let profile = receiver.rehearsal(u64::MAX).unwrap().profile_on(&Here::here(), Profiling::default()).unwrap();
-    let program = receiver.to(std::io::sink()).program().unwrap();
+    let mut receiver = receiver.to(std::io::sink());
     let report = if cores == 1 {
-        program.run().unwrap()
+        receiver.program().unwrap().run().unwrap()
     } else {
-        let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();
-        let schedule = Exact.schedule(&profile, &platform).unwrap();
-        program.pipeline(&schedule).unwrap().compare_with(&profile).unwrap().run().unwrap()
+        let planner = Planner::new(Here::here()).cores(cores.to_string()).profile(profile.clone(), "measured");
+        planner.plan(&receiver).unwrap().pipeline(&mut receiver).unwrap().run().unwrap()
     };
     let figures = Figures::of(&report.figures);
     assert_eq!(figures.packet_errors, 0, "the bench decodes without errors");
@@ -105,7 +103,7 @@ fn measure(bytes: &Arc<[u8]>, pls: Pls) {
     let (fir, fir_text) = spread(filter);
     println!("{:<44} {:>8}   range", "", "median");
     println!("{:<44} {one_text}", "one core, Mb/s of information");
-    println!("{:<44} {two_text}", "two cores by their schedule, Mb/s");
+    println!("{:<44} {two_text}", "two cores by their plan, Mb/s");
     println!("{:<44} {}", "two cores over one, per round", spread(ratios).1);
     println!("{:<44} {}", "finding the signal, ms", spread(found).1);
     println!("{:<44} {fir_text}", "80-tap decimating FIR, Msamples/s");
