@@ -19,6 +19,10 @@ use crate::keys::Keys;
 const LEASE_MS: u32 = 1000;
 /// Keep-alive messages in that time.
 const KEEP_ALIVE: u32 = 4;
+/// So many may connect and not say yet who they are, each for so long, in milliseconds: others are turned away meanwhile. As many files as a
+/// process may have open are twice as many.
+const MOST_STRANGERS: u32 = 500;
+const SILENT_MS: u32 = 3000;
 /// A link that takes nothing for so long is closed, in microseconds.
 const WAIT_US: u32 = 2_000_000;
 /// What is read of a link lies in so many bytes at most; beyond that each piece is allocated anew.
@@ -227,6 +231,8 @@ fn config(reach: &Reach, listen: Option<&Address>) -> zenoh::Result<Config> {
     set("listen/endpoints", endpoints(&mut listen.into_iter()))?;
     set("scouting/multicast/enabled", reach.find.to_string())?;
     set("scouting/gossip/enabled", "false".to_owned())?;
+    set("transport/unicast/accept_pending", MOST_STRANGERS.to_string())?;
+    set("transport/unicast/accept_timeout", SILENT_MS.to_string())?;
     set("transport/link/tx/lease", LEASE_MS.to_string())?;
     set("transport/link/tx/keep_alive", KEEP_ALIVE.to_string())?;
     set("transport/link/tx/queue/congestion_control/block/wait_before_close", WAIT_US.to_string())?;

@@ -1,5 +1,6 @@
 //! What does not belong to a pool, and what is wrong in one.
 
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -107,4 +108,16 @@ fn workers_tell_of_themselves() {
     assert_eq!((workers[0].cores, workers[0].runs, workers[0].frames), (1, 0, 0));
     let nobody = Pool::open(&Reach::default()).unwrap().workers(Duration::ZERO, 1).unwrap();
     assert!(nobody.is_empty());
+}
+
+#[test]
+fn who_connects_and_says_nothing_keeps_nobody_out() {
+    let place = free();
+    let _worker = worker("rack3", &place);
+    let pool = Pool::open(&reach([&place])).unwrap();
+    assert_eq!(pool.workers(Duration::from_secs(10), 1).unwrap().len(), 1);
+    drop(pool);
+    let _silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&place).unwrap()).collect();
+    let pool = Pool::open(&reach([&place])).unwrap();
+    assert_eq!(pool.workers(Duration::from_secs(5), 1).unwrap().len(), 1);
 }
