@@ -545,6 +545,8 @@ pub(crate) mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+
         #[test]
         fn the_parts_add_up_and_a_corrected_profile_plans_what_was_measured(
             planned in proptest::collection::vec(1_000u64..1_000_000, 6),
