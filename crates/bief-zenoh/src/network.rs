@@ -19,8 +19,8 @@ use crate::keys::Keys;
 const LEASE_MS: u32 = 1000;
 /// Keep-alive messages in that time.
 const KEEP_ALIVE: u32 = 4;
-/// So many may connect and not say yet who they are, each for so long, in milliseconds: others are turned away meanwhile. As many files as a
-/// process may have open are twice as many.
+/// So many may have connected and not said yet who they are, each for so long, in milliseconds: others are turned away meanwhile. A process
+/// may have 1024 files open, mostly.
 const MOST_STRANGERS: u32 = 500;
 const SILENT_MS: u32 = 3000;
 /// A link that takes nothing for so long is closed, in microseconds.

@@ -144,7 +144,8 @@ pub(crate) struct PlanningArgs {
     /// What to optimise, as in `bief plan --goal`: for example least-power,rate=30Mb/s [default: fewest-big]
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
-    /// How to cut the chain into stages, as in `bief plan --strategy` [default: exact, or shared where that is more than 5 % faster]
+    /// How to cut the chain into stages, as in `bief plan --strategy` [default: exact, or on up to
+    /// four cores shared where that is more than 5 % faster]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     #[command(flatten)]

@@ -38,8 +38,9 @@ const TRIALS: usize = 3;
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
 /// Unless told otherwise it measures on all kinds of cores of its machine, looks for the shortest period on the fewest big cores by the
-/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. Where the period is shorter by more than 5 % if stages share cores, with
-/// what that costs, they do ([`Shared`](bief_schedule::strategy::Shared), [`Policy::Guided`]): not with a class, or places that were given.
+/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. On up to four cores, where the period is shorter by more than 5 % if stages
+/// share them, with what that costs, they do ([`Shared`](bief_schedule::strategy::Shared), [`Policy::Guided`]): not with a class, or places that
+/// were given.
 ///
 /// ```
 /// # use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};

@@ -5,9 +5,13 @@ use bief_schedule::{Capabilities, Error, Goal, Platform, Profile, Schedule};
 
 /// Stages share cores where that makes the period shorter by more than this share: they hold each other up where one is late.
 const LEAST_GAIN: f64 = 0.05;
+/// On so many cores at most: with more, a core for each replica wastes little, and it was not seen that as much is gained as planned.
+const MOST_CORES: u32 = 4;
+/// Of chains of so many tasks at most: it takes a tenth of a second, and longer by their square.
+const MOST_TASKS: usize = 1000;
 
-/// [`Exact`](struct@Exact); for the shortest period, where the profile tells what it [costs](Profile::switch_ns) that stages share cores,
-/// [`Shared`] if that is shorter by [enough](LEAST_GAIN).
+/// [`Exact`](struct@Exact); for the shortest period on few cores, where the profile tells what it [costs](Profile::switch_ns) that stages
+/// share them, [`Shared`] if that is shorter by [enough](LEAST_GAIN).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usual;
 
@@ -26,7 +30,9 @@ impl Strategy for Usual {
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
         let alone = Exact.schedule(profile, platform)?;
-        if (0..profile.kinds().len()).any(|kind| profile.switch_ns(kind).is_none()) {
+        let cores = platform.kinds().iter().fold(0_u32, |sum, kind| sum.saturating_add(kind.cores));
+        let is_known = (0..profile.kinds().len()).all(|kind| profile.switch_ns(kind).is_some());
+        if cores > MOST_CORES || profile.tasks().len() > MOST_TASKS || !is_known {
             return Ok(alone);
         }
         // It refuses what only `Exact` can plan for.
@@ -49,8 +55,12 @@ mod tests {
 
     use super::*;
 
-    /// Who makes the plan, and its period, where a change of threads takes so long.
+    /// Who makes the plan on two cores, and its period, where a change of threads takes so long.
     fn planned(switch_ns: Option<u64>, goal: &str) -> (String, f64) {
+        planned_on("2", switch_ns, goal)
+    }
+
+    fn planned_on(cores: &str, switch_ns: Option<u64>, goal: &str) -> (String, f64) {
         let tasks = [
             TaskProfile::sequential("read", [100]),
             TaskProfile::replicable("decode", [1000]),
@@ -61,7 +71,7 @@ mod tests {
             Some(ns) => profile.with_switch_ns([ns]).unwrap(),
             None => profile,
         };
-        let platform = Platform::parse_cores("2", &profile).unwrap();
+        let platform = Platform::parse_cores(cores, &profile).unwrap();
         let schedule = Usual.plan(&profile, &platform, &goal.parse().unwrap()).unwrap();
         (schedule.strategy().to_owned(), schedule.planned_period().ns())
     }
@@ -74,6 +84,7 @@ mod tests {
         assert_eq!(planned(Some(0), default), (shared.clone(), 600.0));
         assert_eq!(planned(Some(100), default), (shared, 750.0));
         assert_eq!(planned(Some(320), default), (exact.clone(), 1100.0), "1080 is too little a gain");
+        assert_eq!(planned_on("5", Some(0), default), (exact.clone(), 1000.0 / 3.0), "there are many cores");
         assert_eq!(planned(Some(0), "fewest-cores,period=1100ns"), (exact.clone(), 1100.0));
         assert_eq!(planned(Some(0), "fewest-cores"), (exact, 1100.0));
     }
