@@ -157,7 +157,7 @@ impl Schedule {
         Self::built(strategy.into(), stages, used, profile)
     }
 
-    /// The same stages, with the period that another profile of the chain promises for them.
+    /// The same stages, with the period that another profile of the chain promises for them; without power, clocks and front.
     ///
     /// # Errors
     ///
