@@ -70,7 +70,7 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
     Ok(beyond[beyond.len() / 2])
 }
 
-/// Of both stages, or of all three, where stages share cores.
+/// The work on a batch in all stages together, where it is measured what sharing cores costs.
 const WORK_OF_ALL: Duration = Duration::from_micros(40);
 
 /// Nanoseconds that cores like this one lose on a batch of each stage to going from one thread to another, where stages share them: what
