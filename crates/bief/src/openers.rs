@@ -379,6 +379,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri opens no files")]
     fn files_are_read_and_written_and_others_by_their_opener() {
         let folder = std::env::temp_dir().join(format!("bief-openers-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

@@ -39,8 +39,7 @@ const TRIALS: usize = 3;
 ///
 /// Unless told otherwise it measures on all kinds of cores of its machine, looks for the shortest period on the fewest big cores by the
 /// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. On up to four cores, where the period is shorter by more than 5 % if stages
-/// share them, with what that costs, they do ([`Shared`](bief_schedule::strategy::Shared), [`Policy::Guided`]): not with a class, or places that
-/// were given.
+/// share them, with what that costs, they do ([`Shared`](bief_schedule::strategy::Shared), [`Policy::Guided`]): not with a class.
 ///
 /// ```
 /// # use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
@@ -276,9 +275,9 @@ impl Planner {
         }
     }
 
-    /// The strategy that was asked for, or the usual one. Who gives threads a class or places means one for each stage.
+    /// The strategy that was asked for, or the usual one. Threads of a class that is above others do not take turns.
     fn chosen(&self) -> Chosen {
-        let usual: Arc<dyn Strategy + Send> = match self.class.is_ordinary() && self.placing.place.is_none() {
+        let usual: Arc<dyn Strategy + Send> = match self.class.is_ordinary() {
             true => Arc::new(Usual),
             false => Arc::new(Exact),
         };
