@@ -212,6 +212,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "bytes by the million take minutes there")]
     fn a_bounded_part_of_the_input_is_recorded() {
         let recorded = |frame| {
             let mut input: Box<dyn Read + Send> = Box::new(io::repeat(7));
