@@ -222,6 +222,21 @@ impl Profile {
     /// stage, to going from one thread to another. It counts in the period of schedules with [more threads than
     /// cores](crate::Schedule::sharing), as work of their cores.
     ///
+    /// ```
+    /// use bief_schedule::strategy::Shared;
+    /// use bief_schedule::{Period, Platform, Profile, Strategy, TaskProfile};
+    ///
+    /// let tasks = [
+    ///     TaskProfile::sequential("read", [100]),
+    ///     TaskProfile::replicable("decode", [1000]),
+    ///     TaskProfile::sequential("write", [100]),
+    /// ];
+    /// let profile = Profile::new(["cpu"], tasks)?.with_switch_ns([10])?;
+    /// let shared = Shared.schedule(&profile, &Platform::parse_cores("2", &profile)?)?;
+    /// assert_eq!(shared.planned_period(), Period::from((1200 + 3 * 10) / 2));
+    /// # Ok::<(), bief_schedule::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`ErrorKind::Profile`](crate::ErrorKind::Profile) where there is not one value per kind, or the sum of all work overflows.

@@ -97,13 +97,10 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration) -> Result<u
 
 /// The period of a source, a stage in two replicas and a sink with so many steps of work each; the second is left out where it has none.
 fn period_ns([fill, work, take]: [u64; 3], policy: &Policy, here: &Machine) -> Result<f64> {
-    let mut left = BATCHES;
     let mut chain = Chain::new();
-    let fill = move |frame: &mut [u32]| {
-        frame[0] = steps(fill);
-        left -= 1;
-        Ok(if left == 0 { Flow::Stop } else { Flow::Next })
-    };
+    let fill = few_batches(BATCHES, move || {
+        steps(fill);
+    });
     let mut numbers = chain.add(source::from_fn(1, fill), ());
     if work > 0 {
         chain.stage("work").threads(2);
@@ -180,11 +177,13 @@ pub(super) fn asleep_ns(machine: &Machine) -> Result<f64> {
     Ok(*KNOWN.get_or_init(|| beyond[REPEATS / 2]))
 }
 
-/// Fills frames for [`SLOW_BATCHES`] batches, each after a `pause`.
-fn few_batches(mut pause: impl FnMut() + Send + 'static) -> impl FnMut(&mut [u32]) -> Result<Flow> + Send + 'static {
-    let mut left = SLOW_BATCHES;
+/// Fills frames for so many batches, each after what comes `before`.
+fn few_batches(
+    mut left: u32,
+    mut before: impl FnMut() + Send + 'static,
+) -> impl FnMut(&mut [u32]) -> Result<Flow> + Send + 'static {
     move |frame| {
-        pause();
+        before();
         frame[0] = left;
         left -= 1;
         Ok(if left == 0 { Flow::Stop } else { Flow::Next })
@@ -194,7 +193,7 @@ fn few_batches(mut pause: impl FnMut() + Send + 'static) -> impl FnMut(&mut [u32
 /// The processor time of a run whose source pauses between batches, with its sink in a stage of its own or not.
 fn paused(apart: bool) -> Result<Duration> {
     let mut due = Instant::now();
-    let fill = few_batches(move || {
+    let fill = few_batches(SLOW_BATCHES, move || {
         due += PAUSE;
         thread::sleep(due.saturating_duration_since(Instant::now()));
     });
@@ -219,7 +218,7 @@ pub(super) fn of_lane_ns(here: &Machine) -> Result<u64> {
     }
     let between = Arc::<Mutex<Vec<u64>>>::default();
     let mut chain = Chain::new();
-    let numbers = chain.add(source::from_fn(1, few_batches(|| {})), ());
+    let numbers = chain.add(source::from_fn(1, few_batches(SLOW_BATCHES, || {})), ());
     chain.stage("lane");
     let numbers = chain.add(Launches { done: None, between: Arc::clone(&between) }, &numbers);
     chain.stage("receive");
