@@ -217,6 +217,8 @@ impl Schedule {
     }
 
     fn slowest(&self, profile: &Profile) -> Result<(Limit, Period), Error> {
+        let sharing = if self.is_oversubscribed() { profile.while_sharing() } else { Cow::Borrowed(profile) };
+        let profile = &*sharing;
         let loads = self.loads(profile)?;
         let mut slowest = (Limit::Stage(0), loads[0].period);
         for (stage, load) in loads.iter().enumerate() {
@@ -228,8 +230,7 @@ impl Schedule {
             for (kind, &cores) in self.cores() {
                 // Where threads share cores, each stage has one kind.
                 let on_kind = loads.iter().filter(|load| load.works_ns.contains_key(kind));
-                let switch_ns = profile.kind(kind).and_then(|kind| profile.switch_ns(kind)).unwrap_or(0);
-                let on_kind = on_kind.map(|load| pace_ns(profile, load, kind) + switch_ns);
+                let on_kind = on_kind.map(|load| pace_ns(profile, load, kind));
                 let shared = Period::shared(on_kind.sum(), cores);
                 if shared > slowest.1 {
                     slowest = (Limit::Cores(kind.clone()), shared);

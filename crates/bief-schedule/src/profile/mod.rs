@@ -6,6 +6,7 @@ mod document;
 mod gather;
 mod task;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -219,8 +220,8 @@ impl Profile {
     }
 
     /// The same profile with what it costs threads to share cores: the nanoseconds per kind that a core loses, once per execution of each
-    /// stage, to going from one thread to another. It counts in the period of schedules with [more threads than
-    /// cores](crate::Schedule::sharing), as work of their cores.
+    /// stage, to going from one thread to another. In schedules with [more threads than cores](crate::Schedule::sharing) it counts as work of
+    /// the stage.
     ///
     /// ```
     /// use bief_schedule::strategy::Shared;
@@ -242,6 +243,13 @@ impl Profile {
     /// [`ErrorKind::Profile`](crate::ErrorKind::Profile) where there is not one value per kind, or the sum of all work overflows.
     pub fn with_switch_ns(self, switch_ns: impl Into<Vec<u64>>) -> Result<Self, Error> {
         Self::checked(ProfileJson { switch_ns: Some(switch_ns.into()), ..self.into() })
+    }
+
+    /// The same profile where threads share cores: each stage spends a [change of threads](Self::with_switch_ns) beside its hand-over.
+    pub(crate) fn while_sharing(&self) -> Cow<'_, Self> {
+        let Some(switch_ns) = &self.switch_ns else { return Cow::Borrowed(self) };
+        let sync_ns = switch_ns.iter().enumerate().map(|(kind, switch_ns)| self.sync_ns(kind) + switch_ns).collect();
+        Cow::Owned(Self { sync_ns: Some(sync_ns), switch_ns: None, ..self.clone() })
     }
 
     /// The same profile, of whose kinds those with a number of lanes are devices, such as GPUs: `None` for a kind of cores.

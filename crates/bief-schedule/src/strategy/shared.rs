@@ -40,8 +40,8 @@ const MOST_STEPS: usize = 1 << 29;
 ///
 /// # Why the answer is right
 ///
-/// Where cores are shared, the period is the greatest of two numbers: the longest work `L` of a stage that may not be replicated, and the work
-/// on the cores of a kind, with a change of threads for each stage, divided by their number. Replicas never limit it otherwise: with as many as there are cores, a stage takes no
+/// Where cores are shared, a change of threads is work of each stage, and the period is the greatest of two numbers: the longest work `L` of a
+/// stage that may not be replicated, and the work on the cores of a kind, divided by their number. Replicas never limit it otherwise: with as many as there are cores, a stage takes no
 /// longer than its kind does with all its work. For a limit of `L`, the least that the second can be is `g(L)`, which falls as `L` grows: it
 /// follows from the loads of the kinds that the first tasks can have, of which those are kept that no other is below. So the shortest period
 /// is at one of two limits among the works of stages: the least `L` that is no less than `g(L)`, or the one before it.
@@ -65,7 +65,7 @@ impl Strategy for Shared {
         let given = given_cores(self, profile, platform)?;
         let alone = Exact.schedule(profile, platform);
         let longest = alone.as_ref().map_or(Period::from(u64::MAX), Schedule::planned_period);
-        if let Some(stages) = Chain::new(profile, &given, longest).shortest()? {
+        if let Some(stages) = Chain::new(&profile.while_sharing(), &given, longest).shortest()? {
             let shared = self.sharing(profile, &given, &stages)?;
             if shared.planned_period() < longest {
                 return Ok(shared);
@@ -96,10 +96,11 @@ impl Shared {
         };
         // On as many cores as there are, for the period; then on as few as keep it.
         let period = with(&|_, _, at| given[at].1)?.planned_period();
+        let sharing = profile.while_sharing();
         with(&|from, to, at| {
             let (kind, cores) = given[at];
             let keeps =
-                |&replicas: &u32| profile.stage_period(from..to, replicas, kind).is_some_and(|own| own <= period);
+                |&replicas: &u32| sharing.stage_period(from..to, replicas, kind).is_some_and(|own| own <= period);
             (1..=cores).find(keeps).unwrap_or(cores)
         })
     }
@@ -111,8 +112,6 @@ type Stages = Vec<(usize, usize)>;
 /// The chain and the kinds of core.
 struct Chain<'a> {
     works: Vec<Work<'a>>,
-    /// What each stage costs the cores of a kind beside its work.
-    switch_ns: Vec<u64>,
     cores: Vec<u32>,
     run_starts: Vec<usize>,
     /// Only shorter periods are wanted.
@@ -142,7 +141,6 @@ impl<'a> Chain<'a> {
             longest,
             steps: MOST_STEPS,
             works: given.iter().map(|&(kind, _)| Work::with_cuts(profile, kind)).collect(),
-            switch_ns: given.iter().map(|&(kind, _)| profile.switch_ns(kind).unwrap_or(0)).collect(),
             cores: given.iter().map(|&(_, cores)| cores).collect(),
             run_starts: run_starts(profile),
         }
@@ -217,7 +215,7 @@ impl<'a> Chain<'a> {
                     }
                     for (before, load) in ends[from].iter().enumerate() {
                         let mut ns = load.ns.clone();
-                        ns[kind] = ns[kind].saturating_add(work_ns).saturating_add(self.switch_ns[kind]);
+                        ns[kind] = ns[kind].saturating_add(work_ns);
                         if ns[kind] > self.most_ns[kind] {
                             continue;
                         }
@@ -331,6 +329,19 @@ mod tests {
         // Where nothing is gained nothing is shared.
         prop_assert_eq!(found.planned_period() < alone.planned_period(), found.stages() != alone.stages());
         Ok(())
+    }
+
+    /// Where one kind is shared, and the other has a single stage that takes the whole period.
+    #[test]
+    fn a_stage_beside_those_that_share_cores_has_a_change_of_threads_too() {
+        let tasks = [
+            (false, [1, 88, 1], [0, 0]),
+            (false, [23, 89, 1], [1, 53]),
+            (false, [18, 226, 1], [23, 0]),
+            (false, [151, 152, 1], [40, 39]),
+            (false, [40, 201, 1], [30, 0]),
+        ];
+        check(&(tasks.to_vec(), vec![2, 2], [0, 1])).unwrap();
     }
 
     proptest! {
