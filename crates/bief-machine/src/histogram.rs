@@ -83,27 +83,34 @@ impl Histogram {
         if self.count == 0 { 0.0 } else { self.sums.iter().sum::<u128>() as f64 / self.count as f64 }
     }
 
-    /// The mean without the `most` greatest of the numbers, the last of which are known within 2 %; 0 if there are no others.
-    pub fn mean_without(&self, most: u64) -> f64 {
-        let greatest = most.min(self.count.saturating_sub(1));
+    /// The mean, to which each of the `most` greatest numbers adds no more than the greatest of the others and `beyond`; those are
+    /// known within 2 %. 0 if there are no numbers.
+    pub fn mean_within(&self, most: u64, beyond: u64) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        let greatest = most.min(self.count - 1);
+        let limit = self.ranked(self.count - greatest).saturating_add(beyond);
         let mut left = greatest;
-        let mut rest = self.sums.iter().sum::<u128>() as f64;
+        let mut sum = self.sums.iter().sum::<u128>() as f64;
         for row in (0..ROWS).rev() {
             let buckets = row * PARTS as usize..(row + 1) * PARTS as usize;
             let count: u64 = self.buckets[buckets.clone()].iter().sum();
-            if count <= left {
-                rest -= self.sums[row] as f64;
-                left -= count;
-                continue;
-            }
+            // What a row holds is known exactly.
+            let is_whole = count <= left;
+            sum -= if is_whole { self.sums[row] as f64 } else { 0.0 };
             for bucket in buckets.rev() {
                 let taken = self.buckets[bucket].min(left);
-                rest -= middle(bucket).clamp(self.min, self.max) as f64 * taken as f64;
+                let number = middle(bucket).clamp(self.min, self.max);
+                let without = if is_whole { 0.0 } else { number as f64 };
+                sum += (number.min(limit) as f64 - without) * taken as f64;
                 left -= taken;
             }
-            break;
+            if left == 0 {
+                break;
+            }
         }
-        (rest / (self.count - greatest).max(1) as f64).max(self.min() as f64)
+        (sum / self.count as f64).max(self.min as f64)
     }
 
     /// The least number that at least `percent` of the numbers do not exceed, within 2 % of it; 0 if there are none.
@@ -113,7 +120,11 @@ impl Histogram {
 
     /// As [`percentile`](Self::percentile), in thousandths.
     pub fn per_mille(&self, thousandths: u64) -> u64 {
-        let rank = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000) as u64;
+        self.ranked((u128::from(self.count) * u128::from(thousandths)).div_ceil(1000) as u64)
+    }
+
+    /// The number that so many do not exceed, itself included, within 2 % of it; 0 if there are none.
+    fn ranked(&self, rank: u64) -> u64 {
         let mut below = 0;
         let reached = |&count: &u64| {
             below += count;
@@ -164,16 +175,22 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_may_leave_out_the_greatest() {
+    fn the_greatest_add_to_the_mean_within_bounds() {
         let numbers: Vec<u64> = (0..1000).map(|number| if number % 100 == 7 { 5_000_000 } else { 10_000 }).collect();
         let histogram = of(&numbers);
         assert_eq!(histogram.mean(), 59_900.0);
-        assert_eq!(histogram.mean_without(10), 10_000.0);
+        let close = |mean: f64, expected: f64| assert!((mean / expected - 1.0).abs() < 1e-3, "{mean}, not {expected}");
+        close(histogram.mean_within(10, 0), 10_000.0);
+        close(histogram.mean_within(10, 20_000), 10_200.0);
+        close(histogram.mean_within(5, 20_000), 10_000.0 + 4_990_000.0 / 100.0);
+        assert_eq!(histogram.mean_within(0, 0), 59_900.0);
         let even = of(&(0..1000).map(|number| 10_000 + number).collect::<Vec<_>>());
-        assert!((even.mean_without(10) / 10_494.5 - 1.0).abs() < 1e-3, "{}", even.mean_without(10));
-        assert_eq!(of(&[3, 5]).mean_without(0), 4.0);
-        assert_eq!(of(&[3, 5]).mean_without(2), 3.0, "one is left");
-        assert_eq!(of(&[]).mean_without(1), 0.0);
+        close(even.mean_within(10, 0), 10_499.4);
+        close(even.mean_within(10, 1000), 10_499.5);
+        assert_eq!(of(&[3, 5]).mean_within(0, 0), 4.0);
+        assert_eq!(of(&[3, 5]).mean_within(2, 0), 3.0, "one of them limits");
+        assert_eq!(of(&[3, 5]).mean_within(2, 1), 3.5);
+        assert_eq!(of(&[]).mean_within(1, 1), 0.0);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub use crate::figures::{Figure, Figures, Reading};
 use crate::histogram::Histogram;
 use crate::observe::{Held, Interrupted};
 use crate::placement::{DynamicReport, Placement};
+use crate::profile::INTERRUPTION_NS;
 use crate::realtime::RealTimeReport;
 use crate::stage::StagePlan;
 
@@ -280,7 +281,7 @@ pub struct TaskReport {
 
 /// The times of a task per batch, over all replicas, in nanoseconds.
 ///
-/// Batches are sampled, so that observing them takes about one percent of the time, and only those are counted in which the
+/// Batches are sampled, so that observing them takes about a quarter of a percent of the time, and only those are counted in which the
 /// task had a frame to work on. Means, least and greatest are exact, the others within 2 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -291,7 +292,8 @@ pub struct Times {
     pub share: f64,
     /// The mean time.
     pub mean_ns: f64,
-    /// The mean time of the batches in which the thread kept its core, without the longest hundredth: what a profile promises.
+    /// The mean time of the batches in which the thread kept its core, where the longest hundredth counts with 20 us more than the
+    /// longest of the others at most: what a profile promises.
     pub usual_ns: f64,
     /// The shortest time.
     pub min_ns: u64,
@@ -456,7 +458,7 @@ impl Times {
             count,
             share: count as f64 / batches.max(count) as f64,
             mean_ns,
-            usual_ns: if is_quiet { times.mean_without(times.count() / 100) } else { mean_ns },
+            usual_ns: if is_quiet { times.mean_within(times.count() / 100, INTERRUPTION_NS) } else { mean_ns },
             min_ns: or_mean(times.min()),
             median_ns: or_mean(times.percentile(50)),
             p99_ns: or_mean(times.percentile(99)),

@@ -577,8 +577,8 @@ impl Pipeline {
     /// rings ([`BoundaryReport::occupancy`](crate::report::BoundaryReport::occupancy)) and the latency of frames
     /// ([`Report::latency`](crate::Report::latency)).
     ///
-    /// Tasks are timed in as many batches as take about one percent of the time; beside that the clock is read up to three
-    /// times per batch, some 25 ns each. Every task takes 15 KiB for each replica.
+    /// Tasks are timed in as many batches as take about a quarter of a percent of the time; beside that the clock is read once
+    /// per batch, some 25 ns, and once more for each wait. Every task takes 15 KiB for each replica.
     ///
     /// ```
     /// use bief::{Chain, Flow, sink, source};

@@ -58,7 +58,8 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
         Ok(Flow::Next)
     });
     chain.add(take, &numbers);
-    let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&policy, here)?;
+    // As runs are that tell how far they are.
+    let mut pipeline = chain.build()?.pipeline_as_marked()?.place(&policy, here)?.observe();
     let mut beyond = Vec::new();
     while beyond.is_empty() || beyond.len() < REPEATS && !is_over() {
         worked.store(0, Ordering::Relaxed);
@@ -70,13 +71,17 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
     Ok(beyond[beyond.len() / 2])
 }
 
-/// The work on a batch in all stages together, where it is measured what sharing cores costs.
-const WORK_OF_ALL: Duration = Duration::from_micros(40);
+/// The shortest and the longest work on a batch in all stages together for which it is measured what sharing cores costs, and for how long
+/// at a time: threads that share cores go at another pace every few milliseconds, as the system lets them, so that all of a long time counts.
+const WORK_OF_ALL: [Duration; 2] = [Duration::from_micros(4), Duration::from_millis(2)];
+const LONG: Duration = Duration::from_millis(40);
+const ROUNDS: usize = 3;
 
 /// Nanoseconds that cores like this one lose on a batch of each stage to going from one thread to another, where stages share them: what
-/// three stages on two of them, the second of which is replicated, take longer than two stages with as much work, each on a core of its
-/// own. 0 on a machine of one core, where nothing is gained by more threads. `here`, `time`: as of [`ns`].
-pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
+/// three stages on two of them, the second of which is replicated and has nearly all of the work, take longer than two stages with as much
+/// work, each on a core of its own. The longer all tasks of the chain take together, `work`, the more that is: threads that are to go on wait for those that work. 0 on
+/// a machine of one core, where nothing is gained by more threads. `here`, `time`: as of [`ns`].
+pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work: Duration) -> Result<u64> {
     let one = core.threads[0];
     let kind = here.cores().iter().find(|core| core.threads.contains(&one)).map(|core| core.kind);
     let others = || here.cores().iter().filter(|core| !core.threads.contains(&one));
@@ -84,21 +89,25 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration) -> Result<u
     let other = other.threads[0];
     let (apart, shared) = (format!("{one} | {other}"), vec![format!("{one},{other}"); 3].join(" | "));
     let start = Instant::now();
-    let mut beyond = Vec::new();
-    let work = steps_in(WORK_OF_ALL);
-    while beyond.is_empty() || beyond.len() < REPEATS && start.elapsed() < time {
-        let apart_ns = period_ns([work / 2, 0, work / 2], &apart.parse()?, here)?;
-        let shared_ns = period_ns([work / 10, work * 8 / 10, work / 10], &shared.parse()?, here)?;
-        beyond.push(2.0 * (shared_ns - apart_ns) / 3.0);
+    let work = work.clamp(WORK_OF_ALL[0], WORK_OF_ALL[1]);
+    // Two cores work.
+    let batches = (2 * LONG.as_nanos() / work.as_nanos()) as u32;
+    let steps = steps_in(work);
+    let (mut beyond, mut rounds) = (0.0, 0);
+    while rounds == 0 || rounds < ROUNDS && start.elapsed() < time {
+        let apart_ns = period_ns([steps / 2, 0, steps / 2], batches, &apart.parse()?, here)?;
+        let shared_ns = period_ns([steps / 50, steps * 48 / 50, steps / 50], batches, &shared.parse()?, here)?;
+        beyond += 2.0 * (shared_ns - apart_ns) / 3.0;
+        rounds += 1;
     }
-    beyond.sort_by(f64::total_cmp);
-    Ok(beyond[beyond.len() / 2].max(0.0) as u64)
+    Ok((beyond / rounds as f64).max(0.0) as u64)
 }
 
-/// The period of a source, a stage in two replicas and a sink with so many steps of work each; the second is left out where it has none.
-fn period_ns([fill, work, take]: [u64; 3], policy: &Policy, here: &Machine) -> Result<f64> {
+/// The period of a source, a stage in two replicas and a sink with so many steps of work each, for so many batches; the second is left out
+/// where it has none.
+fn period_ns([fill, work, take]: [u64; 3], batches: u32, policy: &Policy, here: &Machine) -> Result<f64> {
     let mut chain = Chain::new();
-    let fill = few_batches(BATCHES, move || {
+    let fill = few_batches(batches, move || {
         steps(fill);
     });
     let mut numbers = chain.add(source::from_fn(1, fill), ());

@@ -108,6 +108,12 @@ impl Sample {
         }
     }
 
+    /// What all tasks take for one execution, about.
+    fn time(&self) -> Duration {
+        let of_all: u64 = self.tasks.iter().flat_map(|task| &task.times).sum();
+        Duration::from_nanos(of_all) / self.executions.clamp(1, u32::MAX.into()) as u32
+    }
+
     /// The executions of both. Times are those of `self`, of tasks that have none there those of `other`.
     fn beside(mut self, other: Self) -> Self {
         self.executions += other.executions;
@@ -340,8 +346,10 @@ pub(crate) fn measure_on(
     measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
-    let switch = cores.iter().map(|core| hand_over::switch_ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
-    let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
+    let samples = samples.into_iter().map(Measurements::counted).collect::<Result<Vec<_>>>()?;
+    let switch =
+        cores.iter().zip(&samples).map(|(core, sample)| hand_over::switch_ns(core, &here, time, sample.time()));
+    let switch = switch.collect::<Result<Vec<_>>>()?;
     let crossing = Crossing { cuts, bytes: measured.crossing_bytes(wires) };
     let profile =
         profile(machine, kinds, facts, samples, crossing, frames)?.with_sync_ns(sync)?.with_switch_ns(switch)?;
@@ -464,14 +472,18 @@ fn profile(
     Ok(profile.with_machine(machine.to_string()).with_frames_per_execution(frames as u32)?)
 }
 
-/// The mean of times in ascending order, without the longest hundredth, which the system interrupted.
+/// By how much an execution of the longest hundredth counts beyond the longest of the others, at most: the system interrupts them, mostly
+/// for less than that, as it will in a run. A host that takes the core away for longer does not do so steadily.
+pub(crate) const INTERRUPTION_NS: u64 = 20_000;
+
+/// The mean of times in ascending order, of which the longest hundredth counts within [`INTERRUPTION_NS`].
 fn usual_ns(times: &[u64]) -> f64 {
-    let usual = &times[..times.len() - times.len() / 100];
-    usual.iter().map(|&ns| ns as f64).sum::<f64>() / usual.len().max(1) as f64
+    let most = times.len() - times.len() / 100;
+    let limit = times[..most].last().map_or(0, |longest| longest + INTERRUPTION_NS);
+    times.iter().map(|&ns| ns.min(limit) as f64).sum::<f64>() / times.len().max(1) as f64
 }
 
-/// A task's weight: its mean time over the executions that it had work in, without the longest hundredth, times
-/// the share of executions that it had work in. A task behind one that skips three frames of four counts a
+/// A task's weight: its [usual](usual_ns) time over the executions that it had work in, times the share of executions that it had work in. A task behind one that skips three frames of four counts a
 /// quarter.
 fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Samples) {
     let times = &mut sample.times;

@@ -45,7 +45,7 @@ impl Planned {
     /// for. The changes, with their reasons, are in [`Report::changes`](crate::Report::changes).
     ///
     /// - Tasks take other times than the profile says, as a signal changes its mode or a clock drops, and another plan is better by
-    ///   enough. Times are those of [observed](Pipeline::observe) runs, about one percent of the batches; a batch in which the thread
+    ///   enough. Times are those of [observed](Pipeline::observe) runs, of some of the batches; a batch in which the thread
     ///   lost its core does not count. Where most of what runs on a kind of core is slower by some factor, the kind is.
     /// - The cores are others that the process may use (its affinity, a cpuset), where the plan is for this machine as it is.
     /// - The goal is another one, or someone wishes a new plan, by the [`goal_handle`](Self::goal_handle).
