@@ -49,6 +49,16 @@ impl Inlet {
         self.ring.receive_waiting(&mut self.further[further])
     }
 
+    /// Whether threads of the pipeline share cores.
+    pub(crate) fn shares_cores(&self) -> bool {
+        self.ring.shares_cores()
+    }
+
+    /// Lets others run first that nobody can stand in for, where cores are shared; answers whether it did.
+    pub(crate) fn give_way(&mut self) -> bool {
+        self.ring.give_way()
+    }
+
     /// Asks for its frames, and those of so many further batches, to come to the core of this thread.
     pub(crate) fn fetch(&self, further: usize) {
         fetch(&self.slot, &self.further[..further]);
@@ -66,6 +76,11 @@ impl Inlet {
 }
 
 impl Outlet {
+    /// Whether threads of the pipeline share cores.
+    pub(crate) fn shares_cores(&self) -> bool {
+        self.ring.shares_cores()
+    }
+
     /// Sets the number of what is sent next; without it numbers follow each other.
     pub(crate) fn number(&mut self, number: u64) {
         self.ring.number(number);

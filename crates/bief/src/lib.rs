@@ -113,6 +113,7 @@ mod openers;
 mod pace;
 mod param;
 mod parameters;
+mod per_core;
 mod piece;
 pub mod pipeline;
 pub mod placement;

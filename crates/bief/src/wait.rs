@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::affinity;
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
+use crate::per_core;
 use crate::suggest::suggestion;
 use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, parking, spin_loop, thread};
 
@@ -16,7 +17,7 @@ pub enum Waiting {
     /// Looks again for about as long as a wake-up takes, some 50 us, then leaves its core until it is woken. Where looking
     /// did not pay lately, because frames are slow or other programs take the cores, it leaves its core at once most times.
     /// Where the pipeline's threads outnumber the cores that they may use, it lets others run before each look, unless another program
-    /// takes the core then.
+    /// takes the core then; and before its next batch a replica lets a thread run that is the only one of its stage and wants the same core.
     #[default]
     Adaptive,
     /// Leaves its core at once: the least power, and a wake-up for every wait.
@@ -85,6 +86,17 @@ impl WaitPolicy {
     /// Whether threads are woken on cores on which others of the pipeline work.
     pub(crate) fn shares_cores(&self) -> bool {
         matches!(self, Self::Adapt(Look::Yield, _))
+    }
+
+    /// Lets others run before this thread takes work that another one could do as well, if one wants the core that nobody can stand in for.
+    /// Answers how long they ran.
+    pub(crate) fn give_way(&self) -> Option<Duration> {
+        if !self.shares_cores() || !per_core::is_wanted() {
+            return None;
+        }
+        let start = Instant::now();
+        thread::yield_now();
+        Some(start.elapsed())
     }
 
     /// How to look, and how often before parking.
@@ -230,6 +242,11 @@ pub(crate) struct Waited {
 }
 
 impl Waited {
+    /// Notes that others had the core for so long.
+    pub(crate) fn gave_way(&mut self, took: Duration) {
+        self.timed += took;
+    }
+
     pub(crate) fn duration(&self) -> Duration {
         let looked = if self.looks > 0 { self.looks as f64 * look_ns() } else { 0.0 };
         self.timed + Duration::from_nanos(looked as u64)
@@ -333,13 +350,26 @@ impl Signal {
         if ready() {
             return false;
         }
+        per_core::while_not_ready(|| self.wait_until(helped, key, policy, waited, ready));
+        true
+    }
+
+    /// Waits for what is not ready yet.
+    fn wait_until(
+        &self,
+        helped: impl FnOnce() -> bool,
+        key: u64,
+        policy: &mut WaitPolicy,
+        waited: &mut Waited,
+        mut ready: impl FnMut() -> bool,
+    ) {
         let (look, looks) = policy.plan();
         let short = if look == Look::Spin { looks.min(SHORT) } else { 0 };
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
             policy.learn(true, Duration::ZERO, Duration::ZERO);
-            return true;
+            return;
         }
         let start = Instant::now();
         let may_park = self.barrier.is_some();
@@ -354,7 +384,6 @@ impl Signal {
             self.park(key, start, ready);
         }
         waited.timed += start.elapsed();
-        true
     }
 
     /// Parks, in a wait that began at `start`.
@@ -467,6 +496,26 @@ mod tests {
         assert!(!slices.are_lost(), "the core is kept");
         slices.learn(Duration::from_secs(3));
         assert_eq!(rest(&slices), Some(Duration::from_secs(6)), "it is one alone");
+    }
+
+    #[test]
+    fn a_thread_gives_way_only_where_cores_are_shared_and_one_that_nobody_stands_in_for_wants_its_core() {
+        let Some(core) = affinity::current() else { return };
+        let (tell, told) = std::sync::mpsc::channel();
+        let (answer, answers) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || {
+            let only = affinity::pin(&[core]).ok().map(|()| per_core::Only::new());
+            answer.send(only.is_some()).unwrap();
+            told.recv().unwrap();
+        });
+        let is_there = answers.recv().unwrap() && affinity::pin(&[core]).is_ok();
+        if is_there {
+            assert!(WaitPolicy::new(Waiting::Adaptive, 3, 2).give_way().is_some());
+            assert!(WaitPolicy::new(Waiting::Adaptive, 2, 2).give_way().is_none());
+            assert!(WaitPolicy::new(Waiting::Active, 3, 2).give_way().is_none());
+        }
+        tell.send(()).unwrap();
+        other.join().unwrap();
     }
 
     #[test]

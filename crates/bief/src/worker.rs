@@ -23,6 +23,7 @@ use crate::gather::{Gathered, places};
 use crate::halt::Halt;
 use crate::machine::Machine;
 use crate::observe::{Launch, Observer, Recorder, Visit};
+use crate::per_core::Only;
 use crate::placement::Pinning;
 use crate::stage::Stage;
 use crate::sync::{Mutex, PoisonError};
@@ -228,6 +229,9 @@ impl Worker {
         if let Some(emulation) = &mut self.emulation {
             emulation.start();
         }
+        let shares_cores = self.inlet.as_ref().is_some_and(Inlet::shares_cores)
+            || self.outlet.as_ref().is_some_and(Outlet::shares_cores);
+        let _only = (shares_cores && self.replicas == 1 && self.lane.is_none()).then(Only::new);
         let before = self.lane.is_some().then(thread_time);
         let start = Instant::now();
         let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
@@ -356,7 +360,8 @@ impl Worker {
             if !self.give() || self.has_ended || !self.take() {
                 break;
             }
-            if SEEN && has_waited(self) {
+            let gave_way = self.replicas > 1 && self.inlet.as_mut().is_some_and(Inlet::give_way);
+            if SEEN && (has_waited(self) || gave_way) {
                 laps.lap();
             }
         }

@@ -10,6 +10,9 @@ use crate::platform::Platform;
 use crate::profile::Profile;
 use crate::schedule::{Schedule, Stage};
 
+/// Where cores are shared, each replica works for this part of the time at most, if there are as many cores: their threads wait for those
+/// that they share the cores with.
+const MOST_OF_PERIOD: f64 = 0.5;
 /// How many loads of the cores are compared at most: about a second.
 const MOST_STEPS: usize = 1 << 29;
 
@@ -17,7 +20,8 @@ const MOST_STEPS: usize = 1 << 29;
 ///
 /// Where a task that may not be replicated has little work, a core of its own is wasted on it, and sharing a core with the tasks beside it
 /// would keep these from being replicated. Here its thread shares cores with others, and replicas take what time is left: frames go to
-/// the replica that is free. The operating system divides the time of the cores ([`is_oversubscribed`](Schedule::is_oversubscribed)); to go
+/// the replica that is free. Where cores are shared there are enough of these that each works for half of the time at most. The operating system
+/// divides the time of the cores ([`is_oversubscribed`](Schedule::is_oversubscribed)); to go
 /// from one thread to another costs these what the profile [says](Profile::with_switch_ns).
 ///
 /// ```
@@ -94,15 +98,22 @@ impl Shared {
                 .collect();
             Schedule::sharing(self.name(), stages, &cores, profile)
         };
-        // On as many cores as there are, for the period; then on as few as keep it.
+        // On as many cores as there are, for the period; then on as few as keep it, and where these are shared, have time to wait
+        // for others.
         let period = with(&|_, _, at| given[at].1)?.planned_period();
         let sharing = profile.while_sharing();
-        with(&|from, to, at| {
-            let (kind, cores) = given[at];
-            let keeps =
-                |&replicas: &u32| sharing.stage_period(from..to, replicas, kind).is_some_and(|own| own <= period);
-            (1..=cores).find(keeps).unwrap_or(cores)
-        })
+        let on_few = |is_enough: &dyn Fn(Period) -> bool| {
+            with(&|from, to, at| {
+                let (kind, cores) = given[at];
+                let keeps = |&replicas: &u32| sharing.stage_period(from..to, replicas, kind).is_some_and(is_enough);
+                (1..=cores).find(keeps).unwrap_or(cores)
+            })
+        };
+        let fewest = on_few(&|own| own <= period)?;
+        match fewest.is_oversubscribed() {
+            true => on_few(&|own| own.ns() <= MOST_OF_PERIOD * period.ns()),
+            false => Ok(fewest),
+        }
     }
 }
 
