@@ -530,6 +530,10 @@ impl Pipeline {
     pub fn compare_with(mut self, profile: &Profile) -> Result<Self> {
         check::profile(profile, self.tasks.iter().map(|(name, replicable)| (&**name, *replicable)))?;
         self.plan_stages(profile)?;
+        // Its schedule is for executions as the profile counts them.
+        let scale = self.batch as f64 / f64::from(profile.frames_per_execution());
+        let before = std::mem::replace(&mut self.planned_scale, scale);
+        self.planned_period_ns = self.planned_period_ns.map(|ns| ns * scale / before);
         self.profile = Some(profile.clone());
         Ok(self)
     }

@@ -216,14 +216,17 @@ fn planned_periods_grow_with_the_batch() {
     let tasks = ["Count", "Add", "sink"].map(|name| TaskProfile::sequential(name, [4000]));
     let profile = Profile::new(["core"], tasks).unwrap().with_frames_per_execution(2).unwrap();
     let schedule = Exact.schedule(&profile, &Platform::new([CoreKind::new("core", 1)]).unwrap()).unwrap();
-    let pipeline = || {
-        let mut chain = Chain::new().batch(2);
+    let pipeline_of = |batch: usize| {
+        let mut chain = Chain::new().batch(batch);
         let mut wire = chain.add(Count::to(7), ());
         chain.add(Add(1), &mut wire);
         chain.add(sink::for_each(|_: &[u64]| Ok(Flow::Next)), &wire);
         chain.build().unwrap().pipeline(&schedule).unwrap()
     };
+    let pipeline = || pipeline_of(2);
     for (mut pipeline, planned) in [
+        (pipeline_of(8).compare_with(&profile).unwrap(), 48_000.0),
+        (pipeline_of(8).batch(1).unwrap().compare_with(&profile).unwrap().batch(4).unwrap(), 24_000.0),
         (pipeline().compare_with(&profile).unwrap(), 12_000.0),
         (pipeline().compare_with(&profile).unwrap().batch(16).unwrap(), 96_000.0),
         (pipeline().batch(16).unwrap().batch(3).unwrap().compare_with(&profile).unwrap(), 18_000.0),
