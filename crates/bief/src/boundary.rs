@@ -49,11 +49,6 @@ impl Inlet {
         self.ring.receive_waiting(&mut self.further[further])
     }
 
-    /// Whether threads of the pipeline share cores.
-    pub(crate) fn shares_cores(&self) -> bool {
-        self.ring.shares_cores()
-    }
-
     /// Lets others run first that nobody can stand in for, where cores are shared; answers whether it did.
     pub(crate) fn give_way(&mut self) -> bool {
         self.ring.give_way()
@@ -76,11 +71,6 @@ impl Inlet {
 }
 
 impl Outlet {
-    /// Whether threads of the pipeline share cores.
-    pub(crate) fn shares_cores(&self) -> bool {
-        self.ring.shares_cores()
-    }
-
     /// Sets the number of what is sent next; without it numbers follow each other.
     pub(crate) fn number(&mut self, number: u64) {
         self.ring.number(number);

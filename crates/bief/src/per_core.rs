@@ -40,14 +40,18 @@ fn count_on(core: Option<usize>) {
     }
 }
 
-/// The thread that counts, until this is dropped.
+/// The calling thread counts until this is dropped.
 pub(crate) struct Only(());
 
 impl Only {
-    /// Counts the calling thread.
     pub(crate) fn new() -> Self {
         count_on(core());
         Self(())
+    }
+
+    /// Counts it where it is now: the system may have moved it.
+    pub(crate) fn follow(&self) {
+        count_on(core());
     }
 }
 
@@ -57,22 +61,27 @@ impl Drop for Only {
     }
 }
 
-/// The calling thread may be on another core than before.
-pub(crate) fn moved() {
-    if COUNTED.get().is_some() {
-        count_on(core());
+/// The calling thread, if it counts, has nothing to do until this is dropped.
+pub(crate) struct Away {
+    counts: bool,
+}
+
+impl Away {
+    pub(crate) fn new() -> Self {
+        let counts = COUNTED.get().is_some();
+        if counts {
+            count_on(None);
+        }
+        Self { counts }
     }
 }
 
-/// Waits; the calling thread does not count meanwhile.
-pub(crate) fn while_not_ready<R>(wait: impl FnOnce() -> R) -> R {
-    if COUNTED.get().is_none() {
-        return wait();
+impl Drop for Away {
+    fn drop(&mut self) {
+        if self.counts {
+            count_on(core());
+        }
     }
-    count_on(None);
-    let waited = wait();
-    count_on(core());
-    waited
 }
 
 /// Whether a thread that counts wants the core of the calling thread, which does not count.
@@ -89,7 +98,6 @@ mod tests {
 
     #[test]
     fn a_core_is_wanted_while_a_thread_that_counts_has_work_there() {
-        // A core that no pipeline of another test is on.
         let Some(core) = affinity::current() else { return };
         let counts = || READY[core % CORES].0.load(Ordering::Relaxed);
         let (tell, told) = mpsc::channel::<bool>();
@@ -100,10 +108,10 @@ mod tests {
             let counted = COUNTED.get();
             answer.send((is_there, counted)).unwrap();
             told.recv().unwrap();
-            while_not_ready(|| {
-                answer.send((is_there, COUNTED.get())).unwrap();
-                told.recv().unwrap();
-            });
+            let away = Away::new();
+            answer.send((is_there, COUNTED.get())).unwrap();
+            told.recv().unwrap();
+            drop(away);
             answer.send((is_there, COUNTED.get())).unwrap();
             drop(only);
             assert_eq!(COUNTED.get(), None);

@@ -120,9 +120,10 @@ impl Program {
     /// machine emulates, tasks take as long as they would there. What a stage spends on handing over is measured, too
     /// ([`Profile::sync_ns`]).
     ///
-    /// A task's weight is its mean time, of executions in which the thread kept its core; the longest hundredth counts with 20 us more than
-    /// the longest of the others at most, since the system interrupts runs as well. Least time, median and 99th percentile are kept beside it ([`TaskProfile::seen`](bief_schedule::TaskProfile::seen)). The frames are
-    /// worked on and gone, as with [`profile`](Self::profile).
+    /// A task's weight is its mean time, of executions in which the thread kept its core; each of the longest hundredth counts as 20 us more
+    /// than the longest of the others at most, since the system interrupts runs as well. Least time, median and 99th percentile are kept
+    /// beside it ([`TaskProfile::seen`](bief_schedule::TaskProfile::seen)). The frames are worked on and gone, as with
+    /// [`profile`](Self::profile).
     ///
     /// ```
     /// use bief::plan::Profiling;

@@ -292,8 +292,8 @@ pub struct Times {
     pub share: f64,
     /// The mean time.
     pub mean_ns: f64,
-    /// The mean time of the batches in which the thread kept its core, where the longest hundredth counts with 20 us more than the
-    /// longest of the others at most: what a profile promises.
+    /// The mean time of the batches in which the thread kept its core, where each of the longest hundredth counts as 20 us more
+    /// than the longest of the others at most: what a profile promises.
     pub usual_ns: f64,
     /// The shortest time.
     pub min_ns: u64,

@@ -88,8 +88,8 @@ impl WaitPolicy {
         matches!(self, Self::Adapt(Look::Yield, _))
     }
 
-    /// Lets others run before this thread takes work that another one could do as well, if one wants the core that nobody can stand in for.
-    /// Answers how long they ran.
+    /// Lets others run before this thread takes work that another one could do as well, if a thread that nobody can stand in for wants this
+    /// core. Answers how long they ran.
     pub(crate) fn give_way(&self) -> Option<Duration> {
         if !self.shares_cores() || !per_core::is_wanted() {
             return None;
@@ -350,26 +350,14 @@ impl Signal {
         if ready() {
             return false;
         }
-        per_core::while_not_ready(|| self.wait_until(helped, key, policy, waited, ready));
-        true
-    }
-
-    /// Waits for what is not ready yet.
-    fn wait_until(
-        &self,
-        helped: impl FnOnce() -> bool,
-        key: u64,
-        policy: &mut WaitPolicy,
-        waited: &mut Waited,
-        mut ready: impl FnMut() -> bool,
-    ) {
+        let _away = per_core::Away::new();
         let (look, looks) = policy.plan();
         let short = if look == Look::Spin { looks.min(SHORT) } else { 0 };
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
             policy.learn(true, Duration::ZERO, Duration::ZERO);
-            return;
+            return true;
         }
         let start = Instant::now();
         let may_park = self.barrier.is_some();
@@ -384,6 +372,7 @@ impl Signal {
             self.park(key, start, ready);
         }
         waited.timed += start.elapsed();
+        true
     }
 
     /// Parks, in a wait that began at `start`.

@@ -56,6 +56,8 @@ pub(crate) struct Worker {
     pub(crate) stage: Stage,
     pub(crate) replica: usize,
     pub(crate) replicas: usize,
+    /// Its pipeline has more threads than cores.
+    pub(crate) shares_cores: bool,
     /// The batch of a chain on one core.
     own: Batch,
     /// Number of the next batch in this plan, when this stage is the first.
@@ -103,6 +105,7 @@ impl Worker {
             stage,
             replica,
             replicas,
+            shares_cores: false,
             own: Batch::new(batch),
             next: 0,
             first_frame: 0,
@@ -229,9 +232,6 @@ impl Worker {
         if let Some(emulation) = &mut self.emulation {
             emulation.start();
         }
-        let shares_cores = self.inlet.as_ref().is_some_and(Inlet::shares_cores)
-            || self.outlet.as_ref().is_some_and(Outlet::shares_cores);
-        let _only = (shares_cores && self.replicas == 1 && self.lane.is_none()).then(Only::new);
         let before = self.lane.is_some().then(thread_time);
         let start = Instant::now();
         let seen = self.observer.is_some() || self.meter.is_some() || self.emulation.is_some() || self.lane.is_some();
@@ -313,6 +313,8 @@ impl Worker {
     /// `SEEN`: the pipeline is observed or watched, its core is emulated, or it is a lane. One that is not reads no clock in this loop, which takes longer than a
     /// small task.
     fn run<const SEEN: bool>(&mut self, halt: &Halt) -> Result<()> {
+        let is_only = self.shares_cores && self.replicas == 1 && self.lane.is_none();
+        let only = is_only.then(Only::new);
         let mut laps = Laps::start();
         let mut waits = self.waits();
         // What did not wait took no time to speak of: less than reading the clock.
@@ -359,6 +361,9 @@ impl Worker {
             self.has_ended = self.batch().last;
             if !self.give() || self.has_ended || !self.take() {
                 break;
+            }
+            if let Some(only) = &only {
+                only.follow();
             }
             let gave_way = self.replicas > 1 && self.inlet.as_mut().is_some_and(Inlet::give_way);
             if SEEN && (has_waited(self) || gave_way) {

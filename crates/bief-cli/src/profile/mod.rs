@@ -32,9 +32,9 @@ Examples:
   bief plan receiver.json --cores 2      plan with this profile
   bief rx capture.sigmf-meta --profile receiver.json
 
-A task's weight is its mean time, where the longest hundredth counts with 20 us
-more than the others at most; executions in which the thread lost its core to
-another one do not count. Tasks are measured pinned, kinds of cores in turn. No
+A task's weight is its mean time, where each of the longest hundredth counts as
+20 us more than the others at most; executions in which the thread lost its core
+to another one do not count. Tasks are measured pinned, kinds of cores in turn. No
 input is used up, no output is written.
 Enter and leave are what it costs a stage to begin and to end with a task: what
 crosses lies in the caches of another core.

@@ -10,8 +10,8 @@ use crate::platform::Platform;
 use crate::profile::Profile;
 use crate::schedule::{Schedule, Stage};
 
-/// Where cores are shared, each replica works for this part of the time at most, if there are as many cores: their threads wait for those
-/// that they share the cores with.
+/// The part of the time that each replica works at most where cores are shared, if there are enough of these: its thread waits for those
+/// that it shares a core with.
 const MOST_OF_PERIOD: f64 = 0.5;
 /// How many loads of the cores are compared at most: about a second.
 const MOST_STEPS: usize = 1 << 29;
@@ -20,9 +20,9 @@ const MOST_STEPS: usize = 1 << 29;
 ///
 /// Where a task that may not be replicated has little work, a core of its own is wasted on it, and sharing a core with the tasks beside it
 /// would keep these from being replicated. Here its thread shares cores with others, and replicas take what time is left: frames go to
-/// the replica that is free. Where cores are shared there are enough of these that each works for half of the time at most. The operating system
-/// divides the time of the cores ([`is_oversubscribed`](Schedule::is_oversubscribed)); to go
-/// from one thread to another costs these what the profile [says](Profile::with_switch_ns).
+/// the replica that is free, and there are so many that each works for half of the time at most. The operating system divides the time of the
+/// cores ([`is_oversubscribed`](Schedule::is_oversubscribed)); to go from one thread to another costs these what the profile
+/// [says](Profile::with_switch_ns).
 ///
 /// ```
 /// use bief_schedule::strategy::{Exact, Shared};
@@ -45,8 +45,8 @@ const MOST_STEPS: usize = 1 << 29;
 /// # Why the answer is right
 ///
 /// Where cores are shared, a change of threads is work of each stage, and the period is the greatest of two numbers: the longest work `L` of a
-/// stage that may not be replicated, and the work on the cores of a kind, divided by their number. Replicas never limit it otherwise: with as many as there are cores, a stage takes no
-/// longer than its kind does with all its work. For a limit of `L`, the least that the second can be is `g(L)`, which falls as `L` grows: it
+/// stage that may not be replicated, and the work on the cores of a kind, divided by their number. Replicas never limit it otherwise: with as
+/// many as there are cores, a stage takes no longer than its kind does with all its work. For a limit of `L`, the least that the second can be is `g(L)`, which falls as `L` grows: it
 /// follows from the loads of the kinds that the first tasks can have, of which those are kept that no other is below. So the shortest period
 /// is at one of two limits among the works of stages: the least `L` that is no less than `g(L)`, or the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

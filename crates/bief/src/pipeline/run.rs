@@ -179,6 +179,7 @@ impl Pipeline {
         }
         outlets.resize_with(threads, || None);
         for (worker, (inlet, outlet)) in self.workers.iter_mut().zip(inlets.into_iter().zip(outlets)) {
+            worker.shares_cores = policy.shares_cores();
             worker.join(inlet, outlet, self.first_frame);
         }
         Ok(())

@@ -71,16 +71,16 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
     Ok(beyond[beyond.len() / 2])
 }
 
-/// The shortest and the longest work on a batch in all stages together for which it is measured what sharing cores costs, and for how long
-/// at a time: threads that share cores go at another pace every few milliseconds, as the system lets them, so that all of a long time counts.
+/// The shortest and the longest work on a batch, in all stages together, for which it is measured what sharing cores costs; for how long at a
+/// time, as threads that share cores go at another pace every few milliseconds; and how often.
 const WORK_OF_ALL: [Duration; 2] = [Duration::from_micros(4), Duration::from_millis(2)];
 const LONG: Duration = Duration::from_millis(40);
 const ROUNDS: usize = 3;
 
 /// Nanoseconds that cores like this one lose on a batch of each stage to going from one thread to another, where stages share them: what
 /// three stages on two of them, the second of which is replicated and has nearly all of the work, take longer than two stages with as much
-/// work, each on a core of its own. The longer all tasks of the chain take together, `work`, the more that is: threads that are to go on wait for those that work. 0 on
-/// a machine of one core, where nothing is gained by more threads. `here`, `time`: as of [`ns`].
+/// work, each on a core of its own. `work` is how long the tasks of the chain take together: the more, the longer threads that are to go on
+/// wait for those that work. 0 on a machine of one core, where nothing is gained by more threads. `here`, `time`: as of [`ns`].
 pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work: Duration) -> Result<u64> {
     let one = core.threads[0];
     let kind = here.cores().iter().find(|core| core.threads.contains(&one)).map(|core| core.kind);

@@ -108,12 +108,6 @@ impl Sample {
         }
     }
 
-    /// What all tasks take for one execution, about.
-    fn time(&self) -> Duration {
-        let of_all: u64 = self.tasks.iter().flat_map(|task| &task.times).sum();
-        Duration::from_nanos(of_all) / self.executions.clamp(1, u32::MAX.into()) as u32
-    }
-
     /// The executions of both. Times are those of `self`, of tasks that have none there those of `other`.
     fn beside(mut self, other: Self) -> Self {
         self.executions += other.executions;
@@ -346,13 +340,15 @@ pub(crate) fn measure_on(
     measured.stage.finish()?;
     let time = profiling.limit / (HAND_OVERS * cores.len() as u32);
     let sync = cores.iter().map(|core| hand_over::ns(core, &here, time)).collect::<Result<Vec<_>>>()?;
-    let samples = samples.into_iter().map(Measurements::counted).collect::<Result<Vec<_>>>()?;
-    let switch =
-        cores.iter().zip(&samples).map(|(core, sample)| hand_over::switch_ns(core, &here, time, sample.time()));
-    let switch = switch.collect::<Result<Vec<_>>>()?;
+    let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
     let crossing = Crossing { cuts, bytes: measured.crossing_bytes(wires) };
-    let profile =
-        profile(machine, kinds, facts, samples, crossing, frames)?.with_sync_ns(sync)?.with_switch_ns(switch)?;
+    let profile = profile(machine, kinds, facts, samples, crossing, frames)?;
+    let switch = cores.iter().enumerate().map(|(kind, core)| {
+        let chain_ns = profile.stage_ns(0..profile.tasks().len(), kind).unwrap_or(0);
+        hand_over::switch_ns(core, &here, time, Duration::from_nanos(chain_ns))
+    });
+    let switch = switch.collect::<Result<Vec<_>>>()?;
+    let profile = profile.with_sync_ns(sync)?.with_switch_ns(switch)?;
     let profile = devices::add(profile, machine, &here, &on_devices, wires)?;
     with_bits(profile, measured.bits_per_frame())
 }
@@ -483,8 +479,8 @@ fn usual_ns(times: &[u64]) -> f64 {
     times.iter().map(|&ns| ns.min(limit) as f64).sum::<f64>() / times.len().max(1) as f64
 }
 
-/// A task's weight: its [usual](usual_ns) time over the executions that it had work in, times the share of executions that it had work in. A task behind one that skips three frames of four counts a
-/// quarter.
+/// A task's weight: its [usual](usual_ns) time over the executions that it had work in, times the share of executions that it had work in. A
+/// task behind one that skips three frames of four counts a quarter.
 fn weigh(sample: &mut TaskSample, executions: u64, slower: f64) -> (u64, Samples) {
     let times = &mut sample.times;
     times.iter_mut().for_each(|ns| *ns = (*ns as f64 * slower) as u64);

@@ -19,7 +19,6 @@ mod spare;
 mod tests;
 
 use crate::memory::fetch;
-use crate::per_core;
 use crate::sync::{Arc, AtomicU64, Ordering, UnsafeCell, spin_loop};
 use crate::wait::{Signal, WaitPolicy, Waited};
 
@@ -307,16 +306,8 @@ impl<S: Default> Producer<S> {
         });
         cell.state.store(sent(number), Ordering::Release);
         ring.filled.wake_one(|| ring.wakes_consumer());
-        if ring.shares_cores {
-            per_core::moved();
-        }
         self.number = number + 1;
         true
-    }
-
-    /// Whether threads of the pipeline share cores.
-    pub(crate) fn shares_cores(&self) -> bool {
-        self.ring.shares_cores
     }
 
     /// Exchanges `slot` for an empty one; waits until there is one.
@@ -416,17 +407,9 @@ impl<S> Consumer<S> {
             });
         };
         self.waited.times += u64::from(waited);
-        if ring.shares_cores {
-            per_core::moved();
-        }
         ring.exchange(number, index, slot);
         self.next = number + 1;
         Ok(number - ring.depth)
-    }
-
-    /// Whether threads of the pipeline share cores.
-    pub(crate) fn shares_cores(&self) -> bool {
-        self.ring.shares_cores
     }
 
     /// Lets others run, where cores are shared and another receiving end could take what comes next as well: answers whether it did.
