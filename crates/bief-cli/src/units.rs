@@ -92,11 +92,12 @@ pub fn energy(joules: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// A number of 0 or more with three digits that count, or more where it is large; as `5.56e-17` where it is very small, or so
+/// A number with three digits that count, or more where it is large; as `5.56e-17` where it is very small, or so
 /// large that its digits are hard to count.
 pub fn significant(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
+        v if v < 0.0 => format!("-{}", significant(-v)),
         v if !(1e-3..1e10).contains(&v) => format!("{v:.2e}"),
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
@@ -198,6 +199,7 @@ mod tests {
             (8e6, "8000000"),
             (380_952_380_952.0, "3.81e11"),
             (0.0, "0"),
+            (-1.894, "-1.89"),
         ] {
             assert_eq!(significant(value), shown);
         }

@@ -201,7 +201,7 @@ impl Program {
     /// # Errors
     /// A schedule for another number of tasks, or one that replicates a task that cannot be; more than memory can hold.
     pub fn pipeline(self, schedule: &Schedule) -> Result<Pipeline> {
-        Ok(self.cut(schedule.stages())?.with_planned_period(schedule.planned_period().ns()))
+        Ok(self.cut(schedule.stages())?.of_schedule(schedule))
     }
 
     /// Cuts the chain into the stages of a schedule, of which those on a [device](Machine::devices) of the machine run there, with a thread
@@ -226,7 +226,7 @@ impl Program {
             let replicable = tasks.iter().all(|task| task.step.replica().is_some());
             stage.put_on(device, replicable, planned.gather as usize);
         }
-        Ok(self.staged(stages)?.with_planned_period(schedule.planned_period().ns()))
+        Ok(self.staged(stages)?.of_schedule(schedule))
     }
 
     /// Cuts the chain into these stages, without a plan: each has a number of neighbouring tasks, in order, and of

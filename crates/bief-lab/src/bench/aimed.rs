@@ -74,7 +74,7 @@ fn table(cases: &[Case], probes: Option<&Sample>, surroundings: &Surroundings) -
             row([
                 &case.name,
                 &short(values.median()),
-                &format!("{}-{}", short(values.quantile(0.25)), short(values.quantile(0.75))),
+                &format!("{}..{}", short(values.quantile(0.25)), short(values.quantile(0.75))),
                 &case.in_probes().map_or_else(String::new, |probes| short(probes.median())),
                 &aim.unwrap_or_default(),
                 case.is_met().map_or("", |met| if met { "met" } else { "no" }),

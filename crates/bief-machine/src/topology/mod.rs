@@ -10,6 +10,7 @@ mod files;
 #[cfg(feature = "hwloc")]
 mod hwloc;
 pub(crate) mod list;
+mod part;
 mod quota;
 mod smt;
 mod sysfs;

@@ -15,6 +15,7 @@ use crate::figures::Figures;
 use crate::halt::Halt;
 use crate::histogram::Histogram;
 use crate::machine::Machine;
+use crate::placement::SharedCores;
 use crate::report::PlanChange;
 use crate::stage::{StagePlan, plans};
 use crate::sync::{self, Mutex, PoisonError};
@@ -73,7 +74,7 @@ pub(super) struct NextPlan {
 
 enum Next {
     /// These stages, and what threads are placed on from now on, if it is another machine.
-    Stages { stages: Vec<StagePlan>, period_ns: f64, machine: Option<Machine> },
+    Stages { stages: Vec<StagePlan>, period_ns: f64, shared_cores: SharedCores, machine: Option<Machine> },
     /// The same stages, with so many batches before one of them.
     Depth { stage: usize, batches: usize },
 }
@@ -131,8 +132,9 @@ impl Changer {
     fn ask(&self, schedule: &Schedule, machine: Option<Machine>, reason: String) -> Result<()> {
         let stages = plans(schedule.stages(), self.tasks.iter().map(|(name, _)| name));
         check::stages(&stages, &self.tasks)?;
-        let period_ns = schedule.planned_period().ns();
-        self.want(NextPlan { what: Next::Stages { stages, period_ns, machine }, cores: sync::cores(), reason });
+        let (period_ns, shared_cores) = (schedule.planned_period().ns(), SharedCores::of(schedule));
+        let what = Next::Stages { stages, period_ns, shared_cores, machine };
+        self.want(NextPlan { what, cores: sync::cores(), reason });
         Ok(())
     }
 
@@ -269,9 +271,10 @@ impl Pipeline {
         self.cores = next.cores;
         let mut on = None;
         match next.what {
-            Next::Stages { stages, period_ns, machine } => {
+            Next::Stages { stages, period_ns, shared_cores, machine } => {
                 self.regroup(stages)?;
                 self.planned_period_ns = Some(period_ns * self.planned_scale);
+                self.shared_cores = shared_cores;
                 on = machine;
             }
             Next::Depth { stage, batches } => {
@@ -285,8 +288,9 @@ impl Pipeline {
         }
         if let Some((policy, machine)) = self.policy.take() {
             let machine = on.unwrap_or(machine);
-            let placement = policy.place(&machine, &self.slots())?;
-            self.seat(placement, &machine);
+            let part = self.shared_cores.part_of(&machine, &policy);
+            let placement = policy.place(&part, &self.slots())?;
+            self.seat(placement, &part);
             self.policy = Some((policy, machine));
         }
         self.begin_plan()?;

@@ -8,7 +8,7 @@ mod run;
 use std::sync::Arc;
 
 use bief_machine::mapper::MapSettings;
-use bief_schedule::{Platform, Profile};
+use bief_schedule::{Platform, Profile, Schedule};
 
 use crate::boundary::DEFAULT_DEPTH;
 use crate::check;
@@ -22,7 +22,7 @@ use crate::machine::Machine;
 use crate::machine::class::Forecast;
 use crate::machine::energy::{EnergyMeter, SoFar};
 use crate::memory::Memory;
-use crate::placement::{Dynamic, Pinning, Placement, Policy, StageSlots};
+use crate::placement::{Dynamic, Pinning, Placement, Policy, SharedCores, StageSlots};
 use crate::pool::WorkerPool;
 use crate::realtime::{Mode, RealTime, Tally, Wanted};
 use crate::report;
@@ -88,6 +88,7 @@ pub struct Pipeline {
     halt: Arc<Halt>,
     has_run: bool,
     placement: Option<Placement>,
+    shared_cores: SharedCores,
     /// What its threads were placed by, if it was a policy.
     policy: Option<(Policy, Machine)>,
     /// The plan that it goes on in when it is paused.
@@ -154,6 +155,7 @@ impl Pipeline {
             halt: Arc::new(Halt::new()),
             has_run: false,
             placement: None,
+            shared_cores: SharedCores::default(),
             policy: None,
             wanted: Pending::default(),
             earlier: Earlier::default(),
@@ -176,8 +178,9 @@ impl Pipeline {
         self.batch
     }
 
-    pub(crate) fn with_planned_period(mut self, period_ns: f64) -> Self {
-        self.planned_period_ns = Some(period_ns);
+    pub(crate) fn of_schedule(mut self, schedule: &Schedule) -> Self {
+        self.planned_period_ns = Some(schedule.planned_period().ns());
+        self.shared_cores = SharedCores::of(schedule);
         self
     }
 
@@ -339,8 +342,9 @@ impl Pipeline {
     /// # Errors
     /// Those of [`Policy::place`] and of [`place_as`](Self::place_as).
     pub fn place(self, policy: &Policy, machine: &Machine) -> Result<Self> {
-        let placement = policy.place(machine, &self.slots())?;
-        let placed = self.place_as(placement, machine)?;
+        let part = self.shared_cores.part_of(machine, policy);
+        let placement = policy.place(&part, &self.slots())?;
+        let placed = self.place_as(placement, &part)?;
         Ok(Self { policy: Some((policy.clone(), machine.clone())), ..placed })
     }
 

@@ -3,6 +3,7 @@
 mod dynamic;
 mod explicit;
 mod policy;
+mod sharing;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ pub(crate) use dynamic::Dynamic;
 pub use dynamic::DynamicReport;
 pub use explicit::Places;
 pub use policy::Policy;
+pub(crate) use sharing::SharedCores;
 
 use crate::error::{Error, Result, counted};
 use crate::machine::{Machine, thread_list};

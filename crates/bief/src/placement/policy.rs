@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::explicit::Places;
+use super::sharing::{Load, divided};
 use super::{PlacedStage, Placement, StageSlots, all_threads};
 use crate::error::{Error, Result};
 use crate::machine::{Core, Machine};
@@ -48,7 +49,9 @@ pub enum Policy {
     /// Every thread on any core of the kind that its stage was planned for.
     Guided,
     /// Every thread on a core of its own, in the order of the chain, so that neighbours are near each other: the fewest
-    /// clusters are used. Where a kind has fewer cores than threads, neighbours share cores.
+    /// clusters are used. Where a kind has fewer cores than threads and a stage has a thread for each of them, threads of a stage are on
+    /// different cores, and cores have as much to do by the plan as can be, but for that stage, whose threads take what time is left. Where
+    /// no stage has so many, threads run on any core of the kind.
     #[default]
     Packed,
     /// Every thread on a core of its own, by turns from different packages and clusters, so that most caches and memory
@@ -91,41 +94,24 @@ impl Policy {
             };
             Placement::new(self, stages.iter().zip(&on_cores).map(stage).collect())
         };
-        // Which core, of the cores that a stage may use, each of its threads gets: of all threads that may use the same.
-        let one_each = |cores: &[Vec<Vec<&Core>>], core: fn(usize, usize, usize) -> usize| {
-            placed(&|index, stage| {
-                let of_thread = |thread: usize| {
-                    let is_alike =
-                        |stage: &StageSlots, other: usize| stage.kind_of(other) == stages[index].kind_of(thread);
-                    let alike = |stage: &StageSlots| (0..stage.threads).filter(|&other| is_alike(stage, other)).count();
-                    let before = stages[..index].iter().map(alike).sum::<usize>()
-                        + (0..thread).filter(|&other| is_alike(stage, other)).count();
-                    let (all, cores) = (stages.iter().map(alike).sum(), &cores[index][thread]);
-                    cores[core(before, all, cores.len())].threads.clone()
-                };
-                (0..stage.threads).map(of_thread).collect()
+        let each = |cores: Vec<Vec<Vec<&Core>>>, of_thread: fn(&Among) -> Vec<usize>| {
+            placed(&|index, _| {
+                let of_thread =
+                    |(thread, cores): (usize, &Vec<&Core>)| of_thread(&Among::of(stages, (index, thread), cores));
+                cores[index].iter().enumerate().map(of_thread).collect()
             })
         };
         Ok(match self {
             Self::Loose | Self::Dynamic => placed(&|_, stage| vec![all_threads(machine); stage.threads]),
-            Self::Guided => {
-                let cores = cores()?;
-                placed(&|index, _| {
-                    let of_thread = |cores: &Vec<&Core>| {
-                        let mut threads: Vec<usize> = cores.iter().flat_map(|core| core.threads.clone()).collect();
-                        threads.sort_unstable();
-                        threads
-                    };
-                    cores[index].iter().map(of_thread).collect()
-                })
-            }
-            Self::Packed => {
-                one_each(&cores()?, |thread, all, cores| if all <= cores { thread } else { thread * cores / all })
-            }
+            Self::Guided => each(cores()?, |among| all_of(among.cores)),
+            Self::Packed => each(cores()?, |among| match among.all() <= among.cores.len() {
+                true => among.cores[among.before()].threads.clone(),
+                false => among.shared().map_or_else(|| all_of(among.cores), |core| core.threads.clone()),
+            }),
             Self::Distant => {
                 let of_stage = |threads: Vec<Vec<_>>| threads.into_iter().map(by_turns).collect();
-                let by_turns: Vec<Vec<Vec<&Core>>> = cores()?.into_iter().map(of_stage).collect();
-                one_each(&by_turns, |thread, _, cores| thread % cores)
+                let by_turns = cores()?.into_iter().map(of_stage).collect();
+                each(by_turns, |among| among.cores[among.before() % among.cores.len()].threads.clone())
             }
             Self::Explicit(explicit) => Placement::new(self, explicit.place(machine, stages)?),
         })
@@ -143,6 +129,47 @@ impl Policy {
             _ => Ok(()),
         }
     }
+}
+
+/// A thread among those that may use the same cores.
+struct Among<'a> {
+    cores: &'a [&'a Core],
+    /// Of each stage.
+    loads: Vec<Load>,
+    stage: usize,
+    /// Its number among those of its stage.
+    thread: usize,
+}
+
+impl<'a> Among<'a> {
+    fn of(stages: &[StageSlots], (stage, thread): (usize, usize), cores: &'a [&'a Core]) -> Self {
+        let kind = stages[stage].kind_of(thread);
+        let alike = |stage: &StageSlots, threads: usize| (0..threads).filter(|&one| stage.kind_of(one) == kind).count();
+        let load =
+            |stage: &StageSlots| Load { threads: alike(stage, stage.threads), ns: stage.planned_ns.unwrap_or(1) };
+        Self { cores, loads: stages.iter().map(load).collect(), stage, thread: alike(&stages[stage], thread) }
+    }
+
+    fn all(&self) -> usize {
+        self.loads.iter().map(|load| load.threads).sum()
+    }
+
+    /// How many come before it in the order of the chain.
+    fn before(&self) -> usize {
+        self.loads[..self.stage].iter().map(|load| load.threads).sum::<usize>() + self.thread
+    }
+
+    /// The core that it has where these are too few.
+    fn shared(&self) -> Option<&Core> {
+        divided(&self.loads, self.cores.len()).map(|places| self.cores[places[self.stage][self.thread]])
+    }
+}
+
+/// The hardware threads of these cores.
+fn all_of(cores: &[&Core]) -> Vec<usize> {
+    let mut threads: Vec<usize> = cores.iter().flat_map(|core| core.threads.clone()).collect();
+    threads.sort_unstable();
+    threads
 }
 
 /// For each thread of each stage, the cores that it may use: those of its kind, or all, the fastest kind first.
@@ -269,14 +296,30 @@ mod tests {
 
     #[test]
     fn threads_without_a_core_of_their_own_share() {
-        let stages = seats(&[("a", Some("little"), 3), ("b", Some("little"), 2)]);
-        assert_eq!(places("packed", &stages), [vec![vec![3], vec![3], vec![4]], vec![vec![7], vec![8]]]);
+        let mut stages = seats(&[("a", Some("little"), 3), ("b", Some("little"), 2)]);
+        assert_eq!(
+            places("packed", &stages),
+            vec![vec![vec![3, 4, 7, 8]; 3], vec![vec![3, 4, 7, 8]; 2]],
+            "nothing levels out"
+        );
         assert_eq!(places("distant", &stages), [vec![vec![3], vec![7], vec![4]], vec![vec![8], vec![3]]]);
         let cores = |threads| -> Vec<usize> {
             places("packed", &seats(&[("a", None, threads)]))[0].iter().map(|threads| threads[0]).collect()
         };
         assert_eq!(cores(8), [1, 2, 5, 6, 3, 4, 7, 8], "big cores first");
-        assert_eq!(cores(16)[..6], [1, 1, 2, 2, 5, 5]);
+        assert_eq!(cores(10), [1, 2, 5, 6, 3, 4, 7, 8, 1, 2]);
+        stages = seats(&[("a", Some("little"), 1), ("b", Some("little"), 4), ("c", Some("little"), 1)]);
+        let each = [vec![3], vec![4], vec![7], vec![8]];
+        let placed = |stages: &[StageSlots]| places("packed", stages);
+        assert_eq!(placed(&stages), [vec![vec![3]], [each[2..].to_vec(), each[..2].to_vec()].concat(), vec![vec![4]]]);
+        for (stage, planned) in stages.iter_mut().zip([10, 50, 20]) {
+            stage.planned_ns = Some(planned);
+        }
+        assert_eq!(
+            [0, 2].map(|stage| placed(&stages)[stage].clone()),
+            [vec![vec![4]], vec![vec![3]]],
+            "the longer first"
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use bief_schedule::{Profile, Schedule, Stage, TaskProfile};
+
 use super::*;
 use crate::error::ErrorKind;
 use crate::pipeline::Pipeline;
@@ -183,4 +185,43 @@ fn each_replica_of_a_shared_stage_is_on_its_kind() {
     stages[1].kinds[3] = "tiny".to_owned();
     let error = Policy::Packed.place(&machine, &stages).unwrap_err().to_string();
     assert!(error.contains("stage `decode` is planned for cores of the kind `tiny`"), "{error}");
+}
+
+/// On a machine of more cores than the plan shares, its threads keep to as many, also in a plan that comes while it runs.
+#[test]
+fn threads_that_share_cores_keep_to_those_of_the_plan() {
+    let shared = |cores: u32| {
+        let tasks = [TaskProfile::sequential("fill", [100]), TaskProfile::sequential("out", [100])];
+        let profile = Profile::new(["big"], tasks).unwrap();
+        let stages = vec![Stage::new(1, 1, "big"); 2];
+        Schedule::sharing("hand", stages, &[("big".to_owned(), cores)].into(), &profile).unwrap()
+    };
+    let chain = || {
+        let mut chain = Chain::new();
+        let mut left = 20_000;
+        let fill = move |frame: &mut [u32]| {
+            left -= 1;
+            frame[0] = left;
+            Ok(if left == 0 { Flow::Stop } else { Flow::Next })
+        };
+        let frames = chain.add(source::from_fn(1, fill), ());
+        chain.add(sink::for_each(|_: &[u32]| Ok(Flow::Next)), &frames);
+        chain.build().unwrap()
+    };
+    let machine = illustrated();
+    let placed = |cores: u32, policy: Policy| {
+        let pipeline = chain().pipeline_on(&shared(cores), &machine).unwrap().place(&policy, &machine).unwrap();
+        let stages = pipeline.placement().unwrap().stages();
+        stages.iter().flat_map(|stage| stage.threads.concat()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(placed(1, Policy::Packed), [1].into());
+    assert_eq!(placed(1, Policy::Guided), [1].into());
+    assert_eq!(placed(1, Policy::Loose), [1, 3, 4, 7, 8].into(), "other kinds are not shared");
+    assert_eq!(placed(1, "6 | 6".parse().unwrap()), [6].into(), "as told");
+    assert_eq!(placed(2, Policy::Packed), [1, 2].into(), "a core for each");
+
+    let mut pipeline = chain().pipeline_on(&shared(2), &machine).unwrap().place(&Policy::Packed, &machine).unwrap();
+    pipeline.changer().unwrap().change(&shared(1), "fewer cores").unwrap();
+    pipeline.run().unwrap();
+    assert_eq!(pipeline.placement().unwrap().stages()[1].threads, [[1]]);
 }

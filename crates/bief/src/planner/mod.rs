@@ -38,8 +38,8 @@ const TRIALS: usize = 3;
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
 /// Unless told otherwise it measures on all kinds of cores of its machine, looks for the shortest period on the fewest big cores by the
-/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. On up to four cores, where the period is shorter by more than 5 % if stages
-/// share them, with what that costs, they do ([`Shared`](bief_schedule::strategy::Shared), [`Policy::Guided`]): not with a class.
+/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. On up to four cores, where the period is shorter by more than 2 % if stages
+/// share them, with what that costs, they do ([`Shared`](bief_schedule::strategy::Shared)): not with a class.
 ///
 /// ```
 /// # use bief::{Application, Chain, Flow, InOut, Program, Result, Task, sink, source};
@@ -176,8 +176,8 @@ impl Planner {
         self
     }
 
-    /// Places threads by this policy, in place of [`Policy::Packed`] ([`Policy::Guided`] where threads share cores, [`Policy::Loose`]
-    /// where time is reserved, as Linux does not bind a thread that has some).
+    /// Places threads by this policy, in place of [`Policy::Packed`] ([`Policy::Loose`] where time is reserved, as Linux does not bind a
+    /// thread that has some).
     #[must_use]
     pub fn place(mut self, policy: Policy) -> Self {
         self.placing.place = Some(placing::Place::By(policy));
@@ -355,7 +355,7 @@ impl Planner {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
         let pipeline = application.rehearsal(frames)?.pipeline_on(schedule, &self.machine)?.compare_with(profile)?;
-        self.placing.place(pipeline, &usual(schedule), &self.machine)?.observe().run()
+        self.placing.place(pipeline, &Policy::Packed, &self.machine)?.observe().run()
     }
 
     /// The cores and those devices that can be planned for; and why the others cannot.
@@ -431,11 +431,6 @@ impl std::fmt::Debug for Planner {
     }
 }
 
-/// Where threads run unless it is told. Those that share cores do so by what they have to do, which the system sees.
-fn usual(schedule: &Schedule) -> Policy {
-    if schedule.is_oversubscribed() { Policy::Guided } else { Policy::Packed }
-}
-
 /// The strategy that plans are made by.
 #[derive(Clone)]
 struct Chosen(Arc<dyn Strategy + Send>);
@@ -495,7 +490,7 @@ impl Planned {
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
         let pipeline =
             application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
-        let usual = if self.class.reserves() { Policy::Loose } else { usual(&self.schedule) };
+        let usual = if self.class.reserves() { Policy::Loose } else { Policy::Packed };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;
         Ok(match &self.watts {

@@ -3,8 +3,8 @@
 use bief_schedule::strategy::{Exact, Shared, Strategy};
 use bief_schedule::{Capabilities, Error, Goal, Platform, Profile, Schedule};
 
-/// Stages share cores where that makes the period shorter by more than this share: they hold each other up where one is late.
-const LEAST_GAIN: f64 = 0.05;
+/// Stages share cores where that makes the period shorter by more than this share: by less, it is not sure to be shorter at all.
+const LEAST_GAIN: f64 = 0.02;
 /// On so many cores at most: with more, a core for each replica wastes little, and it was not seen that as much is gained as planned.
 const MOST_CORES: u32 = 4;
 /// Of chains of so many tasks at most: it takes a tenth of a second, and longer by their square.

@@ -76,27 +76,33 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
 const WORK_OF_ALL: [Duration; 2] = [Duration::from_micros(4), Duration::from_millis(2)];
 const LONG: Duration = Duration::from_millis(40);
 const ROUNDS: usize = 3;
+/// As much of the work of all as a stage of one thread has at most there, so that replicas level out the cores.
+const MOST_OF_ONE: f64 = 0.375;
 
 /// Nanoseconds that cores like this one lose on a batch of each stage to going from one thread to another, where stages share them: what
-/// three stages on two of them, the second of which is replicated and has nearly all of the work, take longer than two stages with as much
-/// work, each on a core of its own. `work` is how long the tasks of the chain take together: the more, the longer threads that are to go on
-/// wait for those that work. 0 on a machine of one core, where nothing is gained by more threads. `here`, `time`: as of [`ns`].
-pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work: Duration) -> Result<u64> {
+/// three stages on two of them, placed as such plans are ([`Policy::Packed`]), the second of which is replicated, take longer than two stages
+/// with as much work, each on a core of its own. `work_ns` is what the tasks of the chain take before those that may be replicated, these, and
+/// what comes after them: the more, the longer threads that are to go on wait for those that work. 0 on a machine of one core, where nothing
+/// is gained by more threads. `here`, `time`: as of [`ns`].
+pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work_ns: [u64; 3]) -> Result<u64> {
     let one = core.threads[0];
     let kind = here.cores().iter().find(|core| core.threads.contains(&one)).map(|core| core.kind);
     let others = || here.cores().iter().filter(|core| !core.threads.contains(&one));
     let Some(other) = others().find(|core| Some(core.kind) == kind).or_else(|| others().next()) else { return Ok(0) };
     let other = other.threads[0];
-    let (apart, shared) = (format!("{one} | {other}"), vec![format!("{one},{other}"); 3].join(" | "));
+    let [apart, shared] = [format!("{one} | {other}"), format!("{one} | {one}; {other} | {other}")];
     let start = Instant::now();
-    let work = work.clamp(WORK_OF_ALL[0], WORK_OF_ALL[1]);
+    let all = work_ns.iter().sum::<u64>().max(1);
+    let work = Duration::from_nanos(all).clamp(WORK_OF_ALL[0], WORK_OF_ALL[1]);
     // Two cores work.
     let batches = (2 * LONG.as_nanos() / work.as_nanos()) as u32;
     let steps = steps_in(work);
+    let [first, _, last] = work_ns.map(|ns| (steps as f64 * (ns as f64 / all as f64).min(MOST_OF_ONE)) as u64);
+    let parts = [first, steps - first - last, last];
     let (mut beyond, mut rounds) = (0.0, 0);
     while rounds == 0 || rounds < ROUNDS && start.elapsed() < time {
         let apart_ns = period_ns([steps / 2, 0, steps / 2], batches, &apart.parse()?, here)?;
-        let shared_ns = period_ns([steps / 50, steps * 48 / 50, steps / 50], batches, &shared.parse()?, here)?;
+        let shared_ns = period_ns(parts, batches, &shared.parse()?, here)?;
         beyond += 2.0 * (shared_ns - apart_ns) / 3.0;
         rounds += 1;
     }
@@ -104,7 +110,7 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work: Durat
 }
 
 /// The period of a source, a stage in two replicas and a sink with so many steps of work each, for so many batches; the second is left out
-/// where it has none. The first quarter does not count: new threads are all on one core for some milliseconds.
+/// where it has none. The first quarter does not count: new threads are on their way to their cores, and rings fill.
 fn period_ns([fill, work, take]: [u64; 3], batches: u32, policy: &Policy, here: &Machine) -> Result<f64> {
     let mut chain = Chain::new();
     let fill = few_batches(batches, move || {

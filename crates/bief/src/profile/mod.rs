@@ -343,14 +343,23 @@ pub(crate) fn measure_on(
     let samples = samples.into_iter().map(Measurements::counted).collect::<Result<_>>()?;
     let crossing = Crossing { cuts, bytes: measured.crossing_bytes(wires) };
     let profile = profile(machine, kinds, facts, samples, crossing, frames)?;
-    let switch = cores.iter().enumerate().map(|(kind, core)| {
-        let chain_ns = profile.stage_ns(0..profile.tasks().len(), kind).unwrap_or(0);
-        hand_over::switch_ns(core, &here, time, Duration::from_nanos(chain_ns))
-    });
+    let switch = cores
+        .iter()
+        .enumerate()
+        .map(|(kind, core)| hand_over::switch_ns(core, &here, time, around_replicas(profile.tasks(), kind)));
     let switch = switch.collect::<Result<Vec<_>>>()?;
     let profile = profile.with_sync_ns(sync)?.with_switch_ns(switch)?;
     let profile = devices::add(profile, machine, &here, &on_devices, wires)?;
     with_bits(profile, measured.bits_per_frame())
+}
+
+/// What the tasks take before the first one that may be replicated, up to the last one, and after it.
+fn around_replicas(tasks: &[TaskProfile], kind: usize) -> [u64; 3] {
+    let is_replicable = |task: &TaskProfile| task.replicable;
+    let last = tasks.iter().rposition(is_replicable).map_or(0, |last| last + 1);
+    let first = tasks.iter().position(is_replicable).unwrap_or(0);
+    let work_ns = |tasks: &[TaskProfile]| tasks.iter().filter_map(|task| task.ns[kind]).sum();
+    [&tasks[..first], &tasks[first..last], &tasks[last..]].map(work_ns)
 }
 
 fn with_bits(profile: Profile, bits_per_frame: Option<u64>) -> Result<Profile> {
