@@ -34,6 +34,7 @@
 
 mod pairs;
 mod signs;
+mod unsigned;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -207,6 +208,7 @@ pub(crate) use fearless_simd::{
 
 pub(crate) use pairs::{add_pair_products, add_pair_products_half, four_further, has_registers, pack_pairs};
 pub(crate) use signs::with_sign;
+pub(crate) use unsigned::{MAX_INDEX, entry_or_0, greater};
 
 #[cfg(test)]
 mod tests {
