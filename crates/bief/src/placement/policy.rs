@@ -49,9 +49,8 @@ pub enum Policy {
     /// Every thread on any core of the kind that its stage was planned for.
     Guided,
     /// Every thread on a core of its own, in the order of the chain, so that neighbours are near each other: the fewest
-    /// clusters are used. Where a kind has fewer cores than threads and a stage has a thread for each of them, threads of a stage are on
-    /// different cores, and cores have as much to do by the plan as can be, but for that stage, whose threads take what time is left. Where
-    /// no stage has so many, threads run on any core of the kind.
+    /// clusters are used. Where a kind has fewer cores than threads, neighbours share cores; if a stage has a thread for each core, threads of
+    /// a stage are on different cores, and cores have as much to do by the plan as can be, as those of that stage take what time is left.
     #[default]
     Packed,
     /// Every thread on a core of its own, by turns from different packages and clusters, so that most caches and memory
@@ -104,10 +103,7 @@ impl Policy {
         Ok(match self {
             Self::Loose | Self::Dynamic => placed(&|_, stage| vec![all_threads(machine); stage.threads]),
             Self::Guided => each(cores()?, |among| all_of(among.cores)),
-            Self::Packed => each(cores()?, |among| match among.all() <= among.cores.len() {
-                true => among.cores[among.before()].threads.clone(),
-                false => among.shared().map_or_else(|| all_of(among.cores), |core| core.threads.clone()),
-            }),
+            Self::Packed => each(cores()?, |among| among.packed().threads.clone()),
             Self::Distant => {
                 let of_stage = |threads: Vec<Vec<_>>| threads.into_iter().map(by_turns).collect();
                 let by_turns = cores()?.into_iter().map(of_stage).collect();
@@ -159,9 +155,17 @@ impl<'a> Among<'a> {
         self.loads[..self.stage].iter().map(|load| load.threads).sum::<usize>() + self.thread
     }
 
-    /// The core that it has where these are too few.
-    fn shared(&self) -> Option<&Core> {
-        divided(&self.loads, self.cores.len()).map(|places| self.cores[places[self.stage][self.thread]])
+    /// The core that it has to itself or, where these are too few, shares.
+    fn packed(&self) -> &Core {
+        let (all, cores) = (self.all(), self.cores.len());
+        let core = if all <= cores {
+            self.before()
+        } else if let Some(places) = divided(&self.loads, cores) {
+            places[self.stage][self.thread]
+        } else {
+            self.before() * cores / all
+        };
+        self.cores[core]
     }
 }
 
@@ -297,11 +301,7 @@ mod tests {
     #[test]
     fn threads_without_a_core_of_their_own_share() {
         let mut stages = seats(&[("a", Some("little"), 3), ("b", Some("little"), 2)]);
-        assert_eq!(
-            places("packed", &stages),
-            vec![vec![vec![3, 4, 7, 8]; 3], vec![vec![3, 4, 7, 8]; 2]],
-            "nothing levels out"
-        );
+        assert_eq!(places("packed", &stages), [vec![vec![3], vec![3], vec![4]], vec![vec![7], vec![8]]]);
         assert_eq!(places("distant", &stages), [vec![vec![3], vec![7], vec![4]], vec![vec![8], vec![3]]]);
         let cores = |threads| -> Vec<usize> {
             places("packed", &seats(&[("a", None, threads)]))[0].iter().map(|threads| threads[0]).collect()

@@ -28,6 +28,16 @@ impl SharedCores {
     }
 }
 
+/// By which policy the threads of a plan are placed unless it is told. Where they share cores and no stage has a replica on each, which would
+/// level out what they have to do, the system sees how much that is.
+pub(crate) fn usual(schedule: &Schedule) -> Policy {
+    let levels = |(kind, cores): (&String, &u32)| {
+        let threads = || schedule.stages().iter().filter_map(|stage| stage.cores.get(kind).copied());
+        threads().sum::<u32>() <= *cores || threads().any(|threads| threads >= *cores)
+    };
+    if schedule.cores().iter().all(levels) { Policy::Packed } else { Policy::Guided }
+}
+
 /// A stage's threads, and how long each works between two executions of its chain by the plan: the same for all stages without one.
 pub(super) struct Load {
     pub(super) threads: usize,
@@ -57,6 +67,8 @@ pub(super) fn divided(stages: &[Load], cores: usize) -> Option<Vec<Vec<usize>>> 
 
 #[cfg(test)]
 mod tests {
+    use bief_schedule::{Profile, Stage, TaskProfile};
+
     use super::*;
 
     fn places<const N: usize>(stages: [(usize, u64); N], cores: usize) -> Option<Vec<Vec<usize>>> {
@@ -70,6 +82,21 @@ mod tests {
         let five = places([(1, 30), (3, 40), (1, 20), (1, 20), (1, 50)], 3).unwrap();
         assert_eq!(five, [vec![1], vec![1, 2, 0], vec![2], vec![2], vec![0]]);
         assert_eq!(places([(1, 10), (5, 40)], 2).unwrap()[1], [1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn threads_have_places_of_their_own_where_replicas_level_out_what_they_share() {
+        let profile =
+            Profile::new(["big", "little"], [100, 900, 100].map(|ns| TaskProfile::replicable("t", [ns, ns]))).unwrap();
+        let usual = |replicas: [u32; 3], cores: &[(&str, u32)]| {
+            let stages = replicas.map(|replicas| Stage::new(1, replicas, cores[0].0)).to_vec();
+            let cores = cores.iter().map(|&(kind, cores)| (kind.to_owned(), cores)).collect();
+            super::usual(&Schedule::sharing("hand", stages, &cores, &profile).unwrap())
+        };
+        assert_eq!(usual([1, 2, 1], &[("big", 2)]), Policy::Packed);
+        assert_eq!(usual([1, 2, 1], &[("big", 3)]), Policy::Guided);
+        assert_eq!(usual([1, 1, 1], &[("big", 2)]), Policy::Guided);
+        assert_eq!(usual([1, 1, 1], &[("big", 3)]), Policy::Packed, "a core for each");
     }
 
     #[test]
