@@ -118,10 +118,12 @@ pub(super) fn classify(
         return Some(Kind::Noise);
     }
     let is_long = frames > LONGEST * frames_per_second || goes_on;
-    if object.has_companion && (is_long || speed < 8.0) {
+    let light = light_curve(&seen);
+    // Meteors of a shower may fly side by side, too, but each flares up and goes out.
+    let flares = light.begin < ENDS && light.end < ENDS && light.strobes == 0;
+    if object.has_companion && (is_long || speed < 8.0 && !flares) {
         return Some(Kind::Plane);
     }
-    let light = light_curve(&seen);
     if is_long {
         return Some(if light.strobes > 1 { Kind::Plane } else { Kind::Satellite });
     }

@@ -54,11 +54,14 @@ proptest! {
     }
 }
 
-/// The tracks of a scene in which the sky moves by `drift`, and one thing as `object` says: place, way per frame and light.
-fn tracks(
+/// A place, the way per frame, and light.
+type Object = ([f64; 2], [f64; 2], f64);
+
+/// The tracks of a scene in which the sky moves by `drift`, and in each frame there are these things.
+fn tracks<O: IntoIterator<Item = Object>>(
     frames: u64,
     drift: impl Fn(u64) -> [f64; 2],
-    object: impl Fn(u64) -> Option<([f64; 2], [f64; 2], f64)>,
+    objects: impl Fn(u64) -> O,
 ) -> (Vec<Track>, Tracker) {
     let size = Size::new(480, 320).unwrap();
     let mut scene = Scene::new(480, 320, 160);
@@ -67,11 +70,11 @@ fn tracks(
     let mut found = Vec::new();
     for frame in 0..frames {
         let shift = drift(frame);
-        let streak = object(frame).map(|([x, y], way, light)| {
+        let streak = |([x, y], way, light): Object| {
             let (x, y) = (x + shift[0], y + shift[1]);
             ([x, y], [x + 0.9 * way[0], y + 0.9 * way[1]], light)
-        });
-        let picture = scene.frame(shift, streak.as_slice());
+        };
+        let picture = scene.frame(shift, &objects(frame).into_iter().map(streak).collect::<Vec<_>>());
         let components: Vec<Component> = detector.components(&picture).collect();
         found.extend(tracker.follow(&components, frame, frame as i64 * 40_000));
     }
@@ -79,7 +82,7 @@ fn tracks(
     (found, tracker)
 }
 
-fn meteor(frame: u64, way: [f64; 2]) -> Option<([f64; 2], [f64; 2], f64)> {
+fn meteor(frame: u64, way: [f64; 2]) -> Option<Object> {
     let step = frame.checked_sub(20).filter(|&step| step < 14)? as f64;
     let light = 1600.0 * (1.0 - ((step - 6.5) / 7.5).powi(2));
     Some(([120.0 + way[0] * step, 90.0 + way[1] * step], way, light))
@@ -147,6 +150,25 @@ fn what_lasts_or_is_slow_is_no_meteor() {
     let hot = |frame: u64| Some(([200.0 - drift(frame)[0], 150.0 - drift(frame)[1]], [0.0; 2], 700.0));
     let (found, _) = tracks(60, drift, hot);
     assert!(found.iter().all(|track| track.kind != Kind::Meteor), "{found:?}");
+}
+
+#[test]
+fn meteors_side_by_side_are_no_plane() {
+    let beside = |([x, y], way, light): Object| ([x - 9.0, y + 24.0], way, light);
+    let kinds = |objects: &dyn Fn(u64) -> Vec<Object>| {
+        let (found, _) = tracks(70, |_| [0.0; 2], objects);
+        found.iter().map(|track| track.kind).collect::<Vec<_>>()
+    };
+    let both = |frame: u64, late: u64| {
+        let meteor = |frame: u64| meteor(frame, [5.0, 2.0]);
+        meteor(frame).into_iter().chain(frame.checked_sub(late).and_then(meteor).map(beside)).collect()
+    };
+    for late in [0, 2] {
+        assert_eq!(kinds(&|frame| both(frame, late)), [Kind::Meteor; 2], "{late} frames later");
+    }
+    // Two lights that neither flare up nor go out.
+    let steady = |frame: u64| both(frame, 0).into_iter().map(|(at, way, _)| (at, way, 900.0)).collect();
+    assert_eq!(kinds(&steady), [Kind::Plane; 2]);
 }
 
 #[test]
