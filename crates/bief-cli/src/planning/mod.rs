@@ -145,7 +145,7 @@ pub(crate) struct PlanningArgs {
     #[arg(long, value_name = "GOAL")]
     goal: Option<Goal>,
     /// How to cut the chain into stages, as in `bief plan --strategy` [default: exact, or on up to
-    /// four cores shared where that is more than 2 % faster]
+    /// four cores shared where that is faster]
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     #[command(flatten)]

@@ -38,7 +38,7 @@ const TRIALS: usize = 3;
 /// Measures the tasks of an [`Application`], computes the best pipeline for a goal, and says where its threads run.
 ///
 /// Unless told otherwise it measures on all kinds of cores of its machine, looks for the shortest period on the fewest big cores by the
-/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. On up to four cores, where the period is shorter by more than 2 % if stages
+/// strategy [`Exact`](struct@Exact), and places threads [`Policy::Packed`]. On up to four cores, where the period is shorter if stages
 /// share them, with what that costs, they do ([`Shared`](bief_schedule::strategy::Shared)): not with a class.
 ///
 /// ```
