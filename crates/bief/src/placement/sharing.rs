@@ -33,7 +33,7 @@ impl SharedCores {
 pub(crate) fn usual(schedule: &Schedule) -> Policy {
     let levels = |(kind, cores): (&String, &u32)| {
         let threads = || schedule.stages().iter().filter_map(|stage| stage.cores.get(kind).copied());
-        threads().sum::<u32>() <= *cores || threads().any(|threads| threads >= *cores)
+        threads().map(u64::from).sum::<u64>() <= u64::from(*cores) || threads().any(|threads| threads >= *cores)
     };
     if schedule.cores().iter().all(levels) { Policy::Packed } else { Policy::Guided }
 }
@@ -53,13 +53,15 @@ pub(super) fn divided(stages: &[Load], cores: usize) -> Option<Vec<Vec<usize>>> 
     stages.iter().any(|stage| stage.threads >= cores).then(|| {
         let mut order: Vec<usize> = (0..stages.len()).collect();
         order.sort_by_key(|&stage| (stages[stage].threads, Reverse(stages[stage].ns)));
-        let mut busy_ns = vec![0; cores];
+        let mut busy_ns = vec![0_u64; cores];
         let mut places = vec![Vec::new(); stages.len()];
         for stage in order {
             let mut idlest: Vec<usize> = (0..cores).collect();
             idlest.sort_by_key(|&core| busy_ns[core]);
             places[stage] = idlest.into_iter().cycle().take(stages[stage].threads).collect();
-            places[stage].iter().for_each(|&core| busy_ns[core] += stages[stage].ns);
+            for &core in &places[stage] {
+                busy_ns[core] = busy_ns[core].saturating_add(stages[stage].ns);
+            }
         }
         places
     })
@@ -82,6 +84,7 @@ mod tests {
         let five = places([(1, 30), (3, 40), (1, 20), (1, 20), (1, 50)], 3).unwrap();
         assert_eq!(five, [vec![1], vec![1, 2, 0], vec![2], vec![2], vec![0]]);
         assert_eq!(places([(1, 10), (5, 40)], 2).unwrap()[1], [1, 0, 1, 0, 1]);
+        assert_eq!(places([(1, u64::MAX), (3, u64::MAX)], 2).unwrap()[1], [1, 0, 1]);
     }
 
     #[test]
