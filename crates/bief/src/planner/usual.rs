@@ -27,15 +27,14 @@ impl Strategy for Usual {
     }
 
     fn schedule(&self, profile: &Profile, platform: &Platform) -> Result<Schedule, Error> {
-        let alone = Exact.schedule(profile, platform)?;
         let cores = platform.kinds().iter().fold(0_u32, |sum, kind| sum.saturating_add(kind.cores));
         let is_known = (0..profile.kinds().len()).all(|kind| profile.switch_ns(kind).is_some());
         if cores > MOST_CORES || profile.tasks().len() > MOST_TASKS || !is_known {
-            return Ok(alone);
+            return Exact.schedule(profile, platform);
         }
-        // It refuses what only `Exact` can plan for.
-        let shared = Shared.schedule(profile, platform).ok();
-        Ok(shared.filter(|shared| shared.planned_period() < alone.planned_period()).unwrap_or(alone))
+        // It refuses what only `Exact` can plan for, and has the stages of that where it gains nothing.
+        let shared = Shared.schedule(profile, platform).ok().filter(Schedule::is_oversubscribed);
+        shared.map_or_else(|| Exact.schedule(profile, platform), Ok)
     }
 
     fn plan(&self, profile: &Profile, platform: &Platform, goal: &Goal) -> Result<Schedule, Error> {
