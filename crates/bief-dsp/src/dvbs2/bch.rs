@@ -41,10 +41,13 @@ const MINIMAL_MEDIUM: [u32; 12] = [
 const MAX_T: usize = 12;
 /// Bytes that one step of the division takes in.
 const STEP: usize = 4;
+/// Parts of a message that are divided side by side: each step of a division waits for what its tables say of the one before.
+const PARTS: usize = 3;
 
 /// A polynomial of degree < 192, aligned to the left: the coefficient of the power just below the degree of
 /// the generator is the top bit of the first word.
 type Remainder = [u64; 3];
+const REMAINDER_BITS: usize = 8 * size_of::<Remainder>();
 
 /// What [`Bch::decode`] made of a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +82,8 @@ pub struct Bch {
     generator: Remainder,
     /// `division[k][b]`: remainder of the byte b followed by k zero bytes and the parity.
     division: Box<[[Remainder; 256]; STEP]>,
+    /// `behind[p][i]`: remainder of bit i from the top of a remainder, followed by p + 1 whole parts of the message.
+    behind: Box<[[Remainder; REMAINDER_BITS]; PARTS - 1]>,
 }
 
 impl fmt::Debug for Bch {
@@ -94,7 +99,7 @@ impl fmt::Debug for Bch {
 impl Bch {
     /// The code of a frame size and a rate; `None` for 9/10 short, which does not exist.
     ///
-    /// Makes tables (24 KiB, and 64 or 256 KiB that all codes of that frame size share).
+    /// Makes tables (33 KiB, and 64 or 256 KiB that all codes of that frame size share).
     pub fn new(size: FrameSize, rate: Rate) -> Option<Bch> {
         let fec = Fec::new(size, rate)?;
         Some(Bch::of(size, fec.kbch, fec.nbch, fec.bch_t))
@@ -109,7 +114,9 @@ impl Bch {
         };
         let generator = generator(&minimal[..t]);
         let division = division_tables(&generator);
-        Bch { field, t, message_bits: kbch, codeword_bytes: nbch / 8, generator, division }
+        let parity_bits = nbch - kbch;
+        let behind = followed_by_parts(&generator, parity_bits, 8 * part_bytes(kbch));
+        Bch { field, t, message_bits: kbch, codeword_bytes: nbch / 8, generator, division, behind }
     }
 
     /// Bytes of a message: kbch / 8. Where kbch is no multiple of 8 (medium FECFRAMEs), parity begins in the last of them.
@@ -190,30 +197,45 @@ impl Bch {
     /// Remainder of the message that the bytes begin with, times x^(parity bits), modulo g(x).
     fn divide(&self, bytes: &[u8]) -> Remainder {
         let division = &*self.division;
-        let mut r = [0; 3];
-        let (message, last) = bytes.split_at(self.message_bits / 8);
-        let (steps, rest) = message.as_chunks::<STEP>();
-        for bytes in steps {
-            let top = ((r[0] >> 32) as u32 ^ u32::from_be_bytes(*bytes)).to_be_bytes();
-            let terms = [
-                &division[3][usize::from(top[0])],
-                &division[2][usize::from(top[1])],
-                &division[1][usize::from(top[2])],
-                &division[0][usize::from(top[3])],
-            ];
-            r = [r[0] << 32 | r[1] >> 32, r[1] << 32 | r[2] >> 32, r[2] << 32];
-            for term in terms {
-                r = add(&r, term);
+        let part = part_bytes(self.message_bits);
+        let (parts, rest) = bytes.split_at(PARTS * part);
+        // Each part for itself ...
+        let mut remainders = [[0; 3]; PARTS];
+        for step in (0..part).step_by(STEP) {
+            for (p, r) in remainders.iter_mut().enumerate() {
+                let bytes = parts[p * part + step..].first_chunk::<STEP>().expect("a part is whole steps");
+                let top = ((r[0] >> 32) as u32 ^ u32::from_be_bytes(*bytes)).to_be_bytes();
+                let terms = [
+                    &division[3][usize::from(top[0])],
+                    &division[2][usize::from(top[1])],
+                    &division[1][usize::from(top[2])],
+                    &division[0][usize::from(top[3])],
+                ];
+                *r = [r[0] << 32 | r[1] >> 32, r[1] << 32 | r[2] >> 32, r[2] << 32];
+                for term in terms {
+                    *r = add(r, term);
+                }
             }
         }
+        // ... then, added to that of the last one, what the parts before it leave once it follows.
+        let [first @ .., mut r] = remainders;
+        for (part, behind) in first.iter().rev().zip(&*self.behind) {
+            for (word, behind) in part.iter().zip(behind.as_chunks::<64>().0) {
+                for (bit, term) in behind.iter().enumerate() {
+                    let present = (word >> (63 - bit) & 1).wrapping_neg();
+                    r = add(&r, &term.map(|word| word & present));
+                }
+            }
+        }
+        let (rest, last) = rest.split_at(self.message_bits / 8 - PARTS * part);
         for byte in rest {
             let top = (r[0] >> 56) as u8 ^ byte;
             r = add(&times_x8(&r), &division[0][usize::from(top)]);
         }
         for bit in 0..self.message_bits % 8 {
-            let top = (r[0] >> 63) as u8 ^ last[0] >> (7 - bit) & 1;
-            r = [r[0] << 1 | r[1] >> 63, r[1] << 1 | r[2] >> 63, r[2] << 1];
-            r = if top == 1 { add(&r, &self.generator) } else { r };
+            let carry = r[0] >> 63 == 1;
+            r = times_x(&r);
+            r = if carry != (last[0] >> (7 - bit) & 1 == 1) { add(&r, &self.generator) } else { r };
         }
         r
     }
@@ -405,11 +427,7 @@ fn division_tables(generator: &Remainder) -> Box<[[Remainder; 256]; STEP]> {
     for byte in 0..256 {
         let mut r = [(byte as u64) << 56, 0, 0];
         for _ in 0..8 {
-            let out = r[0] >> 63 == 1;
-            r = [r[0] << 1 | r[1] >> 63, r[1] << 1 | r[2] >> 63, r[2] << 1];
-            if out {
-                r = add(&r, generator);
-            }
+            r = times_x_modulo(&r, generator);
         }
         tables[0][byte] = r;
     }
@@ -422,9 +440,47 @@ fn division_tables(generator: &Remainder) -> Box<[[Remainder; 256]; STEP]> {
     tables
 }
 
+/// Bytes of each part of a message that is divided beside others; what is left behind them is less than `PARTS` steps and a byte.
+fn part_bytes(message_bits: usize) -> usize {
+    message_bits / 8 / (PARTS * STEP) * STEP
+}
+
+/// What each bit of a remainder leaves when one part of that many bits follows it, when two do, and so on.
+fn followed_by_parts(
+    generator: &Remainder,
+    parity_bits: usize,
+    part_bits: usize,
+) -> Box<[[Remainder; REMAINDER_BITS]; PARTS - 1]> {
+    let mut tables = Box::new([[[0; 3]; REMAINDER_BITS]; PARTS - 1]);
+    // The remainder 1.
+    let mut power = [0; 3];
+    power[(parity_bits - 1) / 64] = 1 << (63 - (parity_bits - 1) % 64);
+    for table in &mut *tables {
+        for _ in 0..part_bits {
+            power = times_x_modulo(&power, generator);
+        }
+        let mut term = power;
+        for entry in table[..parity_bits].iter_mut().rev() {
+            *entry = term;
+            term = times_x_modulo(&term, generator);
+        }
+    }
+    tables
+}
+
 #[inline]
 fn add(a: &Remainder, b: &Remainder) -> Remainder {
     [a[0] ^ b[0], a[1] ^ b[1], a[2] ^ b[2]]
+}
+
+/// x times the lower powers; the highest one leaves.
+#[inline]
+fn times_x(r: &Remainder) -> Remainder {
+    [r[0] << 1 | r[1] >> 63, r[1] << 1 | r[2] >> 63, r[2] << 1]
+}
+
+fn times_x_modulo(r: &Remainder, generator: &Remainder) -> Remainder {
+    if r[0] >> 63 == 1 { add(&times_x(r), generator) } else { times_x(r) }
 }
 
 /// x^8 times the lower powers; the highest eight leave.
