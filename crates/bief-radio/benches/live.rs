@@ -13,10 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bief::Application;
 use bief::plan::Profiling;
-use bief::schedule::strategy::{Exact, Strategy};
-use bief::schedule::{CoreKind, Platform};
+use bief::{Application, Machine, Planner};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{Layout, Pls};
 use bief_radio::Recording;
@@ -96,23 +94,24 @@ fn main() -> ExitCode {
 
     // The plan first, of the same signal at rest.
     let still = Recording::from_reader("still", FORMAT, std::io::Cursor::new(Arc::clone(&bytes)));
-    let receiver = Receiver::find(still, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
-    let profile =
-        receiver.rehearsal(u64::MAX).unwrap().profile_on(&bief::Machine::here(), Profiling::default()).unwrap();
-    let platform = Platform::new([CoreKind::new(&profile.kinds()[0], 2)]).unwrap();
-    let schedule = Exact.schedule(&profile, &platform).unwrap();
+    let still = Receiver::find(still, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
+    let profile = still.rehearsal(u64::MAX).unwrap().profile_on(&Machine::here(), Profiling::default()).unwrap();
+    let planner = Planner::new(Machine::here()).cores("2").profile(profile, "the same signal at rest");
+    let planned = planner.plan(&still).unwrap();
 
     let latest = Arc::<AtomicU64>::default();
     let left = (bytes_per_second * seconds) as u64;
     let radio = Radio { bytes, bytes_per_second, left, given: 0, start: None, latest: Arc::clone(&latest) };
-    let live = Recording::from_reader("radio", FORMAT, radio);
+    let sample_rate = Some(mbaud * 1e6 * SAMPLES_PER_SYMBOL);
+    let live = Recording { sample_rate, ..Recording::from_reader("radio", FORMAT, radio) };
     let receiver = Receiver::find(live, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap().live().unwrap();
-    let report = receiver.to(std::io::sink()).program().unwrap().pipeline(&schedule).unwrap().run().unwrap();
+    let report = planned.pipeline(&mut receiver.to(std::io::sink())).unwrap().run().unwrap();
     let figures = Figures::of(&report.figures);
     let late = latest.load(Ordering::Relaxed) as f64 / 1e6;
     println!("{pls}, {mbaud} Mbaud for {:.1} s on two cores: {} frames", report.seconds, figures.frames);
     println!("{:.1} Mb/s of information", figures.bits as f64 / report.seconds / 1e6);
     println!("{} samples dropped, {} packets with errors", figures.lost_samples, figures.packet_errors);
+    println!("{report}");
     println!("the radio was read {:.1} ms late at most", 1e3 * late);
     if figures.lost_samples == 0 && figures.packet_errors == 0 && late < KEPT {
         println!("nothing dropped");

@@ -2,21 +2,17 @@
 
 use std::io::Read;
 
-use bief::{Flow, Result, Task};
+use bief::Result;
 
 use crate::files::Input;
-use crate::live::ReadLive;
 
 /// Bytes, as many at a time as the receiver needs next.
 pub(crate) trait Feed: Send {
-    /// Bytes that [`fill`](Self::fill) may write, however few are wanted; 0 of what waits until as many have come as are wanted.
-    fn block(&self) -> usize {
-        0
-    }
+    /// Whether [`fill`](Self::fill) will fill so many at once, with nothing lost among them, if the stream does not end before.
+    fn is_ready(&mut self, bytes: usize) -> bool;
 
-    /// Fills the front of `space`: as many bytes as are wanted, or a block; `None` when nothing has come for a while. `space` has
-    /// room for both.
-    fn fill(&mut self, space: &mut [u8], wanted: usize) -> Result<Option<Fed>>;
+    /// Fills the front of `space`; `None` when nothing has come for a while.
+    fn fill(&mut self, space: &mut [u8]) -> Result<Option<Fed>>;
 
     /// Bytes lost so far.
     fn lost(&self) -> u64 {
@@ -52,38 +48,16 @@ impl Waiting {
 }
 
 impl Feed for Waiting {
-    fn fill(&mut self, space: &mut [u8], wanted: usize) -> Result<Option<Fed>> {
-        let bytes = self.0.fill(&mut space[..wanted]);
-        Ok(Some(Fed { bytes, lost: 0, ended: bytes < wanted }))
+    fn is_ready(&mut self, _bytes: usize) -> bool {
+        true
+    }
+
+    fn fill(&mut self, space: &mut [u8]) -> Result<Option<Fed>> {
+        let bytes = self.0.fill(space);
+        Ok(Some(Fed { bytes, lost: 0, ended: bytes < space.len() }))
     }
 
     fn finish(&mut self) -> Result<()> {
         self.0.fault()
-    }
-}
-
-impl Feed for ReadLive {
-    fn block(&self) -> usize {
-        self.block_bytes()
-    }
-
-    fn fill(&mut self, space: &mut [u8], _wanted: usize) -> Result<Option<Fed>> {
-        let block = &mut space[..self.block_bytes()];
-        let (mut filled, mut lost) = ([0], [0]);
-        let flow = self.run((), (&mut *block, &mut filled, &mut lost))?;
-        let bytes = filled[0] as usize;
-        Ok((flow == Flow::Next).then_some(Fed { bytes, lost: lost[0], ended: bytes < block.len() }))
-    }
-
-    fn lost(&self) -> u64 {
-        Task::lost(self)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        Task::finish(self)
-    }
-
-    fn reset(&mut self) -> Result<()> {
-        Task::reset(self)
     }
 }

@@ -1,12 +1,19 @@
 //! Bytes that cannot wait: the source that listens to a radio.
 
+use std::collections::VecDeque;
 use std::io::{Cursor, ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bief::kinds::Gaps;
-use bief::source::{self, Live, Received};
+use bief::source::{self, Heard, Live, Received};
 use bief::{Error, Flow, Out, Result, Task};
+
+use crate::feed::{Fed, Feed};
+
+/// How long it waits for bytes before its worker looks whether the run was stopped.
+const LOOK: Duration = Duration::from_millis(10);
 
 type Fill = Box<dyn FnMut(&mut [u8]) -> Result<Received> + Send>;
 
@@ -51,18 +58,31 @@ type Fill = Box<dyn FnMut(&mut [u8]) -> Result<Received> + Send>;
 pub struct ReadLive {
     /// Read before; its whole blocks come first.
     front: Arc<[u8]>,
+    /// Of the front, bytes that are played, and those of whole blocks.
     played: usize,
-    block: usize,
+    whole: usize,
     live: Live<u8, Fill>,
-    /// Bytes that the marks so far say were lost.
+    /// Blocks that have come and are not played to their ends.
+    heard: VecDeque<Block>,
+    /// Bytes that the queue and the reader lost and that are marked.
     marked: u64,
     /// Bytes that are missing and were filled up, and those that the reader lost before.
     filled_up: Arc<AtomicU64>,
     lost_before: u64,
-    /// What came behind the last whole block, once the input has ended.
-    rest: Arc<Mutex<Vec<u8>>>,
+    /// What came behind the last whole block, once the input has ended, and what is missing before it.
+    rest: Arc<Mutex<(Vec<u8>, u64)>>,
     ended: bool,
     fault: Option<Error>,
+}
+
+/// A block that has come.
+struct Block {
+    bytes: Box<[u8]>,
+    played: usize,
+    /// Bytes lost just before it.
+    lost: u64,
+    /// What came behind the last whole block, if anything.
+    is_last: bool,
 }
 
 impl ReadLive {
@@ -85,7 +105,7 @@ impl ReadLive {
         let mut begun = Cursor::new(Arc::clone(&front));
         begun.set_position(whole as u64);
         let mut reader = begun.chain(reader);
-        let rest = Arc::<Mutex<Vec<u8>>>::default();
+        let rest = Arc::<Mutex<(Vec<u8>, u64)>>::default();
         let (end, mut filled) = (Arc::clone(&rest), 0);
         let filled_up = Arc::<AtomicU64>::default();
         let silence = Arc::clone(&filled_up);
@@ -117,16 +137,26 @@ impl ReadLive {
                 Ok(0) => Ok(Received::End),
                 Err(error) => Err(error.into()),
             };
-            end.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&block[..filled]);
+            let missing = std::mem::take(&mut before);
+            silence.fetch_add(missing, Ordering::Relaxed);
+            *end.lock().unwrap_or_else(PoisonError::into_inner) = (block[..filled].to_vec(), missing);
             filled = 0;
             outcome
         };
         let live = source::live(block, blocks, Box::new(fill) as Fill);
-        Self { front, played: 0, block, live, marked: 0, filled_up, lost_before, rest, ended: false, fault: None }
-    }
-
-    pub(crate) fn block_bytes(&self) -> usize {
-        self.block
+        Self {
+            front,
+            played: 0,
+            whole,
+            live,
+            heard: VecDeque::new(),
+            marked: 0,
+            filled_up,
+            lost_before,
+            rest,
+            ended: false,
+            fault: None,
+        }
     }
 
     /// Begins to read now, not with the first block that is asked for: so much as the queue holds waits there.
@@ -135,6 +165,31 @@ impl ReadLive {
     /// A thread that the system refuses.
     pub fn listen(&mut self) -> Result<()> {
         self.live.listen()
+    }
+
+    /// Plays so many bytes of the front at most.
+    fn play_front(&mut self, bytes: usize) -> &[u8] {
+        let from = self.played;
+        self.played = self.whole.min(from + bytes);
+        &self.front[from..self.played]
+    }
+
+    /// Lets a block come; `false` when none has after such a wait. Behind the last one come empty ones.
+    fn hear(&mut self, wait: Duration) -> bool {
+        let heard = if self.ended { Ok(Heard::End) } else { self.live.hear(wait) };
+        let (bytes, lost, is_last) = match heard {
+            Ok(Heard::Block(bytes, lost)) => (bytes, lost, false),
+            Ok(Heard::Nothing) => return false,
+            Ok(Heard::End) | Err(_) => {
+                self.fault = heard.err().or(self.fault.take());
+                self.ended = true;
+                let (rest, missing) = std::mem::take(&mut *self.rest.lock().unwrap_or_else(PoisonError::into_inner));
+                (rest.into(), self.live.lost() - self.marked + missing, true)
+            }
+        };
+        self.marked = self.live.lost();
+        self.heard.push_back(Block { bytes, played: 0, lost, is_last });
+        true
     }
 }
 
@@ -155,30 +210,23 @@ impl Task for ReadLive {
     }
 
     fn run(&mut self, (): (), (block, filled, lost): (&mut [u8], &mut [u32], &mut [u64])) -> Result<Flow> {
-        (filled[0], lost[0]) = (block.len() as u32, 0);
-        if let Some(bytes) = self.front.get(self.played..self.played + block.len()) {
-            block.copy_from_slice(bytes);
-            self.played += block.len();
+        let front = self.play_front(block.len());
+        if !front.is_empty() {
+            block.copy_from_slice(front);
+            (filled[0], lost[0]) = (block.len() as u32, 0);
             return Ok(Flow::Next);
         }
-        if !self.ended {
-            match self.live.run((), (block, lost)) {
-                Ok(Flow::Stop) => {}
-                Ok(flow) => {
-                    self.marked += lost[0];
-                    return Ok(flow);
-                }
-                Err(error) => self.fault = Some(error),
-            }
-            self.ended = true;
+        if !self.hear(LOOK) {
+            return Ok(Flow::Skip);
         }
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
-        block[..rest.len()].copy_from_slice(&rest);
-        block[rest.len()..].fill(0);
-        filled[0] = rest.len() as u32;
-        rest.clear();
-        lost[0] = self.live.lost() - self.marked;
-        self.marked += lost[0];
+        if let Some(Block { bytes, lost: before, is_last, .. }) = self.heard.pop_front() {
+            (filled[0], lost[0]) = (bytes.len() as u32, before);
+            block[..bytes.len()].copy_from_slice(&bytes);
+            block[bytes.len()..].fill(0);
+            if !is_last {
+                self.live.give_back(bytes);
+            }
+        }
         Ok(Flow::Next)
     }
 
@@ -193,9 +241,77 @@ impl Task for ReadLive {
 
     fn reset(&mut self) -> Result<()> {
         self.live.reset()?;
+        self.heard.clear();
         (self.marked, self.lost_before, self.ended) = (0, 0, false);
         self.filled_up.store(0, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Bytes as they are wanted: a block may be played in parts, and several at once.
+impl Feed for ReadLive {
+    fn is_ready(&mut self, bytes: usize) -> bool {
+        let (mut ready, mut next) = (self.whole - self.played, 0);
+        if ready > 0 {
+            return ready >= bytes;
+        }
+        while ready < bytes {
+            if next == self.heard.len() && !self.hear(Duration::ZERO) {
+                return false;
+            }
+            let block = &self.heard[next];
+            if block.lost > 0 || block.is_last {
+                return false;
+            }
+            ready += block.bytes.len() - block.played;
+            next += 1;
+        }
+        true
+    }
+
+    fn fill(&mut self, space: &mut [u8]) -> Result<Option<Fed>> {
+        let mut fed = Fed { bytes: self.play_front(space.len()).len(), lost: 0, ended: false };
+        if fed.bytes > 0 {
+            space[..fed.bytes].copy_from_slice(&self.front[self.played - fed.bytes..self.played]);
+            return Ok(Some(fed));
+        }
+        while fed.bytes < space.len() && !fed.ended {
+            let wait = if fed.bytes == 0 { LOOK } else { Duration::ZERO };
+            if self.heard.is_empty() && !self.hear(wait) {
+                return Ok((fed.bytes > 0).then_some(fed));
+            }
+            let Some(mut block) = self.heard.pop_front() else { break };
+            if block.lost > 0 && fed.bytes > 0 {
+                self.heard.push_front(block);
+                break;
+            }
+            fed.lost += std::mem::take(&mut block.lost);
+            let (from, to) = (&block.bytes[block.played..], &mut space[fed.bytes..]);
+            let count = from.len().min(to.len());
+            to[..count].copy_from_slice(&from[..count]);
+            fed.bytes += count;
+            block.played += count;
+            if block.played < block.bytes.len() {
+                self.heard.push_front(block);
+            } else if block.is_last {
+                fed.ended = true;
+            } else {
+                self.live.give_back(block.bytes);
+            }
+        }
+        Ok(Some(fed))
+    }
+
+    fn lost(&self) -> u64 {
+        Task::lost(self)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Task::finish(self)
+    }
+
+    fn reset(&mut self) -> Result<()> {
+        Task::reset(self)
     }
 }
 
@@ -285,6 +401,53 @@ mod tests {
         assert_eq!(all.take()[..16], [1, 9, 9, 4, 10, 11, 12, 9, 17, 18, 19, 20, 21, 9, 23, 0]);
         assert_eq!(marks.take()[..4], [0, 5, 3, 0]);
         assert_eq!((report.lost, gaps.total()), (6 + 12, 6 + 12));
+    }
+
+    /// What a feed gives, so many bytes at a time, with what is lost before each.
+    fn fed(mut feed: ReadLive, mut size: impl FnMut() -> usize) -> (Vec<u8>, Vec<(usize, u64)>) {
+        let (mut bytes, mut lost) = (Vec::new(), Vec::new());
+        loop {
+            let mut space = vec![0; size()];
+            let is_ready = feed.is_ready(space.len());
+            let Some(fed) = feed.fill(&mut space).unwrap() else { continue };
+            assert!(!is_ready || (fed.bytes, fed.lost) == (space.len(), 0));
+            if fed.lost > 0 {
+                lost.push((bytes.len(), fed.lost));
+            }
+            bytes.extend_from_slice(&space[..fed.bytes]);
+            if fed.ended {
+                return (bytes, lost);
+            }
+        }
+    }
+
+    #[test]
+    fn a_feed_gives_blocks_in_any_parts() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for front in 0..=50 {
+            for size in 1..30 {
+                let drip = Drip { bytes: front..50, fails: false };
+                let feed = ReadLive::new((0..front).collect(), drip, 8, 16);
+                let sizes = || if size == 29 { random.usize(1..40) } else { size };
+                assert_eq!(fed(feed, sizes), ((0..50).collect(), vec![]), "front {front}, {size} at a time");
+            }
+        }
+    }
+
+    #[test]
+    fn a_feed_tells_what_is_missing_at_its_place() {
+        for size in [1, 3, 4, 7, 40] {
+            let gaps = Gaps::new(9);
+            let parts: Vec<(u64, &[u8])> = vec![(0, &[1, 2, 3, 4]), (5, &[10, 11]), (2, &[14]), (4, &[19, 20])];
+            let holes = Holes { parts: parts.into_iter(), part: &[], gaps: gaps.clone() };
+            let feed = ReadLive::with_gaps([].into(), holes, Some(gaps.clone()), 4, 64);
+            // Of the last gap three bytes fill up a block, and one is missing before the next.
+            let (bytes, lost) = fed(feed, || size);
+            assert_eq!(
+                (&bytes[..], &lost[..]),
+                (&[1, 2, 3, 4, 10, 11, 9, 9, 14, 9, 9, 9, 19, 20][..], &[(4, 5), (12, 1)][..])
+            );
+        }
     }
 
     #[test]

@@ -31,6 +31,17 @@ pub enum Received {
     End,
 }
 
+/// What [`Live::hear`] brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard<T> {
+    /// A block, and how many elements were lost just before it.
+    Block(Box<[T]>, u64),
+    /// None has come.
+    Nothing,
+    /// None will come: the stream has ended.
+    End,
+}
+
 /// A source that cannot wait; made by [`live`].
 pub struct Live<T, F> {
     len: usize,
@@ -140,7 +151,8 @@ where
         let told_to_end = Arc::<AtomicBool>::default();
         let listener = Listener {
             block: block(),
-            free: (0..self.blocks).map(|_| block()).collect(),
+            free: Vec::with_capacity(self.blocks),
+            unused: (0..self.blocks).map(|_| block()).collect(),
             enough: self.blocks.div_ceil(2),
             freed,
             full,
@@ -156,6 +168,38 @@ where
         let thread = thread::Builder::new().name("live".to_owned()).spawn(work).map_err(Error::from_source)?;
         self.device = Some(Device { heard, free, told_to_end, thread });
         Ok(())
+    }
+
+    /// The next block itself, where a task takes blocks apart instead of playing them: it waits for it so long at most. Give it
+    /// [back](Self::give_back) soon.
+    ///
+    /// # Errors
+    /// As [`live`].
+    pub fn hear(&mut self, wait: Duration) -> Result<Heard<T>> {
+        self.listen()?;
+        let Some(device) = &self.device else { return Ok(Heard::End) };
+        match device.heard.recv_timeout(wait) {
+            Ok((block, lost)) => {
+                self.lost = self.lost.saturating_add(lost);
+                return Ok(Heard::Block(block, lost));
+            }
+            Err(RecvTimeoutError::Timeout) => return Ok(Heard::Nothing),
+            Err(RecvTimeoutError::Disconnected) => {}
+        }
+        self.over = true;
+        if let Some(Ending { lost, outcome }) = self.device.take().map(Device::join) {
+            self.lost = self.lost.saturating_add(lost);
+            outcome?;
+        }
+        Ok(Heard::End)
+    }
+
+    /// Lets a block be filled again.
+    pub fn give_back(&mut self, block: Box<[T]>) {
+        if let Some(device) = &self.device {
+            // It is refused only when the thread has ended.
+            let _ = device.free.try_send(block);
+        }
     }
 
     /// Tells the thread to end and waits for that, but not for ever: how it ended, or `None` if it has not.
@@ -184,7 +228,9 @@ impl<T> Device<T> {
 struct Listener<T> {
     /// The one that is being filled.
     block: Box<[T]>,
+    /// Blocks that came back: they are in the cache, unlike those that were never used.
     free: Vec<Box<[T]>>,
+    unused: Vec<Box<[T]>>,
     /// Free blocks with which it goes on after it dropped some.
     enough: usize,
     /// Where blocks come back.
@@ -219,9 +265,12 @@ impl<T> Listener<T> {
 
     /// Sends the block, or drops what is in it.
     fn pass_on(&mut self) {
-        self.free.extend(self.freed.try_iter());
-        self.dropping &= self.free.len() < self.enough;
-        match self.free.pop_if(|_| !self.dropping) {
+        if self.free.is_empty() || self.dropping {
+            self.free.extend(self.freed.try_iter());
+        }
+        self.dropping &= self.free.len() + self.unused.len() < self.enough;
+        let next = if self.dropping { None } else { self.free.pop().or_else(|| self.unused.pop()) };
+        match next {
             Some(next) => {
                 let block = std::mem::replace(&mut self.block, next);
                 // It is refused only when the task is gone, which tells this thread to end.
@@ -265,26 +314,16 @@ where
     }
 
     fn run(&mut self, (): (), (frame, lost): (&mut [T], &mut [u64])) -> Result<Flow> {
-        self.listen()?;
-        let Some(device) = &self.device else { return Ok(Flow::Stop) };
-        match device.heard.recv_timeout(LOOK) {
-            Ok((block, before)) => {
+        match self.hear(LOOK)? {
+            Heard::Block(block, before) => {
                 frame.copy_from_slice(&block);
                 lost[0] = before;
-                self.lost = self.lost.saturating_add(before);
-                // It is refused only when the thread has ended.
-                let _ = device.free.try_send(block);
-                return Ok(Flow::Next);
+                self.give_back(block);
+                Ok(Flow::Next)
             }
-            Err(RecvTimeoutError::Timeout) => return Ok(Flow::Skip),
-            Err(RecvTimeoutError::Disconnected) => {}
+            Heard::Nothing => Ok(Flow::Skip),
+            Heard::End => Ok(Flow::Stop),
         }
-        self.over = true;
-        if let Some(Ending { lost, outcome }) = self.device.take().map(Device::join) {
-            self.lost = self.lost.saturating_add(lost);
-            outcome?;
-        }
-        Ok(Flow::Stop)
     }
 
     fn lost(&self) -> u64 {

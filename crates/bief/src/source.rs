@@ -8,7 +8,7 @@ use crate::task::{Flow, Task};
 use crate::variable::{OutVar, VarFrame};
 use crate::wire::{Out, Output};
 
-pub use crate::live::{Live, Received, live};
+pub use crate::live::{Heard, Live, Received, live};
 pub use crate::pace::{Pace, PaceHandle, Punctuality, pace};
 
 /// A source that plays a slice frame by frame and then stops; made by [`from_slice`].

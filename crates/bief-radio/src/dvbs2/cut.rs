@@ -415,11 +415,11 @@ impl<S: Stream> CutFrames<S> {
     }
 
     /// The samples that the window of the frame that is pending needs, if it can be filled by reading.
-    fn readable(&self, room: usize) -> Option<Range<usize>> {
+    fn readable(&mut self, room: usize) -> Option<Range<usize>> {
         let frame = self.pending.filter(|frame| !frame.pls.is_vl_snr())?;
         let needed = samples_of(&frame, &self.filter);
         let fits = needed.contains(&self.stream.samples()) && needed.len() <= room;
-        (fits && self.stream.reads_windows()).then_some(needed)
+        (fits && self.stream.is_ready(needed.end)).then_some(needed)
     }
 
     /// Reads the rest of the frame that is pending straight into its window; what the next header needs is not used up. `None` when it

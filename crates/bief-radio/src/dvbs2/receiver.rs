@@ -43,9 +43,12 @@ const SEARCH_GROWTH: f64 = 1.25;
 const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
-/// Symbols of a block of live input, and bytes of all blocks that wait between it and the receiver at most.
+/// Symbols of a block of live input at least; how long more of them last, in seconds, where the rate is known; and bytes of a block,
+/// and of all blocks that wait between it and the receiver, at most.
 const LIVE_SYMBOLS: usize = 1024;
-const LIVE_BYTES: usize = 64 << 20;
+const LIVE_SECONDS: f64 = 50e-6;
+const LIVE_BLOCK_BYTES: usize = 1 << 20;
+const LIVE_BYTES: usize = 256 << 20;
 const LIVE_BLOCKS: usize = 8192;
 /// Iterations after which a frame is given up.
 pub(super) const MAX_ITERATIONS: u32 = 50;
@@ -307,7 +310,9 @@ impl Receiver {
     /// A thread that the system refuses.
     pub fn live(self) -> Result<Self> {
         let mut receiver = self.streamed()?;
-        let block = receiver.bytes_of(LIVE_SYMBOLS);
+        let fast = (receiver.sample_rate.unwrap_or(0.0) * LIVE_SECONDS) as usize;
+        let fast = fast.saturating_mul(receiver.format.bytes()).min(LIVE_BLOCK_BYTES);
+        let block = receiver.bytes_of(LIVE_SYMBOLS).max(fast);
         if let Found::Once(front, rest @ Rest::Waiting(..)) = &mut receiver.samples
             && let Rest::Waiting(reader, gaps) = std::mem::replace(rest, Rest::Gone)
         {
@@ -610,10 +615,14 @@ mod tests {
     }
 
     impl Feed for Holed {
-        fn fill(&mut self, space: &mut [u8], wanted: usize) -> Result<Option<Fed>> {
+        fn is_ready(&mut self, _bytes: usize) -> bool {
+            true
+        }
+
+        fn fill(&mut self, space: &mut [u8]) -> Result<Option<Fed>> {
             let Some(range) = self.kept.first_mut() else { return Ok(Some(Fed { bytes: 0, lost: 0, ended: true })) };
             let lost = (range.start - self.at) as u64 * u64::from(self.marks);
-            let bytes = range.len().min(wanted);
+            let bytes = range.len().min(space.len());
             space[..bytes].copy_from_slice(&self.bytes[range.start..range.start + bytes]);
             self.lost += lost;
             range.start += bytes;

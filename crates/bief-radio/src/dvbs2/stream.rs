@@ -28,14 +28,14 @@ pub trait Stream: Send + 'static {
 
     fn use_up(&mut self, samples: usize);
 
-    /// Lets so many more samples come, or a block of them; `None` when nothing has come for a while.
+    /// Lets so many more samples come, or fewer; `None` when nothing has come for a while.
     fn read(&mut self, wanted: usize) -> Result<Option<Came>>;
 
     /// Makes a window of samples that have come.
     fn copy(&mut self, samples: Range<usize>, window: &mut <Self::Window as Output>::Slice<'_>) -> Result<()>;
 
-    /// Whether samples can go straight into a window.
-    fn reads_windows(&self) -> bool;
+    /// Whether the rest of a window, up to this sample, can go straight into it.
+    fn is_ready(&mut self, end: usize) -> bool;
 
     /// As [`read`](Self::read) up to the end of a window and [`copy`](Self::copy), but what comes goes straight into it. All before
     /// `keep` is used up then. `false` when the window has not come as a whole, and waits.
@@ -76,10 +76,9 @@ pub(super) struct Buffered {
 }
 
 impl Buffered {
-    /// With room for so many samples beside a block of the feed.
+    /// With room for so many samples.
     pub(super) fn new(feed: Box<dyn Feed>, samples: usize, each: usize) -> Self {
-        let bytes = vec![0; samples * each + feed.block()].into();
-        Self { feed, bytes, each, start: 0, end: 0, position: 0 }
+        Self { feed, bytes: vec![0; samples * each].into(), each, start: 0, end: 0, position: 0 }
     }
 
     /// Begins anew, with the first sample of another feed.
@@ -134,8 +133,8 @@ impl Stream for Buffered {
 
     fn read(&mut self, wanted: usize) -> Result<Option<Came>> {
         let (first, wanted) = (self.next(), wanted * self.each);
-        self.space(wanted.max(self.feed.block()));
-        let Some(fed) = self.feed.fill(&mut self.bytes[self.end..], wanted)? else { return Ok(None) };
+        self.space(wanted);
+        let Some(fed) = self.feed.fill(&mut self.bytes[self.end..][..wanted])? else { return Ok(None) };
         self.end += fed.bytes;
         Ok(Some(Came { fed, first }))
     }
@@ -144,9 +143,9 @@ impl Stream for Buffered {
         window.extend_from_slice(self.held(samples))
     }
 
-    /// Only what waits comes as it is wanted.
-    fn reads_windows(&self) -> bool {
-        self.feed.block() == 0
+    fn is_ready(&mut self, end: usize) -> bool {
+        let more = end.saturating_sub(self.samples()) * self.each;
+        self.feed.is_ready(more)
     }
 
     fn read_window(
@@ -159,7 +158,7 @@ impl Stream for Buffered {
         let [begun_bytes, all] = [begun.len(), samples.len()].map(|samples| samples * self.each);
         window.space()[..begun_bytes].copy_from_slice(self.held(begun));
         let rest = &mut window.space()[begun_bytes..all];
-        let Some(fed) = self.feed.fill(rest, all - begun_bytes)? else { return Ok(None) };
+        let Some(fed) = self.feed.fill(rest)? else { return Ok(None) };
         let is_whole = fed.lost == 0 && fed.bytes == rest.len();
         if is_whole {
             window.set_len(all)?;
@@ -290,7 +289,7 @@ impl Stream for InPlace {
         Ok(())
     }
 
-    fn reads_windows(&self) -> bool {
+    fn is_ready(&mut self, _end: usize) -> bool {
         true
     }
 
