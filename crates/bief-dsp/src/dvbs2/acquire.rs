@@ -10,11 +10,11 @@ use num_complex::{Complex32, Complex64};
 use super::candidate::{Candidate, candidates};
 use super::clock::symbol_clock;
 use super::decided::Decisions;
-use super::known::{KnownParts, search_frequency, widen};
+use super::known::{KnownParts, likeliest_frequency, widen};
 use super::layout::HEADER_SPREAD;
 use super::line::{Residual, follow_line};
 use super::plheader;
-use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, sum_powers};
+use super::powers::{BLOCK, SIGNIFICANT, power_of, search_powers, significance_near, sum_powers};
 use super::scramble::PlScrambler;
 use super::steady::steady_parts;
 use super::track::{header_moments, residual_frequency};
@@ -436,7 +436,7 @@ impl Search {
         frequency += means.frequency;
         // The carrier changes in the last frame before a step.
         let steady = if headers.len() < whole { &headers[..headers.len().max(2) - 1] } else { &headers[..] };
-        frequency += self.refine_frequency(steady, frequency, means.deviation(headers.len()), scrambler);
+        frequency += self.refine_frequency(steady, frequency, (means.deviation(headers.len()), means.noise), scrambler);
 
         let position = |index: usize| self.start + index as f64 * self.step;
         let last_sample = (self.samples - 1) as f64;
@@ -533,7 +533,13 @@ impl Search {
     /// Frequency that is left when `frequency`, good to the standard deviation `deviation`, is removed: of the powers
     /// of all symbols if they are PSK and strong enough, of decided symbols if they are APSK without pilots, else of headers
     /// and pilots.
-    fn refine_frequency(&self, headers: &[Found], frequency: f64, deviation: f64, scrambler: &PlScrambler) -> f64 {
+    fn refine_frequency(
+        &self,
+        headers: &[Found],
+        frequency: f64,
+        (deviation, noise): (f64, f64),
+        scrambler: &PlScrambler,
+    ) -> f64 {
         let turned = |range: Range<usize>| {
             let mut symbols = self.symbols[range].to_vec();
             derotate(&mut symbols, frequency, 0.0);
@@ -542,13 +548,15 @@ impl Search {
         let end_of = |header: &Found| header.index + length_of(header.pls).unwrap_or_default();
         let whole = headers.iter().filter(|header| end_of(header) <= self.symbols.len()).take(MAX_REFINED);
         let whole: Vec<&Found> = whole.collect();
-        let (Some(first), Some(last)) = (whole.first(), whole.last()) else { return 0.0 };
+        let Some(first) = whole.first() else { return 0.0 };
 
         // Headers and pilots are points of QPSK.
-        let powers = whole.iter().map(|header| power_of(header.pls)).collect::<Option<Vec<usize>>>();
-        if let Some(m) = powers.and_then(|powers| powers.into_iter().max()) {
-            let symbols = turned(first.index..end_of(last).min(first.index + MAX_POWERS));
-            let mut powers = Vec::new();
+        let powers = headers.iter().map(|header| power_of(header.pls)).collect::<Option<Vec<usize>>>();
+        let m = powers.and_then(|powers| powers.into_iter().max());
+        let mut powers = Vec::new();
+        if let Some(m) = m {
+            let end = headers.last().map_or(0, end_of).min(self.symbols.len());
+            let symbols = turned(first.index..end.min(first.index + MAX_POWERS));
             let level = Level::best();
             match m {
                 4 => sum_powers::<4>(level, &symbols, &mut powers),
@@ -588,7 +596,8 @@ impl Search {
             return decided[decided.len() / 2];
         }
         let known = whole.iter().filter_map(|header| known(header)).map(|(known, ..)| known);
-        search_frequency(&known.collect::<Vec<_>>())
+        let by_powers = |frequency: f64| m.map_or(0.0, |m| significance_near(&powers, m, frequency));
+        likeliest_frequency(&known.collect::<Vec<_>>(), noise, deviation, by_powers)
     }
 }
 

@@ -21,6 +21,15 @@ pub(super) const SEARCH: f64 = 6e-4;
 /// Share of the search's metric that a frequency at the end of its range loses. It decides for the smaller
 /// frequency in the frames where the headers stand in line with the pilot blocks and tell nothing.
 const PENALTY: f64 = 0.1;
+/// Frequencies at which it is searched, in the reciprocal of the symbols that are searched.
+const BINS: f64 = 6.0;
+/// Standard deviations by which the frequency of headers may be wrong, the least that is taken for one, and the furthest that is
+/// searched, in cycles per symbol: not noise alone moves it.
+const DEVIATIONS: f64 = 5.0;
+const LEAST_DEVIATION: f64 = 1e-4;
+const FURTHEST: f64 = 2e-3;
+/// How much less likely a frequency may be by the known symbols alone, in powers of e, and still be the likeliest by all.
+const DOUBTFUL: f64 = 20.0;
 /// Quality from which the header of the next frame is believed.
 const NEXT_HEADER_QUALITY: f32 = 0.2;
 
@@ -113,6 +122,29 @@ impl KnownParts {
         &self.parts[..self.count]
     }
 
+    /// Adds |Σ y · conj(s)|², times the weight of so many symbols, at frequencies a step apart from -`range` on.
+    fn add_metrics(&self, range: f64, step: f64, weight: impl Fn(f64) -> f64, metrics: &mut [f64]) {
+        let mut turned = [[Complex64::ZERO; 2]; 2 * MAX_KNOWN];
+        let parts = self.parts().iter().flat_map(Known::halves);
+        for (slot, (position, correlation)) in turned.iter_mut().zip(parts) {
+            *slot = [correlation * Complex64::cis(TAU * range * position), Complex64::cis(-TAU * step * position)];
+        }
+        let turned = &mut turned[..2 * self.count];
+        let weight = weight(self.symbols());
+        for metric in metrics {
+            let mut sum = Complex64::ZERO;
+            for [value, turn] in turned.iter_mut() {
+                sum += *value;
+                *value *= *turn;
+            }
+            *metric += weight * sum.norm_sqr();
+        }
+    }
+
+    fn symbols(&self) -> f64 {
+        self.parts().iter().map(Known::length).sum()
+    }
+
     pub(super) fn has_pilots(&self) -> bool {
         self.count > 1 + usize::from(self.next_header)
     }
@@ -154,46 +186,73 @@ pub(super) fn search_frequency(frames: &[KnownParts]) -> f64 {
     }
     // Two headers alone repeat their phases after one cycle per frame.
     let range = if frames.iter().all(|known| known.count <= 2) { 0.5 / span } else { SEARCH };
-    let bins = (6.0 * range * span).ceil();
+    let bins = (BINS * range * span).ceil();
     let step = range / bins;
-    let mut metrics = [0.0; (12.0 * SEARCH * MAX_SYMBOLS as f64) as usize + 3];
+    let mut metrics = [0.0; (2.0 * BINS * SEARCH * MAX_SYMBOLS as f64) as usize + 3];
     let metrics = &mut metrics[..2 * bins as usize + 1];
-    for known in frames {
-        let mut turned = [[Complex64::ZERO; 2]; 2 * MAX_KNOWN];
-        let parts = known.parts().iter().flat_map(Known::halves);
-        for (slot, (position, correlation)) in turned.iter_mut().zip(parts) {
-            *slot = [correlation * Complex64::cis(TAU * range * position), Complex64::cis(-TAU * step * position)];
-        }
-        let turned = &mut turned[..2 * known.count];
-        for metric in metrics.iter_mut() {
-            let mut sum = Complex64::ZERO;
-            for [value, turn] in turned.iter_mut() {
-                sum += *value;
-                *value *= *turn;
-            }
-            *metric += sum.norm_sqr();
-        }
-    }
+    frames.iter().for_each(|known| known.add_metrics(range, step, |_| 1.0, metrics));
     let weight = |frequency: f64| (1.0 - PENALTY * (frequency / range).powi(2)).powi(2);
     let frequency_of = |bin: usize| bin as f64 * step - range;
     let weighted = |(bin, metric): (usize, &f64)| metric * weight(frequency_of(bin));
     let best = metrics.iter().enumerate().map(weighted).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
     let mut frequency = best.map_or(0.0, |(bin, _)| frequency_of(bin));
     let refine = |frequency: f64| {
-        let (_, correction) = add_up(frames, frequency);
+        let (_, correction) = add_up(frames, frequency, |_| 1.0);
         if correction.abs() < step { frequency + correction } else { frequency }
     };
     frequency = refine(refine(frequency));
     // The bins are too coarse to tell frequencies at which the pilots add up equally well.
     let alike = [0.0, -1.0, 1.0].map(|turns| frequency + turns / PILOT_PERIOD as f64);
     let candidates = alike.into_iter().filter(|frequency| frequency.abs() <= range);
-    let weighted = candidates.map(|frequency| (add_up(frames, frequency).0 * weight(frequency), frequency));
+    let weighted = candidates.map(|frequency| (add_up(frames, frequency, |_| 1.0).0 * weight(frequency), frequency));
     let best = weighted.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(frequency, |(_, best)| best);
     if best == frequency { frequency } else { refine(best) }
 }
 
-/// The sum over frames of |Σ y · conj(s)|² at a frequency, and the step of Newton's method from there to the peak.
-fn add_up(frames: &[KnownParts], frequency: f64) -> (f64, f64) {
+/// The likeliest frequency of frames, in cycles per symbol: by their known symbols, each frame for itself, with noise of this variance;
+/// by what is known of it from headers, 0 with a standard deviation; and by something beside, which tells the logarithm of a likelihood.
+///
+/// Pilots alone repeat their phases every 1/1476, and a header on either side of a frame hardly tells these frequencies apart where there
+/// is more noise than signal.
+pub(super) fn likeliest_frequency(
+    frames: &[KnownParts],
+    noise: f64,
+    deviation: f64,
+    beside: impl Fn(f64) -> f64,
+) -> f64 {
+    let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
+    let span = frames.iter().map(span_of).fold(0.0, f64::max);
+    if span == 0.0 {
+        return 0.0;
+    }
+    let deviation = deviation.max(LEAST_DEVIATION);
+    let range = (DEVIATIONS * deviation).min(FURTHEST);
+    let bins = (BINS * range * span).ceil();
+    let step = range / bins;
+    let before = |frequency: f64| -0.5 * (frequency / deviation).powi(2);
+    let mut likelihoods: Vec<f64> = (0..=2 * bins as usize).map(|bin| before(bin as f64 * step - range)).collect();
+    for known in frames {
+        known.add_metrics(range, step, |symbols| 1.0 / (noise * symbols), &mut likelihoods);
+    }
+    let most = likelihoods.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let at = |bin: usize| likelihoods.get(bin).copied().unwrap_or(f64::NEG_INFINITY);
+    let is_peak =
+        |bin: &usize| at(*bin) >= most - DOUBTFUL && at(*bin) >= at(bin.wrapping_sub(1)) && at(*bin) >= at(bin + 1);
+    let refine = |frequency: f64| {
+        let (_, correction) = add_up(frames, frequency, |_| 1.0);
+        if correction.abs() < step { frequency + correction } else { frequency }
+    };
+    let peaks = (0..likelihoods.len()).filter(is_peak).map(|bin| refine(refine(bin as f64 * step - range)));
+    let judged = peaks.map(|frequency| {
+        let (known, _) = add_up(frames, frequency, |symbols| 1.0 / (noise * symbols));
+        (known + before(frequency) + beside(frequency), frequency)
+    });
+    judged.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, frequency)| frequency)
+}
+
+/// The sum over frames of |Σ y · conj(s)|², times the weight of so many symbols, at a frequency, and the step of Newton's method from
+/// there to the peak.
+fn add_up(frames: &[KnownParts], frequency: f64, weight_of: impl Fn(f64) -> f64) -> (f64, f64) {
     let (mut metric, mut slope, mut curvature) = (0.0, 0.0, 0.0);
     for known in frames {
         let parts = || known.parts().iter().flat_map(Known::halves);
@@ -207,7 +266,7 @@ fn add_up(frames: &[KnownParts], frequency: f64) -> (f64, f64) {
             moment += turned * distance;
             spread += correlation.norm() * distance * distance / weight;
         }
-        metric += sum.norm_sqr();
+        metric += weight_of(known.symbols()) * sum.norm_sqr();
         slope += (moment * sum.conj()).im;
         curvature += spread * sum.norm_sqr();
     }

@@ -25,6 +25,9 @@ const VISIBLE: f64 = 2.0;
 /// Significance of a peak that noise does not reach.
 pub(super) const SIGNIFICANT: f64 = 16.0;
 
+/// Quarters of a bin within which the significance is greatest.
+const NEAR: i32 = 3;
+
 /// The power that makes all symbols of a frame the same: 4 for QPSK and dummy frames, 8 for 8PSK, none for others.
 pub(super) fn power_of(pls: Pls) -> Option<usize> {
     match pls.modcod().map(|modcod| modcod.modulation()) {
@@ -130,34 +133,43 @@ pub(super) fn straighten_powers(powers: &mut [Complex32], m: usize) -> (f64, f64
 }
 
 /// The frequency within ±`range` cycles per symbol at which sums of M-th powers add up best, and the significance
-/// of this peak: its power over the mean power of noise.
+/// of this peak.
 pub(super) fn search_powers(powers: &[Complex32], m: usize, range: f64) -> (f64, f64) {
-    let per_block = (m * BLOCK) as f64;
+    let bins = (2.0 * range * (m * BLOCK * powers.len()) as f64).ceil().max(1.0);
+    let step = range / bins;
+    let bins = bins as i32;
+    let significance = significance(powers, m);
+    let peak = (-bins..=bins).map(|bin| (significance(f64::from(bin) * step), bin)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let (most, bin) = peak.unwrap_or_default();
+    let frequency = f64::from(bin) * step;
+    // The vertex of the parabola through the peak and its neighbours.
+    let (before, after) = (significance(frequency - step), significance(frequency + step));
+    let bend = 2.0 * most - before - after;
+    let vertex = if bend > 0.0 { 0.5 * (after - before) / bend } else { 0.0 };
+    (frequency + step * vertex.clamp(-1.0, 1.0), most)
+}
+
+/// The greatest significance near a frequency that known symbols show a little less exactly.
+pub(super) fn significance_near(powers: &[Complex32], m: usize, frequency: f64) -> f64 {
+    let step = 0.25 / (m * BLOCK * powers.len().max(1)) as f64;
+    let near = (-NEAR..=NEAR).map(|bin| frequency + f64::from(bin) * step);
+    near.map(significance(powers, m)).fold(0.0, f64::max)
+}
+
+/// The power of the sum of M-th powers at a frequency over the mean power of noise: noise alone exceeds it with a probability of
+/// exp(-significance).
+fn significance(powers: &[Complex32], m: usize) -> impl Fn(f64) -> f64 {
     let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
-    if energy == 0.0 {
-        return (0.0, 0.0);
-    }
-    let add_up = |frequency: f64| -> f64 {
-        let turn = Complex64::cis(-TAU * frequency * per_block);
+    move |frequency| {
+        let turn = Complex64::cis(-TAU * frequency * (m * BLOCK) as f64);
         let mut phasor = Complex64::ONE;
         let mut sum = Complex64::ZERO;
         for power in powers {
             sum += widen(*power) * phasor;
             phasor *= turn;
         }
-        sum.norm_sqr() / energy
-    };
-    let bins = (2.0 * range * per_block * powers.len() as f64).ceil().max(1.0);
-    let step = range / bins;
-    let bins = bins as i32;
-    let peak = (-bins..=bins).map(|bin| (add_up(f64::from(bin) * step), bin)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let (significance, bin) = peak.unwrap_or_default();
-    let frequency = f64::from(bin) * step;
-    // The vertex of the parabola through the peak and its neighbours.
-    let (before, after) = (add_up(frequency - step), add_up(frequency + step));
-    let bend = 2.0 * significance - before - after;
-    let vertex = if bend > 0.0 { 0.5 * (after - before) / bend } else { 0.0 };
-    (frequency + step * vertex.clamp(-1.0, 1.0), significance)
+        sum.norm_sqr() / energy.max(f64::MIN_POSITIVE)
+    }
 }
 
 /// Phases of powers, in cycles, each summed with `reach` neighbours on either side and unwrapped from one to the next.
