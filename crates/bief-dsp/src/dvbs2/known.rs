@@ -28,8 +28,10 @@ const BINS: f64 = 6.0;
 const DEVIATIONS: f64 = 5.0;
 const LEAST_DEVIATION: f64 = 1e-4;
 const FURTHEST: f64 = 2e-3;
-/// How much less likely a frequency may be by the known symbols alone, in powers of e, and still be the likeliest by all.
+/// How much less likely a frequency may be by the known symbols alone, in powers of e, and still be the likeliest by all; and the share
+/// of its likelihood that it lacks at most where it lies between two frequencies that are searched: (π / `BINS`)² / 4, of two ends alone.
 const DOUBTFUL: f64 = 20.0;
+const BETWEEN: f64 = 0.069;
 /// Quality from which the header of the next frame is believed.
 const NEXT_HEADER_QUALITY: f32 = 0.2;
 
@@ -234,10 +236,10 @@ pub(super) fn likeliest_frequency(
     for known in frames {
         known.add_metrics(range, step, |symbols| 1.0 / (noise * symbols), &mut likelihoods);
     }
-    let most = likelihoods.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let most = likelihoods.iter().copied().fold(0.0, f64::max);
+    let least = (1.0 - BETWEEN) * most - DOUBTFUL;
     let at = |bin: usize| likelihoods.get(bin).copied().unwrap_or(f64::NEG_INFINITY);
-    let is_peak =
-        |bin: &usize| at(*bin) >= most - DOUBTFUL && at(*bin) >= at(bin.wrapping_sub(1)) && at(*bin) >= at(bin + 1);
+    let is_peak = |bin: &usize| at(*bin) >= least && at(*bin) >= at(bin.wrapping_sub(1)) && at(*bin) >= at(bin + 1);
     let refine = |frequency: f64| {
         let (_, correction) = add_up(frames, frequency, |_| 1.0);
         if correction.abs() < step { frequency + correction } else { frequency }
