@@ -140,7 +140,7 @@ pub(super) fn search_powers(powers: &[Complex32], m: usize, range: f64) -> (f64,
     let bins = bins as i32;
     let significance = significance(powers, m);
     let peak = (-bins..=bins).map(|bin| (significance(f64::from(bin) * step), bin)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let (most, bin) = peak.unwrap_or_default();
+    let (most, bin) = peak.filter(|(most, _)| *most != 0.0).unwrap_or_default();
     let frequency = f64::from(bin) * step;
     // The vertex of the parabola through the peak and its neighbours.
     let (before, after) = (significance(frequency - step), significance(frequency + step));
@@ -230,6 +230,13 @@ fn sum_powers_kernel<S: Simd, const M: usize>(simd: S, symbols: &[Complex32], su
 mod tests {
     use super::*;
     use crate::dvbs2::walk::wrap;
+
+    #[test]
+    fn silence_shows_no_frequency() {
+        for m in [4, 8] {
+            assert_eq!(search_powers(&[Complex32::ZERO; 100], m, 1e-4), (0.0, 0.0));
+        }
+    }
 
     fn noise(count: usize, seed: u64) -> Vec<Complex32> {
         let mut random = fastrand::Rng::with_seed(seed);
