@@ -145,14 +145,13 @@ where
             return Ok(());
         }
         self.lens(())?;
-        let block = || vec![T::default(); self.len].into_boxed_slice();
         // Each has room for all the blocks that there are.
         let ((full, heard), (free, freed)) = (sync_channel(self.blocks), sync_channel(self.blocks));
         let told_to_end = Arc::<AtomicBool>::default();
         let listener = Listener {
-            block: block(),
+            block: block(self.len),
             free: Vec::with_capacity(self.blocks),
-            unused: (0..self.blocks).map(|_| block()).collect(),
+            unmade: self.blocks,
             enough: self.blocks.div_ceil(2),
             freed,
             full,
@@ -170,11 +169,11 @@ where
         Ok(())
     }
 
-    /// The next block itself, where a task takes blocks apart instead of playing them: it waits for it so long at most. Give it
-    /// [back](Self::give_back) soon.
+    /// The next block itself, for a task that takes blocks apart; waits for it for `wait` at most. A block that is not
+    /// [given back](Self::give_back) is missing in the queue.
     ///
     /// # Errors
-    /// As [`live`].
+    /// Those of [`live`].
     pub fn hear(&mut self, wait: Duration) -> Result<Heard<T>> {
         self.listen()?;
         let Some(device) = &self.device else { return Ok(Heard::End) };
@@ -194,9 +193,9 @@ where
         Ok(Heard::End)
     }
 
-    /// Lets a block be filled again.
+    /// Lets a block that [`hear`](Self::hear) brought be filled again. One of another length is dropped.
     pub fn give_back(&mut self, block: Box<[T]>) {
-        if let Some(device) = &self.device {
+        if let Some(device) = self.device.as_ref().filter(|_| block.len() == self.len) {
             // It is refused only when the thread has ended.
             let _ = device.free.try_send(block);
         }
@@ -224,13 +223,18 @@ impl<T> Device<T> {
     }
 }
 
+fn block<T: Element>(len: usize) -> Box<[T]> {
+    vec![T::default(); len].into()
+}
+
 /// The task, as the device's thread sees it.
 struct Listener<T> {
     /// The one that is being filled.
     block: Box<[T]>,
-    /// Blocks that came back: they are in the cache, unlike those that were never used.
+    /// Blocks that came back, which caches still hold.
     free: Vec<Box<[T]>>,
-    unused: Vec<Box<[T]>>,
+    /// Blocks that were never needed: they are made when the queue is longer than it ever was.
+    unmade: usize,
     /// Free blocks with which it goes on after it dropped some.
     enough: usize,
     /// Where blocks come back.
@@ -243,7 +247,7 @@ struct Listener<T> {
     told_to_end: Arc<AtomicBool>,
 }
 
-impl<T> Listener<T> {
+impl<T: Element> Listener<T> {
     fn listen(mut self, fill: &mut impl FnMut(&mut [T]) -> Result<Received>) -> Ending {
         let outcome = loop {
             if self.told_to_end.load(Ordering::Relaxed) {
@@ -263,13 +267,18 @@ impl<T> Listener<T> {
         Ending { lost: self.lost, outcome }
     }
 
+    fn make(&mut self) -> Option<Box<[T]>> {
+        self.unmade = self.unmade.checked_sub(1)?;
+        Some(block(self.block.len()))
+    }
+
     /// Sends the block, or drops what is in it.
     fn pass_on(&mut self) {
         if self.free.is_empty() || self.dropping {
             self.free.extend(self.freed.try_iter());
         }
-        self.dropping &= self.free.len() + self.unused.len() < self.enough;
-        let next = if self.dropping { None } else { self.free.pop().or_else(|| self.unused.pop()) };
+        self.dropping &= self.free.len() + self.unmade < self.enough;
+        let next = if self.dropping { None } else { self.free.pop().or_else(|| self.make()) };
         match next {
             Some(next) => {
                 let block = std::mem::replace(&mut self.block, next);
