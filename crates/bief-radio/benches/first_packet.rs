@@ -7,17 +7,12 @@
 
 mod common;
 
-use std::io::{Cursor, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use bief::Application;
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls};
-use bief_radio::Recording;
-use bief_radio::dvbs2::{Receiver, Settings, Transmitter};
+use bief_radio::dvbs2::Transmitter;
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL};
-use common::tests::{PACKET, Shared, packets, recorded, samples, transmitter};
+use common::tests::{PACKET, Shared, found_after, packets, recorded, samples, transmitter};
 
 /// Frames that are sent.
 const FRAMES: usize = 16;
@@ -32,28 +27,11 @@ const SIGNALS: [(&str, FrameSize, bool, f64); 6] = [
 ];
 const ABOVE_DB: [f64; 3] = [0.3, 1.0, 2.0];
 
-/// Counts the bytes that it gives.
-struct Counted {
-    bytes: Cursor<Vec<u8>>,
-    given: Arc<AtomicUsize>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.bytes.read(buffer)?;
-        self.given.fetch_add(count, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
 /// Frames from the beginning of a recording until its signal is found, and to the end of the frame that the first sound packet is
 /// complete with; `None` where nothing comes.
 fn received(bytes: Vec<u8>, stream: &[u8], frame: usize, start: f64, field: usize) -> Option<(f64, f64)> {
-    let given = Arc::new(AtomicUsize::new(0));
-    let counted = Counted { bytes: Cursor::new(bytes), given: Arc::clone(&given) };
-    let recording = Recording::from_reader("radio", FORMAT, counted);
-    let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).ok()?;
-    let found = given.load(Ordering::Relaxed) as f64 / (frame * FORMAT.bytes()) as f64;
+    let (receiver, given) = found_after(bytes).ok()?;
+    let found = given as f64 / (frame * FORMAT.bytes()) as f64;
     let out = Shared::default();
     receiver.to(out.clone()).program().unwrap().run().unwrap();
     let packets = out.take();

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p bief-radio --bench live [-- MBAUD SECONDS]`, of 250 and 60 unless told. A recording without a seam, in memory, is
 //! given over and over, no sample before its time: 16-bit samples, two per symbol, at 7.4 dB. The receiver listens to it as to any radio,
-//! and drops what it is too slow for. Frames received, samples dropped and how late the radio was read at most are told; the exit status
-//! is 1 if anything was dropped or received with errors.
+//! and drops what it is too slow for. Its plan is that of the same signal at rest. Frames received, samples dropped, the report of the run and
+//! how late the radio was read at most are told; the exit status is 1 if anything was dropped or received with errors.
 
 mod common;
 

@@ -219,13 +219,11 @@ impl Task for ReadLive {
         if !self.hear(LOOK) {
             return Ok(Flow::Skip);
         }
-        if let Some(Block { bytes, lost: before, is_last, .. }) = self.heard.pop_front() {
+        if let Some(Block { bytes, lost: before, .. }) = self.heard.pop_front() {
             (filled[0], lost[0]) = (bytes.len() as u32, before);
             block[..bytes.len()].copy_from_slice(&bytes);
             block[bytes.len()..].fill(0);
-            if !is_last {
-                self.live.give_back(bytes);
-            }
+            self.live.give_back(bytes);
         }
         Ok(Flow::Next)
     }
@@ -280,23 +278,18 @@ impl Feed for ReadLive {
             if self.heard.is_empty() && !self.hear(wait) {
                 return Ok((fed.bytes > 0).then_some(fed));
             }
-            let Some(mut block) = self.heard.pop_front() else { break };
-            if block.lost > 0 && fed.bytes > 0 {
-                self.heard.push_front(block);
-                break;
-            }
+            let Some(block) = self.heard.front_mut().filter(|block| block.lost == 0 || fed.bytes == 0) else { break };
             fed.lost += std::mem::take(&mut block.lost);
             let (from, to) = (&block.bytes[block.played..], &mut space[fed.bytes..]);
             let count = from.len().min(to.len());
             to[..count].copy_from_slice(&from[..count]);
             fed.bytes += count;
             block.played += count;
-            if block.played < block.bytes.len() {
-                self.heard.push_front(block);
-            } else if block.is_last {
-                fed.ended = true;
-            } else {
-                self.live.give_back(block.bytes);
+            if block.played == block.bytes.len()
+                && let Some(played) = self.heard.pop_front()
+            {
+                fed.ended = played.is_last;
+                self.live.give_back(played.bytes);
             }
         }
         Ok(Some(fed))

@@ -530,9 +530,9 @@ impl Search {
         }
     }
 
-    /// Frequency that is left when `frequency`, good to the standard deviation `deviation`, is removed: of the powers
-    /// of all symbols if they are PSK and strong enough, of decided symbols if they are APSK without pilots, else of headers
-    /// and pilots.
+    /// Frequency that is left when `frequency`, good to the standard deviation `deviation`, is removed from symbols with noise of the
+    /// variance `noise`: of the powers of all symbols if they are PSK and strong enough, of decided symbols if they are APSK without
+    /// pilots, else the likeliest by headers and pilots and, of PSK, by these powers.
     fn refine_frequency(
         &self,
         headers: &[Found],
@@ -597,7 +597,7 @@ impl Search {
         }
         let known = whole.iter().filter_map(|header| known(header)).map(|(known, ..)| known);
         let by_powers = |frequency: f64| m.map_or(0.0, |m| significance_near(&powers, m, frequency));
-        likeliest_frequency(&known.collect::<Vec<_>>(), noise, deviation, by_powers)
+        likeliest_frequency(known.collect(), noise, deviation, by_powers)
     }
 }
 

@@ -124,27 +124,32 @@ impl KnownParts {
         &self.parts[..self.count]
     }
 
-    /// Adds |Σ y · conj(s)|², times the weight of so many symbols, at frequencies a step apart from -`range` on.
-    fn add_metrics(&self, range: f64, step: f64, weight: impl Fn(f64) -> f64, metrics: &mut [f64]) {
+    /// Scales the sums so that |Σ y · conj(s)|² is the logarithm of a likelihood, with noise of this variance: that of noise alone is 1
+    /// on average.
+    fn scale_to_noise(&mut self, noise: f64) {
+        let symbols: f64 = self.parts().iter().map(Known::length).sum();
+        let scale = (noise * symbols).sqrt().recip();
+        for part in &mut self.parts[..self.count] {
+            part.correlations = part.correlations.map(|correlation| correlation * scale);
+        }
+    }
+
+    /// Adds |Σ y · conj(s)|² at frequencies a step apart from -`range` on.
+    fn add_metrics(&self, range: f64, step: f64, metrics: &mut [f64]) {
         let mut turned = [[Complex64::ZERO; 2]; 2 * MAX_KNOWN];
         let parts = self.parts().iter().flat_map(Known::halves);
         for (slot, (position, correlation)) in turned.iter_mut().zip(parts) {
             *slot = [correlation * Complex64::cis(TAU * range * position), Complex64::cis(-TAU * step * position)];
         }
         let turned = &mut turned[..2 * self.count];
-        let weight = weight(self.symbols());
         for metric in metrics {
             let mut sum = Complex64::ZERO;
             for [value, turn] in turned.iter_mut() {
                 sum += *value;
                 *value *= *turn;
             }
-            *metric += weight * sum.norm_sqr();
+            *metric += sum.norm_sqr();
         }
-    }
-
-    fn symbols(&self) -> f64 {
-        self.parts().iter().map(Known::length).sum()
     }
 
     pub(super) fn has_pilots(&self) -> bool {
@@ -181,8 +186,7 @@ fn align_pilots(symbols: &[Complex32], start: usize, scrambler: &PlScrambler) ->
 
 /// The frequency at which the known symbols of frames add up best, each frame for itself, in cycles per symbol.
 pub(super) fn search_frequency(frames: &[KnownParts]) -> f64 {
-    let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
-    let span = frames.iter().map(span_of).fold(0.0, f64::max);
+    let span = longest_span(frames);
     if span == 0.0 {
         return 0.0;
     }
@@ -192,38 +196,35 @@ pub(super) fn search_frequency(frames: &[KnownParts]) -> f64 {
     let step = range / bins;
     let mut metrics = [0.0; (2.0 * BINS * SEARCH * MAX_SYMBOLS as f64) as usize + 3];
     let metrics = &mut metrics[..2 * bins as usize + 1];
-    frames.iter().for_each(|known| known.add_metrics(range, step, |_| 1.0, metrics));
+    frames.iter().for_each(|known| known.add_metrics(range, step, metrics));
     let weight = |frequency: f64| (1.0 - PENALTY * (frequency / range).powi(2)).powi(2);
     let frequency_of = |bin: usize| bin as f64 * step - range;
     let weighted = |(bin, metric): (usize, &f64)| metric * weight(frequency_of(bin));
     let best = metrics.iter().enumerate().map(weighted).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
     let mut frequency = best.map_or(0.0, |(bin, _)| frequency_of(bin));
-    let refine = |frequency: f64| {
-        let (_, correction) = add_up(frames, frequency, |_| 1.0);
-        if correction.abs() < step { frequency + correction } else { frequency }
-    };
+    let refine = |frequency: f64| refined(frames, frequency, step);
     frequency = refine(refine(frequency));
     // The bins are too coarse to tell frequencies at which the pilots add up equally well.
     let alike = [0.0, -1.0, 1.0].map(|turns| frequency + turns / PILOT_PERIOD as f64);
     let candidates = alike.into_iter().filter(|frequency| frequency.abs() <= range);
-    let weighted = candidates.map(|frequency| (add_up(frames, frequency, |_| 1.0).0 * weight(frequency), frequency));
+    let weighted = candidates.map(|frequency| (add_up(frames, frequency).0 * weight(frequency), frequency));
     let best = weighted.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(frequency, |(_, best)| best);
     if best == frequency { frequency } else { refine(best) }
 }
 
-/// The likeliest frequency of frames, in cycles per symbol: by their known symbols, each frame for itself, with noise of this variance;
-/// by what is known of it from headers, 0 with a standard deviation; and by something beside, which tells the logarithm of a likelihood.
+/// The likeliest frequency of frames, in cycles per symbol, judged by three things together: their known symbols, each frame for itself,
+/// in noise of this variance; the frequency of their headers, which is 0 with this standard deviation; and `beside`, the logarithm of
+/// another likelihood.
 ///
-/// Pilots alone repeat their phases every 1/1476, and a header on either side of a frame hardly tells these frequencies apart where there
-/// is more noise than signal.
+/// Pilots alone repeat their phases every 1/1476, and where there is more noise than signal, the headers on either side of a frame hardly
+/// tell these frequencies apart.
 pub(super) fn likeliest_frequency(
-    frames: &[KnownParts],
+    mut frames: Vec<KnownParts>,
     noise: f64,
     deviation: f64,
     beside: impl Fn(f64) -> f64,
 ) -> f64 {
-    let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
-    let span = frames.iter().map(span_of).fold(0.0, f64::max);
+    let span = longest_span(&frames);
     if span == 0.0 {
         return 0.0;
     }
@@ -233,28 +234,35 @@ pub(super) fn likeliest_frequency(
     let step = range / bins;
     let before = |frequency: f64| -0.5 * (frequency / deviation).powi(2);
     let mut likelihoods: Vec<f64> = (0..=2 * bins as usize).map(|bin| before(bin as f64 * step - range)).collect();
-    for known in frames {
-        known.add_metrics(range, step, |symbols| 1.0 / (noise * symbols), &mut likelihoods);
+    for known in &mut frames {
+        known.scale_to_noise(noise);
+        known.add_metrics(range, step, &mut likelihoods);
     }
     let most = likelihoods.iter().copied().fold(0.0, f64::max);
     let least = (1.0 - BETWEEN) * most - DOUBTFUL;
     let at = |bin: usize| likelihoods.get(bin).copied().unwrap_or(f64::NEG_INFINITY);
     let is_peak = |bin: &usize| at(*bin) >= least && at(*bin) >= at(bin.wrapping_sub(1)) && at(*bin) >= at(bin + 1);
-    let refine = |frequency: f64| {
-        let (_, correction) = add_up(frames, frequency, |_| 1.0);
-        if correction.abs() < step { frequency + correction } else { frequency }
-    };
+    let refine = |frequency: f64| refined(&frames, frequency, step);
     let peaks = (0..likelihoods.len()).filter(is_peak).map(|bin| refine(refine(bin as f64 * step - range)));
-    let judged = peaks.map(|frequency| {
-        let (known, _) = add_up(frames, frequency, |symbols| 1.0 / (noise * symbols));
-        (known + before(frequency) + beside(frequency), frequency)
-    });
+    let judged =
+        peaks.map(|frequency| (add_up(&frames, frequency).0 + before(frequency) + beside(frequency), frequency));
     judged.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, frequency)| frequency)
 }
 
-/// The sum over frames of |Σ y · conj(s)|², times the weight of so many symbols, at a frequency, and the step of Newton's method from
-/// there to the peak.
-fn add_up(frames: &[KnownParts], frequency: f64, weight_of: impl Fn(f64) -> f64) -> (f64, f64) {
+/// Symbols from the first known part of a frame to its last, at most.
+fn longest_span(frames: &[KnownParts]) -> f64 {
+    let span_of = |known: &KnownParts| known.parts()[known.count - 1].position - known.parts()[0].position;
+    frames.iter().map(span_of).fold(0.0, f64::max)
+}
+
+/// A frequency nearer to the peak beside it, unless that is further than a step.
+fn refined(frames: &[KnownParts], frequency: f64, step: f64) -> f64 {
+    let (_, correction) = add_up(frames, frequency);
+    if correction.abs() < step { frequency + correction } else { frequency }
+}
+
+/// The sum over frames of |Σ y · conj(s)|² at a frequency, and the step of Newton's method from there to the peak.
+fn add_up(frames: &[KnownParts], frequency: f64) -> (f64, f64) {
     let (mut metric, mut slope, mut curvature) = (0.0, 0.0, 0.0);
     for known in frames {
         let parts = || known.parts().iter().flat_map(Known::halves);
@@ -268,7 +276,7 @@ fn add_up(frames: &[KnownParts], frequency: f64, weight_of: impl Fn(f64) -> f64)
             moment += turned * distance;
             spread += correlation.norm() * distance * distance / weight;
         }
-        metric += weight_of(known.symbols()) * sum.norm_sqr();
+        metric += sum.norm_sqr();
         slope += (moment * sum.conj()).im;
         curvature += spread * sum.norm_sqr();
     }

@@ -43,11 +43,12 @@ const SEARCH_GROWTH: f64 = 1.25;
 const USUAL_RATE: f64 = 4.0;
 /// Symbols of the longest PLFRAME and a header: what two searches share, so that none cuts a frame in two.
 const SHARED_SYMBOLS: usize = MAX_SYMBOLS + 1000;
-/// Symbols of a block of live input at least; how long more of them last, in seconds, where the rate is known; and bytes of a block,
-/// and of all blocks that wait between it and the receiver, at most.
+/// The least length of a block of live input: in symbols, and, where the sample rate is known, in seconds.
 const LIVE_SYMBOLS: usize = 1024;
 const LIVE_SECONDS: f64 = 50e-6;
+/// The most bytes of a block for which `LIVE_SECONDS` asks.
 const LIVE_BLOCK_BYTES: usize = 1 << 20;
+/// The most bytes, and blocks, that wait for the receiver.
 const LIVE_BYTES: usize = 256 << 20;
 const LIVE_BLOCKS: usize = 8192;
 /// Iterations after which a frame is given up.
@@ -310,9 +311,9 @@ impl Receiver {
     /// A thread that the system refuses.
     pub fn live(self) -> Result<Self> {
         let mut receiver = self.streamed()?;
-        let fast = (receiver.sample_rate.unwrap_or(0.0) * LIVE_SECONDS) as usize;
-        let fast = fast.saturating_mul(receiver.format.bytes()).min(LIVE_BLOCK_BYTES);
-        let block = receiver.bytes_of(LIVE_SYMBOLS).max(fast);
+        let samples = (receiver.sample_rate.unwrap_or(0.0) * LIVE_SECONDS) as usize;
+        let bytes = samples.saturating_mul(receiver.format.bytes()).min(LIVE_BLOCK_BYTES);
+        let block = receiver.bytes_of(LIVE_SYMBOLS).max(bytes);
         if let Found::Once(front, rest @ Rest::Waiting(..)) = &mut receiver.samples
             && let Rest::Waiting(reader, gaps) = std::mem::replace(rest, Rest::Gone)
         {

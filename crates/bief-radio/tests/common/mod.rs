@@ -4,14 +4,15 @@
 
 pub mod snr;
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bief::Application;
 use bief::schedule::{Profile, Schedule, Stage};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Pls};
-use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter};
+use bief_radio::dvbs2::{Figures, ReceiveError, Receiver, Settings, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use num_complex::Complex32;
 
@@ -78,6 +79,29 @@ pub fn recorded(sent: &[Complex32], channel: Channel) -> Vec<u8> {
     let mut bytes = vec![0; 4 * received.len()];
     SampleFormat::Ci16.write(&received, &mut bytes);
     bytes
+}
+
+/// Counts the bytes that it gives.
+struct Counted {
+    bytes: Cursor<Vec<u8>>,
+    given: Arc<AtomicUsize>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.bytes.read(buffer)?;
+        self.given.fetch_add(count, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Finds the signal in 16-bit samples, two per symbol, that come as from a radio: and the bytes that had come by then.
+pub fn found_after(bytes: Vec<u8>) -> Result<(Receiver, usize), ReceiveError> {
+    let given = Arc::new(AtomicUsize::new(0));
+    let counted = Counted { bytes: Cursor::new(bytes), given: Arc::clone(&given) };
+    let recording = Recording::from_reader("radio", SampleFormat::Ci16, counted);
+    let receiver = Receiver::find(recording, Settings::at(2.0), |_| ())?;
+    Ok((receiver, given.load(Ordering::Relaxed)))
 }
 
 /// Packets received on one core.

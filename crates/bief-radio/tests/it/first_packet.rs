@@ -1,28 +1,9 @@
 //! How soon a receiver has what it waits for: from a stream that cannot be read ahead.
 
-use std::io::Read;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::common::{packets, recorded, samples, transmitter};
+use crate::common::{found_after, packets, recorded, samples, transmitter};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{FrameSize, Layout, Pls};
-use bief_radio::dvbs2::{Receiver, Settings, Transmitter};
-use bief_radio::{Recording, SampleFormat};
-
-/// Counts the bytes that it gives.
-struct Counted {
-    bytes: std::io::Cursor<Vec<u8>>,
-    given: Arc<AtomicUsize>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.bytes.read(buffer)?;
-        self.given.fetch_add(count, Ordering::Relaxed);
-        Ok(count)
-    }
-}
+use bief_radio::dvbs2::Transmitter;
 
 #[test]
 fn a_signal_is_found_within_its_first_three_frames() {
@@ -51,14 +32,10 @@ fn a_signal_is_found_within_its_first_three_frames() {
                 seed: round,
                 ..Channel::clear()
             };
-            let bytes = recorded(&sent, channel);
-            let given = Arc::new(AtomicUsize::new(0));
-            let counted = Counted { bytes: std::io::Cursor::new(bytes), given: Arc::clone(&given) };
-            let recording = Recording::from_reader("radio", SampleFormat::Ci16, counted);
-            let receiver = Receiver::find(recording, Settings::at(2.0), |_| ());
-            let receiver = receiver.unwrap_or_else(|error| panic!("{pls}, round {round}: {error}"));
+            let found = found_after(recorded(&sent, channel));
+            let (receiver, bytes) = found.unwrap_or_else(|error| panic!("{pls}, round {round}: {error}"));
             assert_eq!(receiver.pls(), pls);
-            let frames = given.load(Ordering::Relaxed) as f64 / (4 * frame) as f64;
+            let frames = bytes as f64 / (4 * frame) as f64;
             assert!(frames <= 3.0, "{pls}, round {round}: found after {frames:.2} frames");
         }
     }
