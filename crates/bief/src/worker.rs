@@ -316,6 +316,9 @@ impl Worker {
         let is_only = self.shares_cores && self.replicas == 1 && self.lane.is_none();
         let only = is_only.then(Only::new);
         let mut laps = Laps::start();
+        // In a trace no batch begins before it came, whatever kept the thread meanwhile.
+        let is_traced = self.observer.as_ref().is_some_and(|observer| observer.recorder.is_some());
+        let reads_arrival = is_traced && self.inlet.is_some();
         let mut waits = self.waits();
         // What did not wait took no time to speak of: less than reading the clock.
         let mut has_waited = |worker: &Self| {
@@ -328,7 +331,7 @@ impl Worker {
             if !self.next_batch(halt) {
                 break;
             }
-            if SEEN && has_waited(self) {
+            if SEEN && (has_waited(self) || reads_arrival) {
                 laps.lap();
             }
             let begin = laps.mark();
