@@ -50,10 +50,15 @@ fn detect(criterion: &mut Criterion) {
         group.bench_function("copy", |bench| bench.iter(|| copy.copy_from_slice(black_box(&frames[next()]))));
         let mut measured = Sky::new(size, Threshold::default());
         group.bench_function("sky", |bench| bench.iter(|| measured.measure(&frames[next()])));
-        let mut labeller = Labeller::new(Sky::new(size, Threshold::default()));
-        group.bench_function("sky_and_label", |bench| bench.iter(|| labeller.label(&frames[next()], 3, 20_000).len()));
-        let mut fixed = Labeller::new(Sky::new(size, Threshold::Fixed(55)));
-        group.bench_function("label_fixed", |bench| bench.iter(|| fixed.label(&frames[next()], 3, 20_000).len()));
+        for (name, threshold) in [("sky_and_label", Threshold::default()), ("label_fixed", Threshold::Fixed(55))] {
+            let mut labeller = Labeller::new(Sky::new(size, threshold));
+            group.bench_function(name, |bench| {
+                bench.iter(|| {
+                    labeller.label(&frames[next()], 3, 20_000);
+                    labeller.regions().count()
+                });
+            });
+        }
         let mut detector = Detector::new(size, Detection::default());
         let components: Vec<Vec<Component>> = frames.iter().map(|frame| detector.components(frame).collect()).collect();
         let (mut tracker, mut frame) = (Tracker::new(size, 25.0), 0);

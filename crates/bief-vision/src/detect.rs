@@ -29,10 +29,6 @@ impl Detection {
     pub fn fixed() -> Self {
         Self { threshold: Threshold::Fixed(55), strong: 80, least: 3, most: 1000 }
     }
-
-    fn keeps(&self, region: &Region) -> bool {
-        region.max >= self.strong
-    }
 }
 
 /// Finds the components of pictures of one size. It keeps its room from picture to picture, and nothing else.
@@ -68,20 +64,20 @@ impl Detector {
     pub fn components(&mut self, picture: &[u8]) -> impl Iterator<Item = Component> {
         let detection = self.detection;
         self.labeller.label(picture, detection.least, detection.most);
-        let (regions, sky) = self.labeller.found();
-        let kept = regions.iter().filter(move |region| detection.keeps(region));
-        kept.map(move |region| match detection.threshold {
+        let sky = self.labeller.sky();
+        self.found().map(move |region| match detection.threshold {
             Threshold::Sky { .. } => Component::of_light(region, sky),
             Threshold::Fixed(_) => Component::of_pixels(region, detection.strong.max(1)),
         })
     }
 
-    /// The regions that are components, of the picture that was looked at last.
+    /// The regions that are components, of a picture.
     pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = &Region> {
-        let detection = self.detection;
-        self.labeller
-            .label(picture, self.detection.least, self.detection.most)
-            .iter()
-            .filter(move |region| detection.keeps(region))
+        self.labeller.label(picture, self.detection.least, self.detection.most);
+        self.found()
+    }
+
+    fn found(&self) -> impl Iterator<Item = &Region> {
+        self.labeller.regions().filter(|region| region.max >= self.detection.strong)
     }
 }

@@ -4,14 +4,16 @@
 //! included. Regions that turn out to be one are merged. What a region adds up, it adds up run by run: the sums of places in closed
 //! form, those of grey levels pixel by pixel. All of it happens in one pass, while a row is in the nearest cache.
 
+use std::ops::RangeInclusive;
+
 use bief::memory::prefetch;
 use fearless_simd::{Simd, dispatch, prelude::*, u8x16, u64x2};
 
 use crate::bits::{Bits, LARGER, LATER, WORD, Words};
 use crate::sky::{STRIP, Sky};
 
-/// Rows from the one at hand to the one that is asked for: work on so many takes longer than memory.
-const AHEAD: usize = 4;
+/// Rows from the one at hand to the one that is asked for: more than the sky is measured ahead.
+const AHEAD: usize = 52;
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -199,11 +201,12 @@ struct Run {
 ///
 /// let size = Size::new(5, 3)?;
 /// let mut labeller = Labeller::new(Sky::new(size, Threshold::Fixed(100)));
-/// let regions = labeller.label(&[
+/// labeller.label(&[
 ///       0, 200,   0,   0, 150, //
 ///     100,   0,   0,   0, 150, //
 ///       0,   0,   0,   0,   0, //
 /// ], 1, 100);
+/// let regions: Vec<_> = labeller.regions().collect();
 /// assert_eq!(regions.len(), 2); // corners touch
 /// assert_eq!((regions[0].pixels, regions[0].sum, regions[1].right), (2, 300, 4));
 /// # Ok::<(), bief::Error>(())
@@ -219,7 +222,8 @@ pub struct Labeller {
     /// All that began as a region, in order; and the one that each is a part of, an earlier one or itself.
     begun: Vec<Region>,
     parents: Vec<u32>,
-    regions: Vec<Region>,
+    /// How many pixels a region has that is wanted.
+    wanted: RangeInclusive<u64>,
 }
 
 impl Labeller {
@@ -233,28 +237,30 @@ impl Labeller {
             above: vec![Run::default(); width.div_ceil(2)],
             begun: Vec::new(),
             parents: Vec::new(),
-            regions: Vec::new(),
+            wanted: 0..=0,
             sky,
         }
     }
 
-    /// The regions that it found last, and the sky that they are in.
-    pub fn found(&self) -> (&[Region], &Sky) {
-        (&self.regions, &self.sky)
-    }
-
-    /// The regions of a picture that have `least` to `most` pixels, in the order in which their first pixels are read, row by row.
+    /// Finds the regions of a picture that have `least` to `most` pixels.
     ///
     /// # Panics
     /// A picture of another size.
-    pub fn label(&mut self, picture: &[u8], least: u32, most: u32) -> &[Region] {
+    pub fn label(&mut self, picture: &[u8], least: u32, most: u32) {
         assert_eq!(picture.len(), self.sky.size().pixels(), "a picture of {}", self.sky.size());
+        self.wanted = least.into()..=most.into();
         dispatch!(self.sky.level(), simd => self.find(simd, picture, least >= LARGER));
-        let wanted = u64::from(least)..=u64::from(most);
+    }
+
+    /// The regions that it found last, in the order in which their first pixels are read, row by row.
+    pub fn regions(&self) -> impl Iterator<Item = &Region> {
         let whole = (0..).zip(&self.parents).zip(&self.begun).filter(|((own, parent), _)| own == *parent);
-        self.regions.clear();
-        self.regions.extend(whole.map(|(_, region)| *region).filter(|region| wanted.contains(&region.pixels)));
-        &self.regions
+        whole.map(|(_, region)| region).filter(|region| self.wanted.contains(&region.pixels))
+    }
+
+    /// The sky of the picture that it looked at last.
+    pub fn sky(&self) -> &Sky {
+        &self.sky
     }
 
     /// Goes through the picture once, from above: each row is looked at while it is at hand.
@@ -264,7 +270,8 @@ impl Labeller {
         self.begun.clear();
         self.parents.clear();
         self.bits.begin();
-        self.sky.begin(picture);
+        self.sky.begin();
+        prefetch(&picture[..picture.len().min(AHEAD * width)]);
         let mut runs = 0;
         let later = if only_larger { LATER } else { 0 };
         for row in 0..height + later {

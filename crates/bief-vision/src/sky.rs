@@ -3,7 +3,6 @@
 //! Tiles of 32 x 32 pixels tell median and noise from four of their rows. Between the middles of tiles both are interpolated: in each
 //! column, and anew for each strip of eight rows.
 
-use bief::memory::prefetch;
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x32, u16x16};
 
 use crate::size::Size;
@@ -22,8 +21,6 @@ pub(crate) const STRIP: usize = TILE / ROWS;
 const PARTS: f32 = 8.0;
 /// A normal distribution's mean distance to its median on one side, counting zero on the other, in standard deviations.
 const ONE_SIDED: f32 = 0.398_942_3;
-/// Strips ahead of which rows for tiles are asked for: of the four of a tile, the last one a strip before they are measured.
-const AHEAD: usize = 6;
 /// The least noise, in grey levels: rounding alone has 0.29.
 const LEAST_NOISE: f32 = 0.3;
 
@@ -81,6 +78,8 @@ pub struct Sky {
     /// Of each tile: the brightest grey level that is sky, in parts; and of a line of them.
     limits: Vec<u16>,
     line: Vec<u16>,
+    /// Of the tiles of the row that was measured last.
+    ranks: Vec<Ranks>,
 }
 
 impl Sky {
@@ -101,6 +100,7 @@ impl Sky {
             tiles: vec![Tile::default(); columns * rows],
             limits: vec![0; columns * rows],
             line: vec![0; columns],
+            ranks: vec![Ranks::default(); columns],
         }
     }
 
@@ -119,7 +119,7 @@ impl Sky {
     /// A picture of another size.
     pub fn measure(&mut self, picture: &[u8]) {
         assert_eq!(picture.len(), self.size.pixels(), "a picture of {}", self.size);
-        self.begin(picture);
+        self.begin();
         let rows = self.rows();
         dispatch!(self.level, simd => self.measure_rows(simd, picture, rows));
     }
@@ -129,16 +129,8 @@ impl Sky {
     }
 
     /// Begins a picture.
-    pub(crate) fn begin(&mut self, picture: &[u8]) {
+    pub(crate) fn begin(&mut self) {
         self.measured = 0;
-        (0..AHEAD).for_each(|strip| self.fetch(picture, strip));
-    }
-
-    /// Asks for the row that is looked at in a strip: there is one in each.
-    #[inline(always)]
-    fn fetch(&self, picture: &[u8], strip: usize) {
-        let (width, row) = (self.size.width(), strip * STRIP + STRIP / 2);
-        picture.get(row * width..(row + 1) * width).iter().for_each(|row| prefetch(row));
     }
 
     /// Measures tiles, until so many rows of them are measured.
@@ -166,13 +158,16 @@ impl Sky {
                 false => rows,
             };
             // Neighbours are alike: the one above, then the one before.
-            let mut median = self.tiles[first.saturating_sub(self.columns)].sky as u8;
-            for column in 0..self.columns {
-                let tile;
-                (tile, median) = Tile::measure(simd, samples(simd, &rows, column), median);
-                let limit = tile.sky + (noise * tile.noise).max(levels);
-                self.tiles[first + column] = tile;
-                self.limits[first + column] = (limit.clamp(0.0, 255.0) * PARTS) as u16;
+            let mut guess = self.tiles[first.saturating_sub(self.columns)].sky as u8;
+            for (column, ranks) in self.ranks.iter_mut().enumerate() {
+                *ranks = Ranks::of(simd, samples(simd, &rows, column), guess);
+                guess = ranks.median as u8;
+            }
+            let tiles = self.tiles[first..].iter_mut().zip(&mut self.limits[first..]);
+            for ((tile, limit), ranks) in tiles.zip(&self.ranks) {
+                *tile = Tile::of(ranks);
+                let brightest = tile.sky + (noise * tile.noise).max(levels);
+                *limit = (brightest.clamp(0.0, 255.0) * PARTS) as u16;
             }
             self.measured += 1;
         }
@@ -208,7 +203,6 @@ impl Sky {
             limits[..width].fill(least.saturating_sub(1));
             return;
         }
-        self.fetch(picture, strip + AHEAD);
         let middle = (strip * STRIP) as f32 + 0.5 * (STRIP as f32 - 1.0);
         let (above, below, down) = neighbours(middle, self.rows());
         self.measure_rows(simd, picture, below + 1);
@@ -263,15 +257,37 @@ fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x32<S>; 
 }
 
 impl Tile {
-    /// Median and noise of pixels, and the grey level that the median is in, which is the faster the closer `guess` is to it.
     #[inline(always)]
-    fn measure<S: Simd>(simd: S, vectors: [u8x32<S>; ROWS], guess: u8) -> (Self, u8) {
+    fn of(ranks: &Ranks) -> Self {
+        let [median, fewer, with, depths] = [ranks.median, ranks.fewer, ranks.with, ranks.depths].map(f32::from);
+        // Grey levels are rounded: those of the median's own lie evenly in it.
+        let beyond = (SAMPLES as f32 / 2.0 - fewer) / (with - fewer).max(1.0) - 0.5;
+        let depth = depths / SAMPLES as f32 + 0.5 * beyond;
+        Self { sky: median + beyond, noise: (depth / ONE_SIDED).max(LEAST_NOISE) }
+    }
+}
+
+/// How the pixels of a tile that are looked at lie around their median.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ranks {
+    /// The greatest grey level that at most half of the pixels are below.
+    median: u16,
+    /// Pixels below it, and those together with its own.
+    fewer: u16,
+    with: u16,
+    /// How far below it they are, all in all.
+    depths: u16,
+}
+
+impl Ranks {
+    /// Faster the closer `guess` is to the median.
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, vectors: [u8x32<S>; ROWS], guess: u8) -> Self {
         // How many pixels are below a level, or in it.
         let upto = |level: u8| {
             let level = u8x32::splat(simd, level);
             vectors.iter().map(|vector| vector.simd_le(level).to_bitmask().count_ones()).sum::<u32>()
         };
-        // The greatest level that at most half of the pixels are below.
         const HALF: u32 = SAMPLES as u32 / 2;
         let below = |level: u8| level.checked_sub(1).map_or(0, upto);
         let mut median = guess;
@@ -299,10 +315,6 @@ impl Tile {
         let [first, second, third, fourth] = vectors.map(|vector| level.saturating_sub(vector).pairwise_widening_add());
         // All of it fits into 16 bits.
         let depths = (first + second + (third + fourth)).reduce_sum();
-        // Grey levels are rounded: those of the median's own lie evenly in it.
-        let beyond = (SAMPLES as f32 / 2.0 - fewer as f32) / (with - fewer).max(1) as f32 - 0.5;
-        let depth = f32::from(depths) / SAMPLES as f32 + 0.5 * beyond;
-        let noise = (depth / ONE_SIDED).max(LEAST_NOISE);
-        (Self { sky: f32::from(median) + beyond, noise }, median)
+        Self { median: median.into(), fewer: fewer as u16, with: with as u16, depths }
     }
 }

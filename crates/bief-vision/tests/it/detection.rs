@@ -17,7 +17,9 @@ fn sums(region: &Region) -> Naive {
 }
 
 fn regions(picture: &[u8], sky: Sky, least: u32) -> Vec<Naive> {
-    Labeller::new(sky).label(picture, least, u32::MAX).iter().map(sums).collect()
+    let mut labeller = Labeller::new(sky);
+    labeller.label(picture, least, u32::MAX);
+    labeller.regions().map(sums).collect()
 }
 
 /// A tile's median and noise: of four rows of 32 pixels, by sorting.
@@ -84,7 +86,8 @@ proptest! {
         let picture: Vec<u8> = (0..size.pixels()).map(|_| random.u8(10..30) + if random.u8(..) < 6 { 90 } else { 0 }).collect();
         let found = |level| {
             let mut labeller = Labeller::new(Sky::with_level(size, Threshold::default(), level));
-            labeller.label(&picture, 1, u32::MAX).to_vec()
+            labeller.label(&picture, 1, u32::MAX);
+            labeller.regions().copied().collect::<Vec<_>>()
         };
         let best = Level::new();
         let fallback = Level::baseline();
@@ -101,9 +104,9 @@ proptest! {
             picture[y * 96 + x] = random.u8(60..);
         }
         let mut labeller = Labeller::new(Sky::new(size, Threshold::Sky { noise: 3.0, levels: 6.0 }));
-        let regions = labeller.label(&picture, 1, u32::MAX).to_vec();
-        let sky = labeller.found().1;
-        for region in &regions {
+        labeller.label(&picture, 1, u32::MAX);
+        let sky = labeller.sky();
+        for region in labeller.regions() {
             // The sky is level here: what lies in the box of a region and is light belongs to it, or to another one.
             let component = Component::of_light(region, sky);
             prop_assert!((f32::from(region.left) - 0.5..=f32::from(region.right) + 0.5).contains(&component.x));
