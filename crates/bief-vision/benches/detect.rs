@@ -60,7 +60,7 @@ fn detect(criterion: &mut Criterion) {
             });
         }
         let mut detector = Detector::new(size, Detection::default());
-        let components: Vec<Vec<Component>> = frames.iter().map(|frame| detector.components(frame).collect()).collect();
+        let components: Vec<Vec<Component>> = frames.iter().map(|frame| detector.components(frame).to_vec()).collect();
         let (mut tracker, mut frame) = (Tracker::new(size, 25.0), 0);
         group.bench_function("track", |bench| {
             bench.iter(|| {

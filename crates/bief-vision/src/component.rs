@@ -73,6 +73,7 @@ impl Component {
     }
 
     /// The spot that a region is, in this sky: its place is the middle of its light.
+    #[inline(always)]
     pub fn of_light(region: &Region, sky: &Sky) -> Self {
         // One division, and not ten: they take longer than all else here.
         let count = region.pixels as f64;
@@ -118,6 +119,7 @@ impl Component {
         }
     }
 
+    #[inline(always)]
     fn within(region: &Region) -> Self {
         Self {
             pixels: region.pixels.min(u64::from(u32::MAX)) as u32,

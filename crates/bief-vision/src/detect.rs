@@ -1,5 +1,7 @@
 //! From a picture to its components: sky, regions, and which of them are kept.
 
+use fearless_simd::{Simd, dispatch};
+
 use crate::component::Component;
 use crate::label::{Labeller, Region};
 use crate::size::Size;
@@ -29,6 +31,21 @@ impl Detection {
     pub fn fixed() -> Self {
         Self { threshold: Threshold::Fixed(55), strong: 80, least: 3, most: 1000 }
     }
+
+    #[inline(always)]
+    fn kept(self, labeller: &Labeller) -> impl Iterator<Item = &Region> {
+        labeller.regions().filter(move |region| region.max >= self.strong)
+    }
+
+    /// Adds the components of a picture. Converting sums to numbers is most of it, which has vector instructions of its own.
+    #[inline(always)]
+    fn describe<S: Simd>(self, _: S, labeller: &Labeller, components: &mut Vec<Component>) {
+        let sky = labeller.sky();
+        components.extend(self.kept(labeller).map(|region| match self.threshold {
+            Threshold::Sky { .. } => Component::of_light(region, sky),
+            Threshold::Fixed(_) => Component::of_pixels(region, self.strong.max(1)),
+        }));
+    }
 }
 
 /// Finds the components of pictures of one size. It keeps its room from picture to picture, and nothing else.
@@ -41,7 +58,7 @@ impl Detection {
 ///     picture[pixel] += light;
 /// }
 /// let mut detector = Detector::new(Size::new(64, 48)?, Detection::default());
-/// let star = detector.components(&picture).next().unwrap();
+/// let star = detector.components(&picture)[0];
 /// assert!((star.x - 30.0).abs() < 0.01 && (star.y - 10.0).abs() < 0.01 && star.light > 219.0);
 /// # Ok::<(), bief::Error>(())
 /// ```
@@ -49,35 +66,31 @@ impl Detection {
 pub struct Detector {
     detection: Detection,
     labeller: Labeller,
+    components: Vec<Component>,
 }
 
 impl Detector {
     /// For pictures of this size.
     pub fn new(size: Size, detection: Detection) -> Self {
-        Self { detection, labeller: Labeller::new(Sky::new(size, detection.threshold)) }
+        let labeller = Labeller::new(Sky::new(size, detection.threshold));
+        Self { detection, labeller, components: Vec::new() }
     }
 
     /// The components of a picture, in the order in which their first pixels are read, row by row.
     ///
     /// # Panics
     /// A picture of another size.
-    pub fn components(&mut self, picture: &[u8]) -> impl Iterator<Item = Component> {
-        let detection = self.detection;
-        self.labeller.label(picture, detection.least, detection.most);
-        let sky = self.labeller.sky();
-        self.found().map(move |region| match detection.threshold {
-            Threshold::Sky { .. } => Component::of_light(region, sky),
-            Threshold::Fixed(_) => Component::of_pixels(region, detection.strong.max(1)),
-        })
+    pub fn components(&mut self, picture: &[u8]) -> &[Component] {
+        let Self { detection, labeller, components } = self;
+        labeller.label(picture, detection.least, detection.most);
+        components.clear();
+        dispatch!(labeller.sky().level(), simd => detection.describe(simd, labeller, components));
+        components
     }
 
     /// The regions that are components, of a picture.
     pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = &Region> {
         self.labeller.label(picture, self.detection.least, self.detection.most);
-        self.found()
-    }
-
-    fn found(&self) -> impl Iterator<Item = &Region> {
-        self.labeller.regions().filter(|region| region.max >= self.detection.strong)
+        self.detection.kept(&self.labeller)
     }
 }

@@ -253,6 +253,7 @@ impl Labeller {
     }
 
     /// The regions that it found last, in the order in which their first pixels are read, row by row.
+    #[inline(always)]
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         let whole = (0..).zip(&self.parents).zip(&self.begun).filter(|((own, parent), _)| own == *parent);
         whole.map(|(_, region)| region).filter(|region| self.wanted.contains(&region.pixels))

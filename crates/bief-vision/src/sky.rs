@@ -179,6 +179,7 @@ impl Sky {
     }
 
     /// The sky at a place and by how much a pixel must be brighter there, in grey levels; both 0 where the threshold is fixed.
+    #[inline(always)]
     pub fn at(&self, x: f32, y: f32) -> (f32, f32) {
         let Threshold::Sky { noise, levels } = self.threshold else { return (0.0, 0.0) };
         let rows = self.rows();
@@ -216,6 +217,7 @@ impl Sky {
 }
 
 /// The two tiles between whose middles a pixel lies, along one axis, and how far it is from the first to the second.
+#[inline(always)]
 fn neighbours(place: f32, tiles: usize) -> (usize, usize, f32) {
     let at = ((place + 0.5) / TILE as f32 - 0.5).clamp(0.0, (tiles - 1) as f32);
     let first = at as usize;

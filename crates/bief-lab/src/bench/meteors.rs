@@ -166,16 +166,14 @@ impl Clip {
 
     fn detect_us(&self) -> f64 {
         let mut detector = Detector::new(self.size, Detection::default());
-        let mut components = Vec::new();
         self.us(|frame| {
-            components.clear();
-            components.extend(detector.components(frame));
+            black_box(detector.components(frame));
         })
     }
 
     fn follow_us(&self) -> f64 {
         let mut detector = Detector::new(self.size, Detection::default());
-        let components: Vec<Vec<Component>> = self.frames().map(|frame| detector.components(frame).collect()).collect();
+        let components: Vec<Vec<Component>> = self.frames().map(|frame| detector.components(frame).to_vec()).collect();
         let (mut tracker, mut number) = (Tracker::new(self.size, self.rate), 0);
         self.us(|_| {
             tracker.follow(&components[number], number as u64, 0).for_each(drop);
@@ -187,11 +185,8 @@ impl Clip {
     fn whole_us(&self) -> f64 {
         let mut detector = Detector::new(self.size, Detection::default());
         let (mut tracker, mut number) = (Tracker::new(self.size, self.rate), 0);
-        let mut components = Vec::new();
         self.us(|frame| {
-            components.clear();
-            components.extend(detector.components(frame));
-            tracker.follow(&components, number, 0).for_each(drop);
+            tracker.follow(detector.components(frame), number, 0).for_each(drop);
             number += 1;
         })
     }

@@ -79,7 +79,7 @@ impl Task for DetectComponents {
             })
         };
         self.found.clear();
-        self.found.extend(self.detector.components(&frame[..self.size.pixels()]).filter(is_seen));
+        self.found.extend(self.detector.components(&frame[..self.size.pixels()]).iter().copied().filter(is_seen));
         if self.found.len() > MOST_COMPONENTS {
             self.crowded += 1;
             self.found.select_nth_unstable_by(MOST_COMPONENTS, |a, b| b.strength.total_cmp(&a.strength));

@@ -10,8 +10,8 @@ fn tracks(video: &mut Video, detection: Detection) -> Vec<Track> {
     let (mut frame, mut found) = (vec![0; video.size().pixels()], Vec::new());
     while video.read(&mut frame).unwrap() {
         let number = video.frames() - 1;
-        let components: Vec<_> = detector.components(&frame).collect();
-        found.extend(tracker.follow(&components, number, number as i64));
+        let components = detector.components(&frame);
+        found.extend(tracker.follow(components, number, number as i64));
     }
     found.extend(tracker.finish());
     found

@@ -75,8 +75,8 @@ fn tracks<O: IntoIterator<Item = Object>>(
             ([x, y], [x + 0.9 * way[0], y + 0.9 * way[1]], light)
         };
         let picture = scene.frame(shift, &objects(frame).into_iter().map(streak).collect::<Vec<_>>());
-        let components: Vec<Component> = detector.components(&picture).collect();
-        found.extend(tracker.follow(&components, frame, frame as i64 * 40_000));
+        let components = detector.components(&picture);
+        found.extend(tracker.follow(components, frame, frame as i64 * 40_000));
     }
     found.extend(tracker.finish());
     (found, tracker)
@@ -183,7 +183,7 @@ fn a_repeated_frame_splits_no_track() {
             meteor(frame, [5.0, 2.0]).map(|(at, way, light)| (at, [at[0] + 4.5, at[1] + 1.8], light * way[0] / way[0]));
         let picture = scene.frame([0.0; 2], streak.as_slice());
         if frame != 27 {
-            last = detector.components(&picture).collect::<Vec<Component>>();
+            last = detector.components(&picture).to_vec();
         }
         found.extend(tracker.follow(&last, frame, frame as i64));
     }
