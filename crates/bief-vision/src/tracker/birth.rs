@@ -26,6 +26,8 @@ const STREAK: f64 = 7.0;
 struct Loose {
     /// Its place on the sky is that in its own picture.
     sighting: Sighting,
+    /// How far away the other one of a pair may be that it is the strong one, or the long one, of; 0 if it is neither.
+    reach: f64,
     is_explained: bool,
 }
 
@@ -84,7 +86,7 @@ impl Past {
     pub(super) fn push(&mut self, number: u32, sighting: Sighting, is_crowd: bool) {
         let Frame { loose, numbers, .. } = &mut self.frames[0];
         if loose.len() < MOST && (!is_crowd || sighting.strength > STRONG) {
-            loose.push(Loose { sighting, is_explained: false });
+            loose.push(Loose { sighting, reach: reach(&sighting), is_explained: false });
             numbers.push(number);
         }
     }
@@ -106,35 +108,37 @@ impl Past {
             return;
         };
         let mut look_at = |second: usize, third: usize| {
-            let (b, c) = (one.sighting(second), &latest[third].sighting);
-            let distance = apart(c.at, b.at);
+            let (b, c) = (&one.loose[second].sighting, &latest[third].sighting);
+            let at = one.motion.apply(b.at);
+            let distance = apart(c.at, at);
             let tolerance = 0.9 + 0.12 * distance;
             // The third may be so far off, of which the speed of all is half.
             let slowest = distance - 0.5 * tolerance;
-            if distance < SLOWEST || !may_begin(&[&b, c], 1, slowest) || !alike(c, &b) {
+            if distance < SLOWEST || !may_begin(&[b, c], 1, slowest) || !alike(c, b) {
                 return;
             }
-            let ahead = [0, 1].map(|axis| 2.0 * b.at[axis] - c.at[axis]);
+            let ahead = [0, 1].map(|axis| 2.0 * at[axis] - c.at[axis]);
             first.near(two.motion.undo(ahead), tolerance, |number| {
                 let a = &two.loose[number];
-                if a.is_explained || !alike(&a.sighting, &b) {
+                if a.is_explained || !alike(&a.sighting, b) {
                     return;
                 }
-                if let Some(cost) = cost([&two.sighting(number), &b, c]) {
+                if let Some(cost) = cost([&two.sighting(number), &one.sighting(second), c]) {
                     self.candidates.push((cost, [number, second, third]));
                 }
             });
         };
         // One of a pair at least is strong, and one as long as what moves so far is: each that is strong or long looks for the other
         // one.
-        for (second, b) in one.loose.iter().enumerate().filter(|(_, loose)| may_lead(loose)) {
-            now.near(one.motion.apply(b.sighting.at), fastest(b.sighting.length), |third| look_at(second, third));
+        let leads = |loose: &Loose| loose.reach > 0.0 && !loose.is_explained;
+        for (second, b) in one.loose.iter().enumerate().filter(|(_, loose)| leads(loose)) {
+            now.near(one.motion.apply(b.sighting.at), b.reach, |third| look_at(second, third));
         }
-        for (third, c) in latest.iter().enumerate().filter(|(_, loose)| may_lead(loose)) {
+        for (third, c) in latest.iter().enumerate().filter(|(_, loose)| leads(loose)) {
             let at = one.motion.undo(c.sighting.at);
-            before.near(at, fastest(c.sighting.length), |second| {
+            before.near(at, c.reach, |second| {
                 let b = &one.loose[second];
-                let has_looked = may_lead(b) && apart(b.sighting.at, at) <= fastest(b.sighting.length);
+                let has_looked = apart(b.sighting.at, at) <= b.reach;
                 if !b.is_explained && !has_looked {
                     look_at(second, third);
                 }
@@ -198,22 +202,20 @@ fn alike(a: &Sighting, b: &Sighting) -> bool {
     (1.0 / MOST_RATIO..MOST_RATIO).contains(&ratio)
 }
 
-/// Whether one that moves may be the strong one, or the long one, of two.
-fn may_lead(loose: &Loose) -> bool {
-    let Sighting { strength, length, .. } = loose.sighting;
-    !loose.is_explained && (strength >= STRONG || f64::from(length) > long(STREAK))
-}
-
 /// The least length of what moves so fast: about as long as its way, of which an even light has a standard deviation of 0.29.
 fn long(speed: f64) -> f64 {
     0.6 * (0.26 * speed).min(12.0)
 }
 
-/// How far two of a path may be apart if none is longer.
-fn fastest(length: f32) -> f64 {
+/// How far two of a path may be apart of which this one is strong or long and the other one is no longer; 0 if it is neither.
+fn reach(&Sighting { strength, length, .. }: &Sighting) -> f64 {
+    let length = f64::from(length);
+    if strength < STRONG && length <= long(STREAK) {
+        return 0.0;
+    }
     // By what `long` says of their least speed, which is less than their distance by 6 % and 0.45: with some room.
-    let speed = (f64::from(length) / (0.6 * 0.26)).max(STREAK);
-    if long(f64::INFINITY) < length.into() { FASTEST } else { (speed / 0.94 + 0.5).min(FASTEST) }
+    let speed = (length / (0.6 * 0.26)).max(STREAK);
+    if long(f64::INFINITY) < length { FASTEST } else { (speed / 0.94 + 0.5).min(FASTEST) }
 }
 
 /// Whether sightings in a row may begin a path of this speed: so many of them are strong, and as long as what moves so is; at most
