@@ -41,10 +41,13 @@ impl Detection {
     #[inline(always)]
     fn describe<S: Simd>(self, _: S, labeller: &Labeller, components: &mut Vec<Component>) {
         let sky = labeller.sky();
-        components.extend(self.kept(labeller).map(|region| match self.threshold {
-            Threshold::Sky { .. } => Component::of_light(region, sky),
-            Threshold::Fixed(_) => Component::of_pixels(region, self.strong.max(1)),
-        }));
+        // A loop, as `extend` is a function of its own, without these instructions.
+        for region in self.kept(labeller) {
+            components.push(match self.threshold {
+                Threshold::Sky { .. } => Component::of_light(region, sky),
+                Threshold::Fixed(_) => Component::of_pixels(region, self.strong.max(1)),
+            });
+        }
     }
 }
 

@@ -55,34 +55,38 @@ pub struct Region {
 }
 
 impl Region {
-    /// Adds a run of a row, of which all pixels are given.
+    /// A run of a row, of which all pixels are given.
     #[inline(always)]
-    fn add<S: Simd>(&mut self, simd: S, row: u16, run: &Run, pixels: &[u8]) {
-        let (first, end, y) = (u64::from(run.first), u64::from(run.end), u64::from(row));
+    fn of_run<S: Simd>(simd: S, row: u16, run: &Run, pixels: &[u8]) -> Self {
+        let (first, y) = (u64::from(run.first), u64::from(row));
         let Sums { count, place, square, grey, grey_place, grey_square, max } =
             Sums::of(simd, pixels, run.first.into(), run.end.into());
         // Places from the first pixel on become columns.
         let (x, grey_x) = (first * count + place, first * grey + grey_place);
         let (row_count, row_grey) = (y * count, y * grey);
-        self.left = self.left.min(run.first);
-        self.right = self.right.max(end as u16 - 1);
-        self.bottom = row;
-        self.pixels += count;
-        self.x += x;
-        self.y += row_count;
-        self.xx += first * (x + place) + square;
-        self.yy += y * row_count;
-        self.xy += y * x;
-        self.sum += grey;
-        self.max = self.max.max(max);
-        self.grey_x += grey_x;
-        self.grey_y += row_grey;
-        self.grey_xx += first * (grey_x + grey_place) + grey_square;
-        self.grey_yy += y * row_grey;
-        self.grey_xy += y * grey_x;
+        Self {
+            left: run.first,
+            right: run.end - 1,
+            top: row,
+            bottom: row,
+            pixels: count,
+            x,
+            y: row_count,
+            xx: first * (x + place) + square,
+            yy: y * row_count,
+            xy: y * x,
+            sum: grey,
+            max,
+            grey_x,
+            grey_y: row_grey,
+            grey_xx: first * (grey_x + grey_place) + grey_square,
+            grey_yy: y * row_grey,
+            grey_xy: y * grey_x,
+        }
     }
 
-    /// Adds a region that turns out to be a part of this one, which began earlier.
+    /// Adds a part of this one, which began earlier.
+    #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.left = self.left.min(other.left);
         self.right = self.right.max(other.right);
@@ -322,12 +326,18 @@ impl Labeller {
                     }
                 });
             }
-            run.region = own.unwrap_or_else(|| {
-                self.parents.push(self.parents.len() as u32);
-                self.begun.push(Region { left: run.first, top: row, ..Region::default() });
-                self.parents.len() as u32 - 1
-            });
-            self.begun[run.region as usize].add(simd, row, run, pixels);
+            let part = Region::of_run(simd, row, run, pixels);
+            match own {
+                Some(own) => {
+                    run.region = own;
+                    self.begun[own as usize].merge(&part);
+                }
+                None => {
+                    run.region = self.begun.len() as u32;
+                    self.parents.push(run.region);
+                    self.begun.push(part);
+                }
+            }
         }
     }
 }
