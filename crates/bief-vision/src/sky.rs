@@ -3,7 +3,7 @@
 //! Tiles of 32 x 32 pixels tell median and noise from four of their rows. Between the middles of tiles both are interpolated: in each
 //! column, and anew for each strip of eight rows.
 
-use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x32, u16x16};
+use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x32, u8x64, u16x16};
 
 use crate::size::Size;
 
@@ -251,11 +251,12 @@ fn spread<S: Simd>(simd: S, line: &[u16], width: usize, limits: &mut [u8]) {
 /// The pixels of a tile that are looked at, in rows of a picture. At the right border, tiles are as large as the others and begin
 /// earlier.
 #[inline(always)]
-fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x32<S>; ROWS] {
-    rows.map(|row| {
+fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x64<S>; ROWS / 2] {
+    let [first, second, third, fourth] = rows.map(|row| {
         let left = (column * TILE).min(row.len() - TILE);
         u8x32::from_slice(simd, &row[left..left + TILE])
-    })
+    });
+    [first.combine(second), third.combine(fourth)]
 }
 
 impl Tile {
@@ -284,10 +285,10 @@ struct Ranks {
 impl Ranks {
     /// Faster the closer `guess` is to the median.
     #[inline(always)]
-    fn of<S: Simd>(simd: S, vectors: [u8x32<S>; ROWS], guess: u8) -> Self {
+    fn of<S: Simd>(simd: S, vectors: [u8x64<S>; ROWS / 2], guess: u8) -> Self {
         // How many pixels are below a level, or in it.
         let upto = |level: u8| {
-            let level = u8x32::splat(simd, level);
+            let level = u8x64::splat(simd, level);
             vectors.iter().map(|vector| vector.simd_le(level).to_bitmask().count_ones()).sum::<u32>()
         };
         const HALF: u32 = SAMPLES as u32 / 2;
@@ -313,10 +314,10 @@ impl Ranks {
             }
             (fewer, with) = (below(median), upto(median));
         }
-        let level = u8x32::splat(simd, median);
-        let [first, second, third, fourth] = vectors.map(|vector| level.saturating_sub(vector).pairwise_widening_add());
+        let level = u8x64::splat(simd, median);
+        let [first, second] = vectors.map(|vector| level.saturating_sub(vector).pairwise_widening_add());
         // All of it fits into 16 bits.
-        let depths = (first + second + (third + fourth)).reduce_sum();
+        let depths = (first + second).reduce_sum();
         Self { median: median.into(), fewer: fewer as u16, with: with as u16, depths }
     }
 }
