@@ -11,7 +11,7 @@ use crate::size::Size;
 const TILE: usize = 32;
 /// Rows of a tile that are looked at.
 const ROWS: usize = 4;
-/// Pixels of a tile that are looked at: four vectors.
+/// Pixels of a tile that are looked at.
 const SAMPLES: usize = ROWS * TILE;
 /// Steps from the median of the tile before to that of a tile, at most; where it is further away, it is looked for among all.
 const STEPS: usize = 6;
