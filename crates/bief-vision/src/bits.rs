@@ -90,7 +90,7 @@ impl Bits {
         let [third, fourth, fifth] = [third, fourth, fifth].map(|row| &mut row[..=blocks]);
         let (mut lights, mut inners) = (Neighbours::of(simd, &fifth[0].light), Neighbours::of(simd, &third[0].inner));
         let kept = (0..blocks).map(|index| {
-            // Here the sides are seen, of the row above inner light, and above that what is near it.
+            // The fifth row's sides are seen, then the fourth's inner light, and what is near the third's.
             let [left, light, right] = lights.next(simd, &fifth[index + 1].light);
             let one = left ^ light;
             let (c, cc) = (one ^ right, left & light | one & right);

@@ -1,6 +1,6 @@
 //! From a picture to its components: sky, regions, and which of them are kept.
 
-use fearless_simd::{Simd, dispatch};
+use fearless_simd::dispatch;
 
 use crate::component::Component;
 use crate::label::{Labeller, Region};
@@ -37,11 +37,11 @@ impl Detection {
         labeller.regions().filter(move |region| region.max >= self.strong)
     }
 
-    /// Adds the components of a picture. Converting sums to numbers is most of it, which has vector instructions of its own.
+    /// Adds the components of a picture. Inlined, as converting sums to numbers, which is most of it, is faster with vector instructions.
     #[inline(always)]
-    fn describe<S: Simd>(self, _: S, labeller: &Labeller, components: &mut Vec<Component>) {
+    fn describe(self, labeller: &Labeller, components: &mut Vec<Component>) {
         let sky = labeller.sky();
-        // A loop, as `extend` is a function of its own, without these instructions.
+        // `extend` would not be inlined.
         for region in self.kept(labeller) {
             components.push(match self.threshold {
                 Threshold::Sky { .. } => Component::of_light(region, sky),
@@ -87,11 +87,11 @@ impl Detector {
         let Self { detection, labeller, components } = self;
         labeller.label(picture, detection.least, detection.most);
         components.clear();
-        dispatch!(labeller.sky().level(), simd => detection.describe(simd, labeller, components));
+        dispatch!(labeller.sky().level(), _ => detection.describe(labeller, components));
         components
     }
 
-    /// The regions that are components, of a picture.
+    /// The regions of a picture that are components.
     pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = &Region> {
         self.labeller.label(picture, self.detection.least, self.detection.most);
         self.detection.kept(&self.labeller)

@@ -12,7 +12,7 @@ use fearless_simd::{Simd, dispatch, prelude::*, u8x16, u64x2};
 use crate::bits::{Bits, LARGER, LATER, WORD, Words};
 use crate::sky::{STRIP, Sky};
 
-/// Rows from the one at hand to the one that is asked for: more than the sky is measured ahead.
+/// Rows from the one at hand to the one that is asked for: the sky is measured up to 44 rows ahead.
 const AHEAD: usize = 52;
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
@@ -226,7 +226,7 @@ pub struct Labeller {
     /// All that began as a region, in order; and the one that each is a part of, an earlier one or itself.
     begun: Vec<Region>,
     parents: Vec<u32>,
-    /// How many pixels a region has that is wanted.
+    /// How many pixels the regions have that are wanted.
     wanted: RangeInclusive<u64>,
 }
 

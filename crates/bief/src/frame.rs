@@ -169,7 +169,7 @@ impl Buffer {
 
     /// Asks for all of it to come to the core of this thread, to be written.
     pub(crate) fn fetch(&self) {
-        fetch_lines(self.memory.as_ptr(), self.size());
+        fetch_lines::<true>(self.memory.as_ptr(), self.size());
     }
 
     /// Bytes that were asked for.

@@ -164,9 +164,8 @@ unsafe impl Memory for HugePages {
 /// Bytes that a core fetches at a time.
 pub(crate) const CACHE_LINE: usize = 64;
 
-/// Asks for these values to come near this core, into its second cache: they will be read in a while, and meanwhile there is other
-/// work. The first cache is small, and much of what is asked for would have to leave it again. A hint: nothing is read, and on processors
-/// other than x86-64 nothing happens.
+/// Asks for these values to come to this core's second-level cache: they will be read later, and meanwhile there is other work. A hint:
+/// nothing is read, and on processors other than x86-64 nothing happens.
 ///
 /// ```
 /// let rows = [[3_u8; 1920]; 100];
@@ -179,41 +178,28 @@ pub(crate) const CACHE_LINE: usize = 64;
 /// ```
 #[inline(always)]
 pub fn prefetch<T>(values: &[T]) {
-    lines(values.as_ptr().cast(), size_of_val(values)).for_each(|line| {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
-            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-            // SAFETY: any address will do.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) };
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        let _ = line;
-    });
+    fetch_lines::<false>(values.as_ptr().cast(), size_of_val(values));
 }
 
-/// Asks for so many bytes from an address on, to be written.
+/// Asks for so many bytes from an address on: to be read, as [`prefetch`] does, or, where `WRITE`, to be written in the nearest cache:
+/// other cores give up their copies then.
 #[inline(always)]
-pub(crate) fn fetch_lines(start: *const u8, bytes: usize) {
-    lines(start, bytes).for_each(fetch);
+pub(crate) fn fetch_lines<const WRITE: bool>(start: *const u8, bytes: usize) {
+    (0..bytes).step_by(CACHE_LINE).for_each(|offset| fetch::<WRITE>(start.wrapping_add(offset)));
 }
 
-/// Asks for the cache line at an address, to be written: other cores give up their copies. A hint: nothing is read or written.
+/// Asks for the cache line at an address. A hint: nothing is read or written.
 #[inline(always)]
-pub(crate) fn fetch(address: *const u8) {
+pub(crate) fn fetch<const WRITE: bool>(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T1, _mm_prefetch};
+        let address = address.cast();
         // SAFETY: any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast()) };
+        unsafe { if WRITE { _mm_prefetch::<_MM_HINT_ET0>(address) } else { _mm_prefetch::<_MM_HINT_T1>(address) } };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
-}
-
-/// The cache lines that so many bytes from an address on are in, each by an address in it.
-#[inline(always)]
-fn lines(start: *const u8, bytes: usize) -> impl Iterator<Item = *const u8> {
-    (0..bytes).step_by(CACHE_LINE).map(move |offset| start.wrapping_add(offset))
 }
 
 #[cfg(test)]

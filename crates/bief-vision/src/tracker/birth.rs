@@ -26,7 +26,7 @@ const STREAK: f64 = 7.0;
 struct Loose {
     /// Its place on the sky is that in its own picture.
     sighting: Sighting,
-    /// How far away the other one of a pair may be that it is the strong one, or the long one, of; 0 if it is neither.
+    /// See [`reach`].
     reach: f64,
     is_explained: bool,
 }
@@ -207,7 +207,7 @@ fn long(speed: f64) -> f64 {
     0.6 * (0.26 * speed).min(12.0)
 }
 
-/// How far two of a path may be apart of which this one is strong or long and the other one is no longer; 0 if it is neither.
+/// How far from a strong or long sighting its neighbour in a path may be, unless that is longer; 0 for others.
 fn reach(&Sighting { strength, length, .. }: &Sighting) -> f64 {
     let length = f64::from(length);
     if strength < STRONG && length <= long(STREAK) {

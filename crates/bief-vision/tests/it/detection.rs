@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn regions_are_those_of_flood_fill(
-        (width, height) in (1_usize..400, 1_usize..24),
+        (width, height) in (1_usize..1200, 1_usize..24),
         density in 0_u8..=255,
         least in 1_u32..6,
         seed: u64,
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn every_level_of_instructions_finds_the_same(width in 1_usize..300, seed: u64) {
+    fn every_level_of_instructions_finds_the_same(width in 1_usize..1200, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
         let size = Size::new(width, 40).unwrap();
         let picture: Vec<u8> = (0..size.pixels()).map(|_| random.u8(10..30) + if random.u8(..) < 6 { 90 } else { 0 }).collect();

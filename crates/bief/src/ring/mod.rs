@@ -363,7 +363,7 @@ impl<S: Default> Producer<S> {
             let next = &ring.cells[after(index, cells)];
             match ring.senders {
                 // It is written after the next frame, and another thread wrote it last.
-                1 => fetch(std::ptr::from_ref(next).cast()),
+                1 => fetch::<true>(std::ptr::from_ref(next).cast()),
                 // Who slept may have been woken for this one.
                 _ => ring.emptied.wake_one(|| ring.wakes_producer()),
             }
