@@ -231,22 +231,29 @@ impl Tracker {
             let component = &components[seen];
             let near = apart(place(component), star.at);
             let note = &mut self.notes[seen];
-            note.is_familiar |= near < STAR_REACH;
+            let is_near = near < STAR_REACH;
+            let is_other = is_near && note.is_familiar;
+            note.is_familiar |= is_near;
             if star.seen >= FIXED {
                 note.star_light += star.light;
                 note.star_x += star.light * star.at[0] as f32;
                 note.star_y += star.light * star.at[1] as f32;
+            }
+            if is_near && star.seen + 1 == FIXED - 1 {
+                self.past.explain(star.origin);
+            }
+            if is_other {
+                // That is a star which is known for longer. What noise has moved from its place would be a second star there for ever.
+                self.stars.known[index].missed += 1;
+                continue;
             }
             if component.light > MORE_THAN_STAR * star.light && star.seen >= FIXED {
                 // Something else is there, too: it does not tell where the star is.
                 self.stars.known[index].missed = 0;
                 continue;
             }
-            if near < STAR_REACH {
+            if is_near {
                 self.stars.seen(index, place(component), component.light);
-                if star.seen + 1 == FIXED - 1 {
-                    self.past.explain(star.origin);
-                }
                 if component.strength > 2.0 && component.peak < 150.0 {
                     widths += component.axes().1;
                     wide += 1.0;
@@ -328,8 +335,8 @@ impl Tracker {
         self.hot.find(&self.grid, SENSOR_REACH, &mut self.found);
         for index in 0..self.hot.known.len() {
             match self.found[index] {
-                Some(seen) => {
-                    self.notes[seen].is_hot |= self.hot.known[index].seen >= FIXED - 1;
+                Some(seen) if !self.notes[seen].is_on_sensor => {
+                    self.notes[seen].is_hot = self.hot.known[index].seen >= FIXED - 1;
                     self.notes[seen].is_on_sensor = true;
                     let was = self.hot.known[index];
                     self.hot.seen(index, place(&components[seen]), components[seen].light);
@@ -337,7 +344,7 @@ impl Tracker {
                         self.past.explain(was.origin);
                     }
                 }
-                None => self.hot.known[index].missed += 1,
+                _ => self.hot.known[index].missed += 1,
             }
         }
     }

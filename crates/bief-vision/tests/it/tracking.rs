@@ -172,6 +172,29 @@ fn meteors_side_by_side_are_no_plane() {
 }
 
 #[test]
+fn a_star_that_noise_moves_stays_one_star() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut tracker = Tracker::new(Size::new(480, 320).unwrap(), 25.0);
+    for frame in 0..2000 {
+        let spot = |star: u32| {
+            let off = if random.f32() < 0.02 { 1.6 } else { 0.3 * random.f32() };
+            let turn = std::f32::consts::TAU * random.f32();
+            let (x, y) = (30.0 + 50.0 * (star % 9) as f32, 30.0 + 50.0 * (star / 9) as f32);
+            Component {
+                x: x + off * turn.cos(),
+                y: y + off * turn.sin(),
+                light: 200.0,
+                strength: 2.0,
+                ..Component::default()
+            }
+        };
+        let spots: Vec<Component> = (0..50).map(spot).collect();
+        tracker.follow(&spots, frame, 0).for_each(drop);
+    }
+    assert_eq!(tracker.stars(), 50);
+}
+
+#[test]
 fn a_repeated_frame_splits_no_track() {
     let size = Size::new(480, 320).unwrap();
     let mut scene = Scene::new(480, 320, 160);
