@@ -58,7 +58,7 @@ impl Component {
         bytes
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave; `None` where a number is none.
+    /// What [`to_bytes`](Self::to_bytes) gave; `None` where a number is none, or a bound lies on the wrong side of the other one.
     pub fn from_bytes(bytes: [u8; 44]) -> Option<Self> {
         let (words, halves) = bytes.split_at(36);
         let (words, _) = words.as_chunks::<4>();
@@ -69,7 +69,8 @@ impl Component {
         let ([x, y, light, peak, strength, xx, yy, xy], [left, right, top, bottom]) = (numbers, sides);
         let pixels = u32::from_le_bytes(words[8]);
         let component = Self { x, y, light, peak, strength, xx, yy, xy, pixels, left, right, top, bottom };
-        numbers.iter().all(|number| number.is_finite()).then_some(component)
+        let is_sound = numbers.iter().all(|number| number.is_finite()) && left <= right && top <= bottom;
+        is_sound.then_some(component)
     }
 
     /// The spot that a region is, in this sky: its place is the middle of its light.
@@ -85,8 +86,8 @@ impl Component {
         let light = above(region.sum, region.pixels).max(1e-3 * count);
         let per_light = 1.0 / light;
         let (x, y) = (above(region.grey_x, region.x) * per_light, above(region.grey_y, region.y) * per_light);
-        let (x, y) =
-            (x.clamp(region.left.into(), region.right.into()), y.clamp(region.top.into(), region.bottom.into()));
+        let within = |place: f64, first: u16, last: u16| place.max(first.into()).min(last.into());
+        let (x, y) = (within(x, region.left, region.right), within(y, region.top, region.bottom));
         let peak = f32::from(region.max) - level;
         Self {
             x: x as f32,

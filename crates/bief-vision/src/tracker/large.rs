@@ -26,7 +26,7 @@ impl Large {
     pub(super) fn fill(&mut self, components: &[Component]) {
         self.bands.iter_mut().for_each(Vec::clear);
         for (index, &Component { left, right, top, bottom, .. }) in components.iter().enumerate() {
-            if right - left >= LARGE || bottom - top >= LARGE {
+            if left <= right && top <= bottom && (right - left >= LARGE || bottom - top >= LARGE) {
                 let bands = self.band(f64::from(top) - MARGIN)..=self.band(f64::from(bottom) + MARGIN);
                 self.bands[bands].iter_mut().for_each(|band| band.push(index as u32));
             }

@@ -195,6 +195,44 @@ fn a_star_that_noise_moves_stays_one_star() {
 }
 
 #[test]
+fn components_that_are_none_do_no_harm() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut tracker = Tracker::new(Size::new(480, 320).unwrap(), 25.0);
+    for frame in 0..300 {
+        let number = |random: &mut fastrand::Rng, usual: f32| match random.u32(0..40) {
+            0 => f32::NAN,
+            1 => f32::INFINITY,
+            2 => f32::MAX,
+            3 => -1e9,
+            4 => 0.0,
+            _ => usual,
+        };
+        let spot = |star: usize| {
+            let (x, y) = (30.0 + 50.0 * (star % 9) as f32 + 2.0 * (frame % 8) as f32, 30.0 + 50.0 * (star / 9) as f32);
+            let random = &mut random;
+            Component {
+                x: number(random, x),
+                y: number(random, y),
+                light: number(random, 200.0),
+                peak: number(random, 30.0),
+                strength: number(random, 2.0),
+                xx: number(random, 1.0),
+                yy: number(random, 1.0),
+                xy: number(random, 0.0),
+                pixels: random.u32(0..9),
+                left: random.u16(..),
+                right: random.u16(..),
+                top: random.u16(..),
+                bottom: random.u16(..),
+            }
+        };
+        let spots: Vec<Component> = (0..50).map(spot).collect();
+        tracker.follow(&spots, frame, frame as i64).for_each(drop);
+    }
+    tracker.finish().for_each(drop);
+}
+
+#[test]
 fn a_repeated_frame_splits_no_track() {
     let size = Size::new(480, 320).unwrap();
     let mut scene = Scene::new(480, 320, 160);
