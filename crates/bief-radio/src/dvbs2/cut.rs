@@ -523,7 +523,7 @@ impl<S: Stream> Task for CutFrames<S> {
         (): (),
         (mut window, sync, pls): (Slice<'_, S>, &mut [Option<FrameSync>], &mut [Pls]),
     ) -> Result<Flow> {
-        let mut read = 0;
+        let (mut read, mut anew) = (0, false);
         if self.again.as_ref().is_some_and(|again| again.frames == 0) {
             return Ok(Flow::Stop);
         }
@@ -534,7 +534,12 @@ impl<S: Stream> Task for CutFrames<S> {
             }
             // Without a signal there would be no end to this: now and then someone must see whether the run was stopped.
             match (self.ended, read > room * self.each) {
-                _ if (self.ended || self.tracker.is_none()) && self.begin_again() => return Ok(Flow::Skip),
+                // Each execution of a rehearsal has a frame, as in a run, unless there is none in all that is repeated.
+                _ if (self.ended || self.tracker.is_none()) && self.begin_again() => {
+                    if std::mem::replace(&mut anew, true) {
+                        return Ok(Flow::Skip);
+                    }
+                }
                 (true, _) => return Ok(Flow::Stop),
                 (false, true) => return Ok(Flow::Skip),
                 (false, false) => {}

@@ -381,6 +381,21 @@ mod tests {
     }
 
     #[test]
+    fn each_execution_of_a_rehearsal_has_a_frame() {
+        let bytes: Arc<[u8]> = std::fs::read(shipped()).unwrap().into();
+        let piped = once(bytes.len() as u64, SampleFormat::Ci8, Cursor::new(bytes));
+        // Not knowing its length, a search ends with the first frame.
+        let receiver = found(Recording { bytes: None, ..piped });
+        let mut chain = Chain::new();
+        let (window, ..) = receiver.rehearsed_source(60).add(&mut chain);
+        chain.add(bief::sink::for_each_var(|_: &[u8]| Ok(Flow::Next)), &window);
+        let report = chain.build().unwrap().run().unwrap();
+        assert_eq!(report.frames, 60);
+        // One more sees the end.
+        assert!(report.executions <= 61, "{} executions", report.executions);
+    }
+
+    #[test]
     fn a_rehearsal_goes_on_through_the_recording() {
         let frames = rehearsed(&found(Recording::open(&shipped(), None).unwrap()));
         assert_eq!(frames.len(), 60);
