@@ -1,8 +1,8 @@
 //! The widest carrier that two cores receive live: QPSK 8/9 short with pilots, from a radio that does not wait.
 //!
-//! `cargo bench -p bief-radio --bench live [-- MBAUD SECONDS]`, of 250 and 60 unless told. A recording without a seam, in memory, is
-//! given over and over, no sample before its time: 16-bit samples, two per symbol, at 7.4 dB. The receiver listens to it as to any radio,
-//! and drops what it is too slow for. Its plan is that of the same signal at rest. Frames received, samples dropped, the report of the run and
+//! `cargo bench -p bief-radio --bench live [-- MBAUD SECONDS FORMAT]`, of 250, 60 and ci16 unless told; ci8 has half the bytes. A recording
+//! without a seam, in memory, is given over and over, no sample before its time: two per symbol, at 7.4 dB. The receiver listens to it as
+//! to any radio, and drops what it is too slow for. Its plan is that of the same signal at rest. Frames received, samples dropped, the report of the run and
 //! how late the radio was read at most are told; the exit status is 1 if anything was dropped or received with errors.
 
 mod common;
@@ -17,10 +17,10 @@ use bief::plan::Profiling;
 use bief::{Application, Machine, Planner};
 use bief_dsp::channel::Channel;
 use bief_dsp::dvbs2::{Layout, Pls};
-use bief_radio::Recording;
 use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter};
+use bief_radio::{Recording, SampleFormat};
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL};
-use common::tests::{PACKET, packets, recorded, samples, transmitter};
+use common::tests::{PACKET, packets, samples, transmitter};
 
 /// Frames after which packets begin with frames again: their data fields are of 1769 bytes.
 const FRAMES: usize = PACKET;
@@ -66,7 +66,7 @@ impl Read for Radio {
 }
 
 /// As many frames as begin and end with a packet, cut out of a signal that repeats them.
-fn recording(pls: Pls) -> Arc<[u8]> {
+fn recording(pls: Pls, format: SampleFormat) -> Arc<[u8]> {
     let frame = Layout::new(pls).unwrap().symbols() * SAMPLES_PER_SYMBOL as usize;
     let field = pls.fec().unwrap().kbch / 8 - 10;
     let transmitter = Transmitter { frames: vec![pls], ..transmitter(true) };
@@ -80,20 +80,23 @@ fn recording(pls: Pls) -> Arc<[u8]> {
         gain: 0.25,
         ..Channel::clear()
     };
-    let bytes = recorded(&sent, channel);
+    let received = channel.apply(&sent);
     let first = length + SETTLED * frame;
-    bytes[first * FORMAT.bytes()..][..length * FORMAT.bytes()].into()
+    let mut bytes = vec![0; length * format.bytes()];
+    format.write(&received[first..first + length], &mut bytes);
+    bytes.into()
 }
 
 fn main() -> ExitCode {
+    let format = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(FORMAT);
     let numbers: Vec<f64> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let [mbaud, seconds] = [(0, 250.0), (1, 60.0)].map(|(place, usual)| numbers.get(place).copied().unwrap_or(usual));
     let pls = Pls::from_parts("qpsk-8/9".parse().unwrap(), bief_dsp::dvbs2::FrameSize::Short, true).unwrap();
-    let bytes_per_second = mbaud * 1e6 * SAMPLES_PER_SYMBOL * FORMAT.bytes() as f64;
-    let bytes = recording(pls);
+    let bytes_per_second = mbaud * 1e6 * SAMPLES_PER_SYMBOL * format.bytes() as f64;
+    let bytes = recording(pls, format);
 
     // The plan first, of the same signal at rest.
-    let still = Recording::from_reader("still", FORMAT, std::io::Cursor::new(Arc::clone(&bytes)));
+    let still = Recording::from_reader("still", format, std::io::Cursor::new(Arc::clone(&bytes)));
     let still = Receiver::find(still, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
     let profile = still.rehearsal(u64::MAX).unwrap().profile_on(&Machine::here(), Profiling::default()).unwrap();
     let planner = Planner::new(Machine::here()).cores("2").profile(profile, "the same signal at rest");
@@ -103,12 +106,12 @@ fn main() -> ExitCode {
     let left = (bytes_per_second * seconds) as u64;
     let radio = Radio { bytes, bytes_per_second, left, given: 0, start: None, latest: Arc::clone(&latest) };
     let sample_rate = Some(mbaud * 1e6 * SAMPLES_PER_SYMBOL);
-    let live = Recording { sample_rate, ..Recording::from_reader("radio", FORMAT, radio) };
+    let live = Recording { sample_rate, ..Recording::from_reader("radio", format, radio) };
     let receiver = Receiver::find(live, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap().live().unwrap();
     let report = planned.pipeline(&mut receiver.to(std::io::sink())).unwrap().run().unwrap();
     let figures = Figures::of(&report.figures);
     let late = latest.load(Ordering::Relaxed) as f64 / 1e6;
-    println!("{pls}, {mbaud} Mbaud for {:.1} s on two cores: {} frames", report.seconds, figures.frames);
+    println!("{pls}, {mbaud} Mbaud, {format}, for {:.1} s on two cores: {} frames", report.seconds, figures.frames);
     println!("{:.1} Mb/s of information", figures.bits as f64 / report.seconds / 1e6);
     println!("{} samples dropped, {} packets with errors", figures.lost_samples, figures.packet_errors);
     println!("{report}");
