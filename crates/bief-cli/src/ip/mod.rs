@@ -58,7 +58,7 @@ pub(crate) struct IpArgs {
     #[arg(short, long, value_name = "OUT.pcap", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace a file that is there though -o does not name it
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     force: bool,
     /// Input stream to take if the carrier has several [default: all]
     #[arg(long, value_name = "N")]

@@ -27,7 +27,7 @@ pub(super) struct OutputArgs {
     #[arg(short, long, value_name = "TRACKS.csv")]
     output: Option<PathBuf>,
     /// Replace a file that is there though -o does not name it
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     force: bool,
     /// Write tracks as the table of FMDT
     #[arg(long, value_name = "FILE.txt")]

@@ -23,7 +23,7 @@ pub(super) struct OutputArgs {
     #[arg(short, long, value_name = "OUT.wav", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace a file that is there though -o does not name it
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     force: bool,
 }
 

@@ -86,7 +86,7 @@ pub(crate) struct RxArgs {
     #[arg(short, long, value_name = "OUT.ts", value_parser = path_or_address())]
     output: Option<PathBuf>,
     /// Replace files that are there though -o does not name them
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     force: bool,
     #[command(flatten)]
     also: AlsoArgs,
