@@ -4,7 +4,7 @@
 //! the last one of each frame came; a writer notes when packets come out. The packet that a frame ends in the middle of belongs to
 //! the next frame, and so does one whose CRC-8 has not come; so a frame is out when the packets that it has whole are. Then the
 //! parts that no speed changes: the header behind the frame, half the matched filter, and a block of live input. The receiver
-//! runs on one core, and by its schedule on two.
+//! runs on one core and on two, as a user's plan has it.
 
 mod common;
 
@@ -12,9 +12,7 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bief::Application;
-use bief::schedule::strategy::{Exact, Strategy};
-use bief::schedule::{CoreKind, Platform};
+use bief::{Machine, Planner};
 use bief_dsp::dvbs2::{HEADER, Pls};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::pulse::Shaper;
@@ -79,12 +77,9 @@ fn latencies(bytes: &Arc<[u8]>, cores: u32) -> Vec<f64> {
     let start = Instant::now();
     let recording = Recording::from_reader("radio", FORMAT, Radio { start: Some(start), ..radio });
     let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap().live().unwrap();
-    let profile = receiver.rehearsal(u64::MAX).unwrap().profile(100).unwrap();
-    let platform = Platform::new([CoreKind::new(&profile.kinds()[0], cores)]).unwrap();
-    let schedule = Exact.schedule(&profile, &platform).unwrap();
+    let planned = Planner::new(Machine::here()).cores(cores.to_string()).plan(&receiver).unwrap();
     let out = Noted::default();
-    let program = receiver.to(out.clone()).program().unwrap();
-    let report = program.pipeline(&schedule).unwrap().run().unwrap();
+    let report = planned.pipeline(&mut receiver.to(out.clone())).unwrap().run().unwrap();
     let figures = Figures::of(&report.figures);
     assert_eq!((figures.packet_errors, figures.lost_samples), (0, 0), "{figures:?}");
     let noted = out.0.lock().unwrap();

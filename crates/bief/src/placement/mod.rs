@@ -14,7 +14,7 @@ pub(crate) use dynamic::Dynamic;
 pub use dynamic::DynamicReport;
 pub use explicit::Places;
 pub use policy::Policy;
-pub(crate) use sharing::{SharedCores, usual};
+pub(crate) use sharing::SharedCores;
 
 use crate::error::{Error, Result, counted};
 use crate::machine::{Machine, thread_list};

@@ -28,14 +28,16 @@ impl SharedCores {
     }
 }
 
-/// By which policy the threads of a plan are placed unless it is told. Where they share cores and no stage has a replica on each, which would
-/// level out what they have to do, the system sees how much that is.
-pub(crate) fn usual(schedule: &Schedule) -> Policy {
-    let levels = |(kind, cores): (&String, &u32)| {
-        let threads = || schedule.stages().iter().filter_map(|stage| stage.cores.get(kind).copied());
-        threads().map(u64::from).sum::<u64>() <= u64::from(*cores) || threads().any(|threads| threads >= *cores)
-    };
-    if schedule.cores().iter().all(levels) { Policy::Packed } else { Policy::Guided }
+impl Policy {
+    /// By which policy a [`Planner`](crate::Planner) places the threads of a plan, unless it is told: packed. Where they share cores and no
+    /// stage has a replica on each, which would level out what they have to do, guided: the system sees how much that is.
+    pub fn usual(schedule: &Schedule) -> Self {
+        let levels = |(kind, cores): (&String, &u32)| {
+            let threads = || schedule.stages().iter().filter_map(|stage| stage.cores.get(kind).copied());
+            threads().map(u64::from).sum::<u64>() <= u64::from(*cores) || threads().any(|threads| threads >= *cores)
+        };
+        if schedule.cores().iter().all(levels) { Self::Packed } else { Self::Guided }
+    }
 }
 
 /// A stage's threads, and how long each works between two executions of its chain by the plan: the same for all stages without one.
@@ -94,7 +96,7 @@ mod tests {
         let usual = |replicas: [u32; 3], cores: &[(&str, u32)]| {
             let stages = replicas.map(|replicas| Stage::new(1, replicas, cores[0].0)).to_vec();
             let cores = cores.iter().map(|&(kind, cores)| (kind.to_owned(), cores)).collect();
-            super::usual(&Schedule::sharing("hand", stages, &cores, &profile).unwrap())
+            Policy::usual(&Schedule::sharing("hand", stages, &cores, &profile).unwrap())
         };
         assert_eq!(usual([1, 2, 1], &[("big", 2)]), Policy::Packed);
         assert_eq!(usual([1, 2, 1], &[("big", 3)]), Policy::Guided);

@@ -22,7 +22,7 @@ use crate::energy::Watts;
 use crate::error::{Error, Result};
 use crate::machine::{DeviceSpec, Machine};
 use crate::pipeline::Pipeline;
-use crate::placement::{Pinning, Placement, Policy, usual};
+use crate::placement::{Pinning, Placement, Policy};
 use crate::profile::Profiling;
 use crate::realtime::{self, Mode};
 use crate::refine::{Refined, refine};
@@ -355,7 +355,7 @@ impl Planner {
         let per_frame = schedule.period(profile)?.ns() / f64::from(profile.frames_per_execution());
         let frames = (TRIAL_NS / per_frame.max(1.0)).max(MIN_TRIAL_FRAMES) as u64;
         let pipeline = application.rehearsal(frames)?.pipeline_on(schedule, &self.machine)?.compare_with(profile)?;
-        self.placing.place(pipeline, &usual(schedule), &self.machine)?.observe().run()
+        self.placing.place(pipeline, &Policy::usual(schedule), &self.machine)?.observe().run()
     }
 
     /// The cores and those devices that can be planned for; and why the others cannot.
@@ -490,7 +490,7 @@ impl Planned {
     pub fn pipeline(&self, application: &mut (impl Application + ?Sized)) -> Result<Pipeline> {
         let pipeline =
             application.program()?.pipeline_on(&self.schedule, &self.machine)?.compare_with(&self.profile)?.observe();
-        let usual = if self.class.reserves() { Policy::Loose } else { usual(&self.schedule) };
+        let usual = if self.class.reserves() { Policy::Loose } else { Policy::usual(&self.schedule) };
         let pipeline = self.placing.place(pipeline, &usual, &self.machine)?;
         let pipeline = self.class.give(pipeline, (&self.schedule, &self.profile), || self.period())?;
         Ok(match &self.watts {

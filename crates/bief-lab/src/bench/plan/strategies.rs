@@ -84,9 +84,7 @@ pub(super) fn race(
         let index = (round + turn) % COUNT;
         let Contender { name, strategy, platform } = &contenders[index];
         let schedule = strategy.schedule(&profile, platform)?;
-        // Threads that share cores are left to the system, as the plan supposes.
-        let policy = if schedule.is_oversubscribed() { Policy::Guided } else { Policy::Packed };
-        let trial = bench.run(subject, &profile, &schedule, &policy)?;
+        let trial = bench.run(subject, &profile, &schedule, &Policy::usual(&schedule))?;
         let [planned, measured] = rates(&trial, f64::from(profile.frames_per_execution()));
         runs[index] = Some(Run { name, stages: stages(&schedule), planned, measured });
     }
