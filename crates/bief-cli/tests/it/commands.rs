@@ -94,6 +94,7 @@ fn rx_takes_archives_and_wav_files_whatever_they_are_called() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn rx_tells_what_it_passed_over() {
     let folder = Folder::new("passed-over");
     let mut noise = packets(3000);
@@ -240,6 +241,7 @@ fn rx_tells_a_machine_what_it_tells_a_person() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn vector_instructions_are_chosen_by_a_variable() {
     let folder = Folder::new("simd");
     folder.succeed(["rx", "-o", "best.ts"]);
@@ -734,6 +736,7 @@ fn help_shows_examples_for_every_command() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_recording_may_begin_with_dummy_frames() {
     let folder = Folder::new("dummies-first");
     folder.write("in.ts", packets(40));

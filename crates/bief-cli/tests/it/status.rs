@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use crate::common::{Folder, packets, sample};
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn each_kind_of_failure_has_a_status() {
     let folder = Folder::new("status");
     folder.write("x.ci8", sample());
@@ -70,6 +71,7 @@ fn each_kind_of_failure_has_a_status() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn a_machine_that_cannot_is_another_failure_than_wrong_use() {
     let folder = Folder::new("status-machine");
     let Ok(full) = std::fs::File::create("/dev/full") else {

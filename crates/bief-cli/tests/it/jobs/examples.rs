@@ -76,6 +76,7 @@ fn gnu_parallel_receives_a_folder() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn slurm_queues_again_what_may_pass() {
     let folder = Folder::new("jobs-slurm");
     std::fs::create_dir_all(folder.path("bin")).unwrap();

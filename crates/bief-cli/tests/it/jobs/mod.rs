@@ -25,6 +25,7 @@ fn names(folder: &Folder) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn what_was_killed_is_partial_and_the_next_run_replaces_it() {
     let folder = Folder::new("jobs-killed");
     folder.write("x.ts", "of an earlier run");
@@ -48,6 +49,7 @@ fn what_was_killed_is_partial_and_the_next_run_replaces_it() {
 }
 
 #[test]
+#[ignore = "long: part of .ci/run"]
 fn one_output_has_one_run() {
     let folder = Folder::new("jobs-two");
     folder.write("x.ci8", sample());
