@@ -4,7 +4,7 @@
 //! the last one of each frame came; a writer notes when packets come out. The packet that a frame ends in the middle of belongs to
 //! the next frame, and so does one whose CRC-8 has not come; so a frame is out when the packets that it has whole are. Then the
 //! parts that no speed changes: the header behind the frame, half the matched filter, and a block of live input. The receiver
-//! runs on one core and on two, as a user's plan has it.
+//! runs on one core and on two, as `Planner` plans by itself.
 
 mod common;
 

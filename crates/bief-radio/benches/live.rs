@@ -1,9 +1,9 @@
 //! The widest carrier that two cores receive live: QPSK 8/9 short with pilots, from a radio that does not wait.
 //!
 //! `cargo bench -p bief-radio --bench live [-- MBAUD SECONDS FORMAT]`, of 250, 60 and ci16 unless told; ci8 has half the bytes. A recording
-//! without a seam, in memory, is given over and over, no sample before its time: two per symbol, at 7.4 dB. The receiver listens to it as
-//! to any radio, and drops what it is too slow for. Its plan is that of the same signal at rest. Frames received, samples dropped, the report of the run and
-//! how late the radio was read at most are told; the exit status is 1 if anything was dropped or received with errors.
+//! without a seam, in memory, is given over and over, no sample before its time: two samples per symbol, at 7.4 dB. The receiver listens to
+//! it as to any radio, and drops what it is too slow for. Its plan is that of the same signal at rest. Frames received, samples dropped, the
+//! report of the run and how late the radio was read at most are told; the exit status is 1 if anything was dropped or received with errors.
 
 mod common;
 
@@ -20,7 +20,7 @@ use bief_dsp::dvbs2::{Layout, Pls};
 use bief_radio::dvbs2::{Figures, Receiver, Settings, Transmitter};
 use bief_radio::{Recording, SampleFormat};
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL};
-use common::tests::{PACKET, packets, samples, transmitter};
+use common::tests::{PACKET, packets, recorded_as, samples, transmitter};
 
 /// Frames after which packets begin with frames again: their data fields are of 1769 bytes.
 const FRAMES: usize = PACKET;
@@ -80,11 +80,9 @@ fn recording(pls: Pls, format: SampleFormat) -> Arc<[u8]> {
         gain: 0.25,
         ..Channel::clear()
     };
-    let received = channel.apply(&sent);
+    let bytes = recorded_as(format, &sent, channel);
     let first = length + SETTLED * frame;
-    let mut bytes = vec![0; length * format.bytes()];
-    format.write(&received[first..first + length], &mut bytes);
-    bytes.into()
+    bytes[first * format.bytes()..][..length * format.bytes()].into()
 }
 
 fn main() -> ExitCode {

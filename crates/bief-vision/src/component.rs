@@ -58,7 +58,7 @@ impl Component {
         bytes
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave; `None` where a number is none, or a bound lies on the wrong side of the other one.
+    /// What [`to_bytes`](Self::to_bytes) gave; `None` where a number is not finite, or the last column or row comes before the first.
     pub fn from_bytes(bytes: [u8; 44]) -> Option<Self> {
         let (words, halves) = bytes.split_at(36);
         let (words, _) = words.as_chunks::<4>();

@@ -140,6 +140,8 @@ fn what_nobody_named_is_not_replaced() {
     assert!(folder.read("in.ts") == packets(60));
     folder.succeed(["rx", "in.sigmf-meta", "--force"]);
     folder.succeed(["rx", "in.sigmf-meta", "-o", "in.ts"]);
+    folder.succeed(["rx", "in.sigmf-meta", "-o", "in.ts", "--force"]);
+    folder.fail(["rx", "in.sigmf-meta", "-o", "in.sigmf-data", "--force"]);
     // The names of these are known when the streams are found.
     folder.succeed("tx in.ts -o g.sigmf-meta --generic --modcod qpsk-1/4 --frame short".split(' '));
     folder.succeed("tx in.ts -o i.sigmf-meta --isi 7 --modcod qpsk-8/9 --frame short".split(' '));

@@ -383,9 +383,8 @@ mod tests {
     #[test]
     fn each_execution_of_a_rehearsal_has_a_frame() {
         let bytes: Arc<[u8]> = std::fs::read(shipped()).unwrap().into();
-        let piped = once(bytes.len() as u64, SampleFormat::Ci8, Cursor::new(bytes));
-        // Not knowing its length, a search ends with the first frame.
-        let receiver = found(Recording { bytes: None, ..piped });
+        // A search of what has no length ends with the first frame.
+        let receiver = found(Recording::from_reader("a pipe", SampleFormat::Ci8, Cursor::new(bytes)));
         let mut chain = Chain::new();
         let (window, ..) = receiver.rehearsed_source(60).add(&mut chain);
         chain.add(bief::sink::for_each_var(|_: &[u8]| Ok(Flow::Next)), &window);

@@ -75,9 +75,14 @@ pub fn samples(transmitter: &Transmitter, stream: &[u8]) -> Vec<Complex32> {
 
 /// What comes through a channel, as 16-bit samples at a sensible level.
 pub fn recorded(sent: &[Complex32], channel: Channel) -> Vec<u8> {
+    recorded_as(SampleFormat::Ci16, sent, channel)
+}
+
+/// What comes through a channel, as samples of this format.
+pub fn recorded_as(format: SampleFormat, sent: &[Complex32], channel: Channel) -> Vec<u8> {
     let received = channel.apply(sent);
-    let mut bytes = vec![0; 4 * received.len()];
-    SampleFormat::Ci16.write(&received, &mut bytes);
+    let mut bytes = vec![0; format.bytes() * received.len()];
+    format.write(&received, &mut bytes);
     bytes
 }
 

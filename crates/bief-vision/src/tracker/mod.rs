@@ -232,6 +232,7 @@ impl Tracker {
             let near = apart(place(component), star.at);
             let note = &mut self.notes[seen];
             let is_near = near < STAR_REACH;
+            // The component is a star that is known for longer. What noise has moved from its place would be a second star there for ever.
             let is_other = is_near && note.is_familiar;
             note.is_familiar |= is_near;
             if star.seen >= FIXED {
@@ -242,17 +243,12 @@ impl Tracker {
             if is_near && star.seen + 1 == FIXED - 1 {
                 self.past.explain(star.origin);
             }
-            if is_other {
-                // That is a star which is known for longer. What noise has moved from its place would be a second star there for ever.
-                self.stars.known[index].missed += 1;
-                continue;
-            }
-            if component.light > MORE_THAN_STAR * star.light && star.seen >= FIXED {
+            if !is_other && component.light > MORE_THAN_STAR * star.light && star.seen >= FIXED {
                 // Something else is there, too: it does not tell where the star is.
                 self.stars.known[index].missed = 0;
                 continue;
             }
-            if is_near {
+            if is_near && !is_other {
                 self.stars.seen(index, place(component), component.light);
                 if component.strength > 2.0 && component.peak < 150.0 {
                     widths += component.axes().1;
