@@ -12,7 +12,7 @@ use bief_dsp::Complex32;
 use bief_dsp::dvbs2::bch::Bch;
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Modcod, Pls, Rate};
+use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Modcod, Pls, Rate, SignalLevel};
 use bief_dsp::simd::Level;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use random::Random;
@@ -109,7 +109,15 @@ fn demap(c: &mut Criterion) {
         let frame = noise_symbols(layout.symbols());
         let mut llr = vec![0; demapper.bits()];
         group.bench_function(BenchmarkId::new(name, "PLFRAME"), |b| {
-            b.iter(|| demapper.demap_plframe(black_box(&frame), &layout, scrambler, 0.1, &mut llr));
+            b.iter(|| {
+                demapper.demap_plframe(
+                    black_box(&frame),
+                    &layout,
+                    scrambler,
+                    SignalLevel { amplitude: 1.0, n0: 0.1 },
+                    &mut llr,
+                )
+            });
         });
     }
     group.finish();

@@ -103,7 +103,7 @@ fn decoding_a_frame_allocates_nothing() {
                 *symbol = -*symbol;
             }
             let before = ALLOCATIONS.get();
-            demapper.demap_plframe(&frame, &layout, scrambler, 0.1, &mut llr);
+            demapper.demap_plframe(&frame, &layout, scrambler, SignalLevel { amplitude: 1.0, n0: 0.1 }, &mut llr);
             let decoded = decoder.decode(&llr, information);
             information[0] ^= 0x55;
             let outcome = bch.decode(information);

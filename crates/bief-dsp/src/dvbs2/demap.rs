@@ -9,9 +9,9 @@ use num_complex::Complex32;
 use super::s2x::{self, Shape};
 use super::scramble::PlScrambler;
 use super::transpose::transpose;
-use super::{Constellation, FrameSize, HEADER, Interleaver, Layout, Modcod, Modulation, SLOT};
+use super::{Constellation, FrameSize, HEADER, Interleaver, Layout, Modcod, Modulation, SLOT, SignalLevel};
 use crate::planar::Planar;
-use crate::simd::{Level, Simd, dispatch, f32x16, i8x16, i8x32, prelude::*, u8x16, u8x32, u32x16};
+use crate::simd::{Level, Simd, dispatch, f32x16, i8x16, i8x64, i32x16, prelude::*, u8x16, u8x32, u8x64, u32x16};
 use cells::Cells;
 
 pub use kernel::{DemapKernel, DemapTables};
@@ -22,6 +22,8 @@ const COUNTS: f32 = 4.0;
 const MAX: f32 = 127.0;
 /// Symbols demapped together: as many as a vector has lanes.
 const BLOCK: usize = 16;
+/// Those of two vectors.
+const PAIR: usize = 2 * BLOCK;
 /// Largest number of points that are looked at one by one.
 const MAX_POINTS: usize = 16;
 
@@ -119,22 +121,22 @@ impl Demapper {
     /// If `symbols` is not [`symbols`](Demapper::symbols) long, or `llr` not [`bits`](Demapper::bits).
     pub fn demap(&self, symbols: &[Complex32], n0: f32, llr: &mut [i8]) {
         assert_eq!(symbols.len(), self.symbols(), "payload symbols");
-        self.demap_run(Plain(symbols), n0, 0, llr);
+        self.demap_run(Plain(symbols), SignalLevel { amplitude: 1.0, n0 }, 0, llr);
     }
 
-    /// The same for the payload of a whole PLFRAME, header and pilots included, as it was received: PL
-    /// descrambling, taking the payload out and demapping in one pass.
+    /// The same for the payload of a whole PLFRAME, header and pilots included, as strong as it was received: scaling it to unit
+    /// energy, PL descrambling, taking the payload out and demapping in one pass.
     ///
     /// ```
-    /// use bief_dsp::{Complex32, dvbs2::{Demapper, FrameSize, Layout, Pls, scramble::PlScrambler}};
+    /// use bief_dsp::{Complex32, dvbs2::{Demapper, FrameSize, Layout, Pls, SignalLevel, scramble::PlScrambler}};
     ///
     /// let pls = Pls::new(43); // QPSK 8/9 short, pilots
     /// let (layout, scrambler) = (Layout::new(pls).unwrap(), PlScrambler::broadcast());
-    /// let mut frame = vec![Complex32::new(0.7, -0.1); layout.symbols()];
+    /// let mut frame = vec![Complex32::new(1.4, -0.2); layout.symbols()];
     /// scrambler.scramble(0, &mut frame[90..]);
     /// let demapper = Demapper::new(pls.modcod().unwrap(), FrameSize::Short);
     /// let mut llr = vec![0; demapper.bits()];
-    /// demapper.demap_plframe(&frame, &layout, scrambler, 0.5, &mut llr);
+    /// demapper.demap_plframe(&frame, &layout, scrambler, SignalLevel { amplitude: 2.0, n0: 0.5 }, &mut llr);
     /// assert!(llr.chunks(2).all(|pair| pair == [16, -2]));
     /// ```
     ///
@@ -147,7 +149,7 @@ impl Demapper {
         frame: &[Complex32],
         layout: &Layout,
         scrambler: &PlScrambler,
-        n0: f32,
+        received: SignalLevel,
         llr: &mut [i8],
     ) {
         assert_eq!(frame.len(), layout.symbols(), "symbols of the PLFRAME");
@@ -156,33 +158,36 @@ impl Demapper {
         for run in layout.payload_runs() {
             let rotations = &scrambler.rotations()[run.start - HEADER..run.end - HEADER];
             let symbols = &frame[run];
-            self.demap_run(Scrambled { symbols, rotations }, n0, first, llr);
+            self.demap_run(Scrambled { symbols, rotations }, received, first, llr);
             first += symbols.len();
         }
     }
 
     /// Demaps consecutive payload symbols of a frame, the first of which is number `offset`.
-    fn demap_run<P: Payload>(&self, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
+    fn demap_run<P: Payload>(&self, payload: P, received: SignalLevel, offset: usize, llr: &mut [i8]) {
         assert_eq!(llr.len(), self.bits(), "LLRs");
+        let (n0, gain) = (received.n0, received.gain());
         if n0.is_nan() || n0 < 0.0 {
             llr.fill(0);
             return;
         }
         let level = self.level;
         match self.rule {
-            Rule::Qpsk => dispatch!(level, simd => qpsk(simd, payload, n0, offset, llr)),
-            Rule::Psk8 => dispatch!(level, simd => self.psk8(simd, payload, n0, offset, llr)),
-            Rule::Apsk16 => dispatch!(level, simd => self.apsk16(simd, payload, n0, offset, llr)),
-            Rule::Table(cells) => dispatch!(level, simd => self.by_cells(simd, cells, payload, n0, offset, llr)),
+            Rule::Qpsk => dispatch!(level, simd => qpsk(simd, payload, gain / n0, offset, llr)),
+            Rule::Psk8 => dispatch!(level, simd => self.psk8(simd, payload, gain / n0, offset, llr)),
+            Rule::Apsk16 => dispatch!(level, simd => self.apsk16(simd, payload, (gain, n0), offset, llr)),
+            Rule::Table(cells) => {
+                dispatch!(level, simd => self.by_cells(simd, cells, payload, (gain, n0), offset, llr))
+            }
         }
     }
 
     /// 16APSK. The last two bits are the signs of a point's parts, the first two tell the four points of a
     /// quadrant apart: the symbol is folded into the first quadrant.
     #[inline(always)]
-    fn apsk16<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
-        for first in blocks(payload.len()) {
-            let Planar { re, im } = payload.block(simd, first);
+    fn apsk16<S: Simd, P: Payload>(&self, simd: S, payload: P, (gain, n0): (f32, f32), offset: usize, llr: &mut [i8]) {
+        for first in blocks::<BLOCK>(payload.len()) {
+            let Planar { re, im } = payload.block(simd, first).scale(f32x16::splat(simd, gain));
             let (re_abs, im_abs) = (re.abs(), im.abs());
             // Nearness of the points, and of their mirror images on the other side of either axis.
             let (mut points, mut left, mut below) = ([re; 4], [re; 4], [re; 4]);
@@ -204,13 +209,13 @@ impl Demapper {
     /// 8PSK. A turn by 22.5° brings the points between the axes, in pairs on either side of each: the first bit
     /// says which axis is near, the second one the sign along the first axis, the third one that along the other.
     #[inline(always)]
-    fn psk8<S: Simd, P: Payload>(&self, simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
+    fn psk8<S: Simd, P: Payload>(&self, simd: S, payload: P, scale: f32, offset: usize, llr: &mut [i8]) {
         let (sin, cos) = std::f32::consts::FRAC_PI_8.sin_cos();
-        for first in blocks(payload.len()) {
+        for first in blocks::<BLOCK>(payload.len()) {
             let Planar { re, im } = payload.block(simd, first);
             let (u, v) = (re * cos + im * sin, im * cos - re * sin);
             let bits = [(u.abs() - v.abs()) * (cos - sin), along(u, v, sin, cos), along(v, u, sin, cos)];
-            self.store(bits, 2.0 * COUNTS / n0, offset + first, llr);
+            self.store(bits, 2.0 * COUNTS * scale, offset + first, llr);
         }
     }
 
@@ -221,13 +226,13 @@ impl Demapper {
         simd: S,
         cells: &Cells,
         payload: P,
-        n0: f32,
+        (gain, n0): (f32, f32),
         offset: usize,
         llr: &mut [i8],
     ) {
         let scale = cells.n0 / n0;
-        for first in blocks(payload.len()) {
-            let Planar { re, im } = payload.block(simd, first);
+        for first in blocks::<BLOCK>(payload.len()) {
+            let Planar { re, im } = payload.block(simd, first).scale(f32x16::splat(simd, gain));
             let pairs: [[u8; BLOCK]; 8] = bytemuck::cast(cells.look_up(simd, re, im).map(u64::to_le));
             let mut rows = [u8x16::splat(simd, 0); 8];
             for (row, pair) in rows.iter_mut().zip(pairs) {
@@ -305,15 +310,15 @@ fn split<S: Simd, const POINTS: usize, const HALF: usize>(
 
 /// Both bits of a symbol are independent: LLR = 2√2 Re y / N0 and 2√2 Im y / N0.
 #[inline(always)]
-fn qpsk<S: Simd, P: Payload>(simd: S, payload: P, n0: f32, offset: usize, llr: &mut [i8]) {
-    let scale = COUNTS * 8f32.sqrt() / n0;
-    for first in blocks(payload.len()) {
-        let [low, high] = parts(simd, payload.symbols(first));
-        let mut counts = [[0; BLOCK]; 2];
-        quantise(low * scale, &mut counts[0]);
-        quantise(high * scale, &mut counts[1]);
-        let counts = payload.turn_counts(first, i8x32::from_slice(simd, counts.as_flattened()));
-        counts.store_slice(&mut llr[2 * (offset + first)..][..2 * BLOCK]);
+fn qpsk<S: Simd, P: Payload>(simd: S, payload: P, scale: f32, offset: usize, llr: &mut [i8]) {
+    let scale = COUNTS * 8f32.sqrt() * scale;
+    for first in blocks::<PAIR>(payload.len()) {
+        let [a, b] = parts(simd, payload.symbols(first));
+        let [c, d] = parts(simd, payload.symbols(first + BLOCK));
+        let [a, b, c, d] = [whole(a * scale), whole(b * scale), whole(c * scale), whole(d * scale)];
+        let counts = a.saturating_narrow(b).saturating_narrow(c.saturating_narrow(d));
+        let counts = payload.turn_counts(first, counts);
+        counts.store_slice(&mut llr[2 * (offset + first)..][..2 * PAIR]);
     }
 }
 
@@ -327,9 +332,9 @@ trait Payload: Copy {
     /// The same without PL scrambling.
     fn block<S: Simd>(self, simd: S, first: usize) -> Planar<S>;
 
-    /// Takes the PL scrambling off rounded real and imaginary parts of the symbols from `first` on: rounding is
+    /// Takes the PL scrambling off rounded real and imaginary parts of two blocks of symbols from `first` on: rounding is
     /// the same for either sign, so quarter turns can wait until the parts are small.
-    fn turn_counts<S: Simd>(self, first: usize, counts: i8x32<S>) -> i8x32<S>;
+    fn turn_counts<S: Simd>(self, first: usize, counts: i8x64<S>) -> i8x64<S>;
 }
 
 /// Symbols without PL scrambling.
@@ -353,7 +358,7 @@ impl Payload for Plain<'_> {
     }
 
     #[inline(always)]
-    fn turn_counts<S: Simd>(self, _first: usize, counts: i8x32<S>) -> i8x32<S> {
+    fn turn_counts<S: Simd>(self, _first: usize, counts: i8x64<S>) -> i8x64<S> {
         counts
     }
 }
@@ -390,15 +395,15 @@ impl Payload for Scrambled<'_> {
     }
 
     #[inline(always)]
-    fn turn_counts<S: Simd>(self, first: usize, counts: i8x32<S>) -> i8x32<S> {
+    fn turn_counts<S: Simd>(self, first: usize, counts: i8x64<S>) -> i8x64<S> {
         let simd = counts.token();
-        let turns = u8x16::from_slice(simd, &self.rotations[first..first + BLOCK]);
+        let turns = u8x32::from_slice(simd, &self.rotations[first..first + PAIR]);
         // One lane for each part.
         let turns = turns.zip_low(turns).combine(turns.zip_high(turns));
-        let swapped = counts.swizzle_dyn_within_blocks(u8x32::block_splat(u8x16::load_array(simd, SWAP)));
+        let swapped = counts.swizzle_dyn_within_blocks(u8x64::block_splat(u8x16::load_array(simd, SWAP)));
         let counts = (turns & 1).simd_eq(1).select(swapped, counts);
         // Two turns negate both parts, one the imaginary part, three the real one.
-        let turns = turns + u8x32::block_splat(u8x16::load_array(simd, IS_IMAGINARY));
+        let turns = turns + u8x64::block_splat(u8x16::load_array(simd, IS_IMAGINARY));
         (turns & 2).simd_eq(2).select(-counts, counts)
     }
 }
@@ -410,7 +415,7 @@ const IS_IMAGINARY: [u8; 16] = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
 
 /// Where the blocks of a number of symbols begin; the last block may begin among the symbols of the one before.
 #[inline(always)]
-fn blocks(symbols: usize) -> impl Iterator<Item = usize> {
+fn blocks<const BLOCK: usize>(symbols: usize) -> impl Iterator<Item = usize> {
     (0..symbols).step_by(BLOCK).map(move |first| first.min(symbols - BLOCK))
 }
 
@@ -433,13 +438,25 @@ fn chunk_mut(llr: &mut [i8], first: usize) -> &mut [i8; BLOCK] {
 /// Rounds to the nearest count (ties to even) and saturates; 0 if not a number.
 #[inline(always)]
 fn quantise<S: Simd>(x: f32x16<S>, counts: &mut [i8; BLOCK]) {
-    /// 1.5 · 2²³: added to a small number, it leaves the rounded number in the lowest bits.
-    const ROUNDER: f32 = 12_582_912.0;
-    let number = x.is_nan().select(f32x16::splat(x.token(), 0.0), x);
-    let rounded: u32x16<S> = (number.min(MAX).max(-MAX) + ROUNDER).bitcast();
-    for (count, bits) in counts.iter_mut().zip(rounded.to_array()) {
+    for (count, bits) in counts.iter_mut().zip(rounded(x).to_array()) {
         *count = bits as i8;
     }
+}
+
+/// The same in lanes of 32 bits.
+#[inline(always)]
+fn whole<S: Simd>(x: f32x16<S>) -> i32x16<S> {
+    (rounded(x) - ROUNDER.to_bits()).bitcast()
+}
+
+/// 1.5 · 2²³: added to a small number, it leaves the rounded number in the lowest bits.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// The same, in the lowest bits.
+#[inline(always)]
+fn rounded<S: Simd>(x: f32x16<S>) -> u32x16<S> {
+    let number = x.is_nan().select(f32x16::splat(x.token(), 0.0), x);
+    (number.min(MAX).max(-MAX) + ROUNDER).bitcast()
 }
 
 #[cfg(test)]
@@ -619,11 +636,17 @@ mod tests {
             frame[HEADER + 101] = Complex32::new(-0.0, 0.0);
             let demapper = Demapper::new(modcod, size);
             let mut one_pass = vec![99; demapper.bits()];
-            demapper.demap_plframe(&frame, &layout, &scrambler, 0.3, &mut one_pass);
+            demapper.demap_plframe(&frame, &layout, &scrambler, SignalLevel { amplitude: 1.0, n0: 0.3 }, &mut one_pass);
             scrambler.descramble(0, &mut frame[HEADER..]);
             let payload: Vec<_> = layout.payload_runs().flat_map(|run| frame[run].to_vec()).collect();
             let mut three_passes = vec![0; demapper.bits()];
             demapper.demap(&payload, 0.3, &mut three_passes);
+            assert!(one_pass == three_passes, "{pls}");
+            // A power of two changes nothing but exponents.
+            frame.iter_mut().for_each(|symbol| *symbol *= 0.125);
+            scrambler.scramble(0, &mut frame[HEADER..]);
+            let weak = SignalLevel { amplitude: 0.125, n0: 0.3 };
+            demapper.demap_plframe(&frame, &layout, &scrambler, weak, &mut one_pass);
             assert!(one_pass == three_passes, "{pls}");
         }
     }

@@ -13,6 +13,7 @@ use num_complex::Complex32;
 
 use super::bch::{Bch, Outcome};
 use super::ldpc::{Code, Decoded, Decoder, Encoder, GROUP};
+use super::level::SignalLevel;
 use super::plheader::{header_symbols, symbol_of_zero};
 use super::scramble::PlScrambler;
 use super::{Fec, FrameSize, HEADER, Layout, PILOT, PILOT_BLOCK, PILOT_PERIOD, Pls, Rate};
@@ -504,19 +505,20 @@ fn bit(bytes: &[u8], place: usize) -> u8 {
 
 impl VlSnr {
     /// LLRs of a frame, of every bit of the LDPC codeword: positive for 0, 4 counts per unit. Bits that were not sent are certain
-    /// or unknown. `n0` is the variance of the complex noise.
+    /// or unknown. `received` is how strong and how noisy symbols are.
     ///
     /// # Panics
     /// When `frame` is shorter than a frame of this kind, or `llrs` not as long as a codeword.
-    pub fn demap(self, frame: &[Complex32], scrambler: &PlScrambler, n0: f32, llrs: &mut [i8]) {
+    pub fn demap(self, frame: &[Complex32], scrambler: &PlScrambler, received: SignalLevel, llrs: &mut [i8]) {
         assert_eq!(llrs.len(), self.0.size.bits(), "LLRs");
         llrs.fill(0);
         llrs[..self.0.shortened].fill(MAX as i8);
+        let scale = COUNTS * received.gain() / received.n0;
         let rotations = scrambler.rotations();
         let mut places = self.sent();
         let mut put = |value: f32| {
             if let Some(place) = places.next() {
-                llrs[place] = (COUNTS / n0 * value).round_ties_even().clamp(-MAX, MAX) as i8;
+                llrs[place] = (scale * value).round_ties_even().clamp(-MAX, MAX) as i8;
             }
         };
         let (mut symbol, mut sum) = (0, 0.0);
@@ -580,7 +582,7 @@ impl VlSnrDecoder {
         bbframe: &mut [u8],
     ) -> (Decoded, bool) {
         assert_eq!(bbframe.len(), self.bch.message_bytes(), "bytes of a BBFRAME");
-        self.kind.demap(frame, scrambler, n0, &mut self.llrs);
+        self.kind.demap(frame, scrambler, SignalLevel { amplitude: 1.0, n0 }, &mut self.llrs);
         let decoded = self.decoder.decode(&self.llrs, &mut self.information);
         let codeword = &mut self.information[self.kind.0.shortened / 8..];
         let is_sound = matches!(self.bch.decode(codeword), Outcome::Corrected(_));

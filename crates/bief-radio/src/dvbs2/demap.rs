@@ -15,7 +15,7 @@ use super::tables::{Coding, Tables, code, expect, layout, whole};
 /// demapped and deinterleaved in one pass.
 ///
 /// # Sockets
-/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, of unit mean energy; what follows it is left out
+/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled; what follows it is left out
 /// - in: [`SignalLevel`], 1 per frame
 /// - in: `Pls`, 1 per frame
 /// - out: `i8`, variable: nldpc LLRs, positive for 0, 4 counts per unit
@@ -101,11 +101,11 @@ impl Task for Demap {
     ) -> Result<Flow> {
         let frame = &symbols[..whole(pls[0], symbols.len())?];
         let Kind { layout, rule, least_n0 } = self.kinds.get(pls[0], || Kind::new(pls[0]))?;
-        let n0 = level[0].n0.max(*least_n0);
+        let level = SignalLevel { n0: level[0].n0.max(*least_n0), ..level[0] };
         llrs.set_len(pls[0].frame_size().bits())?;
         match rule {
-            Rule::Of(demapper) => demapper.demap_plframe(frame, layout, &self.scrambler, n0, &mut llrs),
-            Rule::VlSnr(kind) => kind.demap(frame, &self.scrambler, n0, &mut llrs),
+            Rule::Of(demapper) => demapper.demap_plframe(frame, layout, &self.scrambler, level, &mut llrs),
+            Rule::VlSnr(kind) => kind.demap(frame, &self.scrambler, level, &mut llrs),
         }
         Ok(Flow::Next)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bief::report::Reading;
 use bief::{Flow, In, InVar, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{HEADER, Pls};
+use bief_dsp::dvbs2::{HEADER, Pls, SignalLevel};
 use num_complex::Complex32;
 
 use super::figures::{kind_of, of_kind};
@@ -19,7 +19,8 @@ const PER_FRAME: usize = 128;
 /// Keeps the latest payload symbols of each kind of frame, up to 4096, for a picture of the constellation: some of each frame.
 ///
 /// # Sockets
-/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, of unit mean energy
+/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled
+/// - in: [`SignalLevel`], 1 per frame
 /// - in: `Pls`, 1 per frame
 ///
 /// # Errors
@@ -75,24 +76,25 @@ impl KeepSymbols {
 }
 
 impl Task for KeepSymbols {
-    type In = (InVar<Complex32>, In<Pls>);
+    type In = (InVar<Complex32>, In<SignalLevel>, In<Pls>);
     type Out = ();
 
     fn name(&self) -> String {
         "keep symbols".to_owned()
     }
 
-    fn lens(&self, (_, pls): (usize, usize)) -> Result<()> {
+    fn lens(&self, (_, levels, pls): (usize, usize, usize)) -> Result<()> {
+        expect("level", 1, levels)?;
         expect("PLS", 1, pls)
     }
 
-    fn run(&mut self, (frame, pls): (&[Complex32], &[Pls]), (): ()) -> Result<Flow> {
+    fn run(&mut self, (frame, level, pls): (&[Complex32], &[SignalLevel], &[Pls]), (): ()) -> Result<Flow> {
         whole(pls[0], frame.len())?;
         let layout = layout(pls[0])?;
         let latest = self.kept.get(pls[0], || Ok(Latest { symbols: Vec::with_capacity(KEPT), oldest: 0 }))?;
         let step = (layout.payload_symbols() / PER_FRAME).max(1);
         for index in layout.payload_runs().flatten().step_by(step) {
-            let mut symbol = [frame[index]];
+            let mut symbol = [frame[index] * level[0].gain()];
             self.scrambler.descramble(index - HEADER, &mut symbol);
             let point = [symbol[0].re, symbol[0].im];
             if latest.symbols.len() < KEPT {

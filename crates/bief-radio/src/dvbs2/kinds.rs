@@ -58,17 +58,13 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
         scrambled("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", 1, CorrectPhase::new)
             .rewrites("variable Complex<f32>: symbols")
             .reads("Pls"),
-        scrambled(
-            "dvbs2.measure_level",
-            "measures amplitude and noise of PLFRAMEs, and scales them",
-            1,
-            MeasureLevel::new,
-        )
-        .rewrites("variable Complex<f32>: symbols")
-        .reads("Pls")
-        .makes("SignalLevel"),
+        scrambled("dvbs2.measure_level", "measures amplitude and noise of PLFRAMEs", 1, MeasureLevel::new)
+            .reads("variable Complex<f32>: symbols")
+            .reads("Pls")
+            .makes("SignalLevel"),
         scrambled("dvbs2.keep_symbols", "keeps some symbols of each frame, to be looked at", 1, KeepSymbols::new)
             .reads("variable Complex<f32>: symbols")
+            .reads("SignalLevel")
             .reads("Pls"),
         scrambled("dvbs2.demap", "undoes the scrambling of PLFRAMEs and demaps their payload to LLRs", 2, Demap::new)
             .reads("variable Complex<f32>: symbols")

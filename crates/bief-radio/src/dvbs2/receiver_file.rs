@@ -126,7 +126,7 @@ impl Receiver {
         task("correct phase", "dvbs2.correct_phase", "symbols pls", "", code());
         task("measure level", "dvbs2.measure_level", "symbols pls", "level", code());
         if self.keeps_symbols {
-            task("keep symbols", "dvbs2.keep_symbols", "symbols pls", "", code());
+            task("keep symbols", "dvbs2.keep_symbols", "symbols level pls", "", code());
         }
         task("demap", "dvbs2.demap", "symbols level pls", "llrs", code());
         let iterations = format!("iterations = {MAX_ITERATIONS}");

@@ -280,7 +280,7 @@ fn demap(frames: &[(Pls, Vec<Complex32>)], keeps: bool, machine: Option<(&Machin
     let pls = chain.add(source::from_slice(&all, 1), ());
     let mut symbols = chain.add(given(frames.iter().map(|(_, symbols)| symbols.clone()).collect()), ());
     chain.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
-    let level = chain.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
+    let level = chain.add(MeasureLevel::new(scrambler()), (&symbols, &pls));
     let llrs = chain.add(Demap::new(scrambler()), (&symbols, &level, &pls));
     let (bits, decoding) = chain.add(DecodeLdpc::new(2), (&llrs, &pls));
     let (kept_symbols, kept_llrs, kept_bits) = <(Arc<Mutex<_>>, Arc<Mutex<_>>, Arc<Mutex<_>>)>::default();

@@ -229,7 +229,7 @@ fn the_receiver_that_ships_receives_what_the_program_receives() {
 #[test]
 fn a_chain_file_keeps_symbols() {
     let folder = Folder::new("symbols");
-    let keep = "[[task]]\nname = 'keep'\nkind = 'dvbs2.keep_symbols'\nin = ['symbols', 'pls']\n\n";
+    let keep = "[[task]]\nname = 'keep'\nkind = 'dvbs2.keep_symbols'\nin = ['symbols', 'level', 'pls']\n\n";
     let file = receiver_with(keep, &data("dvbs2_qpsk_8-9_short.sigmf-meta"), &folder.0.join("x.ts"));
     let report = file.pipeline(&bief_radio::registry()).unwrap().run().unwrap();
     let kept = KeepSymbols::kept(&report.figures);

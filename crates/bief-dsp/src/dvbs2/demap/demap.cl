@@ -11,7 +11,7 @@
 #define NONE 0xFFFFFFFFu
 #define CERTAIN 0xFFFFFFFEu
 
-// Of a frame: where its symbols begin, where its LLRs begin, what nearness is multiplied by, a float.
+// Of a frame: where its symbols begin, where its LLRs begin, what nearness is multiplied by, and what symbols are before, two floats.
 typedef uint4 frame_t;
 // Of a kind: rule; payload symbols; whether there are pilots; symbols that carry bits; bits of a label; LLRs; LLRs of one label bit from
 // symbol to symbol. Then where the LLRs of each label bit begin.
@@ -59,7 +59,7 @@ void demap(
     uint symbol = get_group_id(0) % groups * ITEMS + get_local_id(0);
     if (symbol >= kind->symbols) return;
     uint place = kind->pilots ? symbol / RUN * PERIOD + symbol % RUN : symbol;
-    float2 y = turn_back(symbols[frame.x + HEADER + place], rotations[place]);
+    float2 y = turn_back(symbols[frame.x + HEADER + place], rotations[place]) * as_float(frame.w);
     float scale = as_float(frame.z);
     llrs += frame.y;
     switch (kind->rule) {
@@ -137,5 +137,5 @@ void demap_vl_snr(
             value += rotations[place - HEADER] & 1 ? -part : part;
         }
     }
-    llrs[bit] = quantise(as_float(frame.z) * value);
+    llrs[bit] = quantise(as_float(frame.z) * as_float(frame.w) * value);
 }

@@ -7,8 +7,7 @@ use crate::dvbs2::known;
 use crate::dvbs2::{Layout, Pls};
 
 impl SignalLevel {
-    /// OpenCL C 1.2, of which both kernels want work-groups of [`RUN`](Self::RUN) items: `moments` sums |y|² and |y|⁴ over that many
-    /// symbols, and `scale` multiplies symbols.
+    /// OpenCL C 1.2. Its kernel `moments` wants work-groups of [`RUN`](Self::RUN) items, and sums |y|² and |y|⁴ over that many symbols.
     pub const SOURCE: &'static str = include_str!("level.cl");
 
     /// Symbols whose moments are added up in single precision.
@@ -27,7 +26,7 @@ impl SignalLevel {
         Some(if has_one_modulus(pls) { Vec::new() } else { known::places(pls, &layout) })
     }
 
-    /// What [`normalise`](Self::normalise) multiplies symbols by.
+    /// What brings symbols to unit energy, as [`normalise`](Self::normalise) does: 1 where they have no amplitude.
     pub fn gain(&self) -> f32 {
         if self.amplitude > 0.0 { self.amplitude.recip() } else { 1.0 }
     }

@@ -1,13 +1,12 @@
-// What of level.rs is to be done for every symbol: moments of a frame, and symbols brought to unit energy.
+// What of level.rs is to be done for every symbol: moments of a frame.
 
 #pragma OPENCL FP_CONTRACT OFF
 
 // Symbols whose moments are added up in single precision: a work-group.
 #define RUN 256
 
-// Of a frame: where its symbols begin, how many there are, where its moments begin, how many of these runs there are, how many symbols
-// are to be scaled, what they are multiplied by, a float.
-typedef uint8 frame_t;
+// Of a frame: where its symbols begin, how many there are, where its moments begin, how many of these runs there are.
+typedef uint4 frame_t;
 
 // Sums of |y|^2 and of |y|^4.
 __kernel __attribute__((reqd_work_group_size(RUN, 1, 1)))
@@ -15,20 +14,13 @@ void moments(__global const float2 *symbols, __global const frame_t *frames, __g
     __local float2 parts[RUN];
     frame_t frame = frames[get_group_id(0) / groups];
     uint run = get_group_id(0) % groups, item = get_local_id(0), place = run * RUN + item;
-    if (run >= frame.s3) return;
-    float2 symbol = place < frame.s1 ? symbols[frame.s0 + place] : (float2)(0.0f);
+    if (run >= frame.w) return;
+    float2 symbol = place < frame.y ? symbols[frame.x + place] : (float2)(0.0f);
     float power = symbol.x * symbol.x + symbol.y * symbol.y;
     parts[item] = (float2)(power, power * power);
     for (uint less = RUN / 2; less > 0; less >>= 1) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (item < less) parts[item] += parts[item + less];
     }
-    if (item == 0) sums[frame.s2 + run] = parts[0];
-}
-
-__kernel __attribute__((reqd_work_group_size(RUN, 1, 1)))
-void scale(__global float2 *symbols, __global const frame_t *frames, uint groups) {
-    frame_t frame = frames[get_group_id(0) / groups];
-    uint place = get_group_id(0) % groups * RUN + get_local_id(0);
-    if (place < frame.s4) symbols[frame.s0 + place] *= as_float(frame.s5);
+    if (item == 0) sums[frame.z + run] = parts[0];
 }

@@ -34,8 +34,8 @@ struct Kind {
     least_n0: f32,
     rooms: [Room; 3],
     frames: Room,
-    /// Of each frame of the batch: its number in it, and what the kernel multiplies by.
-    batch: Vec<(usize, f32)>,
+    /// Of each frame of the batch: its number in it, and what the kernel multiplies nearness and symbols by.
+    batch: Vec<(usize, [f32; 2])>,
 }
 
 type In = <Demap as Task>::In;
@@ -80,9 +80,9 @@ impl Kind {
         [symbols, rotations, llrs]: [&mut Room; 3],
     ) -> Result<()> {
         let (stride, bits) = (symbols.stride / SYMBOL, llrs.stride);
-        let number = |&(frame, scale): &(usize, f32)| {
+        let number = |&(frame, [scale, gain]): &(usize, [f32; 2])| {
             let [first, llrs] = [frame * stride, frame * bits].map(|number| number as u32);
-            [first, llrs, scale.to_bits(), 0]
+            [first, llrs, scale.to_bits(), gain.to_bits()]
         };
         let numbers: Vec<[u32; 4]> = self.batch.iter().map(number).collect();
         let frames = Arg::Buffer(self.frames.filled(queue, &numbers)?);
@@ -140,7 +140,7 @@ impl Offload<In, Out> for DemapThere {
             whole(pls[0], symbols.len())?;
             let kind = kinds.get(pls[0], || Kind::new(queue, pls[0]))?;
             let n0 = level[0].n0.max(kind.least_n0);
-            kind.batch.push((frame, kind.tables.scale(n0)));
+            kind.batch.push((frame, [kind.tables.scale(n0), level[0].gain()]));
             *most = [most[0].max(symbols.len()), most[1].max(pls[0].frame_size().bits())];
             frame += 1;
             Ok(())

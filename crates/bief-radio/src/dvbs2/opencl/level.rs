@@ -1,4 +1,4 @@
-//! Amplitude and noise: moments are summed and symbols scaled by kernels, what follows of the sums is told by the lane's thread.
+//! Amplitude and noise: moments are summed by a kernel, what follows of the sums is told by the lane's thread.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{Pls, SignalLevel};
 use bief_opencl::{Arg, Kernel, OpenCl};
 
-use super::lane::{Lane, Place, Room, SYMBOL, for_all, get, put};
+use super::lane::{Lane, Place, Room, SYMBOL, for_all, put};
 use super::phase::Collect;
 use crate::dvbs2::symbols::MeasureLevel;
 use crate::dvbs2::tables::{layout, whole};
@@ -20,7 +20,6 @@ const RUN: usize = SignalLevel::RUN;
 pub(in crate::dvbs2) struct LevelThere {
     lane: Arc<Lane>,
     moments: Kernel,
-    scale: Kernel,
     collect: Collect,
     scrambler: Arc<PlScrambler>,
     symbols: Room,
@@ -36,10 +35,10 @@ type Out = <MeasureLevel as Task>::Out;
 impl LevelThere {
     pub(in crate::dvbs2) fn new(device: &Device, driver: &OpenCl, scrambler: Arc<PlScrambler>) -> Result<Self> {
         let lane = Lane::of(device, driver)?;
-        let kernel = |name| lane.queue.kernel(driver, SignalLevel::SOURCE, name);
-        let (moments, scale, collect) = (kernel("moments")?, kernel("scale")?, Collect::new(&lane, driver)?);
+        let moments = lane.queue.kernel(driver, SignalLevel::SOURCE, "moments")?;
+        let collect = Collect::new(&lane, driver)?;
         let [symbols, frames, sums] = <[Room; 3]>::default();
-        Ok(Self { lane, moments, scale, collect, scrambler, symbols, frames, sums, batch: Vec::new() })
+        Ok(Self { lane, moments, collect, scrambler, symbols, frames, sums, batch: Vec::new() })
     }
 
     /// Runs of the longest frame, and of all.
@@ -49,16 +48,15 @@ impl LevelThere {
     }
 }
 
-/// What the kernels read of the frames: `gains` are those to be scaled by.
-fn numbers(batch: &[(Pls, usize, usize)], stride: usize, gains: impl Iterator<Item = f32>) -> Vec<[u32; 8]> {
+/// What the kernel reads of the frames.
+fn numbers(batch: &[(Pls, usize, usize)], stride: usize) -> Vec<[u32; 4]> {
     let mut first = 0;
-    let each = |(frame, (&(_, of_frame, all), gain)): (usize, (&(Pls, usize, usize), f32))| {
+    let each = |(frame, &(_, of_frame, _)): (usize, &(Pls, usize, usize))| {
         let (runs, before) = (of_frame.div_ceil(RUN), first);
         first += runs;
-        let [a, b, c, d, e] = [frame * stride, of_frame, before, runs, all].map(|number| number as u32);
-        [a, b, c, d, e, gain.to_bits(), 0, 0]
+        [frame * stride, of_frame, before, runs].map(|number| number as u32)
     };
-    batch.iter().zip(gains).enumerate().map(each).collect()
+    batch.iter().enumerate().map(each).collect()
 }
 
 impl Offload<In, Out> for LevelThere {
@@ -85,7 +83,7 @@ impl Offload<In, Out> for LevelThere {
         let queue = &lane.queue;
         let there = Place::of_input(batch, 0);
         let bytes = seen.iter().map(|(.., all)| all * SYMBOL).max().unwrap_or(0);
-        lane.bring(batch, symbols, bytes, |(symbols, _), _, place| put(place, &symbols))?;
+        lane.bring(batch, symbols, bytes, |(symbols, _), _, place| put(place, symbols))?;
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             for (frame, &(pls, ..)) in seen.iter().enumerate() {
@@ -93,7 +91,7 @@ impl Offload<In, Out> for LevelThere {
                 collect.add(frame * stride, SignalLevel::reads(pls).unwrap_or_default().into_iter());
             }
             let symbols = symbols.held()?;
-            let frames = frames.filled(queue, &numbers(seen, stride, std::iter::repeat(1.0)))?;
+            let frames = frames.filled(queue, &numbers(seen, stride))?;
             let sums = sums.of(queue, all * SYMBOL)?;
             let [a, b, c] = [&*symbols, frames, sums].map(Arg::Buffer);
             // SAFETY: the kernel is `moments` of `SignalLevel`, whose arguments these are: frames of so many symbols, and room for the
@@ -107,16 +105,14 @@ impl Offload<In, Out> for LevelThere {
 
     fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
         let (_, all) = self.runs();
-        let Self { lane, scale, collect, scrambler, symbols, frames, sums, batch: seen, .. } = self;
+        let Self { lane, collect, scrambler, sums, batch: seen, .. } = self;
         if all == 0 {
             return Ok(());
         }
-        let queue = &lane.queue;
-        queue.wait()?;
+        lane.queue.wait()?;
         let sums = sums.held()?;
         let mut runs = sums.fetched(all * SYMBOL).as_chunks::<SYMBOL>().0.iter();
         let mut next = seen.iter();
-        let mut gains = Vec::with_capacity(seen.len());
         batch.for_each(|(_, pls), level| {
             let Some(&(_, of_frame, _)) = next.next() else { return Ok(()) };
             let (mut second, mut fourth) = (0.0, 0.0);
@@ -126,28 +122,9 @@ impl Offload<In, Out> for LevelThere {
             }
             let means = (second / of_frame as f64, fourth / of_frame as f64);
             level[0] = SignalLevel::measure_from(pls[0], means, collect.next(of_frame)?, scrambler);
-            gains.push(level[0].gain());
             Ok(())
         })?;
         sums.release()?;
-        collect.release()?;
-        let (there, returns) = (Place::of_input(batch, 0), batch.input_returns(0));
-        lane.with(there, symbols, |symbols| {
-            let stride = symbols.stride / SYMBOL;
-            let frames = frames.filled(queue, &numbers(seen, stride, gains.into_iter()))?;
-            let symbols = symbols.held()?;
-            let groups = stride.div_ceil(RUN);
-            let [a, b] = [&*symbols, frames].map(Arg::Buffer);
-            // SAFETY: the kernel is `scale` of `SignalLevel`, whose arguments these are: as many symbols as each frame says.
-            unsafe { queue.launch(scale, (seen.len() * groups, RUN), &[a, b, Arg::Number(groups as u32)])? };
-            if returns { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
-        })?;
-        if !returns {
-            return Ok(());
-        }
-        lane.take(batch, there, symbols, |(mut symbols, _), _, row| {
-            get(&mut symbols, row);
-            Ok(())
-        })
+        collect.release()
     }
 }
