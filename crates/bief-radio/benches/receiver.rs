@@ -58,14 +58,14 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     (figures.bits as f64 / report.seconds / 1e6, found)
 }
 
-/// Each task's time per frame, its share, and how far it is from what arithmetic or memory would allow.
+/// Each task's time per frame, its share, and how far it is from what arithmetic would allow.
 fn show_tasks(profile: &Profile, pls: Pls, iterations: f64) {
     let machine = Machine::new(fir());
     let total: u64 = profile.tasks().iter().filter_map(|task| task.ns[0]).sum();
     println!("{:<18} {:>9} {:>6}   {:>8}", "task", "us/frame", "share", "limit us");
     for task in profile.tasks() {
         let ns = task.ns[0].unwrap() as f64;
-        let limit = machine.limit(&task.name, pls, SAMPLES_PER_SYMBOL, FORMAT.bytes(), iterations);
+        let limit = machine.limit(&task.name, pls, SAMPLES_PER_SYMBOL, iterations);
         let limit = limit.map_or_else(String::new, |(us, what)| format!("{us:8.2} {what}, {:.1} times", ns / 1e3 / us));
         println!("{:<18} {:>9.2} {:>5.1}%   {limit}", task.name, ns / 1e3, 100.0 * ns / total as f64);
     }

@@ -110,6 +110,13 @@ impl IntegerFilter {
         IntegerFilter { level, ..self }
     }
 
+    /// The same filter, which asks memory for samples some time before it reads them. Where they lie in no cache that is near, it
+    /// works while they come; this crate has no instruction for that.
+    pub fn asking(mut self, ask: fn(&[u8])) -> IntegerFilter {
+        self.turned.ask = ask;
+        self
+    }
+
     /// The taps of all phases one after the other, and how many each has.
     pub(super) fn taps(&self) -> (Vec<i16>, usize) {
         let of_phases = self.singles.chunks(self.length.div_ceil(SINGLE));

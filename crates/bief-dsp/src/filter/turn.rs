@@ -18,6 +18,8 @@ pub(super) const MOST: usize = 1536;
 /// Magnitude of the largest phasor: products with any two samples, and what is taken from them, are less than 2³¹.
 const LARGEST: f64 = 16_384.0;
 const MOST_SHIFT: f64 = 30.0;
+/// How far ahead memory is asked for samples, in bytes: what it takes to bring them is over when their turn comes.
+const AHEAD: usize = 2048;
 
 /// Samples as they were recorded: bytes, little-endian, real parts first.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +149,8 @@ pub(super) enum Arrangement {
 /// Turned samples, and what turned them.
 #[derive(Clone, Debug)]
 pub(super) struct Turned {
+    /// Asks memory for bytes that are read soon.
+    pub(super) ask: fn(&[u8]),
     shift: u32,
     integers: Vec<OfIntegers>,
     floats: Vec<OfFloats>,
@@ -160,6 +164,7 @@ impl Turned {
     pub(super) fn new() -> Turned {
         let vectors = MOST / TOGETHER;
         Turned {
+            ask: |_| (),
             shift: 0,
             integers: Vec::with_capacity(vectors),
             floats: Vec::with_capacity(vectors),
@@ -239,8 +244,9 @@ impl Turned {
     ) -> &[[i16; 2]] {
         let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.words.len());
         let inside = usize::try_from(first).ok().and_then(|first| {
-            let from = first.checked_mul(each)?;
-            bytes.get(from..from.checked_add(count * each)?)
+            let rest = bytes.get(first.checked_mul(each)?..)?;
+            rest.get(AHEAD..AHEAD + count * each).into_iter().for_each(self.ask);
+            rest.get(..count * each)
         });
         match inside {
             Some(bytes) => self.turn_inside(level, recorded.with_bytes(bytes), arrangement),

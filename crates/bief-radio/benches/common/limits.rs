@@ -1,6 +1,4 @@
-//! What tasks of the receiver would take if the machine did nothing but their arithmetic, or move their data.
-
-use std::time::Instant;
+//! What tasks of the receiver would take if the machine did nothing but their arithmetic.
 
 use bief_dsp::dvbs2::ldpc::Code;
 use bief_dsp::dvbs2::{HEADER, Layout, Pls};
@@ -14,8 +12,6 @@ const EDGES_PER_MSAMPLE: f64 = 13.5e9 / 408.0;
 pub(crate) struct Machine {
     /// Floating-point operations per second that the reference filter makes.
     flops: f64,
-    /// Bytes copied per second within the second-level cache.
-    copied: f64,
     /// Updates of an edge per second.
     edges: f64,
 }
@@ -23,16 +19,7 @@ pub(crate) struct Machine {
 impl Machine {
     /// `fir` is the speed of the reference filter in Msamples/s: 80 real taps on complex samples, one output of two samples.
     pub(crate) fn new(fir: f64) -> Self {
-        let from = vec![1_u8; 1 << 17];
-        let mut to = vec![0_u8; 1 << 17];
-        let mut best = f64::INFINITY;
-        for _ in 0..500 {
-            let start = Instant::now();
-            to.copy_from_slice(std::hint::black_box(&from));
-            std::hint::black_box(&to);
-            best = best.min(start.elapsed().as_secs_f64());
-        }
-        Self { flops: fir * 1e6 * 160.0, copied: from.len() as f64 / best, edges: fir * EDGES_PER_MSAMPLE }
+        Self { flops: fir * 1e6 * 160.0, edges: fir * EDGES_PER_MSAMPLE }
     }
 
     /// Microseconds per frame at these speeds, and what the limit is; `None` for tasks that are neither.
@@ -41,28 +28,24 @@ impl Machine {
         task: &str,
         pls: Pls,
         samples_per_symbol: f64,
-        sample_bytes: usize,
         iterations: f64,
     ) -> Option<(f64, &'static str)> {
         let symbols = (Layout::new(pls)?.symbols() + HEADER) as f64;
         let samples = symbols * samples_per_symbol;
-        let bytes = samples * sample_bytes as f64;
         let taps = 2.0 * MatchedFilter::new(0.25, samples_per_symbol).half_length() as f64;
         let modcod = pls.modcod()?;
         let points = (1 << modcod.modulation().bits_per_symbol()) as f64;
         let code = Code::get(pls.frame_size(), modcod.rate(pls.frame_size()))?;
         let edges = code.rows.iter().map(|row| 360 * row.len()).sum::<usize>() + 2 * code.parity() - 1;
         let flop = |operations: f64| Some((1e6 * operations / self.flops, "arithmetic"));
-        let copy = |bytes: f64| Some((1e6 * bytes / self.copied, "memory"));
         match task {
-            "read frames" => copy(2.0 * bytes),
             // A real tap on a complex sample is two multiplications and two additions, the rotation of a sample twice as many, of which
             // there are twice as many at once on integers.
             "filter symbols" => flop(2.0 * taps * symbols + 4.0 * samples),
             // Modulus, its inverse and the fourth power of a symbol; a rotation, and that of the phasor.
             "correct phase" => flop(37.0 * symbols),
-            // Second and fourth moment; a scaling.
-            "measure level" => flop(8.0 * symbols),
+            // Second and fourth moment.
+            "measure level" => flop(6.0 * symbols),
             // Tables are looked up.
             "demap" if pls.is_s2x() || points > 16.0 => None,
             "demap" => flop((2.0 + 5.0 * (points - 4.0) + 4.0) * symbols),

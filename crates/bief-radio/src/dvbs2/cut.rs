@@ -332,15 +332,17 @@ impl<S: Stream> CutFrames<S> {
         }
     }
 
-    /// Where the samples that the next header needs begin, in samples that are not used up; 0 where it is unknown.
-    fn next_header(&self) -> usize {
-        let next = |tracker: &Tracker| tracker.header_samples().start - self.stream.position() as i64;
-        usize::try_from(self.tracker.as_ref().map_or(0, next)).unwrap_or(0)
+    /// The samples that the next header needs, in samples that are not used up; none, from 0 on, where that is unknown.
+    fn next_header(&self) -> Range<usize> {
+        let position = self.stream.position() as i64;
+        let inside = |sample: i64| usize::try_from(sample - position).unwrap_or(0);
+        let needed = self.tracker.as_ref().map_or(position..position, Tracker::header_samples);
+        inside(needed.start)..inside(needed.end)
     }
 
     /// What precedes the next header is not needed any more.
     fn use_up_to_header(&mut self) {
-        self.use_up(self.next_header());
+        self.use_up(self.next_header().start);
     }
 
     /// Goes on with the next header that can be seen; `None` while that may be one that has not come.
@@ -425,7 +427,7 @@ impl<S: Stream> CutFrames<S> {
     /// Reads the rest of the frame that is pending straight into its window; what the next header needs is not used up. `None` when it
     /// has not come as a whole, and waits.
     fn read_rest(&mut self, needed: Range<usize>, window: &mut Slice<'_, S>) -> Result<Option<FrameSync>> {
-        let next = self.next_header().clamp(needed.start, needed.end);
+        let next = self.next_header().start.clamp(needed.start, needed.end);
         let Some((came, is_whole)) = self.stream.read_window(needed, next, window)? else { return Ok(None) };
         self.note(&came);
         Ok(if is_whole { self.pending.take() } else { None })
@@ -560,6 +562,7 @@ impl<S: Stream> Task for CutFrames<S> {
             again.frames -= 1;
         }
         (sync[0], pls[0]) = (Some(frame.relative_to(start as i64)), frame.pls);
+        self.stream.ask(self.next_header());
         Ok(Flow::Next)
     }
 

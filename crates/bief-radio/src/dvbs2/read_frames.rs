@@ -1,11 +1,18 @@
 //! The windows of PLFRAMEs, read from where they lie in a recording.
 
-use bief::{Error, Flow, In, OutVar, Result, Task, VarFrame};
+use std::sync::Arc;
+
+use bief::memory::prefetch;
+use bief::{Error, Flow, In, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::FrameSync;
 
 use super::cut::is_whole_in;
 use super::stream::Stretch;
 use crate::recording::Stored;
+
+const NAME: &str = "read frames";
+/// Bytes of a window that memory is asked for: the filter asks for the others while it works.
+const FRONT: usize = 4096;
 
 /// Reads the windows of PLFRAMEs from where they lie in a recording. Each is read by itself: most of the time of this task is that of the
 /// system, which copies the bytes of a file, on as many cores as there are replicas.
@@ -37,6 +44,11 @@ impl ReadFrames {
     pub(super) fn new(stored: Stored, longest: usize, each: usize) -> Self {
         Self { stored, longest, each }
     }
+
+    /// The recording, where it need not be read as it is in memory.
+    pub(super) fn in_memory(&self) -> Option<&Arc<[u8]>> {
+        self.stored.in_memory()
+    }
 }
 
 impl Task for ReadFrames {
@@ -44,7 +56,7 @@ impl Task for ReadFrames {
     type Out = OutVar<u8>;
 
     fn name(&self) -> String {
-        "read frames".to_owned()
+        NAME.to_owned()
     }
 
     fn lens(&self, _: (usize, usize)) -> Result<usize> {
@@ -62,6 +74,39 @@ impl Task for ReadFrames {
             return fault.map_or(Ok(Flow::Skip), |fault| Err(Error::from_source(fault)));
         }
         window.set_len(read / self.each * self.each)?;
+        Ok(Flow::Next)
+    }
+
+    fn replica(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// What has the place of [`ReadFrames`] where a recording is in memory: windows stay where they lie, and memory is asked for the front of
+/// each. So the chain has the same tasks wherever a recording is, and profiles and plans of it fit.
+///
+/// # Sockets
+/// - in: where the window of a frame lies, 1 per frame
+/// - out: the same
+#[derive(Clone)]
+pub(super) struct AskForFrames(pub(super) Arc<[u8]>);
+
+impl Task for AskForFrames {
+    type In = In<Stretch>;
+    type Out = Out<Stretch>;
+
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn lens(&self, _: usize) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn run(&mut self, stretch: &[Stretch], window: &mut [Stretch]) -> Result<Flow> {
+        let there = stretch[0].of(&self.0);
+        prefetch(&there[..there.len().min(FRONT)]);
+        window[0] = stretch[0];
         Ok(Flow::Next)
     }
 

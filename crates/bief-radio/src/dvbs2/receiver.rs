@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bief::kinds::Gaps;
 use bief::{Application, Chain, Error, Program, Result, VarWire, Wire};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Lock, MAX_SYMBOLS, NoSignal, Pls, SignalLevel, StreamId};
+use bief_dsp::dvbs2::{FrameSync, Lock, MAX_SYMBOLS, NoSignal, Pls, SignalLevel, StreamId};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::impulses::remove_impulses;
 use bief_dsp::symbol_rate::find_symbol_rate;
@@ -20,7 +20,7 @@ use super::encode::ScrambleBb;
 use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
-use super::read_frames::ReadFrames;
+use super::read_frames::{AskForFrames, ReadFrames};
 use super::roll_off::{ROLL_OFF, suited};
 use super::source::Source;
 use super::stream::{Buffered, InPlace, Stream};
@@ -512,18 +512,36 @@ impl Receiver {
         rx
     }
 
-    /// Adds the chain up to BBFRAMEs, and how each was decoded.
-    fn decoded(&self, rx: &mut Chain, source: Source) -> Decoded {
-        let scrambler = || Arc::clone(&self.scrambler);
+    /// Adds the chain up to symbols, where the frame of each window lies, and what kind of frame it is.
+    fn symbols(&self, rx: &mut Chain, source: Source) -> (VarWire<Complex32>, Wire<Option<FrameSync>>, Wire<Pls>) {
+        let source = match source {
+            Source::Stored(cut, read) => match read.in_memory() {
+                // Nobody else looks at windows: they may stay where they are.
+                Some(recording) if !self.keeps_spectrum => {
+                    let filter = FilterSymbols::in_memory(&self.filter, self.format, Arc::clone(recording));
+                    let (place, sync, pls) = rx.add(cut, ());
+                    let window = rx.add(AskForFrames(Arc::clone(recording)), &place);
+                    return (rx.add(filter, (&window, &sync)), sync, pls);
+                }
+                _ => Source::Stored(cut, read),
+            },
+            streamed => streamed,
+        };
         let (window, sync, pls) = source.add(rx);
         if self.keeps_spectrum {
             rx.add(KeepRecordedSpectrum::new(self.format, self.sample_rate), &window);
         }
-        let mut symbols = rx.add(FilterSymbols::new(&self.filter, self.format), (&window, &sync));
+        (rx.add(FilterSymbols::new(&self.filter, self.format), (&window, &sync)), sync, pls)
+    }
+
+    /// Adds the chain up to BBFRAMEs, and how each was decoded.
+    fn decoded(&self, rx: &mut Chain, source: Source) -> Decoded {
+        let scrambler = || Arc::clone(&self.scrambler);
+        let (mut symbols, sync, pls) = self.symbols(rx, source);
         rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
-        let level = rx.add(MeasureLevel::new(scrambler()), (&mut symbols, &pls));
+        let level = rx.add(MeasureLevel::new(scrambler()), (&symbols, &pls));
         if self.keeps_symbols {
-            rx.add(KeepSymbols::new(scrambler()), (&symbols, &pls));
+            rx.add(KeepSymbols::new(scrambler()), (&symbols, &level, &pls));
         }
         let llrs = rx.add(Demap::new(scrambler()), (&symbols, &level, &pls));
         let (mut bits, mut decoding) = rx.add(DecodeLdpc::new(MAX_ITERATIONS), (&llrs, &pls));
@@ -592,6 +610,34 @@ mod tests {
     /// Transport-stream bytes, and samples, of a frame.
     const FRAME_BYTES: usize = 14_152 / 8;
     const FRAME: f64 = 2.0 * 8370.0;
+
+    #[test]
+    fn a_recording_in_memory_is_filtered_where_it_lies() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-data");
+        let bytes = std::fs::read(path).unwrap();
+        // What the tasks are called, how many bytes go to the third, and what is received.
+        let received = |recording: Recording, keeps_spectrum: bool| {
+            let out = Written::default();
+            let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap().to(out.clone());
+            let mut receiver = if keeps_spectrum { receiver.keep_spectrum() } else { receiver };
+            let profile = receiver.rehearsal(5).unwrap().profile(3).unwrap();
+            let names: Vec<String> = profile.tasks().iter().map(|task| task.name.clone()).collect();
+            receiver.program().unwrap().run().unwrap();
+            let packets = std::mem::take(&mut *out.0.lock().unwrap());
+            (names, profile.tasks()[2].bytes.unwrap(), packets)
+        };
+        let here = || Recording::from_memory("here", SampleFormat::Ci8, bytes.clone());
+        let (of_memory, crossing, packets) = received(here(), false);
+        assert!(crossing < 200, "{crossing} bytes");
+        let (of_file, crossing, from_file) = received(Recording::open(path.as_ref(), None).unwrap(), false);
+        assert!(crossing > 30_000, "{crossing} bytes");
+        assert!(packets.len() > 300 * PACKET && packets == from_file);
+        // A plan for one is a plan for the other.
+        assert_eq!(of_memory, of_file);
+        let (names, crossing, beside) = received(here(), true);
+        assert_eq!(names[..3], ["cut frames", "read frames", "keep spectrum"]);
+        assert!(crossing > 30_000 && beside == packets, "{crossing} bytes");
+    }
 
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);

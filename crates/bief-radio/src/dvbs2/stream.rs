@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use bief::chain::Output;
+use bief::memory::prefetch;
 use bief::{Error, Out, OutVar, Result, VarFrame};
 
 use crate::feed::{Fed, Feed};
@@ -25,6 +26,9 @@ pub trait Stream: Send + 'static {
 
     /// Bytes of samples that have come; fewer where they are gone.
     fn bytes(&mut self, samples: Range<usize>) -> &[u8];
+
+    /// Asks memory for samples that are looked at next, if they lie there.
+    fn ask(&self, _samples: Range<usize>) {}
 
     fn use_up(&mut self, samples: usize);
 
@@ -193,6 +197,14 @@ pub struct Stretch {
     pub(super) bytes: usize,
 }
 
+impl Stretch {
+    /// The window, in the bytes of its recording.
+    pub(super) fn of(self, recording: &[u8]) -> &[u8] {
+        let start = usize::try_from(self.start).unwrap_or(usize::MAX);
+        recording.get(start..start.saturating_add(self.bytes)).unwrap_or_default()
+    }
+}
+
 /// Bytes that the system is to read ahead, and how many at a time: as many as it takes at once, and enough for disks that are far away.
 const AHEAD: u64 = 4 << 20;
 const AT_ONCE: u64 = 1 << 20;
@@ -250,7 +262,11 @@ impl Stream for InPlace {
     }
 
     fn bytes(&mut self, samples: Range<usize>) -> &[u8] {
-        let Stretch { start, bytes } = self.stretch(samples);
+        let stretch = self.stretch(samples);
+        if let Some(recording) = self.stored.in_memory() {
+            return stretch.of(recording);
+        }
+        let Stretch { start, bytes } = stretch;
         if self.seen.len() < bytes {
             self.seen.resize(bytes, 0);
         }
@@ -262,6 +278,12 @@ impl Stream for InPlace {
             self.fault = fault.map(Error::from_source).or(self.fault.take());
         }
         &self.seen[..read]
+    }
+
+    fn ask(&self, samples: Range<usize>) {
+        if let Some(recording) = self.stored.in_memory() {
+            prefetch(self.stretch(samples).of(recording));
+        }
     }
 
     fn use_up(&mut self, samples: usize) {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use bief::chain::Input;
 use bief::device::{Device, OffloadOf};
+use bief::memory::prefetch;
 use bief::{Error, Flow, In, InOutVar, InVar, Out, OutVar, Result, Task, VarFrame};
 use bief_dsp::dvbs2::scramble::PlScrambler;
 use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalLevel};
@@ -10,6 +12,7 @@ use bief_dsp::filter::{IntegerFilter, MatchedFilter};
 use num_complex::Complex32;
 
 use super::opencl::{FilterThere, LevelThere, PhaseThere};
+use super::stream::Stretch;
 use super::tables::{expect, layout, whole};
 use crate::iq::SampleFormat;
 
@@ -23,7 +26,7 @@ pub(super) fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
 /// integers: processors multiply twice as many of them as of floats.
 ///
 /// # Sockets
-/// - in: `u8`, variable: the window, samples as they were recorded
+/// - in: `u8`, variable: the window, samples as they were recorded; of a recording in memory where it lies, 1 per frame
 /// - in: `Option<FrameSync>`, 1 per frame
 /// - out: `Complex32`, variable: the symbols of the PLFRAME and the 90 that follow it; zeros where the window ends before
 ///
@@ -36,20 +39,68 @@ pub(super) fn placed(sync: &[Option<FrameSync>]) -> Result<FrameSync> {
 /// # Example
 /// The chain of a [`Receiver`](super::Receiver) has it in its place.
 #[derive(Debug, Clone)]
-pub struct FilterSymbols {
-    format: SampleFormat,
-    filter: IntegerFilter,
+pub struct FilterSymbols<W = OnWire> {
+    pub(super) format: SampleFormat,
+    pub(super) filter: IntegerFilter,
+    pub(super) windows: W,
 }
 
 impl FilterSymbols {
     /// With this filter, for samples of this format.
     pub fn new(filter: &MatchedFilter, format: SampleFormat) -> Self {
-        Self { format, filter: IntegerFilter::new(filter) }
+        Self::of(filter, format, OnWire)
     }
 }
 
-impl Task for FilterSymbols {
-    type In = (InVar<u8>, In<Option<FrameSync>>);
+impl FilterSymbols<InMemory> {
+    /// The same, for a recording in memory: nobody copies its windows.
+    pub(super) fn in_memory(filter: &MatchedFilter, format: SampleFormat, recording: Arc<[u8]>) -> Self {
+        Self::of(filter, format, InMemory(recording))
+    }
+}
+
+impl<W> FilterSymbols<W> {
+    fn of(filter: &MatchedFilter, format: SampleFormat, windows: W) -> Self {
+        // Windows lie in the memory of a recording, or in the caches of the core that read them.
+        Self { format, filter: IntegerFilter::new(filter).asking(prefetch), windows }
+    }
+}
+
+/// Where [`FilterSymbols`] finds windows.
+pub trait Windows: Clone + Send + 'static {
+    /// What a wire tells of a window.
+    type In: Input;
+
+    /// The window, samples as they were recorded.
+    fn window<'w, 't: 'w>(&'w self, told: <Self::In as Input>::Slice<'t>) -> &'w [u8];
+}
+
+/// Windows are what the wire carries.
+#[derive(Debug, Clone, Copy)]
+pub struct OnWire;
+
+impl Windows for OnWire {
+    type In = InVar<u8>;
+
+    fn window<'w, 't: 'w>(&'w self, window: &'t [u8]) -> &'w [u8] {
+        window
+    }
+}
+
+/// Windows lie in this recording; the wire tells where.
+#[derive(Debug, Clone)]
+pub struct InMemory(Arc<[u8]>);
+
+impl Windows for InMemory {
+    type In = In<Stretch>;
+
+    fn window<'w, 't: 'w>(&'w self, stretch: &'t [Stretch]) -> &'w [u8] {
+        stretch[0].of(&self.0)
+    }
+}
+
+impl<W: Windows> Task for FilterSymbols<W> {
+    type In = (W::In, In<Option<FrameSync>>);
     type Out = OutVar<Complex32>;
 
     fn name(&self) -> String {
@@ -63,12 +114,13 @@ impl Task for FilterSymbols {
 
     fn run(
         &mut self,
-        (window, sync): (&[u8], &[Option<FrameSync>]),
+        (told, sync): (<W::In as Input>::Slice<'_>, &[Option<FrameSync>]),
         mut symbols: VarFrame<'_, Complex32>,
     ) -> Result<Flow> {
         let sync = placed(sync)?;
         symbols.set_len(layout(sync.pls)?.symbols() + HEADER)?;
-        sync.cut_recorded(&mut self.filter, self.format.recorded(window), &mut symbols);
+        let Self { format, filter, windows } = self;
+        sync.cut_recorded(filter, format.recorded(windows.window(told)), &mut symbols);
         Ok(Flow::Next)
     }
 
@@ -79,7 +131,7 @@ impl Task for FilterSymbols {
     fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
         match device.driver() {
             Some(driver) => {
-                let there = FilterThere::new(device, driver, (&self.filter, self.format));
+                let there = FilterThere::new(device, driver, self);
                 Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
             }
             None => device.emulate(self.clone()),
@@ -153,10 +205,10 @@ impl Task for CorrectPhase {
     }
 }
 
-/// Measures amplitude and noise of a frame, and scales its symbols to unit energy.
+/// Measures amplitude and noise of a frame.
 ///
 /// # Sockets
-/// - in-place: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, without carrier phase; what follows is scaled too
+/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, without carrier phase; what follows it is left out
 /// - in: `Pls`, 1 per frame
 /// - out: [`SignalLevel`], 1 per frame
 ///
@@ -181,7 +233,7 @@ impl MeasureLevel {
 }
 
 impl Task for MeasureLevel {
-    type In = (InOutVar<Complex32>, In<Pls>);
+    type In = (InVar<Complex32>, In<Pls>);
     type Out = Out<SignalLevel>;
 
     fn name(&self) -> String {
@@ -193,14 +245,9 @@ impl Task for MeasureLevel {
         Ok(1)
     }
 
-    fn run(
-        &mut self,
-        (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]),
-        level: &mut [SignalLevel],
-    ) -> Result<Flow> {
+    fn run(&mut self, (symbols, pls): (&[Complex32], &[Pls]), level: &mut [SignalLevel]) -> Result<Flow> {
         whole(pls[0], symbols.len())?;
-        level[0] = SignalLevel::measure(pls[0], &symbols, &self.scrambler);
-        level[0].normalise(&mut symbols);
+        level[0] = SignalLevel::measure(pls[0], symbols, &self.scrambler);
         Ok(Flow::Next)
     }
 

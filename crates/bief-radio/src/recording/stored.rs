@@ -42,6 +42,14 @@ impl Stored {
         Self { place: Place::Memory(bytes), start: 0, most: u64::MAX }
     }
 
+    /// All of them, if they are in memory.
+    pub(crate) fn in_memory(&self) -> Option<&Arc<[u8]>> {
+        match &self.place {
+            Place::Memory(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn failing(bytes: Arc<[u8]>, from: usize) -> Self {
         Self { place: Place::Failing(bytes, from), start: 0, most: u64::MAX }

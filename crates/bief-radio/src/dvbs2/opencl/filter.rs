@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Result, Task};
 use bief_dsp::dvbs2::HEADER;
-use bief_dsp::filter::{FilterFrames, FilterTables, IntegerFilter};
+use bief_dsp::filter::{FilterFrames, FilterTables};
 use bief_opencl::{Arg, Kernel, OpenCl};
 
 use super::lane::{Frames, Lane, Place, Room, SYMBOL, for_all, get};
-use crate::dvbs2::symbols::{FilterSymbols, placed};
+use crate::dvbs2::symbols::{FilterSymbols, Windows, placed};
 use crate::dvbs2::tables::layout;
 use crate::iq::SampleFormat;
 
@@ -17,8 +17,10 @@ use crate::iq::SampleFormat;
 const ITEMS: usize = 64;
 
 /// [`FilterSymbols`] as one lane runs it: all frames of a batch in one launch, their windows as they were recorded.
-pub(in crate::dvbs2) struct FilterThere {
+pub(in crate::dvbs2) struct FilterThere<W> {
     lane: Arc<Lane>,
+    /// Where windows are found.
+    found: W,
     kernel: Kernel,
     tables: FilterTables,
     format: SampleFormat,
@@ -34,23 +36,21 @@ pub(in crate::dvbs2) struct FilterThere {
     counts: Vec<usize>,
 }
 
-type In = <FilterSymbols as Task>::In;
-type Out = <FilterSymbols as Task>::Out;
+type In<W> = <FilterSymbols<W> as Task>::In;
+type Out<W> = <FilterSymbols<W> as Task>::Out;
 
-impl FilterThere {
-    pub(in crate::dvbs2) fn new(
-        device: &Device,
-        driver: &OpenCl,
-        (filter, format): (&IntegerFilter, SampleFormat),
-    ) -> Result<Self> {
+impl<W: Windows> FilterThere<W> {
+    pub(in crate::dvbs2) fn new(device: &Device, driver: &OpenCl, task: &FilterSymbols<W>) -> Result<Self> {
+        let FilterSymbols { format, filter, windows: found } = task.clone();
         let lane = Lane::of(device, driver)?;
         let kernel = lane.queue.kernel(driver, FilterTables::SOURCE, "filter")?;
-        let tables = FilterTables::new(filter);
+        let tables = FilterTables::new(&filter);
         let mut taps = Room::of_device();
         taps.filled(&lane.queue, &tables.taps)?;
         let [windows, frames, places, anchors, phasors, symbols] = <[Room; 6]>::default();
         Ok(Self {
             lane,
+            found,
             kernel,
             tables,
             format,
@@ -67,7 +67,7 @@ impl FilterThere {
     }
 }
 
-impl Offload<In, Out> for FilterThere {
+impl<W: Windows> Offload<In<W>, Out<W>> for FilterThere<W> {
     fn leaves_there(&self, _: usize) -> bool {
         true
     }
@@ -76,8 +76,10 @@ impl Offload<In, Out> for FilterThere {
         Some(self.lane.queue.copied())
     }
 
-    fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
-        let Self { lane, kernel, tables, format, taps, windows, frames, places, anchors, phasors, symbols, .. } = self;
+    fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In<W>, Out<W>>) -> Result<()> {
+        let Self {
+            lane, found, kernel, tables, format, taps, windows, frames, places, anchors, phasors, symbols, ..
+        } = self;
         let (given, counts) = (&mut self.batch, &mut self.counts);
         let queue = &lane.queue;
         counts.clear();
@@ -88,9 +90,9 @@ impl Offload<In, Out> for FilterThere {
         let Some(most) = counts.iter().copied().max() else { return Ok(()) };
         given.clear();
         let mut all = counts.iter().enumerate();
-        for_all(batch, |(window, sync), _| {
+        for_all(batch, |(told, sync), _| {
             if let Some((frame, &count)) = all.next() {
-                placed(sync)?.cut_there(tables, format.recorded(window), (frame * most, count), given);
+                placed(sync)?.cut_there(tables, format.recorded(found.window(told)), (frame * most, count), given);
             }
             Ok(())
         })?;
@@ -99,7 +101,8 @@ impl Offload<In, Out> for FilterThere {
         let taken = windows.of_frames(queue, of_batch, bytes.div_ceil(counts.len()))?;
         let mut copied = Ok(());
         let copy = |mut there: &mut [u8]| {
-            copied = batch.for_each(|(window, _), _| {
+            copied = batch.for_each(|(told, _), _| {
+                let window = found.window(told);
                 let (place, rest) = std::mem::take(&mut there).split_at_mut(window.len());
                 place.copy_from_slice(window);
                 there = rest;
@@ -126,7 +129,7 @@ impl Offload<In, Out> for FilterThere {
         queue.flush()
     }
 
-    fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
+    fn complete(&mut self, batch: &mut DeviceBatch<'_, In<W>, Out<W>>) -> Result<()> {
         let mut counts = self.counts.iter();
         let mut next = || counts.next().copied().unwrap_or(0);
         if !batch.output_returns(0) || self.counts.is_empty() {
