@@ -173,8 +173,8 @@ pub enum NoSignal {
 /// let mut phase = CarrierPhase::new();
 /// phase.estimate(frame.pls, &received, scrambler);
 /// phase.correct(&mut received);
-/// SignalLevel::measure(frame.pls, &received, scrambler).normalise(&mut received);
-/// assert!(received.iter().zip(&sent).all(|(received, sent)| (received - sent).norm() < 0.05));
+/// let gain = SignalLevel::measure(frame.pls, &received, scrambler).gain();
+/// assert!(received.iter().zip(&sent).all(|(received, sent)| (received * gain - sent).norm() < 0.05));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn acquire(filter: &MatchedFilter, samples: &[Complex32], scrambler: &PlScrambler) -> Result<Lock, NoSignal> {

@@ -22,8 +22,10 @@ const COUNTS: f32 = 4.0;
 const MAX: f32 = 127.0;
 /// Symbols demapped together: as many as a vector has lanes.
 const BLOCK: usize = 16;
-/// Those of two vectors.
+/// Symbols of QPSK demapped together.
 const PAIR: usize = 2 * BLOCK;
+/// 1.5 · 2²³: added to a small number, it leaves the rounded number in the lowest bits.
+const ROUNDER: f32 = 12_582_912.0;
 /// Largest number of points that are looked at one by one.
 const MAX_POINTS: usize = 16;
 
@@ -413,10 +415,10 @@ const SWAP: [u8; 16] = [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14];
 /// 1 in the lanes of imaginary parts.
 const IS_IMAGINARY: [u8; 16] = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
 
-/// Where the blocks of a number of symbols begin; the last block may begin among the symbols of the one before.
+/// Where blocks of this length begin among so many symbols; the last block may begin among the symbols of the one before.
 #[inline(always)]
-fn blocks<const BLOCK: usize>(symbols: usize) -> impl Iterator<Item = usize> {
-    (0..symbols).step_by(BLOCK).map(move |first| first.min(symbols - BLOCK))
+fn blocks<const LENGTH: usize>(symbols: usize) -> impl Iterator<Item = usize> {
+    (0..symbols).step_by(LENGTH).map(move |first| first.min(symbols - LENGTH))
 }
 
 /// Real and imaginary parts as they alternate in memory.
@@ -443,16 +445,13 @@ fn quantise<S: Simd>(x: f32x16<S>, counts: &mut [i8; BLOCK]) {
     }
 }
 
-/// The same in lanes of 32 bits.
+/// The same, as integers of 32 bits.
 #[inline(always)]
 fn whole<S: Simd>(x: f32x16<S>) -> i32x16<S> {
     (rounded(x) - ROUNDER.to_bits()).bitcast()
 }
 
-/// 1.5 · 2²³: added to a small number, it leaves the rounded number in the lowest bits.
-const ROUNDER: f32 = 12_582_912.0;
-
-/// The same, in the lowest bits.
+/// The same, in the lowest bits beside others.
 #[inline(always)]
 fn rounded<S: Simd>(x: f32x16<S>) -> u32x16<S> {
     let number = x.is_nan().select(f32x16::splat(x.token(), 0.0), x);

@@ -513,7 +513,7 @@ impl VlSnr {
         assert_eq!(llrs.len(), self.0.size.bits(), "LLRs");
         llrs.fill(0);
         llrs[..self.0.shortened].fill(MAX as i8);
-        let scale = COUNTS * received.gain() / received.n0;
+        let scale = COUNTS * (received.gain() / received.n0);
         let rotations = scrambler.rotations();
         let mut places = self.sent();
         let mut put = |value: f32| {

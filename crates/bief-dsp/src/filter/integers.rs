@@ -110,10 +110,10 @@ impl IntegerFilter {
         IntegerFilter { level, ..self }
     }
 
-    /// The same filter, which asks memory for samples some time before it reads them. Where they lie in no cache that is near, it
-    /// works while they come; this crate has no instruction for that.
-    pub fn asking(mut self, ask: fn(&[u8])) -> IntegerFilter {
-        self.turned.ask = ask;
+    /// The same filter, which has `prefetch` ask memory for samples before it reads them: it works while they come into a cache. This
+    /// crate, which has no unsafe code, has no instruction for it.
+    pub fn prefetching(mut self, prefetch: fn(&[u8])) -> IntegerFilter {
+        self.turned.prefetch = prefetch;
         self
     }
 

@@ -18,7 +18,7 @@ pub(super) const MOST: usize = 1536;
 /// Magnitude of the largest phasor: products with any two samples, and what is taken from them, are less than 2³¹.
 const LARGEST: f64 = 16_384.0;
 const MOST_SHIFT: f64 = 30.0;
-/// How far ahead memory is asked for samples, in bytes: what it takes to bring them is over when their turn comes.
+/// How many bytes ahead samples are prefetched: they have come when their turn does.
 const AHEAD: usize = 2048;
 
 /// Samples as they were recorded: bytes, little-endian, real parts first.
@@ -150,7 +150,7 @@ pub(super) enum Arrangement {
 #[derive(Clone, Debug)]
 pub(super) struct Turned {
     /// Asks memory for bytes that are read soon.
-    pub(super) ask: fn(&[u8]),
+    pub(super) prefetch: fn(&[u8]),
     shift: u32,
     integers: Vec<OfIntegers>,
     floats: Vec<OfFloats>,
@@ -164,7 +164,7 @@ impl Turned {
     pub(super) fn new() -> Turned {
         let vectors = MOST / TOGETHER;
         Turned {
-            ask: |_| (),
+            prefetch: |_| (),
             shift: 0,
             integers: Vec::with_capacity(vectors),
             floats: Vec::with_capacity(vectors),
@@ -245,7 +245,7 @@ impl Turned {
         let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.words.len());
         let inside = usize::try_from(first).ok().and_then(|first| {
             let rest = bytes.get(first.checked_mul(each)?..)?;
-            rest.get(AHEAD..AHEAD + count * each).into_iter().for_each(self.ask);
+            rest.get(AHEAD..AHEAD + count * each).into_iter().for_each(self.prefetch);
             rest.get(..count * each)
         });
         match inside {

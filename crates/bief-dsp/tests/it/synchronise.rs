@@ -83,7 +83,7 @@ fn receive_from(
         phase.correct(&mut frame);
         frame.truncate(symbols);
         let level = SignalLevel::measure(sync.pls, &frame, scrambler);
-        level.normalise(&mut frame);
+        frame.iter_mut().for_each(|symbol| *symbol *= level.gain());
         frames.push(Received { sync, phase: report, level, symbols: frame });
     }
     Ok((lock, frames))

@@ -11,7 +11,8 @@
 #define NONE 0xFFFFFFFFu
 #define CERTAIN 0xFFFFFFFEu
 
-// Of a frame: where its symbols begin, where its LLRs begin, what nearness is multiplied by, and what symbols are before, two floats.
+// Of a frame: where its symbols begin, where its LLRs begin, then two floats: what nearness is multiplied by, and what symbols are before.
+// A VL-SNR frame has the first alone.
 typedef uint4 frame_t;
 // Of a kind: rule; payload symbols; whether there are pilots; symbols that carry bits; bits of a label; LLRs; LLRs of one label bit from
 // symbol to symbol. Then where the LLRs of each label bit begin.
@@ -137,5 +138,5 @@ void demap_vl_snr(
             value += rotations[place - HEADER] & 1 ? -part : part;
         }
     }
-    llrs[bit] = quantise(as_float(frame.z) * as_float(frame.w) * value);
+    llrs[bit] = quantise(as_float(frame.z) * value);
 }

@@ -1,16 +1,16 @@
 //! The demapper for devices: its text, and what it reads of a kind of frame.
 
 use super::{COUNTS, Demapper, MAX_POINTS, Rule};
-use crate::dvbs2::{Layout, Pls, VlSnr};
+use crate::dvbs2::{Layout, Pls, SignalLevel, VlSnr};
 
 /// What the kernels of [`DemapTables::SOURCE`] read of a kind of frame, in the layout of their structures.
 ///
 /// ```
-/// use bief_dsp::dvbs2::{DemapTables, Pls};
+/// use bief_dsp::dvbs2::{DemapTables, Pls, SignalLevel};
 ///
 /// let tables = DemapTables::new(Pls::new(43)).unwrap(); // QPSK 8/9 short
 /// assert_eq!(tables.items, 8_100);
-/// assert_eq!(tables.scale(0.5), 4.0 * 8f32.sqrt() / 0.5);
+/// assert_eq!(tables.factors(SignalLevel { amplitude: 0.5, n0: 0.5 }), [4.0 * 8f32.sqrt() * 4.0, 1.0]);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct DemapTables {
@@ -19,6 +19,8 @@ pub struct DemapTables {
     /// Which of the two kernels it takes.
     pub kernel: DemapKernel,
     counts: f32,
+    /// Nearness is in proportion to symbols.
+    is_linear: bool,
 }
 
 /// One of the kernels, with what it reads.
@@ -91,17 +93,25 @@ impl DemapTables {
         [twice_re, twice_im, energy].iter().for_each(|parts| points.extend_from_slice(*parts));
         points.extend([sine, cosine, per_unit, reach, of_re, of_im]);
         let kernel = DemapKernel::Payload { kind, points, cells };
-        Some(Self { items: layout.payload_symbols(), kernel, counts })
+        let is_linear = matches!(rule, Rule::Qpsk | Rule::Psk8);
+        Some(Self { items: layout.payload_symbols(), kernel, counts, is_linear })
     }
 
     fn of_vl_snr(kind: VlSnr) -> Self {
         let (sources, times) = kind.sources();
         let places = kind.runs().flat_map(|(data, _)| data).map(|place| place as u32).collect();
-        Self { items: sources.len(), kernel: DemapKernel::VlSnr { sources, places, times }, counts: COUNTS }
+        let items = sources.len();
+        Self { items, kernel: DemapKernel::VlSnr { sources, places, times }, counts: COUNTS, is_linear: true }
     }
 
-    /// What the kernels multiply nearness by, where noise has this variance: not a number for what is none.
-    pub fn scale(&self, n0: f32) -> f32 {
-        if n0.is_nan() || n0 < 0.0 { f32::NAN } else { self.counts / n0 }
+    /// What the kernels multiply nearness by, and symbols before: in the order in which cores do it, so that both round alike. Not numbers
+    /// where the noise has no variance.
+    pub fn factors(&self, received: SignalLevel) -> [f32; 2] {
+        let (n0, gain) = (received.n0, received.gain());
+        match self.is_linear {
+            _ if n0.is_nan() || n0 < 0.0 => [f32::NAN; 2],
+            true => [self.counts * (gain / n0), 1.0],
+            false => [self.counts / n0, gain],
+        }
     }
 }

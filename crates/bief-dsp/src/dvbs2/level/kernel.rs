@@ -25,9 +25,4 @@ impl SignalLevel {
         let layout = Layout::new(pls)?;
         Some(if has_one_modulus(pls) { Vec::new() } else { known::places(pls, &layout) })
     }
-
-    /// What brings symbols to unit energy, as [`normalise`](Self::normalise) does: 1 where they have no amplitude.
-    pub fn gain(&self) -> f32 {
-        if self.amplitude > 0.0 { self.amplitude.recip() } else { 1.0 }
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Error, Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{DemapKernel, DemapTables, Pls};
+use bief_dsp::dvbs2::{DemapKernel, DemapTables, Pls, SignalLevel};
 use bief_opencl::{Arg, Kernel, OpenCl, Queue};
 
 use super::lane::{Frames, Lane, Place, Room, SYMBOL, for_all, get, put};
@@ -34,7 +34,7 @@ struct Kind {
     least_n0: f32,
     rooms: [Room; 3],
     frames: Room,
-    /// Of each frame of the batch: its number in it, and what the kernel multiplies nearness and symbols by.
+    /// Of each frame of the batch: its number in it, and its factors.
     batch: Vec<(usize, [f32; 2])>,
 }
 
@@ -139,8 +139,8 @@ impl Offload<In, Out> for DemapThere {
         for_all(batch, |(symbols, level, pls), _| {
             whole(pls[0], symbols.len())?;
             let kind = kinds.get(pls[0], || Kind::new(queue, pls[0]))?;
-            let n0 = level[0].n0.max(kind.least_n0);
-            kind.batch.push((frame, [kind.tables.scale(n0), level[0].gain()]));
+            let level = SignalLevel { n0: level[0].n0.max(kind.least_n0), ..level[0] };
+            kind.batch.push((frame, kind.tables.factors(level)));
             *most = [most[0].max(symbols.len()), most[1].max(pls[0].frame_size().bits())];
             frame += 1;
             Ok(())
