@@ -78,7 +78,8 @@ impl SignalArgs {
         let samples_per_symbol = self.samples_per_symbol(&recording)?;
         let settings = Settings { samples_per_symbol, gold_code: self.gold, modcods: self.modcod, isi: self.isi };
         let receiver = Receiver::find(recording, settings, |read| bar.set_position(read));
-        receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)
+        let receiver = receiver.inspect_err(|_| bar.finish_and_clear()).map_err(Failure::from_error)?;
+        Ok(receiver.read_windows())
     }
 
     /// Whether the samples per symbol are told, by someone or by the recording, and need not be found.
@@ -101,7 +102,7 @@ impl SignalArgs {
     }
 }
 
-/// The recording that is built in.
+/// The recording that is built in. It stands for files: its receivers read windows.
 fn built_in() -> Recording {
     let mut recording = Recording::from_memory(SAMPLE_NAME, SampleFormat::Ci8, SAMPLE);
     recording.sample_rate = Some(SAMPLE_RATE);
@@ -111,7 +112,7 @@ fn built_in() -> Recording {
 /// A receiver of the recording that is built in.
 pub fn built_in_receiver() -> Result<Receiver, Failure> {
     let settings = Settings::at(SAMPLE_RATE);
-    Receiver::find(built_in(), settings, |_| ()).map_err(Failure::from_error)
+    Ok(Receiver::find(built_in(), settings, |_| ()).map_err(Failure::from_error)?.read_windows())
 }
 
 /// The receiver of a signal, to be measured.

@@ -562,7 +562,7 @@ impl<S: Stream> Task for CutFrames<S> {
             again.frames -= 1;
         }
         (sync[0], pls[0]) = (Some(frame.relative_to(start as i64)), frame.pls);
-        self.stream.ask(self.next_header());
+        self.stream.prefetch(self.next_header());
         Ok(Flow::Next)
     }
 

@@ -11,7 +11,7 @@ use super::stream::Stretch;
 use crate::recording::Stored;
 
 const NAME: &str = "read frames";
-/// Bytes of a window that memory is asked for: the filter asks for the others while it works.
+/// Bytes of a window that are prefetched: the filter prefetches the others while it works.
 const FRONT: usize = 4096;
 
 /// Reads the windows of PLFRAMEs from where they lie in a recording. Each is read by itself: most of the time of this task is that of the
@@ -45,7 +45,7 @@ impl ReadFrames {
         Self { stored, longest, each }
     }
 
-    /// The recording, where it need not be read as it is in memory.
+    /// The recording, if it is in memory and need not be read.
     pub(super) fn in_memory(&self) -> Option<&Arc<[u8]>> {
         self.stored.in_memory()
     }
@@ -82,16 +82,25 @@ impl Task for ReadFrames {
     }
 }
 
-/// What has the place of [`ReadFrames`] where a recording is in memory: windows stay where they lie, and memory is asked for the front of
-/// each. So the chain has the same tasks wherever a recording is, and profiles and plans of it fit.
+/// Takes the place, and the name, of [`ReadFrames`] where a recording is in memory: windows stay where they lie, and the front of each is
+/// prefetched. So the chain has the same tasks wherever a recording lies, and a plan for one fits the other.
 ///
 /// # Sockets
-/// - in: where the window of a frame lies, 1 per frame
-/// - out: the same
+/// - in: where the window of a frame lies, from [`CutFrames`](super::CutFrames), 1 per frame
+/// - out: the same, 1 per frame
+///
+/// # Errors
+/// None.
+///
+/// # Source
+/// None: any bytes.
+///
+/// # Example
+/// The chain of a [`Receiver`](super::Receiver) has it behind [`CutFrames`](super::CutFrames), where its recording is in memory.
 #[derive(Clone)]
-pub(super) struct AskForFrames(pub(super) Arc<[u8]>);
+pub(crate) struct PrefetchFrames(pub(super) Arc<[u8]>);
 
-impl Task for AskForFrames {
+impl Task for PrefetchFrames {
     type In = In<Stretch>;
     type Out = Out<Stretch>;
 

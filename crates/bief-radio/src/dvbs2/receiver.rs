@@ -20,7 +20,7 @@ use super::encode::ScrambleBb;
 use super::keep_symbols::KeepSymbols;
 use super::modcods::Modcods;
 use super::observe::Observe;
-use super::read_frames::{AskForFrames, ReadFrames};
+use super::read_frames::{PrefetchFrames, ReadFrames};
 use super::roll_off::{ROLL_OFF, suited};
 use super::source::Source;
 use super::stream::{Buffered, InPlace, Stream};
@@ -168,6 +168,8 @@ pub struct Receiver {
     /// Whether someone wants to see symbols, and the spectrum.
     pub(super) keeps_symbols: bool,
     pub(super) keeps_spectrum: bool,
+    /// Whether windows of a recording in memory are copied.
+    reads_windows: bool,
     /// Frames of a batch.
     pub(super) batch: usize,
     /// Where input streams go, until it runs.
@@ -281,6 +283,7 @@ impl Receiver {
                         keeps_symbols: false,
                         batch: 1,
                         keeps_spectrum: false,
+                        reads_windows: false,
                         deliver: None,
                         also: Also::default(),
                     });
@@ -352,6 +355,11 @@ impl Receiver {
     /// Keeps samples of each frame, as they came, and tells their spectrum as [`KeepSpectrum`](crate::KeepSpectrum) does.
     pub fn keep_spectrum(self) -> Self {
         Self { keeps_spectrum: true, ..self }
+    }
+
+    /// Copies windows of a recording in memory, too, as those of a file are: what is measured of it then holds for files.
+    pub fn read_windows(self) -> Self {
+        Self { reads_windows: true, ..self }
     }
 
     /// Samples per symbol: those that were given, or found.
@@ -517,10 +525,10 @@ impl Receiver {
         let source = match source {
             Source::Stored(cut, read) => match read.in_memory() {
                 // Nobody else looks at windows: they may stay where they are.
-                Some(recording) if !self.keeps_spectrum => {
+                Some(recording) if !self.keeps_spectrum && !self.reads_windows => {
                     let filter = FilterSymbols::in_memory(&self.filter, self.format, Arc::clone(recording));
                     let (place, sync, pls) = rx.add(cut, ());
-                    let window = rx.add(AskForFrames(Arc::clone(recording)), &place);
+                    let window = rx.add(PrefetchFrames(Arc::clone(recording)), &place);
                     return (rx.add(filter, (&window, &sync)), sync, pls);
                 }
                 _ => Source::Stored(cut, read),
@@ -616,10 +624,10 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/dvbs2_qpsk_8-9_short.sigmf-data");
         let bytes = std::fs::read(path).unwrap();
         // What the tasks are called, how many bytes go to the third, and what is received.
-        let received = |recording: Recording, keeps_spectrum: bool| {
+        let received = |recording: Recording, set: fn(Receiver) -> Receiver| {
             let out = Written::default();
-            let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap().to(out.clone());
-            let mut receiver = if keeps_spectrum { receiver.keep_spectrum() } else { receiver };
+            let receiver = Receiver::find(recording, Settings::at(2.0), |_| ()).unwrap();
+            let mut receiver = set(receiver.to(out.clone()));
             let profile = receiver.rehearsal(5).unwrap().profile(3).unwrap();
             let names: Vec<String> = profile.tasks().iter().map(|task| task.name.clone()).collect();
             receiver.program().unwrap().run().unwrap();
@@ -627,16 +635,19 @@ mod tests {
             (names, profile.tasks()[2].bytes.unwrap(), packets)
         };
         let here = || Recording::from_memory("here", SampleFormat::Ci8, bytes.clone());
-        let (of_memory, crossing, packets) = received(here(), false);
+        let (of_memory, crossing, packets) = received(here(), |receiver| receiver);
         assert!(crossing < 200, "{crossing} bytes");
-        let (of_file, crossing, from_file) = received(Recording::open(path.as_ref(), None).unwrap(), false);
+        let (of_file, crossing, from_file) =
+            received(Recording::open(path.as_ref(), None).unwrap(), |receiver| receiver);
         assert!(crossing > 30_000, "{crossing} bytes");
         assert!(packets.len() > 300 * PACKET && packets == from_file);
         // A plan for one is a plan for the other.
         assert_eq!(of_memory, of_file);
-        let (names, crossing, beside) = received(here(), true);
+        let (names, crossing, beside) = received(here(), Receiver::keep_spectrum);
         assert_eq!(names[..3], ["cut frames", "read frames", "keep spectrum"]);
         assert!(crossing > 30_000 && beside == packets, "{crossing} bytes");
+        let (names, crossing, copied) = received(here(), Receiver::read_windows);
+        assert!(names == of_file && crossing > 30_000 && copied == packets, "{crossing} bytes");
     }
 
     #[derive(Clone, Default)]

@@ -28,7 +28,7 @@ pub trait Stream: Send + 'static {
     fn bytes(&mut self, samples: Range<usize>) -> &[u8];
 
     /// Asks memory for samples that are looked at next, if they lie there.
-    fn ask(&self, _samples: Range<usize>) {}
+    fn prefetch(&self, _samples: Range<usize>) {}
 
     fn use_up(&mut self, samples: usize);
 
@@ -280,7 +280,7 @@ impl Stream for InPlace {
         &self.seen[..read]
     }
 
-    fn ask(&self, samples: Range<usize>) {
+    fn prefetch(&self, samples: Range<usize>) {
         if let Some(recording) = self.stored.in_memory() {
             prefetch(self.stretch(samples).of(recording));
         }

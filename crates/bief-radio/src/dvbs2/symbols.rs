@@ -62,7 +62,7 @@ impl FilterSymbols<InMemory> {
 impl<W> FilterSymbols<W> {
     fn of(filter: &MatchedFilter, format: SampleFormat, windows: W) -> Self {
         // Windows lie in the memory of a recording, or in the caches of the core that read them.
-        Self { format, filter: IntegerFilter::new(filter).asking(prefetch), windows }
+        Self { format, filter: IntegerFilter::new(filter).prefetching(prefetch), windows }
     }
 }
 
