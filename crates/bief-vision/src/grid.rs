@@ -1,11 +1,10 @@
 //! Places by where they are: what lies near a place is found without looking at all of them.
 
+use crate::parts::{Parts, Squares};
+
 /// Columns and rows of a cell, in pixels.
 const CELL: f64 = 32.0;
-/// Columns and rows of a square, in pixels.
-const SQUARE: f64 = 4.0;
-/// A place is close to a square if it is at most so far away from a place in it: less than half a square, so that it is close to two
-/// along each axis at most. Most lookups reach no further.
+/// As far as most lookups reach: less than half a square, so that few squares are close to a place.
 const CLOSE: f64 = 1.9;
 
 /// Numbered places, sorted into the cells of a picture; those outside belong to the cells at the border.
@@ -30,34 +29,24 @@ pub struct Grid {
     cells: Vec<u32>,
     /// Places and their numbers, cell by cell, and in each by rising number.
     sorted: Vec<([f64; 2], u32)>,
-    close: Option<Close>,
-}
-
-/// Squares to which a place is close, of small ones: most lookups find nothing, and these tell it at once.
-#[derive(Debug, Clone)]
-struct Close {
-    squares: Parts,
-    words: usize,
-    /// A bit for each square, in whole words for each row.
-    bits: Vec<u64>,
+    /// What is close to a place: most lookups find nothing, and this tells it at once.
+    close: Squares,
+    /// From a place in a square to one that is close to it, at most.
+    closeness: f64,
 }
 
 impl Grid {
     /// A grid over a picture of this size.
     pub fn new(width: usize, height: usize) -> Self {
-        let squares = Parts::new(width, height, SQUARE);
-        let [columns, rows] = squares.count();
-        let words = columns.div_ceil(64);
-        let close = Close { squares, words, bits: vec![0; words * rows] };
-        Self { close: Some(close), ..Self::for_few_lookups(width, height) }
+        Self::for_lookups(width, height, CLOSE)
     }
 
-    /// As [`new`](Self::new), filled faster, for fewer lookups than there are places.
-    pub(crate) fn for_few_lookups(width: usize, height: usize) -> Self {
-        let parts = Parts::new(width, height, CELL);
+    /// As [`new`](Self::new), for lookups that mostly reach so far, and find nothing.
+    pub(crate) fn for_lookups(width: usize, height: usize, distance: f64) -> Self {
+        let (parts, close) = (Parts::new(width, height, CELL), Squares::new(width, height));
         let [columns, rows] = parts.count();
         let starts = vec![0; columns * rows + 1];
-        Self { columns, starts, cells: Vec::new(), sorted: Vec::new(), parts, close: None }
+        Self { columns, starts, cells: Vec::new(), sorted: Vec::new(), parts, close, closeness: distance }
     }
 
     /// Sorts these places in, in the stead of those before.
@@ -86,19 +75,27 @@ impl Grid {
             *start += 1;
         }
         self.cells = cells;
-        if let Some(close) = &mut self.close {
-            close.fill(&self.sorted);
+        self.close.clear();
+        for (place, _) in &self.sorted {
+            self.close.mark(place.map(|side| side - self.closeness), place.map(|side| side + self.closeness));
         }
     }
 
     /// Whether a place so far away may be there.
     #[inline]
     fn may_be(&self, place: [f64; 2], distance: f64) -> bool {
-        self.close.as_ref().is_none_or(|close| distance > CLOSE || close.is_close(place))
+        distance > self.closeness || self.close.is_marked(place)
     }
 
     /// Tells the numbers of the places that are at most so far away, in no particular order.
-    pub fn near(&self, place: [f64; 2], distance: f64, mut each: impl FnMut(usize)) {
+    #[inline]
+    pub fn near(&self, place: [f64; 2], distance: f64, each: impl FnMut(usize)) {
+        if self.may_be(place, distance) {
+            self.near_in_cells(place, distance, each);
+        }
+    }
+
+    fn near_in_cells(&self, place: [f64; 2], distance: f64, mut each: impl FnMut(usize)) {
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         // Most cells are empty: loops pass over them faster than iterators do.
@@ -141,59 +138,5 @@ impl Grid {
     fn cell(&self, place: [f64; 2]) -> usize {
         let [column, row] = self.parts.of(place);
         row * self.columns + column
-    }
-}
-
-impl Close {
-    fn fill(&mut self, places: &[([f64; 2], u32)]) {
-        self.bits.fill(0);
-        for (place, _) in places {
-            let first = self.squares.of(place.map(|side| side - CLOSE));
-            let last = self.squares.of(place.map(|side| side + CLOSE));
-            for [column, row] in [first, [last[0], first[1]], [first[0], last[1]], last] {
-                self.bits[row * self.words + column / 64] |= 1 << (column % 64);
-            }
-        }
-    }
-
-    #[inline]
-    fn is_close(&self, place: [f64; 2]) -> bool {
-        let [column, row] = self.squares.of(place);
-        self.bits[row * self.words + column / 64] >> (column % 64) & 1 != 0
-    }
-}
-
-/// Parts of a picture, in columns and rows, around whole multiples of their side.
-#[derive(Debug, Clone)]
-pub(crate) struct Parts {
-    per_pixel: f64,
-    /// The last column and the last row.
-    last: [f64; 2],
-}
-
-impl Parts {
-    /// Those of a picture, with sides of so many pixels.
-    pub(crate) fn new(width: usize, height: usize, side: f64) -> Self {
-        Self { per_pixel: 1.0 / side, last: [width, height].map(|pixels| (pixels as f64 / side).ceil().max(1.0) - 1.0) }
-    }
-
-    /// How many there are: columns and rows.
-    pub(crate) fn count(&self) -> [usize; 2] {
-        self.last.map(|last| last as usize + 1)
-    }
-
-    /// The one that a place is in: column and row. Of one outside, the nearest one.
-    #[inline]
-    pub(crate) fn of(&self, place: [f64; 2]) -> [usize; 2] {
-        /// A number that is added to it is rounded to a whole one, in the low bits. A cast takes several times longer: it takes care of
-        /// all that does not fit, which is cut off here.
-        const WHOLE: f64 = (1_u64 << 52) as f64;
-        [0, 1].map(|axis| {
-            let at = place[axis] * self.per_pixel;
-            // No number is 0.
-            let at = if at > 0.0 { at } else { 0.0 };
-            let at = if at < self.last[axis] { at } else { self.last[axis] };
-            (at + WHOLE).to_bits() as u32 as usize
-        })
     }
 }

@@ -4,6 +4,7 @@
 //! included. Regions that turn out to be one are merged. What a region adds up, it adds up run by run: the sums of places in closed
 //! form, those of grey levels pixel by pixel. All of it happens in one pass, while a row is in the nearest cache.
 
+use std::hint::select_unpredictable;
 use std::ops::RangeInclusive;
 
 use bief::memory::prefetch;
@@ -14,6 +15,8 @@ use crate::sky::{STRIP, Sky};
 
 /// Rows from the one at hand to the one that is asked for: the sky is measured up to 44 rows ahead.
 const AHEAD: usize = 52;
+/// Parts of a row that are asked for one by one.
+const PARTS: usize = 4;
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -55,6 +58,27 @@ pub struct Region {
 }
 
 impl Region {
+    /// Of no pixels.
+    const EMPTY: Self = Self {
+        left: u16::MAX,
+        right: 0,
+        top: u16::MAX,
+        bottom: 0,
+        pixels: 0,
+        x: 0,
+        y: 0,
+        xx: 0,
+        yy: 0,
+        xy: 0,
+        sum: 0,
+        max: 0,
+        grey_x: 0,
+        grey_y: 0,
+        grey_xx: 0,
+        grey_yy: 0,
+        grey_xy: 0,
+    };
+
     /// A run of a row, of which all pixels are given.
     #[inline(always)]
     fn of_run<S: Simd>(simd: S, row: u16, run: &Run, pixels: &[u8]) -> Self {
@@ -85,11 +109,12 @@ impl Region {
         }
     }
 
-    /// Adds a part of this one, which began earlier.
+    /// Adds another part of the same one.
     #[inline(always)]
     fn merge(&mut self, other: &Self) {
         self.left = self.left.min(other.left);
         self.right = self.right.max(other.right);
+        self.top = self.top.min(other.top);
         self.bottom = self.bottom.max(other.bottom);
         self.max = self.max.max(other.max);
         for (sum, more) in [
@@ -190,12 +215,17 @@ impl Sums {
 }
 
 /// Pixels of a row that lie side by side, all of them more than sky.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Run {
     first: u16,
     /// Behind the last one.
     end: u16,
     region: u32,
+}
+
+impl Run {
+    /// Behind all others.
+    const NONE: Self = Self { first: u16::MAX, end: u16::MAX, region: 0 };
 }
 
 /// Finds the connected regions of pictures. It keeps its room from picture to picture, and nothing else.
@@ -220,7 +250,7 @@ pub struct Labeller {
     sky: Sky,
     limits: Vec<u8>,
     bits: Bits,
-    /// Of a row, and of the one above it: room for as many as there can be.
+    /// Of a row, and of the one above it, with [`Run::NONE`] behind them: room for as many as there can be.
     runs: Vec<Run>,
     above: Vec<Run>,
     /// All that began as a region, in order; and the one that each is a part of, an earlier one or itself.
@@ -237,8 +267,8 @@ impl Labeller {
         Self {
             limits: vec![255; width.next_multiple_of(WORD)],
             bits: Bits::new(width),
-            runs: vec![Run::default(); width.div_ceil(2)],
-            above: vec![Run::default(); width.div_ceil(2)],
+            runs: vec![Run::NONE; width.div_ceil(2) + 1],
+            above: vec![Run::NONE; width.div_ceil(2) + 1],
             begun: Vec::new(),
             parents: Vec::new(),
             wanted: 0..=0,
@@ -278,8 +308,14 @@ impl Labeller {
         self.sky.begin();
         prefetch(&picture[..picture.len().min(AHEAD * width)]);
         let mut runs = 0;
+        self.runs[0] = Run::NONE;
         let later = if only_larger { LATER } else { 0 };
         for row in 0..height + later {
+            // In parts: memory takes so many requests at a time.
+            let ahead = picture.get((row + AHEAD) * width..(row + AHEAD + 1) * width).unwrap_or_default();
+            let mut parts = ahead.chunks(width.div_ceil(PARTS));
+            let mut ask_for_part = || parts.next().map_or((), prefetch);
+            ask_for_part();
             match picture.get(row * width..(row + 1) * width) {
                 Some(pixels) => {
                     if row % STRIP == 0 {
@@ -289,15 +325,13 @@ impl Labeller {
                 }
                 None => self.bits.take_nothing(),
             }
-            // In two parts: memory takes so many requests at a time.
-            let ahead = picture.get((row + AHEAD) * width..(row + AHEAD + 1) * width).unwrap_or_default();
-            let (left, right) = ahead.split_at(ahead.len() / 2);
-            prefetch(left);
+            ask_for_part();
             let words = if only_larger { self.bits.kept(simd) } else { self.bits.latest(simd) };
-            prefetch(right);
+            ask_for_part();
             let Some(row) = row.checked_sub(later) else { continue };
             std::mem::swap(&mut self.runs, &mut self.above);
             let above = std::mem::replace(&mut runs, find_runs(words, &mut self.runs));
+            ask_for_part();
             self.join(simd, [above, runs], row as u16, &picture[row * width..(row + 1) * width]);
         }
     }
@@ -305,47 +339,41 @@ impl Labeller {
     /// Adds each of the runs of a row to the region that it touches in the row above, or begins a new one.
     #[inline(always)]
     fn join<S: Simd>(&mut self, simd: S, [above, runs]: [usize; 2], row: u16, pixels: &[u8]) {
-        let mut above = &self.above[..above];
+        // As many may begin. That a run touches none is as likely as that it touches one, so there is no branch for it.
+        let mut begun = self.begun.len() as u32;
+        self.parents.extend(begun..begun + runs as u32);
+        self.begun.resize(self.parents.len(), Region::EMPTY);
+        let mut above = &self.above[..=above];
         for run in &mut self.runs[..runs] {
             // Those that end before this run begins touch no later one either.
-            while let Some((_, rest)) = above.split_first().filter(|(first, _)| first.end < run.first) {
-                above = rest;
+            while above[0].end < run.first {
+                above = &above[1..];
             }
-            let mut own = None;
-            for touched in above.iter().take_while(|above| above.first <= run.end) {
-                let root = root(&mut self.parents, touched.region);
-                own = Some(match own {
-                    None => root,
-                    Some(own) if own == root => own,
-                    Some(own) => {
-                        let (first, second) = (root.min(own), root.max(own));
-                        self.parents[second as usize] = first;
-                        let (earlier, later) = self.begun.split_at_mut(second as usize);
-                        earlier[first as usize].merge(&later[0]);
-                        first
-                    }
-                });
-            }
-            let part = Region::of_run(simd, row, run, pixels);
-            match own {
-                Some(own) => {
-                    run.region = own;
-                    self.begun[own as usize].merge(&part);
-                }
-                None => {
-                    run.region = self.begun.len() as u32;
-                    self.parents.push(run.region);
-                    self.begun.push(part);
+            let touches = above[0].first <= run.end;
+            let mut own = root(&mut self.parents, select_unpredictable(touches, above[0].region, begun));
+            begun += u32::from(!touches);
+            for other in above[1..].iter().take_while(|above| above.first <= run.end) {
+                let other = root(&mut self.parents, other.region);
+                if other != own {
+                    let (first, second) = (other.min(own), other.max(own));
+                    self.parents[second as usize] = first;
+                    let (earlier, later) = self.begun.split_at_mut(second as usize);
+                    earlier[first as usize].merge(&later[0]);
+                    own = first;
                 }
             }
+            self.begun[own as usize].merge(&Region::of_run(simd, row, run, pixels));
+            run.region = own;
         }
+        self.parents.truncate(begun as usize);
+        self.begun.truncate(begun as usize);
     }
 }
 
-/// The runs of a row, from its bits; how many there are. There is room for as many as a row can have.
+/// The runs of a row, from its bits, and [`Run::NONE`] behind them; how many there are. There is room for as many as a row can have.
 #[inline(always)]
 fn find_runs(Words { words, filled }: Words<'_>, runs: &mut [Run]) -> usize {
-    let (mut count, mut before) = (0, NOWHERE);
+    let (mut count, mut before) = (0, Run::NONE.first);
     // Where noise is, it cannot be foretold which words have runs, nor how many: each turn takes a run, and chooses the next word
     // without a branch.
     for ((block, words), &filled) in words.chunks(WORD).enumerate().zip(filled) {
@@ -370,11 +398,9 @@ fn find_runs(Words { words, filled }: Words<'_>, runs: &mut [Run]) -> usize {
             word = if word == 0 { words[index] } else { word };
         }
     }
+    runs[count] = Run::NONE;
     count
 }
-
-/// No place: no run begins there.
-const NOWHERE: u16 = u16::MAX;
 
 /// The region that one is a part of; the way there gets shorter.
 #[inline(always)]

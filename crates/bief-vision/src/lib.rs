@@ -11,6 +11,7 @@ mod label;
 mod meteors;
 mod meteors_file;
 mod motion;
+mod parts;
 mod size;
 mod sky;
 mod table;

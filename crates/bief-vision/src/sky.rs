@@ -13,8 +13,6 @@ const TILE: usize = 32;
 const ROWS: usize = 4;
 /// Pixels of a tile that are looked at.
 const SAMPLES: usize = ROWS * TILE;
-/// Steps from the median of the tile before to that of a tile, at most; where it is further away, it is looked for among all.
-const STEPS: usize = 6;
 /// Rows that have one line of thresholds, and one row of which a tile looks at its part.
 pub(crate) const STRIP: usize = TILE / ROWS;
 /// Thresholds of tiles are in such parts of a grey level: between two tiles they are weighed with 32nds in 16 bits.
@@ -157,11 +155,9 @@ impl Sky {
                 }
                 false => rows,
             };
-            // Neighbours are alike: the one above, then the one before.
-            let mut guess = self.tiles[first.saturating_sub(self.columns)].sky as u8;
-            for (column, ranks) in self.ranks.iter_mut().enumerate() {
-                *ranks = Ranks::of(simd, samples(simd, &rows, column), guess);
-                guess = ranks.median as u8;
+            for (column, (ranks, tile)) in self.ranks.iter_mut().zip(&self.tiles[first..]).enumerate() {
+                // In most pictures the sky is as in the one before.
+                *ranks = Ranks::of(simd, samples(simd, &rows, column), (tile.sky + 0.5) as u8);
             }
             let tiles = self.tiles[first..].iter_mut().zip(&mut self.limits[first..]);
             for ((tile, limit), ranks) in tiles.zip(&self.ranks) {
@@ -283,37 +279,31 @@ struct Ranks {
 }
 
 impl Ranks {
-    /// Faster the closer `guess` is to the median.
+    /// Faster where the median is `guess`, or next to it.
     #[inline(always)]
     fn of<S: Simd>(simd: S, vectors: [u8x64<S>; ROWS / 2], guess: u8) -> Self {
-        // How many pixels are below a level, or in it.
-        let upto = |level: u8| {
-            let level = u8x64::splat(simd, level);
-            vectors.iter().map(|vector| vector.simd_le(level).to_bitmask().count_ones()).sum::<u32>()
-        };
         const HALF: u32 = SAMPLES as u32 / 2;
-        let below = |level: u8| level.checked_sub(1).map_or(0, upto);
-        let mut median = guess;
-        let (mut fewer, mut with) = (below(median), upto(median));
-        for _ in 0..STEPS {
-            if fewer > HALF {
-                median -= 1;
-                (fewer, with) = (below(median), fewer);
-            } else if with <= HALF {
-                median += 1;
-                (fewer, with) = (with, upto(median));
-            } else {
-                break;
-            }
-        }
-        if fewer > HALF || with <= HALF {
-            median = 0;
+        let below = |level: u8| {
+            let level = u8x64::splat(simd, level);
+            vectors.iter().map(|vector| vector.simd_lt(level).to_bitmask().count_ones()).sum::<u32>()
+        };
+        let guess = guess.min(u8::MAX - 2);
+        // Without a branch for each: which one is the median changes from tile to tile.
+        let [first, second, third, fourth] = [guess.saturating_sub(1), guess, guess + 1, guess + 2].map(below);
+        let (median, fewer, with) = if first <= HALF && fourth > HALF {
+            let (is_second, is_third) = (second <= HALF, third <= HALF);
+            let fewer = if is_third { third } else if is_second { second } else { first };
+            let with = if is_third { fourth } else if is_second { third } else { second };
+            (guess + u8::from(is_second) + u8::from(is_third) - 1, fewer, with)
+        } else {
+            let mut median = 0;
             for bit in (0..8).rev() {
                 let higher = median | 1 << bit;
                 median = if below(higher) <= HALF { higher } else { median };
             }
-            (fewer, with) = (below(median), upto(median));
-        }
+            let with = median.checked_add(1).map_or(SAMPLES as u32, below);
+            (median, below(median), with)
+        };
         let level = u8x64::splat(simd, median);
         let [first, second] = vectors.map(|vector| level.saturating_sub(vector).pairwise_widening_add());
         // All of it fits into 16 bits.

@@ -21,8 +21,8 @@ pub(super) struct Fixture {
     pub(super) light: f32,
     pub(super) seen: u32,
     pub(super) missed: u32,
-    /// The frame in which it was first seen, and its number among the loose ones there.
-    pub(super) origin: (u64, u32),
+    /// The frame in which it was first seen, and its number among the loose ones there, if it was one.
+    pub(super) origin: (u64, Option<u32>),
 }
 
 /// Something that was seen once.
@@ -30,7 +30,7 @@ pub(super) struct Fixture {
 struct Newcomer {
     at: [f64; 2],
     light: f32,
-    number: u32,
+    loose: Option<u32>,
 }
 
 /// What was seen for the first time in a frame, and not again yet. In noise that is most of what is seen, so little is done for it.
@@ -70,14 +70,14 @@ impl Fixtures {
         found.extend(self.known.iter().map(|fixture| nearest(fixture.at)));
         for (missed, Newcomers { frame, motion, all }) in (0..).zip(&mut self.new) {
             let mut index = 0;
-            while let Some(&Newcomer { at, light, number }) = all.get(index) {
+            while let Some(&Newcomer { at, light, loose }) = all.get(index) {
                 let at = motion.apply(at);
                 let Some(seen) = nearest(at) else {
                     index += 1;
                     continue;
                 };
                 all.swap_remove(index);
-                self.known.push(Fixture { at, light, seen: 1, missed, origin: (*frame, number) });
+                self.known.push(Fixture { at, light, seen: 1, missed, origin: (*frame, loose) });
                 found.push(Some(seen));
             }
         }
@@ -96,10 +96,10 @@ impl Fixtures {
     }
 
     /// Something new, in the frame that was begun.
-    pub(super) fn add(&mut self, at: [f64; 2], light: f32, number: u32) {
+    pub(super) fn add(&mut self, at: [f64; 2], light: f32, loose: Option<u32>) {
         let room = MOST.saturating_sub(self.known.len());
         if let Some(new) = self.new.front_mut().filter(|new| new.all.len() < room) {
-            new.all.push(Newcomer { at, light, number });
+            new.all.push(Newcomer { at, light, loose });
         }
     }
 

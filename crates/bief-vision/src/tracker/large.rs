@@ -2,6 +2,7 @@
 
 use super::is_in;
 use crate::component::Component;
+use crate::parts::Squares;
 
 /// Columns or rows, less one, of a component that may have taken in a star that is not near its middle.
 const LARGE: u16 = 4;
@@ -14,20 +15,26 @@ const BAND: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) struct Large {
     bands: Vec<Vec<u32>>,
+    /// Where one of them may be: mostly none is.
+    reached: Squares,
 }
 
 impl Large {
-    /// For pictures with so many rows.
-    pub(super) fn new(height: usize) -> Self {
-        Self { bands: vec![Vec::new(); height.div_ceil(BAND)] }
+    /// For pictures of this size.
+    pub(super) fn new(width: usize, height: usize) -> Self {
+        Self { bands: vec![Vec::new(); height.div_ceil(BAND)], reached: Squares::new(width, height) }
     }
 
     /// Takes those of a picture, in the stead of those before.
     pub(super) fn fill(&mut self, components: &[Component]) {
         self.bands.iter_mut().for_each(Vec::clear);
+        self.reached.clear();
         for (index, &Component { left, right, top, bottom, .. }) in components.iter().enumerate() {
             if left <= right && top <= bottom && (right - left >= LARGE || bottom - top >= LARGE) {
-                let bands = self.band(f64::from(top) - MARGIN)..=self.band(f64::from(bottom) + MARGIN);
+                let first = [left, top].map(|side| f64::from(side) - MARGIN);
+                let last = [right, bottom].map(|side| f64::from(side) + MARGIN);
+                self.reached.mark(first, last);
+                let bands = self.band(first[1])..=self.band(last[1]);
                 self.bands[bands].iter_mut().for_each(|band| band.push(index as u32));
             }
         }
@@ -35,6 +42,9 @@ impl Large {
 
     /// The first one whose box a place lies in.
     pub(super) fn around(&self, at: [f64; 2], components: &[Component]) -> Option<usize> {
+        if !self.reached.is_marked(at) {
+            return None;
+        }
         let mut band = self.bands[self.band(at[1])].iter().map(|&index| index as usize);
         band.find(|&index| is_in(&components[index], at, MARGIN))
     }

@@ -114,6 +114,8 @@ struct Note {
     /// It was seen at its place on the sensor before, if only once.
     is_on_sensor: bool,
     is_taken: bool,
+    /// Its number among those that nothing explains.
+    loose: Option<u32>,
 }
 
 impl Tracker {
@@ -136,7 +138,7 @@ impl Tracker {
             frames: 0,
             unregistered: 0,
             found: Vec::new(),
-            large: Large::new(height),
+            large: Large::new(width, height),
             notes: Vec::new(),
             width_of_stars: 1.2,
             clutter: 0.0,
@@ -347,7 +349,7 @@ impl Tracker {
 
     /// Begins paths from what nothing explains.
     fn begin(&mut self, components: &[Component], frame: u64, time_us: i64) {
-        self.past.next(frame);
+        self.past.next(frame, time_us, self.clutter);
         let unknown = self.notes.iter().filter(|note| !note.is_taken && !note.is_hot && !note.is_familiar);
         let is_crowd = unknown.count() > birth::MOST;
         for (index, component) in components.iter().enumerate() {
@@ -359,10 +361,10 @@ impl Tracker {
             if note.is_familiar && note.star_light == 0.0 {
                 continue;
             }
-            let component = Component { light, ..*component };
+            let [x, y] = at.map(|side| side as f32);
             let is_restless = self.restless.is_restless(at);
-            let sighting = Sighting::of(&component, at, frame, time_us, is_restless).over(self.clutter);
-            self.past.push(index as u32, sighting, is_crowd);
+            let component = Component { x, y, light, ..*component };
+            self.notes[index].loose = self.past.push(index as u32, component, is_restless, is_crowd);
         }
         self.past.begin(&mut self.paths, &mut self.notes);
         self.see_clutter(components);
@@ -370,12 +372,15 @@ impl Tracker {
 
     /// Learns how bright what nothing explains is, without it being anything.
     fn see_clutter(&mut self, components: &[Component]) {
-        self.lights.clear();
-        let unknown = components
-            .iter()
-            .zip(&self.notes)
-            .filter(|(_, note)| !note.is_taken && !note.is_hot && !note.is_familiar && note.star_light == 0.0);
-        self.lights.extend(unknown.map(|(component, _)| component.light));
+        self.lights.resize(components.len(), 0.0);
+        let mut unknown = 0;
+        // Without a branch: which ones are unknown cannot be foretold.
+        for (component, note) in components.iter().zip(&self.notes) {
+            self.lights[unknown] = component.light;
+            let is_unknown = !note.is_taken & !note.is_hot & !note.is_familiar & (note.star_light == 0.0);
+            unknown += usize::from(is_unknown);
+        }
+        self.lights.truncate(unknown);
         let brightest = CLUTTER + self.size.pixels() / PIXELS_OF_CLUTTER;
         let light = match self.lights.len() > brightest {
             true => *self.lights.select_nth_unstable_by(brightest, |a, b| b.total_cmp(a)).1,
@@ -391,19 +396,18 @@ impl Tracker {
     /// Remembers what is new, and where things flicker.
     fn learn(&mut self, components: &[Component]) {
         self.restless.fade();
-        for (index, component) in components.iter().enumerate() {
-            let note = &self.notes[index];
+        for (component, note) in components.iter().zip(&self.notes) {
             if note.is_taken || note.star_light > 0.0 {
                 continue;
             }
             if !note.is_familiar {
-                self.stars.add(place(component), component.light, index as u32);
+                self.stars.add(place(component), component.light, note.loose);
                 if self.frames > 3 {
                     self.restless.add(place(component));
                 }
             }
             if self.moved && !note.is_on_sensor {
-                self.hot.add(place(component), component.light, index as u32);
+                self.hot.add(place(component), component.light, note.loose);
             }
         }
         let (width, height) = (self.size.width() as f64, self.size.height() as f64);

@@ -1,6 +1,6 @@
 //! Where in the picture something always flickers: a burned-in clock, a lamp, the edge of a roof.
 
-use crate::grid::Parts;
+use crate::parts::Parts;
 
 /// Columns and rows of a cell, in pixels.
 const CELL: f64 = 16.0;
