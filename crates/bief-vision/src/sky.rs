@@ -289,12 +289,10 @@ impl Ranks {
         };
         let guess = guess.min(u8::MAX - 2);
         // Without a branch for each: which one is the median changes from tile to tile.
-        let [first, second, third, fourth] = [guess.saturating_sub(1), guess, guess + 1, guess + 2].map(below);
-        let (median, fewer, with) = if first <= HALF && fourth > HALF {
-            let (is_second, is_third) = (second <= HALF, third <= HALF);
-            let fewer = if is_third { third } else if is_second { second } else { first };
-            let with = if is_third { fourth } else if is_second { third } else { second };
-            (guess + u8::from(is_second) + u8::from(is_third) - 1, fewer, with)
+        let counts = [guess.saturating_sub(1), guess, guess + 1, guess + 2].map(below);
+        let (median, fewer, with) = if counts[0] <= HALF && counts[3] > HALF {
+            let index = usize::from(counts[1] <= HALF) + usize::from(counts[2] <= HALF);
+            (guess + index as u8 - 1, counts[index], counts[index + 1])
         } else {
             let mut median = 0;
             for bit in (0..8).rev() {
