@@ -136,6 +136,23 @@ impl<S: Simd> Planar<S> {
     pub(crate) fn sum(self) -> Complex32 {
         Complex32::new(self.re.reduce_sum(), self.im.reduce_sum())
     }
+
+    /// The sum of each: faster than one by one.
+    #[inline(always)]
+    pub(crate) fn sums(mut all: [Self; LANES]) -> Self {
+        let added = |first: f32x16<S>, second: f32x16<S>| {
+            let (even, odd) = first.deinterleave(second);
+            even + odd
+        };
+        // Each step adds up neighbours: two vectors become one.
+        for count in [8, 4, 2, 1] {
+            for index in 0..count {
+                let (first, second) = (all[2 * index], all[2 * index + 1]);
+                all[index] = Self { re: added(first.re, second.re), im: added(first.im, second.im) };
+            }
+        }
+        all[0]
+    }
 }
 
 /// 1 / √x to 0.2 %, for x > 0.

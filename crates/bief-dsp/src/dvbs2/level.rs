@@ -129,24 +129,34 @@ impl KnownSymbols {
 }
 
 /// Symbols whose moments are added up in single precision.
-const RUN: usize = 16 * LANES;
+const RUN: usize = 64 * LANES;
 
 /// Mean of |y|² and of |y|⁴.
 #[inline(always)]
 fn moments<S: Simd>(simd: S, symbols: &[Complex32]) -> (f64, f64) {
     let (mut second, mut fourth) = (0.0, 0.0);
     for run in symbols.chunks(RUN) {
-        let mut seconds = f32x16::splat(simd, 0.0);
+        let mut seconds = [f32x16::splat(simd, 0.0); 2];
         let mut fourths = seconds;
         let (parts, rest) = run.as_chunks();
-        for part in parts {
-            let power = Planar::load(simd, part).norm_sqr();
+        let (pairs, last) = parts.as_chunks();
+        // Two at a time: each waits for the one before.
+        for pair in pairs {
+            let pair: &[_; 2] = pair;
+            for ((part, second), fourth) in pair.iter().zip(&mut seconds).zip(&mut fourths) {
+                let power = Planar::load(simd, part).norm_sqr();
+                *second += power;
+                *fourth = power.mul_add(power, *fourth);
+            }
+        }
+        let [mut seconds, mut fourths] = [seconds, fourths].map(|[first, second]| first + second);
+        for part in last.iter().map(|part| &part[..]).chain([rest]) {
+            let power = Planar::load_some(simd, part).norm_sqr();
             seconds += power;
             fourths = power.mul_add(power, fourths);
         }
-        let power = Planar::load_some(simd, rest).norm_sqr();
-        second += f64::from((seconds + power).reduce_sum());
-        fourth += f64::from(power.mul_add(power, fourths).reduce_sum());
+        second += f64::from(seconds.reduce_sum());
+        fourth += f64::from(fourths.reduce_sum());
     }
     let count = symbols.len().max(1) as f64;
     (second / count, fourth / count)

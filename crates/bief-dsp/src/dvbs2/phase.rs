@@ -275,13 +275,16 @@ impl CarrierPhase {
             let index = ((part.position - position(0)) / BLOCK as f64).round().clamp(0.0, end as f64) as usize;
             let expected = phases[index] + TAU * frequency * (part.position - position(index));
             let steps = (wrap(part.correlation().arg() - expected) / symmetry).round();
-            let mut from = 0;
-            if number > 0 && steps != 0.0 {
-                slips += steps.abs() as usize;
-                from = likeliest_slip(&phases[before..=index], steps.signum(), TAU * frequency * BLOCK as f64) + before;
-            }
-            for phase in &mut phases[from..] {
-                *phase += symmetry * steps;
+            if steps != 0.0 {
+                let mut from = 0;
+                if number > 0 {
+                    slips += steps.abs() as usize;
+                    let per_block = TAU * frequency * BLOCK as f64;
+                    from = likeliest_slip(&phases[before..=index], steps.signum(), per_block) + before;
+                }
+                for phase in &mut phases[from..] {
+                    *phase += symmetry * steps;
+                }
             }
             before = index;
         }
@@ -308,12 +311,15 @@ fn phase_variance(parts: &[Known], frequency: f64) -> f64 {
 /// Turns symbols back by a phase that begins with `start` and grows by `slope`, in cycles.
 #[inline(always)]
 fn turn_back<S: Simd>(simd: S, symbols: &mut [Complex32], slope: f64, start: f64) {
-    let step = -slope * PAIR as f64;
-    let step = Planar::cis(simd, f32x16::splat(simd, (step - nearest(step)) as f32));
+    // By half a pair: the product is as exact as another phasor, and sooner there.
+    let half = -slope * LANES as f64;
+    let half = Planar::cis(simd, f32x16::splat(simd, (half - nearest(half)) as f32));
+    let step = half.times(half);
     let mut phase = start;
     for run in symbols.chunks_mut(EXACT) {
         // In single precision phases, and products of so many phasors, are exact to some 1e-6.
-        let (mut even, mut odd) = (back(simd, phase, slope), back(simd, phase + slope * LANES as f64, slope));
+        let mut even = back(simd, phase, slope);
+        let mut odd = even.times(half);
         phase += slope * EXACT as f64;
         let (pairs, rest) = run.as_chunks_mut::<PAIR>();
         for pair in pairs {
@@ -322,12 +328,8 @@ fn turn_back<S: Simd>(simd: S, symbols: &mut [Complex32], slope: f64, start: f64
             Planar::load(simd, second).times(odd).store(second);
             (even, odd) = (even.times(step), odd.times(step));
         }
-        if rest.len() > LANES {
-            let (first, second) = rest.split_at_mut(LANES);
-            Planar::load_some(simd, first).times(even).store_some(first);
-            Planar::load_some(simd, second).times(odd).store_some(second);
-        } else {
-            Planar::load_some(simd, rest).times(even).store_some(rest);
+        for (part, by) in rest.chunks_mut(LANES).zip([even, odd]) {
+            Planar::load_some(simd, part).times(by).store_some(part);
         }
     }
 }

@@ -210,20 +210,36 @@ pub(super) fn sum_powers<const M: usize>(level: Level, symbols: &[Complex32], su
 
 #[inline(always)]
 fn sum_powers_kernel<S: Simd, const M: usize>(simd: S, symbols: &[Complex32], sums: &mut Vec<Complex32>) {
-    for block in symbols.as_chunks::<BLOCK>().0 {
-        let mut sum = Planar::splat(simd, Complex32::ZERO);
-        for part in block.as_chunks().0 {
-            let symbol = Planar::load(simd, part);
-            let energy = symbol.norm_sqr();
-            let scale = recip_sqrt(simd, energy);
-            let mut power = symbol.scale(scale);
-            for _ in 0..M.ilog2() {
-                power = power.square();
-            }
-            sum = power.scale_add(energy * scale, sum);
+    let (many, few) = symbols.as_chunks::<{ LANES * BLOCK }>();
+    for many in many {
+        let mut all = [Planar::splat(simd, Complex32::ZERO); LANES];
+        for (sum, block) in all.iter_mut().zip(many.as_chunks().0) {
+            *sum = power_sums::<S, M>(simd, block);
         }
-        sums.push(sum.sum());
+        let mut added = [Complex32::ZERO; LANES];
+        Planar::sums(all).store(&mut added);
+        sums.extend_from_slice(&added);
     }
+    for block in few.as_chunks().0 {
+        sums.push(power_sums::<S, M>(simd, block).sum());
+    }
+}
+
+/// Numbers that add up to the sum of a block.
+#[inline(always)]
+fn power_sums<S: Simd, const M: usize>(simd: S, block: &[Complex32; BLOCK]) -> Planar<S> {
+    let mut sum = Planar::splat(simd, Complex32::ZERO);
+    for part in block.as_chunks().0 {
+        let symbol = Planar::load(simd, part);
+        let energy = symbol.norm_sqr();
+        let scale = recip_sqrt(simd, energy);
+        let mut power = symbol.scale(scale);
+        for _ in 0..M.ilog2() {
+            power = power.square();
+        }
+        sum = power.scale_add(energy * scale, sum);
+    }
+    sum
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{RUN, SignalLevel, has_one_modulus};
+use super::{SignalLevel, has_one_modulus};
 use crate::dvbs2::known;
 use crate::dvbs2::{Layout, Pls};
 
@@ -11,7 +11,7 @@ impl SignalLevel {
     pub const SOURCE: &'static str = include_str!("level.cl");
 
     /// Symbols whose moments are added up in single precision.
-    pub const RUN: usize = RUN;
+    pub const RUN: usize = 256;
 
     /// The places of a frame that [`measure_from`](Self::measure_from) reads; `None` for frames that DVB-S2 does not define.
     ///
