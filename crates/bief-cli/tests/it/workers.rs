@@ -89,7 +89,7 @@ mod with_the_feature {
         let places = places.join(",");
         // Everything but numbers crosses somewhere.
         let cuts =
-            ["filter symbols..scramble bits", "demap..decode LDPC", "filter symbols", "decode BCH", "measure level"];
+            ["filter symbols..scramble bits", "demap..decode LDPC", "filter symbols", "decode BCH", "correct phase"];
         for leave in cuts {
             let workers = ["--workers", &places, "--wait", "--leave", leave];
             let told = folder.succeed(["rx", "-o", "away.ts", "--json", "-"].iter().chain(&workers));

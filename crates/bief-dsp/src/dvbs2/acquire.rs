@@ -561,7 +561,7 @@ impl Search {
             match m {
                 4 => sum_powers::<4>(level, &symbols, &mut powers),
                 _ => sum_powers::<8>(level, &symbols, &mut powers),
-            }
+            };
             let range = (6.0 * deviation).clamp(1e-4, 0.9 * 0.5 / (m * BLOCK) as f64);
             let (residual, significance) = search_powers(&powers, m, range);
             if significance > SIGNIFICANT {

@@ -45,24 +45,18 @@ impl SignalLevel {
     pub fn measure(pls: Pls, symbols: &[Complex32], scrambler: &PlScrambler) -> SignalLevel {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let frame = &symbols[..layout.symbols()];
-        let level = Level::best();
-        let moments = dispatch!(level, simd => moments(simd, frame));
-        SignalLevel::measure_from(pls, moments, frame, scrambler)
+        SignalLevel::measure_from(pls, Moments::of(Level::best(), frame), frame, scrambler)
     }
 
-    /// The same where the means of |y|² and |y|⁴ over the frame were made elsewhere: of `symbols` those alone are read that
-    /// [`reads`](Self::reads) tells.
+    /// The same where the moments of the frame were summed elsewhere: of `symbols` those alone are read that [`reads`](Self::reads)
+    /// tells.
     ///
     /// # Panics
     /// As [`measure`](Self::measure).
-    pub fn measure_from(
-        pls: Pls,
-        (power, fourth): (f64, f64),
-        symbols: &[Complex32],
-        scrambler: &PlScrambler,
-    ) -> SignalLevel {
+    pub fn measure_from(pls: Pls, moments: Moments, symbols: &[Complex32], scrambler: &PlScrambler) -> SignalLevel {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let frame = &symbols[..layout.symbols()];
+        let [power, fourth] = [moments.second, moments.fourth].map(|sum| sum / frame.len() as f64);
         let least = if pls.is_vl_snr() { LEAST_VL_SNR } else { *ES_N0.start() };
         let (noise, known) = if has_one_modulus(pls) {
             (power - (2.0 * power * power - fourth).max(0.0).sqrt(), None)
@@ -129,37 +123,79 @@ impl KnownSymbols {
 }
 
 /// Symbols whose moments are added up in single precision.
-const RUN: usize = 64 * LANES;
+pub(super) const RUN: usize = 64 * LANES;
 
-/// Mean of |y|² and of |y|⁴.
-#[inline(always)]
-fn moments<S: Simd>(simd: S, symbols: &[Complex32]) -> (f64, f64) {
-    let (mut second, mut fourth) = (0.0, 0.0);
-    for run in symbols.chunks(RUN) {
-        let mut seconds = [f32x16::splat(simd, 0.0); 2];
-        let mut fourths = seconds;
-        let (parts, rest) = run.as_chunks();
-        let (pairs, last) = parts.as_chunks();
-        // Two at a time: each waits for the one before.
-        for pair in pairs {
-            let pair: &[_; 2] = pair;
-            for ((part, second), fourth) in pair.iter().zip(&mut seconds).zip(&mut fourths) {
-                let power = Planar::load(simd, part).norm_sqr();
-                *second += power;
-                *fourth = power.mul_add(power, *fourth);
-            }
-        }
-        let [mut seconds, mut fourths] = [seconds, fourths].map(|[first, second]| first + second);
-        for part in last.iter().map(|part| &part[..]).chain([rest]) {
-            let power = Planar::load_some(simd, part).norm_sqr();
-            seconds += power;
-            fourths = power.mul_add(power, fourths);
-        }
-        second += f64::from(seconds.reduce_sum());
-        fourth += f64::from(fourths.reduce_sum());
+/// Sums of |y|² and of |y|⁴, which do not depend on the carrier phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// Sum of |y|².
+    pub second: f64,
+    /// Sum of |y|⁴.
+    pub fourth: f64,
+}
+
+impl Moments {
+    pub(super) fn of(level: Level, symbols: &[Complex32]) -> Moments {
+        let mut moments = Moments::default();
+        moments.add(level, symbols);
+        moments
     }
-    let count = symbols.len().max(1) as f64;
-    (second / count, fourth / count)
+
+    /// Adds those of more symbols.
+    pub(super) fn add(&mut self, level: Level, symbols: &[Complex32]) {
+        dispatch!(level, simd => self.add_kernel(simd, symbols));
+    }
+
+    #[inline(always)]
+    fn add_kernel<S: Simd>(&mut self, simd: S, symbols: &[Complex32]) {
+        for run in symbols.chunks(RUN) {
+            let mut two = [Energies::none(simd); 2];
+            let (parts, rest) = run.as_chunks();
+            let (pairs, last) = parts.as_chunks();
+            // Two at a time: each waits for the one before.
+            for pair in pairs {
+                let pair: &[_; 2] = pair;
+                for (part, energies) in pair.iter().zip(&mut two) {
+                    energies.add(Planar::load(simd, part).norm_sqr());
+                }
+            }
+            let [mut all, other] = two;
+            all.seconds += other.seconds;
+            all.fourths += other.fourths;
+            for part in last.iter().map(|part| &part[..]).chain([rest]) {
+                all.add(Planar::load_some(simd, part).norm_sqr());
+            }
+            self.add_energies(all);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn add_energies<S: Simd>(&mut self, energies: Energies<S>) {
+        self.second += f64::from(energies.seconds.reduce_sum());
+        self.fourth += f64::from(energies.fourths.reduce_sum());
+    }
+}
+
+/// What adds up to the moments of some symbols, [`RUN`] at most: single precision has no room for more.
+#[derive(Clone, Copy)]
+pub(super) struct Energies<S: Simd> {
+    seconds: f32x16<S>,
+    fourths: f32x16<S>,
+}
+
+impl<S: Simd> Energies<S> {
+    #[inline(always)]
+    pub(super) fn none(simd: S) -> Self {
+        let zero = f32x16::splat(simd, 0.0);
+        Self { seconds: zero, fourths: zero }
+    }
+
+    /// Adds symbols, of which |y|² is given.
+    #[inline(always)]
+    pub(super) fn add(&mut self, power: f32x16<S>) {
+        self.seconds += power;
+        self.fourths = power.mul_add(power, self.fourths);
+    }
 }
 
 #[cfg(test)]
@@ -189,12 +225,11 @@ mod tests {
         for count in [0, 1, 15, 16, 255, 256, 257, 3_330, 8_370] {
             let symbols: Vec<_> = (0..count).map(|_| Complex32::new(random.f32() - 0.3, random.f32())).collect();
             let power = |symbol: &Complex32| f64::from(symbol.re).powi(2) + f64::from(symbol.im).powi(2);
-            let mean =
-                |order| symbols.iter().map(|symbol| power(symbol).powi(order)).sum::<f64>() / count.max(1) as f64;
+            let sum = |order| symbols.iter().map(|symbol| power(symbol).powi(order)).sum::<f64>();
             for level in Level::all() {
-                let (second, fourth) = dispatch!(level, simd => moments(simd, &symbols));
-                assert!((second - mean(1)).abs() <= 1e-6 * mean(1), "{level}, {count}: {second}");
-                assert!((fourth - mean(2)).abs() <= 1e-6 * mean(2), "{level}, {count}: {fourth}");
+                let Moments { second, fourth } = Moments::of(level, &symbols);
+                assert!((second - sum(1)).abs() <= 1e-6 * sum(1), "{level}, {count}: {second}");
+                assert!((fourth - sum(2)).abs() <= 1e-6 * sum(2), "{level}, {count}: {fourth}");
             }
         }
     }

@@ -90,7 +90,7 @@ pub use deslicer::{Delivered, Deslicer, Rejection};
 pub use fec::Fec;
 pub use interleaver::Interleaver;
 pub use layout::{HEADER, Layout, MAX_SYMBOLS, PILOT_BLOCK, PILOT_PERIOD, SLOT};
-pub use level::SignalLevel;
+pub use level::{Moments, SignalLevel};
 pub use modcod::{Modcod, Modulation, ParseModcodError, Rate};
 pub use packet::{DeleteNullPackets, NULL_PACKET, PACKET, SYNC_BYTE};
 pub use phase::{CarrierPhase, PhaseReads, PhaseReport, PhaseSegment};

@@ -14,7 +14,7 @@ use super::powers::{
 };
 use super::scramble::PlScrambler;
 use super::walk::{Point, nearest, smooth_walk, wrap};
-use super::{HEADER, Layout, MAX_SYMBOLS, Pls};
+use super::{HEADER, Layout, MAX_SYMBOLS, Moments, Pls};
 use crate::planar::{LANES, Planar};
 use crate::simd::{Level, Simd, dispatch, f32x16, prelude::*};
 
@@ -97,6 +97,7 @@ pub struct CarrierPhase {
     powers: Vec<Complex32>,
     /// Their unwrapped phases.
     phases: Vec<f64>,
+    moments: Moments,
 }
 
 impl Default for CarrierPhase {
@@ -115,6 +116,7 @@ impl CarrierPhase {
             frequency: 0.0,
             powers: Vec::with_capacity(blocks),
             phases: Vec::with_capacity(blocks),
+            moments: Moments::default(),
         }
     }
 
@@ -129,11 +131,12 @@ impl CarrierPhase {
         let layout = Layout::new(pls).expect("the PLS describes a frame");
         let payload = &symbols[HEADER..layout.symbols()];
         self.powers.clear();
-        match power_of(pls) {
+        self.moments = match power_of(pls) {
             Some(4) => sum_powers::<4>(self.level, payload, &mut self.powers),
             Some(8) => sum_powers::<8>(self.level, payload, &mut self.powers),
-            _ => {}
-        }
+            _ => Moments::of(self.level, payload),
+        };
+        self.moments.add(self.level, &symbols[..HEADER]);
         self.estimate_by_powers(pls, symbols, scrambler)
     }
 
@@ -181,6 +184,11 @@ impl CarrierPhase {
         let (frequency, slips) = followed.unwrap_or_else(|| (self.join(&known), 0));
         self.frequency = frequency;
         PhaseReport { frequency, slips, next_header: known.next_header }
+    }
+
+    /// The moments of the frame of the last [`estimate`](Self::estimate), which [`correct`](Self::correct) does not change.
+    pub fn moments(&self) -> Moments {
+        self.moments
     }
 
     /// Turns every symbol back by the phase found, in place; the first symbol is the first of the frame.
@@ -430,6 +438,20 @@ mod tests {
                 assert!((report.frequency - frequency).abs() < 2e-5, "{name}: {report:?}");
                 assert!(report.next_header && report.slips == 0, "{name}: {report:?}");
             }
+        }
+    }
+
+    #[test]
+    fn moments_are_those_of_the_frame() {
+        for value in [0, 4, 16, 42, 43, 54, 72, 75, 97, 132, 214] {
+            let (pls, sent) = frame(value, 6);
+            let length = Layout::new(pls).unwrap().symbols();
+            let received = receive(&sent, 7.0, 8, |k| 0.3 + 1e-4 * k as f64);
+            let mut phase = CarrierPhase::new();
+            phase.estimate(pls, &received, PlScrambler::broadcast());
+            let (told, expected) = (phase.moments(), Moments::of(Level::best(), &received[..length]));
+            assert!((told.second / expected.second - 1.0).abs() < 1e-6, "{pls}: {told:?}, not {expected:?}");
+            assert!((told.fourth / expected.fourth - 1.0).abs() < 1e-6, "{pls}: {told:?}, not {expected:?}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use num_complex::{Complex32, Complex64};
 
 use super::known::{SEARCH, widen};
+use super::level::{Energies, Moments, RUN};
 use super::line::{Line, Payload, middle};
 use super::walk::STILL;
 use super::walk::{Point, nearest};
@@ -38,9 +39,13 @@ pub(super) fn power_of(pls: Pls) -> Option<usize> {
     }
 }
 
+fn energy(powers: &[Complex32]) -> f64 {
+    Moments::of(Level::best(), powers).second
+}
+
 /// Share of signal in a sum of powers, by how much it is like the one before.
 pub(super) fn coherence(powers: &[Complex32]) -> f64 {
-    let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+    let energy = energy(powers);
     (lagged(powers, 1).norm() / energy.max(f64::MIN_POSITIVE)).min(0.999)
 }
 
@@ -86,7 +91,7 @@ impl Powers<'_> {
 
 impl Payload for Powers<'_> {
     fn misfit(&self, line: Line) -> f64 {
-        let energy: f64 = self.powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+        let energy = energy(self.powers);
         let sum: f64 = self.straight(line).map(|power| power.re).sum();
         -sum.max(0.0).powi(2) / energy.max(f64::MIN_POSITIVE)
     }
@@ -159,7 +164,7 @@ pub(super) fn significance_near(powers: &[Complex32], m: usize, frequency: f64) 
 /// The power of the sum of M-th powers at a frequency over the mean power of noise: noise alone exceeds it with a probability of
 /// exp(-significance).
 fn significance(powers: &[Complex32], m: usize) -> impl Fn(f64) -> f64 {
-    let energy: f64 = powers.iter().map(|sum| f64::from(sum.norm_sqr())).sum();
+    let energy = energy(powers);
     move |frequency| {
         let turn = Complex64::cis(-TAU * frequency * (m * BLOCK) as f64);
         let mut phasor = Complex64::ONE;
@@ -203,35 +208,46 @@ fn cycles_of<S: Simd>(simd: S, numbers: &[Complex32; LANES], cycles: &mut [f32; 
     Planar::load(simd, numbers).cycles(simd).store_slice(cycles);
 }
 
-/// Sums, over blocks, of the M-th powers of symbols brought to modulus 1, times their modulus; both moduli to 0.2 %.
-pub(super) fn sum_powers<const M: usize>(level: Level, symbols: &[Complex32], sums: &mut Vec<Complex32>) {
-    dispatch!(level, simd => sum_powers_kernel::<_, M>(simd, symbols, sums));
+/// Sums, over blocks, of the M-th powers of symbols brought to modulus 1, times their modulus; both moduli to 0.2 %. Answers the moments
+/// of all symbols.
+pub(super) fn sum_powers<const M: usize>(level: Level, symbols: &[Complex32], sums: &mut Vec<Complex32>) -> Moments {
+    let (_, rest) = symbols.as_chunks::<BLOCK>();
+    let mut moments = dispatch!(level, simd => sum_powers_kernel::<_, M>(simd, symbols, sums));
+    moments.add(level, rest);
+    moments
 }
 
 #[inline(always)]
-fn sum_powers_kernel<S: Simd, const M: usize>(simd: S, symbols: &[Complex32], sums: &mut Vec<Complex32>) {
+fn sum_powers_kernel<S: Simd, const M: usize>(simd: S, symbols: &[Complex32], sums: &mut Vec<Complex32>) -> Moments {
+    const { assert!(LANES * BLOCK <= RUN) };
+    let mut moments = Moments::default();
     let (many, few) = symbols.as_chunks::<{ LANES * BLOCK }>();
     for many in many {
-        let mut all = [Planar::splat(simd, Complex32::ZERO); LANES];
+        let (mut all, mut energies) = ([Planar::splat(simd, Complex32::ZERO); LANES], Energies::none(simd));
         for (sum, block) in all.iter_mut().zip(many.as_chunks().0) {
-            *sum = power_sums::<S, M>(simd, block);
+            *sum = power_sums::<S, M>(simd, block, &mut energies);
         }
+        moments.add_energies(energies);
         let mut added = [Complex32::ZERO; LANES];
         Planar::sums(all).store(&mut added);
         sums.extend_from_slice(&added);
     }
+    let mut energies = Energies::none(simd);
     for block in few.as_chunks().0 {
-        sums.push(power_sums::<S, M>(simd, block).sum());
+        sums.push(power_sums::<S, M>(simd, block, &mut energies).sum());
     }
+    moments.add_energies(energies);
+    moments
 }
 
 /// Numbers that add up to the sum of a block.
 #[inline(always)]
-fn power_sums<S: Simd, const M: usize>(simd: S, block: &[Complex32; BLOCK]) -> Planar<S> {
+fn power_sums<S: Simd, const M: usize>(simd: S, block: &[Complex32; BLOCK], energies: &mut Energies<S>) -> Planar<S> {
     let mut sum = Planar::splat(simd, Complex32::ZERO);
     for part in block.as_chunks().0 {
         let symbol = Planar::load(simd, part);
         let energy = symbol.norm_sqr();
+        energies.add(energy);
         let scale = recip_sqrt(simd, energy);
         let mut power = symbol.scale(scale);
         for _ in 0..M.ilog2() {

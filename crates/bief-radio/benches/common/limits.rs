@@ -42,10 +42,8 @@ impl Machine {
             // A real tap on a complex sample is two multiplications and two additions, the rotation of a sample twice as many, of which
             // there are twice as many at once on integers.
             "filter symbols" => flop(2.0 * taps * symbols + 4.0 * samples),
-            // Modulus, its inverse and the fourth power of a symbol; a rotation, and that of the phasor.
-            "correct phase" => flop(37.0 * symbols),
-            // Second and fourth moment.
-            "measure level" => flop(6.0 * symbols),
+            // Modulus, its inverse and the fourth power of a symbol; a rotation, and that of the phasor; second and fourth moment.
+            "correct phase" => flop(40.0 * symbols),
             // Tables are looked up.
             "demap" if pls.is_s2x() || points > 16.0 => None,
             "demap" => flop((2.0 + 5.0 * (points - 4.0) + 4.0) * symbols),

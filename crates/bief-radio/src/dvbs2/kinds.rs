@@ -23,7 +23,7 @@ use super::receiver::{MIN_SAMPLE_RATE, Receiver, Settings};
 use super::roll_off::ROLL_OFF;
 use super::shaping::ShapePulses;
 use super::slice::Slice;
-use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
+use super::symbols::{CorrectPhase, FilterSymbols};
 use crate::iq::SampleFormat;
 use crate::kinds::{format, open, recording};
 
@@ -55,13 +55,15 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
     let receiving = [
         cut_frames(),
         filter_symbols(),
-        scrambled("dvbs2.correct_phase", "takes the carrier phase out of PLFRAMEs", 1, CorrectPhase::new)
-            .rewrites("variable Complex<f32>: symbols")
-            .reads("Pls"),
-        scrambled("dvbs2.measure_level", "measures amplitude and noise of PLFRAMEs", 1, MeasureLevel::new)
-            .reads("variable Complex<f32>: symbols")
-            .reads("Pls")
-            .makes("SignalLevel"),
+        scrambled(
+            "dvbs2.correct_phase",
+            "takes the carrier phase out of PLFRAMEs, and measures their level",
+            1,
+            CorrectPhase::new,
+        )
+        .rewrites("variable Complex<f32>: symbols")
+        .reads("Pls")
+        .makes("SignalLevel"),
         scrambled("dvbs2.keep_symbols", "keeps some symbols of each frame, to be looked at", 1, KeepSymbols::new)
             .reads("variable Complex<f32>: symbols")
             .reads("SignalLevel")

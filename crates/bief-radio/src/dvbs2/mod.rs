@@ -49,7 +49,7 @@ pub use services::{PidReport, ServiceFigures};
 pub use shaping::{Quantise, ShapePulses};
 pub use slice::Slice;
 pub use streams::StreamFigures;
-pub use symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
+pub use symbols::{CorrectPhase, FilterSymbols};
 pub use transmitter::Transmitter;
 pub use write_bbframes::WriteBbframes;
 

@@ -24,7 +24,7 @@ use super::read_frames::{PrefetchFrames, ReadFrames};
 use super::roll_off::{ROLL_OFF, suited};
 use super::source::Source;
 use super::stream::{Buffered, InPlace, Stream};
-use super::symbols::{CorrectPhase, FilterSymbols, MeasureLevel};
+use super::symbols::{CorrectPhase, FilterSymbols};
 use super::write_bbframes::WriteBbframes;
 use crate::feed::{Feed, Waiting};
 use crate::ip::{DeliverIp, IpOutput};
@@ -546,8 +546,7 @@ impl Receiver {
     fn decoded(&self, rx: &mut Chain, source: Source) -> Decoded {
         let scrambler = || Arc::clone(&self.scrambler);
         let (mut symbols, sync, pls) = self.symbols(rx, source);
-        rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
-        let level = rx.add(MeasureLevel::new(scrambler()), (&symbols, &pls));
+        let level = rx.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
         if self.keeps_symbols {
             rx.add(KeepSymbols::new(scrambler()), (&symbols, &level, &pls));
         }

@@ -123,8 +123,7 @@ impl Receiver {
         }
         let filter = format!("{rate}\nroll_off = {:?}\nformat = {:?}", self.roll_off, self.format.name());
         task("filter symbols", "dvbs2.filter_symbols", "windows places", "symbols", filter);
-        task("correct phase", "dvbs2.correct_phase", "symbols pls", "", code());
-        task("measure level", "dvbs2.measure_level", "symbols pls", "level", code());
+        task("correct phase", "dvbs2.correct_phase", "symbols pls", "level", code());
         if self.keeps_symbols {
             task("keep symbols", "dvbs2.keep_symbols", "symbols level pls", "", code());
         }

@@ -1,4 +1,4 @@
-//! From the samples of a PLFRAME to its symbols, as tasks: symbols filtered without their carrier, phase and level corrected.
+//! From the samples of a PLFRAME to its symbols, as tasks: filtered without their carrier, then without what is left of its phase.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use bief_dsp::dvbs2::{CarrierPhase, FrameSync, HEADER, MAX_SYMBOLS, Pls, SignalL
 use bief_dsp::filter::{IntegerFilter, MatchedFilter};
 use num_complex::Complex32;
 
-use super::opencl::{FilterThere, LevelThere, PhaseThere};
+use super::opencl::{FilterThere, PhaseThere};
 use super::stream::Stretch;
 use super::tables::{expect, layout, whole};
 use crate::iq::SampleFormat;
@@ -139,11 +139,13 @@ impl<W: Windows> Task for FilterSymbols<W> {
     }
 }
 
-/// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload.
+/// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload. What amplitude and
+/// noise are told by is summed in the same pass.
 ///
 /// # Sockets
 /// - in-place: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, and the 90 that follow it where they are there
 /// - in: `Pls`, 1 per frame
+/// - out: [`SignalLevel`], 1 per frame
 ///
 /// # Errors
 /// A frame that is shorter than its PLS says.
@@ -173,20 +175,27 @@ impl CorrectPhase {
 
 impl Task for CorrectPhase {
     type In = (InOutVar<Complex32>, In<Pls>);
-    type Out = ();
+    type Out = Out<SignalLevel>;
 
     fn name(&self) -> String {
         "correct phase".to_owned()
     }
 
-    fn lens(&self, (_, pls): (usize, usize)) -> Result<()> {
-        expect("PLS", 1, pls)
+    fn lens(&self, (_, pls): (usize, usize)) -> Result<usize> {
+        expect("PLS", 1, pls)?;
+        Ok(1)
     }
 
-    fn run(&mut self, (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]), (): ()) -> Result<Flow> {
+    fn run(
+        &mut self,
+        (mut symbols, pls): (VarFrame<'_, Complex32>, &[Pls]),
+        level: &mut [SignalLevel],
+    ) -> Result<Flow> {
         whole(pls[0], symbols.len())?;
-        self.phase.estimate(pls[0], &symbols, &self.scrambler);
-        self.phase.correct(&mut symbols);
+        let Self { phase, scrambler } = self;
+        phase.estimate(pls[0], &symbols, scrambler);
+        phase.correct(&mut symbols);
+        level[0] = SignalLevel::measure_from(pls[0], phase.moments(), &symbols, scrambler);
         Ok(Flow::Next)
     }
 
@@ -198,67 +207,6 @@ impl Task for CorrectPhase {
         match device.driver() {
             Some(driver) => {
                 let there = PhaseThere::new(device, driver, Arc::clone(&self.scrambler));
-                Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
-            }
-            None => device.emulate(self.clone()),
-        }
-    }
-}
-
-/// Measures amplitude and noise of a frame.
-///
-/// # Sockets
-/// - in: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, without carrier phase; what follows it is left out
-/// - in: `Pls`, 1 per frame
-/// - out: [`SignalLevel`], 1 per frame
-///
-/// # Errors
-/// A frame that is shorter than its PLS says.
-///
-/// # Source
-/// EN 302 307-1, clause 5.5 (what is known of a frame).
-///
-/// # Example
-/// The chain of a [`Receiver`](super::Receiver) has it in its place.
-#[derive(Debug, Clone)]
-pub struct MeasureLevel {
-    scrambler: Arc<PlScrambler>,
-}
-
-impl MeasureLevel {
-    /// Measures frames that are scrambled so.
-    pub fn new(scrambler: Arc<PlScrambler>) -> Self {
-        Self { scrambler }
-    }
-}
-
-impl Task for MeasureLevel {
-    type In = (InVar<Complex32>, In<Pls>);
-    type Out = Out<SignalLevel>;
-
-    fn name(&self) -> String {
-        "measure level".to_owned()
-    }
-
-    fn lens(&self, (_, pls): (usize, usize)) -> Result<usize> {
-        expect("PLS", 1, pls)?;
-        Ok(1)
-    }
-
-    fn run(&mut self, (symbols, pls): (&[Complex32], &[Pls]), level: &mut [SignalLevel]) -> Result<Flow> {
-        whole(pls[0], symbols.len())?;
-        level[0] = SignalLevel::measure(pls[0], symbols, &self.scrambler);
-        Ok(Flow::Next)
-    }
-
-    fn replica(&self) -> Option<Self> {
-        Some(self.clone())
-    }
-
-    fn on_device(&self, device: &Device) -> Option<Result<OffloadOf<Self>>> {
-        match device.driver() {
-            Some(driver) => {
-                let there = LevelThere::new(device, driver, Arc::clone(&self.scrambler));
                 Some(there.map(|there| -> OffloadOf<Self> { Box::new(there) }))
             }
             None => device.emulate(self.clone()),

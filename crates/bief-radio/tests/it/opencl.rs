@@ -20,9 +20,7 @@ use bief_dsp::dvbs2::{FrameSize, FrameSync, Layout, PlframeBuilder, Pls, SignalL
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::simd::Level;
 use bief_opencl::{Memory, find, open};
-use bief_radio::dvbs2::{
-    CorrectPhase, DecodeLdpc, Decoding, Demap, Figures, FilterSymbols, MeasureLevel, Receiver, Settings,
-};
+use bief_radio::dvbs2::{CorrectPhase, DecodeLdpc, Decoding, Demap, Figures, FilterSymbols, Receiver, Settings};
 use bief_radio::{Recording, SampleFormat};
 use num_complex::Complex32;
 
@@ -279,8 +277,7 @@ fn demap(frames: &[(Pls, Vec<Complex32>)], keeps: bool, machine: Option<(&Machin
     let all: Vec<Pls> = frames.iter().map(|(pls, _)| *pls).collect();
     let pls = chain.add(source::from_slice(&all, 1), ());
     let mut symbols = chain.add(given(frames.iter().map(|(_, symbols)| symbols.clone()).collect()), ());
-    chain.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
-    let level = chain.add(MeasureLevel::new(scrambler()), (&symbols, &pls));
+    let level = chain.add(CorrectPhase::new(scrambler()), (&mut symbols, &pls));
     let llrs = chain.add(Demap::new(scrambler()), (&symbols, &level, &pls));
     let (bits, decoding) = chain.add(DecodeLdpc::new(2), (&llrs, &pls));
     let (kept_symbols, kept_llrs, kept_bits) = <(Arc<Mutex<_>>, Arc<Mutex<_>>, Arc<Mutex<_>>)>::default();
@@ -294,10 +291,10 @@ fn demap(frames: &[(Pls, Vec<Complex32>)], keeps: bool, machine: Option<(&Machin
         chain.add(Keep(Arc::clone(&kept_llrs)), &llrs);
     }
     let program = chain.build().unwrap();
-    let rest = program.tasks().count() - 6;
+    let rest = program.tasks().count() - 5;
     let mut pipeline = match machine {
         None => program.one_core().unwrap(),
-        Some((machine, device)) => pipeline_cut(program, &[(2, "cpu"), (4, device), (rest, "cpu")], machine),
+        Some((machine, device)) => pipeline_cut(program, &[(2, "cpu"), (3, device), (rest, "cpu")], machine),
     };
     pipeline.run().unwrap();
     let became = Became {
@@ -411,7 +408,7 @@ fn two_devices_work_at_once() {
 }
 
 /// The tasks that have kernels.
-const THERE: [&str; 5] = ["filter symbols", "correct phase", "measure level", "demap", "decode LDPC"];
+const THERE: [&str; 4] = ["filter symbols", "correct phase", "demap", "decode LDPC"];
 
 /// With these tasks there.
 fn receive(written: Shared, machine: &Machine, device: &str, (tasks, gather): (&[&str], u32)) -> Report {
@@ -439,7 +436,7 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
         for lanes in [1, 3] {
             let Some((machine, devices)) = with_devices(1, memory, lanes) else { return };
             for (tasks, gather) in [
-                (&THERE[4..], 1),
+                (&THERE[3..], 1),
                 (&THERE[..], 1),
                 (&THERE[..], 4),
                 (&THERE[..2], 2),

@@ -3,8 +3,10 @@
 use std::f64::consts::TAU;
 use std::ops::Range;
 
+use num_complex::{Complex32, Complex64};
+
 use super::{CarrierPhase, EXACT};
-use crate::dvbs2::known;
+use crate::dvbs2::known::{self, widen};
 use crate::dvbs2::powers::{BLOCK, power_of};
 use crate::dvbs2::walk::{Point, nearest};
 use crate::dvbs2::{HEADER, Layout, Pls};
@@ -18,6 +20,15 @@ pub struct PhaseSegment {
     pub start: f32,
     /// Cycles per symbol.
     pub slope: f32,
+}
+
+impl PhaseSegment {
+    /// Turns back the symbol of a frame at a place that is in this part.
+    pub fn turn_back(&self, place: usize, symbol: &mut Complex32) {
+        let cycles = f64::from(self.start) + f64::from(self.slope) * (place - self.first) as f64;
+        let turned = widen(*symbol) * Complex64::cis(-TAU * cycles);
+        *symbol = Complex32::new(turned.re as f32, turned.im as f32);
+    }
 }
 
 /// What an estimate of the phase reads of a frame.
@@ -87,12 +98,9 @@ impl CarrierPhase {
 
 #[cfg(test)]
 mod tests {
-    use num_complex::{Complex32, Complex64};
-
     use super::*;
     use crate::channel::Channel;
     use crate::dvbs2::PlframeBuilder;
-    use crate::dvbs2::known::widen;
     use crate::dvbs2::powers::sum_powers;
     use crate::dvbs2::scramble::PlScrambler;
 
@@ -122,8 +130,8 @@ mod tests {
             let mut powers = Vec::new();
             let payload = &received[HEADER..];
             match reads.powers {
-                Some((4, _)) => sum_powers::<4>(phase.level, payload, &mut powers),
-                Some(_) => sum_powers::<8>(phase.level, payload, &mut powers),
+                Some((4, _)) => _ = sum_powers::<4>(phase.level, payload, &mut powers),
+                Some(_) => _ = sum_powers::<8>(phase.level, payload, &mut powers),
                 None => {}
             }
             assert_eq!(powers.len(), reads.powers.map_or(0, |(_, blocks)| blocks), "{pls}");
@@ -134,16 +142,14 @@ mod tests {
             let mut segments = Vec::new();
             of_part.segments(received.len(), &mut segments);
             assert!(segments[0].first == 0 && segments.is_sorted_by(|a, b| a.first < b.first), "{pls}");
-            let course = |place: usize| {
-                let segment = segments[segments.partition_point(|segment| segment.first <= place) - 1];
-                f64::from(segment.start) + f64::from(segment.slope) * (place - segment.first) as f64
-            };
-            let expected: Vec<Complex64> = (0..received.len())
-                .map(|place| widen(received[place]) * Complex64::cis(-TAU * course(place)))
-                .collect();
+            let mut expected = received.clone();
+            for (place, symbol) in expected.iter_mut().enumerate() {
+                let segment = segments.partition_point(|segment| segment.first <= place) - 1;
+                segments[segment].turn_back(place, symbol);
+            }
             phase.correct(&mut received);
             for (place, (turned, expected)) in received.iter().zip(&expected).enumerate() {
-                assert!((widen(*turned) - expected).norm() < 1e-5, "{pls}, {place}: {turned}, not {expected}");
+                assert!((turned - expected).norm() < 1e-5, "{pls}, {place}: {turned}, not {expected}");
             }
         }
     }

@@ -13,5 +13,4 @@ mod phase;
 pub(super) use demap::DemapThere;
 pub(super) use filter::FilterThere;
 pub(super) use ldpc::DecodeThere;
-pub(super) use level::LevelThere;
 pub(super) use phase::PhaseThere;

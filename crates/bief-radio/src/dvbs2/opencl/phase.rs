@@ -1,15 +1,17 @@
-//! Carrier phase: powers are summed and symbols turned back by kernels, the phase is followed in between by the lane's thread.
+//! Carrier phase and level: powers and moments are summed and symbols turned back by kernels; the phase is followed in between, and the
+//! level told, by the lane's thread.
 
 use std::sync::Arc;
 
 use bief::device::{Copied, Device, DeviceBatch, Offload};
 use bief::{Result, Task};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{CarrierPhase, HEADER, MAX_SYMBOLS, PhaseReads, Pls};
+use bief_dsp::dvbs2::{CarrierPhase, HEADER, MAX_SYMBOLS, Moments, PhaseReads, PhaseSegment, Pls, SignalLevel};
 use bief_opencl::{Arg, Kernel, OpenCl};
 use num_complex::Complex32;
 
 use super::lane::{Lane, Place, Room, SYMBOL, for_all, get, put};
+use super::level::LevelMoments;
 use crate::dvbs2::symbols::CorrectPhase;
 use crate::dvbs2::tables::{Tables, layout, whole};
 
@@ -20,6 +22,7 @@ const ITEMS: usize = PhaseReads::BLOCK;
 pub(in crate::dvbs2) struct PhaseThere {
     lane: Arc<Lane>,
     powers: Kernel,
+    moments: LevelMoments,
     turn: Kernel,
     collect: Collect,
     scrambler: Arc<PlScrambler>,
@@ -35,18 +38,21 @@ pub(in crate::dvbs2) struct PhaseThere {
 }
 
 type In = <CorrectPhase as Task>::In;
+type Out = <CorrectPhase as Task>::Out;
 
 impl PhaseThere {
     pub(in crate::dvbs2) fn new(device: &Device, driver: &OpenCl, scrambler: Arc<PlScrambler>) -> Result<Self> {
         let lane = Lane::of(device, driver)?;
         let kernel = |name| lane.queue.kernel(driver, CarrierPhase::SOURCE, name);
         let (powers, turn, collect) = (kernel("powers")?, kernel("turn")?, Collect::new(&lane, driver)?);
+        let moments = LevelMoments::new(&lane, driver)?;
         let [symbols, frames, sums, segments] = <[Room; 4]>::default();
         let (phase, reads) = (CarrierPhase::new(), Tables::default());
         let batch = Vec::new();
         Ok(Self {
             lane,
             powers,
+            moments,
             turn,
             collect,
             scrambler,
@@ -62,7 +68,7 @@ impl PhaseThere {
     }
 }
 
-impl Offload<In, ()> for PhaseThere {
+impl Offload<In, Out> for PhaseThere {
     fn takes_there(&self, input: usize) -> bool {
         input == 0
     }
@@ -71,14 +77,14 @@ impl Offload<In, ()> for PhaseThere {
         Some(self.lane.queue.copied())
     }
 
-    fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, ()>) -> Result<()> {
-        let Self { lane, powers, collect, reads, symbols, frames, sums, batch: seen, summed, .. } = self;
+    fn enqueue(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
+        let Self { lane, powers, moments, collect, reads, symbols, frames, sums, batch: seen, summed, .. } = self;
         let queue = &lane.queue;
         seen.clear();
         collect.clear();
         *summed = 0;
         let mut blocks_at_most = 0;
-        for_all(batch, |(symbols, pls), ()| {
+        for_all(batch, |(symbols, pls), _| {
             whole(pls[0], symbols.len())?;
             let reads = reads.get(pls[0], || {
                 layout(pls[0])?;
@@ -95,7 +101,7 @@ impl Offload<In, ()> for PhaseThere {
         }
         let there = Place::of_input(batch, 0);
         let bytes = seen.iter().map(|(_, count, _)| count * SYMBOL).max().unwrap_or(0);
-        lane.bring(batch, symbols, bytes, |(symbols, _), (), place| put(place, &symbols))?;
+        lane.bring(batch, symbols, bytes, |(symbols, _), _, place| put(place, &symbols))?;
         lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             let mut numbers: Vec<[u32; 8]> = Vec::with_capacity(seen.len());
@@ -120,14 +126,17 @@ impl Offload<In, ()> for PhaseThere {
                 unsafe { queue.launch(powers, launched, &[a, b, c, Arg::Number(blocks_at_most as u32)])? };
                 sums.fetch(*summed * SYMBOL)?;
             }
+            let of_frames = seen.iter().map(|&(pls, ..)| layout(pls).map(|layout| layout.symbols()));
+            moments.enqueue(lane, symbols, stride, of_frames)?;
             collect.enqueue(lane, symbols)
         })?;
         queue.flush()
     }
 
-    fn complete(&mut self, batch: &mut DeviceBatch<'_, In, ()>) -> Result<()> {
+    fn complete(&mut self, batch: &mut DeviceBatch<'_, In, Out>) -> Result<()> {
         let Self {
             lane,
+            moments,
             turn,
             collect,
             scrambler,
@@ -151,16 +160,19 @@ impl Offload<In, ()> for PhaseThere {
             get(&mut powers, sums.held()?.fetched(*summed * SYMBOL));
         }
         let (there, returns) = (Place::of_input(batch, 0), batch.input_returns(0));
-        lane.with(there, symbols, |symbols| {
+        let levels = lane.with(there, symbols, |symbols| {
             let stride = symbols.stride / SYMBOL;
             let (mut all, mut numbers) = (Vec::new(), Vec::with_capacity(seen.len()));
             let mut course = Vec::new();
+            let mut levels = Vec::with_capacity(seen.len());
             for (frame, &(pls, count, first_sum)) in seen.iter().enumerate() {
                 let reads = reads.get(pls, || Err(bief::Error::new("a frame came that was not there before")))?;
                 let powers = &powers[first_sum..][..reads.powers.map_or(0, |(_, blocks)| blocks)];
-                phase.estimate_from(pls, collect.next(count)?, powers, scrambler);
+                let known = collect.next(count)?;
+                phase.estimate_from(pls, known, powers, scrambler);
                 course.clear();
                 phase.segments(count, &mut course);
+                levels.push(level(pls, moments.next()?, known, &course, scrambler));
                 let first = all.len();
                 all.extend(
                     course.iter().map(|part| [part.first as u32, part.start.to_bits(), part.slope.to_bits(), 0]),
@@ -175,24 +187,46 @@ impl Offload<In, ()> for PhaseThere {
             let [a, b, c] = [&*symbols, frames, segments].map(Arg::Buffer);
             // SAFETY: the kernel is `turn` of `CarrierPhase`, whose arguments these are: as many symbols and segments as each frame says.
             unsafe { queue.launch(turn, (seen.len() * groups, ITEMS), &[a, b, c, Arg::Number(groups as u32)])? };
-            if returns { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }
+            if returns { queue.leaving(|| symbols.fetch(seen.len() * stride * SYMBOL)) } else { queue.flush() }?;
+            Ok(levels)
         })?;
+        moments.release()?;
         collect.release()?;
         if *summed > 0 {
             sums.held()?.release()?;
         }
+        let mut levels = levels.into_iter();
+        batch.for_each(|_, level| {
+            level.iter_mut().zip(&mut levels).for_each(|(level, told)| *level = told);
+            Ok(())
+        })?;
         if !returns {
             return Ok(());
         }
-        lane.take(batch, there, symbols, |(mut symbols, _), (), row| {
+        lane.take(batch, there, symbols, |(mut symbols, _), _, row| {
             get(&mut symbols, row);
             Ok(())
         })
     }
 }
 
+/// The level of a frame, of which what is known beforehand is turned back first.
+fn level(
+    pls: Pls,
+    moments: Moments,
+    known: &mut [Complex32],
+    course: &[PhaseSegment],
+    scrambler: &PlScrambler,
+) -> SignalLevel {
+    for place in SignalLevel::reads(pls).into_iter().flatten().flatten() {
+        let segment = course.partition_point(|segment| segment.first <= place).saturating_sub(1);
+        course[segment].turn_back(place, &mut known[place]);
+    }
+    SignalLevel::measure_from(pls, moments, known, scrambler)
+}
+
 /// Known symbols of the frames of a batch, brought to one place and fetched.
-pub(super) struct Collect {
+struct Collect {
     kernel: Kernel,
     runs: Room,
     known: Room,
@@ -211,21 +245,21 @@ pub(super) struct Collect {
 const COPIED: usize = 1024;
 
 impl Collect {
-    pub(super) fn new(lane: &Lane, driver: &OpenCl) -> Result<Self> {
+    fn new(lane: &Lane, driver: &OpenCl) -> Result<Self> {
         let kernel = lane.queue.kernel(driver, CarrierPhase::SOURCE, "collect")?;
         let frame = vec![Complex32::ZERO; MAX_SYMBOLS + HEADER];
         let [runs, known] = <[Room; 2]>::default();
         Ok(Self { kernel, runs, known, places: Vec::new(), frames: Vec::new(), count: 0, next: 0, taken: 0, frame })
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.places.clear();
         self.frames.clear();
         (self.count, self.next, self.taken) = (0, 0, 0);
     }
 
     /// Adds the next frame, which begins at that symbol, with these places of it.
-    pub(super) fn add(&mut self, first: usize, ranges: impl Iterator<Item = std::ops::Range<usize>>) {
+    fn add(&mut self, first: usize, ranges: impl Iterator<Item = std::ops::Range<usize>>) {
         let mut runs = Vec::new();
         for range in ranges {
             for start in range.clone().step_by(COPIED) {
@@ -238,7 +272,7 @@ impl Collect {
         self.frames.push(runs);
     }
 
-    pub(super) fn enqueue(&mut self, lane: &Lane, symbols: &bief_opencl::Buffer) -> Result<()> {
+    fn enqueue(&mut self, lane: &Lane, symbols: &bief_opencl::Buffer) -> Result<()> {
         if self.count == 0 {
             return Ok(());
         }
@@ -252,7 +286,7 @@ impl Collect {
     }
 
     /// The next frame, of so many symbols: those that were asked for are there.
-    pub(super) fn next(&mut self, symbols: usize) -> Result<&[Complex32]> {
+    fn next(&mut self, symbols: usize) -> Result<&mut [Complex32]> {
         if self.count > 0 {
             let known = self.known.held()?.fetched(self.count * SYMBOL);
             for &(start, length) in &self.frames[self.next] {
@@ -261,10 +295,10 @@ impl Collect {
             }
         }
         self.next += 1;
-        Ok(&self.frame[..symbols])
+        Ok(&mut self.frame[..symbols])
     }
 
-    pub(super) fn release(&mut self) -> Result<()> {
+    fn release(&mut self) -> Result<()> {
         if self.count == 0 { Ok(()) } else { self.known.held()?.release() }
     }
 }
