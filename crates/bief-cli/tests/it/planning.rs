@@ -169,7 +169,7 @@ fn a_schedule_for_another_chain_or_with_a_goal_is_refused() {
     folder.succeed(["plan", "mac_studio", "--json", "mac.json"]);
     let message = folder.fail("rx --profile p.json --schedule mac.json".split(' '));
     assert!(
-        message.starts_with("bief: mac.json: ") && message.contains("take 23 tasks, the profile has 11"),
+        message.starts_with("bief: mac.json: ") && message.contains("take 23 tasks, the profile has 10"),
         "{message}"
     );
     let message = folder.fail("rx --schedule p.json".split(' '));
@@ -216,10 +216,10 @@ fn a_profile_of_another_chain_is_refused() {
     folder.succeed(["profile", "rx", "--executions", "5", "-o", "rx.json"]);
     let right = text(&folder, "rx.json");
     for (wrong, told) in [
-        (right.replacen("\"demap\"", "\"remap\"", 1), "task 6 of the profile is `remap`, of this chain it is `demap`"),
+        (right.replacen("\"demap\"", "\"remap\"", 1), "task 5 of the profile is `remap`, of this chain it is `demap`"),
         (
             right.replacen("\"observe\", \"replicable\": false", "\"observe\", \"replicable\": true", 1),
-            "task 10 of the profile, `observe`, may be replicated there, but not in this chain",
+            "task 9 of the profile, `observe`, may be replicated there, but not in this chain",
         ),
     ] {
         assert_ne!(wrong, right);
@@ -232,7 +232,7 @@ fn a_profile_of_another_chain_is_refused() {
     folder.write("tx.toml", TRANSMITTER);
     let message = folder.fail(["run", "tx.toml", "--profile", "rx.json"]);
     assert!(
-        message.contains("rx.json: the profile has 11 tasks, but this chain has 8: profile this chain"),
+        message.contains("rx.json: the profile has 10 tasks, but this chain has 8: profile this chain"),
         "{message}"
     );
     // A profile for cores that are not here.

@@ -119,7 +119,7 @@ fn realtime_takes_the_receivers_as_graphs() {
     folder.write("in.ci8", [7; 20_000]);
     folder.write("copy.toml", CONVERT);
     for (arguments, nodes) in [
-        ("realtime rx --rate 50frames/s --latency 200ms", 11),
+        ("realtime rx --rate 50frames/s --latency 200ms", 10),
         ("realtime nbfm --latency 50ms --no-merge --cores 2", 9),
         ("realtime nbfm --cost worst --cores 2", 9),
         ("realtime copy.toml --rate 1000frames/s --latency 50ms", 3),
