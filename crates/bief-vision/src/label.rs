@@ -59,25 +59,9 @@ pub struct Region {
 
 impl Region {
     /// Of no pixels.
-    const EMPTY: Self = Self {
-        left: u16::MAX,
-        right: 0,
-        top: u16::MAX,
-        bottom: 0,
-        pixels: 0,
-        x: 0,
-        y: 0,
-        xx: 0,
-        yy: 0,
-        xy: 0,
-        sum: 0,
-        max: 0,
-        grey_x: 0,
-        grey_y: 0,
-        grey_xx: 0,
-        grey_yy: 0,
-        grey_xy: 0,
-    };
+    fn empty() -> Self {
+        Self { left: u16::MAX, top: u16::MAX, ..Self::default() }
+    }
 
     /// A run of a row, of which all pixels are given.
     #[inline(always)]
@@ -339,10 +323,10 @@ impl Labeller {
     /// Adds each of the runs of a row to the region that it touches in the row above, or begins a new one.
     #[inline(always)]
     fn join<S: Simd>(&mut self, simd: S, [above, runs]: [usize; 2], row: u16, pixels: &[u8]) {
-        // As many may begin. That a run touches none is as likely as that it touches one, so there is no branch for it.
+        // Room for a region that each run may begin. Whether it touches one above cannot be foretold, so there is no branch for that.
         let mut begun = self.begun.len() as u32;
         self.parents.extend(begun..begun + runs as u32);
-        self.begun.resize(self.parents.len(), Region::EMPTY);
+        self.begun.resize(self.parents.len(), Region::empty());
         let mut above = &self.above[..=above];
         for run in &mut self.runs[..runs] {
             // Those that end before this run begins touch no later one either.

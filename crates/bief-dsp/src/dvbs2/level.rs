@@ -151,10 +151,9 @@ impl Moments {
         for run in symbols.chunks(RUN) {
             let mut two = [Energies::none(simd); 2];
             let (parts, rest) = run.as_chunks();
-            let (pairs, last) = parts.as_chunks();
+            let (pairs, last) = parts.as_chunks::<2>();
             // Two at a time: each waits for the one before.
             for pair in pairs {
-                let pair: &[_; 2] = pair;
                 for (part, energies) in pair.iter().zip(&mut two) {
                     energies.add(Planar::load(simd, part).norm_sqr());
                 }

@@ -97,6 +97,7 @@ pub struct CarrierPhase {
     powers: Vec<Complex32>,
     /// Their unwrapped phases.
     phases: Vec<f64>,
+    /// Of the frame of the last estimate.
     moments: Moments,
 }
 

@@ -139,8 +139,8 @@ impl<W: Windows> Task for FilterSymbols<W> {
     }
 }
 
-/// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload. What amplitude and
-/// noise are told by is summed in the same pass.
+/// Measures the carrier phase along a frame and takes it out: by header and pilots; without pilots, by the payload. Measures amplitude and
+/// noise, too, from moments that are summed in the same pass.
 ///
 /// # Sockets
 /// - in-place: `Complex32`, variable: the symbols of a PLFRAME, still scrambled, and the 90 that follow it where they are there

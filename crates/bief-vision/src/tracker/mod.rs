@@ -118,6 +118,13 @@ struct Note {
     loose: Option<u32>,
 }
 
+impl Note {
+    /// Nothing like it was at its place before.
+    fn is_unknown(&self) -> bool {
+        !(self.is_taken | self.is_hot | self.is_familiar)
+    }
+}
+
 impl Tracker {
     /// For pictures of this size, so many of them in a second.
     pub fn new(size: Size, frames_per_second: f64) -> Self {
@@ -350,8 +357,7 @@ impl Tracker {
     /// Begins paths from what nothing explains.
     fn begin(&mut self, components: &[Component], frame: u64, time_us: i64) {
         self.past.next(frame, time_us, self.clutter);
-        let unknown = self.notes.iter().filter(|note| !note.is_taken && !note.is_hot && !note.is_familiar);
-        let is_crowd = unknown.count() > birth::MOST;
+        let is_crowd = self.notes.iter().filter(|note| note.is_unknown()).count() > birth::MOST;
         for (index, component) in components.iter().enumerate() {
             let note = &self.notes[index];
             if note.is_taken || note.is_hot {
@@ -377,8 +383,7 @@ impl Tracker {
         // Without a branch: which ones are unknown cannot be foretold.
         for (component, note) in components.iter().zip(&self.notes) {
             self.lights[unknown] = component.light;
-            let is_unknown = !note.is_taken & !note.is_hot & !note.is_familiar & (note.star_light == 0.0);
-            unknown += usize::from(is_unknown);
+            unknown += usize::from(note.is_unknown() & (note.star_light == 0.0));
         }
         self.lights.truncate(unknown);
         let brightest = CLUTTER + self.size.pixels() / PIXELS_OF_CLUTTER;

@@ -10,7 +10,7 @@ impl SignalLevel {
     /// OpenCL C 1.2. Its kernel `moments` wants work-groups of [`RUN`](Self::RUN) items, and sums |y|² and |y|⁴ over that many symbols.
     pub const SOURCE: &'static str = include_str!("level.cl");
 
-    /// Symbols whose moments are added up in single precision.
+    /// Symbols of a work-group.
     pub const RUN: usize = 256;
 
     /// The places of a frame that [`measure_from`](Self::measure_from) reads; `None` for frames that DVB-S2 does not define.

@@ -23,11 +23,15 @@ pub struct PhaseSegment {
 }
 
 impl PhaseSegment {
-    /// Turns back the symbol of a frame at a place that is in this part.
-    pub fn turn_back(&self, place: usize, symbol: &mut Complex32) {
-        let cycles = f64::from(self.start) + f64::from(self.slope) * (place - self.first) as f64;
-        let turned = widen(*symbol) * Complex64::cis(-TAU * cycles);
-        *symbol = Complex32::new(turned.re as f32, turned.im as f32);
+    /// Turns back the symbols of a frame at these places alone, by the course that [`segments`](CarrierPhase::segments) told.
+    pub fn turn_back(segments: &[Self], places: Range<usize>, symbols: &mut [Complex32]) {
+        for place in places {
+            let index = segments.partition_point(|segment| segment.first <= place) - 1;
+            let Self { first, start, slope } = segments[index];
+            let cycles = f64::from(start) + f64::from(slope) * (place - first) as f64;
+            let turned = widen(symbols[place]) * Complex64::cis(-TAU * cycles);
+            symbols[place] = Complex32::new(turned.re as f32, turned.im as f32);
+        }
     }
 }
 
@@ -143,10 +147,7 @@ mod tests {
             of_part.segments(received.len(), &mut segments);
             assert!(segments[0].first == 0 && segments.is_sorted_by(|a, b| a.first < b.first), "{pls}");
             let mut expected = received.clone();
-            for (place, symbol) in expected.iter_mut().enumerate() {
-                let segment = segments.partition_point(|segment| segment.first <= place) - 1;
-                segments[segment].turn_back(place, symbol);
-            }
+            PhaseSegment::turn_back(&segments, 0..received.len(), &mut expected);
             phase.correct(&mut received);
             for (place, (turned, expected)) in received.iter().zip(&expected).enumerate() {
                 assert!((turned - expected).norm() < 1e-5, "{pls}, {place}: {turned}, not {expected}");

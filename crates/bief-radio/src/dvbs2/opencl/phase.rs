@@ -172,7 +172,7 @@ impl Offload<In, Out> for PhaseThere {
                 phase.estimate_from(pls, known, powers, scrambler);
                 course.clear();
                 phase.segments(count, &mut course);
-                levels.push(level(pls, moments.next()?, known, &course, scrambler));
+                levels.push(level(pls, moments.of(frame)?, known, &course, scrambler));
                 let first = all.len();
                 all.extend(
                     course.iter().map(|part| [part.first as u32, part.start.to_bits(), part.slope.to_bits(), 0]),
@@ -218,9 +218,8 @@ fn level(
     course: &[PhaseSegment],
     scrambler: &PlScrambler,
 ) -> SignalLevel {
-    for place in SignalLevel::reads(pls).into_iter().flatten().flatten() {
-        let segment = course.partition_point(|segment| segment.first <= place).saturating_sub(1);
-        course[segment].turn_back(place, &mut known[place]);
+    for places in SignalLevel::reads(pls).unwrap_or_default() {
+        PhaseSegment::turn_back(course, places, known);
     }
     SignalLevel::measure_from(pls, moments, known, scrambler)
 }
