@@ -12,6 +12,9 @@ use crate::wire::WireInfo;
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
 pub(crate) const DEFAULT_DEPTH: usize = 4;
+/// What the batches of a ring take unless its depth is set, at most, where each replica still has one: frames that go round in more memory
+/// have left the caches before they are read.
+const RING_BYTES: f64 = 4e6;
 /// Batches that replicas hand on beyond that while one of them is held up, at most: another program keeps a core for some milliseconds.
 const MOST_SPARE: usize = 512;
 /// Memory for these, at most.
@@ -127,7 +130,13 @@ impl Contents {
         Self { batch, buffers: crossing.iter().map(buffer).collect() }
     }
 
-    fn bytes(&self) -> f64 {
+    /// How many of them a ring holds for so many replicas of its larger side, unless its depth is set.
+    pub(crate) fn slots(&self, replicas: usize) -> usize {
+        DEFAULT_DEPTH.saturating_mul(replicas).min((RING_BYTES / self.bytes()) as usize).max(replicas)
+    }
+
+    /// What they take.
+    pub(crate) fn bytes(&self) -> f64 {
         let buffers = self.buffers.iter().map(|&(format, count)| format.bytes(count, 1));
         (size_of::<Slot>() + self.batch) as f64 + buffers.sum::<f64>()
     }
@@ -146,8 +155,8 @@ pub(crate) fn slot(contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> Res
 }
 
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
-/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `depth`: see [`Ends::slots`]. `before` hears
-/// of each sender before memory is touched for what it sends.
+/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `before` hears of each sender before memory is
+/// touched for what it sends.
 ///
 /// # Errors
 /// What the memory refuses.
@@ -155,7 +164,7 @@ pub(crate) fn connect(
     ends: Ends,
     end: usize,
     wires: &[WireInfo],
-    (batch, depth): (usize, Option<usize>),
+    batch: usize,
     memory: Option<&Arc<dyn Memory>>,
     policy: WaitPolicy,
     before: impl Fn(usize),
@@ -171,8 +180,8 @@ pub(crate) fn connect(
     let slots_of = |slot: &dyn Fn() -> Result<Slot>, count| (0..count).map(|_| slot()).collect::<Result<Vec<Slot>>>();
     let own = (0..senders).map(|sender| slots_of(&|| slot_of(sender), sent)).collect::<Result<Vec<_>>>()?;
     let received = (0..receivers).map(|_| slots_of(&slot, taken)).collect::<Result<Vec<_>>>()?;
-    let between = (0..ends.slots(depth)).map(|index| slot_of(index % senders));
-    let most = ends.spare(depth, &contents, memory);
+    let between = (0..ends.slots(&contents)).map(|index| slot_of(index % senders));
+    let most = ends.spare(&contents, memory);
     let of_spare = contents.clone();
     let make = move || self::slot(&of_spare, None).expect("plain memory refuses nothing");
     let spare = Spare { most, make: Box::new(make) };
@@ -196,35 +205,36 @@ pub(crate) struct Ends {
     pub(crate) senders: (usize, usize),
     pub(crate) receivers: (usize, usize),
     pub(crate) least: usize,
-    /// Whether lanes of a device are on a side.
-    pub(crate) on_device: bool,
+    /// Batches for one replica of the larger side, if that is set.
+    pub(crate) depth: Option<usize>,
+    /// Whether it may hold more while a sender is held up. Nobody takes the core of a device's lanes.
+    pub(crate) grows: bool,
 }
 
 impl Ends {
-    /// Between two stages.
-    pub(crate) fn of(before: &StagePlan, after: &StagePlan) -> Self {
+    /// Between two stages, of which the later one may have a depth of its own.
+    pub(crate) fn of(before: &StagePlan, after: &StagePlan, depth: Option<usize>) -> Self {
         Self {
             senders: (before.threads, before.gather),
             receivers: (after.threads, after.gather),
             least: before.ahead,
-            on_device: before.device.is_some() || after.device.is_some(),
+            depth: after.depth.or(depth),
+            grows: before.device.is_none() && after.device.is_none(),
         }
     }
 
-    /// How many batches the ring holds. The `depth` is what one replica of the larger side has; where they have several at a time, all
-    /// of these fit, and one more.
-    pub(crate) fn slots(self, depth: Option<usize>) -> usize {
-        let depth = depth.unwrap_or(DEFAULT_DEPTH);
-        let Self { senders: (senders, sent), receivers: (receivers, taken), least, .. } = self;
+    /// How many batches the ring holds. Where replicas have several at a time, all of these fit, and one more.
+    pub(crate) fn slots(self, contents: &Contents) -> usize {
+        let Self { senders: (senders, sent), receivers: (receivers, taken), least, depth, .. } = self;
         let gathered = (senders.saturating_mul(sent)).max(receivers.saturating_mul(taken)).saturating_add(1);
-        let alone = depth.saturating_mul(senders.max(receivers)).max(least);
+        let replicas = senders.max(receivers);
+        let alone = depth.map_or_else(|| contents.slots(replicas), |depth| depth.saturating_mul(replicas)).max(least);
         if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
     }
 
-    /// How many more it may hold while a sender is held up, unless its depth was set or its memory chosen, or lanes of a device are on a
-    /// side: nobody takes their core.
-    pub(crate) fn spare(self, depth: Option<usize>, contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> usize {
-        let has_any = depth.is_none() && memory.is_none() && self.senders.0 > 1 && !self.on_device;
+    /// How many more it may hold while a sender is held up, unless its depth was set or its memory chosen.
+    pub(crate) fn spare(self, contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> usize {
+        let has_any = self.grows && self.depth.is_none() && memory.is_none() && self.senders.0 > 1;
         if has_any { MOST_SPARE.min((SPARE_BYTES / contents.bytes()) as usize) } else { 0 }
     }
 }
@@ -238,6 +248,16 @@ pub(crate) fn carried(inlet: &[usize], outlet: &[usize]) -> Vec<(usize, usize)> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_replica_has_room_for_a_batch_however_large() {
+        let slots = |frame: usize, replicas| {
+            Contents { batch: 1, buffers: [(Format::of::<u8>(), frame)].into() }.slots(replicas)
+        };
+        assert_eq!([1000, 450_000, 900_000, 2_000_000].map(|frame| slots(frame, 2)), [8, 8, 4, 2]);
+        assert_eq!(slots(1 << 40, 3), 3);
+        assert_eq!(slots(1, usize::MAX), usize::MAX);
+    }
 
     #[test]
     fn wires_that_jump_over_a_stage_are_carried() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use bief_schedule::Profile;
 
-use crate::boundary::{DEFAULT_DEPTH, Ends};
+use crate::boundary::{Contents, Ends, crossing};
 use crate::error::{Error, Place, Result, counted};
-use crate::frame::{Slot, can_allocate};
+use crate::frame::can_allocate;
 use crate::memory::Memory;
 use crate::stage::{Mark, StagePlan};
 use crate::task::Node;
@@ -72,16 +72,16 @@ pub(crate) fn memory(
         )));
     }
     let plain = stages.windows(2).enumerate().filter(|(index, _)| !matches!(memories.get(*index), Some(Some(_))));
-    let between = plain.map(|(_, pair)| {
-        let slots = Ends::of(&pair[0], &pair[1]).slots(pair[1].depth.or(depth)) as f64;
-        let crossing = |wire: &WireInfo| wire.crosses(pair[0].tasks.end);
+    let rings = plain.map(|(_, pair)| {
+        let contents = Contents::new(&crossing(wires, pair[0].tasks.end), wires, batch);
+        let slots = Ends::of(&pair[0], &pair[1], depth).slots(&contents);
         let held = |stage: &StagePlan| stage.threads as f64 * stage.gather as f64;
-        (slots + held(&pair[0]) + held(&pair[1])) * (bytes(&crossing) + size_of::<Slot>() as f64)
+        (slots, (slots as f64 + held(&pair[0]) + held(&pair[1])) * contents.bytes())
     });
-    if !can_allocate(replicas + between.sum::<f64>()) {
+    let (slots, rings) = rings.fold((0, 0.0), |(most, all), (slots, bytes)| (most.max(slots), all + bytes));
+    if !can_allocate(replicas + rings) {
         return Err(Error::build(format!(
-            "rings that hold {} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth",
-            depth.unwrap_or(DEFAULT_DEPTH)
+            "rings that hold up to {slots} batches of {batch} frame(s) are more than memory can hold: give a smaller batch or depth"
         )));
     }
     Ok(())

@@ -34,7 +34,7 @@ const MOST_BYTES: u64 = 1 << 20;
 ///
 /// ```toml
 /// batch = 16                    # frames that travel together [1]
-/// depth = 4                     # batches that wait between two stages [4]
+/// depth = 4                     # batches that wait between two stages, for each replica [4, or what 4 MB hold]
 /// waiting = "adaptive"          # how threads wait: "adaptive", "passive" or "active" ["adaptive"]
 ///
 /// [[task]]                      # tasks run in the order in which they are written

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile, Schedule};
 
-use crate::boundary::DEFAULT_DEPTH;
+use crate::boundary::Ends;
 use crate::check;
 use crate::device::{Device, Lane, crossing_bytes, keep_there};
 use crate::dot;
@@ -184,8 +184,9 @@ impl Pipeline {
         self
     }
 
-    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1 (4 unless set). A pipeline
-    /// never holds more frames than its rings and threads have room for
+    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4, or fewer
+    /// where all of them would take more than 4 MB: what goes round in more memory has left the caches before it is read. A pipeline never
+    /// holds more frames than its rings and threads have room for
     /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///
     /// The replicas of a stage take whatever batch comes next, and the order stays: so one that is held up, by another program on its
@@ -227,9 +228,10 @@ impl Pipeline {
         Ok(self)
     }
 
-    /// The depth of the ring before a stage, if it is set. Threads with a real-time class make no slots while they run.
-    fn depth_of(&self, stage: &StagePlan) -> Option<usize> {
-        stage.depth.or(self.depth).or_else(|| self.real_time.is_some().then_some(DEFAULT_DEPTH))
+    /// What is on both sides of the ring between two stages. Threads with a real-time class make no slots while they run.
+    fn ends(&self, before: &StagePlan, after: &StagePlan) -> Ends {
+        let ends = Ends::of(before, after, self.depth);
+        Ends { grows: ends.grows && self.real_time.is_none(), ..ends }
     }
 
     fn set_depth_before(&mut self, stage: usize, batches: usize) -> Result<()> {

@@ -6,7 +6,7 @@ use bief_schedule::Profile;
 
 use super::Pipeline;
 use super::change::Earlier;
-use crate::boundary::{Contents, Ends, crossing};
+use crate::boundary::{Contents, crossing};
 use crate::count::Count;
 use crate::device::Launched;
 use crate::energy::RunEnergy;
@@ -69,13 +69,13 @@ impl Pipeline {
             .map(|(index, pair)| {
                 let mut held = Held::default();
                 self.observers(index + 1).for_each(|observer| held.merge(&observer.held));
-                let (ends, depth) = (Ends::of(&pair[0], &pair[1]), self.depth_of(&pair[1]));
+                let ends = self.ends(&pair[0], &pair[1]);
                 let contents = Contents::new(&crossing(&self.wires, pair[0].tasks.end), &self.wires, self.batch);
                 BoundaryReport {
                     from: pair[0].name.to_string(),
                     to: pair[1].name.to_string(),
-                    slots: ends.slots(depth),
-                    spare_slots: ends.spare(depth, &contents, self.memories[index].as_ref()),
+                    slots: ends.slots(&contents),
+                    spare_slots: ends.spare(&contents, self.memories[index].as_ref()),
                     occupancy: Occupancy::of(&held),
                 }
             })

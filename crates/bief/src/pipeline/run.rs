@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Pipeline;
 use super::change::{Earlier, NextPlan, Traced};
 use crate::affinity;
-use crate::boundary::{Ends, Inlet, Outlet, connect};
+use crate::boundary::{Inlet, Outlet, connect};
 use crate::check;
 use crate::error::{Error, Result};
 use crate::machine::energy::{EnergyMeter, Measurement};
@@ -161,10 +161,10 @@ impl Pipeline {
         let mut first = 0;
         for (pair, memory) in self.stages.windows(2).zip(&self.memories) {
             let connected = connect(
-                Ends::of(&pair[0], &pair[1]),
+                self.ends(&pair[0], &pair[1]),
                 pair[0].tasks.end,
                 &self.wires,
-                (self.batch, self.depth_of(&pair[1])),
+                self.batch,
                 memory.as_ref(),
                 policy,
                 |sender| go_to(&self.workers[first + sender]),

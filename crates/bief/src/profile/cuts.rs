@@ -12,15 +12,11 @@ use std::time::{Duration, Instant};
 use super::{HAND_OVERS, Measured, Profiling};
 use crate::affinity;
 use crate::boundary::{self, Contents};
-use crate::device::crossing_bytes;
 use crate::error::{Error, Result};
 use crate::frame::Slot;
 use crate::machine::{Core, Machine};
 use crate::wire::WireInfo;
 
-/// Slots of a ring between two replicas, with the two that these hold, and bytes of them all, about, at most: caches hold less.
-const SLOTS: usize = 6;
-const ROOM: f64 = 512e6;
 /// Executions that count, one after the other: with the cut, then without it, as what a core can do changes from moment to moment. One
 /// before them fills caches, and before the first with a cut as many as there are slots, two at least.
 const BLOCK: usize = 3;
@@ -303,11 +299,10 @@ impl Shared<'_> {
         self.stay(wires);
         let frames = self.measured.frames;
         self.crossing = boundary::crossing(wires, cut);
-        let bytes = crossing_bytes(wires, cut) as f64 * frames as f64;
-        let slots = ((ROOM / bytes.max(1.0)) as usize).clamp(1, SLOTS);
         let contents = Contents::new(&self.crossing, wires, frames);
-        let slot = |_| boundary::slot(&contents, None);
-        self.slots = (0..slots).map(slot).collect::<Result<_>>()?;
+        // Those of a ring between two replicas, and the two that these hold.
+        let slots = contents.slots(1) + 2;
+        self.slots = (0..slots).map(|_| boundary::slot(&contents, None)).collect::<Result<_>>()?;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{Act, Count, Probe, rig, watched};
 use bief::memory::{Memory, Plain};
-use bief::{Chain, Error, Pipeline, Result, sink};
+use bief::{Chain, Error, Flow, Pipeline, Result, sink, source};
 
 /// What it does when it is asked for the block of this number, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -167,4 +167,22 @@ fn memory_grows_with_the_replicas_and_not_with_their_common_multiple() {
         (boundary.slots, slots)
     };
     assert_eq!([bytes([1, 1]), bytes([4, 2]), bytes([2, 3]), bytes([5, 7])], [(4, 6), (16, 22), (12, 17), (28, 40)]);
+}
+
+#[test]
+fn a_ring_of_large_frames_holds_fewer_unless_told() {
+    let slots = |kilobytes: usize, depth: Option<usize>| {
+        let mut chain = Chain::new();
+        let frames = chain.add(source::from_fn(1000 * kilobytes, |_: &mut [u8]| Ok(Flow::Stop)), ());
+        chain.stage("out");
+        chain.add(sink::for_each(|_: &[u8]| Ok(Flow::Next)), &frames);
+        let pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+        let mut pipeline = match depth {
+            Some(depth) => pipeline.depth(depth).unwrap(),
+            None => pipeline,
+        };
+        pipeline.run().unwrap().boundaries[0].slots
+    };
+    assert_eq!([900, 1100, 2100, 9000].map(|kilobytes| slots(kilobytes, None)), [4, 3, 1, 1]);
+    assert_eq!(slots(2100, Some(4)), 4);
 }

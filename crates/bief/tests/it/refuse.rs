@@ -97,10 +97,11 @@ fn what_no_memory_holds() {
     let marked = |threads| chain(threads).build().unwrap().pipeline_as_marked();
     for depth in [1 << 50, usize::MAX] {
         let text = marked(2).unwrap().depth(depth).unwrap().run().unwrap_err().to_string();
+        let slots = depth.saturating_mul(2);
         assert_eq!(
             text,
             format!(
-                "rings that hold {depth} batches of 1 frame(s) are more than memory can hold: give a smaller batch or depth"
+                "rings that hold up to {slots} batches of 1 frame(s) are more than memory can hold: give a smaller batch or depth"
             )
         );
     }
